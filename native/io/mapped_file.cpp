@@ -1,0 +1,47 @@
+#include "mapped_file.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace layerloom {
+namespace {
+
+void populate(void* base, std::size_t length) {
+#ifdef MADV_POPULATE_READ
+    // Advice: what it cannot bring (an old kernel, a file that has shrunk) is met where it is read.
+    (void)madvise(base, length, MADV_POPULATE_READ);
+#else
+    (void)madvise(base, length, MADV_WILLNEED);
+#endif
+}
+
+}  // namespace
+
+MappedFile::MappedFile(int fd, std::uint64_t offset, std::size_t length) {
+    static const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    const auto lead = static_cast<std::size_t>(offset % page);
+    void* base = mmap(nullptr, lead + length, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(offset - lead));
+    if (base == MAP_FAILED) {
+        error_ = errno;
+        return;
+    }
+    base_ = base;
+    mapped_ = lead + length;
+    bytes_ = {static_cast<const std::byte*>(base) + lead, length};
+    populate(base_, mapped_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : base_(std::exchange(other.base_, nullptr)),
+      mapped_(std::exchange(other.mapped_, 0)),
+      bytes_(std::exchange(other.bytes_, {})),
+      error_(other.error_) {}
+
+MappedFile::~MappedFile() {
+    if (base_ != nullptr) munmap(base_, mapped_);
+}
+
+}  // namespace layerloom

@@ -1,0 +1,48 @@
+#include "dispatch.hpp"
+
+#include <cstdlib>
+#include <vector>
+
+namespace layerloom {
+
+extern const Kernels kScalar;
+#ifdef LAYERLOOM_X86
+extern const Kernels kAvx2;
+extern const Kernels kAvx512;
+#endif
+
+namespace {
+
+std::vector<const Kernels*> detect() {
+    std::vector<const Kernels*> found;
+#ifdef LAYERLOOM_X86
+    // These ask the operating system too: a processor may have registers that the kernel does not save.
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512vl");
+    if (avx512) found.push_back(&kAvx512);
+    if (avx2) found.push_back(&kAvx2);
+#endif
+    found.push_back(&kScalar);
+    return found;
+}
+
+}  // namespace
+
+std::span<const Kernels* const> availableKernels() {
+    static const std::vector<const Kernels*> available = detect();
+    return available;
+}
+
+const Kernels* kernels() {
+    static const Kernels* const chosen = []() -> const Kernels* {
+        const char* forced = std::getenv("LAYERLOOM_ISA");
+        if (forced == nullptr || *forced == '\0') return availableKernels().front();
+        for (const Kernels* candidate : availableKernels())
+            if (std::string_view(forced) == candidate->isa) return candidate;
+        return nullptr;
+    }();
+    return chosen;
+}
+
+}  // namespace layerloom

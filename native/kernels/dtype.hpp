@@ -1,0 +1,18 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace layerloom {
+
+/// The dtypes that kernels compute in. Every other safetensors dtype is only ever copied, as bytes.
+/// The order is that of `arithmeticDtypes` in src/tensor/dtype.ts.
+enum class DType : std::uint8_t { BF16, F16, F32, F64 };
+
+inline constexpr std::size_t kDTypes = 4;
+
+constexpr std::size_t sizeOf(DType dtype) {
+    constexpr std::size_t sizes[kDTypes] = {2, 2, 4, 8};
+    return sizes[static_cast<std::size_t>(dtype)];
+}
+
+}  // namespace layerloom

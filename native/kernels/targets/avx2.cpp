@@ -1,0 +1,10 @@
+#include "../simd/avx2.hpp"
+// The text of the kernels, over the vectors above.
+#include "../elementwise.inl"
+
+namespace layerloom {
+
+extern const Kernels kAvx2;
+constinit const Kernels kAvx2 = makeKernels("avx2");
+
+}  // namespace layerloom

@@ -1,0 +1,10 @@
+#include "../simd/avx512.hpp"
+// The text of the kernels, over the vectors above.
+#include "../elementwise.inl"
+
+namespace layerloom {
+
+extern const Kernels kAvx512;
+constinit const Kernels kAvx512 = makeKernels("avx512");
+
+}  // namespace layerloom

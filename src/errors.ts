@@ -1,0 +1,274 @@
+/** Exit codes of the command line: one for each kind of failure. */
+export const exitCodes = { failed: 1, usage: 2, input: 3, interrupted: 130 } as const;
+
+type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+interface Entry<Details> {
+  readonly exitCode: ExitCode;
+  readonly message: (details: Details) => string;
+}
+
+const failed = <Details>(message: (details: Details) => string): Entry<Details> => ({ exitCode: 1, message });
+const usage = <Details>(message: (details: Details) => string): Entry<Details> => ({ exitCode: 2, message });
+const input = <Details>(message: (details: Details) => string): Entry<Details> => ({ exitCode: 3, message });
+
+interface Place {
+  file: string;
+  tensor: string;
+}
+
+/** Two models that were to be merged, `other` being the one that differs from `first`. */
+interface Pair {
+  first: string;
+  other: string;
+}
+
+const some = (names: readonly string[], shown = 5): string =>
+  names.slice(0, shown).join(', ') + (names.length > shown ? `, … (${names.length} in all)` : '');
+
+/**
+ * Every error the project raises: its exit code and its one message, which says what is wrong, where, and what to do.
+ */
+const catalogue = {
+  // What was asked for cannot be done, whatever the files hold.
+  USAGE: usage((d: { reason: string }) => d.reason),
+  INVALID_PARAMETER: usage(
+    (d: { parameter: string; value: unknown; expected: string }) =>
+      `${d.parameter}: expected ${d.expected}, got ${JSON.stringify(d.value) ?? String(d.value)}`,
+  ),
+  TOO_MANY_LAYERS: usage(
+    (d: { layers: number; requested: number; counts: Record<string, number> }) =>
+      `${Object.entries(d.counts)
+        .map(([name, count]) => `${name} ${count}`)
+        .join(
+          ' + ',
+        )} = ${d.requested} layers, but the models have ${d.layers}; lower the counts or use --scaled`,
+  ),
+  NAME_CLASH: usage(
+    (d: { name: string; paths: readonly string[] }) =>
+      `two models are named ${d.name}: ${d.paths.join(' and ')}; name them apart with NAME=PATH`,
+  ),
+  ADAPTER_UNSUPPORTED: usage(
+    (d: { model: string }) =>
+      `${d.model}: adapters cannot be merged yet; merge the adapter into its base first (peft: merge_and_unload)`,
+  ),
+  INSTRUCTION_SET: usage(
+    (d: { requested: string; available: readonly string[] }) =>
+      `LAYERLOOM_ISA=${d.requested}: this machine has ${d.available.join(', ')}`,
+  ),
+  OUTPUT_INVALID: usage((d: { out: string; reason: string }) => `${d.out}: ${d.reason}`),
+  OUTPUT_EXISTS: usage(
+    (d: { out: string }) =>
+      `${d.out} is not empty; choose another output, or --force to replace a merged checkpoint`,
+  ),
+  OUTPUT_NOT_OURS: usage((d: { out: string; others: readonly string[] }) =>
+    d.others.length === 0
+      ? `${d.out} has no layerloom.json, so it was not written by layerloom and --force does not replace it; ` +
+        'remove it yourself or choose another output'
+      : `${d.out} holds files that layerloom did not write (${some(d.others)}), which --force would lose; ` +
+        'move them away or choose another output',
+  ),
+  RESUME_MISMATCH: usage(
+    (d: { staging: string; differences: readonly string[] }) =>
+      `${d.staging} was begun by another merge, which cannot be resumed by this one: ${d.differences.join('; ')}. ` +
+      'Run without --resume to start afresh',
+  ),
+
+  // The inputs: missing, corrupt, or not made for each other.
+  MODEL_NOT_FOUND: input(
+    (d: { model: string; tried: readonly string[] }) =>
+      `${d.model}: no such model (tried ${d.tried.join(', ')})`,
+  ),
+  NOT_A_CHECKPOINT: input((d: { path: string; reason: string }) => `${d.path}: ${d.reason}`),
+  FILE_MISSING: input(
+    (d: { file: string; neededBy: string }) =>
+      `${d.file} is missing, though ${d.neededBy} names it; download or copy the checkpoint again`,
+  ),
+  FILE_TOO_SHORT: input(
+    (d: { file: string; bytes: number }) =>
+      `${d.file} has ${d.bytes} bytes, too few for a safetensors file (8 at least); is the download complete?`,
+  ),
+  HEADER_TOO_LARGE: input(
+    (d: { file: string; bytes: number }) =>
+      `${d.file} announces a header of ${d.bytes} bytes (100,000,000 at most); is this a safetensors file?`,
+  ),
+  HEADER_TRUNCATED: input(
+    (d: { file: string; announced: number; available: number }) =>
+      `${d.file} announces a header of ${d.announced} bytes and has ${d.available}; is the download complete?`,
+  ),
+  HEADER_INVALID: input(
+    (d: { file: string; tensor?: string; reason: string }) =>
+      `${d.file}: ${d.tensor === undefined ? 'header' : `tensor ${d.tensor}`}: ${d.reason}; write the file anew`,
+  ),
+  DUPLICATE_TENSOR: input((d: Place & { alsoIn?: string }) =>
+    d.alsoIn === undefined
+      ? `${d.file}: the header names ${d.tensor} twice; write the file anew`
+      : `${d.tensor} stands in both ${d.alsoIn} and ${d.file}; remove one of them`,
+  ),
+  UNKNOWN_DTYPE: input(
+    (d: Place & { dtype: string }) =>
+      `${d.file}: tensor ${d.tensor}: unknown dtype ${d.dtype}; this layerloom is older than the file`,
+  ),
+  SHAPE_OVERFLOW: input(
+    (d: Place & { shape: readonly number[] }) =>
+      `${d.file}: tensor ${d.tensor}: shape [${d.shape.join(', ')}] has too many elements; write the file anew`,
+  ),
+  LENGTH_MISMATCH: input(
+    (d: Place & { expected: number; actual: number }) =>
+      `${d.file}: tensor ${d.tensor}: shape and dtype need ${d.expected} bytes, the offsets give ${d.actual}; write the file anew`,
+  ),
+  OFFSETS_INVALID: input(
+    (d: Place & { reason: string }) => `${d.file}: tensor ${d.tensor}: ${d.reason}; write the file anew`,
+  ),
+  FILE_LENGTH_MISMATCH: input(
+    (d: { file: string; expected: number; actual: number }) =>
+      `${d.file} has ${d.actual} bytes and its header accounts for ${d.expected}; is the download complete?`,
+  ),
+  INDEX_INVALID: input((d: { file: string; reason: string }) => `${d.file}: ${d.reason}`),
+  INDEX_UNSAFE_NAME: input(
+    (d: Place & { name: string }) =>
+      `${d.file}: tensor ${d.tensor} is said to be in ${JSON.stringify(d.name)}, which is outside the checkpoint; do not trust this index`,
+  ),
+  TENSOR_MISSING: input(
+    (d: Place & { index: string }) =>
+      `${d.index} says that ${d.tensor} is in ${d.file}, which does not have it; download or write the checkpoint again`,
+  ),
+  CONFIG_INVALID: input((d: { file: string; reason: string }) => `${d.file}: ${d.reason}`),
+  NO_LAYERS: input(
+    (d: { model: string }) =>
+      `${d.model}: no tensor is named …layers.N.… (or h, blocks), so that there are no layers to swap; \`layerloom soup\` needs none`,
+  ),
+  STACKS_AMBIGUOUS: input(
+    (d: { model: string; stacks: readonly string[] }) =>
+      `${d.model} has several stacks of layers (${d.stacks.join(', ')}) and layerloom cannot tell which to swap`,
+  ),
+  LAYER_MISSING: input(
+    (d: { model: string; layer: number; layers: number }) =>
+      `${d.model} has no layer ${d.layer} of ${d.layers}; is a shard missing?`,
+  ),
+  NAMING_MISMATCH: input(
+    (d: Pair & { firstNaming: string; otherNaming: string }) =>
+      `${d.first} has ${d.firstNaming} names and ${d.other} ${d.otherNaming} names, whose q and k rows are permuted differently; convert one of them`,
+  ),
+  LAYER_COUNT_MISMATCH: input(
+    (d: Pair & { firstLayers: number; otherLayers: number }) =>
+      `${d.first} has ${d.firstLayers} layers and ${d.other} ${d.otherLayers}; merge experts of one base`,
+  ),
+  TIED_MISMATCH: input(
+    (d: { tied: string; untied: string }) =>
+      `${d.tied} ties its head to the embeddings and ${d.untied} does not; merge experts of one base`,
+  ),
+  TENSOR_NAMES_DIFFER: input(
+    (d: Pair & { missing: readonly string[]; unexpected: readonly string[] }) =>
+      `${d.other} has other tensors than ${d.first}: ${[
+        d.missing.length > 0 ? `lacks ${some(d.missing)}` : '',
+        d.unexpected.length > 0 ? `has besides ${some(d.unexpected)}` : '',
+      ]
+        .filter(Boolean)
+        .join('; ')}. Merge experts of one base`,
+  ),
+  SHAPE_MISMATCH: input(
+    (d: Pair & { tensors: readonly string[] }) =>
+      `${d.other} has other shapes than ${d.first}: ${some(d.tensors)}. Merge experts of one base and vocabulary`,
+  ),
+  DTYPE_MISMATCH: input(
+    (d: Pair & { tensors: readonly string[] }) =>
+      `${d.other} has other dtypes than ${d.first}, not both floating: ${some(d.tensors)}. Convert one of them`,
+  ),
+  CONFIG_MISMATCH: input(
+    (d: Pair & { differences: readonly string[] }) =>
+      `${d.other}/config.json describes another model than ${d.first}/config.json: ${some(d.differences)}. Merge experts of one base`,
+  ),
+  TOKENIZER_MISMATCH: input(
+    (d: Pair & { tokens: readonly string[] }) =>
+      `${d.other} numbers tokens otherwise than ${d.first}: ${some(d.tokens)}. Merge experts of one tokenizer`,
+  ),
+  UNSUPPORTED_DTYPE: input(
+    (d: { tensor: string; dtypes: readonly string[] }) =>
+      `tensor ${d.tensor}: ${d.dtypes.join(' and ')} can be copied but not computed with; convert the models to BF16, F16, F32 or F64 first`,
+  ),
+  QUANTISED_WEIGHTS: input(
+    (d: { model: string; tensor: string }) =>
+      `${d.model}: tensor ${d.tensor} is quantised and would be averaged; dequantise the model first`,
+  ),
+  NON_FLOATING_MISMATCH: input(
+    (d: { tensor: string; dtype: string; files: readonly string[] }) =>
+      `tensor ${d.tensor} (${d.dtype}) would be averaged, is not floating, and differs between ${d.files.join(' and ')}; ` +
+      'make it equal, or take what is outside the layers from one expert (--others)',
+  ),
+  INPUT_CHANGED: input(
+    (d: { file: string; reason: string }) =>
+      `${d.file} ${d.reason} since the merge was planned; run it again`,
+  ),
+  INPUT_SHRANK: input(
+    (d: Place) =>
+      `${d.file} became shorter while tensor ${d.tensor} was read from it; let what writes it finish, then run again`,
+  ),
+  READ_FAILED: input(
+    (d: { file: string; tensor?: string; reason: string }) =>
+      `${d.file} cannot be read${d.tensor === undefined ? '' : ` (tensor ${d.tensor})`}: ${d.reason}`,
+  ),
+  OUTPUT_INSIDE_INPUT: input(
+    (d: { out: string; input: string }) =>
+      `${d.out} is inside the input ${d.input}; choose an output elsewhere`,
+  ),
+
+  // The machine said no.
+  OUTPUT_BUSY: failed(
+    (d: { out: string; staging: string }) =>
+      `another layerloom is writing ${d.out} (it holds ${d.staging}); wait for it or choose another output`,
+  ),
+  DISK_SPACE: failed(
+    (d: { out: string; needed: number; available: number }) =>
+      `${d.out} needs ${d.needed} bytes and its disk has ${d.available} free; free some or choose another disk`,
+  ),
+  WRITE_FAILED: failed(
+    (d: { file: string; tensor?: string; reason: string }) =>
+      `${d.file} cannot be written${d.tensor === undefined ? '' : ` (tensor ${d.tensor})`}: ${d.reason}`,
+  ),
+  ADDON_MISSING: failed(
+    (d: { file: string; reason: string }) =>
+      `the native addon ${d.file} cannot be loaded (${d.reason}); build it with \`npm run build\` (needs CMake and a C++20 compiler)`,
+  ),
+  INTERRUPTED: {
+    exitCode: 130,
+    message: (d: { out: string; kept?: string }) =>
+      d.kept === undefined
+        ? `interrupted; nothing was left at ${d.out}`
+        : `interrupted; what is done waits in ${d.kept} for --resume`,
+  },
+} satisfies Record<string, Entry<never>>;
+
+type Catalogue = typeof catalogue;
+
+export type ErrorCode = keyof Catalogue;
+export type ErrorDetails<Code extends ErrorCode> = Parameters<Catalogue[Code]['message']>[0];
+
+export const errorCodes = Object.keys(catalogue) as ErrorCode[];
+
+/**
+ * The one error class. `code` is stable and for programs; `message` is for people and names the file, the tensor and the
+ * remedy; `details` holds what the message was made of; `exitCode` is what the command line ends with.
+ */
+export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
+  readonly code: Code;
+  readonly details: ErrorDetails<Code>;
+  readonly exitCode: ExitCode;
+
+  constructor(code: Code, details: ErrorDetails<Code>, options?: ErrorOptions) {
+    const entry = catalogue[code] as unknown as Entry<ErrorDetails<Code>>;
+    super(entry.message(details), options);
+    this.name = 'LayerloomError';
+    this.code = code;
+    this.details = details;
+    this.exitCode = entry.exitCode;
+  }
+
+  toJSON(): { code: Code; message: string; details: ErrorDetails<Code> } {
+    return { code: this.code, message: this.message, details: this.details };
+  }
+}
+
+/** The reason a system call gave, without the path and call that Node puts behind it: `ENOENT: no such file or directory`. */
+export const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message.replace(/, \w+( '.*)?$/, '') : String(error);

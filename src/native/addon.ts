@@ -1,0 +1,116 @@
+import { createRequire } from 'node:module';
+import { constants } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { LayerloomError, reasonOf } from '../errors.js';
+import { type ArithmeticDtype, arithmeticDtypes } from '../tensor/dtype.js';
+
+// The addon's only door. Native code is given open files and byte ranges, never tensors, and answers with a status. The
+// numbers below are those of the enumerations in native/jobs/job.hpp.
+
+/** Elements of one dtype in an open file, from a byte offset. */
+export interface Range {
+  readonly fd: number;
+  readonly offset: number;
+  readonly dtype: number;
+}
+
+export const jobKinds = { copy: 0, same: 1, linear: 2 } as const;
+
+/** A slice of one output tensor. `count` is in elements for `linear`, in bytes for the others, which know no dtype. */
+export interface Job {
+  readonly kind: (typeof jobKinds)[keyof typeof jobKinds];
+  readonly sources: readonly Range[];
+  readonly weights: readonly number[];
+  readonly output: Range;
+  readonly count: number;
+}
+
+export const outcomes = [
+  'done',
+  'cancelled',
+  'inputShrank',
+  'readFailed',
+  'writeFailed',
+  'notEqual',
+] as const;
+
+export type Outcome = (typeof outcomes)[number];
+
+export interface JobStatus {
+  readonly outcome: Outcome;
+  /** Which source, for `inputShrank`, `readFailed` and `notEqual`. */
+  readonly source: number;
+  /** What the system said, for `readFailed` and `writeFailed`. */
+  readonly reason: string;
+}
+
+/** The words of the memory that the engine's threads share. */
+export const control = { cancel: 0, bytesRead: 1, bytesWritten: 2, words: 3 } as const;
+
+interface Addon {
+  /** Those that this machine runs, best first. */
+  readonly instructionSets: readonly string[];
+  /** The one in use; null where LAYERLOOM_ISA names none of them. */
+  readonly instructionSet: string | null;
+  execute(
+    job: Job,
+    control: BigInt64Array,
+  ): { outcome: number; source: number; error: number; message: string };
+  /** 0 when the file's lock was taken, else an errno. */
+  lock(fd: number): number;
+  /** False where the file system has no such step. */
+  exchange(a: string, b: string): boolean;
+}
+
+const load = (): Addon => {
+  const file = fileURLToPath(
+    new URL(`../../prebuilds/${process.platform}-${process.arch}/layerloom.node`, import.meta.url),
+  );
+  try {
+    return createRequire(import.meta.url)(file) as Addon;
+  } catch (cause) {
+    throw new LayerloomError(
+      'ADDON_MISSING',
+      { file, reason: reasonOf(cause).split('\n')[0] ?? '' },
+      { cause },
+    );
+  }
+};
+
+let loaded: Addon | undefined;
+
+/** @throws LayerloomError ADDON_MISSING, INSTRUCTION_SET */
+const addon = (): Addon => {
+  loaded ??= load();
+  if (loaded.instructionSet === null)
+    throw new LayerloomError('INSTRUCTION_SET', {
+      requested: process.env['LAYERLOOM_ISA'] ?? '',
+      available: loaded.instructionSets,
+    });
+  return loaded;
+};
+
+export const dtypeIndex = (dtype: ArithmeticDtype): number => arithmeticDtypes.indexOf(dtype);
+
+/** Runs a job on the calling thread: the worker thread is the asynchrony. Stops at its next tile once `control` says so. */
+export const execute = (job: Job, shared: BigInt64Array): JobStatus => {
+  const { outcome, source, message } = addon().execute(job, shared);
+  return { outcome: outcomes[outcome] ?? 'writeFailed', source, reason: message };
+};
+
+/** The instruction set that kernels use on this machine, and those it could: LAYERLOOM_ISA chooses. */
+export const instructionSets = (): { readonly chosen: string; readonly available: readonly string[] } => {
+  const { instructionSet, instructionSets: available } = addon();
+  return { chosen: instructionSet ?? '', available };
+};
+
+/** Takes an open file's exclusive lock, held until it is closed or the process ends, however it ends. */
+export const tryLock = (fd: number): 'taken' | 'held elsewhere' | 'unsupported' => {
+  const { EAGAIN, EWOULDBLOCK } = constants.errno;
+  const error = addon().lock(fd);
+  if (error === 0) return 'taken';
+  return error === EAGAIN || error === EWOULDBLOCK ? 'held elsewhere' : 'unsupported';
+};
+
+/** Exchanges two directory entries in one step; false where the file system cannot. */
+export const exchange = (a: string, b: string): boolean => addon().exchange(a, b);

@@ -1,0 +1,73 @@
+/**
+ * Bits of an element of each safetensors dtype, in the reference implementation's order: its writer puts tensors of later dtypes
+ * first.
+ */
+const bits = {
+  BOOL: 8,
+  F4: 4,
+  F6_E2M3: 6,
+  F6_E3M2: 6,
+  U8: 8,
+  I8: 8,
+  F8_E5M2: 8,
+  F8_E4M3: 8,
+  F8_E8M0: 8,
+  F8_E4M3FNUZ: 8,
+  F8_E5M2FNUZ: 8,
+  I16: 16,
+  U16: 16,
+  F16: 16,
+  BF16: 16,
+  I32: 32,
+  U32: 32,
+  F32: 32,
+  C64: 64,
+  F64: 64,
+  I64: 64,
+  U64: 64,
+} as const;
+
+export type Dtype = keyof typeof bits;
+
+const order = new Map(Object.keys(bits).map((name, index) => [name as Dtype, index]));
+
+/** What kernels compute in, in the order of `DType` in native/kernels/dtype.hpp. */
+export const arithmeticDtypes = ['BF16', 'F16', 'F32', 'F64'] as const satisfies readonly Dtype[];
+
+export type ArithmeticDtype = (typeof arithmeticDtypes)[number];
+
+export const isDtype = (name: string): name is Dtype => Object.hasOwn(bits, name);
+
+export const bitsOf = (dtype: Dtype): number => bits[dtype];
+
+const floating: readonly Dtype[] = ['F8_E5M2', 'F8_E4M3', 'F16', 'BF16', 'F32', 'F64'];
+
+/**
+ * Whether a dtype holds numbers that may be averaged, and that two models may hold differently (one BF16, the other F32). All
+ * others are copied, and must be equal where they would be averaged.
+ */
+export const isFloating = (dtype: Dtype): boolean => floating.includes(dtype);
+
+export const isArithmetic = (dtype: Dtype): dtype is ArithmeticDtype =>
+  (arithmeticDtypes as readonly Dtype[]).includes(dtype);
+
+/** Negative where `a` stands before `b` in a file written by the reference implementation. */
+export const compareDtypes = (a: Dtype, b: Dtype): number => (order.get(b) ?? 0) - (order.get(a) ?? 0);
+
+/** What people and `torch` call the floating dtypes, as `--dtype` takes them, and the name that `config.json` has. */
+const names: Record<ArithmeticDtype, readonly [string, ...string[]]> = {
+  BF16: ['bfloat16', 'bf16'],
+  F16: ['float16', 'fp16', 'f16', 'half'],
+  F32: ['float32', 'fp32', 'f32', 'float'],
+  F64: ['float64', 'fp64', 'f64', 'double'],
+};
+
+export const dtypeNames: readonly string[] = Object.values(names).flat();
+
+export const torchName = (dtype: ArithmeticDtype): string => names[dtype][0];
+
+/** `bfloat16`, `bf16`, `torch.bfloat16` or `BF16` to `BF16`; undefined where it names no dtype that can be computed. */
+export const parseDtype = (name: string): ArithmeticDtype | undefined => {
+  const wanted = name.toLowerCase().replace(/^torch\./, '');
+  return arithmeticDtypes.find((dtype) => names[dtype].includes(wanted));
+};

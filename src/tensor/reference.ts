@@ -1,0 +1,29 @@
+import { bitsOf, type Dtype } from './dtype.js';
+
+export type Shape = readonly number[];
+
+/** Where a tensor's bytes are: nothing of it is read. `begin` and `end` count from the start of the file. */
+export interface TensorReference {
+  /** Index into the files of its checkpoint. */
+  readonly file: number;
+  readonly begin: number;
+  readonly end: number;
+  readonly dtype: Dtype;
+  readonly shape: Shape;
+}
+
+/** The number of elements; 1 for a scalar (`[]`); undefined where multiplying the extents in order passes 2⁵³. */
+export const elementCount = (shape: Shape): number | undefined => {
+  let count = 1;
+  for (const extent of shape) {
+    count *= extent;
+    if (!Number.isSafeInteger(count)) return undefined;
+  }
+  return count;
+};
+
+/** The bytes of a tensor; undefined where sub-byte elements do not fill whole bytes, or above 2⁵³. */
+export const byteLength = (dtype: Dtype, elements: number): number | undefined => {
+  const bytes = (elements * bitsOf(dtype)) / 8;
+  return Number.isSafeInteger(bytes) ? bytes : undefined;
+};

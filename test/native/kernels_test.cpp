@@ -1,0 +1,255 @@
+// Kernels against an independent text: rounding here is by scaling and nearbyint in float64, not by bit
+// tricks. Every check runs on every instruction set that this machine has, and on the float64 route.
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "kernels/dispatch.hpp"
+#include "kernels/linear.hpp"
+
+using namespace layerloom;
+
+namespace {
+
+struct Format {
+    DType dtype;
+    int precision;    // significant bits
+    int minExponent;  // of the smallest normal number
+    int maxExponent;  // of the largest finite number
+};
+
+constexpr Format kFormats[] = {{DType::BF16, 8, -126, 127},
+                               {DType::F16, 11, -14, 15},
+                               {DType::F32, 24, -126, 127},
+                               {DType::F64, 53, -1022, 1023}};
+
+const Format& formatOf(DType dtype) { return kFormats[static_cast<int>(dtype)]; }
+
+/// Nearest representable value, ties to even.
+double roundTo(const Format& format, double x) {
+    if (x == 0 || !std::isfinite(x)) return x;
+    int exponent;
+    std::frexp(x, &exponent);  // |x| in [2^(exponent-1), 2^exponent)
+    const int unit = std::max(exponent - 1, format.minExponent) - (format.precision - 1);
+    const double rounded = std::ldexp(std::nearbyint(std::ldexp(x, -unit)), unit);
+    const double largest = std::ldexp(2.0 - std::ldexp(1.0, 1 - format.precision), format.maxExponent);
+    return std::fabs(rounded) > largest ? std::copysign(std::numeric_limits<double>::infinity(), x) : rounded;
+}
+
+/// The value of stored bits, by arithmetic.
+double decode(const Format& format, std::uint64_t bits) {
+    if (format.dtype == DType::F64) {
+        double x;
+        std::memcpy(&x, &bits, 8);
+        return x;
+    }
+    const int width = static_cast<int>(8 * sizeOf(format.dtype));
+    const int fraction = format.precision - 1;
+    const std::uint64_t mantissa = bits & ((1ull << fraction) - 1);
+    const std::uint64_t biased = (bits >> fraction) & ((1ull << (width - 1 - fraction)) - 1);
+    const double sign = (bits >> (width - 1)) != 0 ? -1.0 : 1.0;
+    if (biased == (1ull << (width - 1 - fraction)) - 1)
+        return mantissa != 0 ? std::numeric_limits<double>::quiet_NaN()
+                             : sign * std::numeric_limits<double>::infinity();
+    if (biased == 0) return sign * std::ldexp(static_cast<double>(mantissa), format.minExponent - fraction);
+    return sign * std::ldexp(static_cast<double>(mantissa | (1ull << fraction)),
+                             static_cast<int>(biased) - 1 + format.minExponent - fraction);
+}
+
+std::uint64_t encode(const Format& format, double x) {
+    if (format.dtype == DType::F64) {
+        if (std::isnan(x)) return 0x7FF8'0000'0000'0000ull;
+        std::uint64_t bits;
+        std::memcpy(&bits, &x, 8);
+        return bits;
+    }
+    const int width = static_cast<int>(8 * sizeOf(format.dtype));
+    const int fraction = format.precision - 1;
+    const std::uint64_t allOnes = (1ull << (width - 1 - fraction)) - 1;
+    if (std::isnan(x)) return allOnes << fraction | 1ull << (fraction - 1);
+    const std::uint64_t sign = std::signbit(x) ? 1ull << (width - 1) : 0;
+    x = std::fabs(x);
+    if (std::isinf(x)) return sign | allOnes << fraction;
+    if (x < std::ldexp(1.0, format.minExponent))
+        return sign | static_cast<std::uint64_t>(std::ldexp(x, fraction - format.minExponent));
+    int exponent;
+    const double significand = 2 * std::frexp(x, &exponent);
+    const auto biased = static_cast<std::uint64_t>(exponent - 1 - format.minExponent + 1);
+    return sign | biased << fraction | static_cast<std::uint64_t>(std::ldexp(significand - 1, fraction));
+}
+
+std::uint64_t bitsAt(const std::vector<std::byte>& bytes, std::size_t offset, DType dtype, std::size_t i) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, bytes.data() + offset + i * sizeOf(dtype), sizeOf(dtype));
+    return bits;
+}
+
+long checks = 0;
+long failures = 0;
+
+void expect(bool ok, const char* isa, const char* what, std::uint64_t expected, std::uint64_t actual) {
+    ++checks;
+    if (ok) return;
+    if (++failures <= 20)
+        std::printf("FAILED %s: %s: expected %016llx, got %016llx\n", isa, what,
+                    static_cast<unsigned long long>(expected), static_cast<unsigned long long>(actual));
+}
+
+struct Input {
+    DType dtype;
+    double weight;
+    std::vector<std::byte> bytes;
+    std::size_t offset;  // misalignment
+};
+
+/// Every element of Σ weight · input, as the contract words it.
+std::vector<std::uint64_t> expected(const std::vector<Input>& inputs, DType sink, std::size_t count) {
+    bool wide = sink == DType::F64;
+    for (const Input& input : inputs) wide = wide || input.dtype == DType::F64;
+    const Format& working = formatOf(wide ? DType::F64 : DType::F32);
+    std::vector<std::uint64_t> bits(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        double sum = 0;
+        for (std::size_t t = 0; t < inputs.size(); ++t) {
+            const double x = decode(formatOf(inputs[t].dtype),
+                                    bitsAt(inputs[t].bytes, inputs[t].offset, inputs[t].dtype, i));
+            // A float64 product of two float32 is exact, and so is rounding their sum twice (2·24 + 2 ≤ 53).
+            volatile double product = roundTo(working, roundTo(working, inputs[t].weight) * x);
+            volatile double next = t == 0 ? product : roundTo(working, sum + product);
+            sum = next;
+        }
+        bits[i] = encode(formatOf(sink), roundTo(formatOf(sink), sum));
+    }
+    return bits;
+}
+
+void check(const std::vector<Input>& inputs, DType sink, std::size_t count, std::size_t sinkOffset,
+           const char* what) {
+    const std::vector<std::uint64_t> want = expected(inputs, sink, count);
+    for (const Kernels* kernels : availableKernels()) {
+        constexpr std::byte kUntouched{0xA5};
+        std::vector<std::byte> out(sinkOffset + count * sizeOf(sink) + 64, kUntouched);
+        std::vector<Source> sources;
+        std::vector<double> weights;
+        for (const Input& input : inputs) {
+            sources.push_back({input.bytes.data() + input.offset, input.dtype});
+            weights.push_back(input.weight);
+        }
+        linear(*kernels, sources, weights, {out.data() + sinkOffset, sink}, count);
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::uint64_t got = bitsAt(out, sinkOffset, sink, i);
+            expect(got == want[i], kernels->isa, what, want[i], got);
+        }
+        for (std::size_t i = 0; i < sinkOffset; ++i)
+            expect(out[i] == kUntouched, kernels->isa, "wrote before its sink", 0, 0);
+        for (std::size_t i = sinkOffset + count * sizeOf(sink); i < out.size(); ++i)
+            expect(out[i] == kUntouched, kernels->isa, "wrote behind its sink", 0, 0);
+    }
+}
+
+std::mt19937_64 random_{20410};
+
+/// Any bits at all: infinities, NaN, subnormals and zeros among them.
+Input anyBits(DType dtype, double weight, std::size_t count, std::size_t offset) {
+    Input input{dtype, weight, std::vector<std::byte>(offset + count * sizeOf(dtype)), offset};
+    for (std::byte& b : input.bytes) b = static_cast<std::byte>(random_() & 0xFF);
+    return input;
+}
+
+/// Numbers of like size, whose sums round in every place, with zeros and specials strewn in.
+Input likeWeights(DType dtype, double weight, std::size_t count, std::size_t offset) {
+    Input input{dtype, weight, std::vector<std::byte>(offset + count * sizeOf(dtype)), offset};
+    std::normal_distribution<double> normal(0, 0.02);
+    for (std::size_t i = 0; i < count; ++i) {
+        const double x = random_() % 50 == 0 ? -0.0 : roundTo(formatOf(dtype), normal(random_));
+        const std::uint64_t bits = encode(formatOf(dtype), x);
+        std::memcpy(input.bytes.data() + offset + i * sizeOf(dtype), &bits, sizeOf(dtype));
+    }
+    return input;
+}
+
+constexpr DType kAll[] = {DType::BF16, DType::F16, DType::F32, DType::F64};
+
+void everyPatternOfSixteenBits() {
+    for (const DType from : {DType::BF16, DType::F16}) {
+        Input input{from, 1, std::vector<std::byte>(65536 * 2), 0};
+        for (std::uint32_t bits = 0; bits < 65536; ++bits)
+            std::memcpy(input.bytes.data() + 2 * bits, &bits, 2);
+        for (const DType to : kAll) check({input}, to, 65536, 0, "every 16-bit pattern, converted");
+    }
+}
+
+void halfwayCases() {
+    for (const DType to : {DType::BF16, DType::F16}) {
+        Input f32{DType::F32, 1, {}, 0};
+        Input f64{DType::F64, 1, {}, 0};
+        const Format& format = formatOf(to);
+        for (std::uint64_t bits = 0; bits < 65536; ++bits) {
+            const double x = decode(format, bits);
+            const double next = decode(format, bits + 1);
+            if (!std::isfinite(x) || !std::isfinite(next) || bits == 0x7FFF || bits == 0xFFFF) continue;
+            const double halfway = x + (next - x) / 2;
+            for (const double value :
+                 {halfway, std::nextafter(halfway, -1e300), std::nextafter(halfway, 1e300)}) {
+                const auto narrow = static_cast<float>(value);
+                const auto* n = reinterpret_cast<const std::byte*>(&narrow);
+                const auto* w = reinterpret_cast<const std::byte*>(&value);
+                f32.bytes.insert(f32.bytes.end(), n, n + 4);
+                f64.bytes.insert(f64.bytes.end(), w, w + 8);
+            }
+        }
+        check({f32}, to, f32.bytes.size() / 4, 0, "halfway between two values, from float32");
+        check({f64}, to, f64.bytes.size() / 8, 0, "around halfway between two values, from float64");
+    }
+}
+
+void lengthsAndMisalignments() {
+    for (const std::size_t count :
+         {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, 100, 2047, 2048, 2049, 4099})
+        for (const std::size_t offset : {0, 1, 2, 3, 5})
+            for (const DType dtype : kAll)
+                check({likeWeights(dtype, 0.5, count, offset), likeWeights(dtype, 0.5, count, offset + 1)},
+                      dtype, count, offset, "average over lengths and misalignments");
+}
+
+void everyMixtureOfDtypes() {
+    constexpr double kWeights[] = {0.7, 0.3, -1.25, 1e-3};
+    for (const DType first : kAll)
+        for (const DType second : kAll)
+            for (const DType sink : kAll) {
+                check({anyBits(first, kWeights[0], 4099, 1), anyBits(second, kWeights[1], 4099, 0)}, sink,
+                      4099, 2, "any bits, mixed dtypes");
+                check({likeWeights(first, kWeights[0], 4099, 0), likeWeights(second, kWeights[1], 4099, 1),
+                       likeWeights(first, kWeights[2], 4099, 3), likeWeights(second, kWeights[3], 4099, 0)},
+                      sink, 4099, 1, "four terms, mixed dtypes");
+            }
+}
+
+void negativeZeroSurvives() {
+    for (const DType dtype : kAll) {
+        Input zero{dtype, 0.5, std::vector<std::byte>(64 * sizeOf(dtype)), 0};
+        const std::uint64_t bits = encode(formatOf(dtype), -0.0);
+        for (std::size_t i = 0; i < 64; ++i)
+            std::memcpy(zero.bytes.data() + i * sizeOf(dtype), &bits, sizeOf(dtype));
+        check({zero, zero}, dtype, 64, 0, "the average of −0 and −0");
+        check({zero}, dtype, 64, 0, "−0 scaled");
+    }
+}
+
+}  // namespace
+
+int main() {
+    everyPatternOfSixteenBits();
+    halfwayCases();
+    lengthsAndMisalignments();
+    everyMixtureOfDtypes();
+    negativeZeroSurvives();
+    for (const Kernels* kernels : availableKernels()) std::printf("%s ", kernels->isa);
+    std::printf("%ld checks, %ld failed\n", checks, failures);
+    return failures == 0 ? 0 : 1;
+}
