@@ -1,0 +1,27 @@
+import type { TensorReference } from '../tensor/reference.js';
+
+/** What tells a file apart from what it may become later. The weights themselves are not read. */
+export interface FileIdentity {
+  /** Absolute. */
+  readonly path: string;
+  readonly bytes: number;
+  /** Modification time in nanoseconds, in decimal: beyond what a float64 holds exactly. */
+  readonly mtimeNs: string;
+  /** SHA-256 of the safetensors header with its prefix, in hexadecimal. */
+  readonly header: string;
+}
+
+/** A checkpoint as its headers describe it: every tensor's place, and no weights. */
+export interface CheckpointIndex {
+  readonly name: string;
+  /** Absolute: the directory, or the file where the checkpoint is one bare file. */
+  readonly path: string;
+  readonly files: readonly FileIdentity[];
+  /** By name, in the order of files and of data within them. */
+  readonly tensors: ReadonlyMap<string, TensorReference>;
+  /** `config.json` as parsed, where there is one. */
+  readonly config: Readonly<Record<string, unknown>> | undefined;
+  /** Names within `path`; none for a bare file. */
+  readonly sideFiles: readonly string[];
+  readonly warnings: readonly string[];
+}

@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import { open, readdir, readFile, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { LayerloomError, reasonOf } from '../errors.js';
+import type { TensorReference } from '../tensor/reference.js';
+import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
+import { type Header, parseHeader, parsePrefix, prefixBytes } from './header.js';
+import { isObject, parsePythonJson } from './json.js';
+import { type Location, locate } from './locate.js';
+import { indexFileName, parseShardIndex, singleFileName } from './shard-index.js';
+import { listSideFiles } from './side-files.js';
+
+/**
+ * Opens a checkpoint for reading: a directory with `model.safetensors` or an index with shards, one `.safetensors` file, or
+ * `org/name[@revision]` in the local hub cache. Headers, `config.json` and names of side files are read; weights are not.
+ *
+ * @throws LayerloomError MODEL_NOT_FOUND, NOT_A_CHECKPOINT, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, CONFIG_INVALID
+ *   and the codes of `parseShardIndex` and `parseHeader`
+ */
+export const openCheckpoint = async (model: string | Location): Promise<CheckpointIndex> => {
+  const { name, path } = typeof model === 'string' ? await locate(model) : model;
+  const isDirectory = (await stat(path)).isDirectory();
+  const weights = isDirectory ? await findWeights(path) : { files: [checkBareFile(path)] };
+  const files = await Promise.all(weights.files.map((file) => openFile(file, weights.index?.path ?? path)));
+  const tensors = collect(files);
+  const warnings = weights.index === undefined ? [] : checkAgainstIndex(tensors, files, weights.index);
+  const sideFiles = isDirectory ? await listSideFiles(path) : [];
+  const config = sideFiles.includes('config.json') ? await readConfig(join(path, 'config.json')) : undefined;
+  return { name, path, files: files.map(({ identity }) => identity), tensors, config, sideFiles, warnings };
+};
+
+interface ShardIndexFile {
+  readonly path: string;
+  readonly weightMap: ReadonlyMap<string, string>;
+}
+
+const findWeights = async (directory: string): Promise<{ files: string[]; index?: ShardIndexFile }> => {
+  const names = await readdir(directory);
+  const single = names.includes(singleFileName);
+  if (names.includes(indexFileName)) {
+    if (single)
+      throw new LayerloomError('NOT_A_CHECKPOINT', {
+        path: directory,
+        reason: `has both ${singleFileName} and ${indexFileName}; remove one, or give the file itself`,
+      });
+    const path = join(directory, indexFileName);
+    const weightMap = parseShardIndex(await readFile(path, 'utf8'), path);
+    return {
+      files: [...new Set(weightMap.values())].sort().map((file) => join(directory, file)),
+      index: { path, weightMap },
+    };
+  }
+  if (single) return { files: [join(directory, singleFileName)] };
+  throw new LayerloomError('NOT_A_CHECKPOINT', { path: directory, reason: whyNot(names) });
+};
+
+const whyNot = (names: readonly string[]): string => {
+  const wanted = `has neither ${singleFileName} nor ${indexFileName}`;
+  const loose = names.filter((name) => name.endsWith('.safetensors'));
+  if (names.includes('adapter_model.safetensors'))
+    return `${wanted}: it is an adapter; merge it into its base first`;
+  if (loose.length === 1) return `${wanted}; give ${loose[0]} itself if that is the checkpoint`;
+  if (loose.length > 1)
+    return `${wanted}, though it has ${loose.length} other .safetensors files; download the index too`;
+  if (names.some((name) => /\.(bin|pth?)$/.test(name)))
+    return `${wanted}; convert its PyTorch files to safetensors first`;
+  return `${wanted}; give the directory of a checkpoint`;
+};
+
+const checkBareFile = (path: string): string => {
+  if (!path.endsWith('.safetensors'))
+    throw new LayerloomError('NOT_A_CHECKPOINT', {
+      path,
+      reason: 'is neither a directory nor a .safetensors file',
+    });
+  return path;
+};
+
+interface OpenedFile {
+  readonly identity: FileIdentity;
+  readonly header: Header;
+  /** Where data begins, from the start of the file. */
+  readonly dataBegin: number;
+}
+
+const openFile = async (path: string, neededBy: string): Promise<OpenedFile> => {
+  const handle = await open(path).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ENOENT')
+      throw new LayerloomError('FILE_MISSING', { file: path, neededBy }, { cause });
+    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  });
+  try {
+    const { size, mtimeNs } = await handle.stat({ bigint: true });
+    const bytes = Number(size);
+    const read = async (length: number, position: number): Promise<Uint8Array> =>
+      (await handle.read(Buffer.alloc(length), 0, length, position)).buffer;
+    const prefix = await read(prefixBytes, 0);
+    const headerBytes = parsePrefix(prefix, path, bytes);
+    const json = await read(headerBytes, prefixBytes);
+    const dataBegin = prefixBytes + headerBytes;
+    return {
+      identity: {
+        path,
+        bytes,
+        mtimeNs: String(mtimeNs),
+        header: createHash('sha256').update(prefix).update(json).digest('hex'),
+      },
+      header: parseHeader(json, path, bytes - dataBegin),
+      dataBegin,
+    };
+  } catch (cause) {
+    if (cause instanceof LayerloomError) throw cause;
+    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  } finally {
+    await handle.close();
+  }
+};
+
+const collect = (files: readonly OpenedFile[]): Map<string, TensorReference> => {
+  const tensors = new Map<string, TensorReference>();
+  for (const [file, { identity, header, dataBegin }] of files.entries()) {
+    const inOrder = [...header.tensors].sort(([, a], [, b]) => a.begin - b.begin || a.end - b.end);
+    for (const [name, { begin, end, dtype, shape }] of inOrder) {
+      const twin = tensors.get(name);
+      if (twin !== undefined)
+        throw new LayerloomError('DUPLICATE_TENSOR', {
+          file: identity.path,
+          tensor: name,
+          alsoIn: files[twin.file]?.identity.path ?? '',
+        });
+      tensors.set(name, { file, begin: dataBegin + begin, end: dataBegin + end, dtype, shape });
+    }
+  }
+  return tensors;
+};
+
+const checkAgainstIndex = (
+  tensors: ReadonlyMap<string, TensorReference>,
+  files: readonly OpenedFile[],
+  index: ShardIndexFile,
+): string[] => {
+  const directory = dirname(index.path);
+  for (const [tensor, shard] of index.weightMap) {
+    const file = join(directory, shard);
+    const reference = tensors.get(tensor);
+    if (reference === undefined || files[reference.file]?.identity.path !== file)
+      throw new LayerloomError('TENSOR_MISSING', { index: index.path, file, tensor });
+  }
+  const unlisted = [...tensors.keys()].filter((name) => !index.weightMap.has(name));
+  return unlisted.length === 0
+    ? []
+    : [
+        `${index.path} does not list ${unlisted.length} tensors that its shards hold (${unlisted[0]}, …); they are merged too`,
+      ];
+};
+
+const readConfig = async (file: string): Promise<Record<string, unknown>> => {
+  let value: unknown;
+  try {
+    value = parsePythonJson(await readFile(file, 'utf8'));
+  } catch (cause) {
+    throw new LayerloomError(
+      'CONFIG_INVALID',
+      { file, reason: 'is not JSON; download or write it again' },
+      { cause },
+    );
+  }
+  if (!isObject(value)) throw new LayerloomError('CONFIG_INVALID', { file, reason: 'is not a JSON object' });
+  return value;
+};

@@ -1,0 +1,271 @@
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { openCheckpoint } from '../../src/checkpoint/open.js';
+import {
+  assemble,
+  llama,
+  safetensors,
+  temporaryDirectory,
+  writeCheckpoint,
+} from '../fixtures/checkpoints.js';
+
+const small = () => llama({ layers: 2 });
+
+const sharded = () => {
+  const names = Object.keys(small().tensors);
+  return { ...small(), shards: [names.slice(0, 5), names.slice(5)] };
+};
+
+describe('openCheckpoint', () => {
+  it('finds the same tensors in one file, in shards and in a bare file', async () => {
+    const root = temporaryDirectory();
+    const one = await openCheckpoint(writeCheckpoint(join(root, 'one'), small()));
+    const two = await openCheckpoint(writeCheckpoint(join(root, 'two'), sharded()));
+    const bare = await openCheckpoint(join(root, 'one', 'model.safetensors'));
+    const shapes = (checkpoint: typeof one) =>
+      new Map([...checkpoint.tensors].map(([name, { dtype, shape }]) => [name, { dtype, shape }]));
+    expect(shapes(two)).toEqual(shapes(one));
+    expect(shapes(bare)).toEqual(shapes(one));
+    expect([one.files.length, two.files.length, bare.files.length]).toEqual([1, 2, 1]);
+    expect(bare.name).toBe('model');
+    expect(bare.sideFiles).toEqual([]);
+  });
+
+  it('counts offsets from the start of the file', async () => {
+    const { tensors } = await openCheckpoint(writeCheckpoint(join(temporaryDirectory(), 'a'), small()));
+    const ends = [...tensors.values()].map(({ end }) => end);
+    expect(Math.max(...ends)).toBe(safetensors(small().tensors).length);
+  });
+
+  it('lists side files, and neither weights nor training state', async () => {
+    const files = {
+      'tokenizer.json': '{}',
+      'merges.txt': '',
+      'chat_template.jinja': '',
+      LICENSE: '',
+      'README.md': '',
+      'optimizer.pt': '',
+      'trainer_state.json': '{}',
+      'training_args.bin': '',
+    };
+    const directory = writeCheckpoint(join(temporaryDirectory(), 'a'), { ...small(), files });
+    expect((await openCheckpoint(directory)).sideFiles).toEqual([
+      'LICENSE',
+      'chat_template.jinja',
+      'config.json',
+      'merges.txt',
+      'tokenizer.json',
+    ]);
+  });
+
+  it('reads a configuration in which Python wrote Infinity', async () => {
+    const files = { 'config.json': '{"model_type": "llama", "time_step_limit": [0.0, Infinity]}' };
+    const directory = writeCheckpoint(join(temporaryDirectory(), 'a'), { tensors: small().tensors, files });
+    expect((await openCheckpoint(directory)).config?.['model_type']).toBe('llama');
+  });
+
+  it('merges tensors that the index forgot, and says so', async () => {
+    const directory = writeCheckpoint(join(temporaryDirectory(), 'a'), sharded());
+    const index = join(directory, 'model.safetensors.index.json');
+    const [first = '', second = ''] = Object.keys(small().tensors);
+    writeFileSync(
+      index,
+      JSON.stringify({
+        weight_map: {
+          [first]: 'model-1.safetensors',
+          [Object.keys(small().tensors)[6] ?? '']: 'model-2.safetensors',
+        },
+      }),
+    );
+    const { tensors, warnings } = await openCheckpoint(directory);
+    expect(tensors.has(second)).toBe(true);
+    expect(warnings).toHaveLength(1);
+  });
+
+  it.each<[string, (directory: string) => void, string]>([
+    ['no weights', () => undefined, 'NOT_A_CHECKPOINT'],
+    [
+      'an adapter',
+      (directory) => writeFileSync(join(directory, 'adapter_model.safetensors'), ''),
+      'NOT_A_CHECKPOINT',
+    ],
+    [
+      'PyTorch files alone',
+      (directory) => writeFileSync(join(directory, 'pytorch_model.bin'), ''),
+      'NOT_A_CHECKPOINT',
+    ],
+    [
+      'shards without an index',
+      (directory) => ['1', '2'].forEach((n) => void writeFileSync(join(directory, `${n}.safetensors`), '')),
+      'NOT_A_CHECKPOINT',
+    ],
+    [
+      'a single file and an index',
+      (directory) =>
+        ['model.safetensors', 'model.safetensors.index.json'].forEach(
+          (name) => void writeFileSync(join(directory, name), ''),
+        ),
+      'NOT_A_CHECKPOINT',
+    ],
+    [
+      'an index that is no JSON',
+      (directory) => writeFileSync(join(directory, 'model.safetensors.index.json'), '{'),
+      'INDEX_INVALID',
+    ],
+    [
+      'an index without weight_map',
+      (directory) => writeFileSync(join(directory, 'model.safetensors.index.json'), '{}'),
+      'INDEX_INVALID',
+    ],
+    [
+      'an index of numbers',
+      (directory) =>
+        writeFileSync(join(directory, 'model.safetensors.index.json'), '{"weight_map": {"a": 1}}'),
+      'INDEX_INVALID',
+    ],
+    [
+      'an index that names a file it does not have',
+      (directory) =>
+        writeFileSync(
+          join(directory, 'model.safetensors.index.json'),
+          '{"weight_map": {"a": "b.safetensors"}}',
+        ),
+      'FILE_MISSING',
+    ],
+    [
+      'a shard that is a directory',
+      (directory) => mkdirSync(join(directory, 'model.safetensors')),
+      'READ_FAILED',
+    ],
+    [
+      'an empty file',
+      (directory) => writeFileSync(join(directory, 'model.safetensors'), ''),
+      'FILE_TOO_SHORT',
+    ],
+    [
+      'a file cut short',
+      (directory) =>
+        writeFileSync(join(directory, 'model.safetensors'), safetensors(small().tensors).subarray(0, -1)),
+      'FILE_LENGTH_MISMATCH',
+    ],
+    [
+      'a config that is no JSON',
+      (directory) => {
+        writeFileSync(join(directory, 'model.safetensors'), assemble('{}'));
+        writeFileSync(join(directory, 'config.json'), 'x');
+      },
+      'CONFIG_INVALID',
+    ],
+  ])('refuses a directory with %s', async (_, prepare, code) => {
+    const directory = join(temporaryDirectory(), 'a');
+    mkdirSync(directory);
+    prepare(directory);
+    await expect(openCheckpoint(directory)).rejects.toMatchObject({ code, exitCode: 3 });
+  });
+
+  it.each([
+    '../b.safetensors',
+    '/etc/b.safetensors',
+    'a/../../b.safetensors',
+    'https://example.org/b.safetensors',
+    'C:\\b.safetensors',
+    '\\b.safetensors',
+    '',
+  ])('does not follow an index to %j', async (name) => {
+    const directory = join(temporaryDirectory(), 'a');
+    mkdirSync(directory);
+    writeFileSync(
+      join(directory, 'model.safetensors.index.json'),
+      JSON.stringify({ weight_map: { a: name } }),
+    );
+    await expect(openCheckpoint(directory)).rejects.toMatchObject({ code: 'INDEX_UNSAFE_NAME' });
+  });
+
+  it('refuses a tensor that stands in two shards, and one that its shard lacks', async () => {
+    const root = temporaryDirectory();
+    const names = Object.keys(small().tensors);
+    const twice = writeCheckpoint(join(root, 'twice'), {
+      ...small(),
+      shards: [names.slice(0, 5), names.slice(4)],
+    });
+    await expect(openCheckpoint(twice)).rejects.toMatchObject({
+      code: 'DUPLICATE_TENSOR',
+      details: { tensor: names[4] },
+    });
+    const directory = writeCheckpoint(join(root, 'lacks'), sharded());
+    writeFileSync(
+      join(directory, 'model.safetensors.index.json'),
+      JSON.stringify({ weight_map: { absent: 'model-1.safetensors' } }),
+    );
+    await expect(openCheckpoint(directory)).rejects.toMatchObject({
+      code: 'TENSOR_MISSING',
+      details: { tensor: 'absent' },
+    });
+  });
+
+  it('refuses what is neither directory nor safetensors, and what is not there', async () => {
+    const file = join(temporaryDirectory(), 'model.bin');
+    writeFileSync(file, '');
+    await expect(openCheckpoint(file)).rejects.toMatchObject({ code: 'NOT_A_CHECKPOINT' });
+    await expect(openCheckpoint('./nowhere')).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND', exitCode: 3 });
+  });
+});
+
+describe('the hub cache', () => {
+  afterEach(() => vi.unstubAllEnvs());
+
+  /** As the hub's own library lays it out: blobs by hash, snapshots of relative links. */
+  const writeSnapshot = () => {
+    const cache = temporaryDirectory();
+    vi.stubEnv('HF_HUB_CACHE', cache);
+    const repository = join(cache, 'models--math--expert-1');
+    const snapshot = join(repository, 'snapshots', '0123abcd');
+    for (const directory of [join(repository, 'blobs'), join(repository, 'refs'), snapshot])
+      mkdirSync(directory, { recursive: true });
+    writeFileSync(join(repository, 'refs', 'main'), '0123abcd');
+    writeFileSync(join(repository, 'blobs', 'feed'), safetensors(small().tensors));
+    symlinkSync('../../blobs/feed', join(snapshot, 'model.safetensors'));
+    return { snapshot };
+  };
+
+  it('gives a model by name, by name and commit, and by path', async () => {
+    const { snapshot } = writeSnapshot();
+    for (const model of ['math/expert-1', 'math/expert-1@main', 'math/expert-1@0123abcd', snapshot]) {
+      const { name, path, tensors } = await openCheckpoint(model);
+      expect([name, path, tensors.size]).toEqual([
+        'math/expert-1',
+        snapshot,
+        Object.keys(small().tensors).length,
+      ]);
+    }
+  });
+
+  it('says where it looked for what it does not have', async () => {
+    writeSnapshot();
+    await expect(openCheckpoint('math/expert-2')).rejects.toThrow(/models--math--expert-2/);
+    await expect(openCheckpoint('math/expert-1@v2')).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
+  });
+});
+
+describe('a model’s name', () => {
+  it('is the directory’s, or what stands before an equals sign', async () => {
+    const directory = writeCheckpoint(join(temporaryDirectory(), 'math-1'), small());
+    expect((await openCheckpoint(directory)).name).toBe('math-1');
+    expect((await openCheckpoint(`expert=${directory}`)).name).toBe('expert');
+  });
+
+  it('leaves a path that has an equals sign of its own alone', async () => {
+    const directory = writeCheckpoint(join(temporaryDirectory(), 'lr=2e-5'), small());
+    expect((await openCheckpoint(directory)).name).toBe('lr=2e-5');
+  });
+
+  it('does not take an adapter for a model', async () => {
+    const directory = writeCheckpoint(join(temporaryDirectory(), 'base'), small());
+    await expect(openCheckpoint(`${directory}+lora`)).rejects.toMatchObject({
+      code: 'ADAPTER_UNSUPPORTED',
+      exitCode: 2,
+    });
+    rmSync(directory, { recursive: true });
+  });
+});
