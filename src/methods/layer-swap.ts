@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import type { Place } from '../architecture/architecture.js';
+import { LayerloomError } from '../errors.js';
+import type { Compiled, Expression, Method } from './method.js';
+import { countSchema, modelSchema, normalise, weightsSchema } from './parameters.js';
+
+/** The defaults are those of the paper's §4.2, for 32 layers. */
+const schema = z.strictObject({
+  task: modelSchema,
+  language: modelSchema,
+  base: modelSchema.optional(),
+  bottom: countSchema.default(5),
+  top: countSchema.default(2),
+  bottomTransition: countSchema.default(0),
+  topTransition: countSchema.default(0),
+  weights: weightsSchema.length(2, { error: 'two weights, of task and language' }).default([1, 1]),
+  others: z
+    .enum(['average', 'task', 'language', 'lang'], { error: 'average, task or language' })
+    .transform((value) => (value === 'lang' ? 'language' : value))
+    .default('average'),
+  norms: z.enum(['layer', 'average'], { error: 'layer or average' }).default('layer'),
+  scaled: z.boolean({ error: 'true or false' }).default(false),
+});
+
+/** What a caller gives: everything but `task` and `language` has a default. */
+export type LayerSwapParameters = z.input<typeof schema>;
+
+type Parameters = z.output<typeof schema>;
+type Counts = Pick<Parameters, 'bottom' | 'top' | 'bottomTransition' | 'topTransition'>;
+
+/** Term order, and the indexes of `Expression`. */
+const TASK = 0;
+const LANGUAGE = 1;
+
+/** The number of layers that the paper's counts are meant for. */
+const paperLayers = 32;
+
+/**
+ * Layer swapping (paper, Algorithm 1): the bottom and top layers from the language expert, the middle from the task
+ * expert, the weighted average in the transition layers and outside the layers.
+ *
+ * For a parameter of layer `l` of `L`, with `b`, `u`, `t_b`, `t_u` for bottom, top and their transitions:
+ * - `l < b` or `l > L−1−u`: the language expert's, verbatim
+ * - `l > b−1+t_b` and `l < L−u−t_u`: the task expert's, verbatim
+ * - otherwise, and outside the layers: (w_task·θ_task + w_lang·θ_lang) / (w_task + w_lang)
+ *
+ * Erratum: the printed algorithm joins the second condition by "or", under which no layer would be averaged unless the zones
+ * overlap; §4.1 and Fig. 1 describe "and", which is what this does. Without transitions the two agree.
+ */
+export const layerSwap: Method<Parameters> = {
+  name: 'layer_swap',
+  title: 'Layer swap',
+  schema,
+  tags: ['layer-swap'],
+  needsLayers: true,
+  models: ({ task, language }) => [
+    { role: 'task', model: task },
+    { role: 'language', model: language },
+  ],
+  companions: ({ base }) => (base === undefined ? [] : [{ role: 'base', model: base }]),
+  compile: (parameters, layers) => {
+    const counts = parameters.scaled ? scale(parameters, layers) : parameters;
+    checkCounts(counts, layers);
+    const [task = 0, language = 0] = normalise(parameters.weights);
+    const average: Expression = {
+      kind: 'linear',
+      terms: [
+        { model: TASK, weight: task },
+        { model: LANGUAGE, weight: language },
+      ],
+    };
+    const copies = { task: copy(TASK), language: copy(LANGUAGE), average };
+    return {
+      resolved: resolve(parameters, counts),
+      expressionOf: (place) => copies[sourceOf(place, parameters, counts, layers)],
+    } satisfies Compiled;
+  },
+};
+
+const copy = (index: number): Expression => ({ kind: 'copy', model: index });
+
+const sourceOf = (
+  { layer, role }: Place,
+  { others, norms }: Parameters,
+  { bottom, top, bottomTransition, topTransition }: Counts,
+  layers: number,
+): 'task' | 'language' | 'average' => {
+  // The literal reading of Algorithm 1 gives block norms no layer number: they are then outside the layers.
+  if (layer === undefined || (norms === 'average' && role === 'blockNorm')) return others;
+  if (layer < bottom || layer > layers - 1 - top) return 'language';
+  if (layer > bottom - 1 + bottomTransition && layer < layers - top - topTransition) return 'task';
+  return 'average';
+};
+
+/** Ours, where the paper expects other values for other L and gives none: count · L / 32, to the nearest, half up. */
+const scale = ({ bottom, top, bottomTransition, topTransition }: Counts, layers: number): Counts => {
+  const scaled = (n: number) => Math.floor((n * layers) / paperLayers + 0.5);
+  return {
+    bottom: scaled(bottom),
+    top: scaled(top),
+    bottomTransition: scaled(bottomTransition),
+    topTransition: scaled(topTransition),
+  };
+};
+
+const checkCounts = ({ bottom, bottomTransition, topTransition, top }: Counts, layers: number): void => {
+  const requested = bottom + bottomTransition + topTransition + top;
+  if (requested > layers)
+    throw new LayerloomError('TOO_MANY_LAYERS', {
+      layers,
+      requested,
+      counts: { bottom, 'bottom transition': bottomTransition, 'top transition': topTransition, top },
+    });
+};
+
+const resolve = ({ weights, others, norms }: Parameters, counts: Counts): Record<string, unknown> => ({
+  bottom: counts.bottom,
+  top: counts.top,
+  bottom_transition: counts.bottomTransition,
+  top_transition: counts.topTransition,
+  weights,
+  others,
+  norms,
+});
