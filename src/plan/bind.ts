@@ -1,0 +1,62 @@
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { LayerloomError } from '../errors.js';
+import type { Expression } from '../methods/method.js';
+import { type ArithmeticDtype, type Dtype, isArithmetic, isFloating } from '../tensor/dtype.js';
+import type { PlannedExpression, Source } from './plan.js';
+import { quantisedTensors } from './quantised.js';
+
+/** A tensor's expression over byte ranges, and the dtype its output has. */
+export interface Bound {
+  readonly dtype: Dtype;
+  readonly expression: PlannedExpression;
+}
+
+/**
+ * Turns a method's expressions, which speak of models, into expressions over byte ranges, which the engine carries out. Here
+ * dtypes are settled: without `dtype` the output has the first model's; with it every floating tensor is converted, copied
+ * ones too. Integers that would be averaged must be equal; quantised weights and their scales are only ever copied.
+ *
+ * @param models the merged models; their tensors have been found to agree in name and shape
+ * @returns a function of tensor name and expression, which throws LayerloomError QUANTISED_WEIGHTS or UNSUPPORTED_DTYPE
+ */
+export const binder = (models: readonly CheckpointIndex[], dtype: ArithmeticDtype | undefined) => {
+  const quantised = models.map(({ tensors }) => quantisedTensors(tensors.keys()));
+
+  const sourceOf = (input: number, name: string): Source => {
+    const reference = models[input]?.tensors.get(name);
+    if (reference === undefined)
+      throw new Error(`model ${input} has no tensor ${name}, though it was found compatible`);
+    const { file, begin, end, dtype: stored } = reference;
+    return { input, file, begin, end, dtype: stored };
+  };
+
+  const dtypeOf = (name: string): Dtype => {
+    const stored = sourceOf(0, name).dtype;
+    return dtype !== undefined && isFloating(stored) && !quantised[0]?.has(name) ? dtype : stored;
+  };
+
+  return (name: string, expression: Expression): Bound => {
+    const output = dtypeOf(name);
+    const terms =
+      expression.kind === 'copy'
+        ? [{ source: sourceOf(expression.model, name), weight: 1 }]
+        : expression.terms.map(({ model, weight }) => ({ source: sourceOf(model, name), weight }));
+
+    const [only] = terms;
+    if (terms.length === 1 && only?.weight === 1 && only.source.dtype === output)
+      return { dtype: output, expression: { kind: 'copy', source: only.source } };
+
+    for (const { source } of terms)
+      if (quantised[source.input]?.has(name))
+        throw new LayerloomError('QUANTISED_WEIGHTS', {
+          model: models[source.input]?.path ?? '',
+          tensor: name,
+        });
+    if (!isFloating(output) && terms.every(({ source }) => source.dtype === output))
+      return { dtype: output, expression: { kind: 'same', sources: terms.map(({ source }) => source) } };
+    const foreign = [output, ...terms.map(({ source }) => source.dtype)].filter((one) => !isArithmetic(one));
+    if (foreign.length > 0)
+      throw new LayerloomError('UNSUPPORTED_DTYPE', { tensor: name, dtypes: [...new Set(foreign)] });
+    return { dtype: output, expression: { kind: 'linear', terms } };
+  };
+};

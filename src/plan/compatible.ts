@@ -1,0 +1,149 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Architecture } from '../architecture/architecture.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { configDifferences } from '../checkpoint/config.js';
+import { isObject, parsePythonJson } from '../checkpoint/json.js';
+import { readTokenIds, tokenDifferences } from '../checkpoint/tokenizer.js';
+import { LayerloomError } from '../errors.js';
+import { isFloating } from '../tensor/dtype.js';
+
+/** A model opened, with what its names say. */
+export interface Model {
+  readonly checkpoint: CheckpointIndex;
+  readonly architecture: Architecture;
+}
+
+/**
+ * Asks that `other` be a fine-tuning of the same base as `first`: same naming, layers, tying, tensors, shapes, configuration
+ * and token ids. The most telling difference is reported, not the first tensor that shows it.
+ *
+ * @returns warnings: differences that a merge can live with
+ * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER, SHAPE_MISMATCH,
+ *   DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH
+ */
+export const checkCompatible = async (first: Model, other: Model): Promise<string[]> => {
+  checkArchitecture(first, other);
+  checkTensors(first.checkpoint, other.checkpoint);
+  const warnings = checkConfig(first.checkpoint, other.checkpoint);
+  await checkTokens(first.checkpoint, other.checkpoint);
+  return [...warnings, ...(await sideFileWarnings(first.checkpoint, other.checkpoint))];
+};
+
+const pathsOf = (first: CheckpointIndex, other: CheckpointIndex) => ({
+  first: first.path,
+  other: other.path,
+});
+
+const checkArchitecture = (first: Model, other: Model): void => {
+  const pair = pathsOf(first.checkpoint, other.checkpoint);
+  const [a, b] = [first.architecture, other.architecture];
+  const spelt = { huggingface: 'Hugging Face', meta: 'Meta' };
+  if (a.naming !== b.naming)
+    throw new LayerloomError('NAMING_MISMATCH', {
+      ...pair,
+      firstNaming: spelt[a.naming],
+      otherNaming: spelt[b.naming],
+    });
+  if (a.layers !== b.layers)
+    throw new LayerloomError('LAYER_COUNT_MISMATCH', {
+      ...pair,
+      firstLayers: a.layers,
+      otherLayers: b.layers,
+    });
+  if (a.tied !== b.tied) {
+    const [tied, untied] = a.tied ? [pair.first, pair.other] : [pair.other, pair.first];
+    throw new LayerloomError('TIED_MISMATCH', { tied, untied });
+  }
+};
+
+const checkTensors = (first: CheckpointIndex, other: CheckpointIndex): void => {
+  const pair = pathsOf(first, other);
+  const missing = [...first.tensors.keys()].filter((name) => !other.tensors.has(name)).sort();
+  const unexpected = [...other.tensors.keys()].filter((name) => !first.tensors.has(name)).sort();
+  if (missing.length + unexpected.length > 0)
+    throw new LayerloomError('TENSOR_NAMES_DIFFER', { ...pair, missing, unexpected });
+
+  const shapes: string[] = [];
+  const dtypes: string[] = [];
+  for (const [name, a] of first.tensors) {
+    const b = other.tensors.get(name);
+    if (b === undefined) continue;
+    if (a.shape.join() !== b.shape.join())
+      shapes.push(`${name} [${b.shape.join(', ')}] against [${a.shape.join(', ')}]`);
+    if (a.dtype !== b.dtype && !(isFloating(a.dtype) && isFloating(b.dtype)))
+      dtypes.push(`${name} ${b.dtype} against ${a.dtype}`);
+  }
+  if (shapes.length > 0) throw new LayerloomError('SHAPE_MISMATCH', { ...pair, tensors: shapes.sort() });
+  if (dtypes.length > 0) throw new LayerloomError('DTYPE_MISMATCH', { ...pair, tensors: dtypes.sort() });
+};
+
+const checkConfig = (first: CheckpointIndex, other: CheckpointIndex): string[] => {
+  if (first.config === undefined || other.config === undefined) return [];
+  const { errors, warnings } = configDifferences(first.config, other.config);
+  if (errors.length > 0)
+    throw new LayerloomError('CONFIG_MISMATCH', { ...pathsOf(first, other), differences: errors });
+  return warnings.map(
+    (difference) =>
+      `config.json of ${first.name} and ${other.name}: ${difference}; that of ${first.name} is kept`,
+  );
+};
+
+const readText = async ({ path, sideFiles }: CheckpointIndex, name: string): Promise<string | undefined> =>
+  sideFiles.includes(name) ? await readFile(join(path, name), 'utf8') : undefined;
+
+const checkTokens = async (first: CheckpointIndex, other: CheckpointIndex): Promise<void> => {
+  if (
+    (await readText(first, 'tokenizer.json')) === (await readText(other, 'tokenizer.json')) &&
+    first.sideFiles.includes('tokenizer.json')
+  )
+    return;
+  const [a, b] = [await readTokenIds(first), await readTokenIds(other)];
+  const tokens = a === undefined || b === undefined ? [] : tokenDifferences(a, b);
+  if (tokens.length > 0) throw new LayerloomError('TOKENIZER_MISMATCH', { ...pathsOf(first, other), tokens });
+};
+
+const sideFileWarnings = async (first: CheckpointIndex, other: CheckpointIndex): Promise<string[]> => {
+  const differ = async (read: (checkpoint: CheckpointIndex) => Promise<unknown>): Promise<boolean> => {
+    const [a, b] = [await read(first), await read(other)];
+    return a !== undefined && b !== undefined && JSON.stringify(a) !== JSON.stringify(b);
+  };
+  const say = (what: string) =>
+    `${first.name} and ${other.name} differ in ${what}; that of ${first.name} is kept`;
+  return [
+    ...((await differ(chatTemplate)) ? [say('chat template')] : []),
+    ...((await differ(generationConfig)) ? [say('generation config')] : []),
+  ];
+};
+
+const readObject = async (
+  checkpoint: CheckpointIndex,
+  name: string,
+): Promise<Record<string, unknown> | undefined> => {
+  const text = await readText(checkpoint, name);
+  if (text === undefined) return undefined;
+  try {
+    const value = parsePythonJson(text);
+    return isObject(value) ? value : {};
+  } catch (cause) {
+    throw new LayerloomError(
+      'CONFIG_INVALID',
+      { file: join(checkpoint.path, name), reason: 'is not JSON; download or write it again' },
+      { cause },
+    );
+  }
+};
+
+/** In a file of its own since transformers 4.43, in the tokenizer's configuration before. */
+const chatTemplate = async (checkpoint: CheckpointIndex): Promise<unknown> =>
+  (await readText(checkpoint, 'chat_template.jinja')) ??
+  (await readText(checkpoint, 'chat_template.json')) ??
+  (await readObject(checkpoint, 'tokenizer_config.json'))?.['chat_template'];
+
+const generationConfig = async (checkpoint: CheckpointIndex): Promise<unknown> => {
+  const { transformers_version: _version, ...rest } =
+    (await readObject(checkpoint, 'generation_config.json')) ?? {};
+  return Object.keys(rest).length === 0
+    ? undefined
+    : Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1));
+};

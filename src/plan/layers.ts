@@ -1,0 +1,60 @@
+import {
+  type PlannedExpression,
+  type PlannedInput,
+  type PlannedTensor,
+  type Source,
+  sourcesOf,
+} from './plan.js';
+
+/** Where a stretch of the model comes from: what one reads to know what a merge did. */
+export interface Origin {
+  /** First and last layer, or null for what is outside the layers. */
+  readonly layers: readonly [number, number] | null;
+  /** The expressions in it in words, the one with most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
+  readonly from: readonly string[];
+}
+
+const decimals = (weight: number): string => String(Number(weight.toPrecision(4)));
+
+/** An expression in words, over the models' names. */
+export const describeExpression = (
+  expression: PlannedExpression,
+  inputs: readonly PlannedInput[],
+): string => {
+  const nameOf = ({ input }: Source) => inputs[input]?.name ?? '';
+  const [first] = sourcesOf(expression);
+  if (expression.kind !== 'linear' || expression.terms.length === 1)
+    return first === undefined ? '' : nameOf(first);
+  return expression.terms
+    .map(({ source, weight }) => `${decimals(weight)} ${nameOf(source)}`)
+    .join(' + ')
+    .replaceAll('+ -', '− ');
+};
+
+/** What each layer is made of, bottom first and neighbours alike joined, then what is outside the layers. */
+export const describeOrigins = (
+  tensors: readonly PlannedTensor[],
+  inputs: readonly PlannedInput[],
+): Origin[] => {
+  const bytes = new Map<number | null, Map<string, number>>();
+  for (const { layer, expression, begin, end } of tensors) {
+    const ofLayer = bytes.get(layer) ?? new Map<string, number>();
+    const words = describeExpression(expression, inputs);
+    bytes.set(layer, ofLayer.set(words, (ofLayer.get(words) ?? 0) + end - begin));
+  }
+  const outside = bytes.get(null);
+  bytes.delete(null);
+  const origins: Origin[] = [];
+  for (const [layer, ofLayer] of [...bytes].sort(([a], [b]) => Number(a) - Number(b))) {
+    const from = inOrder(ofLayer);
+    const last = origins.at(-1);
+    const at = Number(layer);
+    if (last?.layers?.[1] === at - 1 && last.from.join() === from.join())
+      origins[origins.length - 1] = { layers: [last.layers[0], at], from };
+    else origins.push({ layers: [at, at], from });
+  }
+  return outside === undefined ? origins : [...origins, { layers: null, from: inOrder(outside) }];
+};
+
+const inOrder = (bytes: ReadonlyMap<string, number>): string[] =>
+  [...bytes].sort(([, a], [, b]) => b - a).map(([words]) => words);

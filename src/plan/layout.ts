@@ -1,0 +1,110 @@
+import type { Place } from '../architecture/architecture.js';
+import { compareForFile, encodeHeader } from '../checkpoint/header.js';
+import { shardFileName } from '../checkpoint/shard-index.js';
+import { LayerloomError } from '../errors.js';
+import type { Dtype } from '../tensor/dtype.js';
+import type { Shape } from '../tensor/reference.js';
+import type { PlannedExpression, PlannedShard } from './plan.js';
+
+/** `layer`: a shard for each layer, and for embeddings, final norm and head. `size`: as full as the limit allows, in the model's order. */
+export type Layout = 'layer' | 'size';
+
+export interface LayoutOptions {
+  readonly layout: Layout;
+  /** Of tensor data in a shard, in either layout; a larger tensor has a shard of its own. */
+  readonly maxShardBytes: number;
+}
+
+/** A tensor of the output that has no place in a file yet. */
+export interface UnplacedTensor {
+  readonly name: string;
+  readonly dtype: Dtype;
+  readonly shape: Shape;
+  readonly bytes: number;
+  readonly place: Place;
+  readonly expression: PlannedExpression;
+}
+
+export const defaultShardSize = '5GB';
+
+const units: Readonly<Record<string, number>> = { '': 1, K: 1e3, M: 1e6, G: 1e9, B: 1e9, T: 1e12 };
+
+/**
+ * `5GB`, `500MB`, `5000000000`, in decimal units; `5B` is five billion, as mergekit writes it.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
+export const parseShardSize = (size: string | number): number => {
+  const groups = /^(?<number>\d+(\.\d+)?)\s*(?<unit>[KMGTB]?)(?:(?<=[KMGT])B)?$/i.exec(
+    String(size).trim(),
+  )?.groups;
+  const bytes = Math.floor(
+    Number(groups?.['number']) * (units[groups?.['unit']?.toUpperCase() ?? ''] ?? Number.NaN),
+  );
+  if (!Number.isSafeInteger(bytes) || bytes < 1)
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'max-shard-size',
+      value: size,
+      expected: 'a size such as 5GB or 500MB',
+    });
+  return bytes;
+};
+
+/** Fixes which tensor stands in which file, and where. */
+export const layOut = (
+  tensors: readonly UnplacedTensor[],
+  { layout, maxShardBytes }: LayoutOptions,
+): PlannedShard[] => {
+  const groups = layout === 'layer' ? groupByLayer(tensors) : [inModelOrder(tensors)];
+  const shards = groups.flatMap((group) => fill(group, maxShardBytes));
+  return shards.map((shard, index) => placeInFile(shard, shardFileName(index, shards.length)));
+};
+
+/** Embeddings, layers from the bottom, final norm, head, and what no known family has. */
+const orderOf = ({ layer, role }: Place): number => {
+  if (role === 'embedding') return -1;
+  if (layer !== undefined) return layer;
+  const behindLayers = ['finalNorm', 'head'].indexOf(role);
+  return Number.MAX_SAFE_INTEGER - (behindLayers === -1 ? 0 : 2 - behindLayers);
+};
+
+const inModelOrder = (tensors: readonly UnplacedTensor[]): UnplacedTensor[] =>
+  [...tensors].sort((a, b) => orderOf(a.place) - orderOf(b.place) || compareForFile(a, b));
+
+const groupByLayer = (tensors: readonly UnplacedTensor[]): UnplacedTensor[][] => {
+  const groups: UnplacedTensor[][] = [];
+  for (const tensor of inModelOrder(tensors)) {
+    const group = groups.at(-1);
+    const neighbour = group?.[0];
+    if (group === undefined || neighbour === undefined || orderOf(neighbour.place) !== orderOf(tensor.place))
+      groups.push([tensor]);
+    else group.push(tensor);
+  }
+  return groups;
+};
+
+/** Cuts a group wherever the next tensor would take it over the limit. */
+const fill = (tensors: readonly UnplacedTensor[], maxShardBytes: number): UnplacedTensor[][] => {
+  const shards: UnplacedTensor[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const tensor of tensors) {
+    if (bytes + tensor.bytes > maxShardBytes) {
+      shards.push([]);
+      bytes = 0;
+    }
+    shards.at(-1)?.push(tensor);
+    bytes += tensor.bytes;
+  }
+  return shards;
+};
+
+const placeInFile = (tensors: readonly UnplacedTensor[], file: string): PlannedShard => {
+  const inOrder = [...tensors].sort(compareForFile);
+  let position = encodeHeader(inOrder).length;
+  const planned = inOrder.map(({ name, dtype, shape, bytes, place, expression }) => {
+    const begin = position;
+    position += bytes;
+    return { name, dtype, shape, begin, end: position, layer: place.layer ?? null, expression };
+  });
+  return { file, bytes: position, tensors: planned };
+};

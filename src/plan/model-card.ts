@@ -1,0 +1,104 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Document, isScalar, isSeq, parse, stringify, visit } from 'yaml';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { isObject } from '../checkpoint/json.js';
+import { version } from '../version.js';
+import type { Origin } from './layers.js';
+
+export interface CardContent {
+  readonly title: string;
+  readonly method: string;
+  readonly tags: readonly string[];
+  /** Every model of the recipe by role, base included. */
+  readonly models: readonly { readonly role: string; readonly checkpoint: CheckpointIndex }[];
+  readonly recipe: Readonly<Record<string, unknown>>;
+  readonly origins: readonly Origin[];
+}
+
+/** The README.md of a merged checkpoint: the hub's front matter, then what came from where, and the recipe. */
+export const writeModelCard = async ({
+  title,
+  method,
+  tags,
+  models,
+  recipe,
+  origins,
+}: CardContent): Promise<string> => {
+  const names = [...new Set(models.map(({ checkpoint }) => checkpoint.name))];
+  const frontMatter = {
+    base_model: names,
+    base_model_relation: 'merge',
+    library_name: 'transformers',
+    tags: ['merge', 'layerloom', ...tags],
+    ...(await commonLicence(models.map(({ checkpoint }) => checkpoint))),
+  };
+  return [
+    '---',
+    stringify(frontMatter).trimEnd(),
+    '---',
+    '',
+    `# ${title} of ${names.join(' and ')}`,
+    '',
+    `Merged with layerloom ${version}.`,
+    '',
+    '| layers | from |',
+    '| --- | --- |',
+    ...origins.toReversed().map(({ layers, from }) => `| ${rangeOf(layers)} | ${from.join('; ')} |`),
+    '',
+    'Recipe:',
+    '',
+    '```yaml',
+    recipeYaml({ method, ...rolesOf(models), ...recipe }),
+    '```',
+    '',
+  ].join('\n');
+};
+
+const rangeOf = (layers: Origin['layers']): string => {
+  if (layers === null) return 'outside the layers';
+  const [first, last] = layers;
+  return first === last ? `${first}` : `${first}–${last}`;
+};
+
+/** As a person would write it: short lists on one line. */
+const recipeYaml = (recipe: Record<string, unknown>): string => {
+  const document = new Document(recipe);
+  visit(document, {
+    Seq: (_key, node) => {
+      if (isSeq(node) && node.items.every((item) => isScalar(item) && typeof item.value === 'number'))
+        node.flow = true;
+    },
+  });
+  return document.toString({ flowCollectionPadding: false }).trimEnd();
+};
+
+/** `task` and `language` stand for themselves, and `models` is a list. */
+const rolesOf = (models: CardContent['models']): Record<string, string | string[]> => {
+  const merged = models.filter(({ role }) => role === 'model').map(({ checkpoint }) => checkpoint.name);
+  const named = models
+    .filter(({ role }) => role !== 'model')
+    .map(({ role, checkpoint }) => [role, checkpoint.name]);
+  return { ...(merged.length === 0 ? {} : { models: merged }), ...Object.fromEntries(named) };
+};
+
+/** The licence that all cards name, if they all name the same. */
+const commonLicence = async (checkpoints: readonly CheckpointIndex[]): Promise<{ license?: string }> => {
+  const licences = new Set(await Promise.all(checkpoints.map(licenceOf)));
+  const [licence] = licences;
+  return licences.size === 1 && licence !== undefined ? { license: licence } : {};
+};
+
+const licenceOf = async ({ path, sideFiles }: CheckpointIndex): Promise<string | undefined> => {
+  if (sideFiles.length === 0) return undefined;
+  const card = await readFile(join(path, 'README.md'), 'utf8').catch(() => '');
+  const frontMatter = /^---\r?\n(?<yaml>.*?)\r?\n---/s.exec(card)?.groups?.['yaml'];
+  try {
+    const value: unknown = frontMatter === undefined ? undefined : parse(frontMatter);
+    const licence = isObject(value) ? value['license'] : undefined;
+    return typeof licence === 'string' ? licence : undefined;
+  } catch {
+    // A card that is not YAML names no licence; nothing else is taken from it.
+    return undefined;
+  }
+};

@@ -1,0 +1,200 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describeArchitecture, requireLayers } from '../architecture/architecture.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { editConfig } from '../checkpoint/config.js';
+import { openCheckpoint } from '../checkpoint/open.js';
+import { encodeShardIndex, indexFileName } from '../checkpoint/shard-index.js';
+import { LayerloomError } from '../errors.js';
+import type { ModelReference } from '../methods/method.js';
+import { parseRecipe, type Recipe, type RecipeInput } from '../recipe/recipe.js';
+import { torchName } from '../tensor/dtype.js';
+import { byteLength, elementCount } from '../tensor/reference.js';
+import { version } from '../version.js';
+import { binder } from './bind.js';
+import { checkCompatible, type Model } from './compatible.js';
+import { describeOrigins } from './layers.js';
+import { defaultShardSize, type Layout, layOut, parseShardSize, type UnplacedTensor } from './layout.js';
+import { writeModelCard } from './model-card.js';
+import {
+  type Cost,
+  type MergePlan,
+  type PlannedFile,
+  type PlannedInput,
+  type PlannedShard,
+  sourcesOf,
+} from './plan.js';
+
+export interface PlanOptions {
+  /** Default `layer`. */
+  layout?: Layout | undefined;
+  /** Bytes, or a size such as `5GB` (the default). */
+  maxShardSize?: string | number | undefined;
+}
+
+type OpenedModel = Model & ModelReference;
+
+/**
+ * Decides a merge: opens the recipe's models (headers and small files, no weights), checks that they fit, and fixes every
+ * byte range of the output.
+ *
+ * @throws LayerloomError: a recipe's, a checkpoint's or an incompatibility's code, before any weight is read
+ */
+export const planMerge = async (input: RecipeInput, options: PlanOptions = {}): Promise<MergePlan> => {
+  const recipe = parseRecipe(input);
+  const layout = parseLayout(options);
+
+  const models = await openAll(recipe.models);
+  const companions = await openAll(recipe.companions);
+  const first = models[0];
+  if (first === undefined) throw new Error(`method ${recipe.method} merges no model`);
+  checkNames([...models, ...companions]);
+  if (recipe.needsLayers)
+    for (const { architecture, checkpoint } of models) requireLayers(architecture, checkpoint.path);
+  const warnings = await checkAll(first, [...models.slice(1), ...companions]);
+
+  const { layers, places, family, naming } = first.architecture;
+  const { resolved, expressionOf } = recipe.compile(layers);
+  const shards = layOut(bindAll(recipe, models, expressionOf, places), layout);
+  const settled = { ...resolved, ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }) };
+  const inputs = [...models, ...companions].map(plannedInput);
+  const origins = describeOrigins(
+    shards.flatMap(({ tensors }) => tensors),
+    inputs,
+  );
+  const card = await writeModelCard({
+    ...recipe,
+    models: [...models, ...companions],
+    recipe: settled,
+    origins,
+  });
+
+  return {
+    layerloom: version,
+    method: recipe.method,
+    title: recipe.title,
+    recipe: settled,
+    architecture: { family, naming, layers },
+    inputs,
+    shards,
+    files: await planFiles(first.checkpoint, recipe, shards, card),
+    cost: costOf(shards),
+    warnings: [...warnings, ...unfamiliar(first, recipe)],
+  };
+};
+
+const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize }: PlanOptions) => {
+  if (layout !== 'layer' && layout !== 'size')
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'layout',
+      value: layout,
+      expected: 'layer or size',
+    });
+  return { layout, maxShardBytes: parseShardSize(maxShardSize) };
+};
+
+const openAll = (references: readonly ModelReference[]): Promise<OpenedModel[]> =>
+  Promise.all(
+    references.map(async (reference) => {
+      const checkpoint = await openCheckpoint(reference.model);
+      return { ...reference, checkpoint, architecture: describeArchitecture(checkpoint) };
+    }),
+  );
+
+/** Models of one role are told apart by their names alone. */
+const checkNames = (models: readonly OpenedModel[]): void => {
+  const seen = new Map<string, string>();
+  for (const { role, checkpoint } of models) {
+    const key = `${role} ${checkpoint.name}`;
+    const twin = seen.get(key);
+    if (twin !== undefined)
+      throw new LayerloomError('NAME_CLASH', { name: checkpoint.name, paths: [twin, checkpoint.path] });
+    seen.set(key, checkpoint.path);
+  }
+};
+
+const checkAll = async (first: OpenedModel, others: readonly OpenedModel[]): Promise<string[]> => {
+  const warnings = [first, ...others].flatMap(({ checkpoint }) => checkpoint.warnings);
+  for (const other of others) warnings.push(...(await checkCompatible(first, other)));
+  return warnings;
+};
+
+const bindAll = (
+  recipe: Recipe,
+  models: readonly OpenedModel[],
+  expressionOf: ReturnType<Recipe['compile']>['expressionOf'],
+  places: Model['architecture']['places'],
+): UnplacedTensor[] => {
+  const bind = binder(
+    models.map(({ checkpoint }) => checkpoint),
+    recipe.dtype,
+  );
+  return [...(models[0]?.checkpoint.tensors ?? [])].map(([name, { shape }]) => {
+    const place = places.get(name) ?? { layer: undefined, role: 'other', module: name };
+    const { dtype, expression } = bind(name, expressionOf(place));
+    const elements = elementCount(shape) ?? 0;
+    return { name, dtype, shape, bytes: byteLength(dtype, elements) ?? 0, place, expression };
+  });
+};
+
+const plannedInput = ({ role, checkpoint: { name, path, files } }: OpenedModel): PlannedInput => ({
+  role,
+  name,
+  path,
+  files,
+});
+
+const costOf = (shards: readonly PlannedShard[]): Cost => {
+  const cost = { bytesToRead: 0, bytesToWrite: 0, bytesCopied: 0, bytesComputed: 0, parameters: 0 };
+  for (const shard of shards) {
+    cost.bytesToWrite += shard.bytes;
+    for (const { expression, begin, end, shape } of shard.tensors) {
+      for (const source of sourcesOf(expression)) cost.bytesToRead += source.end - source.begin;
+      cost[expression.kind === 'linear' ? 'bytesComputed' : 'bytesCopied'] += end - begin;
+      cost.parameters += elementCount(shape) ?? 0;
+    }
+  }
+  return cost;
+};
+
+/** What stands beside the shards: the first model's side files, the index, the model card. */
+const planFiles = async (
+  first: CheckpointIndex,
+  recipe: Recipe,
+  shards: readonly PlannedShard[],
+  card: string,
+): Promise<PlannedFile[]> => [
+  ...(await planSideFiles(first, recipe)),
+  ...(shards.length > 1 ? [{ name: indexFileName, text: indexOf(shards) }] : []),
+  { name: 'README.md', text: card },
+];
+
+const planSideFiles = (
+  { path, sideFiles, config }: CheckpointIndex,
+  { dtype }: Recipe,
+): Promise<PlannedFile[]> =>
+  Promise.all(
+    sideFiles.map(async (name) => {
+      const file = join(path, name);
+      if (name !== 'config.json' || config === undefined) return { name, copyOf: file };
+      return { name, text: editConfig(await readFile(file, 'utf8'), config, dtype) };
+    }),
+  );
+
+const indexOf = (shards: readonly PlannedShard[]): string => {
+  const tensors = shards.flatMap((shard) => shard.tensors.map((tensor) => ({ ...tensor, file: shard.file })));
+  return encodeShardIndex(new Map(tensors.map(({ name, file }) => [name, file])), {
+    total_parameters: tensors.reduce((total, { shape }) => total + (elementCount(shape) ?? 0), 0),
+    total_size: tensors.reduce((total, { begin, end }) => total + end - begin, 0),
+  });
+};
+
+/** Families by pattern alone work, and say so. */
+const unfamiliar = ({ architecture, checkpoint }: OpenedModel, { needsLayers }: Recipe): string[] => {
+  const { unrecognised, family, stacks, layers } = architecture;
+  if (!needsLayers || unrecognised.length === 0) return [];
+  return [
+    `${checkpoint.name}: family ${family} is not one layerloom knows (${unrecognised.length} tensors such as ${unrecognised[0]}); ` +
+      `its ${layers} layers are those named ${stacks[0]}.N, and all else counts as outside the layers`,
+  ];
+};

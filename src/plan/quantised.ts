@@ -1,0 +1,18 @@
+/**
+ * Names that mark a quantised module, as compressed-tensors, FP8, GPTQ, AWQ and bitsandbytes checkpoints have them: scales,
+ * zero points and packed weights beside or instead of `weight`.
+ */
+const marks =
+  /^(?<module>.+)[._](weight_(scale(_inv|_2)?|packed|shape|zero_point|g_idx)|input_scale|qweight|qzeros|scales|blocks|SCB|weight\.(absmax|quant_map|nested_absmax|quant_state\..+))$/;
+
+/**
+ * The tensors of quantised modules, biases aside. Their numbers mean something only together with their scales, so an
+ * average of them means nothing, whatever their dtype.
+ */
+export const quantisedTensors = (names: Iterable<string>): ReadonlySet<string> => {
+  const all = [...names];
+  const modules = new Set(all.flatMap((name) => marks.exec(name)?.groups?.['module'] ?? []));
+  if (modules.size === 0) return new Set();
+  const moduleOf = (name: string) => marks.exec(name)?.groups?.['module'] ?? name.replace(/\.weight$/, '');
+  return new Set(all.filter((name) => modules.has(moduleOf(name))));
+};

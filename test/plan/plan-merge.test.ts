@@ -1,0 +1,352 @@
+import { statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { encodeHeader } from '../../src/checkpoint/header.js';
+import { type MergePlan, sourcesOf } from '../../src/plan/plan.js';
+import { planMerge } from '../../src/plan/plan-merge.js';
+import { version } from '../../src/version.js';
+import {
+  fill,
+  llama,
+  llamaConfig,
+  llamaShapes,
+  type TensorFixture,
+  temporaryDirectory,
+  writeCheckpoint,
+  writePair,
+} from '../fixtures/checkpoints.js';
+
+const tensorsOf = (plan: MergePlan) =>
+  new Map(plan.shards.flatMap(({ tensors }) => tensors.map((tensor) => [tensor.name, tensor] as const)));
+
+const kinds = (plan: MergePlan): Record<string, number> => {
+  const counts: Record<string, number> = {};
+  for (const { expression } of tensorsOf(plan).values())
+    counts[expression.kind] = (counts[expression.kind] ?? 0) + 1;
+  return counts;
+};
+
+describe('planMerge', () => {
+  it('decides every byte of the output, as plain JSON', async () => {
+    const { task, language } = writePair();
+    const plan = await planMerge({ method: 'layer_swap', task, language, bottom: 2, top: 1 });
+    expect(JSON.parse(JSON.stringify(plan))).toEqual(plan);
+    expect([...tensorsOf(plan).keys()].sort()).toEqual(Object.keys(llamaShapes()).sort());
+    for (const { bytes, tensors } of plan.shards) {
+      const header = encodeHeader(tensors.map((tensor) => ({ ...tensor, bytes: tensor.end - tensor.begin })));
+      expect(tensors[0]?.begin).toBe(header.length);
+      expect(tensors.at(-1)?.end).toBe(bytes);
+    }
+  });
+
+  it('reads of each input only what the output needs', async () => {
+    const { task, language } = writePair();
+    const { cost, shards } = await planMerge({ method: 'layer_swap', task, language, bottom: 2, top: 1 });
+    const outside = (24 * 16 + 16) * 2;
+    const layers = 8 * (16 + 16 * 16 + 8 * 16 + 4 + 16 * 16 + 16 + 40 * 16 + 16 * 40) * 2;
+    expect(cost).toMatchObject({
+      bytesCopied: layers,
+      bytesComputed: outside,
+      bytesToRead: layers + 2 * outside,
+    });
+    expect(cost.bytesToWrite).toBe(shards.reduce((total, { bytes }) => total + bytes, 0));
+  });
+
+  it('takes names, dtypes and side files from the first model', async () => {
+    const root = temporaryDirectory();
+    const task = writeCheckpoint(join(root, 't'), {
+      ...llama({ dtype: 'F32' }),
+      files: { 'tokenizer.json': '{}', 'merges.txt': 't' },
+    });
+    const language = writeCheckpoint(join(root, 'l'), {
+      ...llama({ dtype: 'BF16', seed: 2 }),
+      files: { 'merges.txt': 'l', LICENSE: '' },
+    });
+    const plan = await planMerge({ method: 'layer_swap', task, language, bottom: 1, top: 1 });
+    expect(new Set([...tensorsOf(plan).values()].map(({ dtype }) => dtype))).toEqual(new Set(['F32']));
+    expect(plan.files.flatMap((file) => ('copyOf' in file ? [file.copyOf] : []))).toEqual([
+      join(task, 'merges.txt'),
+      join(task, 'tokenizer.json'),
+    ]);
+    // A swapped layer is then converted, not copied.
+    expect(tensorsOf(plan).get('model.layers.0.self_attn.q_proj.weight')?.expression).toMatchObject({
+      kind: 'linear',
+      terms: [{ weight: 1 }],
+    });
+  });
+
+  it('converts every floating tensor where a dtype is asked for, copied ones too, and no integers', async () => {
+    const { task, language } = writePair();
+    const plan = await planMerge({
+      method: 'layer_swap',
+      task,
+      language,
+      bottom: 2,
+      top: 1,
+      dtype: 'float32',
+    });
+    expect(kinds(plan)).toEqual({ linear: Object.keys(llamaShapes()).length });
+    expect(plan.files.find(({ name }) => name === 'config.json')).toMatchObject({
+      text: expect.stringContaining('"torch_dtype": "float32"'),
+    });
+  });
+
+  it('copies a single model’s soup', async () => {
+    const { task } = writePair();
+    expect(kinds(await planMerge({ method: 'soup', models: [task] }))).toEqual({
+      copy: Object.keys(llamaShapes()).length,
+    });
+  });
+
+  const withExtra = (name: string, extra: TensorFixture, seed: number) => {
+    const { tensors, config } = llama({ seed });
+    return { tensors: { ...tensors, [name]: extra }, config };
+  };
+  const bytes = (dtype: string, ...values: number[]): TensorFixture => ({
+    dtype,
+    shape: [values.length],
+    data: Uint8Array.from(values),
+  });
+  const pairWith = (name: string, a: TensorFixture, b: TensorFixture) => {
+    const root = temporaryDirectory();
+    return {
+      task: writeCheckpoint(join(root, 't'), withExtra(name, a, 1)),
+      language: writeCheckpoint(join(root, 'l'), withExtra(name, b, 2)),
+    };
+  };
+
+  it('copies integers that would be averaged only when all are equal', async () => {
+    const { task, language } = pairWith('model.position_ids', bytes('U8', 1, 2), bytes('U8', 1, 2));
+    const plan = await planMerge({
+      method: 'layer_swap',
+      task,
+      language,
+      bottom: 1,
+      top: 1,
+      dtype: 'float32',
+    });
+    expect(tensorsOf(plan).get('model.position_ids')).toMatchObject({
+      dtype: 'U8',
+      expression: { kind: 'same', sources: [{}, {}] },
+    });
+  });
+
+  it('copies dtypes that no kernel computes in, and refuses to average them', async () => {
+    const inLayer = pairWith('model.layers.0.extra', bytes('F8_E4M3', 1, 2), bytes('F8_E4M3', 3, 4));
+    const plan = await planMerge({ method: 'layer_swap', ...inLayer, bottom: 1, top: 1 });
+    expect(tensorsOf(plan).get('model.layers.0.extra')?.expression.kind).toBe('copy');
+    const average = planMerge({ method: 'layer_swap', ...inLayer, bottom: 0, bottomTransition: 1 });
+    await expect(average).rejects.toMatchObject({ code: 'UNSUPPORTED_DTYPE', exitCode: 3 });
+  });
+
+  it('copies quantised weights and their scales, whatever dtype is asked for, and refuses to average them', async () => {
+    const root = temporaryDirectory();
+    const quantised = (seed: number) => {
+      const { tensors, config } = llama({ seed });
+      const scales = fill({ 'model.layers.3.mlp.up_proj.weight_scale': [1] }, 'F32', seed);
+      return {
+        tensors: { ...tensors, 'model.layers.3.mlp.up_proj.weight': bytes('F8_E4M3', 1, 2), ...scales },
+        config,
+      };
+    };
+    const task = writeCheckpoint(join(root, 't'), quantised(1));
+    const language = writeCheckpoint(join(root, 'l'), quantised(2));
+    const plan = await planMerge({
+      method: 'layer_swap',
+      task,
+      language,
+      bottom: 1,
+      top: 1,
+      dtype: 'float16',
+    });
+    for (const name of ['weight', 'weight_scale'])
+      expect(tensorsOf(plan).get(`model.layers.3.mlp.up_proj.${name}`)?.expression.kind).toBe('copy');
+    await expect(
+      planMerge({ method: 'layer_swap', task, language, bottom: 3, bottomTransition: 1 }),
+    ).rejects.toMatchObject({ code: 'QUANTISED_WEIGHTS', exitCode: 3 });
+  });
+
+  it('keeps each source inside its file', async () => {
+    const { task, language } = writePair();
+    const { inputs, shards } = await planMerge({ method: 'soup', models: [task, language] });
+    for (const { tensors } of shards)
+      for (const { expression } of tensors)
+        for (const { input, file, end } of sourcesOf(expression))
+          expect(end).toBeLessThanOrEqual(statSync(inputs[input]?.files[file]?.path ?? '').size);
+  });
+
+  it('writes a model card that names the models, what came from where, and the recipe', async () => {
+    const { task, language } = writePair();
+    writeFileSync(join(task, 'README.md'), '---\nlicense: apache-2.0\n---\n');
+    writeFileSync(join(language, 'README.md'), '---\nlicense: apache-2.0\n---\n');
+    const { files } = await planMerge({ method: 'layer_swap', task, language, bottom: 2, top: 1 });
+    const card = files.find(({ name }) => name === 'README.md');
+    const text = card !== undefined && 'text' in card ? card.text : '';
+    expect(text.replace(version, 'VERSION')).toMatchInlineSnapshot(`
+      "---
+      base_model:
+        - task
+        - language
+      base_model_relation: merge
+      library_name: transformers
+      tags:
+        - merge
+        - layerloom
+        - layer-swap
+      license: apache-2.0
+      ---
+
+      # Layer swap of task and language
+
+      Merged with layerloom VERSION.
+
+      | layers | from |
+      | --- | --- |
+      | outside the layers | 0.5 task + 0.5 language |
+      | 7 | language |
+      | 2–6 | task |
+      | 0–1 | language |
+
+      Recipe:
+
+      \`\`\`yaml
+      method: layer_swap
+      task: task
+      language: language
+      bottom: 2
+      top: 1
+      bottom_transition: 0
+      top_transition: 0
+      weights: [1, 1]
+      others: average
+      norms: layer
+      \`\`\`
+      "
+    `);
+  });
+
+  it('says when a family is known by its pattern alone', async () => {
+    const root = temporaryDirectory();
+    const shapes = {
+      'backbone.layers.0.mixer.weight': [4],
+      'backbone.layers.1.mixer.weight': [4],
+      'backbone.extra.weight': [4],
+    };
+    const models = ['t', 'l'].map((name, seed) =>
+      writeCheckpoint(join(root, name), {
+        tensors: fill(shapes, 'F32', seed),
+        config: { model_type: 'novel' },
+      }),
+    );
+    const [task = '', language = ''] = models;
+    const { warnings } = await planMerge({ method: 'layer_swap', task, language, bottom: 1, top: 1 });
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /family novel is not one layerloom knows.*2 layers are those named backbone\.layers\.N/,
+      ),
+    ]);
+  });
+});
+
+describe('experts that were not made for each other', () => {
+  const write = (root: string, name: string, fixture: Parameters<typeof writeCheckpoint>[1]) =>
+    writeCheckpoint(join(root, name), fixture);
+  const plan = (task: string, language: string) =>
+    planMerge({ method: 'layer_swap', task, language, bottom: 1, top: 1 });
+
+  it.each<[string, Parameters<typeof writeCheckpoint>[1], string]>([
+    ['layer counts', llama({ layers: 7 }), 'LAYER_COUNT_MISMATCH'],
+    ['tying', llama({ tied: false }), 'TIED_MISMATCH'],
+    ['shapes', { tensors: llama({ hidden: 32 }).tensors }, 'SHAPE_MISMATCH'],
+    [
+      'names',
+      { tensors: { ...llama().tensors, extra: { dtype: 'F32', shape: [1], data: new Uint8Array(4) } } },
+      'TENSOR_NAMES_DIFFER',
+    ],
+    [
+      'dtypes of which one is not floating',
+      {
+        tensors: {
+          ...llama().tensors,
+          'model.norm.weight': { dtype: 'I16', shape: [16], data: new Uint8Array(32) },
+        },
+      },
+      'DTYPE_MISMATCH',
+    ],
+    [
+      'sizes in the configuration',
+      { tensors: llama().tensors, config: { ...llamaConfig(), num_attention_heads: 8 } },
+      'CONFIG_MISMATCH',
+    ],
+    [
+      'token ids',
+      { ...llama(), files: { 'tokenizer.json': '{"model": {"vocab": {"a": 1}}}' } },
+      'TOKENIZER_MISMATCH',
+    ],
+    [
+      'the convention of names',
+      { tensors: fill({ 'layers.0.attention.wq.weight': [2], 'tok_embeddings.weight': [2] }, 'BF16', 1) },
+      'NAMING_MISMATCH',
+    ],
+  ])('by their %s are refused', async (_, other, code) => {
+    const root = temporaryDirectory();
+    const config = { ...llamaConfig(), num_attention_heads: 4 };
+    const task = write(root, 't', {
+      ...llama(),
+      config,
+      files: { 'tokenizer.json': '{"model": {"vocab": {"a": 0}}}' },
+    });
+    await expect(plan(task, write(root, 'l', other))).rejects.toMatchObject({ code, exitCode: 3 });
+  });
+
+  it('are told of the first few tensors that differ, and of their count', async () => {
+    const root = temporaryDirectory();
+    const task = write(root, 't', { tensors: llama().tensors });
+    const language = write(root, 'l', { tensors: llama({ hidden: 32 }).tensors });
+    await expect(plan(task, language)).rejects.toThrow(
+      /model\.embed_tokens\.weight \[24, 32\] against \[24, 16\].*… \(66 in all\)/,
+    );
+  });
+
+  it('may differ in chat template and generation config, which is said', async () => {
+    const root = temporaryDirectory();
+    const task = write(root, 't', {
+      ...llama(),
+      files: {
+        'chat_template.jinja': 'a',
+        'generation_config.json': '{"temperature": 1, "transformers_version": "4"}',
+      },
+    });
+    const language = write(root, 'l', {
+      ...llama(),
+      files: { 'chat_template.jinja': 'b', 'generation_config.json': '{"temperature": 2}' },
+    });
+    const { warnings } = await plan(task, language);
+    expect(warnings).toEqual([
+      expect.stringContaining('chat template'),
+      expect.stringContaining('generation config'),
+    ]);
+  });
+
+  it('and a base that does not fit is refused too', async () => {
+    const { root, task, language } = writePair();
+    const base = write(root, 'base', llama({ layers: 7 }));
+    await expect(
+      planMerge({ method: 'layer_swap', task, language, base, bottom: 1, top: 1 }),
+    ).rejects.toMatchObject({ code: 'LAYER_COUNT_MISMATCH' });
+  });
+
+  it('and models of a soup that have one name are refused', async () => {
+    const root = temporaryDirectory();
+    const models = ['a', 'b'].map((name) => write(join(root, name), 'final', llama()));
+    await expect(planMerge({ method: 'soup', models })).rejects.toMatchObject({
+      code: 'NAME_CLASH',
+      exitCode: 2,
+    });
+    const named = await planMerge({
+      method: 'soup',
+      models: models.map((path, index) => `expert-${index}=${path}`),
+    });
+    expect(named.inputs.map(({ name }) => name)).toEqual(['expert-0', 'expert-1']);
+  });
+});
