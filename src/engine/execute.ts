@@ -1,0 +1,87 @@
+import { LayerloomError } from '../errors.js';
+import type { JobStatus } from '../native/addon.js';
+import { type PlannedTensor, sourcesOf } from '../plan/plan.js';
+import type { Inputs } from './inputs.js';
+import type { WorkerPool } from './pool.js';
+import type { Schedule, ShardWork } from './schedule.js';
+import type { ShardFiles } from './shard-files.js';
+import { jobOf } from './slices.js';
+
+/**
+ * Carries out a schedule: keeps every worker thread busy until nothing remains, or until the first failure stops them all at
+ * their next tile. No job is under way when it returns or throws.
+ */
+export const execute = async (
+  schedule: Schedule,
+  {
+    pool,
+    inputs,
+    shards,
+    signal,
+  }: { pool: WorkerPool; inputs: Inputs; shards: ShardFiles; signal: AbortSignal },
+): Promise<void> => {
+  let failure: unknown;
+  const stop = (reason: unknown) => {
+    failure ??= reason;
+    pool.cancel();
+  };
+  const onAbort = () => stop(signal.reason);
+  signal.addEventListener('abort', onAbort);
+  if (signal.aborted) onAbort();
+
+  const lane = async (): Promise<void> => {
+    let current: ShardWork | undefined;
+    while (failure === undefined) {
+      const next = schedule.next(current);
+      if (next === undefined) return;
+      current = next.work;
+      const output = await shards.fdOf(current);
+      const { slices } = next.stretch;
+      const jobs = slices.map((slice) => jobOf(slice, output, (source) => inputs.fdOf(source)));
+      const result = await pool.run(jobs);
+      if (!result.ok) throw asError(result.status, slices[result.job]?.tensor, current, inputs);
+      await shards.done(current, next.stretch);
+    }
+  };
+
+  try {
+    for (const work of schedule.works) if (work.outstanding === 0) await shards.finishEmpty(work);
+    await Promise.all(Array.from({ length: pool.lanes }, () => lane().catch(stop)));
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+  if (failure !== undefined) throw failure;
+};
+
+/** Gives a native status its names. */
+const asError = (
+  status: JobStatus,
+  tensor: PlannedTensor | undefined,
+  work: ShardWork,
+  inputs: Inputs,
+): Error => {
+  if (tensor === undefined) return new Error(`a worker failed (${status.outcome}) without naming a tensor`);
+  const { name, expression, dtype } = tensor;
+  const files = sourcesOf(expression).map((source) => inputs.pathOf(source));
+  const file = files[status.source] ?? '';
+  switch (status.outcome) {
+    case 'inputShrank':
+      return new LayerloomError('INPUT_SHRANK', { file, tensor: name });
+    case 'readFailed':
+      return new LayerloomError('READ_FAILED', { file, tensor: name, reason: status.reason });
+    case 'writeFailed':
+      return new LayerloomError('WRITE_FAILED', {
+        file: work.shard.file,
+        tensor: name,
+        reason: status.reason,
+      });
+    case 'notEqual':
+      return new LayerloomError('NON_FLOATING_MISMATCH', {
+        tensor: name,
+        dtype,
+        files: [files[0] ?? '', file],
+      });
+    default:
+      return new Error(`a job of ${name} ended ${status.outcome}`);
+  }
+};

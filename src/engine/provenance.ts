@@ -1,0 +1,63 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { LayerloomError, reasonOf } from '../errors.js';
+import type { MergePlan, PlannedFile } from '../plan/plan.js';
+import { provenanceName } from './output.js';
+
+/** SHA-256 by absolute path, of inputs and staged shards, where checksums were asked for. */
+export type Checksums = ReadonlyMap<string, string>;
+
+/** `layerloom.json`: how the checkpoint came about. The same merge of the same inputs gives the same text. */
+export const provenanceOf = (
+  plan: MergePlan,
+  directory: string,
+  checksums: Checksums,
+): Record<string, unknown> => {
+  const sha256 = (path: string) => (checksums.has(path) ? { sha256: checksums.get(path) } : {});
+  return {
+    layerloom: plan.layerloom,
+    method: plan.method,
+    recipe: plan.recipe,
+    architecture: plan.architecture,
+    inputs: plan.inputs.map(({ role, name, path, files }) => ({
+      role,
+      name,
+      path,
+      files: files.map((file) => ({
+        file: basename(file.path),
+        bytes: file.bytes,
+        mtimeNs: file.mtimeNs,
+        header: file.header,
+        ...sha256(file.path),
+      })),
+    })),
+    shards: plan.shards.map(({ file, bytes }) => ({ file, bytes, ...sha256(join(directory, file)) })),
+    files: [...plan.shards.map(({ file }) => file), ...plan.files.map(({ name }) => name), provenanceName],
+  };
+};
+
+/** Writes what stands beside the shards. @throws LayerloomError READ_FAILED, WRITE_FAILED */
+export const writeSideFiles = async (
+  plan: MergePlan,
+  directory: string,
+  checksums: Checksums,
+): Promise<void> => {
+  const provenance = `${JSON.stringify(provenanceOf(plan, directory, checksums), null, 2)}\n`;
+  for (const file of [...plan.files, { name: provenanceName, text: provenance }]) {
+    const content = await contentOf(file);
+    await writeFile(join(directory, file.name), content, { flush: true }).catch((cause: unknown) => {
+      throw new LayerloomError(
+        'WRITE_FAILED',
+        { file: join(directory, file.name), reason: reasonOf(cause) },
+        { cause },
+      );
+    });
+  }
+};
+
+const contentOf = (file: PlannedFile): Promise<string | Uint8Array> =>
+  'text' in file
+    ? Promise.resolve(file.text)
+    : readFile(file.copyOf).catch((cause: unknown) => {
+        throw new LayerloomError('READ_FAILED', { file: file.copyOf, reason: reasonOf(cause) }, { cause });
+      });

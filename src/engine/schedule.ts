@@ -1,0 +1,58 @@
+import type { PlannedShard } from '../plan/plan.js';
+import { covers, type Extents } from './journal.js';
+import { type Stretch, stretchesOf } from './slices.js';
+
+/** A shard's work: what of it remains, handed out in the order of the file. */
+export interface ShardWork {
+  readonly shard: PlannedShard;
+  readonly remaining: Stretch[];
+  /** Stretches handed out or not, and not yet done. */
+  outstanding: number;
+}
+
+/**
+ * Which stretch is next. Writes to one file exclude each other in the kernel, so each lane keeps to a shard of its own while there
+ * are enough: largest first, so that none is left to the end. Then lanes help where most remains, so that one shard does not
+ * make the tail.
+ */
+export class Schedule {
+  readonly works: readonly ShardWork[];
+  readonly bytes: number;
+  readonly #waiting: ShardWork[];
+  readonly #begun: ShardWork[] = [];
+
+  constructor(shards: readonly PlannedShard[], done: Extents) {
+    this.works = shards.map((shard) => {
+      const extents = done.get(shard.file) ?? [];
+      const remaining = [...stretchesOf(shard)].filter((stretch) => !covers(extents, stretch));
+      return { shard, remaining, outstanding: remaining.length };
+    });
+    this.bytes = this.works.reduce((total, work) => total + bytesOf(work), 0);
+    this.#waiting = this.works
+      .filter(({ outstanding }) => outstanding > 0)
+      .sort((a, b) => bytesOf(b) - bytesOf(a));
+  }
+
+  /** The next stretch for a lane that last worked on `current`; undefined when all are handed out. */
+  next(current: ShardWork | undefined): { work: ShardWork; stretch: Stretch } | undefined {
+    const work =
+      current !== undefined && current.remaining.length > 0
+        ? current
+        : (this.#begin() ?? this.#largestBegun());
+    const stretch = work?.remaining.shift();
+    return work === undefined || stretch === undefined ? undefined : { work, stretch };
+  }
+
+  #begin(): ShardWork | undefined {
+    const work = this.#waiting.shift();
+    if (work !== undefined) this.#begun.push(work);
+    return work;
+  }
+
+  #largestBegun(): ShardWork | undefined {
+    return this.#begun.toSorted((a, b) => b.remaining.length - a.remaining.length)[0];
+  }
+}
+
+const bytesOf = ({ remaining }: ShardWork): number =>
+  remaining.reduce((total, { begin, end }) => total + end - begin, 0);

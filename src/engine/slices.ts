@@ -1,0 +1,93 @@
+import { encodeHeader } from '../checkpoint/header.js';
+import { dtypeIndex, type Job, jobKinds, type Range } from '../native/addon.js';
+import { type PlannedShard, type PlannedTensor, type Source, sourcesOf } from '../plan/plan.js';
+import { type ArithmeticDtype, bitsOf } from '../tensor/dtype.js';
+
+/** Output bytes of a task: a few milliseconds of work, and little for the last thread to be alone with. */
+export const sliceBytes = 8 * 1024 * 1024;
+
+/** Part of a tensor: a job but for the open files. `bytes` is of the output. */
+interface Slice {
+  readonly tensor: PlannedTensor;
+  /** In the tensor, from its start: bytes for copies, elements for `linear`. */
+  readonly first: number;
+  readonly count: number;
+  readonly bytes: number;
+}
+
+/** Slices that stand one behind the other in a shard, from `begin` to `end` of the file. */
+export interface Stretch {
+  readonly begin: number;
+  readonly end: number;
+  readonly slices: readonly Slice[];
+}
+
+/** The output bytes that one unit of `first` and `count` makes. */
+const unitOf = ({ dtype, expression }: PlannedTensor): number =>
+  expression.kind === 'linear' ? bitsOf(dtype) / 8 : 1;
+
+function* slicesOf(tensor: PlannedTensor): Generator<Slice> {
+  const unit = unitOf(tensor);
+  const total = (tensor.end - tensor.begin) / unit;
+  const most = sliceBytes / unit;
+  for (let first = 0; first < total; first += most) {
+    const count = Math.min(most, total - first);
+    yield { tensor, first, count, bytes: count * unit };
+  }
+}
+
+/** Cuts a shard's data into stretches of about `sliceBytes`: large tensors into several, many small ones into one. */
+export function* stretchesOf(shard: PlannedShard): Generator<Stretch> {
+  let begin = shard.tensors[0]?.begin ?? shard.bytes;
+  let end = begin;
+  let slices: Slice[] = [];
+  for (const tensor of shard.tensors) {
+    for (const slice of slicesOf(tensor)) {
+      if (slices.length > 0 && end - begin + slice.bytes > sliceBytes) {
+        yield { begin, end, slices };
+        begin = end;
+        slices = [];
+      }
+      slices.push(slice);
+      end += slice.bytes;
+    }
+  }
+  if (slices.length > 0) yield { begin, end, slices };
+}
+
+/** A shard's first bytes, which the plan leaves room for. */
+export const headerOf = (shard: PlannedShard): Uint8Array =>
+  encodeHeader(
+    shard.tensors.map(({ name, dtype, shape, begin, end }) => ({ name, dtype, shape, bytes: end - begin })),
+  );
+
+/** Kernels know only the dtypes they compute in; a copy's dtype is not looked at. */
+const rangeOf = (fd: number, offset: number, dtype: PlannedTensor['dtype'], computes: boolean): Range => ({
+  fd,
+  offset,
+  dtype: computes ? dtypeIndex(dtype as ArithmeticDtype) : 0,
+});
+
+/** The job of a slice, over open files. */
+export const jobOf = (
+  { tensor, first, count }: Slice,
+  output: number,
+  fdOf: (source: Source) => number,
+): Job => {
+  const { expression } = tensor;
+  const computes = expression.kind === 'linear';
+  return {
+    kind: jobKinds[expression.kind],
+    sources: sourcesOf(expression).map((source) =>
+      rangeOf(
+        fdOf(source),
+        source.begin + first * (computes ? bitsOf(source.dtype) / 8 : 1),
+        source.dtype,
+        computes,
+      ),
+    ),
+    weights: computes ? expression.terms.map(({ weight }) => weight) : [],
+    output: rangeOf(output, tensor.begin + first * unitOf(tensor), tensor.dtype, computes),
+    count,
+  };
+};

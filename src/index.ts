@@ -1,0 +1,51 @@
+// The library's door. Every command is a thin call of one of these functions, with the same defaults.
+
+import { type MergeResult, type RunOptions, runPlan } from './engine/run-plan.js';
+import type { LayerSwapParameters } from './methods/layer-swap.js';
+import type { SoupParameters } from './methods/soup.js';
+import { type PlanOptions, planMerge } from './plan/plan-merge.js';
+
+export { type Architecture, describeArchitecture, type Place } from './architecture/architecture.js';
+export type { Role } from './architecture/roles.js';
+export type { CheckpointIndex, FileIdentity } from './checkpoint/checkpoint.js';
+export { encodeHeader, type Header, type HeaderTensor, parseHeader } from './checkpoint/header.js';
+export { openCheckpoint } from './checkpoint/open.js';
+export { type MergeResult, type Progress, type RunOptions, runPlan } from './engine/run-plan.js';
+export { type ErrorCode, type ErrorDetails, errorCodes, LayerloomError } from './errors.js';
+export type { LayerSwapParameters } from './methods/layer-swap.js';
+export type { SoupParameters } from './methods/soup.js';
+export { instructionSets } from './native/addon.js';
+export type { Layout } from './plan/layout.js';
+export type * from './plan/plan.js';
+export { type PlanOptions, planMerge } from './plan/plan-merge.js';
+export type { RecipeInput } from './recipe/recipe.js';
+export type { ArithmeticDtype, Dtype } from './tensor/dtype.js';
+export type { Shape, TensorReference } from './tensor/reference.js';
+export { version } from './version.js';
+
+/** What any merge may be told besides its recipe. */
+export type MergeOptions = PlanOptions & RunOptions;
+
+/**
+ * Swaps layers of two experts (paper, Algorithm 1): bottom and top from the language expert, the middle from the task expert,
+ * averages in the transitions and outside the layers.
+ *
+ * @example await layerSwap({ task: './math-1', language: './swh-1' }, { out: './merged' })
+ * @throws LayerloomError the codes of `planMerge` and `runPlan`
+ */
+export const layerSwap = async (
+  parameters: LayerSwapParameters & { dtype?: string | undefined },
+  options: MergeOptions,
+): Promise<MergeResult> =>
+  runPlan(await planMerge({ method: 'layer_swap', ...parameters }, options), options);
+
+/**
+ * Averages models tensor by tensor (paper §5), uniformly unless `weights` are given.
+ *
+ * @example await soup({ models: ['./math-1', './swh-1'] }, { out: './merged' })
+ * @throws LayerloomError the codes of `planMerge` and `runPlan`
+ */
+export const soup = async (
+  parameters: SoupParameters & { dtype?: string | undefined },
+  options: MergeOptions,
+): Promise<MergeResult> => runPlan(await planMerge({ method: 'soup', ...parameters }, options), options);

@@ -1,0 +1,414 @@
+import { createHash } from 'node:crypto';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openStaging, stagingPath } from '../../src/engine/staging.js';
+import { layerSwap, type MergeOptions, openCheckpoint, planMerge, runPlan, soup } from '../../src/index.js';
+import {
+  fill,
+  llama,
+  type Tensors,
+  temporaryDirectory,
+  writeCheckpoint,
+  writeLarge,
+  writePair,
+} from '../fixtures/checkpoints.js';
+import { average, readTensors, zoneOf } from '../fixtures/merged.js';
+import type { Floating } from '../fixtures/numbers.js';
+
+const layerOf = (name: string): number | undefined => {
+  const digits = /layers\.(\d+)\./.exec(name)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+};
+
+/** Every tensor of a swap, as METHOD says. */
+const expectSwap = async (
+  out: string,
+  { task, language }: { task: Tensors; language: Tensors },
+  counts: { bottom: number; top: number; bottomTransition: number; topTransition: number },
+  weights: readonly number[] = [1, 1],
+) => {
+  const merged = await readTensors(out);
+  expect(Object.keys(merged).sort()).toEqual(Object.keys(task).sort());
+  for (const [name, { dtype, data }] of Object.entries(merged)) {
+    const [a, b] = [task[name], language[name]];
+    if (a === undefined || b === undefined) throw new Error(name);
+    const layer = layerOf(name);
+    const zone = layer === undefined ? 'average' : zoneOf(layer, { layers: 8, ...counts });
+    const expected = { task: a.data, language: b.data, average: average(dtype as Floating, [a, b], weights) }[
+      zone
+    ];
+    expect(Buffer.compare(data, expected), name).toBe(0);
+  }
+};
+
+const counts = { bottom: 2, top: 1, bottomTransition: 1, topTransition: 2 };
+
+describe.each(['BF16', 'F16', 'F32', 'F64'] as const)('a swap in %s', (dtype) => {
+  it('has every element that the method says, to the bit', async () => {
+    const { root, task, language, tensors } = writePair({ dtype });
+    await layerSwap({ task, language, ...counts, weights: [3, 1] }, { out: join(root, 'out') });
+    await expectSwap(join(root, 'out'), tensors, counts, [3, 1]);
+  });
+});
+
+describe('a merge', () => {
+  it('mixes dtypes, and has those of the first model', async () => {
+    const root = temporaryDirectory();
+    const [task, language] = [llama({ dtype: 'F16', seed: 1 }), llama({ dtype: 'F32', seed: 2 })];
+    const paths = {
+      task: writeCheckpoint(join(root, 't'), task),
+      language: writeCheckpoint(join(root, 'l'), language),
+    };
+    await layerSwap({ ...paths, bottom: 1, top: 1 }, { out: join(root, 'out') });
+    const merged = await readTensors(join(root, 'out'));
+    const [embedding, swapped] = ['model.embed_tokens.weight', 'model.layers.0.mlp.gate_proj.weight'];
+    const both = (name = '') =>
+      [task.tensors[name], language.tensors[name]].flatMap((tensor) => tensor ?? []);
+    expect(merged[embedding ?? '']?.dtype).toBe('F16');
+    expect(merged[embedding ?? '']?.data).toEqual(Buffer.from(average('F16', both(embedding), [1, 1])));
+    expect(merged[swapped ?? '']?.data).toEqual(Buffer.from(average('F16', both(swapped).slice(1), [1])));
+  });
+
+  it('is the same, byte for byte, with one thread and with many, in either layout’s tensors', async () => {
+    const { root, task, language } = writePair({ hidden: 64 });
+    const merge = (out: string, options: Partial<MergeOptions>) =>
+      layerSwap({ task, language, ...counts }, { ...options, out: join(root, out) });
+    await merge('one', { threads: 1 });
+    await merge('many', { threads: 5 });
+    await merge('size', { layout: 'size', maxShardSize: '10K' });
+    for (const name of readdirSync(join(root, 'one')))
+      expect(readFileSync(join(root, 'many', name)).equals(readFileSync(join(root, 'one', name))), name).toBe(
+        true,
+      );
+    expect(await readTensors(join(root, 'size'))).toEqual(await readTensors(join(root, 'one')));
+  });
+
+  it('of soups averages each tensor by the weights', async () => {
+    const root = temporaryDirectory();
+    const fixtures = [1, 2, 3].map((seed) => llama({ seed }));
+    const models = fixtures.map((fixture, index) => writeCheckpoint(join(root, `${index}`), fixture));
+    await soup({ models, weights: [1, 2, 5] }, { out: join(root, 'out') });
+    for (const [name, { data }] of Object.entries(await readTensors(join(root, 'out')))) {
+      const inputs = fixtures.flatMap(({ tensors }) => tensors[name] ?? []);
+      expect(Buffer.compare(data, average('BF16', inputs, [1, 2, 5])), name).toBe(0);
+    }
+  });
+
+  it('reads linked shards of a hub snapshot, and one bare file', async () => {
+    const { root, task, language, tensors } = writePair();
+    mkdirSync(join(root, 'snapshot'));
+    symlinkSync('../language/model.safetensors', join(root, 'snapshot', 'model.safetensors'));
+    await layerSwap(
+      { task: join(task, 'model.safetensors'), language: join(root, 'snapshot'), ...counts },
+      { out: join(root, 'out') },
+    );
+    expect(readdirSync(join(root, 'out')).filter((name) => !name.endsWith('.safetensors'))).toEqual([
+      'README.md',
+      'layerloom.json',
+      'model.safetensors.index.json',
+    ]);
+    await expectSwap(join(root, 'out'), tensors, counts);
+    expect(language).not.toBe('');
+  });
+
+  it('writes tensors without elements and shards without bytes', async () => {
+    const root = temporaryDirectory();
+    const models = ['a', 'b'].map((name, seed) =>
+      writeCheckpoint(join(root, name), {
+        tensors: {
+          ...fill({ 'model.layers.0.q.weight': [4] }, 'F32', seed),
+          'lm_head.weight': { dtype: 'F32', shape: [0, 4], data: new Uint8Array() },
+        },
+      }),
+    );
+    await soup({ models }, { out: join(root, 'out') });
+    expect((await readTensors(join(root, 'out')))['lm_head.weight']).toMatchObject({
+      shape: [0, 4],
+      data: Buffer.alloc(0),
+    });
+  });
+
+  it('counts what it read and wrote, as the plan said', async () => {
+    const { root, task, language } = writePair();
+    const plan = await planMerge({ method: 'layer_swap', task, language, ...counts });
+    const result = await runPlan(plan, { out: join(root, 'out') });
+    expect(result.bytesRead).toBe(plan.cost.bytesToRead);
+    expect(result.bytesWritten).toBe(plan.cost.bytesCopied + plan.cost.bytesComputed);
+    for (const { file, bytes } of result.shards) expect(statSync(join(root, 'out', file)).size).toBe(bytes);
+  });
+
+  it('runs a plan that went through JSON', async () => {
+    const { root, task, language, tensors } = writePair();
+    const plan = await planMerge({ method: 'layer_swap', task, language, ...counts });
+    await runPlan(JSON.parse(JSON.stringify(plan)) as typeof plan, { out: join(root, 'out') });
+    await expectSwap(join(root, 'out'), tensors, counts);
+  });
+
+  it('reports progress up to the end', async () => {
+    const { root, task, language } = writePair();
+    const seen: number[] = [];
+    await soup(
+      { models: [task, language] },
+      { out: join(root, 'out'), onProgress: ({ done, total }) => seen.push(done / total) },
+    );
+    expect(seen.at(-1)).toBe(1);
+  });
+
+  it('records recipe, inputs and, when asked, checksums, the same each time', async () => {
+    const { root, task, language } = writePair();
+    const merge = (out: string) =>
+      layerSwap({ task, language, ...counts }, { out: join(root, out), checksums: true });
+    const { shards } = await merge('one');
+    await merge('two');
+    const text = readFileSync(join(root, 'one', 'layerloom.json'), 'utf8');
+    expect(readFileSync(join(root, 'two', 'layerloom.json'), 'utf8')).toBe(text);
+    const sha256 = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
+    for (const shard of shards) expect(shard.sha256).toBe(sha256(join(root, 'one', shard.file)));
+    const provenance = JSON.parse(text) as {
+      inputs: { files: { sha256: string }[] }[];
+      recipe: unknown;
+      files: string[];
+    };
+    expect(provenance.inputs[1]?.files[0]?.sha256).toBe(sha256(join(language, 'model.safetensors')));
+    expect(provenance.recipe).toMatchObject({ bottom: 2, top_transition: 2, weights: [1, 1] });
+    expect(provenance.files.sort()).toEqual(readdirSync(join(root, 'one')).sort());
+  });
+
+  it('leaves its inputs as they were', async () => {
+    const { root, task, language } = writePair();
+    const before = statSync(join(task, 'model.safetensors'), { bigint: true });
+    await soup({ models: [task, language] }, { out: join(root, 'out') });
+    const after = statSync(join(task, 'model.safetensors'), { bigint: true });
+    expect([after.mtimeNs, after.mode, after.ino]).toEqual([before.mtimeNs, before.mode, before.ino]);
+  });
+});
+
+describe('the output', () => {
+  it('opens as a checkpoint that needs nothing else', async () => {
+    const { root, task, language } = writePair();
+    await layerSwap({ task, language, ...counts }, { out: join(root, 'deep', 'out') });
+    const { warnings, sideFiles, files } = await openCheckpoint(join(root, 'deep', 'out'));
+    expect([warnings, sideFiles, files.length]).toEqual([[], ['config.json'], 10]);
+    expect(existsSync(stagingPath(join(root, 'deep', 'out')))).toBe(false);
+  });
+
+  it('is refused where something is, but for an empty directory', async () => {
+    const { root, task, language } = writePair();
+    const out = join(root, 'out');
+    mkdirSync(out);
+    await soup({ models: [task, language] }, { out });
+    await expect(soup({ models: [task, language] }, { out })).rejects.toMatchObject({
+      code: 'OUTPUT_EXISTS',
+      exitCode: 2,
+    });
+  });
+
+  it('with force replaces what layerloom wrote, and nothing else', async () => {
+    const { root, task, language, tensors } = writePair();
+    const out = join(root, 'out');
+    await soup({ models: [task, language] }, { out });
+    await layerSwap({ task, language, ...counts }, { out, force: true });
+    await expectSwap(out, tensors, counts);
+
+    writeFileSync(join(out, 'notes.txt'), 'mine');
+    await expect(soup({ models: [task, language] }, { out, force: true })).rejects.toMatchObject({
+      code: 'OUTPUT_NOT_OURS',
+      details: { others: ['notes.txt'] },
+    });
+    rmSync(join(out, 'layerloom.json'));
+    await expect(soup({ models: [task, language] }, { out, force: true })).rejects.toMatchObject({
+      code: 'OUTPUT_NOT_OURS',
+    });
+    expect(readFileSync(join(out, 'notes.txt'), 'utf8')).toBe('mine');
+  });
+
+  it.each<[string, (root: string, task: string) => string, string]>([
+    ['inside an input', (_, task) => join(task, 'merged'), 'OUTPUT_INSIDE_INPUT'],
+    ['an input', (_, task) => task, 'OUTPUT_INSIDE_INPUT'],
+    [
+      'inside an input through a link',
+      (root, task) => {
+        symlinkSync(task, join(root, 'link'));
+        return join(root, 'link', 'merged');
+      },
+      'OUTPUT_INSIDE_INPUT',
+    ],
+    [
+      'a file',
+      (root) => {
+        writeFileSync(join(root, 'file'), '');
+        return join(root, 'file');
+      },
+      'OUTPUT_INVALID',
+    ],
+    ['named like a file', (root) => join(root, 'out.safetensors'), 'OUTPUT_INVALID'],
+    ['nothing', () => '', 'OUTPUT_INVALID'],
+    [
+      'below a file',
+      (root) => {
+        writeFileSync(join(root, 'file'), '');
+        return join(root, 'file', 'out');
+      },
+      'WRITE_FAILED',
+    ],
+  ])('is refused when it is %s', async (_, prepare, code) => {
+    const { root, task, language } = writePair();
+    const out = prepare(root, task);
+    const before = readdirSync(task).sort();
+    await expect(soup({ models: [task, language] }, { out, force: true })).rejects.toMatchObject({ code });
+    expect(readdirSync(task).sort()).toEqual(before);
+  });
+
+  it('goes where a link points', async () => {
+    const { root, task, language } = writePair();
+    mkdirSync(join(root, 'disk'));
+    symlinkSync(join(root, 'disk'), join(root, 'link'));
+    const { out } = await soup({ models: [task, language] }, { out: join(root, 'link') });
+    expect(out.endsWith('disk')).toBe(true);
+    expect(existsSync(join(root, 'link', 'layerloom.json'))).toBe(true);
+  });
+});
+
+describe('inputs that change', () => {
+  it('between plan and run are refused, and nothing is left', async () => {
+    const { root, task, language } = writePair();
+    const plan = await planMerge({ method: 'soup', models: [task, language] });
+    utimesSync(join(task, 'model.safetensors'), 1, 1);
+    await expect(runPlan(plan, { out: join(root, 'out') })).rejects.toMatchObject({
+      code: 'INPUT_CHANGED',
+      exitCode: 3,
+    });
+    appendFileSync(join(task, 'model.safetensors'), 'x');
+    await expect(runPlan(plan, { out: join(root, 'out') })).rejects.toMatchObject({
+      code: 'INPUT_CHANGED',
+      exitCode: 3,
+    });
+    expect(readdirSync(root).sort()).toEqual(['language', 'task']);
+  });
+
+  it('in tensors that may not be averaged stop the merge, and nothing is left', async () => {
+    const root = temporaryDirectory();
+    const ids = (value: number) => ({
+      dtype: 'I64',
+      shape: [1],
+      data: Uint8Array.from([value, 0, 0, 0, 0, 0, 0, 0]),
+    });
+    const models = [1, 2].map((value) =>
+      writeCheckpoint(join(root, `${value}`), { tensors: { ...llama().tensors, 'model.ids': ids(value) } }),
+    );
+    await expect(soup({ models }, { out: join(root, 'out') })).rejects.toMatchObject({
+      code: 'NON_FLOATING_MISMATCH',
+      details: { tensor: 'model.ids' },
+    });
+    expect(readdirSync(root).sort()).toEqual(['1', '2']);
+  });
+});
+
+describe('an interrupted merge', () => {
+  const models = (root: string) => ['a', 'b'].map((name, seed) => writeLarge(join(root, name), 16, 16, seed));
+
+  /** Interrupts a run once something is written. */
+  const interrupt = async (root: string, inputs: string[], resume: boolean) => {
+    const controller = new AbortController();
+    const onProgress = ({ done }: { done: number }) => (done > 0 ? controller.abort() : undefined);
+    return soup(
+      { models: inputs },
+      { out: join(root, 'out'), threads: 1, resume, signal: controller.signal, onProgress },
+    );
+  };
+
+  it('leaves nothing', async () => {
+    const root = temporaryDirectory();
+    await expect(interrupt(root, models(root), false)).rejects.toMatchObject({
+      code: 'INTERRUPTED',
+      exitCode: 130,
+    });
+    expect(readdirSync(root).sort()).toEqual(['a', 'b']);
+  });
+
+  it('asked to resume, keeps what is done and continues it', async () => {
+    const root = temporaryDirectory();
+    const inputs = models(root);
+    await expect(interrupt(root, inputs, true)).rejects.toMatchObject({
+      code: 'INTERRUPTED',
+      details: { kept: stagingPath(join(root, 'out')) },
+    });
+    expect(existsSync(join(root, 'out'))).toBe(false);
+    const resumed = await soup({ models: inputs }, { out: join(root, 'out'), resume: true, checksums: true });
+    expect(resumed.bytesResumed).toBeGreaterThan(0);
+    expect(resumed.bytesResumed + resumed.bytesWritten).toBe(16 * 16 * 2 ** 20);
+    expect(readdirSync(root).sort()).toEqual(['a', 'b', 'out']);
+    const atOnce = await soup({ models: inputs }, { out: join(root, 'again'), checksums: true });
+    expect(resumed.shards).toEqual(atOnce.shards);
+  });
+
+  it('is not resumed by another recipe or over other inputs, and says why', async () => {
+    const root = temporaryDirectory();
+    const inputs = models(root);
+    const [first = '', second = ''] = inputs;
+    await expect(interrupt(root, inputs, true)).rejects.toMatchObject({ code: 'INTERRUPTED' });
+    const out = join(root, 'out');
+    await expect(soup({ models: inputs, weights: [1, 2] }, { out, resume: true })).rejects.toThrow(
+      /weights was \[1,1\] and is \[1,2\]/,
+    );
+    await expect(soup({ models: inputs, dtype: 'float32' }, { out, resume: true })).rejects.toThrow(/dtype/);
+    await expect(soup({ models: [first] }, { out, resume: true })).rejects.toMatchObject({
+      code: 'RESUME_MISMATCH',
+      exitCode: 2,
+    });
+    utimesSync(join(second, 'model.safetensors'), 1, 1);
+    await expect(soup({ models: inputs }, { out, resume: true })).rejects.toThrow(
+      /b\/model\.safetensors has changed/,
+    );
+  });
+
+  it('begun anew without resume removes what was left, and says so', async () => {
+    const root = temporaryDirectory();
+    const inputs = models(root);
+    await expect(interrupt(root, inputs, true)).rejects.toMatchObject({ code: 'INTERRUPTED' });
+    const { warnings, bytesResumed } = await soup({ models: inputs }, { out: join(root, 'out') });
+    expect(warnings).toEqual([expect.stringContaining('interrupted merge')]);
+    expect(bytesResumed).toBe(0);
+  });
+
+  it('writes again a shard that was removed from what it had kept', async () => {
+    const root = temporaryDirectory();
+    const inputs = models(root);
+    await expect(interrupt(root, inputs, true)).rejects.toMatchObject({ code: 'INTERRUPTED' });
+    const checkpoint = join(stagingPath(join(root, 'out')), 'checkpoint');
+    for (const name of readdirSync(checkpoint)) rmSync(join(checkpoint, name));
+    expect((await soup({ models: inputs }, { out: join(root, 'out'), resume: true })).bytesResumed).toBe(0);
+  });
+
+  it('aborted before it begins writes nothing', async () => {
+    const { root, task, language } = writePair();
+    await expect(
+      soup({ models: [task, language] }, { out: join(root, 'out'), signal: AbortSignal.abort() }),
+    ).rejects.toMatchObject({ code: 'INTERRUPTED' });
+    expect(readdirSync(root).sort()).toEqual(['language', 'task']);
+  });
+});
+
+describe('two merges to one output', () => {
+  it('exclude each other', async () => {
+    const { root, task, language } = writePair();
+    const out = join(root, 'out');
+    const plan = await planMerge({ method: 'soup', models: [task, language] });
+    const held = await openStaging({ path: out, replaces: false }, plan, false);
+    await expect(runPlan(plan, { out })).rejects.toMatchObject({ code: 'OUTPUT_BUSY', exitCode: 1 });
+    await held.discard();
+    await runPlan(plan, { out });
+  });
+});
