@@ -1,0 +1,46 @@
+#!/usr/bin/env node
+import { CommanderError } from 'commander';
+import { exitCodes, LayerloomError } from '../errors.js';
+import { printJson } from './print.js';
+import { buildProgram } from './program.js';
+
+/** One error is one message; with --json also an object on stdout; a stack trace only with -v. Returns the exit code. */
+const report = (error: unknown, args: readonly string[]): number => {
+  const known = asLayerloomError(error);
+  const message = known?.message ?? (error instanceof Error ? error.message : String(error));
+  process.stderr.write(`error: ${message}\n`);
+  if (args.includes('-v') || args.includes('--verbose')) console.error(error);
+  if (args.includes('--json')) printJson({ error: known ?? { code: 'INTERNAL', message, details: {} } });
+  return known?.exitCode ?? exitCodes.failed;
+};
+
+const asLayerloomError = (error: unknown): LayerloomError | undefined => {
+  if (error instanceof LayerloomError) return error;
+  if (error instanceof CommanderError)
+    return new LayerloomError('USAGE', { reason: error.message.replace(/^error: /, '') });
+  return undefined;
+};
+
+/** A reader that has seen enough (`| head`) is no error. */
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
+const run = async (): Promise<number> => {
+  const args = process.argv.slice(2);
+  const program = buildProgram();
+  try {
+    await program.parseAsync(process.argv);
+    return 0;
+  } catch (error) {
+    // Commander throws also where it has printed help or a version.
+    if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    if (error instanceof CommanderError && error.code === 'commander.help') {
+      process.stderr.write(program.helpInformation());
+      return exitCodes.usage;
+    }
+    return report(error, args);
+  }
+};
+
+process.exitCode = await run();

@@ -1,0 +1,55 @@
+import { type Command, Option } from 'commander';
+import type { Layout } from '../plan/layout.js';
+
+/** What the common options parse to. Values that are no numbers stay text, which the function they go to refuses by name. */
+export interface CommonOptions {
+  readonly out?: string;
+  readonly layout?: Layout;
+  readonly maxShardSize?: string;
+  readonly dtype?: string;
+  readonly threads?: number;
+  readonly resume?: boolean;
+  readonly force?: boolean;
+  readonly checksums?: boolean;
+  readonly dryRun?: boolean;
+}
+
+/** Understood by every command. */
+export interface OutputOptions {
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+  readonly verbose?: boolean;
+}
+
+/** `5` to 5. What is no number is passed on as it is, to be refused with the parameter's name and what it expects. */
+export const toNumber = (text: string): number => {
+  const value = Number(text);
+  return text.trim() === '' || Number.isNaN(value) ? (text as unknown as number) : value;
+};
+
+export const toNumbers = (text: string): number[] => text.split(',').map(toNumber);
+
+export const addOutputOptions = (command: Command): Command =>
+  command
+    .option('--json', 'print the result as JSON')
+    .option('-q, --quiet', 'print nothing but errors')
+    .option('-v, --verbose', 'print stack traces with errors');
+
+export const addMergeOptions = (command: Command): Command =>
+  addOutputOptions(
+    command
+      .option('-o, --out <dir>', 'directory to create')
+      .addOption(
+        new Option('--layout <layout>', 'a shard for each layer, or shards as large as allowed')
+          .choices(['layer', 'size'])
+          .default('layer'),
+      )
+      .option('--max-shard-size <size>', 'most tensor data in a shard: 5GB, 500MB', '5GB')
+      .addOption(new Option('--out-shard-size <size>', "mergekit's name of --max-shard-size").hideHelp())
+      .option('--dtype <dtype>', 'convert every floating tensor: bfloat16, float16, float32, float64')
+      .option('-j, --threads <n>', 'worker threads (default: the usable cores)', toNumber)
+      .option('--resume', 'keep what is done when interrupted, and continue it next time')
+      .option('--force', 'replace an output that layerloom wrote')
+      .option('--checksums', 'record the SHA-256 of inputs and shards')
+      .option('--dry-run', 'print the plan and write nothing'),
+  );

@@ -1,0 +1,10 @@
+/** Data goes to stdout; everything else to stderr. */
+export const printLine = (text: string): void => {
+  process.stdout.write(`${text}\n`);
+};
+
+export const printJson = (value: unknown): void => printLine(JSON.stringify(value, null, 2));
+
+export const warn = (warning: string): void => {
+  process.stderr.write(`warning: ${warning}\n`);
+};

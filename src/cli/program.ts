@@ -1,0 +1,155 @@
+import { Command } from 'commander';
+import { openCheckpoint } from '../checkpoint/open.js';
+import { describeCheckpoint, summariseCheckpoint } from '../report/inspect.js';
+import { version } from '../version.js';
+import { mergeCommand } from './merge.js';
+import {
+  addMergeOptions,
+  addOutputOptions,
+  type CommonOptions,
+  type OutputOptions,
+  toNumber,
+  toNumbers,
+} from './options.js';
+import { printJson, printLine, warn } from './print.js';
+
+interface SwapOptions extends CommonOptions, OutputOptions {
+  readonly task: string;
+  readonly lang: string;
+  readonly base?: string;
+  readonly bottom?: number;
+  readonly top?: number;
+  readonly bottomTransition?: number;
+  readonly topTransition?: number;
+  readonly weights?: number[];
+  readonly others?: 'average' | 'task' | 'language';
+  readonly norms?: 'layer' | 'average';
+  readonly scaled?: boolean;
+}
+
+const addSwap = (program: Command): void => {
+  const command = program
+    .command('swap')
+    .description(
+      'swap layers of two experts: bottom and top from the language expert, the middle from the task expert',
+    )
+    .requiredOption(
+      '--task <model>',
+      'the task expert: a directory, a .safetensors file or org/name in the hub cache',
+    )
+    .requiredOption('--lang <model>', 'the language expert')
+    .option(
+      '--base <model>',
+      'the model both were fine-tuned from; checked against them and named in the model card',
+    )
+    .option('--bottom <n>', 'layers from the language expert, next to the embeddings (default: 5)', toNumber)
+    .option('--top <n>', 'layers from the language expert, next to the head (default: 2)', toNumber)
+    .option('--bottom-transition <n>', 'averaged layers above the bottom ones (default: 0)', toNumber)
+    .option('--top-transition <n>', 'averaged layers below the top ones (default: 0)', toNumber)
+    .option(
+      '--weights <wt,wl>',
+      'weights of task and language expert where they are averaged (default: 1,1)',
+      toNumbers,
+    )
+    .option('--others <which>', 'what is outside the layers: average, task or language (default: average)')
+    .option(
+      '--norms <which>',
+      "norms inside a layer: the layer's own, or average like what is outside (default: layer)",
+    )
+    .option(
+      '--scaled',
+      'scale the counts from the 32 layers of the paper to those of the models, and print them',
+    );
+  addMergeOptions(command).action(async (options: SwapOptions) => {
+    const {
+      task,
+      lang: language,
+      base,
+      bottom,
+      top,
+      bottomTransition,
+      topTransition,
+      weights,
+      others,
+      norms,
+      scaled,
+      dtype,
+    } = options;
+    await mergeCommand(
+      {
+        method: 'layer_swap',
+        task,
+        language,
+        base,
+        bottom,
+        top,
+        bottomTransition,
+        topTransition,
+        weights,
+        others,
+        norms,
+        scaled,
+        dtype,
+      },
+      options,
+    );
+  });
+};
+
+interface SoupOptions extends CommonOptions, OutputOptions {
+  readonly base?: string;
+  readonly weights?: number[];
+}
+
+const addSoup = (program: Command): void => {
+  const command = program
+    .command('soup')
+    .description('average models, uniformly or by weights')
+    .argument('<model...>', 'a model, or NAME=MODEL')
+    .option(
+      '--base <model>',
+      'the model all were fine-tuned from; checked against them and named in the model card',
+    )
+    .option('--weights <w,w,...>', 'one weight for each model (default: all 1)', toNumbers);
+  addMergeOptions(command).action(async (models: string[], options: SoupOptions) => {
+    const { base, weights, dtype } = options;
+    await mergeCommand({ method: 'soup', models, base, weights, dtype }, options);
+  });
+};
+
+const addInspect = (program: Command): void => {
+  const command = program
+    .command('inspect')
+    .description('show architecture, layers, dtypes, parameters, shards and sizes')
+    .argument('<checkpoint>', 'a directory, a .safetensors file or org/name in the hub cache');
+  addOutputOptions(command).action(async (model: string, { json, quiet }: OutputOptions) => {
+    const summary = summariseCheckpoint(await openCheckpoint(model));
+    if (json) printJson(summary);
+    else if (!quiet) {
+      summary.warnings.forEach(warn);
+      printLine(describeCheckpoint(summary));
+    }
+  });
+};
+
+/** The command line. Errors are thrown, for `main` to print: commander neither prints nor exits. */
+export const buildProgram = (): Command => {
+  const program = new Command('layerloom')
+    .description('Merges fine-tuned LLM checkpoints by layer swapping: exact, fast, small in memory')
+    .version(version)
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined })
+    .showSuggestionAfterError(true);
+  addSwap(program);
+  addSoup(program);
+  addInspect(program);
+  program.addHelpText(
+    'after',
+    `
+Example:
+  $ layerloom swap --task ./math-1 --lang ./swh-1 -o ./merged
+
+Exit codes: 0 done, 1 failed, 2 usage or recipe, 3 incompatible or corrupt input, 130 interrupted.`,
+  );
+  return program;
+};

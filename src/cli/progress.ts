@@ -1,0 +1,61 @@
+import cliProgress from 'cli-progress';
+import type { Progress } from '../engine/run-plan.js';
+import { formatBytes, formatRate, formatSeconds } from '../report/format.js';
+
+/** Between two lines where there is no terminal to draw a bar on. */
+const lineMs = 5000;
+
+const describe = ({ phase, done, total }: Progress, seconds: number, began: number): string => {
+  if (phase === 'checksums') return `${done} of ${total} files checked`;
+  const rate = (done - began) / Math.max(seconds, 1e-3);
+  const left = rate > 0 ? `, ${formatSeconds((total - done) / rate)} left` : '';
+  return `${formatBytes(done)} of ${formatBytes(total)}, ${formatRate(done - began, seconds)}${left}`;
+};
+
+/** Shows progress on stderr: a bar on a terminal, a line every few seconds elsewhere. */
+export class ProgressDisplay {
+  readonly #stream: NodeJS.WriteStream;
+  readonly #started = performance.now();
+  #bar: cliProgress.SingleBar | undefined;
+  #lastLine = performance.now();
+  /** What was done when it began, by a run that is being resumed. */
+  #began: number | undefined;
+
+  constructor(stream: NodeJS.WriteStream) {
+    this.#stream = stream;
+  }
+
+  readonly show = (progress: Progress): void => {
+    this.#began ??= progress.phase === 'merge' ? progress.done : 0;
+    const text = describe(progress, (performance.now() - this.#started) / 1000, this.#began);
+    if (this.#stream.isTTY) this.#draw(progress, text);
+    else if (performance.now() - this.#lastLine >= lineMs) {
+      this.#stream.write(`${text}\n`);
+      this.#lastLine = performance.now();
+    }
+  };
+
+  /** Removes the bar. */
+  end(): void {
+    this.#bar?.stop();
+    this.#bar = undefined;
+  }
+
+  #draw({ done, total }: Progress, text: string): void {
+    if (this.#bar === undefined) {
+      this.#bar = new cliProgress.SingleBar(
+        {
+          stream: this.#stream,
+          format: '{bar} {percentage}%  {text}',
+          hideCursor: true,
+          clearOnComplete: true,
+          barsize: 30,
+        },
+        cliProgress.Presets.shades_classic,
+      );
+      this.#bar.start(total, done, { text });
+    }
+    this.#bar.setTotal(total);
+    this.#bar.update(done, { text });
+  }
+}

@@ -1,0 +1,26 @@
+const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
+
+/** `16.1 GB`, in decimal units, as the hub counts. */
+export const formatBytes = (bytes: number): string => {
+  const exponent = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(bytes, 1)) / 3)));
+  const value = bytes / 1000 ** exponent;
+  return `${exponent === 0 ? value : value.toPrecision(3).includes('e') ? Math.round(value) : value.toPrecision(3)} ${units[exponent]}`;
+};
+
+/** `8.03 B`, `134.5 M` parameters, as model cards count them. */
+export const formatCount = (count: number): string => {
+  const [value, unit] = count >= 1e9 ? [count / 1e9, ' B'] : count >= 1e6 ? [count / 1e6, ' M'] : [count, ''];
+  return `${unit === '' ? value : Number(value.toPrecision(4))}${unit}`;
+};
+
+/** `0.7 s`, `42 s`, `3 min 20 s`. */
+export const formatSeconds = (seconds: number): string => {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  const [minutes, hours] = [Math.floor(whole / 60), Math.floor(whole / 3600)];
+  return hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min ${whole % 60} s`;
+};
+
+export const formatRate = (bytes: number, seconds: number): string =>
+  `${formatBytes(bytes / Math.max(seconds, 1e-9))}/s`;

@@ -1,0 +1,146 @@
+import { basename } from 'node:path';
+import { type Architecture, describeArchitecture } from '../architecture/architecture.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { elementCount, type TensorReference } from '../tensor/reference.js';
+import { formatBytes, formatCount } from './format.js';
+import { countTensors, joinRuns, plainTable, shardRows } from './table.js';
+
+/** Totals of some tensors. */
+export interface Totals {
+  readonly tensors: number;
+  readonly parameters: number;
+  readonly bytes: number;
+}
+
+/** What a checkpoint is, from its headers. */
+export interface CheckpointSummary extends Totals {
+  readonly name: string;
+  readonly path: string;
+  readonly architecture: {
+    readonly family: string;
+    readonly naming: Architecture['naming'];
+    readonly layers: number;
+    readonly stacks: readonly string[];
+    readonly tied: boolean;
+    /** Whether every tensor's role is known. */
+    readonly known: boolean;
+    readonly unrecognised: readonly string[];
+  };
+  readonly dtypes: Readonly<Record<string, Totals>>;
+  readonly shards: readonly { readonly file: string; readonly bytes: number; readonly tensors: number }[];
+  readonly layers: readonly (Totals & { readonly layer: number })[];
+  /** Outside the layers, by role. */
+  readonly outside: Readonly<Record<string, Totals>>;
+  readonly sideFiles: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+const totals = (references: Iterable<TensorReference>): Totals => {
+  const sum = { tensors: 0, parameters: 0, bytes: 0 };
+  for (const { shape, begin, end } of references) {
+    sum.tensors += 1;
+    sum.parameters += elementCount(shape) ?? 0;
+    sum.bytes += end - begin;
+  }
+  return sum;
+};
+
+const totalsBy = <Key>(entries: Iterable<readonly [Key, TensorReference]>): [Key, Totals][] => {
+  const groups = new Map<Key, TensorReference[]>();
+  for (const [key, reference] of entries) groups.set(key, [...(groups.get(key) ?? []), reference]);
+  return [...groups].map(([key, references]) => [key, totals(references)]);
+};
+
+/** Summarises an opened checkpoint: architecture, layers, dtypes, parameters, shards and sizes. */
+export const summariseCheckpoint = (checkpoint: CheckpointIndex): CheckpointSummary => {
+  const { name, path, files, tensors, sideFiles, warnings } = checkpoint;
+  const { places, family, naming, layers, stacks, tied, unrecognised } = describeArchitecture(checkpoint);
+  const placed = [...tensors].map(([tensor, reference]) => [places.get(tensor), reference] as const);
+  return {
+    name,
+    path,
+    architecture: { family, naming, layers, stacks, tied, known: unrecognised.length === 0, unrecognised },
+    ...totals(tensors.values()),
+    dtypes: Object.fromEntries(
+      totalsBy([...tensors.values()].map((reference) => [reference.dtype, reference] as const)),
+    ),
+    shards: files.map((file, index) => ({
+      file: basename(file.path),
+      bytes: file.bytes,
+      tensors: [...tensors.values()].filter((reference) => reference.file === index).length,
+    })),
+    layers: totalsBy(
+      placed.flatMap(([place, reference]) =>
+        place?.layer === undefined ? [] : [[place.layer, reference] as const],
+      ),
+    )
+      .sort(([a], [b]) => a - b)
+      .map(([layer, sum]) => ({ layer, ...sum })),
+    outside: Object.fromEntries(
+      totalsBy(
+        placed.flatMap(([place, reference]) =>
+          place === undefined || place.layer !== undefined ? [] : [[place.role, reference] as const],
+        ),
+      ),
+    ),
+    sideFiles,
+    warnings,
+  };
+};
+
+const sizes = ({ tensors, parameters, bytes }: Totals): string[] => [
+  countTensors(tensors),
+  formatCount(parameters),
+  formatBytes(bytes),
+];
+
+const layerRows = (layers: CheckpointSummary['layers']): string[][] =>
+  joinRuns(
+    layers,
+    ({ tensors, bytes }) => `${tensors} ${bytes}`,
+    (first, last) => [
+      first === last ? `layer ${first.layer}` : `layers ${first.layer}–${last.layer}, each`,
+      ...sizes(first),
+    ],
+  );
+
+/** A summary for people. */
+export const describeCheckpoint = (summary: CheckpointSummary): string => {
+  const { architecture, dtypes, shards, layers, outside, sideFiles } = summary;
+  const known = architecture.known
+    ? ''
+    : ` (not a family layerloom knows: ${architecture.unrecognised.length} tensors such as ${architecture.unrecognised[0]})`;
+  return [
+    summary.path,
+    '',
+    plainTable([
+      ['architecture', `${architecture.family}${known}`],
+      [
+        'layers',
+        `${architecture.layers}${architecture.stacks.length > 0 ? `, named ${architecture.stacks.join(' and ')}.N` : ''}`,
+      ],
+      ['names', architecture.naming === 'meta' ? 'Meta' : 'Hugging Face'],
+      ['head', architecture.tied ? 'tied to the embeddings' : 'of its own'],
+      ['parameters', formatCount(summary.parameters)],
+      ['size', formatBytes(summary.bytes)],
+    ]),
+    '',
+    plainTable(
+      [
+        ...Object.entries(dtypes).map(([dtype, sum]) => [dtype, ...sizes(sum)]),
+        ...layerRows(layers),
+        ...Object.entries(outside).map(([role, sum]) => [roleNames[role] ?? role, ...sizes(sum)]),
+      ],
+      1,
+    ),
+    '',
+    plainTable(shardRows(shards, formatBytes), 1),
+    ...(sideFiles.length === 0 ? [] : ['', `  beside them: ${sideFiles.join(', ')}`]),
+  ].join('\n');
+};
+
+const roleNames: Readonly<Record<string, string>> = {
+  embedding: 'embeddings',
+  finalNorm: 'final norm',
+  head: 'head',
+};

@@ -1,0 +1,338 @@
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { stagingPath } from '../../src/engine/staging.js';
+import { layerSwap, type MergePlan, planMerge } from '../../src/index.js';
+import {
+  fill,
+  llama,
+  temporaryDirectory,
+  writeCheckpoint,
+  writeLarge,
+  writePair,
+} from '../fixtures/checkpoints.js';
+import { cli, finished, startCli } from '../fixtures/cli.js';
+import { readTensors } from '../fixtures/merged.js';
+
+const swapArgs = (
+  { root, task, language }: { root: string; task: string; language: string },
+  ...more: string[]
+) => [
+  'swap',
+  '--task',
+  task,
+  '--lang',
+  language,
+  '-o',
+  join(root, 'out'),
+  '--bottom',
+  '2',
+  '--top',
+  '1',
+  ...more,
+];
+
+describe('layerloom swap', () => {
+  it('makes what the function makes', async () => {
+    const pair = writePair();
+    const { code, stdout, stderr } = await cli(
+      swapArgs(
+        pair,
+        '--top-transition',
+        '1',
+        '--weights',
+        '1,3',
+        '--norms',
+        'average',
+        '--others',
+        'language',
+      ),
+    );
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toContain('weights 1,3, others language, norms average');
+    const { task, language, root } = pair;
+    await layerSwap(
+      {
+        task,
+        language,
+        bottom: 2,
+        top: 1,
+        topTransition: 1,
+        weights: [1, 3],
+        norms: 'average',
+        others: 'lang',
+      },
+      { out: join(root, 'function') },
+    );
+    expect(await readTensors(join(root, 'out'))).toEqual(await readTensors(join(root, 'function')));
+  });
+
+  it('draws where each layer comes from', async () => {
+    const pair = writePair();
+    const { stdout } = await cli(swapArgs(pair));
+    expect(stdout).toMatch(/layer 7 {3}█+ {2}language\n {2}layer 6 {3}░+ {2}task/);
+    expect(stdout).toMatch(/outside {3}▒+ {2}0\.5 task \+ 0\.5 language/);
+  });
+
+  it('prints its plan and writes nothing when run dry, for people and as the plan itself', async () => {
+    const pair = writePair();
+    const dry = await cli(swapArgs(pair, '--dry-run'));
+    expect(dry.stdout).toMatch(/to write +[\d.]+ kB/);
+    const { stdout } = await cli(swapArgs(pair, '--dry-run', '--json'));
+    const { task, language } = pair;
+    expect(JSON.parse(stdout) as MergePlan).toEqual(
+      JSON.parse(
+        JSON.stringify(await planMerge({ method: 'layer_swap', task, language, bottom: 2, top: 1 })),
+      ),
+    );
+    expect(readdirSync(pair.root).sort()).toEqual(['language', 'task']);
+  });
+
+  it('prints what --scaled resolved to', async () => {
+    const { root, task, language } = writePair();
+    const { stdout } = await cli([
+      'swap',
+      '--task',
+      task,
+      '--lang',
+      language,
+      '-o',
+      join(root, 'out'),
+      '--scaled',
+    ]);
+    expect(stdout).toContain('bottom 1, top 1, bottom_transition 0');
+  });
+
+  it('prints one JSON object with --json, and nothing with -q', async () => {
+    const pair = writePair();
+    const { stdout } = await cli(swapArgs(pair, '--json', '--checksums', '-j', '3'));
+    expect(JSON.parse(stdout)).toMatchObject({
+      method: 'layer_swap',
+      threads: 3,
+      shards: expect.arrayContaining([
+        expect.objectContaining({ sha256: expect.stringMatching(/^[0-9a-f]{64}$/) }),
+      ]),
+    });
+    rmSync(join(pair.root, 'out'), { recursive: true });
+    expect(await cli(swapArgs(pair, '-q'))).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+
+  it('converts with --dtype, and writes shards by size with --layout', async () => {
+    const pair = writePair();
+    await cli(swapArgs(pair, '--dtype', 'fp32', '--layout', 'size', '--max-shard-size', '20KB'));
+    const { stdout } = await cli(['inspect', join(pair.root, 'out'), '--json']);
+    const { dtypes, shards } = JSON.parse(stdout) as { dtypes: Record<string, unknown>; shards: unknown[] };
+    expect([Object.keys(dtypes), shards.length]).toEqual([['F32'], 4]);
+  });
+
+  it('gives the same bits on every instruction set', async () => {
+    const pair = writePair({ dtype: 'F16' });
+    const results: unknown[] = [];
+    for (const isa of ['scalar', '']) {
+      await cli(swapArgs(pair, '--force', '--weights', '0.3,0.7', '-q'), { LAYERLOOM_ISA: isa });
+      results.push(await readTensors(join(pair.root, 'out')));
+    }
+    expect(results[0]).toEqual(results[1]);
+  });
+
+  it.each<[string, string[]]>([
+    ['a negative count', ['--bottom', '-1']],
+    ['a fractional count', ['--top', '1.5']],
+    ['a count that is no number', ['--bottom-transition', 'two']],
+    ['more layers than there are', ['--bottom', '8']],
+    ['weights that sum to 0', ['--weights', '1,-1']],
+    ['weights that are no numbers', ['--weights', '1,x']],
+    ['an empty weight', ['--weights', '1,']],
+    ['one weight', ['--weights', '1']],
+    ['an unknown dtype', ['--dtype', 'int4']],
+    ['an unknown layout', ['--layout', 'depth']],
+    ['a shard size that is none', ['--max-shard-size', '5 apples']],
+    ['no threads', ['-j', '0']],
+    ['an argument too many', ['another']],
+  ])('ends with 2 and writes nothing for %s', async (_, args) => {
+    const pair = writePair();
+    const { code, stdout, stderr } = await cli(swapArgs(pair, ...args));
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^error: [^\n]+\n$/);
+    expect(readdirSync(pair.root).sort()).toEqual(['language', 'task']);
+  });
+
+  it('names the nearest flag to one it does not know', async () => {
+    const { code, stderr } = await cli(swapArgs(writePair(), '--botom', '3'));
+    expect(code).toBe(2);
+    expect(stderr).toBe("error: unknown option '--botom'\n(Did you mean --bottom?)\n");
+  });
+
+  it('asks for what it needs', async () => {
+    expect((await cli(['swap', '--task', 'a', '--lang', 'b'])).stderr).toContain('--out');
+    expect((await cli(['swap', '--lang', 'b', '-o', 'c'])).stderr).toContain('--task');
+  });
+
+  it.each<[string, (root: string, language: string) => void]>([
+    ['missing', (_, language) => rmSync(language, { recursive: true })],
+    ['corrupt', (_, language) => writeFileSync(join(language, 'model.safetensors'), 'not a header')],
+    ['of another shape', (_, language) => writeCheckpoint(language, llama({ hidden: 32 }))],
+    ['of other layers', (_, language) => writeCheckpoint(language, llama({ layers: 6 }))],
+    ['untied', (_, language) => writeCheckpoint(language, llama({ tied: false }))],
+    [
+      'in Meta’s names',
+      (_, language) => {
+        rmSync(language, { recursive: true });
+        writeCheckpoint(language, { tensors: fill({ 'layers.0.attention.wq.weight': [1] }, 'F32', 1) });
+      },
+    ],
+  ])('ends with 3 and writes nothing for an expert that is %s', async (_, spoil) => {
+    const pair = writePair();
+    spoil(pair.root, pair.language);
+    const { code, stderr } = await cli(swapArgs(pair));
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/^error: [^\n]+\n$/);
+    expect(stderr).toContain(pair.root);
+    expect(existsSync(join(pair.root, 'out'))).toBe(false);
+  });
+
+  it('prints the error as an object too with --json, and a stack trace only with -v', async () => {
+    const pair = writePair();
+    const json = await cli(swapArgs(pair, '--bottom', '9', '--json'));
+    expect(JSON.parse(json.stdout)).toEqual({
+      error: {
+        code: 'TOO_MANY_LAYERS',
+        message: expect.stringContaining('8'),
+        details: expect.objectContaining({ layers: 8, requested: 10 }),
+      },
+    });
+    expect(json.stderr).not.toContain('    at ');
+    expect((await cli(swapArgs(pair, '--bottom', '9', '-v'))).stderr).toContain('    at ');
+    const usage = await cli(swapArgs(pair, '--botom', '9', '--json'));
+    expect(JSON.parse(usage.stdout)).toMatchObject({ error: { code: 'USAGE' } });
+  });
+});
+
+describe('an interrupt', () => {
+  const start = (root: string, ...args: string[]) => {
+    const models = ['a', 'b'].map((name, seed) => writeLarge(join(root, name), 16, 16, seed));
+    return startCli(['soup', ...models, '-o', join(root, 'out'), '-j', '1', ...args]);
+  };
+
+  /** Sends a signal once shards are being written. */
+  const signalWhileWriting = async (
+    root: string,
+    child: ReturnType<typeof startCli>,
+    signal: NodeJS.Signals,
+  ) => {
+    const result = finished(child);
+    const checkpoint = join(stagingPath(join(root, 'out')), 'checkpoint');
+    while (!existsSync(checkpoint) || readdirSync(checkpoint).length < 2) await setTimeout(1);
+    child.kill(signal);
+    return result;
+  };
+
+  it.each(['SIGINT', 'SIGTERM'] as const)('by %s ends with 130 and removes the staging', async (signal) => {
+    const root = temporaryDirectory();
+    const { code, stderr } = await signalWhileWriting(root, start(root), signal);
+    expect(code).toBe(130);
+    expect(stderr).toMatch(/error: interrupted; nothing was left/);
+    expect(readdirSync(root).sort()).toEqual(['a', 'b']);
+  });
+
+  it('with --resume keeps the staging, and the next run continues it', async () => {
+    const root = temporaryDirectory();
+    const { code } = await signalWhileWriting(root, start(root, '--resume'), 'SIGINT');
+    expect(code).toBe(130);
+    expect(existsSync(stagingPath(join(root, 'out')))).toBe(true);
+    const { stdout } = await cli([
+      'soup',
+      join(root, 'a'),
+      join(root, 'b'),
+      '-o',
+      join(root, 'out'),
+      '--resume',
+      '--json',
+    ]);
+    expect(JSON.parse(stdout)).toMatchObject({ bytesResumed: expect.any(Number) });
+    expect(readdirSync(root).sort()).toEqual(['a', 'b', 'out']);
+  });
+
+  it('that kills outright leaves no output, and the next run clears up and says so', async () => {
+    const root = temporaryDirectory();
+    await signalWhileWriting(root, start(root), 'SIGKILL');
+    expect(existsSync(join(root, 'out'))).toBe(false);
+    const { code, stderr } = await cli(['soup', join(root, 'a'), join(root, 'b'), '-o', join(root, 'out')]);
+    expect(code).toBe(0);
+    expect(stderr).toContain('warning: removed what an interrupted merge had left');
+    expect(readdirSync(root).sort()).toEqual(['a', 'b', 'out']);
+  });
+});
+
+describe('layerloom soup', () => {
+  it('takes names before paths, and refuses names that clash', async () => {
+    const { root, task } = writePair();
+    const named = await cli(['soup', `x=${task}`, `y=${task}`, '-o', join(root, 'out')]);
+    expect(named.stdout).toContain('0.5 x + 0.5 y');
+    expect(await cli(['soup', task, task, '-o', join(root, 'other')])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('NAME=PATH'),
+    });
+  });
+});
+
+describe('layerloom inspect', () => {
+  it('shows what a checkpoint is', async () => {
+    const { stdout } = await cli(['inspect', writePair({ tied: false }).task]);
+    for (const words of [
+      /architecture +llama/,
+      /layers +8, named model\.layers\.N/,
+      /head +of its own/,
+      /BF16 +67 tensors/,
+      /layers 0–7, each +8 tensors/,
+      /embeddings +1 tensor /,
+      /beside them: config\.json/,
+    ])
+      expect(stdout).toMatch(words);
+  });
+
+  it('gives the same as JSON, with the bytes of each layer', async () => {
+    const { stdout } = await cli(['inspect', '--json', writePair().task]);
+    const summary = JSON.parse(stdout) as {
+      bytes: number;
+      layers: { layer: number; bytes: number }[];
+      outside: Record<string, { bytes: number }>;
+    };
+    expect(summary).toMatchObject({
+      architecture: { family: 'llama', layers: 8, known: true, tied: true },
+      dtypes: { BF16: { tensors: 66 } },
+    });
+    const parts = [...summary.layers, ...Object.values(summary.outside)].reduce(
+      (total, { bytes }) => total + bytes,
+      0,
+    );
+    expect(parts).toBe(summary.bytes);
+  });
+
+  it('does not mind a reader that has seen enough', async () => {
+    const child = startCli(['inspect', '--json', writePair().task]);
+    child.stdout.destroy();
+    expect((await finished(child)).stderr).toBe('');
+  });
+});
+
+describe('layerloom', () => {
+  it('prints help and version, and names the nearest command', async () => {
+    expect(await cli(['--version'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+    });
+    expect((await cli(['--help'])).stdout).toContain('layerloom swap --task');
+    expect(await cli(['swpa'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Did you mean swap?'),
+    });
+    expect(await cli([])).toMatchObject({ code: 2, stderr: expect.stringContaining('Usage: layerloom') });
+  });
+
+  it('lists no command or option that does nothing yet', async () => {
+    const { stdout } = await cli(['swap', '--help']);
+    expect(stdout).not.toMatch(/magnitude|--link/);
+  });
+});

@@ -1,0 +1,248 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, rmSync, statfsSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openStaging } from '../src/engine/staging.js';
+import {
+  type ErrorCode,
+  errorCodes,
+  LayerloomError,
+  layerSwap,
+  type MergePlan,
+  openCheckpoint,
+  planMerge,
+  runPlan,
+  soup,
+} from '../src/index.js';
+import {
+  assemble,
+  type CheckpointFixture,
+  fill,
+  llama,
+  llamaConfig,
+  temporaryDirectory,
+  writeCheckpoint,
+  writePair,
+} from './fixtures/checkpoints.js';
+
+// Every code is reached here once, through the public API: a new one does not compile without its scenario.
+
+const bareFile = (content: Uint8Array): Promise<unknown> => {
+  const file = join(temporaryDirectory(), 'a.safetensors');
+  writeFileSync(file, content);
+  return openCheckpoint(file);
+};
+
+const header = (entries: Record<string, unknown> | string, dataBytes = 0) =>
+  bareFile(
+    assemble(typeof entries === 'string' ? entries : JSON.stringify(entries), new Uint8Array(dataBytes)),
+  );
+
+const tensor = (dtype: string, shape: number[], begin: number, end: number) => ({
+  dtype,
+  shape,
+  data_offsets: [begin, end],
+});
+
+const index = (weightMap: unknown): Promise<unknown> => {
+  const directory = temporaryDirectory();
+  writeFileSync(join(directory, 'model.safetensors.index.json'), JSON.stringify({ weight_map: weightMap }));
+  return openCheckpoint(directory);
+};
+
+/** Plans a swap of an expert with another one. */
+const plan = (
+  language: CheckpointFixture,
+  task: CheckpointFixture = llama(),
+  counts: object = {},
+): Promise<MergePlan> => {
+  const root = temporaryDirectory();
+  return planMerge({
+    method: 'layer_swap',
+    task: writeCheckpoint(join(root, 'task'), task),
+    language: writeCheckpoint(join(root, 'language'), language),
+    bottom: 1,
+    top: 1,
+    ...counts,
+  });
+};
+
+const withTensor = (name: string, dtype: string, ...values: number[]): CheckpointFixture => ({
+  tensors: { ...llama().tensors, [name]: { dtype, shape: [values.length], data: Uint8Array.from(values) } },
+});
+
+/** A soup of two small models, whose plan or output can be spoilt before it runs. */
+const run = async (
+  prepare: (context: { plan: MergePlan; root: string; task: string; out: string }) => unknown,
+  out = 'out',
+): Promise<unknown> => {
+  const { root, task, language } = writePair();
+  const context = {
+    plan: await planMerge({ method: 'soup', models: [task, language] }),
+    root,
+    task,
+    out: join(root, out),
+  };
+  const changed = (await prepare(context)) as MergePlan | undefined;
+  return runPlan(changed ?? context.plan, { out: context.out });
+};
+
+/** Moves every source of a plan by some bytes. */
+const shifted = (plan: MergePlan, by: number): MergePlan =>
+  JSON.parse(JSON.stringify(plan), (key, value: unknown) =>
+    key === 'source'
+      ? { ...(value as { begin: number }), begin: (value as { begin: number }).begin + by }
+      : value,
+  ) as MergePlan;
+
+/** A code reached in a process of its own. */
+const inProcess = async (program: string, env: NodeJS.ProcessEnv = {}): Promise<never> => {
+  const url = JSON.stringify(new URL('../dist/index.js', import.meta.url).href);
+  const script = `${program}; const { instructionSets } = await import(${url}); try { instructionSets(); } catch (error) { console.log(JSON.stringify(error)); }`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+    env: { ...process.env, ...env },
+  });
+  throw Object.assign(new LayerloomError('USAGE', { reason: 'from another process' }), JSON.parse(stdout));
+};
+
+const scenarios: Record<ErrorCode, () => unknown> = {
+  USAGE: () => planMerge({ method: 'soup', models: ['a'], modles: [] } as never),
+  INVALID_PARAMETER: () => planMerge({ method: 'soup', models: ['a'], weights: [1, 2] }),
+  TOO_MANY_LAYERS: () => plan(llama(), llama(), { bottom: 9 }),
+  NAME_CLASH: () => {
+    const { task } = writePair();
+    return planMerge({ method: 'soup', models: [task, task] });
+  },
+  ADAPTER_UNSUPPORTED: () => openCheckpoint(`${writePair().task}+adapter`),
+  INSTRUCTION_SET: () => inProcess('', { LAYERLOOM_ISA: 'mmx' }),
+  OUTPUT_INVALID: () => run(({ out }) => writeFileSync(out, '')),
+  OUTPUT_EXISTS: () => run(({ out }) => void mkdirSync(join(out, 'something'), { recursive: true })),
+  OUTPUT_NOT_OURS: async () => {
+    const { root, task, language } = writePair();
+    mkdirSync(join(root, 'out', 'something'), { recursive: true });
+    return soup({ models: [task, language] }, { out: join(root, 'out'), force: true });
+  },
+  RESUME_MISMATCH: async () => {
+    const { root, task, language } = writePair();
+    const out = join(root, 'out');
+    const former = await planMerge({ method: 'soup', models: [task, language], weights: [1, 2] });
+    await (await openStaging({ path: out, replaces: false }, former, true)).keep();
+    return soup({ models: [task, language] }, { out, resume: true });
+  },
+  MODEL_NOT_FOUND: () => openCheckpoint('nowhere/at-all'),
+  NOT_A_CHECKPOINT: () => openCheckpoint(temporaryDirectory()),
+  FILE_MISSING: () => index({ a: 'b.safetensors' }),
+  FILE_TOO_SHORT: () => bareFile(new Uint8Array(7)),
+  HEADER_TOO_LARGE: () => bareFile(new Uint8Array(8).fill(255)),
+  HEADER_TRUNCATED: () => bareFile(Uint8Array.from([9, 0, 0, 0, 0, 0, 0, 0, 123])),
+  HEADER_INVALID: () => header('{"a": '),
+  DUPLICATE_TENSOR: () => header('{"a": {"dtype": "I8", "shape": [0], "data_offsets": [0, 0]}, "a": {}}'),
+  UNKNOWN_DTYPE: () => header({ a: tensor('F7', [1], 0, 1) }, 1),
+  SHAPE_OVERFLOW: () => header({ a: tensor('I8', [2 ** 52, 2 ** 52], 0, 1) }, 1),
+  LENGTH_MISMATCH: () => header({ a: tensor('F32', [1], 0, 3) }, 3),
+  OFFSETS_INVALID: () => header({ a: tensor('I8', [1], 1, 2) }, 2),
+  FILE_LENGTH_MISMATCH: () => header({ a: tensor('I8', [1], 0, 1) }, 2),
+  INDEX_INVALID: () => index(7),
+  INDEX_UNSAFE_NAME: () => index({ a: '../../etc/passwd' }),
+  TENSOR_MISSING: () => {
+    const directory = writeCheckpoint(temporaryDirectory(), {
+      ...llama(),
+      shards: [Object.keys(llama().tensors)],
+    });
+    writeFileSync(
+      join(directory, 'model.safetensors.index.json'),
+      '{"weight_map": {"absent": "model-1.safetensors"}}',
+    );
+    return openCheckpoint(directory);
+  },
+  CONFIG_INVALID: () =>
+    openCheckpoint(
+      writeCheckpoint(temporaryDirectory(), {
+        ...llama(),
+        config: undefined,
+        files: { 'config.json': '[]' },
+      }),
+    ),
+  NO_LAYERS: () => plan({ tensors: fill({ a: [1] }, 'F32', 1) }, { tensors: fill({ a: [1] }, 'F32', 2) }),
+  STACKS_AMBIGUOUS: () => {
+    const shapes = { 'encoder.layers.0.a': [1], 'decoder.layers.0.a': [1] };
+    return plan({ tensors: fill(shapes, 'F32', 1) }, { tensors: fill(shapes, 'F32', 2) });
+  },
+  LAYER_MISSING: () => plan({ tensors: fill({ 'layers.1.a': [1] }, 'F32', 1) }),
+  NAMING_MISMATCH: () => plan({ tensors: fill({ 'layers.0.attention.wq.weight': [1] }, 'F32', 1) }),
+  LAYER_COUNT_MISMATCH: () => plan(llama({ layers: 9 })),
+  TIED_MISMATCH: () => plan(llama({ tied: false })),
+  TENSOR_NAMES_DIFFER: () => plan(withTensor('model.extra', 'U8', 1)),
+  SHAPE_MISMATCH: () => plan({ tensors: llama({ hidden: 32 }).tensors }),
+  DTYPE_MISMATCH: () => plan(withTensor('model.ids', 'U8', 1), withTensor('model.ids', 'I8', 1)),
+  CONFIG_MISMATCH: () => plan({ ...llama(), config: { ...llamaConfig(), hidden_size: 17 } }),
+  TOKENIZER_MISMATCH: () => {
+    const tokenizer = (id: number) => ({ ...llama(), files: { 'vocab.json': `{"a": ${id}}` } });
+    return plan(tokenizer(1), tokenizer(2));
+  },
+  UNSUPPORTED_DTYPE: () => plan(withTensor('model.a', 'F8_E4M3', 1), withTensor('model.a', 'F8_E4M3', 2)),
+  QUANTISED_WEIGHTS: () => {
+    const quantised = withTensor('model.norm.weight_scale', 'F8_E4M3', 1);
+    return plan(quantised, quantised);
+  },
+  NON_FLOATING_MISMATCH: async () =>
+    runPlan(await plan(withTensor('model.ids', 'U8', 1), withTensor('model.ids', 'U8', 2)), {
+      out: join(temporaryDirectory(), 'out'),
+    }),
+  INPUT_CHANGED: () => run(({ task }) => utimesSync(join(task, 'model.safetensors'), 1, 1)),
+  INPUT_SHRANK: () => run((context) => shifted(context.plan, 2 ** 40)),
+  READ_FAILED: () => run(({ task }) => rmSync(task, { recursive: true })),
+  OUTPUT_INSIDE_INPUT: () => {
+    const { task, language } = writePair();
+    return layerSwap({ task, language, bottom: 1, top: 1 }, { out: join(language, 'out') });
+  },
+  OUTPUT_BUSY: () =>
+    run(async ({ plan, out }) => {
+      const held = await openStaging({ path: out, replaces: false }, plan, false);
+      onTestFinished(() => held.discard());
+    }),
+  DISK_SPACE: () => {
+    const root = temporaryDirectory();
+    const { bavail, bsize } = statfsSync(root);
+    const bytes = bavail * bsize + 2 ** 30;
+    const file = join(root, 'model.safetensors');
+    const start = assemble(JSON.stringify({ a: tensor('U8', [bytes], 0, bytes) }));
+    writeFileSync(file, start);
+    truncateSync(file, start.length + bytes);
+    return soup({ models: [file] }, { out: join(root, 'out') });
+  },
+  WRITE_FAILED: () => run(({ root }) => writeFileSync(join(root, 'file'), ''), 'file/out'),
+  ADDON_MISSING: () => inProcess("Object.defineProperty(process, 'arch', { value: 'abacus' })"),
+  INTERRUPTED: () => {
+    const { root, task, language } = writePair();
+    return soup({ models: [task, language] }, { out: join(root, 'out'), signal: AbortSignal.abort() });
+  },
+};
+
+const caught = async (scenario: () => unknown): Promise<unknown> => {
+  try {
+    await scenario();
+  } catch (error) {
+    return error;
+  }
+  return 'nothing was thrown';
+};
+
+describe('every error', () => {
+  it.each(errorCodes)('%s is reached, with a message for people and details for programs', async (code) => {
+    const error = await caught(scenarios[code]);
+    expect(error).toBeInstanceOf(LayerloomError);
+    expect(error).toMatchObject({ code });
+    const { message, details } = error as LayerloomError;
+    expect(message).not.toMatch(/undefined|\[object|NaN/);
+    expect(details).toBeTypeOf('object');
+  });
+
+  it('is documented', async () => {
+    const { readFile } = await import('node:fs/promises');
+    const page = await readFile(fileURLToPath(new URL('../docs/errors.md', import.meta.url)), 'utf8');
+    expect(errorCodes.filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
+  });
+});

@@ -1,0 +1,55 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('../src', import.meta.url));
+
+/** The order in which data flows: what stands further down may import what stands above it. */
+const order = [
+  'errors',
+  'version',
+  'tensor',
+  'checkpoint',
+  'architecture',
+  'methods',
+  'recipe',
+  'plan',
+  'native',
+  'engine',
+  'report',
+  'index',
+  'cli',
+];
+
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+
+const partOf = (file: string): string => (file.split('/')[0] ?? '').replace(/\.ts$/, '');
+
+const importsOf = (file: string): string[] =>
+  [...readFileSync(join(root, file), 'utf8').matchAll(/from '(\.[^']+)'/g)].map(([, path = '']) =>
+    relative(root, resolve(root, dirname(file), path)).replace(/\.js$/, '.ts'),
+  );
+
+describe('imports', () => {
+  it.each(files)('of %s point only upwards', (file) => {
+    const own = order.indexOf(partOf(file));
+    expect(own, `${partOf(file)} has a place in the order`).toBeGreaterThanOrEqual(0);
+    for (const imported of importsOf(file))
+      expect(order.indexOf(partOf(imported)), `${file} imports ${imported}`).toBeLessThanOrEqual(own);
+  });
+
+  it('do not go round in circles', () => {
+    const visiting: string[] = [];
+    const done = new Set<string>();
+    const visit = (file: string): void => {
+      expect(visiting, `${[...visiting, file].join(' → ')}`).not.toContain(file);
+      if (done.has(file)) return;
+      visiting.push(file);
+      for (const imported of importsOf(file)) visit(imported);
+      visiting.pop();
+      done.add(file);
+    };
+    for (const file of files) visit(file);
+  });
+});
