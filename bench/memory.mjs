@@ -1,0 +1,137 @@
+// @ts-check
+// Private memory of a merge, by the size of its inputs.
+//
+//   npm run bench:memory [-- --dir DIR]
+//
+// Swaps two checkpoints of 100 MB and two of 1 GB, and prints the most anonymous memory (RssAnon, all processes of the tree, sampled
+// every 20 ms) that each took, beside that of an idle Node. Mapped files are not counted: they are the page cache's.
+import { spawn } from 'node:child_process';
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { encodeHeader } from 'layerloom';
+
+const cli = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const { values } = parseArgs({
+  options: { dir: { type: 'string', default: tmpdir() }, repeats: { type: 'string', default: '3' } },
+});
+
+/** A checkpoint of `megabytes` in bfloat16: embeddings, eight layers and a norm. @param {string} directory @param {number} megabytes @param {number} fill */
+const writeCheckpoint = (directory, megabytes, fill) => {
+  mkdirSync(directory, { recursive: true });
+  const rows = Math.round((megabytes * 1e6) / 9 / 2 / 1024);
+  const names = [
+    'model.embed_tokens.weight',
+    ...Array.from({ length: 8 }, (_, layer) => `model.layers.${layer}.mlp.up_proj.weight`),
+  ];
+  const tensors = names.map((name) => ({
+    name,
+    dtype: /** @type {const} */ ('BF16'),
+    shape: [rows, 1024],
+    bytes: rows * 2048,
+  }));
+  const file = openSync(join(directory, 'model.safetensors'), 'w');
+  writeSync(file, encodeHeader(tensors));
+  const block = Buffer.alloc(2048 * 512, fill);
+  for (let left = rows * 2048 * 9; left > 0; left -= block.length)
+    writeSync(file, block, 0, Math.min(left, block.length));
+  closeSync(file);
+};
+
+/** The children of a process, at any depth. @param {number} pid @returns {number[]} */
+const treeOf = (pid) => {
+  const parents = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => [Number(name), Number(/^PPid:\s+(\d+)/m.exec(statusOf(Number(name)))?.[1])]);
+  const tree = [pid];
+  for (const at of tree)
+    for (const [child, parent] of parents) if (parent === at && child !== undefined) tree.push(child);
+  return tree;
+};
+
+/** @param {number} pid */
+const statusOf = (pid) => {
+  try {
+    return readFileSync(`/proc/${pid}/status`, 'utf8');
+  } catch {
+    return ''; // it has just ended
+  }
+};
+
+/** Runs a command and returns the most RssAnon its tree had, in bytes. @param {string[]} args @returns {Promise<number>} */
+const peakOf = async (args) => {
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  let peak = 0;
+  const timer = setInterval(() => {
+    const anonymous = treeOf(child.pid ?? 0).map(
+      (pid) => Number(/^RssAnon:\s+(\d+)/m.exec(statusOf(pid))?.[1] ?? 0) * 1024,
+    );
+    peak = Math.max(
+      peak,
+      anonymous.reduce((a, b) => a + b, 0),
+    );
+  }, 20);
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  clearInterval(timer);
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`);
+  return peak;
+};
+
+const median = (/** @type {number[]} */ numbers) =>
+  numbers.sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
+const megabytes = (/** @type {number} */ bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+
+const directory = mkdtempSync(join(values.dir, 'layerloom-memory-'));
+try {
+  const repeats = Array.from({ length: Number(values.repeats) });
+  const idle = [];
+  for (const _ of repeats) idle.push(await peakOf(['-e', 'setTimeout(() => {}, 300)']));
+  console.log(`idle Node       ${megabytes(median(idle))}`);
+  for (const size of [100, 1000]) {
+    const [task, language, out] = ['task', 'language', 'out'].map((name) =>
+      join(directory, `${name}-${size}`),
+    );
+    writeCheckpoint(task ?? '', size, 0x3c);
+    writeCheckpoint(language ?? '', size, 0x3b);
+    const peaks = [];
+    for (const _ of repeats) {
+      rmSync(out ?? '', { recursive: true, force: true });
+      peaks.push(
+        await peakOf([
+          cli,
+          'swap',
+          '--task',
+          task ?? '',
+          '--lang',
+          language ?? '',
+          '-o',
+          out ?? '',
+          '--bottom',
+          '2',
+          '--top',
+          '1',
+          '--bottom-transition',
+          '2',
+          '-q',
+        ]),
+      );
+    }
+    console.log(
+      `swap of ${`${size} MB`.padEnd(8)}${megabytes(median(peaks))}  (${peaks.map(megabytes).join(', ')})`,
+    );
+    for (const path of [task, language, out]) rmSync(path ?? '', { recursive: true, force: true });
+  }
+} finally {
+  rmSync(directory, { recursive: true, force: true });
+}

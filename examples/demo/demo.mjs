@@ -1,0 +1,92 @@
+// @ts-check
+// Makes a small base and two experts of it, swaps their layers, shows what came from where, and checks the result.
+import { rmSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { LayerloomError, layerSwap } from 'layerloom';
+import pc from 'picocolors';
+import { checkSwap } from './check.mjs';
+import { fineTune, makeBase, shape, writeCheckpoint } from './experts.mjs';
+
+/** @typedef {import('./experts.mjs').Tensor} Tensor */
+
+const figure = (/** @type {string} */ name) => fileURLToPath(new URL(`figures/${name}.csv`, import.meta.url));
+const directory = process.argv[2] ?? fileURLToPath(new URL('../../demo', import.meta.url));
+const place = (/** @type {string} */ name) => join(directory, name);
+const counts = { bottom: 5, top: 2 };
+
+/** The share of a layer's input features that fine-tuning moved, over its seven matrices. @param {Tensor[]} base @param {Tensor[]} expert */
+const movedByLayer = (base, expert) => {
+  const sums = Array.from({ length: shape.layers }, () => ({ moved: 0, features: 0 }));
+  for (const [index, { name, data, shape: extents }] of base.entries()) {
+    const [, features] = extents;
+    const sum = sums[Number(/layers\.(\d+)\./.exec(name)?.[1])];
+    if (sum === undefined || features === undefined) continue;
+    const other = expert[index]?.data ?? data;
+    sum.features += features;
+    for (let feature = 0; feature < features; feature += 1)
+      if (data[feature] !== other[feature]) sum.moved += 1;
+  }
+  return sums.map(({ moved, features }) => moved / features);
+};
+
+/** A bar of up to 20 cells, for 0 to 40%. @param {number} share */
+const bar = (share) => {
+  const eighths = Math.min(160, Math.round((share / 0.4) * 160));
+  const parts = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+  return ('█'.repeat(Math.floor(eighths / 8)) + (parts[eighths % 8] ?? '')).padEnd(20);
+};
+
+/** @param {number[]} math @param {number[]} swahili */
+const draw = (math, swahili) => {
+  const outside = pc.cyan('▒▒▒▒▒▒▒▒▒▒▒▒  average of both');
+  console.log(`             ${'math-2 changed'.padEnd(22)}${'swahili-1 changed'.padEnd(22)}merged`);
+  console.log(`   head, norm${' '.repeat(44)}${outside}`);
+  for (let layer = shape.layers - 1; layer >= 0; layer -= 1) {
+    const fromLanguage = layer < counts.bottom || layer > shape.layers - 1 - counts.top;
+    const source = fromLanguage ? pc.green('████████████  swahili-1') : pc.blue('░░░░░░░░░░░░  math-2');
+    console.log(
+      `   layer ${String(layer).padEnd(4)}${pc.blue(bar(math[layer] ?? 0))}  ${pc.green(bar(swahili[layer] ?? 0))}  ${source}`,
+    );
+  }
+  console.log(`   embeddings${' '.repeat(44)}${outside}`);
+};
+
+const main = async () => {
+  rmSync(directory, { recursive: true, force: true });
+  const base = makeBase();
+  const math = fineTune(base, figure('figure-5-math-2'), 5);
+  const swahili = fineTune(base, figure('figure-6-swahili-1'), 6);
+  writeCheckpoint(place('base'), base);
+  writeCheckpoint(place('math-2'), math);
+  writeCheckpoint(place('swahili-1'), swahili);
+  console.log(
+    `\nA base of ${shape.layers} layers and two experts, changed where Figures 5 and 6 of the paper show it\n(a full bar: fine-tuning moved 40% of the layer's input features or more):\n`,
+  );
+
+  const result = await layerSwap(
+    { task: place('math-2'), language: place('swahili-1'), base: place('base'), ...counts },
+    { out: place('merged') },
+  );
+  draw(movedByLayer(base, math), movedByLayer(base, swahili));
+
+  const { elements, wrong } = await checkSwap(place('merged'), math, swahili, {
+    layers: shape.layers,
+    ...counts,
+  });
+  if (wrong.length > 0)
+    throw new Error(`${wrong.length} tensors are not what Algorithm 1 says: ${wrong.slice(0, 5).join(', ')}`);
+  console.log(
+    `\n${pc.green('✓')} all ${elements.toLocaleString('en')} elements are what Algorithm 1 gives, to the bit`,
+  );
+  console.log(
+    `  ${result.shards.length} shards, ${(result.bytesWritten / 1e6).toFixed(1)} MB in ${result.seconds.toFixed(2)} s, in ${relative(process.cwd(), result.out)}/`,
+  );
+};
+
+try {
+  await main();
+} catch (error) {
+  console.error(error instanceof LayerloomError ? `error: ${error.message}` : error);
+  process.exitCode = 1;
+}

@@ -1,0 +1,117 @@
+// @ts-check
+// A base of random weights, and experts of it that differ where a published table says they do.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { encodeHeader } from 'layerloom';
+
+export const shape = { layers: 32, hidden: 128, inner: 448, heads: 4, headDim: 32, vocabulary: 1024 };
+
+/** The table's columns, in its order, as Hugging Face names the matrices: [output features, input features]. */
+const matrices = {
+  'self_attn.q_proj': [shape.heads * shape.headDim, shape.hidden],
+  'self_attn.k_proj': [shape.headDim, shape.hidden],
+  'self_attn.v_proj': [shape.headDim, shape.hidden],
+  'self_attn.o_proj': [shape.hidden, shape.heads * shape.headDim],
+  'mlp.gate_proj': [shape.inner, shape.hidden],
+  'mlp.up_proj': [shape.inner, shape.hidden],
+  'mlp.down_proj': [shape.hidden, shape.inner],
+};
+
+/** @typedef {{ name: string, dtype: 'BF16', shape: number[], bytes: number, data: Uint16Array }} Tensor */
+
+/** Deterministic 32-bit numbers: xorshift. @param {number} seed */
+const generator = (seed) => {
+  let state = seed;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return state >>> 0;
+  };
+};
+
+/** @param {string} name @param {number[]} extents @param {(index: number) => number} element @returns {Tensor} */
+const tensor = (name, extents, element) => {
+  const data = Uint16Array.from({ length: extents.reduce((a, b) => a * b) }, (_, index) => element(index));
+  return { name, dtype: 'BF16', shape: extents, bytes: data.byteLength, data };
+};
+
+/** A bfloat16 of either sign between 1/128 and 1/32, as its bits. @param {number} random */
+const weight = (random) => ((random & 1) << 15) | ((120 + (random % 2)) << 7) | ((random >>> 8) & 0x7f);
+
+/** The base's tensors. @returns {Tensor[]} */
+export const makeBase = () => {
+  const random = generator(2410);
+  const one = 0x3f80;
+  const { layers, hidden, vocabulary } = shape;
+  const any = () => weight(random());
+  const blocks = Array.from({ length: layers }, (_, layer) => [
+    ...Object.entries(matrices).map(([name, extents]) =>
+      tensor(`model.layers.${layer}.${name}.weight`, extents, any),
+    ),
+    ...['input_layernorm', 'post_attention_layernorm'].map((name) =>
+      tensor(`model.layers.${layer}.${name}.weight`, [hidden], () => one),
+    ),
+  ]);
+  return [
+    tensor('model.embed_tokens.weight', [vocabulary, hidden], any),
+    ...blocks.flat(),
+    tensor('model.norm.weight', [hidden], () => one),
+    tensor('lm_head.weight', [vocabulary, hidden], any),
+  ];
+};
+
+/**
+ * An expert: in each matrix the table's fraction of input features has moved, every one of its weights by one unit in the last place.
+ *
+ * @param {Tensor[]} base @param {string} figure a table of the paper @param {number} seed
+ * @returns {Tensor[]}
+ */
+export const fineTune = (base, figure, seed) => {
+  const random = generator(seed);
+  const table = readFileSync(figure, 'utf8')
+    .trim()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.split(',').slice(1).map(Number));
+  const columns = Object.keys(matrices);
+  return base.map((original) => {
+    const [, layer, matrix = ''] = /^model\.layers\.(\d+)\.(.*)\.weight$/.exec(original.name) ?? [];
+    const fraction = layer === undefined ? 0.02 : table[Number(layer)]?.[columns.indexOf(matrix)];
+    if (fraction === undefined) return original;
+    const features = original.shape[1] ?? 1;
+    const order = Array.from({ length: features }, (_, feature) => ({ feature, key: random() })).sort(
+      (a, b) => a.key - b.key,
+    );
+    const moved = new Set(order.slice(0, Math.round(fraction * features)).map(({ feature }) => feature));
+    return {
+      ...original,
+      data: original.data.map((bits, index) => (moved.has(index % features) ? bits ^ 1 : bits)),
+    };
+  });
+};
+
+const config = {
+  architectures: ['LlamaForCausalLM'],
+  model_type: 'llama',
+  hidden_size: shape.hidden,
+  intermediate_size: shape.inner,
+  num_hidden_layers: shape.layers,
+  num_attention_heads: shape.heads,
+  num_key_value_heads: 1,
+  head_dim: shape.headDim,
+  vocab_size: shape.vocabulary,
+  max_position_embeddings: 256,
+  rms_norm_eps: 1e-5,
+  rope_theta: 500000,
+  tie_word_embeddings: false,
+  torch_dtype: 'bfloat16',
+};
+
+/** Writes a checkpoint of one file. @param {string} directory @param {Tensor[]} tensors */
+export const writeCheckpoint = (directory, tensors) => {
+  mkdirSync(directory, { recursive: true });
+  const data = tensors.map((one) => new Uint8Array(one.data.buffer));
+  writeFileSync(join(directory, 'model.safetensors'), Buffer.concat([encodeHeader(tensors), ...data]));
+  writeFileSync(join(directory, 'config.json'), `${JSON.stringify(config, null, 2)}\n`);
+};
