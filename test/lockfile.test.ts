@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+
+interface Locked {
+  readonly resolved?: string;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+const lockfile = JSON.parse(readFileSync(new URL('../package-lock.json', import.meta.url), 'utf8')) as {
+  readonly packages: Readonly<Record<string, Locked>>;
+};
+
+describe('the lockfile', () => {
+  it('records no download addresses', () => {
+    expect(Object.entries(lockfile.packages).filter(([, { resolved }]) => resolved !== undefined)).toEqual(
+      [],
+    );
+  });
+
+  // `npm ci` refuses a lockfile that lacks the packages of other platforms, which npm leaves out where its registry does.
+  it('has the packages of every platform', () => {
+    const names = new Set(Object.keys(lockfile.packages).map((path) => path.split('node_modules/').at(-1)));
+    const wanted = Object.values(lockfile.packages).flatMap(({ optionalDependencies = {} }) =>
+      Object.keys(optionalDependencies),
+    );
+    expect(wanted.filter((name) => !names.has(name))).toEqual([]);
+  });
+});
