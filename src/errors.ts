@@ -183,10 +183,6 @@ const catalogue = {
     (d: Pair & { tokens: readonly string[] }) =>
       `${d.other} numbers tokens otherwise than ${d.first}: ${some(d.tokens)}. Merge experts of one tokenizer`,
   ),
-  UNSUPPORTED_DTYPE: input(
-    (d: { tensor: string; dtypes: readonly string[] }) =>
-      `tensor ${d.tensor}: ${d.dtypes.join(' and ')} can be copied but not computed with; convert the models to BF16, F16, F32 or F64 first`,
-  ),
   QUANTISED_WEIGHTS: input(
     (d: { model: string; tensor: string }) =>
       `${d.model}: tensor ${d.tensor} is quantised and would be averaged; dequantise the model first`,

@@ -182,7 +182,6 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     const tokenizer = (id: number) => ({ ...llama(), files: { 'vocab.json': `{"a": ${id}}` } });
     return plan(tokenizer(1), tokenizer(2));
   },
-  UNSUPPORTED_DTYPE: () => plan(withTensor('model.a', 'F8_E4M3', 1), withTensor('model.a', 'F8_E4M3', 2)),
   QUANTISED_WEIGHTS: () => {
     const quantised = withTensor('model.norm.weight_scale', 'F8_E4M3', 1);
     return plan(quantised, quantised);

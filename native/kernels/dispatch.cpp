@@ -10,6 +10,9 @@ extern const Kernels kScalar;
 extern const Kernels kAvx2;
 extern const Kernels kAvx512;
 #endif
+#ifdef LAYERLOOM_ARM
+extern const Kernels kNeon;
+#endif
 
 namespace {
 
@@ -22,6 +25,9 @@ std::vector<const Kernels*> detect() {
                         __builtin_cpu_supports("avx512vl");
     if (avx512) found.push_back(&kAvx512);
     if (avx2) found.push_back(&kAvx2);
+#endif
+#ifdef LAYERLOOM_ARM
+    found.push_back(&kNeon);  // every AArch64 processor has it
 #endif
     found.push_back(&kScalar);
     return found;

@@ -11,8 +11,8 @@ namespace layerloom {
 std::span<const Kernels* const> availableKernels();
 
 /// The kernels in use: the best available ones, or those that the environment variable LAYERLOOM_ISA names
-/// (scalar, avx2, avx512). Chosen at the first call and the same ever after. Null when LAYERLOOM_ISA names
-/// none that is available.
+/// (scalar, avx2, avx512, neon). Chosen at the first call and the same ever after. Null when LAYERLOOM_ISA
+/// names none that is available.
 const Kernels* kernels();
 
 }  // namespace layerloom

@@ -6,12 +6,12 @@ namespace layerloom {
 
 /// The dtypes that kernels compute in. Every other safetensors dtype is only ever copied, as bytes.
 /// The order is that of `arithmeticDtypes` in src/tensor/dtype.ts.
-enum class DType : std::uint8_t { BF16, F16, F32, F64 };
+enum class DType : std::uint8_t { BF16, F16, F32, F64, F8_E4M3, F8_E5M2 };
 
-inline constexpr std::size_t kDTypes = 4;
+inline constexpr std::size_t kDTypes = 6;
 
 constexpr std::size_t sizeOf(DType dtype) {
-    constexpr std::size_t sizes[kDTypes] = {2, 2, 4, 8};
+    constexpr std::size_t sizes[kDTypes] = {2, 2, 4, 8, 1, 1};
     return sizes[static_cast<std::size_t>(dtype)];
 }
 

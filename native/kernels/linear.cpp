@@ -1,8 +1,9 @@
 #include "linear.hpp"
 
 #include <algorithm>
+#include <cmath>
 
-#include "scalar.hpp"
+#include "convert.hpp"
 
 namespace layerloom {
 namespace {
@@ -13,34 +14,55 @@ constexpr std::size_t kTile = 2048;
 
 constexpr std::size_t index(DType dtype) { return static_cast<std::size_t>(dtype); }
 
-double loadWide(DType dtype, const std::byte* at) {
+constexpr std::uint64_t kCanonicalNan64 = 0x7FF8'0000'0000'0000ull;
+
+double canonical64(double x) { return x != x ? bitsAs<double>(kCanonicalNan64) : x; }
+
+/// float64 to float32, rounded to odd: the inexact result keeps a last bit of 1, so that rounding it once
+/// more to a format of at most 22 bits gives what one rounding from float64 would.
+float toOdd32(double x) {
+    const auto nearest = static_cast<float>(x);
+    if (static_cast<double>(nearest) == x || x != x) return nearest;
+    auto bits = bitsAs<std::uint32_t>(nearest);
+    if ((bits & 1u) != 0) return nearest;
+    // The two float32 neighbours of x are the even `nearest` and the odd one on the other side of x.
+    const bool away = std::fabs(x) > std::fabs(static_cast<double>(nearest));
+    bits += away ? 1u : static_cast<std::uint32_t>(-1);
+    return bitsAs<float>(bits);
+}
+
+double load64(DType dtype, const std::byte* at) {
     switch (dtype) {
         case DType::BF16:
-            return static_cast<double>(loadOne<DType::BF16>(at));
+            return load<Scalar, DType::BF16>(at);
         case DType::F16:
-            return static_cast<double>(loadOne<DType::F16>(at));
+            return load<Scalar, DType::F16>(at);
         case DType::F32:
-            return static_cast<double>(loadOne<DType::F32>(at));
+            return load<Scalar, DType::F32>(at);
         case DType::F64:
             return loadAt<double>(at);
+        case DType::F8_E4M3:
+            return load<Scalar, DType::F8_E4M3>(at);
+        case DType::F8_E5M2:
+            return load<Scalar, DType::F8_E5M2>(at);
     }
     return 0;
 }
 
-void roundWide(DType dtype, double x, std::byte* at) {
+void store64(DType dtype, double x, std::byte* at) {
     switch (dtype) {
         case DType::BF16:
-            storeOne<DType::BF16>(canonical(toF32Odd(x)), at);
-            break;
+            return store<Scalar, DType::BF16>(canonical<Scalar>(toOdd32(x)), at);
         case DType::F16:
-            storeOne<DType::F16>(canonical(toF32Odd(x)), at);
-            break;
+            return store<Scalar, DType::F16>(canonical<Scalar>(toOdd32(x)), at);
         case DType::F32:
-            storeOne<DType::F32>(canonical(static_cast<float>(x)), at);
-            break;
+            return store<Scalar, DType::F32>(canonical<Scalar>(static_cast<float>(x)), at);
         case DType::F64:
-            storeAt(at, canonical(x));
-            break;
+            return storeAt(at, canonical64(x));
+        case DType::F8_E4M3:
+            return store<Scalar, DType::F8_E4M3>(canonical<Scalar>(toOdd32(x)), at);
+        case DType::F8_E5M2:
+            return store<Scalar, DType::F8_E5M2>(canonical<Scalar>(toOdd32(x)), at);
     }
 }
 
@@ -50,10 +72,10 @@ void linear64(std::span<const Source> sources, std::span<const double> weights, 
         double sum = 0;
         for (std::size_t t = 0; t < sources.size(); ++t) {
             const auto [data, dtype] = sources[t];
-            const double product = weights[t] * loadWide(dtype, data + i * sizeOf(dtype));
+            const double product = weights[t] * load64(dtype, data + i * sizeOf(dtype));
             sum = t == 0 ? product : sum + product;
         }
-        roundWide(sink.dtype, sum, sink.data + i * sizeOf(sink.dtype));
+        store64(sink.dtype, sum, sink.data + i * sizeOf(sink.dtype));
     }
 }
 

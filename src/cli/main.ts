@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander';
 import { exitCodes, LayerloomError } from '../errors.js';
+import { instructionSets } from '../native/addon.js';
+import { version } from '../version.js';
 import { printJson } from './print.js';
 import { buildProgram } from './program.js';
 
@@ -26,11 +28,22 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 
+/** `layerloom --version --json`: the version, and what runs on this machine. */
+const asksForVersionAsJson = (args: readonly string[]): boolean =>
+  args.length === 2 && args.includes('--json') && (args.includes('--version') || args.includes('-V'));
+
+const describeInstallation = () => {
+  const { chosen, available } = instructionSets();
+  const { versions, platform, arch } = process;
+  return { version, node: versions.node, platform, arch, instructionSet: chosen, instructionSets: available };
+};
+
 const run = async (): Promise<number> => {
   const args = process.argv.slice(2);
   const program = buildProgram();
   try {
-    await program.parseAsync(process.argv);
+    if (asksForVersionAsJson(args)) printJson(describeInstallation());
+    else await program.parseAsync(process.argv);
     return 0;
   } catch (error) {
     // Commander throws also where it has printed help or a version.

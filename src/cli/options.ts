@@ -46,7 +46,10 @@ export const addMergeOptions = (command: Command): Command =>
       )
       .option('--max-shard-size <size>', 'most tensor data in a shard: 5GB, 500MB', '5GB')
       .addOption(new Option('--out-shard-size <size>', "mergekit's name of --max-shard-size").hideHelp())
-      .option('--dtype <dtype>', 'convert every floating tensor: bfloat16, float16, float32, float64')
+      .option(
+        '--dtype <dtype>',
+        'convert every floating tensor: bfloat16, float16, float32, float64, float8_e4m3fn, float8_e5m2',
+      )
       .option('-j, --threads <n>', 'worker threads (default: the usable cores)', toNumber)
       .option('--resume', 'keep what is done when interrupted, and continue it next time')
       .option('--force', 'replace an output that layerloom wrote')

@@ -1,7 +1,7 @@
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { LayerloomError } from '../errors.js';
 import type { Expression } from '../methods/method.js';
-import { type ArithmeticDtype, type Dtype, isArithmetic, isFloating } from '../tensor/dtype.js';
+import { type ArithmeticDtype, type Dtype, isFloating } from '../tensor/dtype.js';
 import type { PlannedExpression, Source } from './plan.js';
 import { quantisedTensors } from './quantised.js';
 
@@ -17,7 +17,7 @@ export interface Bound {
  * ones too. Integers that would be averaged must be equal; quantised weights and their scales are only ever copied.
  *
  * @param models the merged models; their tensors have been found to agree in name and shape
- * @returns a function of tensor name and expression, which throws LayerloomError QUANTISED_WEIGHTS or UNSUPPORTED_DTYPE
+ * @returns a function of tensor name and expression, which throws LayerloomError QUANTISED_WEIGHTS
  */
 export const binder = (models: readonly CheckpointIndex[], dtype: ArithmeticDtype | undefined) => {
   const quantised = models.map(({ tensors }) => quantisedTensors(tensors.keys()));
@@ -52,11 +52,9 @@ export const binder = (models: readonly CheckpointIndex[], dtype: ArithmeticDtyp
           model: models[source.input]?.path ?? '',
           tensor: name,
         });
-    if (!isFloating(output) && terms.every(({ source }) => source.dtype === output))
+    // Models that differ in dtype were found to be floating both.
+    if (!isFloating(output))
       return { dtype: output, expression: { kind: 'same', sources: terms.map(({ source }) => source) } };
-    const foreign = [output, ...terms.map(({ source }) => source.dtype)].filter((one) => !isArithmetic(one));
-    if (foreign.length > 0)
-      throw new LayerloomError('UNSUPPORTED_DTYPE', { tensor: name, dtypes: [...new Set(foreign)] });
     return { dtype: output, expression: { kind: 'linear', terms } };
   };
 };

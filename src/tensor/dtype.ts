@@ -32,7 +32,14 @@ export type Dtype = keyof typeof bits;
 const order = new Map(Object.keys(bits).map((name, index) => [name as Dtype, index]));
 
 /** What kernels compute in, in the order of `DType` in native/kernels/dtype.hpp. */
-export const arithmeticDtypes = ['BF16', 'F16', 'F32', 'F64'] as const satisfies readonly Dtype[];
+export const arithmeticDtypes = [
+  'BF16',
+  'F16',
+  'F32',
+  'F64',
+  'F8_E4M3',
+  'F8_E5M2',
+] as const satisfies readonly Dtype[];
 
 export type ArithmeticDtype = (typeof arithmeticDtypes)[number];
 
@@ -40,15 +47,11 @@ export const isDtype = (name: string): name is Dtype => Object.hasOwn(bits, name
 
 export const bitsOf = (dtype: Dtype): number => bits[dtype];
 
-const floating: readonly Dtype[] = ['F8_E5M2', 'F8_E4M3', 'F16', 'BF16', 'F32', 'F64'];
-
 /**
  * Whether a dtype holds numbers that may be averaged, and that two models may hold differently (one BF16, the other F32). All
  * others are copied, and must be equal where they would be averaged.
  */
-export const isFloating = (dtype: Dtype): boolean => floating.includes(dtype);
-
-export const isArithmetic = (dtype: Dtype): dtype is ArithmeticDtype =>
+export const isFloating = (dtype: Dtype): dtype is ArithmeticDtype =>
   (arithmeticDtypes as readonly Dtype[]).includes(dtype);
 
 /** Negative where `a` stands before `b` in a file written by the reference implementation. */
@@ -60,6 +63,8 @@ const names: Record<ArithmeticDtype, readonly [string, ...string[]]> = {
   F16: ['float16', 'fp16', 'f16', 'half'],
   F32: ['float32', 'fp32', 'f32', 'float'],
   F64: ['float64', 'fp64', 'f64', 'double'],
+  F8_E4M3: ['float8_e4m3fn', 'float8_e4m3', 'fp8_e4m3', 'f8_e4m3'],
+  F8_E5M2: ['float8_e5m2', 'fp8_e5m2', 'f8_e5m2'],
 };
 
 export const dtypeNames: readonly string[] = Object.values(names).flat();

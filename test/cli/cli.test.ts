@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { stagingPath } from '../../src/engine/staging.js';
 import { layerSwap, type MergePlan, planMerge } from '../../src/index.js';
+import { version } from '../../src/version.js';
 import {
   fill,
   llama,
@@ -329,6 +330,19 @@ describe('layerloom', () => {
       stderr: expect.stringContaining('Did you mean swap?'),
     });
     expect(await cli([])).toMatchObject({ code: 2, stderr: expect.stringContaining('Usage: layerloom') });
+  });
+
+  it('says which instruction set it uses, and lets LAYERLOOM_ISA choose', async () => {
+    const { stdout } = await cli(['--version', '--json'], { LAYERLOOM_ISA: 'scalar' });
+    expect(JSON.parse(stdout)).toMatchObject({
+      version,
+      instructionSet: 'scalar',
+      instructionSets: expect.arrayContaining(['scalar']),
+    });
+    expect(await cli(['--version', '--json'], { LAYERLOOM_ISA: 'mmx' })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('LAYERLOOM_ISA=mmx'),
+    });
   });
 
   it('lists no command or option that does nothing yet', async () => {

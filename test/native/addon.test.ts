@@ -190,7 +190,9 @@ describe('an exchange', () => {
 
 describe('dtypes', () => {
   it('are numbered as the native code has them', () => {
-    expect((['BF16', 'F16', 'F32', 'F64'] as const).map(dtypeIndex)).toEqual([0, 1, 2, 3]);
+    expect((['BF16', 'F16', 'F32', 'F64', 'F8_E4M3', 'F8_E5M2'] as const).map(dtypeIndex)).toEqual([
+      0, 1, 2, 3, 4, 5,
+    ]);
   });
 });
 

@@ -16,29 +16,41 @@ using namespace layerloom;
 
 namespace {
 
+/// A format by its parameters. E4M3 as machine learning has it spends only the pattern of all ones on NaN.
 struct Format {
     DType dtype;
     int precision;    // significant bits
     int minExponent;  // of the smallest normal number
-    int maxExponent;  // of the largest finite number
+    double largest;   // finite number
+    bool hasInfinity;
 };
 
-constexpr Format kFormats[] = {{DType::BF16, 8, -126, 127},
-                               {DType::F16, 11, -14, 15},
-                               {DType::F32, 24, -126, 127},
-                               {DType::F64, 53, -1022, 1023}};
+double largestOf(int precision, int maxExponent) {
+    return std::ldexp(2.0 - std::ldexp(1.0, 1 - precision), maxExponent);
+}
+
+const Format kFormats[] = {
+    {DType::BF16, 8, -126, largestOf(8, 127), true},
+    {DType::F16, 11, -14, largestOf(11, 15), true},
+    {DType::F32, 24, -126, largestOf(24, 127), true},
+    {DType::F64, 53, -1022, largestOf(53, 1023), true},
+    {DType::F8_E4M3, 4, -6, 448, false},
+    {DType::F8_E5M2, 3, -14, largestOf(3, 15), true},
+};
 
 const Format& formatOf(DType dtype) { return kFormats[static_cast<int>(dtype)]; }
 
-/// Nearest representable value, ties to even.
+/// Nearest representable value, ties to even; beyond the largest, infinity or else NaN.
 double roundTo(const Format& format, double x) {
-    if (x == 0 || !std::isfinite(x)) return x;
+    if (x == 0 || std::isnan(x)) return x;
+    const double beyond = format.hasInfinity ? std::copysign(std::numeric_limits<double>::infinity(), x)
+                                             : std::numeric_limits<double>::quiet_NaN();
+    if (std::isinf(x)) return beyond;
     int exponent;
     std::frexp(x, &exponent);  // |x| in [2^(exponent-1), 2^exponent)
     const int unit = std::max(exponent - 1, format.minExponent) - (format.precision - 1);
     const double rounded = std::ldexp(std::nearbyint(std::ldexp(x, -unit)), unit);
-    const double largest = std::ldexp(2.0 - std::ldexp(1.0, 1 - format.precision), format.maxExponent);
-    return std::fabs(rounded) > largest ? std::copysign(std::numeric_limits<double>::infinity(), x) : rounded;
+    return std::fabs(rounded) > format.largest ? beyond : rounded;
 }
 
 /// The value of stored bits, by arithmetic.
@@ -50,12 +62,14 @@ double decode(const Format& format, std::uint64_t bits) {
     }
     const int width = static_cast<int>(8 * sizeOf(format.dtype));
     const int fraction = format.precision - 1;
+    const std::uint64_t magnitude = bits & ((1ull << (width - 1)) - 1);
     const std::uint64_t mantissa = bits & ((1ull << fraction) - 1);
-    const std::uint64_t biased = (bits >> fraction) & ((1ull << (width - 1 - fraction)) - 1);
+    const std::uint64_t biased = magnitude >> fraction;
+    const std::uint64_t allOnes = (1ull << (width - 1 - fraction)) - 1;
     const double sign = (bits >> (width - 1)) != 0 ? -1.0 : 1.0;
-    if (biased == (1ull << (width - 1 - fraction)) - 1)
-        return mantissa != 0 ? std::numeric_limits<double>::quiet_NaN()
-                             : sign * std::numeric_limits<double>::infinity();
+    if (format.hasInfinity ? biased == allOnes && mantissa != 0 : magnitude == (1ull << (width - 1)) - 1)
+        return std::numeric_limits<double>::quiet_NaN();
+    if (format.hasInfinity && biased == allOnes) return sign * std::numeric_limits<double>::infinity();
     if (biased == 0) return sign * std::ldexp(static_cast<double>(mantissa), format.minExponent - fraction);
     return sign * std::ldexp(static_cast<double>(mantissa | (1ull << fraction)),
                              static_cast<int>(biased) - 1 + format.minExponent - fraction);
@@ -71,7 +85,8 @@ std::uint64_t encode(const Format& format, double x) {
     const int width = static_cast<int>(8 * sizeOf(format.dtype));
     const int fraction = format.precision - 1;
     const std::uint64_t allOnes = (1ull << (width - 1 - fraction)) - 1;
-    if (std::isnan(x)) return allOnes << fraction | 1ull << (fraction - 1);
+    if (std::isnan(x))
+        return format.hasInfinity ? allOnes << fraction | 1ull << (fraction - 1) : (1ull << (width - 1)) - 1;
     const std::uint64_t sign = std::signbit(x) ? 1ull << (width - 1) : 0;
     x = std::fabs(x);
     if (std::isinf(x)) return sign | allOnes << fraction;
@@ -173,35 +188,52 @@ Input likeWeights(DType dtype, double weight, std::size_t count, std::size_t off
     return input;
 }
 
-constexpr DType kAll[] = {DType::BF16, DType::F16, DType::F32, DType::F64};
+constexpr DType kAll[] = {DType::BF16, DType::F16, DType::F32, DType::F64, DType::F8_E4M3, DType::F8_E5M2};
 
-void everyPatternOfSixteenBits() {
-    for (const DType from : {DType::BF16, DType::F16}) {
-        Input input{from, 1, std::vector<std::byte>(65536 * 2), 0};
-        for (std::uint32_t bits = 0; bits < 65536; ++bits)
-            std::memcpy(input.bytes.data() + 2 * bits, &bits, 2);
-        for (const DType to : kAll) check({input}, to, 65536, 0, "every 16-bit pattern, converted");
+constexpr DType kShort[] = {DType::BF16, DType::F16, DType::F8_E4M3, DType::F8_E5M2};
+
+std::uint64_t patterns(DType dtype) { return 1ull << (8 * sizeOf(dtype)); }
+
+void everyPatternOfAFormat() {
+    for (const DType from : kShort) {
+        const std::size_t width = sizeOf(from);
+        Input input{from, 1, std::vector<std::byte>(patterns(from) * width), 0};
+        for (std::uint64_t bits = 0; bits < patterns(from); ++bits)
+            std::memcpy(input.bytes.data() + width * bits, &bits, width);
+        for (const DType to : kAll)
+            check({input}, to, patterns(from), 0, "every pattern of a format, converted");
     }
 }
 
 void halfwayCases() {
-    for (const DType to : {DType::BF16, DType::F16}) {
+    for (const DType to : kShort) {
         Input f32{DType::F32, 1, {}, 0};
         Input f64{DType::F64, 1, {}, 0};
         const Format& format = formatOf(to);
-        for (std::uint64_t bits = 0; bits < 65536; ++bits) {
+        const auto add = [&](double value) {
+            const auto narrow = static_cast<float>(value);
+            const auto* n = reinterpret_cast<const std::byte*>(&narrow);
+            const auto* w = reinterpret_cast<const std::byte*>(&value);
+            f32.bytes.insert(f32.bytes.end(), n, n + 4);
+            f64.bytes.insert(f64.bytes.end(), w, w + 8);
+        };
+        for (std::uint64_t bits = 0; bits + 1 < patterns(to); ++bits) {
             const double x = decode(format, bits);
             const double next = decode(format, bits + 1);
-            if (!std::isfinite(x) || !std::isfinite(next) || bits == 0x7FFF || bits == 0xFFFF) continue;
+            if (!std::isfinite(x) || !std::isfinite(next) || std::signbit(x) != std::signbit(next)) continue;
             const double halfway = x + (next - x) / 2;
             for (const double value :
-                 {halfway, std::nextafter(halfway, -1e300), std::nextafter(halfway, 1e300)}) {
-                const auto narrow = static_cast<float>(value);
-                const auto* n = reinterpret_cast<const std::byte*>(&narrow);
-                const auto* w = reinterpret_cast<const std::byte*>(&value);
-                f32.bytes.insert(f32.bytes.end(), n, n + 4);
-                f64.bytes.insert(f64.bytes.end(), w, w + 8);
-            }
+                 {halfway, std::nextafter(halfway, -1e300), std::nextafter(halfway, 1e300)})
+                add(value);
+        }
+        // The end of the range: halfway to where the next number would be, and around it.
+        const double step =
+            format.largest - roundTo(format, format.largest * (1 - std::ldexp(1.0, -format.precision)));
+        const double end = format.largest + step / 2;
+        for (const double value :
+             {end, std::nextafter(end, 0), std::nextafter(end, 1e300), 4 * format.largest}) {
+            add(value);
+            add(-value);
         }
         check({f32}, to, f32.bytes.size() / 4, 0, "halfway between two values, from float32");
         check({f64}, to, f64.bytes.size() / 8, 0, "around halfway between two values, from float64");
@@ -244,7 +276,7 @@ void negativeZeroSurvives() {
 }  // namespace
 
 int main() {
-    everyPatternOfSixteenBits();
+    everyPatternOfAFormat();
     halfwayCases();
     lengthsAndMisalignments();
     everyMixtureOfDtypes();

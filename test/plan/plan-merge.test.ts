@@ -131,12 +131,16 @@ describe('planMerge', () => {
     });
   });
 
-  it('copies dtypes that no kernel computes in, and refuses to average them', async () => {
-    const inLayer = pairWith('model.layers.0.extra', bytes('F8_E4M3', 1, 2), bytes('F8_E4M3', 3, 4));
-    const plan = await planMerge({ method: 'layer_swap', ...inLayer, bottom: 1, top: 1 });
-    expect(tensorsOf(plan).get('model.layers.0.extra')?.expression.kind).toBe('copy');
-    const average = planMerge({ method: 'layer_swap', ...inLayer, bottom: 0, bottomTransition: 1 });
-    await expect(average).rejects.toMatchObject({ code: 'UNSUPPORTED_DTYPE', exitCode: 3 });
+  it('copies dtypes that no kernel computes in, and averages float8', async () => {
+    const one = pairWith('model.extra', bytes('F8_E8M0', 1, 2), bytes('F8_E8M0', 3, 4));
+    const opaque = await planMerge({ method: 'layer_swap', ...one, bottom: 1, top: 1 });
+    expect(tensorsOf(opaque).get('model.extra')?.expression.kind).toBe('same');
+    const other = pairWith('model.extra', bytes('F8_E4M3', 1, 2), bytes('F8_E5M2', 3, 4));
+    const float8 = await planMerge({ method: 'layer_swap', ...other, bottom: 1, top: 1 });
+    expect(tensorsOf(float8).get('model.extra')).toMatchObject({
+      dtype: 'F8_E4M3',
+      expression: { kind: 'linear' },
+    });
   });
 
   it('copies quantised weights and their scales, whatever dtype is asked for, and refuses to average them', async () => {

@@ -1,59 +1,68 @@
 #pragma once
 #include <immintrin.h>
 
-#include "../dtype.hpp"
-#include "../scalar.hpp"
+#include "scalar.hpp"
 
 namespace layerloom {
 namespace {
 
-/// AVX2 and F16C: eight float32 lanes.
-struct Vec {
+/// AVX2 and F16C: eight lanes.
+struct Avx2 {
+    using Floats = __m256;
+    using Ints = __m256i;
+    using Mask = __m256i;
     static constexpr std::size_t lanes = 8;
-    static __m256 broadcast(float x) { return _mm256_set1_ps(x); }
-    static __m256 multiply(__m256 a, __m256 b) { return _mm256_mul_ps(a, b); }
-    static __m256 add(__m256 a, __m256 b) { return _mm256_add_ps(a, b); }
-    static __m256 loadTile(const float* tile) { return _mm256_loadu_ps(tile); }
-    static void store(float* tile, __m256 x) { _mm256_storeu_ps(tile, x); }
+    static constexpr bool hasHalf = true;
 
-    static __m256 canonical(__m256 x) {
-        const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<int>(kCanonicalNan32)));
-        return _mm256_blendv_ps(x, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    static Floats floats(float x) { return _mm256_set1_ps(x); }
+    static Ints ints(std::uint32_t x) { return _mm256_set1_epi32(static_cast<int>(x)); }
+    static Floats multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
+    static Floats add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
+    static Ints add(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
+    static Ints subtract(Ints a, Ints b) { return _mm256_sub_epi32(a, b); }
+    static Ints both(Ints a, Ints b) { return _mm256_and_si256(a, b); }
+    static Ints either(Ints a, Ints b) { return _mm256_or_si256(a, b); }
+    template <int N>
+    static Ints left(Ints a) {
+        return _mm256_slli_epi32(a, N);
     }
-
-    template <DType D>
-    static __m256 load(const std::byte* at) {
-        if constexpr (D == DType::F32) {
-            return _mm256_loadu_ps(reinterpret_cast<const float*>(at));
-        } else {
-            const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-            if constexpr (D == DType::BF16)
-                return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
-            if constexpr (D == DType::F16) return _mm256_cvtph_ps(half);
-        }
+    template <int N>
+    static Ints right(Ints a) {
+        return _mm256_srli_epi32(a, N);
     }
+    static Mask less(Ints a, Ints b) { return _mm256_cmpgt_epi32(b, a); }
+    static Mask isNan(Floats a) { return _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q)); }
+    static Ints select(Mask mask, Ints a, Ints b) { return _mm256_blendv_epi8(b, a, mask); }
 
-    template <DType D>
-    static void round(__m256 x, std::byte* at) {
-        if constexpr (D == DType::F32) {
-            _mm256_storeu_ps(reinterpret_cast<float*>(at), x);
-        } else {
-            _mm_storeu_si128(reinterpret_cast<__m128i*>(at), half<D>(x));
-        }
+    static Ints asInts(Floats a) { return _mm256_castps_si256(a); }
+    static Floats asFloats(Ints a) { return _mm256_castsi256_ps(a); }
+
+    static Floats loadFloats(const std::byte* at) {
+        return _mm256_loadu_ps(reinterpret_cast<const float*>(at));
+    }
+    static void storeFloats(Floats a, std::byte* at) { _mm256_storeu_ps(reinterpret_cast<float*>(at), a); }
+    static Ints load16(const std::byte* at) { return _mm256_cvtepu16_epi32(load128(at)); }
+    static Ints load8(const std::byte* at) {
+        return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at)));
+    }
+    static void store16(Ints a, std::byte* at) { store128(packed16(a), at); }
+    static void store8(Ints a, std::byte* at) {
+        const __m128i halves = packed16(a);
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(at), _mm_packus_epi16(halves, halves));
+    }
+    static Floats loadHalf(const std::byte* at) { return _mm256_cvtph_ps(load128(at)); }
+    static void storeHalf(Floats a, std::byte* at) {
+        store128(_mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), at);
     }
 
   private:
-    template <DType D>
-    static __m128i half(__m256 x) {
-        if constexpr (D == DType::F16)
-            return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-        const __m256i u = _mm256_castps_si256(x);
-        const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
-        const __m256i sum = _mm256_add_epi32(u, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7FFF)));
-        const __m256i high = _mm256_srli_epi32(sum, 16);
-        // Packing works within 128-bit halves: the two wanted quarters are the first and the third.
-        const __m256i packed = _mm256_packus_epi32(high, high);
-        return _mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0b1000));
+    static __m128i load128(const std::byte* at) {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    }
+    static void store128(__m128i a, std::byte* at) { _mm_storeu_si128(reinterpret_cast<__m128i*>(at), a); }
+    /// Packing works within 128-bit halves: the two wanted quarters are the first and the third.
+    static __m128i packed16(Ints a) {
+        return _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(a, a), 0b1000));
     }
 };
 

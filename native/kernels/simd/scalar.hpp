@@ -1,29 +1,76 @@
 #pragma once
-#include "../dtype.hpp"
-#include "../scalar.hpp"
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 
+/// Everything under simd/ and in convert.hpp has internal linkage on purpose: it is compiled once for each
+/// instruction set, and a shared inline function could be resolved to a copy that the running processor
+/// cannot execute.
 namespace layerloom {
 namespace {
 
-/// No vectors: the elements that finish a vector loop elsewhere are all of them here.
-struct Vec {
+template <class To, class From>
+To bitsAs(const From& from) {
+    static_assert(sizeof(To) == sizeof(From));
+    To to;
+    std::memcpy(&to, &from, sizeof(To));
+    return to;
+}
+
+/// Reads a value at any alignment: tensors start wherever a safetensors header ends.
+template <class T>
+T loadAt(const std::byte* at) {
+    T value;
+    std::memcpy(&value, at, sizeof(T));
+    return value;
+}
+
+template <class T>
+void storeAt(std::byte* at, T value) {
+    std::memcpy(at, &value, sizeof(T));
+}
+
+/// One lane: what finishes the elements that do not fill a vector, and the whole of the scalar target. Each
+/// instruction set has a struct of these same members; convert.hpp and elementwise.inl are written in them.
+struct Scalar {
+    using Floats = float;
+    using Ints = std::uint32_t;
+    using Mask = bool;
     static constexpr std::size_t lanes = 1;
-    static float broadcast(float x) { return x; }
-    static float multiply(float a, float b) { return a * b; }
-    static float add(float a, float b) { return a + b; }
-    static float canonical(float x) { return layerloom::canonical(x); }
-    static float loadTile(const float* tile) { return *tile; }
-    static void store(float* tile, float x) { *tile = x; }
+    /// Whether loadHalf and storeHalf exist: else float16 is converted by convert.hpp.
+    static constexpr bool hasHalf = false;
 
-    template <DType D>
-    static float load(const std::byte* at) {
-        return loadOne<D>(at);
+    static Floats floats(float x) { return x; }
+    static Ints ints(std::uint32_t x) { return x; }
+    static Floats multiply(Floats a, Floats b) { return a * b; }
+    static Floats add(Floats a, Floats b) { return a + b; }
+    static Ints add(Ints a, Ints b) { return a + b; }
+    static Ints subtract(Ints a, Ints b) { return a - b; }
+    static Ints both(Ints a, Ints b) { return a & b; }
+    static Ints either(Ints a, Ints b) { return a | b; }
+    template <int N>
+    static Ints left(Ints a) {
+        return a << N;
     }
+    template <int N>
+    static Ints right(Ints a) {
+        return a >> N;
+    }
+    /// Of numbers below 2³¹.
+    static Mask less(Ints a, Ints b) { return a < b; }
+    static Mask isNan(Floats a) { return a != a; }
+    static Ints select(Mask mask, Ints a, Ints b) { return mask ? a : b; }
 
-    template <DType D>
-    static void round(float x, std::byte* at) {
-        storeOne<D>(x, at);
-    }
+    static Ints asInts(Floats a) { return bitsAs<Ints>(a); }
+    static Floats asFloats(Ints a) { return bitsAs<Floats>(a); }
+
+    static Floats loadFloats(const std::byte* at) { return loadAt<float>(at); }
+    static void storeFloats(Floats a, std::byte* at) { storeAt(at, a); }
+    /// Unsigned elements of 16 or 8 bits, widened; and the low bits of each lane, which fit.
+    static Ints load16(const std::byte* at) { return loadAt<std::uint16_t>(at); }
+    static Ints load8(const std::byte* at) { return loadAt<std::uint8_t>(at); }
+    static void store16(Ints a, std::byte* at) { storeAt(at, static_cast<std::uint16_t>(a)); }
+    static void store8(Ints a, std::byte* at) { storeAt(at, static_cast<std::uint8_t>(a)); }
 };
 
 }  // namespace

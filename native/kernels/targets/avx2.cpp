@@ -5,6 +5,6 @@
 namespace layerloom {
 
 extern const Kernels kAvx2;
-constinit const Kernels kAvx2 = makeKernels("avx2");
+constinit const Kernels kAvx2 = makeKernels<Avx2>("avx2");
 
 }  // namespace layerloom

@@ -5,6 +5,6 @@
 namespace layerloom {
 
 extern const Kernels kAvx512;
-constinit const Kernels kAvx512 = makeKernels("avx512");
+constinit const Kernels kAvx512 = makeKernels<Avx512>("avx512");
 
 }  // namespace layerloom

@@ -5,6 +5,6 @@
 namespace layerloom {
 
 extern const Kernels kScalar;
-constinit const Kernels kScalar = makeKernels("scalar");
+constinit const Kernels kScalar = makeKernels<Scalar>("scalar");
 
 }  // namespace layerloom

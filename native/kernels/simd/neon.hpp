@@ -1,0 +1,70 @@
+#pragma once
+#include <arm_neon.h>
+
+#include "scalar.hpp"
+
+namespace layerloom {
+namespace {
+
+/// Advanced SIMD of AArch64: four lanes.
+struct Neon {
+    using Floats = float32x4_t;
+    using Ints = uint32x4_t;
+    using Mask = uint32x4_t;
+    static constexpr std::size_t lanes = 4;
+    static constexpr bool hasHalf = true;
+
+    static Floats floats(float x) { return vdupq_n_f32(x); }
+    static Ints ints(std::uint32_t x) { return vdupq_n_u32(x); }
+    static Floats multiply(Floats a, Floats b) { return vmulq_f32(a, b); }
+    static Floats add(Floats a, Floats b) { return vaddq_f32(a, b); }
+    static Ints add(Ints a, Ints b) { return vaddq_u32(a, b); }
+    static Ints subtract(Ints a, Ints b) { return vsubq_u32(a, b); }
+    static Ints both(Ints a, Ints b) { return vandq_u32(a, b); }
+    static Ints either(Ints a, Ints b) { return vorrq_u32(a, b); }
+    template <int N>
+    static Ints left(Ints a) {
+        return vshlq_n_u32(a, N);
+    }
+    template <int N>
+    static Ints right(Ints a) {
+        return vshrq_n_u32(a, N);
+    }
+    static Mask less(Ints a, Ints b) { return vcltq_u32(a, b); }
+    static Mask isNan(Floats a) { return vmvnq_u32(vceqq_f32(a, a)); }
+    static Ints select(Mask mask, Ints a, Ints b) { return vbslq_u32(mask, a, b); }
+
+    static Ints asInts(Floats a) { return vreinterpretq_u32_f32(a); }
+    static Floats asFloats(Ints a) { return vreinterpretq_f32_u32(a); }
+
+    static Floats loadFloats(const std::byte* at) {
+        return asFloats(vreinterpretq_u32_u8(vld1q_u8(bytes(at))));
+    }
+    static void storeFloats(Floats a, std::byte* at) { vst1q_u8(bytes(at), vreinterpretq_u8_u32(asInts(a))); }
+    static Ints load16(const std::byte* at) { return vmovl_u16(vreinterpret_u16_u8(vld1_u8(bytes(at)))); }
+    static Ints load8(const std::byte* at) {
+        const uint8x8_t four = vcreate_u8(loadAt<std::uint32_t>(at));
+        return vmovl_u16(vget_low_u16(vmovl_u8(four)));
+    }
+    static void store16(Ints a, std::byte* at) { vst1_u8(bytes(at), vreinterpret_u8_u16(vmovn_u32(a))); }
+    static void store8(Ints a, std::byte* at) {
+        const uint16x4_t halves = vmovn_u32(a);
+        const uint8x8_t four = vmovn_u16(vcombine_u16(halves, halves));
+        storeAt(at, vget_lane_u32(vreinterpret_u32_u8(four), 0));
+    }
+    static Floats loadHalf(const std::byte* at) {
+        return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(bytes(at))));
+    }
+    static void storeHalf(Floats a, std::byte* at) {
+        vst1_u8(bytes(at), vreinterpret_u8_f16(vcvt_f16_f32(a)));
+    }
+
+  private:
+    static const std::uint8_t* bytes(const std::byte* at) {
+        return reinterpret_cast<const std::uint8_t*>(at);
+    }
+    static std::uint8_t* bytes(std::byte* at) { return reinterpret_cast<std::uint8_t*>(at); }
+};
+
+}  // namespace
+}  // namespace layerloom
