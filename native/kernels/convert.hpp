@@ -110,12 +110,13 @@ typename V::Ints roundE4M3(typename V::Floats x) {
     return V::select(inRange, V::either(signOf<V, 4, 3>(bits), rounded), V::ints(0x7Fu));
 }
 
-/// The upper half of the float32, rounded: overflow carries into infinity by itself.
+/// bfloat16 is the upper half of a float32: this rounds it, and leaves the lower half undefined. Overflow
+/// carries into infinity by itself.
 template <class V>
-typename V::Ints roundBf16(typename V::Floats x) {
+typename V::Ints roundUpperHalf(typename V::Floats x) {
     const auto bits = V::asInts(x);
     const auto odd = V::both(V::template right<16>(bits), V::ints(1));
-    return V::template right<16>(V::add(bits, V::add(odd, V::ints(0x7FFF))));
+    return V::add(bits, V::add(odd, V::ints(0x7FFF)));
 }
 
 /// `V::lanes` elements of dtype D, widened to float32. D is not F64.
@@ -137,7 +138,7 @@ typename V::Floats load(const std::byte* at) {
 template <class V, DType D>
 void store(typename V::Floats x, std::byte* at) {
     if constexpr (D == DType::F32) V::storeFloats(x, at);
-    if constexpr (D == DType::BF16) V::store16(roundBf16<V>(x), at);
+    if constexpr (D == DType::BF16) V::store16(V::template right<16>(roundUpperHalf<V>(x)), at);
     if constexpr (D == DType::F8_E4M3) V::store8(roundE4M3<V>(x), at);
     if constexpr (D == DType::F8_E5M2) V::store8(roundIeee<V, 5, 2>(x), at);
     if constexpr (D == DType::F16) {
@@ -145,6 +146,35 @@ void store(typename V::Floats x, std::byte* at) {
             V::storeHalf(x, at);
         else
             V::store16(roundIeee<V, 5, 10>(x), at);
+    }
+}
+
+/// Two vectors of consecutive elements. From BF16 to BF16 the even elements are one vector and the odd ones
+/// the other: as each 32-bit word holds one of both, neither way needs a shuffle. All else is in order.
+template <class V, DType In, DType Out>
+void loadTwo(const std::byte* at, typename V::Floats (&x)[2]) {
+    if constexpr (In == DType::BF16 && Out == DType::BF16) {
+        const auto words = V::asInts(V::loadFloats(at));
+        x[0] = V::asFloats(V::template left<16>(words));
+        x[1] = V::asFloats(V::both(words, V::ints(0xFFFF'0000u)));
+    } else {
+        x[0] = load<V, In>(at);
+        x[1] = load<V, In>(at + V::lanes * sizeOf(In));
+    }
+}
+
+/// Rounds two vectors, arranged as `loadTwo` arranges them.
+template <class V, DType In, DType Out>
+void storeTwo(const typename V::Floats (&x)[2], std::byte* at) {
+    const auto first = canonical<V>(x[0]);
+    const auto second = canonical<V>(x[1]);
+    if constexpr (In == DType::BF16 && Out == DType::BF16) {
+        const auto even = V::template right<16>(roundUpperHalf<V>(first));
+        const auto odd = V::both(roundUpperHalf<V>(second), V::ints(0xFFFF'0000u));
+        V::storeFloats(V::asFloats(V::either(even, odd)), at);
+    } else {
+        store<V, Out>(first, at);
+        store<V, Out>(second, at + V::lanes * sizeOf(Out));
     }
 }
 

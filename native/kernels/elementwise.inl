@@ -1,56 +1,77 @@
 // The text of the elementwise kernels, compiled once for each instruction set. A file in targets/ includes
-// one of simd/*.hpp and then this, and makes its table with the struct it has found there. Whole vectors
-// first, then the last elements by the scalar struct, which gives the same bits.
+// one of simd/*.hpp and then this, and makes its table with the struct it has found there.
 #include "convert.hpp"
 #include "kernels.hpp"
 
 namespace layerloom {
 namespace {
 
-std::byte* bytes(float* tile) { return reinterpret_cast<std::byte*>(tile); }
-const std::byte* bytes(const float* tile) { return reinterpret_cast<const std::byte*>(tile); }
+/// Pairs of vectors that are summed side by side, so that one's additions wait for no other's.
+constexpr std::size_t kAbreast = 2;
 
-/// Calls `step` with the struct to use and the index of the next element, until `count` elements are done.
-template <class V, class Step>
-void forEach(std::size_t count, Step step) {
+/// One block of output, from element `i` on.
+template <class V, DType In, DType Out>
+[[gnu::always_inline]] inline void linearBlock(const std::byte* const* sources, const float* weights,
+                                               std::size_t terms, std::byte* out, std::size_t i) {
+    constexpr std::size_t pair = 2 * V::lanes;
+    typename V::Floats sums[kAbreast][2];
+    typename V::Floats x[2];
+    for (std::size_t n = 0; n < kAbreast; ++n) {
+        loadTwo<V, In, Out>(sources[0] + (i + n * pair) * sizeOf(In), x);
+        for (std::size_t h = 0; h < 2; ++h) sums[n][h] = V::multiply(V::floats(weights[0]), x[h]);
+    }
+    for (std::size_t t = 1; t < terms; ++t)
+        for (std::size_t n = 0; n < kAbreast; ++n) {
+            loadTwo<V, In, Out>(sources[t] + (i + n * pair) * sizeOf(In), x);
+            for (std::size_t h = 0; h < 2; ++h)
+                sums[n][h] = V::add(sums[n][h], V::multiply(V::floats(weights[t]), x[h]));
+        }
+    for (std::size_t n = 0; n < kAbreast; ++n)
+        storeTwo<V, In, Out>(sums[n], out + (i + n * pair) * sizeOf(Out));
+}
+
+template <DType In, DType Out>
+[[gnu::always_inline]] inline void linearOne(const std::byte* const* sources, const float* weights,
+                                             std::size_t terms, std::byte* out, std::size_t i) {
+    float sum = weights[0] * load<Scalar, In>(sources[0] + i * sizeOf(In));
+    for (std::size_t t = 1; t < terms; ++t) {
+        const float product = weights[t] * load<Scalar, In>(sources[t] + i * sizeOf(In));
+        sum = sum + product;
+    }
+    store<Scalar, Out>(canonical<Scalar>(sum), out + i * sizeOf(Out));
+}
+
+/// Whole blocks, then the last elements one by one, which gives the same bits.
+template <class V, DType In, DType Out>
+void linear(const std::byte* const* sources, const float* weights, std::size_t terms, std::byte* out,
+            std::size_t count) {
+    constexpr std::size_t block = kAbreast * 2 * V::lanes;
     std::size_t i = 0;
-    for (; i + V::lanes <= count; i += V::lanes) step(V{}, i);
-    for (; i < count; ++i) step(Scalar{}, i);
+    if constexpr (V::lanes > 1)
+        for (; i + block <= count; i += block) linearBlock<V, In, Out>(sources, weights, terms, out, i);
+    for (; i < count; ++i) linearOne<In, Out>(sources, weights, terms, out, i);
 }
 
-template <class V, DType D>
-void scale(const std::byte* x, float weight, float* tile, std::size_t count) {
-    forEach<V>(count, [=]<class W>(W, std::size_t i) {
-        W::storeFloats(W::multiply(W::floats(weight), load<W, D>(x + i * sizeOf(D))), bytes(tile + i));
-    });
-}
-
-template <class V, DType D>
-void accumulate(const std::byte* x, float weight, float* tile, std::size_t count) {
-    forEach<V>(count, [=]<class W>(W, std::size_t i) {
-        const auto product = W::multiply(W::floats(weight), load<W, D>(x + i * sizeOf(D)));
-        W::storeFloats(W::add(W::loadFloats(bytes(tile + i)), product), bytes(tile + i));
-    });
-}
-
-template <class V, DType D>
-void round(const float* tile, std::byte* out, std::size_t count) {
-    forEach<V>(count, [=]<class W>(W, std::size_t i) {
-        store<W, D>(canonical<W>(W::loadFloats(bytes(tile + i))), out + i * sizeOf(D));
-    });
-}
-
-/// In the order of DType; F64 has a route of its own (linear.cpp).
+/// In the order of DType.
 template <class V>
 constexpr Kernels makeKernels(const char* isa) {
     using enum DType;
-    return {
-        isa,
-        {scale<V, BF16>, scale<V, F16>, scale<V, F32>, nullptr, scale<V, F8_E4M3>, scale<V, F8_E5M2>},
-        {accumulate<V, BF16>, accumulate<V, F16>, accumulate<V, F32>, nullptr, accumulate<V, F8_E4M3>,
-         accumulate<V, F8_E5M2>},
-        {round<V, BF16>, round<V, F16>, round<V, F32>, nullptr, round<V, F8_E4M3>, round<V, F8_E5M2>},
+    Kernels kernels{isa, {}};
+    const auto row = [&]<DType In>() {
+        auto& entries = kernels.linear[static_cast<std::size_t>(In)];
+        const auto entry = [&]<DType Out>() { entries[static_cast<std::size_t>(Out)] = linear<V, In, Out>; };
+        entry.template operator()<BF16>();
+        entry.template operator()<F16>();
+        entry.template operator()<F32>();
+        entry.template operator()<F8_E4M3>();
+        entry.template operator()<F8_E5M2>();
     };
+    row.template operator()<BF16>();
+    row.template operator()<F16>();
+    row.template operator()<F32>();
+    row.template operator()<F8_E4M3>();
+    row.template operator()<F8_E5M2>();
+    return kernels;
 }
 
 }  // namespace

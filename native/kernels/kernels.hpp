@@ -5,20 +5,19 @@
 
 namespace layerloom {
 
-/// The primitive operations of one instruction set. Arithmetic runs over float32 tiles that stay in the L1
-/// cache: inputs of any dtype widen into a tile, kernels work on tiles, and a tile is rounded once into the
-/// output dtype. So the number of kernels grows with the dtypes, not with their combinations.
-///
-/// Pointers need no alignment. Entries of F64 are null: see linear.cpp for the float64 route.
+/// The kernels of one instruction set. Tables are indexed by DType; entries of F64 are null, see linear.cpp.
 struct Kernels {
     const char* isa;
 
-    /// tile[i] = weight · x[i]
-    void (*scale[kDTypes])(const std::byte* x, float weight, float* tile, std::size_t count);
-    /// tile[i] = tile[i] + weight · x[i], the product rounded before the sum (never contracted)
-    void (*accumulate[kDTypes])(const std::byte* x, float weight, float* tile, std::size_t count);
-    /// out[i] = tile[i] rounded to nearest even, NaN made canonical
-    void (*round[kDTypes])(const float* tile, std::byte* out, std::size_t count);
+    /// out[i] = round(weights[0]·sources[0][i] + weights[1]·sources[1][i] + …) for `count` elements: `terms`
+    /// sources of one dtype, widened to float32; each product rounded before it is added (never contracted);
+    /// the sum rounded once to the output's dtype, NaN made canonical. At least one term. Pointers need no
+    /// alignment.
+    ///
+    /// Reads every byte once and writes every byte once, in one pass: out of cache it runs at the memory's
+    /// speed.
+    void (*linear[kDTypes][kDTypes])(const std::byte* const* sources, const float* weights, std::size_t terms,
+                                     std::byte* out, std::size_t count);
 };
 
 }  // namespace layerloom

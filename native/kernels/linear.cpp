@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <vector>
 
 #include "convert.hpp"
 
 namespace layerloom {
 namespace {
-
-/// Elements of a tile: 8 KiB of float32 or 16 KiB of float64, so that tile, inputs and output share the L1
-/// cache.
-constexpr std::size_t kTile = 2048;
 
 constexpr std::size_t index(DType dtype) { return static_cast<std::size_t>(dtype); }
 
@@ -79,24 +77,47 @@ void linear64(std::span<const Source> sources, std::span<const double> weights, 
     }
 }
 
+/// Elements of a tile, so that two tiles of float32 and the output share the L1 cache.
+constexpr std::size_t kTile = 2048;
+
+/// Sources of several dtypes: each is widened into a tile of float32 of its own, and the tiles are combined.
+void linearMixed(const Kernels& kernels, std::span<const Source> sources, const float* weights, Sink sink,
+                 std::size_t count) {
+    constexpr float one = 1;
+    const std::size_t terms = sources.size();
+    const auto tiles = std::make_unique<float[]>(terms * kTile);
+    std::vector<const std::byte*> pointers(terms);
+    for (std::size_t begin = 0; begin < count; begin += kTile) {
+        const std::size_t n = std::min(kTile, count - begin);
+        for (std::size_t t = 0; t < terms; ++t) {
+            const auto [data, dtype] = sources[t];
+            const std::byte* from = data + begin * sizeOf(dtype);
+            auto* tile = reinterpret_cast<std::byte*>(tiles.get() + t * kTile);
+            kernels.linear[index(dtype)][index(DType::F32)](&from, &one, 1, tile, n);
+            pointers[t] = tile;
+        }
+        kernels.linear[index(DType::F32)][index(sink.dtype)](pointers.data(), weights, terms,
+                                                             sink.data + begin * sizeOf(sink.dtype), n);
+    }
+}
+
 }  // namespace
 
 void linear(const Kernels& kernels, std::span<const Source> sources, std::span<const double> weights,
             Sink sink, std::size_t count) {
-    const bool wide = sink.dtype == DType::F64 ||
-                      std::ranges::any_of(sources, [](const Source& s) { return s.dtype == DType::F64; });
-    if (wide) return linear64(sources, weights, sink, count);
+    const DType first = sources.front().dtype;
+    const auto isWide = [](const Source& source) { return source.dtype == DType::F64; };
+    if (sink.dtype == DType::F64 || std::ranges::any_of(sources, isWide))
+        return linear64(sources, weights, sink, count);
 
-    float tile[kTile];
-    for (std::size_t begin = 0; begin < count; begin += kTile) {
-        const std::size_t n = std::min(kTile, count - begin);
-        for (std::size_t t = 0; t < sources.size(); ++t) {
-            const auto [data, dtype] = sources[t];
-            const auto step = t == 0 ? kernels.scale[index(dtype)] : kernels.accumulate[index(dtype)];
-            step(data + begin * sizeOf(dtype), static_cast<float>(weights[t]), tile, n);
-        }
-        kernels.round[index(sink.dtype)](tile, sink.data + begin * sizeOf(sink.dtype), n);
-    }
+    const std::vector<float> rounded(weights.begin(), weights.end());
+    if (std::ranges::any_of(sources, [&](const Source& source) { return source.dtype != first; }))
+        return linearMixed(kernels, sources, rounded.data(), sink, count);
+
+    std::vector<const std::byte*> pointers;
+    for (const Source& source : sources) pointers.push_back(source.data);
+    kernels.linear[index(first)][index(sink.dtype)](pointers.data(), rounded.data(), sources.size(),
+                                                    sink.data, count);
 }
 
 }  // namespace layerloom
