@@ -5,22 +5,13 @@
 //
 // Swaps two checkpoints of 100 MB and two of 1 GB, and prints the most anonymous memory (RssAnon, all processes of the tree, sampled
 // every 20 ms) that each took, beside that of an idle Node. Mapped files are not counted: they are the page cache's.
-import { spawn } from 'node:child_process';
-import {
-  closeSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { encodeHeader } from 'layerloom';
+import { measure, median } from './lib/measure.mjs';
 
 const cli = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 const { values } = parseArgs({
@@ -49,47 +40,7 @@ const writeCheckpoint = (directory, megabytes, fill) => {
   closeSync(file);
 };
 
-/** The children of a process, at any depth. @param {number} pid @returns {number[]} */
-const treeOf = (pid) => {
-  const parents = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((name) => [Number(name), Number(/^PPid:\s+(\d+)/m.exec(statusOf(Number(name)))?.[1])]);
-  const tree = [pid];
-  for (const at of tree)
-    for (const [child, parent] of parents) if (parent === at && child !== undefined) tree.push(child);
-  return tree;
-};
-
-/** @param {number} pid */
-const statusOf = (pid) => {
-  try {
-    return readFileSync(`/proc/${pid}/status`, 'utf8');
-  } catch {
-    return ''; // it has just ended
-  }
-};
-
-/** Runs a command and returns the most RssAnon its tree had, in bytes. @param {string[]} args @returns {Promise<number>} */
-const peakOf = async (args) => {
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
-  let peak = 0;
-  const timer = setInterval(() => {
-    const anonymous = treeOf(child.pid ?? 0).map(
-      (pid) => Number(/^RssAnon:\s+(\d+)/m.exec(statusOf(pid))?.[1] ?? 0) * 1024,
-    );
-    peak = Math.max(
-      peak,
-      anonymous.reduce((a, b) => a + b, 0),
-    );
-  }, 20);
-  const code = await new Promise((resolve) => child.on('close', resolve));
-  clearInterval(timer);
-  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`);
-  return peak;
-};
-
-const median = (/** @type {number[]} */ numbers) =>
-  numbers.sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
+const peakOf = async (/** @type {string[]} */ args) => (await measure(process.execPath, args)).privateBytes;
 const megabytes = (/** @type {number} */ bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 
 const directory = mkdtempSync(join(values.dir, 'layerloom-memory-'));

@@ -1,0 +1,146 @@
+// @ts-check
+// Checkpoints of the exact shapes of Llama 3.1 8B, with as many layers as asked for.
+import { closeSync, existsSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { encodeHeader } from 'layerloom';
+
+const [hidden, inner, keyValue, vocabulary] = [4096, 14336, 1024, 128256];
+
+/** Names and shapes in the model's order. @param {number} layers @returns {[string, number[]][]} */
+const tensorsOf = (layers) => [
+  ['model.embed_tokens.weight', [vocabulary, hidden]],
+  ...Array.from({ length: layers }, (_, layer) =>
+    Object.entries({
+      input_layernorm: [hidden],
+      'mlp.down_proj': [hidden, inner],
+      'mlp.gate_proj': [inner, hidden],
+      'mlp.up_proj': [inner, hidden],
+      post_attention_layernorm: [hidden],
+      'self_attn.k_proj': [keyValue, hidden],
+      'self_attn.o_proj': [hidden, hidden],
+      'self_attn.q_proj': [hidden, hidden],
+      'self_attn.v_proj': [keyValue, hidden],
+    }).map(
+      ([module, shape]) =>
+        /** @type {[string, number[]]} */ ([`model.layers.${layer}.${module}.weight`, shape]),
+    ),
+  ).flat(),
+  ['model.norm.weight', [hidden]],
+  ['lm_head.weight', [vocabulary, hidden]],
+];
+
+const config = (/** @type {number} */ layers) => ({
+  architectures: ['LlamaForCausalLM'],
+  model_type: 'llama',
+  hidden_size: hidden,
+  intermediate_size: inner,
+  num_hidden_layers: layers,
+  num_attention_heads: 32,
+  num_key_value_heads: 8,
+  vocab_size: vocabulary,
+  max_position_embeddings: 131072,
+  rms_norm_eps: 1e-5,
+  rope_theta: 500000,
+  tie_word_embeddings: false,
+  torch_dtype: 'bfloat16',
+});
+
+/** xorshift, for numbers that are the same each time. @param {number} seed */
+const generator = (seed) => {
+  let state = seed;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return state >>> 0;
+  };
+};
+
+const blockElements = 16 * 1024 * 1024;
+
+/** Weights of the base: bfloat16 of both signs around 1/64. */
+const baseBlock = () => {
+  const random = generator(31);
+  return Uint16Array.from({ length: blockElements }, () => {
+    const bits = random();
+    return ((bits & 1) << 15) | ((119 + ((bits >>> 1) % 4)) << 7) | ((bits >>> 8) & 127);
+  });
+};
+
+/** An expert's: one weight in fifty has moved by one unit in the last place. @param {Uint16Array} base @param {number} seed */
+const expertBlock = (base, seed) => {
+  const random = generator(seed);
+  return base.map((bits) => (random() % 50 === 0 ? bits ^ 1 : bits));
+};
+
+/** As the hub's libraries cut: in order, up to 5 GB a file. @param {{ name: string, dtype: 'BF16', shape: number[], bytes: number }[]} tensors */
+const shardsOf = (tensors) => {
+  /** @type {(typeof tensors)[]} */
+  const shards = [[]];
+  let bytes = 0;
+  for (const tensor of tensors) {
+    if (bytes + tensor.bytes > 5e9) {
+      shards.push([]);
+      bytes = 0;
+    }
+    shards.at(-1)?.push(tensor);
+    bytes += tensor.bytes;
+  }
+  return shards;
+};
+
+/** @param {string} directory @param {number} layers @param {Uint16Array} block */
+const write = (directory, layers, block) => {
+  mkdirSync(directory, { recursive: true });
+  const tensors = tensorsOf(layers).map(([name, shape]) => ({
+    name,
+    dtype: /** @type {const} */ ('BF16'),
+    shape,
+    bytes: 2 * shape.reduce((a, b) => a * b),
+  }));
+  const shards = shardsOf(tensors);
+  /** @type {Record<string, string>} */
+  const weightMap = {};
+  for (const [index, shard] of shards.entries()) {
+    const number = (/** @type {number} */ n) => String(n).padStart(5, '0');
+    const file =
+      shards.length === 1
+        ? 'model.safetensors'
+        : `model-${number(index + 1)}-of-${number(shards.length)}.safetensors`;
+    const fd = openSync(join(directory, file), 'w');
+    writeSync(fd, encodeHeader(shard));
+    for (const { name, bytes } of shard) {
+      weightMap[name] = file;
+      for (let left = bytes; left > 0; left -= block.byteLength)
+        writeSync(fd, new Uint8Array(block.buffer, 0, Math.min(left, block.byteLength)));
+    }
+    closeSync(fd);
+  }
+  if (shards.length > 1)
+    writeFileSync(
+      join(directory, 'model.safetensors.index.json'),
+      JSON.stringify({ metadata: {}, weight_map: weightMap }),
+    );
+  // Last: a directory with a configuration is a checkpoint that was written whole.
+  writeFileSync(join(directory, 'config.json'), `${JSON.stringify(config(layers), null, 2)}\n`);
+};
+
+/**
+ * Makes a base and experts of it, those that are not there yet.
+ *
+ * @param {string} directory @param {number} layers @param {string[]} names the base is `base`, all others are experts
+ * @returns {string[]} their paths
+ */
+export const makeCheckpoints = (directory, layers, names) => {
+  const missing = names.filter((name) => !existsSync(join(directory, name, 'config.json')));
+  const base = missing.length === 0 ? undefined : baseBlock();
+  for (const name of missing) {
+    if (base === undefined) break;
+    write(
+      join(directory, name),
+      layers,
+      name === 'base' ? base : expertBlock(base, 1000 + names.indexOf(name)),
+    );
+  }
+  return names.map((name) => join(directory, name));
+};
