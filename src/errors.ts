@@ -218,6 +218,13 @@ const catalogue = {
     (d: { out: string; needed: number; available: number }) =>
       `${d.out} needs ${d.needed} bytes and its disk has ${d.available} free; free some or choose another disk`,
   ),
+  LINK_REFUSED: failed(
+    (d: { file: string; link: string; reason: string }) =>
+      `${d.file} cannot be linked (--link ${d.link}): ${d.reason}; ` +
+      (d.link === 'hard'
+        ? 'hard links need the same file system, and some systems refuse them for files of another user: use --link symbolic, or copy'
+        : 'use --link copy'),
+  ),
   WRITE_FAILED: failed(
     (d: { file: string; tensor?: string; reason: string }) =>
       `${d.file} cannot be written${d.tensor === undefined ? '' : ` (tensor ${d.tensor})`}: ${d.reason}`,

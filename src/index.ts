@@ -2,6 +2,7 @@
 
 import { type MergeResult, type RunOptions, runPlan } from './engine/run-plan.js';
 import type { LayerSwapParameters } from './methods/layer-swap.js';
+import type { RelayoutParameters } from './methods/relayout.js';
 import type { SoupParameters } from './methods/soup.js';
 import { type PlanOptions, planMerge } from './plan/plan-merge.js';
 
@@ -10,9 +11,12 @@ export type { Role } from './architecture/roles.js';
 export type { CheckpointIndex, FileIdentity } from './checkpoint/checkpoint.js';
 export { encodeHeader, type Header, type HeaderTensor, parseHeader } from './checkpoint/header.js';
 export { openCheckpoint } from './checkpoint/open.js';
+export type { Link } from './engine/link.js';
+export type { ShardRecord } from './engine/provenance.js';
 export { type MergeResult, type Progress, type RunOptions, runPlan } from './engine/run-plan.js';
 export { type ErrorCode, type ErrorDetails, errorCodes, LayerloomError } from './errors.js';
 export type { LayerSwapParameters } from './methods/layer-swap.js';
+export type { RelayoutParameters } from './methods/relayout.js';
 export type { SoupParameters } from './methods/soup.js';
 export { instructionSets } from './native/addon.js';
 export type { Layout } from './plan/layout.js';
@@ -49,3 +53,14 @@ export const soup = async (
   parameters: SoupParameters & { dtype?: string | undefined },
   options: MergeOptions,
 ): Promise<MergeResult> => runPlan(await planMerge({ method: 'soup', ...parameters }, options), options);
+
+/**
+ * Writes a checkpoint in other shards, its tensors as they are: so that later merges can link those of layers they take whole.
+ *
+ * @example await relayout({ model: './math-1' }, { out: './math-1-by-layer' })
+ * @throws LayerloomError the codes of `planMerge` and `runPlan`
+ */
+export const relayout = async (
+  parameters: RelayoutParameters & { dtype?: string | undefined },
+  options: MergeOptions,
+): Promise<MergeResult> => runPlan(await planMerge({ method: 'relayout', ...parameters }, options), options);

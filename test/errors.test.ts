@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, rmSync, statfsSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -13,6 +13,7 @@ import {
   type MergePlan,
   openCheckpoint,
   planMerge,
+  relayout,
   runPlan,
   soup,
 } from '../src/index.js';
@@ -211,6 +212,14 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     writeFileSync(file, start);
     truncateSync(file, start.length + bytes);
     return soup({ models: [file] }, { out: join(root, 'out') });
+  },
+  LINK_REFUSED: async () => {
+    const { root, task } = writePair();
+    const laidOut = join(root, 'by-layer');
+    await relayout({ model: task }, { out: laidOut });
+    const elsewhere = mkdtempSync('/dev/shm/layerloom-');
+    onTestFinished(() => rmSync(elsewhere, { recursive: true }));
+    return relayout({ model: laidOut }, { out: join(elsewhere, 'out'), link: 'hard' });
   },
   WRITE_FAILED: () => run(({ root }) => writeFileSync(join(root, 'file'), ''), 'file/out'),
   ADDON_MISSING: () => inProcess("Object.defineProperty(process, 'arch', { value: 'abacus' })"),

@@ -17,6 +17,8 @@ export interface CheckpointIndex {
   /** Absolute: the directory, or the file where the checkpoint is one bare file. */
   readonly path: string;
   readonly files: readonly FileIdentity[];
+  /** What each file's header has under `__metadata__`. */
+  readonly metadata: readonly Readonly<Record<string, string>>[];
   /** By name, in the order of files and of data within them. */
   readonly tensors: ReadonlyMap<string, TensorReference>;
   /** `config.json` as parsed, where there is one. */

@@ -26,7 +26,16 @@ export const openCheckpoint = async (model: string | Location): Promise<Checkpoi
   const warnings = weights.index === undefined ? [] : checkAgainstIndex(tensors, files, weights.index);
   const sideFiles = isDirectory ? await listSideFiles(path) : [];
   const config = sideFiles.includes('config.json') ? await readConfig(join(path, 'config.json')) : undefined;
-  return { name, path, files: files.map(({ identity }) => identity), tensors, config, sideFiles, warnings };
+  return {
+    name,
+    path,
+    files: files.map(({ identity }) => identity),
+    metadata: files.map(({ header }) => header.metadata),
+    tensors,
+    config,
+    sideFiles,
+    warnings,
+  };
 };
 
 interface ShardIndexFile {

@@ -54,9 +54,9 @@ const runWithProgress = async (
   const progress = new ProgressDisplay(process.stderr);
   const { signal, release } = interruptSignal();
   try {
-    const { threads, resume, force, checksums } = options;
+    const { threads, resume, force, checksums, link } = options;
     const onProgress = options.quiet ? undefined : progress.show;
-    const result = await runPlan(plan, { out, threads, resume, force, checksums, signal, onProgress });
+    const result = await runPlan(plan, { out, threads, resume, force, checksums, link, signal, onProgress });
     if (!options.quiet) result.warnings.slice(plan.warnings.length).forEach(warn);
     return result;
   } finally {

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { type Link, links } from '../engine/link.js';
 import type { Layout } from '../plan/layout.js';
 
 /** What the common options parse to. Values that are no numbers stay text, which the function they go to refuses by name. */
@@ -11,6 +12,7 @@ export interface CommonOptions {
   readonly resume?: boolean;
   readonly force?: boolean;
   readonly checksums?: boolean;
+  readonly link?: Link;
   readonly dryRun?: boolean;
 }
 
@@ -35,6 +37,7 @@ export const addOutputOptions = (command: Command): Command =>
     .option('-q, --quiet', 'print nothing but errors')
     .option('-v, --verbose', 'print stack traces with errors');
 
+/** What every command has that writes a checkpoint. */
 export const addMergeOptions = (command: Command): Command =>
   addOutputOptions(
     command
@@ -54,5 +57,13 @@ export const addMergeOptions = (command: Command): Command =>
       .option('--resume', 'keep what is done when interrupted, and continue it next time')
       .option('--force', 'replace an output that layerloom wrote')
       .option('--checksums', 'record the SHA-256 of inputs and shards')
+      .addOption(
+        new Option(
+          '--link <how>',
+          'shards that are whole input files: share blocks (reflink) where possible, or link',
+        )
+          .choices([...links])
+          .default('reflink', 'reflink, else copy'),
+      )
       .option('--dry-run', 'print the plan and write nothing'),
   );

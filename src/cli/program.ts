@@ -117,6 +117,16 @@ const addSoup = (program: Command): void => {
   });
 };
 
+const addRelayout = (program: Command): void => {
+  const command = program
+    .command('relayout')
+    .description('write a checkpoint in other shards, so that later merges can link its layers')
+    .argument('<checkpoint>', 'a directory, a .safetensors file or org/name in the hub cache');
+  addMergeOptions(command).action(async (model: string, options: CommonOptions & OutputOptions) => {
+    await mergeCommand({ method: 'relayout', model, dtype: options.dtype }, options);
+  });
+};
+
 const addInspect = (program: Command): void => {
   const command = program
     .command('inspect')
@@ -142,6 +152,7 @@ export const buildProgram = (): Command => {
     .showSuggestionAfterError(true);
   addSwap(program);
   addSoup(program);
+  addRelayout(program);
   addInspect(program);
   program.addHelpText(
     'after',

@@ -2,16 +2,43 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { MergePlan, PlannedFile } from '../plan/plan.js';
+import type { Linked } from './link.js';
 import { provenanceName } from './output.js';
 
 /** SHA-256 by absolute path, of inputs and staged shards, where checksums were asked for. */
 export type Checksums = ReadonlyMap<string, string>;
+
+/** A shard as it came about. */
+export interface ShardRecord {
+  readonly file: string;
+  readonly bytes: number;
+  readonly sha256?: string;
+  /** How it is one with an input file, where it was not written. */
+  readonly link?: 'reflink' | 'hard' | 'symbolic';
+}
+
+export const describeShards = (
+  plan: MergePlan,
+  directory: string,
+  checksums: Checksums,
+  linked: Linked,
+): ShardRecord[] =>
+  plan.shards.map(({ file, bytes }) => {
+    const [sha256, link] = [checksums.get(join(directory, file)), linked.get(file)];
+    return {
+      file,
+      bytes,
+      ...(sha256 === undefined ? {} : { sha256 }),
+      ...(link === undefined ? {} : { link }),
+    };
+  });
 
 /** `layerloom.json`: how the checkpoint came about. The same merge of the same inputs gives the same text. */
 export const provenanceOf = (
   plan: MergePlan,
   directory: string,
   checksums: Checksums,
+  linked: Linked,
 ): Record<string, unknown> => {
   const sha256 = (path: string) => (checksums.has(path) ? { sha256: checksums.get(path) } : {});
   return {
@@ -31,7 +58,7 @@ export const provenanceOf = (
         ...sha256(file.path),
       })),
     })),
-    shards: plan.shards.map(({ file, bytes }) => ({ file, bytes, ...sha256(join(directory, file)) })),
+    shards: describeShards(plan, directory, checksums, linked),
     files: [...plan.shards.map(({ file }) => file), ...plan.files.map(({ name }) => name), provenanceName],
   };
 };
@@ -41,8 +68,9 @@ export const writeSideFiles = async (
   plan: MergePlan,
   directory: string,
   checksums: Checksums,
+  linked: Linked,
 ): Promise<void> => {
-  const provenance = `${JSON.stringify(provenanceOf(plan, directory, checksums), null, 2)}\n`;
+  const provenance = `${JSON.stringify(provenanceOf(plan, directory, checksums, linked), null, 2)}\n`;
   for (const file of [...plan.files, { name: provenanceName, text: provenance }]) {
     const content = await contentOf(file);
     await writeFile(join(directory, file.name), content, { flush: true }).catch((cause: unknown) => {

@@ -5,9 +5,10 @@ import type { MergePlan } from '../plan/plan.js';
 import { usableCores } from './cores.js';
 import { execute } from './execute.js';
 import { Inputs } from './inputs.js';
+import { type Link, linkShards, links } from './link.js';
 import { checkOutput } from './output.js';
 import { WorkerPool } from './pool.js';
-import { type Checksums, writeSideFiles } from './provenance.js';
+import { type Checksums, describeShards, type ShardRecord, writeSideFiles } from './provenance.js';
 import { Schedule } from './schedule.js';
 import { ShardFiles } from './shard-files.js';
 import { openStaging, type Staging } from './staging.js';
@@ -28,6 +29,8 @@ export interface RunOptions {
   force?: boolean | undefined;
   /** Keep what is done when interrupted, and continue what an earlier run kept. */
   resume?: boolean | undefined;
+  /** How shards come about that are input files as they stand; by default they share blocks where the file system can. */
+  link?: Link | undefined;
   /** Record the SHA-256 of inputs and shards. */
   checksums?: boolean | undefined;
   /** Aborting stops within a tile; then the run throws INTERRUPTED. */
@@ -41,7 +44,7 @@ export interface MergeResult {
   readonly out: string;
   readonly method: string;
   readonly recipe: Readonly<Record<string, unknown>>;
-  readonly shards: readonly { readonly file: string; readonly bytes: number; readonly sha256?: string }[];
+  readonly shards: readonly ShardRecord[];
   /** Of inputs, headers aside, and of shards, by this run. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
@@ -57,18 +60,23 @@ export interface MergeResult {
  * renamed into place.
  *
  * @throws LayerloomError an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, WRITE_FAILED, NON_FLOATING_MISMATCH,
- *   DISK_SPACE, RESUME_MISMATCH, INVALID_PARAMETER (threads), INTERRUPTED
+ *   DISK_SPACE, LINK_REFUSED, RESUME_MISMATCH, INVALID_PARAMETER (threads), INTERRUPTED
  */
 export const runPlan = async (plan: MergePlan, options: RunOptions): Promise<MergeResult> => {
   const started = performance.now();
   const { out, force = false, resume = false, signal = new AbortController().signal } = options;
   const threads = checkThreads(options.threads);
+  const link = checkLink(options.link);
   const output = await checkOutput(plan, out, force);
 
   await using inputs = await Inputs.open(plan);
   const staging = await openStaging(output, plan, resume);
   try {
-    const schedule = new Schedule(plan.shards, staging.done);
+    const linked = await linkShards(plan, staging, link);
+    const schedule = new Schedule(
+      plan.shards.filter(({ file }) => !linked.has(file)),
+      staging.done,
+    );
     await checkSpace(output.path, schedule.bytes);
     await using pool = new WorkerPool(threads);
     await merge(schedule, { plan, staging, inputs, pool, signal, onProgress: options.onProgress });
@@ -76,16 +84,16 @@ export const runPlan = async (plan: MergePlan, options: RunOptions): Promise<Mer
       options.checksums === true
         ? await computeChecksums({ plan, staging, pool, signal, onProgress: options.onProgress })
         : new Map();
-    await writeSideFiles(plan, staging.checkpoint, checksums);
+    await writeSideFiles(plan, staging.checkpoint, checksums, linked);
     signal.throwIfAborted();
     await staging.commit();
     return {
       out: output.path,
       method: plan.method,
       recipe: plan.recipe,
-      shards: shardsOf(plan, staging, checksums),
+      shards: describeShards(plan, staging.checkpoint, checksums, linked),
       ...pool.counters,
-      bytesResumed: plan.cost.bytesCopied + plan.cost.bytesComputed - schedule.bytes,
+      bytesResumed: schedule.total - schedule.bytes,
       threads,
       seconds: (performance.now() - started) / 1000,
       warnings: [...plan.warnings, ...staging.warnings],
@@ -110,6 +118,16 @@ interface Run {
   readonly onProgress: RunOptions['onProgress'];
 }
 
+const checkLink = (link: Link = 'reflink'): Link => {
+  if (!links.includes(link))
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'link',
+      value: link,
+      expected: links.join(', '),
+    });
+  return link;
+};
+
 const checkThreads = (threads = usableCores()): number => {
   if (!Number.isInteger(threads) || threads < 1 || threads > 1024)
     throw new LayerloomError('INVALID_PARAMETER', {
@@ -128,8 +146,8 @@ const checkSpace = async (out: string, needed: number): Promise<void> => {
 };
 
 const merge = async (schedule: Schedule, run: Run & { inputs: Inputs }): Promise<void> => {
-  const { plan, staging, inputs, pool, signal, onProgress } = run;
-  const total = plan.cost.bytesCopied + plan.cost.bytesComputed;
+  const { staging, inputs, pool, signal, onProgress } = run;
+  const { total } = schedule;
   const report = () =>
     onProgress?.({ phase: 'merge', done: total - schedule.bytes + pool.counters.bytesWritten, total });
   const timer = setInterval(report, 100);
@@ -167,9 +185,3 @@ const computeChecksums = async ({ plan, staging, pool, signal, onProgress }: Run
   signal.throwIfAborted();
   return checksums;
 };
-
-const shardsOf = (plan: MergePlan, staging: Staging, checksums: Checksums): MergeResult['shards'] =>
-  plan.shards.map(({ file, bytes }) => {
-    const sha256 = checksums.get(join(staging.checkpoint, file));
-    return { file, bytes, ...(sha256 === undefined ? {} : { sha256 }) };
-  });

@@ -17,6 +17,8 @@ export interface ShardWork {
  */
 export class Schedule {
   readonly works: readonly ShardWork[];
+  /** Of all shards, and of what is left to do. */
+  readonly total: number;
   readonly bytes: number;
   readonly #waiting: ShardWork[];
   readonly #begun: ShardWork[] = [];
@@ -27,6 +29,7 @@ export class Schedule {
       const remaining = [...stretchesOf(shard)].filter((stretch) => !covers(extents, stretch));
       return { shard, remaining, outstanding: remaining.length };
     });
+    this.total = shards.reduce((total, shard) => total + bytesOf({ remaining: [...stretchesOf(shard)] }), 0);
     this.bytes = this.works.reduce((total, work) => total + bytesOf(work), 0);
     this.#waiting = this.works
       .filter(({ outstanding }) => outstanding > 0)
@@ -54,5 +57,5 @@ export class Schedule {
   }
 }
 
-const bytesOf = ({ remaining }: ShardWork): number =>
+const bytesOf = ({ remaining }: Pick<ShardWork, 'remaining'>): number =>
   remaining.reduce((total, { begin, end }) => total + end - begin, 0);

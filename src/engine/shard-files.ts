@@ -1,7 +1,7 @@
-import { constants, type FileHandle, open } from 'node:fs/promises';
+import { constants, type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
-import { type Extent, Journal } from './journal.js';
+import { type Extent, type Extents, Journal } from './journal.js';
 import type { ShardWork } from './schedule.js';
 import { headerOf } from './slices.js';
 import type { Staging } from './staging.js';
@@ -19,19 +19,22 @@ interface OpenShard {
 /** The staged shards: opened at their full size when first written, synced and closed when done. */
 export class ShardFiles {
   readonly #directory: string;
+  /** Shards that an earlier run began. */
+  readonly #done: Extents;
   readonly #journal: Journal;
   readonly #open = new Map<ShardWork, Promise<OpenShard>>();
   /** Syncs, one behind the other, while threads go on writing. */
   #queue: Promise<void> = Promise.resolve();
   #failure: LayerloomError | undefined;
 
-  private constructor(directory: string, journal: Journal) {
-    this.#directory = directory;
+  private constructor({ checkpoint, done }: Staging, journal: Journal) {
+    this.#directory = checkpoint;
+    this.#done = done;
     this.#journal = journal;
   }
 
   static async open(staging: Staging): Promise<ShardFiles> {
-    return new ShardFiles(staging.checkpoint, await Journal.open(staging.journal));
+    return new ShardFiles(staging, await Journal.open(staging.journal));
   }
 
   /** A descriptor to write `work` to. @throws LayerloomError WRITE_FAILED, also for a sync that failed since the last call */
@@ -77,7 +80,7 @@ export class ShardFiles {
   async #create(work: ShardWork): Promise<OpenShard> {
     const { file: name, bytes } = work.shard;
     try {
-      const file = await open(join(this.#directory, name), constants.O_RDWR | constants.O_CREAT);
+      const file = await this.#openFile(name);
       await file.truncate(bytes);
       const header = headerOf(work.shard);
       await file.write(header, 0, header.length, 0);
@@ -85,6 +88,17 @@ export class ShardFiles {
     } catch (cause) {
       throw this.#failed(name, cause);
     }
+  }
+
+  /**
+   * A file that is this run's alone to write. One that an earlier run journalled it also wrote; anything else of that name may be a link to
+   * an input, and goes.
+   */
+  async #openFile(name: string): Promise<FileHandle> {
+    const path = join(this.#directory, name);
+    if (this.#done.has(name)) return await open(path, constants.O_RDWR | constants.O_NOFOLLOW);
+    await rm(path, { force: true });
+    return await open(path, 'wx+');
   }
 
   #finish(work: ShardWork, shard: OpenShard): void {

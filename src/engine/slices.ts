@@ -36,12 +36,27 @@ function* slicesOf(tensor: PlannedTensor): Generator<Slice> {
   }
 }
 
+/** A shard that is an input file is copied as one run of bytes, header and all. */
+const wholeFile = (
+  { file: name, bytes }: PlannedShard,
+  { input, file }: { input: number; file: number },
+): PlannedTensor => ({
+  name,
+  dtype: 'U8',
+  shape: [bytes],
+  begin: 0,
+  end: bytes,
+  layer: null,
+  expression: { kind: 'copy', source: { input, file, begin: 0, end: bytes, dtype: 'U8' } },
+});
+
 /** Cuts a shard's data into stretches of about `sliceBytes`: large tensors into several, many small ones into one. */
 export function* stretchesOf(shard: PlannedShard): Generator<Stretch> {
-  let begin = shard.tensors[0]?.begin ?? shard.bytes;
+  const tensors = shard.verbatim === undefined ? shard.tensors : [wholeFile(shard, shard.verbatim)];
+  let begin = tensors[0]?.begin ?? shard.bytes;
   let end = begin;
   let slices: Slice[] = [];
-  for (const tensor of shard.tensors) {
+  for (const tensor of tensors) {
     for (const slice of slicesOf(tensor)) {
       if (slices.length > 0 && end - begin + slice.bytes > sliceBytes) {
         yield { begin, end, slices };
@@ -55,11 +70,13 @@ export function* stretchesOf(shard: PlannedShard): Generator<Stretch> {
   if (slices.length > 0) yield { begin, end, slices };
 }
 
-/** A shard's first bytes, which the plan leaves room for. */
-export const headerOf = (shard: PlannedShard): Uint8Array =>
-  encodeHeader(
+/** A shard's first bytes, which the plan leaves room for; none where they are copied with the rest. */
+export const headerOf = (shard: PlannedShard): Uint8Array => {
+  if (shard.verbatim !== undefined) return new Uint8Array();
+  return encodeHeader(
     shard.tensors.map(({ name, dtype, shape, begin, end }) => ({ name, dtype, shape, bytes: end - begin })),
   );
+};
 
 /** Kernels know only the dtypes they compute in; a copy's dtype is not looked at. */
 const rangeOf = (fd: number, offset: number, dtype: PlannedTensor['dtype'], computes: boolean): Range => ({

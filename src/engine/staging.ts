@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { exchange, tryLock } from '../native/addon.js';
@@ -118,15 +118,18 @@ const readFormerPlan = async (path: string): Promise<MergePlan | undefined> => {
   return text === undefined ? undefined : (JSON.parse(text) as MergePlan);
 };
 
-/** What the journal says of shards that are there: one that has been removed since is written again. */
+/**
+ * What the journal says of shards that are there: one that has been removed since, or linked by a run with another `--link`, is
+ * written again.
+ */
 const whatStands = async (
   paths: { checkpoint: string; journal: string },
   plan: MergePlan,
 ): Promise<Extents> => {
   const done = await readJournal(paths.journal);
   for (const { file, bytes } of plan.shards) {
-    const found = await stat(join(paths.checkpoint, file)).catch(() => undefined);
-    if (found?.size !== bytes) done.delete(file);
+    const found = await lstat(join(paths.checkpoint, file)).catch(() => undefined);
+    if (found?.size !== bytes || !found.isFile() || found.nlink !== 1) done.delete(file);
   }
   return done;
 };

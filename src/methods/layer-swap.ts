@@ -52,6 +52,7 @@ export const layerSwap: Method<Parameters> = {
   title: 'Layer swap',
   schema,
   tags: ['layer-swap'],
+  keepsCard: false,
   needsLayers: true,
   models: ({ task, language }) => [
     { role: 'task', model: task },

@@ -45,6 +45,8 @@ export interface Method<Parameters> {
   models(parameters: Parameters): readonly ModelReference[];
   /** Models whose tensors no expression uses and which are still to fit the others. */
   companions(parameters: Parameters): readonly ModelReference[];
+  /** Whether the output is the first model still, and keeps its model card. */
+  readonly keepsCard: boolean;
   /** Whether tensors must have layer numbers 0 … L−1. */
   readonly needsLayers: boolean;
   /**

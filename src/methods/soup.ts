@@ -25,6 +25,7 @@ export const soup: Method<Parameters> = {
   title: 'Soup',
   schema,
   tags: ['model-soup'],
+  keepsCard: false,
   needsLayers: false,
   models: ({ models }) => models.map((path) => ({ role: 'model', model: path })),
   companions: ({ base }) => (base === undefined ? [] : [{ role: 'base', model: base }]),

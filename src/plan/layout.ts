@@ -4,7 +4,7 @@ import { shardFileName } from '../checkpoint/shard-index.js';
 import { LayerloomError } from '../errors.js';
 import type { Dtype } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
-import type { PlannedExpression, PlannedShard } from './plan.js';
+import type { PlannedExpression, PlannedShard, PlannedTensor, Source } from './plan.js';
 
 /** `layer`: a shard for each layer, and for embeddings, final norm and head. `size`: as full as the limit allows, in the model's order. */
 export type Layout = 'layer' | 'size';
@@ -50,14 +50,29 @@ export const parseShardSize = (size: string | number): number => {
   return bytes;
 };
 
-/** Fixes which tensor stands in which file, and where. */
+/** A file of an input, as an output shard might be it. */
+export interface InputFile {
+  readonly bytes: number;
+  /** The names in it. */
+  readonly tensors: ReadonlySet<string>;
+}
+
+/**
+ * Fixes which tensor stands in which file, and where.
+ *
+ * @param inputFileOf the file that a source is in, or undefined where loaders would refuse it as it stands
+ */
 export const layOut = (
   tensors: readonly UnplacedTensor[],
   { layout, maxShardBytes }: LayoutOptions,
+  inputFileOf: (source: Source) => InputFile | undefined,
 ): PlannedShard[] => {
   const groups = layout === 'layer' ? groupByLayer(tensors) : [inModelOrder(tensors)];
   const shards = groups.flatMap((group) => fill(group, maxShardBytes));
-  return shards.map((shard, index) => placeInFile(shard, shardFileName(index, shards.length)));
+  return shards.map((shard, index) => {
+    const file = shardFileName(index, shards.length);
+    return asInputFile(shard, file, inputFileOf) ?? placeInFile(shard, file);
+  });
 };
 
 /** Embeddings, layers from the bottom, final norm, head, and what no known family has. */
@@ -96,6 +111,30 @@ const fill = (tensors: readonly UnplacedTensor[], maxShardBytes: number): Unplac
     bytes += tensor.bytes;
   }
   return shards;
+};
+
+/** The shard as one input file, where that holds its tensors, all copied, and no others. */
+const asInputFile = (
+  tensors: readonly UnplacedTensor[],
+  file: string,
+  inputFileOf: (source: Source) => InputFile | undefined,
+): PlannedShard | undefined => {
+  const sources = tensors.flatMap(({ expression }) =>
+    expression.kind === 'copy' ? [expression.source] : [],
+  );
+  const [first] = sources;
+  if (first === undefined || sources.length !== tensors.length) return undefined;
+  if (!sources.every((source) => source.input === first.input && source.file === first.file))
+    return undefined;
+  const whole = inputFileOf(first);
+  if (whole?.tensors.size !== tensors.length || !tensors.every(({ name }) => whole.tensors.has(name)))
+    return undefined;
+  const placed = tensors.map(({ name, dtype, shape, place, expression }, index): PlannedTensor => {
+    const { begin = 0, end = 0 } = sources[index] ?? {};
+    return { name, dtype, shape, begin, end, layer: place.layer ?? null, expression };
+  });
+  const inOrder = placed.sort((a, b) => a.begin - b.begin || a.end - b.end);
+  return { file, bytes: whole.bytes, verbatim: { input: first.input, file: first.file }, tensors: inOrder };
 };
 
 const placeInFile = (tensors: readonly UnplacedTensor[], file: string): PlannedShard => {

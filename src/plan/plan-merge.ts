@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describeArchitecture, requireLayers } from '../architecture/architecture.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
@@ -14,7 +14,14 @@ import { version } from '../version.js';
 import { binder } from './bind.js';
 import { checkCompatible, type Model } from './compatible.js';
 import { describeOrigins } from './layers.js';
-import { defaultShardSize, type Layout, layOut, parseShardSize, type UnplacedTensor } from './layout.js';
+import {
+  defaultShardSize,
+  type InputFile,
+  type Layout,
+  layOut,
+  parseShardSize,
+  type UnplacedTensor,
+} from './layout.js';
 import { writeModelCard } from './model-card.js';
 import {
   type Cost,
@@ -22,6 +29,7 @@ import {
   type PlannedFile,
   type PlannedInput,
   type PlannedShard,
+  type Source,
   sourcesOf,
 } from './plan.js';
 
@@ -55,19 +63,17 @@ export const planMerge = async (input: RecipeInput, options: PlanOptions = {}): 
 
   const { layers, places, family, naming } = first.architecture;
   const { resolved, expressionOf } = recipe.compile(layers);
-  const shards = layOut(bindAll(recipe, models, expressionOf, places), layout);
+  const shards = layOut(bindAll(recipe, models, expressionOf, places), layout, inputFiles(models));
   const settled = { ...resolved, ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }) };
   const inputs = [...models, ...companions].map(plannedInput);
   const origins = describeOrigins(
     shards.flatMap(({ tensors }) => tensors),
     inputs,
   );
-  const card = await writeModelCard({
-    ...recipe,
-    models: [...models, ...companions],
-    recipe: settled,
-    origins,
-  });
+  const everyone = [...models, ...companions];
+  const card = recipe.keepsCard
+    ? undefined
+    : await writeModelCard({ ...recipe, models: everyone, recipe: settled, origins });
 
   return {
     layerloom: version,
@@ -137,6 +143,20 @@ const bindAll = (
   });
 };
 
+/** Files of the inputs as shards may be them: PyTorch loaders insist on the format in `__metadata__`. */
+const inputFiles = (models: readonly OpenedModel[]): ((source: Source) => InputFile | undefined) => {
+  const names = models.map(({ checkpoint: { files, tensors } }) => {
+    const inFiles = files.map(() => new Set<string>());
+    for (const [name, { file }] of tensors) inFiles[file]?.add(name);
+    return inFiles;
+  });
+  return ({ input, file }) => {
+    const checkpoint = models[input]?.checkpoint;
+    if (checkpoint?.metadata[file]?.['format'] !== 'pt') return undefined;
+    return { bytes: checkpoint.files[file]?.bytes ?? 0, tensors: names[input]?.[file] ?? new Set() };
+  };
+};
+
 const plannedInput = ({ role, checkpoint: { name, path, files } }: OpenedModel): PlannedInput => ({
   role,
   name,
@@ -145,9 +165,20 @@ const plannedInput = ({ role, checkpoint: { name, path, files } }: OpenedModel):
 });
 
 const costOf = (shards: readonly PlannedShard[]): Cost => {
-  const cost = { bytesToRead: 0, bytesToWrite: 0, bytesCopied: 0, bytesComputed: 0, parameters: 0 };
+  const cost = {
+    bytesToRead: 0,
+    bytesToWrite: 0,
+    bytesCopied: 0,
+    bytesComputed: 0,
+    bytesVerbatim: 0,
+    parameters: 0,
+  };
   for (const shard of shards) {
     cost.bytesToWrite += shard.bytes;
+    if (shard.verbatim !== undefined) {
+      cost.bytesVerbatim += shard.bytes;
+      cost.bytesToRead += shard.tensors[0]?.begin ?? shard.bytes;
+    }
     for (const { expression, begin, end, shape } of shard.tensors) {
       for (const source of sourcesOf(expression)) cost.bytesToRead += source.end - source.begin;
       cost[expression.kind === 'linear' ? 'bytesComputed' : 'bytesCopied'] += end - begin;
@@ -162,12 +193,19 @@ const planFiles = async (
   first: CheckpointIndex,
   recipe: Recipe,
   shards: readonly PlannedShard[],
-  card: string,
+  card: string | undefined,
 ): Promise<PlannedFile[]> => [
   ...(await planSideFiles(first, recipe)),
   ...(shards.length > 1 ? [{ name: indexFileName, text: indexOf(shards) }] : []),
-  { name: 'README.md', text: card },
+  ...(card === undefined ? await keptCard(first) : [{ name: cardName, text: card }]),
 ];
+
+const cardName = 'README.md';
+
+const keptCard = async ({ path, sideFiles }: CheckpointIndex): Promise<PlannedFile[]> => {
+  const names = sideFiles.length === 0 ? [] : await readdir(path);
+  return names.includes(cardName) ? [{ name: cardName, copyOf: join(path, cardName) }] : [];
+};
 
 const planSideFiles = (
   { path, sideFiles, config }: CheckpointIndex,

@@ -37,6 +37,11 @@ export interface PlannedTensor {
 export interface PlannedShard {
   readonly file: string;
   readonly bytes: number;
+  /**
+   * The input file whose tensors are this shard's, all of them and no others: the shard is that file, header and all, and may be a link to
+   * it.
+   */
+  readonly verbatim?: { readonly input: number; readonly file: number };
   /** In the order of the file. */
   readonly tensors: readonly PlannedTensor[];
 }
@@ -55,13 +60,15 @@ export type PlannedFile =
   | { readonly name: string; readonly copyOf: string };
 
 export interface Cost {
-  /** Of inputs, headers aside. */
+  /** Of inputs; headers aside, but for shards that are input files as they stand. */
   readonly bytesToRead: number;
   /** Of shards. */
   readonly bytesToWrite: number;
   /** Tensor bytes of the output that are copied, and that are computed. */
   readonly bytesCopied: number;
   readonly bytesComputed: number;
+  /** Of shards that are input files as they stand: what `--link hard` and `symbolic` do not write. */
+  readonly bytesVerbatim: number;
   readonly parameters: number;
 }
 

@@ -3,6 +3,7 @@ import { LayerloomError } from '../errors.js';
 import { methods } from '../methods/index.js';
 import type { LayerSwapParameters } from '../methods/layer-swap.js';
 import type { Compiled, Method, ModelReference } from '../methods/method.js';
+import type { RelayoutParameters } from '../methods/relayout.js';
 import type { SoupParameters } from '../methods/soup.js';
 import { type ArithmeticDtype, dtypeNames, parseDtype } from '../tensor/dtype.js';
 
@@ -18,7 +19,8 @@ interface Common {
 /** A merge as a caller describes it. */
 export type RecipeInput =
   | ({ method: 'layer_swap' } & LayerSwapParameters & Common)
-  | ({ method: 'soup' } & SoupParameters & Common);
+  | ({ method: 'soup' } & SoupParameters & Common)
+  | ({ method: 'relayout' } & RelayoutParameters & Common);
 
 /** A recipe checked: what follows trusts it. Models have not been opened yet. */
 export interface Recipe {
@@ -28,6 +30,7 @@ export interface Recipe {
   readonly dtype: ArithmeticDtype | undefined;
   readonly models: readonly ModelReference[];
   readonly companions: readonly ModelReference[];
+  readonly keepsCard: boolean;
   readonly needsLayers: boolean;
   readonly compile: (layers: number) => Compiled;
 }
@@ -56,6 +59,7 @@ export const parseRecipe = (input: RecipeInput): Recipe => {
     dtype: checkDtype(dtype),
     models: method.models(parameters),
     companions: method.companions(parameters),
+    keepsCard: method.keepsCard,
     needsLayers: method.needsLayers,
     compile: (layers) => method.compile(parameters, layers),
   };

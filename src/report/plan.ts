@@ -16,6 +16,9 @@ export const describeRecipe = ({ title, recipe }: MergePlan): string => {
   return `${title}: ${settings.join(', ')}`;
 };
 
+const wholeFiles = (bytes: number): string =>
+  bytes === 0 ? '' : `, of which ${formatBytes(bytes)} are whole input files (--link)`;
+
 /** A plan for people to read before they run it. */
 export const describePlan = (plan: MergePlan, threads: number, colours: Colors): string => {
   const { inputs, architecture, shards, files, cost } = plan;
@@ -33,7 +36,7 @@ export const describePlan = (plan: MergePlan, threads: number, colours: Colors):
       ['copied', formatBytes(cost.bytesCopied)],
       ['computed', formatBytes(cost.bytesComputed)],
       ['to read', formatBytes(cost.bytesToRead)],
-      ['to write', formatBytes(cost.bytesToWrite)],
+      ['to write', `${formatBytes(cost.bytesToWrite)}${wholeFiles(cost.bytesVerbatim)}`],
       ['memory', `about ${formatBytes(nodeBytes + threads * threadBytes)} private, with ${threads} threads`],
     ]),
     '',

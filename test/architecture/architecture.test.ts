@@ -7,6 +7,7 @@ const checkpoint = (names: readonly string[], config?: Record<string, unknown>):
   name: 'model',
   path: '/model',
   files: [],
+  metadata: [],
   tensors: new Map(names.map((name) => [name, { file: 0, begin: 0, end: 0, dtype: 'BF16', shape: [] }])),
   config,
   sideFiles: [],

@@ -2,7 +2,16 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Place } from '../../src/architecture/architecture.js';
 import type { Role } from '../../src/architecture/roles.js';
-import { type LayoutOptions, layOut, parseShardSize, type UnplacedTensor } from '../../src/plan/layout.js';
+import {
+  type LayoutOptions,
+  layOut as layOutOver,
+  parseShardSize,
+  type UnplacedTensor,
+} from '../../src/plan/layout.js';
+
+/** Over inputs whose files hold other tensors besides. */
+const layOut = (tensors: readonly UnplacedTensor[], options: LayoutOptions) =>
+  layOutOver(tensors, options, () => undefined);
 
 const source = { input: 0, file: 0, begin: 0, end: 0, dtype: 'BF16' } as const;
 
