@@ -61,12 +61,10 @@ const catalogue = {
     (d: { out: string }) =>
       `${d.out} is not empty; choose another output, or --force to replace a merged checkpoint`,
   ),
-  OUTPUT_NOT_OURS: usage((d: { out: string; others: readonly string[] }) =>
-    d.others.length === 0
-      ? `${d.out} has no layerloom.json, so it was not written by layerloom and --force does not replace it; ` +
-        'remove it yourself or choose another output'
-      : `${d.out} holds files that layerloom did not write (${some(d.others)}), which --force would lose; ` +
-        'move them away or choose another output',
+  OUTPUT_NOT_OURS: usage(
+    (d: { out: string; others: readonly string[] }) =>
+      `${d.out} holds what layerloom did not write, or what was written since (${some(d.others)}), and --force would lose it; ` +
+      'move it away or choose another output',
   ),
   RESUME_MISMATCH: usage(
     (d: { staging: string; differences: readonly string[] }) =>
@@ -233,12 +231,12 @@ const catalogue = {
     (d: { file: string; reason: string }) =>
       `the native addon ${d.file} cannot be loaded (${d.reason}); build it with \`npm run build\` (needs CMake and a C++20 compiler)`,
   ),
+  PLAN_INVALID: failed(
+    (d: { reason: string }) => `the plan is not one that planMerge made: ${d.reason}; plan the merge again`,
+  ),
   INTERRUPTED: {
     exitCode: 130,
-    message: (d: { out: string; kept?: string }) =>
-      d.kept === undefined
-        ? `interrupted; nothing was left at ${d.out}`
-        : `interrupted; what is done waits in ${d.kept} for --resume`,
+    message: (d: { out: string }) => `interrupted; nothing was written at ${d.out}`,
   },
 } satisfies Record<string, Entry<never>>;
 
@@ -265,6 +263,13 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     this.code = code;
     this.details = details;
     this.exitCode = entry.exitCode;
+  }
+
+  /** The same error of a run whose staging was kept for `--resume`. */
+  keptIn(directory: string): LayerloomError<Code> {
+    const kept = new LayerloomError(this.code, { ...this.details, kept: directory }, { cause: this.cause });
+    kept.message = `${this.message}; what is done waits in ${directory} for --resume`;
+    return kept;
   }
 
   toJSON(): { code: Code; message: string; details: ErrorDetails<Code> } {

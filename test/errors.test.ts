@@ -25,6 +25,7 @@ import {
   llamaConfig,
   temporaryDirectory,
   writeCheckpoint,
+  writeLarge,
   writePair,
 } from './fixtures/checkpoints.js';
 
@@ -89,14 +90,6 @@ const run = async (
   const changed = (await prepare(context)) as MergePlan | undefined;
   return runPlan(changed ?? context.plan, { out: context.out });
 };
-
-/** Moves every source of a plan by some bytes. */
-const shifted = (plan: MergePlan, by: number): MergePlan =>
-  JSON.parse(JSON.stringify(plan), (key, value: unknown) =>
-    key === 'source'
-      ? { ...(value as { begin: number }), begin: (value as { begin: number }).begin + by }
-      : value,
-  ) as MergePlan;
 
 /** A code reached in a process of its own. */
 const inProcess = async (program: string, env: NodeJS.ProcessEnv = {}): Promise<never> => {
@@ -192,7 +185,14 @@ const scenarios: Record<ErrorCode, () => unknown> = {
       out: join(temporaryDirectory(), 'out'),
     }),
   INPUT_CHANGED: () => run(({ task }) => utimesSync(join(task, 'model.safetensors'), 1, 1)),
-  INPUT_SHRANK: () => run((context) => shifted(context.plan, 2 ** 40)),
+  INPUT_SHRANK: async () => {
+    const root = temporaryDirectory();
+    const models = ['a', 'b'].map((name, seed) => writeLarge(join(root, name), 16, 16, seed));
+    const onProgress = ({ done }: { done: number }) => {
+      if (done > 0) truncateSync(join(models[1] ?? '', 'model.safetensors'), 0);
+    };
+    return soup({ models }, { out: join(root, 'out'), threads: 1, onProgress });
+  },
   READ_FAILED: () => run(({ task }) => rmSync(task, { recursive: true })),
   OUTPUT_INSIDE_INPUT: () => {
     const { task, language } = writePair();
@@ -223,6 +223,11 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   },
   WRITE_FAILED: () => run(({ root }) => writeFileSync(join(root, 'file'), ''), 'file/out'),
   ADDON_MISSING: () => inProcess("Object.defineProperty(process, 'arch', { value: 'abacus' })"),
+  PLAN_INVALID: () =>
+    run(({ plan }) => ({
+      ...plan,
+      shards: plan.shards.map((shard) => ({ ...shard, bytes: shard.bytes + 1 })),
+    })),
   INTERRUPTED: () => {
     const { root, task, language } = writePair();
     return soup({ models: [task, language] }, { out: join(root, 'out'), signal: AbortSignal.abort() });

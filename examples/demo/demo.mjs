@@ -1,6 +1,6 @@
 // @ts-check
 // Makes a small base and two experts of it, swaps their layers, shows what came from where, and checks the result.
-import { rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LayerloomError, layerSwap } from 'layerloom';
@@ -11,7 +11,8 @@ import { fineTune, makeBase, shape, writeCheckpoint } from './experts.mjs';
 /** @typedef {import('./experts.mjs').Tensor} Tensor */
 
 const figure = (/** @type {string} */ name) => fileURLToPath(new URL(`figures/${name}.csv`, import.meta.url));
-const directory = process.argv[2] ?? fileURLToPath(new URL('../../demo', import.meta.url));
+const ownDirectory = fileURLToPath(new URL('../../demo', import.meta.url));
+const directory = process.argv[2] ?? ownDirectory;
 const place = (/** @type {string} */ name) => join(directory, name);
 const counts = { bottom: 5, top: 2 };
 
@@ -53,7 +54,9 @@ const draw = (math, swahili) => {
 };
 
 const main = async () => {
-  rmSync(directory, { recursive: true, force: true });
+  if (directory === ownDirectory) rmSync(directory, { recursive: true, force: true });
+  else if (existsSync(directory) && readdirSync(directory).length > 0)
+    throw new Error(`${directory} is not empty; name a directory to create`);
   const base = makeBase();
   const math = fineTune(base, figure('figure-5-math-2'), 5);
   const swahili = fineTune(base, figure('figure-6-swahili-1'), 6);

@@ -6,7 +6,8 @@
 namespace layerloom {
 namespace {
 
-thread_local Guard* armed = nullptr;
+// Initial-exec: the first access of a thread must not allocate, since it may be the signal handler's.
+__attribute__((tls_model("initial-exec"))) thread_local Guard* armed = nullptr;
 struct sigaction previous;
 
 bool watches(const Guard& guard, const void* address) {
@@ -16,10 +17,19 @@ bool watches(const Guard& guard, const void* address) {
     return false;
 }
 
-void onBusError(int signal, siginfo_t* info, void*) {
-    if (armed != nullptr && watches(*armed, info->si_addr)) siglongjmp(armed->resume, 1);
-    // Not ours: with the former disposition back in place, the instruction faults again and is met by it.
+/// What would have happened without this handler.
+void passOn(int signal, siginfo_t* info, void* context) {
+    if ((previous.sa_flags & SA_SIGINFO) != 0) return previous.sa_sigaction(signal, info, context);
+    if (previous.sa_handler == SIG_IGN) return;
+    if (previous.sa_handler != SIG_DFL) return previous.sa_handler(signal);
+    // The default ends the process: with it back in place the instruction faults again.
     sigaction(signal, &previous, nullptr);
+    raise(signal);
+}
+
+void onBusError(int signal, siginfo_t* info, void* context) {
+    if (armed != nullptr && watches(*armed, info->si_addr)) siglongjmp(armed->resume, 1);
+    passOn(signal, info, context);
 }
 
 }  // namespace

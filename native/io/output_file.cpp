@@ -9,12 +9,6 @@ namespace layerloom {
 namespace {
 
 #ifdef __linux__
-/// Whether copy_file_range says that these two files are not for it: other file systems, old kernels.
-bool unsupported(int error) {
-    return error == EXDEV || error == EINVAL || error == ENOSYS || error == EOPNOTSUPP || error == EPERM ||
-           error == ETXTBSY;
-}
-
 /// Returns false where the kernel cannot and the buffer must.
 bool copyInKernel(int from, std::uint64_t fromOffset, int to, std::uint64_t toOffset, std::uint64_t length,
                   Copied& copied) {
@@ -23,9 +17,8 @@ bool copyInKernel(int from, std::uint64_t fromOffset, int to, std::uint64_t toOf
     while (copied.bytes < length) {
         const ssize_t n = copy_file_range(from, &in, to, &out, length - copied.bytes, 0);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && unsupported(errno)) return false;
-        // Reading and writing are one call here; a full disk is a write error, all else is met again by the
-        // buffer, which knows which side failed. So is a zero, which some file systems give before the end.
+        // Reading and writing are one call here. A full disk is a write error; all else (other file systems,
+        // old kernels, a zero before the end) is met again by the buffer, which knows which side failed.
         if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
             copied.writeError = errno;
             return true;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -33,7 +33,17 @@ std::size_t width(const Job& job, const Range& range) {
     return job.kind == JobKind::Linear ? sizeOf(range.dtype) : 1;
 }
 
-/// The sources of a job, mapped. Bounds are checked against the file as it is now.
+/// Whether a source lies in its file, as that is now.
+Status checkBounds(const Job& job, std::size_t s) {
+    const Range& source = job.sources[s];
+    struct stat info;
+    if (fstat(source.fd, &info) != 0) return {Outcome::ReadFailed, errno, s};
+    const auto size = static_cast<std::uint64_t>(info.st_size);
+    const bool within = source.offset <= size && job.count <= (size - source.offset) / width(job, source);
+    return within ? Status{} : Status{Outcome::InputShrank, 0, s};
+}
+
+/// The sources of a job, mapped.
 struct Windows {
     std::vector<MappedFile> files;
     std::vector<std::span<const std::byte>> bytes;
@@ -44,18 +54,10 @@ Windows mapSources(const Job& job) {
     Windows windows;
     for (std::size_t s = 0; s < job.sources.size(); ++s) {
         const Range& source = job.sources[s];
-        const std::uint64_t length = job.count * width(job, source);
-        struct stat info;
-        if (fstat(source.fd, &info) != 0) {
-            windows.status = {Outcome::ReadFailed, errno, s};
-            break;
-        }
-        const auto size = static_cast<std::uint64_t>(info.st_size);
-        if (source.offset > size || length > size - source.offset) {
-            windows.status = {Outcome::InputShrank, 0, s};
-            break;
-        }
-        const MappedFile& file = windows.files.emplace_back(source.fd, source.offset, length);
+        windows.status = checkBounds(job, s);
+        if (windows.status.outcome != Outcome::Done) break;
+        const MappedFile& file =
+            windows.files.emplace_back(source.fd, source.offset, job.count * width(job, source));
         if (file.error() != 0) {
             windows.status = {Outcome::ReadFailed, file.error(), s};
             break;
@@ -65,16 +67,13 @@ Windows mapSources(const Job& job) {
     return windows;
 }
 
-/// Which source lies beyond its file's end now; the first where none does any more.
-std::size_t shrunkenSource(const Job& job) {
+/// Why a mapped page could not be read: its file has shrunk, or the disk failed.
+Status lostPage(const Job& job) {
     for (std::size_t s = 0; s < job.sources.size(); ++s) {
-        const Range& source = job.sources[s];
-        struct stat info;
-        if (fstat(source.fd, &info) == 0 &&
-            source.offset + job.count * width(job, source) > static_cast<std::uint64_t>(info.st_size))
-            return s;
+        const Status status = checkBounds(job, s);
+        if (status.outcome != Outcome::Done) return status;
     }
-    return 0;
+    return {Outcome::ReadFailed, EIO, 0};
 }
 
 Status runCopy(const Job& job, Control control) {
@@ -104,7 +103,7 @@ Status runSame(const Job& job, Control control) {
                 equal = std::memcmp(windows.bytes[0].data() + begin, windows.bytes[s].data() + begin,
                                     length) == 0;
             });
-            if (!whole) return {Outcome::InputShrank, 0, shrunkenSource(job)};
+            if (!whole) return lostPage(job);
             if (!equal) return {Outcome::NotEqual, 0, s};
             control.count(length, 0);
         }
@@ -133,7 +132,7 @@ Status runLinear(const Kernels& kernels, const Job& job, Control control) {
         const bool whole = guarded(windows.bytes, [&] {
             linear(kernels, sources, job.weights, {tile.data(), job.output.dtype}, count);
         });
-        if (!whole) return {Outcome::InputShrank, 0, shrunkenSource(job)};
+        if (!whole) return lostPage(job);
         const std::size_t length = count * outputWidth;
         const int error = writeAt(job.output.fd, job.output.offset + begin * outputWidth, tile.first(length));
         if (error != 0) return {Outcome::WriteFailed, error};
@@ -144,11 +143,12 @@ Status runLinear(const Kernels& kernels, const Job& job, Control control) {
 
 }  // namespace
 
-bool Control::cancelled() const { return std::atomic_ref(shared_[0]).load(std::memory_order_relaxed) != 0; }
+// Compiler builtins: std::atomic_ref is missing from the C++ libraries of some supported compilers.
+bool Control::cancelled() const { return __atomic_load_n(&shared_[0], __ATOMIC_RELAXED) != 0; }
 
 void Control::count(std::uint64_t read, std::uint64_t written) {
-    std::atomic_ref(shared_[1]).fetch_add(static_cast<std::int64_t>(read), std::memory_order_relaxed);
-    std::atomic_ref(shared_[2]).fetch_add(static_cast<std::int64_t>(written), std::memory_order_relaxed);
+    __atomic_fetch_add(&shared_[1], static_cast<std::int64_t>(read), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&shared_[2], static_cast<std::int64_t>(written), __ATOMIC_RELAXED);
 }
 
 Status run(const Kernels& kernels, const Job& job, Control control) {

@@ -1,4 +1,5 @@
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { isObject } from '../checkpoint/json.js';
 import { LayerloomError } from '../errors.js';
 import { otherTower, type Role, roleInside, roleOutside } from './roles.js';
 
@@ -20,8 +21,11 @@ export interface Architecture {
   readonly layers: number;
   /** What stands before the layer numbers (`model.layers`): one candidate, none, or several that cannot be told apart. */
   readonly stacks: readonly string[];
-  /** Whether the model uses its embeddings as head, by `config.json` or else for lack of a head. */
-  readonly tied: boolean;
+  /**
+   * Whether the model uses its embeddings as head, by `config.json` or else for lack of a head. Undefined where a head is stored and the
+   * configuration leaves the matter to its class.
+   */
+  readonly tied: boolean | undefined;
   /** Tensors whose role no known family explains. None: the family is known. */
   readonly unrecognised: readonly string[];
   readonly places: ReadonlyMap<string, Place>;
@@ -37,15 +41,16 @@ export const describeArchitecture = (checkpoint: CheckpointIndex): Architecture 
   const names = [...checkpoint.tensors.keys()];
   const stacks = findStacks(names);
   const stack = stacks.length === 1 ? stacks[0] : undefined;
-  const places = new Map(names.map((name) => [name, placeOf(name, stack)]));
-  const isMeta = names.some((name) => /(^|\.)(attention\.wq|tok_embeddings)\.weight$/.test(name));
+  const limit = draftLayersFrom(checkpoint);
+  const places = new Map(names.map((name) => [name, placeOf(name, stack, limit)]));
+  const isMeta = names.some((name) => /^(layers\.\d+\.attention\.wq|tok_embeddings)\.weight$/.test(name));
   const hasHead = [...places.values()].some(({ role }) => role === 'head');
   return {
     family: familyOf(checkpoint, isMeta),
     naming: isMeta ? 'meta' : 'huggingface',
     layers: 1 + [...places.values()].reduce((last, { layer = -1 }) => Math.max(last, layer), -1),
     stacks,
-    tied: configuredTying(checkpoint) ?? !hasHead,
+    tied: tyingOf(checkpoint, hasHead),
     unrecognised: [...places].filter(([, { role }]) => role === 'other').map(([name]) => name),
     places,
   };
@@ -75,12 +80,22 @@ const findStacks = (names: readonly string[]): string[] => {
   return ofLanguage.length > 0 ? ofLanguage : [...stacks].sort();
 };
 
-const placeOf = (name: string, stack: string | undefined): Place => {
+const placeOf = (name: string, stack: string | undefined, limit: number): Place => {
   const groups = layerNumber.exec(name)?.groups;
   if (groups === undefined || groups['stack'] !== stack)
     return { layer: undefined, role: roleOutside(name), module: name };
-  const module = groups['module'] ?? '';
-  return { layer: Number(groups['layer']), role: roleInside(module), module };
+  const [layer, module = ''] = [Number(groups['layer']), groups['module']];
+  if (layer >= limit) return { layer: undefined, role: 'tower', module: name };
+  return { layer, role: roleInside(module), module };
+};
+
+/** Models that predict further tokens (DeepSeek-V3, GLM-4.5) number their draft head as layers behind the last. */
+const draftLayersFrom = ({ config }: CheckpointIndex): number => {
+  const text = isObject(config?.['text_config']) ? config['text_config'] : config;
+  const [layers, drafts] = [text?.['num_hidden_layers'], text?.['num_nextn_predict_layers']];
+  return typeof drafts === 'number' && drafts > 0 && typeof layers === 'number'
+    ? layers
+    : Number.POSITIVE_INFINITY;
 };
 
 const familyOf = ({ config }: CheckpointIndex, isMeta: boolean): string => {
@@ -89,7 +104,9 @@ const familyOf = ({ config }: CheckpointIndex, isMeta: boolean): string => {
   return isMeta ? 'llama (Meta names)' : 'unknown (no config.json)';
 };
 
-const configuredTying = ({ config }: CheckpointIndex): boolean | undefined => {
+const tyingOf = ({ config }: CheckpointIndex, hasHead: boolean): boolean | undefined => {
   const value = config?.['tie_word_embeddings'];
-  return typeof value === 'boolean' ? value : undefined;
+  if (typeof value === 'boolean') return value;
+  if (!hasHead) return true;
+  return config === undefined ? false : undefined;
 };

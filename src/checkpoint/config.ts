@@ -1,16 +1,20 @@
 import { applyEdits, modify } from 'jsonc-parser';
 import { type ArithmeticDtype, torchName } from '../tensor/dtype.js';
 import { isObject } from './json.js';
+import { ropeDifferences } from './rope.js';
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** Keys that say which model the weights are of. Where two experts differ in one, they are not experts of one base. */
+/**
+ * Keys that say which model the weights are of. Shapes tell most of it; these are what they leave open, and what makes an error
+ * plain. Where two experts differ in one, they are not experts of one base.
+ */
 const structural =
-  /^(architectures|model_type|\w*_size|num_\w+|n_(embd|head|layer|inner|positions)|head_dim|\w*_heads?|\w*rot(ary|e)\w*|hidden_act\w*|\w*_eps\w*|layer_types|sliding_window\w*|parallel_attn|new_decoder_architecture|use_parallel_residual)$/;
+  /^(architectures|model_type|(hidden|intermediate|vocab)_size|head_dim|num_(hidden_layers|layers|attention_heads|heads|key_value_heads|kv_heads|(local_)?experts)|n_(embd|head|layer|inner))$/;
 
-/** Keys whose difference changes nothing about a merge. */
+/** Keys whose difference says nothing about a merge, or that are compared elsewhere. */
 const incidental =
-  /^(_.*|transformers_version|(torch_)?dtype|use_cache|tie_word_embeddings|rope_.*|text_config|\w*dropout\w*|initializer_range)$/;
+  /^(_.*|transformers_version|(torch_)?dtype|use_cache|tie_word_embeddings|rope_.*|partial_rotary_factor|rotary_pct|\w+_config|\w*dropout\w*|initializer_range)$/;
 
 /** Comparable whatever the order of keys. */
 const canonical = (value: unknown): string =>
@@ -18,52 +22,26 @@ const canonical = (value: unknown): string =>
     isObject(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
   );
 
-/**
- * RoPE as transformers 5 writes it (`rope_parameters`), also from what version 4 wrote (`rope_theta`, `rope_scaling`).
- * Undefined where the config does not speak of it: the class's default is not known here.
- */
-const ropeOf = (config: Config): Record<string, unknown> | undefined => {
-  if (isObject(config['rope_parameters'])) return config['rope_parameters'];
-  if (config['rope_theta'] === undefined) return undefined;
-  const scaling = isObject(config['rope_scaling']) ? config['rope_scaling'] : {};
-  const { type, ...rest } = scaling;
-  return { rope_type: type ?? 'default', ...rest, rope_theta: config['rope_theta'] };
-};
-
-const ropeDifferences = (a: Config, b: Config): string[] => {
-  const [one, other] = [ropeOf(a), ropeOf(b)];
-  if (one === undefined || other === undefined) return [];
-  return (
-    [...new Set([...Object.keys(one), ...Object.keys(other)])]
-      // Version 4 keeps the partial factor elsewhere.
-      .filter((key) => key !== 'partial_rotary_factor' || (key in one && key in other))
-      .filter((key) => canonical(one[key]) !== canonical(other[key]))
-      .map((key) => describe(`RoPE ${key}`, one[key], other[key]))
-  );
-};
-
 const describe = (key: string, a: unknown, b: unknown): string =>
-  `${key} ${JSON.stringify(a) ?? 'absent'} against ${JSON.stringify(b) ?? 'absent'}`;
+  `${key} ${JSON.stringify(a)} against ${JSON.stringify(b)}`;
 
 /**
  * How two `config.json` differ: `errors` where they describe other models (architecture, sizes, heads, RoPE), `warnings`
  * elsewhere. A key that stands in one alone is not compared: versions of transformers leave out different defaults.
  */
 export const configDifferences = (a: Config, b: Config): { errors: string[]; warnings: string[] } => {
-  const shared = Object.keys(a).filter((key) => b[key] !== undefined && b[key] !== null && a[key] !== null);
-  const differing = shared.filter((key) => canonical(a[key]) !== canonical(b[key]));
+  const differing = Object.keys(a)
+    .filter((key) => !incidental.test(key) && a[key] !== null && b[key] !== undefined && b[key] !== null)
+    .filter((key) => canonical(a[key]) !== canonical(b[key]));
   const say = (key: string) => describe(key, a[key], b[key]);
-  const own = {
-    errors: [
-      ...differing.filter((key) => structural.test(key) && !incidental.test(key)).map(say),
-      ...ropeDifferences(a, b),
-    ],
-    warnings: differing.filter((key) => !structural.test(key) && !incidental.test(key)).map(say),
-  };
+  const rope = ropeDifferences(a, b).map(([key, one, other]) => describe(key, one, other));
   const [textA, textB] = [a['text_config'], b['text_config']];
-  if (!isObject(textA) || !isObject(textB)) return own;
-  const text = configDifferences(textA, textB);
-  return { errors: [...own.errors, ...text.errors], warnings: [...own.warnings, ...text.warnings] };
+  const text =
+    isObject(textA) && isObject(textB) ? configDifferences(textA, textB) : { errors: [], warnings: [] };
+  return {
+    errors: [...differing.filter((key) => structural.test(key)).map(say), ...rope, ...text.errors],
+    warnings: [...differing.filter((key) => !structural.test(key)).map(say), ...text.warnings],
+  };
 };
 
 /** As transformers 5 and 4 spell it. */

@@ -1,7 +1,7 @@
 import { LayerloomError } from '../errors.js';
 import { compareDtypes, type Dtype, isDtype } from '../tensor/dtype.js';
 import { byteLength, elementCount, type Shape } from '../tensor/reference.js';
-import { findDuplicateKey, isObject } from './json.js';
+import { findLaxity, isObject, type Laxity } from './json.js';
 
 /** The largest header the reference implementation reads. */
 export const maxHeaderBytes = 100_000_000;
@@ -34,8 +34,8 @@ export const parsePrefix = (prefix: Uint8Array, file: string, fileBytes: number)
 };
 
 /**
- * Parses a safetensors header (the bytes behind the prefix) by the rules of the reference implementation, and two of our
- * own: no name twice, which it leaves undefined, and no lone surrogates. Every byte of the file is accounted for: data
+ * Parses a safetensors header (the bytes behind the prefix) by the rules of the reference implementation, and one of our
+ * own: no name twice, which it leaves undefined. Every byte of the file is accounted for: data
  * without overlap or hole, from the header's end to the file's.
  *
  * @param dataBytes what the file has behind the header
@@ -66,17 +66,19 @@ const parseObject = (text: string, file: string): Record<string, unknown> => {
   const invalid = (reason: string, cause?: unknown) =>
     new LayerloomError('HEADER_INVALID', { file, reason }, { cause });
   let value: unknown;
-  let duplicate: readonly string[] | undefined;
+  let lax: Laxity;
   try {
     value = JSON.parse(text);
-    duplicate = findDuplicateKey(text);
+    lax = findLaxity(text, ['shape', 'data_offsets']);
   } catch (cause) {
     throw invalid(cause instanceof RangeError ? 'nested too deeply' : 'not JSON', cause);
   }
   if (!isObject(value)) throw invalid('not a JSON object');
+  const { duplicate, notInteger } = lax;
   if (duplicate?.length === 1)
     throw new LayerloomError('DUPLICATE_TENSOR', { file, tensor: duplicate[0] ?? '' });
   if (duplicate !== undefined) throw invalid(`key ${duplicate.join(' → ')} stands twice`);
+  if (notInteger !== undefined) throw invalid(`${notInteger.join(' → ')} is not spelt as an integer`);
   return value;
 };
 
@@ -91,9 +93,8 @@ const parseMetadata = (value: unknown, file: string): Record<string, string> => 
   return value as Record<string, string>;
 };
 
-/** A JSON integer that serde would read as usize, and that a float64 holds exactly. */
-const isCount = (value: unknown): value is number =>
-  Number.isSafeInteger(value) && (value as number) >= 0 && !Object.is(value, -0);
+/** A count that a float64 holds exactly; how it is spelt has been looked at. */
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 const parseTensor = (tensor: string, entry: unknown, file: string): HeaderTensor => {
   const invalid = (reason: string) => new LayerloomError('HEADER_INVALID', { file, tensor, reason });

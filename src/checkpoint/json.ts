@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { visit } from 'jsonc-parser';
 import { parse as parseYaml } from 'yaml';
+import { LayerloomError } from '../errors.js';
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -8,7 +10,7 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
  * Parses the JSON that Python writes, which may hold `NaN` and `Infinity`; YAML reads them (as strings), and is a superset
  * of JSON otherwise. For looking at values, never for writing them back. Throws where the text is neither.
  */
-export const parsePythonJson = (text: string): unknown => {
+const parsePythonJson = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -17,9 +19,38 @@ export const parsePythonJson = (text: string): unknown => {
   }
 };
 
-/** The path of the first key that stands twice in one object (`["a", "b"]`), which `JSON.parse` would let pass. */
-export const findDuplicateKey = (text: string): readonly string[] | undefined => {
+/** The object in a side file that Python wrote. @throws LayerloomError CONFIG_INVALID */
+export const readJsonObject = async (file: string): Promise<Record<string, unknown>> => {
+  let value: unknown;
+  try {
+    value = parsePythonJson(await readFile(file, 'utf8'));
+  } catch (cause) {
+    throw new LayerloomError(
+      'CONFIG_INVALID',
+      { file, reason: 'is not JSON; download or write it again' },
+      { cause },
+    );
+  }
+  if (!isObject(value))
+    throw new LayerloomError('CONFIG_INVALID', {
+      file,
+      reason: 'is not a JSON object; download or write it again',
+    });
+  return value;
+};
+
+/** What `JSON.parse` lets pass and the format does not. */
+export interface Laxity {
+  /** The path of the first key that stands twice in one object. */
+  readonly duplicate?: readonly string[];
+  /** The path of the first number among the values of `integers` that is not spelt as one (`2.0`, `2e0`). */
+  readonly notInteger?: readonly string[];
+}
+
+/** @param integers the keys, at any depth, whose lists must hold integers */
+export const findLaxity = (text: string, integers: readonly string[]): Laxity => {
   let duplicate: readonly string[] | undefined;
+  let notInteger: readonly string[] | undefined;
   const open: Set<string>[] = [];
   visit(text, {
     onObjectBegin: () => {
@@ -33,6 +64,14 @@ export const findDuplicateKey = (text: string): readonly string[] | undefined =>
       if (keys?.has(key)) duplicate ??= [...pathOf().map(String), key];
       keys?.add(key);
     },
+    onLiteralValue: (value, offset, length, _line, _column, pathOf) => {
+      if (typeof value !== 'number' || /^(0|[1-9]\d*)$/.test(text.slice(offset, offset + length))) return;
+      const path = pathOf().map(String);
+      if (integers.includes(path.at(-2) ?? '')) notInteger ??= path;
+    },
   });
-  return duplicate;
+  return {
+    ...(duplicate === undefined ? {} : { duplicate }),
+    ...(notInteger === undefined ? {} : { notInteger }),
+  };
 };

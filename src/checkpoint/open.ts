@@ -5,8 +5,8 @@ import { LayerloomError, reasonOf } from '../errors.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
 import { type Header, parseHeader, parsePrefix, prefixBytes } from './header.js';
-import { isObject, parsePythonJson } from './json.js';
-import { type Location, locate } from './locate.js';
+import { readJsonObject } from './json.js';
+import { locate } from './locate.js';
 import { indexFileName, parseShardIndex, singleFileName } from './shard-index.js';
 import { listSideFiles } from './side-files.js';
 
@@ -17,15 +17,17 @@ import { listSideFiles } from './side-files.js';
  * @throws LayerloomError MODEL_NOT_FOUND, NOT_A_CHECKPOINT, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, CONFIG_INVALID
  *   and the codes of `parseShardIndex` and `parseHeader`
  */
-export const openCheckpoint = async (model: string | Location): Promise<CheckpointIndex> => {
-  const { name, path } = typeof model === 'string' ? await locate(model) : model;
+export const openCheckpoint = async (model: string): Promise<CheckpointIndex> => {
+  const { name, path } = await locate(model);
   const isDirectory = (await stat(path)).isDirectory();
   const weights = isDirectory ? await findWeights(path) : { files: [checkBareFile(path)] };
   const files = await Promise.all(weights.files.map((file) => openFile(file, weights.index?.path ?? path)));
   const tensors = collect(files);
   const warnings = weights.index === undefined ? [] : checkAgainstIndex(tensors, files, weights.index);
   const sideFiles = isDirectory ? await listSideFiles(path) : [];
-  const config = sideFiles.includes('config.json') ? await readConfig(join(path, 'config.json')) : undefined;
+  const config = sideFiles.includes('config.json')
+    ? await readJsonObject(join(path, 'config.json'))
+    : undefined;
   return {
     name,
     path,
@@ -45,22 +47,22 @@ interface ShardIndexFile {
 
 const findWeights = async (directory: string): Promise<{ files: string[]; index?: ShardIndexFile }> => {
   const names = await readdir(directory);
-  const single = names.includes(singleFileName);
-  if (names.includes(indexFileName)) {
-    if (single)
-      throw new LayerloomError('NOT_A_CHECKPOINT', {
-        path: directory,
-        reason: `has both ${singleFileName} and ${indexFileName}; remove one, or give the file itself`,
-      });
-    const path = join(directory, indexFileName);
-    const weightMap = parseShardIndex(await readFile(path, 'utf8'), path);
-    return {
-      files: [...new Set(weightMap.values())].sort().map((file) => join(directory, file)),
-      index: { path, weightMap },
-    };
+  const single = join(directory, singleFileName);
+  const hasSingle = names.includes(singleFileName);
+  if (!names.includes(indexFileName)) {
+    if (hasSingle) return { files: [single] };
+    throw new LayerloomError('NOT_A_CHECKPOINT', { path: directory, reason: whyNot(names) });
   }
-  if (single) return { files: [join(directory, singleFileName)] };
-  throw new LayerloomError('NOT_A_CHECKPOINT', { path: directory, reason: whyNot(names) });
+  const path = join(directory, indexFileName);
+  const weightMap = parseShardIndex(await readFile(path, 'utf8'), path);
+  const files = [...new Set(weightMap.values())].sort().map((file) => join(directory, file));
+  // Some write an index also of one file; beside other files one cannot tell which is meant.
+  if (hasSingle && files.join() !== single)
+    throw new LayerloomError('NOT_A_CHECKPOINT', {
+      path: directory,
+      reason: `has both ${singleFileName} and an index of other files; remove one, or give the file itself`,
+    });
+  return { files, index: { path, weightMap } };
 };
 
 const whyNot = (names: readonly string[]): string => {
@@ -161,19 +163,4 @@ const checkAgainstIndex = (
     : [
         `${index.path} does not list ${unlisted.length} tensors that its shards hold (${unlisted[0]}, …); they are merged too`,
       ];
-};
-
-const readConfig = async (file: string): Promise<Record<string, unknown>> => {
-  let value: unknown;
-  try {
-    value = parsePythonJson(await readFile(file, 'utf8'));
-  } catch (cause) {
-    throw new LayerloomError(
-      'CONFIG_INVALID',
-      { file, reason: 'is not JSON; download or write it again' },
-      { cause },
-    );
-  }
-  if (!isObject(value)) throw new LayerloomError('CONFIG_INVALID', { file, reason: 'is not a JSON object' });
-  return value;
 };

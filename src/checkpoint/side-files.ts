@@ -1,26 +1,40 @@
 import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 
 /** What stands beside weights and belongs to the model: read by transformers, vLLM and llama.cpp, or its licence. */
 const patterns: readonly RegExp[] = [
-  /^config\.json$/,
-  /^params\.json$/,
-  /^generation_config\.json$/,
-  /^tokenizer.*\.(json|model)$/,
+  /^(config|params|generation_config|quantize_config|hf_quant_config)\.json$/,
+  /^tokenizer.*\.json$/,
+  /^tokenizer\.model/,
   /^(special_tokens_map|added_tokens|vocab|tekken)\.json$/,
   /^(merges|vocab)\.txt$/,
-  /^(sentencepiece.*|spiece|.*\.tiktoken)(\.model)?$/,
-  /^chat_template\.(jinja|json)$/,
-  /^.*\.jinja$/,
+  /^(sentencepiece.*|spiece)\.model$/,
+  /\.tiktoken$/,
+  /^chat_template\.json$/,
+  /\.jinja$/,
   /^(video_)?(pre)?processor_config\.json$/,
-  /^(configuration|modeling|tokenization|processing)_.*\.py$/,
+  // Code that comes with the model (trust_remote_code), whatever its files are called.
+  /\.py$/,
   /^(LICEN[CS]E|NOTICE|USE_POLICY)/i,
 ];
 
-/** The names of a checkpoint directory's side files, sorted. Weights, training state and the model card are none. */
+/** The one folder of side files that transformers writes. */
+const templates = 'additional_chat_templates';
+
+/** Never a side file, whatever it is called. */
+const weights = /\.(safetensors|bin|pth?|gguf|onnx|h5|msgpack)$/;
+
+/** The names of a checkpoint directory's side files, sorted, those of a folder with its name. Weights, training state and the model card are none. */
 export const listSideFiles = async (directory: string): Promise<string[]> => {
   const entries = await readdir(directory, { withFileTypes: true });
-  return entries
-    .filter((entry) => !entry.isDirectory() && patterns.some((pattern) => pattern.test(entry.name)))
-    .map((entry) => entry.name)
-    .sort();
+  const files = entries
+    .filter(({ name }) => patterns.some((pattern) => pattern.test(name)) && !weights.test(name))
+    .filter((entry) => !entry.isDirectory())
+    .map(({ name }) => name);
+  const hasTemplates = entries.some((entry) => entry.name === templates && entry.isDirectory());
+  const inFolder = hasTemplates ? await readdir(join(directory, templates)) : [];
+  return [
+    ...files,
+    ...inFolder.filter((name) => name.endsWith('.jinja')).map((name) => `${templates}/${name}`),
+  ].sort();
 };

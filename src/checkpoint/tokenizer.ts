@@ -1,28 +1,16 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LayerloomError } from '../errors.js';
 import type { CheckpointIndex } from './checkpoint.js';
-import { isObject, parsePythonJson } from './json.js';
+import { isObject, readJsonObject } from './json.js';
 
 /** Every token's id, or undefined where the checkpoint has no tokenizer that can be read as text. */
-export const readTokenIds = async (
-  checkpoint: CheckpointIndex,
-): Promise<ReadonlyMap<string, number> | undefined> => {
-  const read = async (name: string): Promise<unknown> => {
-    const file = join(checkpoint.path, name);
-    try {
-      return parsePythonJson(await readFile(file, 'utf8'));
-    } catch (cause) {
-      throw new LayerloomError(
-        'CONFIG_INVALID',
-        { file, reason: 'is not JSON; download or write it again' },
-        { cause },
-      );
-    }
-  };
-  if (checkpoint.sideFiles.includes('tokenizer.json')) return fromTokenizers(await read('tokenizer.json'));
-  if (!checkpoint.sideFiles.includes('vocab.json')) return undefined;
-  const added = checkpoint.sideFiles.includes('added_tokens.json') ? await read('added_tokens.json') : {};
+export const readTokenIds = async ({
+  path,
+  sideFiles,
+}: CheckpointIndex): Promise<ReadonlyMap<string, number> | undefined> => {
+  const read = (name: string) => readJsonObject(join(path, name));
+  if (sideFiles.includes('tokenizer.json')) return fromTokenizers(await read('tokenizer.json'));
+  if (!sideFiles.includes('vocab.json')) return undefined;
+  const added = sideFiles.includes('added_tokens.json') ? await read('added_tokens.json') : {};
   return new Map([...entries(await read('vocab.json')), ...entries(added)]);
 };
 
@@ -32,8 +20,7 @@ const entries = (value: unknown): [string, number][] =>
     : [];
 
 /** The `tokenizers` library's file: BPE and WordPiece vocabularies are maps, a Unigram one is a list of [token, score]. */
-const fromTokenizers = (value: unknown): Map<string, number> => {
-  const { model, added_tokens: added } = isObject(value) ? value : {};
+const fromTokenizers = ({ model, added_tokens: added }: Record<string, unknown>): Map<string, number> => {
   const vocabulary = isObject(model) ? model['vocab'] : undefined;
   const ids = new Map(
     Array.isArray(vocabulary)

@@ -24,9 +24,10 @@ const asLayerloomError = (error: unknown): LayerloomError | undefined => {
 };
 
 /** A reader that has seen enough (`| head`) is no error. */
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-});
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
 
 /** `layerloom --version --json`: the version, and what runs on this machine. */
 const asksForVersionAsJson = (args: readonly string[]): boolean =>

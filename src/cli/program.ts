@@ -1,5 +1,8 @@
 import { Command } from 'commander';
 import { openCheckpoint } from '../checkpoint/open.js';
+import { methods } from '../methods/index.js';
+import type { LayerSwapParameters } from '../methods/layer-swap.js';
+import type { RecipeInput } from '../recipe/recipe.js';
 import { describeCheckpoint, summariseCheckpoint } from '../report/inspect.js';
 import { version } from '../version.js';
 import { mergeCommand } from './merge.js';
@@ -13,19 +16,16 @@ import {
 } from './options.js';
 import { printJson, printLine, warn } from './print.js';
 
-interface SwapOptions extends CommonOptions, OutputOptions {
-  readonly task: string;
-  readonly lang: string;
-  readonly base?: string;
-  readonly bottom?: number;
-  readonly top?: number;
-  readonly bottomTransition?: number;
-  readonly topTransition?: number;
-  readonly weights?: number[];
-  readonly others?: 'average' | 'task' | 'language';
-  readonly norms?: 'layer' | 'average';
-  readonly scaled?: boolean;
-}
+type Options = CommonOptions & OutputOptions;
+
+/** Of a command's options those that are the method's parameters: they have the same names. */
+const recipeOf = (method: string, options: object): object => {
+  const parameters = [...Object.keys(methods.get(method)?.schema.shape ?? {}), 'dtype'];
+  return {
+    method,
+    ...Object.fromEntries(Object.entries(options).filter(([name]) => parameters.includes(name))),
+  };
+};
 
 const addSwap = (program: Command): void => {
   const command = program
@@ -60,46 +60,15 @@ const addSwap = (program: Command): void => {
       '--scaled',
       'scale the counts from the 32 layers of the paper to those of the models, and print them',
     );
-  addMergeOptions(command).action(async (options: SwapOptions) => {
-    const {
-      task,
+  addMergeOptions(command).action(
+    async ({
       lang: language,
-      base,
-      bottom,
-      top,
-      bottomTransition,
-      topTransition,
-      weights,
-      others,
-      norms,
-      scaled,
-      dtype,
-    } = options;
-    await mergeCommand(
-      {
-        method: 'layer_swap',
-        task,
-        language,
-        base,
-        bottom,
-        top,
-        bottomTransition,
-        topTransition,
-        weights,
-        others,
-        norms,
-        scaled,
-        dtype,
-      },
-      options,
-    );
-  });
+      ...options
+    }: Options & { lang: string } & Omit<LayerSwapParameters, 'language'>) => {
+      await mergeCommand({ ...recipeOf('layer_swap', options), language } as RecipeInput, options);
+    },
+  );
 };
-
-interface SoupOptions extends CommonOptions, OutputOptions {
-  readonly base?: string;
-  readonly weights?: number[];
-}
 
 const addSoup = (program: Command): void => {
   const command = program
@@ -111,9 +80,8 @@ const addSoup = (program: Command): void => {
       'the model all were fine-tuned from; checked against them and named in the model card',
     )
     .option('--weights <w,w,...>', 'one weight for each model (default: all 1)', toNumbers);
-  addMergeOptions(command).action(async (models: string[], options: SoupOptions) => {
-    const { base, weights, dtype } = options;
-    await mergeCommand({ method: 'soup', models, base, weights, dtype }, options);
+  addMergeOptions(command).action(async (models: string[], options: Options) => {
+    await mergeCommand({ ...recipeOf('soup', options), models } as RecipeInput, options);
   });
 };
 
@@ -122,8 +90,8 @@ const addRelayout = (program: Command): void => {
     .command('relayout')
     .description('write a checkpoint in other shards, so that later merges can link its layers')
     .argument('<checkpoint>', 'a directory, a .safetensors file or org/name in the hub cache');
-  addMergeOptions(command).action(async (model: string, options: CommonOptions & OutputOptions) => {
-    await mergeCommand({ method: 'relayout', model, dtype: options.dtype }, options);
+  addMergeOptions(command).action(async (model: string, options: Options) => {
+    await mergeCommand({ ...recipeOf('relayout', options), model } as RecipeInput, options);
   });
 };
 

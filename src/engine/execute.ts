@@ -7,31 +7,17 @@ import type { Schedule, ShardWork } from './schedule.js';
 import type { ShardFiles } from './shard-files.js';
 import { jobOf } from './slices.js';
 
-/**
- * Carries out a schedule: keeps every worker thread busy until nothing remains, or until the first failure stops them all at
- * their next tile. No job is under way when it returns or throws.
- */
+/** Carries out a schedule: until nothing remains, or until the pool is stopped. No job is under way when it returns or throws. */
 export const execute = async (
   schedule: Schedule,
-  {
-    pool,
-    inputs,
-    shards,
-    signal,
-  }: { pool: WorkerPool; inputs: Inputs; shards: ShardFiles; signal: AbortSignal },
+  pool: WorkerPool,
+  inputs: Inputs,
+  shards: ShardFiles,
 ): Promise<void> => {
-  let failure: unknown;
-  const stop = (reason: unknown) => {
-    failure ??= reason;
-    pool.cancel();
-  };
-  const onAbort = () => stop(signal.reason);
-  signal.addEventListener('abort', onAbort);
-  if (signal.aborted) onAbort();
-
-  const lane = async (): Promise<void> => {
+  for (const work of schedule.works) if (work.outstanding === 0) await shards.finishUnwritten(work);
+  await pool.inLanes(async () => {
     let current: ShardWork | undefined;
-    while (failure === undefined) {
+    while (!pool.stopped) {
       const next = schedule.next(current);
       if (next === undefined) return;
       current = next.work;
@@ -42,15 +28,7 @@ export const execute = async (
       if (!result.ok) throw asError(result.status, slices[result.job]?.tensor, current, inputs);
       await shards.done(current, next.stretch);
     }
-  };
-
-  try {
-    for (const work of schedule.works) if (work.outstanding === 0) await shards.finishEmpty(work);
-    await Promise.all(Array.from({ length: pool.lanes }, () => lane().catch(stop)));
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
-  if (failure !== undefined) throw failure;
+  });
 };
 
 /** Gives a native status its names. */

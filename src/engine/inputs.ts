@@ -43,9 +43,14 @@ export class Inputs {
   }
 
   fdOf(source: Source): number {
-    const handle = this.#handles.get(this.pathOf(source));
-    if (handle === undefined) throw new Error(`${this.pathOf(source)} is not open`);
-    return handle.fd;
+    const fd = this.fdOfPath(this.pathOf(source));
+    if (fd === undefined) throw new Error(`${this.pathOf(source)} is not open`);
+    return fd;
+  }
+
+  /** Undefined for a file of which the plan reads nothing. */
+  fdOfPath(path: string): number | undefined {
+    return this.#handles.get(path)?.fd;
   }
 
   pathOf(source: Source): string {

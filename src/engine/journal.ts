@@ -1,5 +1,6 @@
-import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { type FileHandle, open, readFile, rename } from 'node:fs/promises';
 import { isObject } from '../checkpoint/json.js';
+import { writeDurably } from './durable.js';
 
 /** Bytes of a shard, from the start of the file. */
 export interface Extent {
@@ -8,7 +9,7 @@ export interface Extent {
 }
 
 /** Extents of shards by file name. */
-export type Extents = Map<string, Extent[]>;
+export type Extents = ReadonlyMap<string, readonly Extent[]>;
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
@@ -27,17 +28,28 @@ const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {
 
 /** What a journal says is on the disk. */
 export const readJournal = async (path: string): Promise<Extents> => {
-  const extents: Extents = new Map();
+  const extents = new Map<string, Extent[]>();
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
     throw error;
   });
   for (const line of text.split('\n')) {
-    const entry = parseLine(line);
-    if (entry !== undefined)
-      extents.set(entry.shard, [...(extents.get(entry.shard) ?? []), { begin: entry.begin, end: entry.end }]);
+    const { shard, begin, end } = parseLine(line) ?? {};
+    if (shard !== undefined && begin !== undefined && end !== undefined)
+      extents.set(shard, [...(extents.get(shard) ?? []), { begin, end }]);
   }
   return extents;
+};
+
+/** Neighbours joined, so that a shard written in order is one line. */
+const merge = (extents: readonly Extent[]): Extent[] => {
+  const merged: Extent[] = [];
+  for (const { begin, end } of [...extents].sort((a, b) => a.begin - b.begin)) {
+    const last = merged.at(-1);
+    if (last !== undefined && last.end === begin) merged[merged.length - 1] = { begin: last.begin, end };
+    else merged.push({ begin, end });
+  }
+  return merged;
 };
 
 /** Whether others cover all of an extent. */
@@ -48,46 +60,39 @@ export const covers = (extents: readonly Extent[], { begin, end }: Extent): bool
   return reached >= end;
 };
 
+const linesOf = (shard: string, extents: readonly Extent[]): string =>
+  merge(extents)
+    .map((extent) => `${JSON.stringify({ shard, ...extent })}\n`)
+    .join('');
+
 /**
  * Which bytes of the staged shards are on the disk: a line is written only after the file it speaks of was synced. So what a
  * journal says holds after a crash, and what it does not say is done again.
  */
 export class Journal {
   readonly #file: FileHandle;
-  #last: Promise<void> = Promise.resolve();
 
   private constructor(file: FileHandle) {
     this.#file = file;
   }
 
-  static async open(path: string): Promise<Journal> {
+  /** Begins with what is known to hold and nothing else: lines of a former journal that no longer do are gone before a shard is touched. */
+  static async open(path: string, known: Extents): Promise<Journal> {
+    await writeDurably(`${path}.new`, [...known].map(([shard, extents]) => linesOf(shard, extents)).join(''));
+    await rename(`${path}.new`, path);
     return new Journal(await open(path, 'a'));
   }
 
-  /** Syncs `shard`, then records extents that were complete before the call. */
+  /** Syncs `shard`, then records extents that were complete before the call. One call at a time. */
   async record(
     shard: { readonly name: string; readonly file: FileHandle },
     extents: readonly Extent[],
   ): Promise<void> {
     await shard.file.datasync();
-    const lines = merge(extents).map((extent) => `${JSON.stringify({ shard: shard.name, ...extent })}\n`);
-    this.#last = this.#last.then(() => this.#file.appendFile(lines.join('')));
-    await this.#last;
+    await this.#file.appendFile(linesOf(shard.name, extents));
   }
 
   async close(): Promise<void> {
     await this.#file.close();
   }
 }
-
-/** Neighbours joined, so that a shard written in order is one line. */
-const merge = (extents: readonly Extent[]): Extent[] => {
-  const merged: Extent[] = [];
-  for (const extent of [...extents].sort((a, b) => a.begin - b.begin)) {
-    const last = merged.at(-1);
-    if (last !== undefined && last.end === extent.begin)
-      merged[merged.length - 1] = { begin: last.begin, end: extent.end };
-    else merged.push(extent);
-  }
-  return merged;
-};

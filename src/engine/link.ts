@@ -1,7 +1,8 @@
-import { chmod, constants, copyFile, link as linkFile, open, realpath, rm, symlink } from 'node:fs/promises';
+import { chmod, constants, copyFile, link as linkFile, realpath, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { MergePlan } from '../plan/plan.js';
+import { withFile } from './durable.js';
 import type { Staging } from './staging.js';
 
 /**
@@ -57,11 +58,6 @@ const clone = async (from: string, to: string): Promise<boolean> => {
     );
   }
   await chmod(to, 0o666 & ~process.umask());
-  const file = await open(to, 'r');
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await withFile(to, 'r', (file) => file.sync());
   return true;
 };

@@ -4,7 +4,7 @@ import { isObject } from '../checkpoint/json.js';
 import { LayerloomError } from '../errors.js';
 import type { MergePlan } from '../plan/plan.js';
 
-/** The provenance file, which also marks a directory as ours to replace. */
+/** The provenance file, which also marks a directory as ours to replace. Written last. */
 export const provenanceName = 'layerloom.json';
 
 /** Where a merge goes, as checked before anything is written. */
@@ -46,47 +46,79 @@ const isInside = (path: string, directory: string): boolean => {
  * @throws LayerloomError OUTPUT_INVALID, OUTPUT_INSIDE_INPUT, OUTPUT_EXISTS, OUTPUT_NOT_OURS
  */
 export const checkOutput = async (plan: MergePlan, out: string, force: boolean): Promise<Output> => {
-  if (out === '')
-    throw new LayerloomError('OUTPUT_INVALID', { out, reason: 'an output directory must be named' });
+  const invalid = (reason: string) => new LayerloomError('OUTPUT_INVALID', { out, reason });
+  if (out === '') throw invalid('an output directory must be named');
   const path = await realPathOf(resolve(out));
-  for (const input of plan.inputs)
-    if ((await kindOf(input.path)) === 'directory' && isInside(path, await realpath(input.path)))
-      throw new LayerloomError('OUTPUT_INSIDE_INPUT', { out: path, input: input.path });
-
+  await checkAgainstInputs(plan, path);
   const kind = await kindOf(path);
-  if (kind === 'other')
-    throw new LayerloomError('OUTPUT_INVALID', {
-      out: path,
-      reason: 'is not a directory; a merge is written as one',
-    });
-  if (path.endsWith('.safetensors'))
-    throw new LayerloomError('OUTPUT_INVALID', {
-      out: path,
-      reason: 'names a file, but a merge is written as a directory',
-    });
-  const names = kind === 'absent' ? [] : await readdir(path);
-  if (names.length === 0) return { path, replaces: false };
+  if (kind === 'other') throw invalid('is not a directory; a merge is written as one');
+  if (path.endsWith('.safetensors')) throw invalid('names a file, but a merge is written as a directory');
+  if (kind === 'absent') return { path, replaces: false };
+  if ((await stat(path)).dev !== (await stat(dirname(path))).dev)
+    throw invalid('is a mount point, which cannot be renamed into place; name a directory in it');
+  if ((await readdir(path)).length === 0) return { path, replaces: false };
   if (!force) throw new LayerloomError('OUTPUT_EXISTS', { out: path });
-  const ours = await filesOf(path);
-  const others = names.filter((name) => !ours.has(name));
-  if (ours.size === 0 || others.length > 0)
-    throw new LayerloomError('OUTPUT_NOT_OURS', { out: path, others: ours.size === 0 ? [] : others });
+  const others = await foreignFiles(path);
+  if (others.length > 0) throw new LayerloomError('OUTPUT_NOT_OURS', { out: path, others });
   return { path, replaces: true };
 };
 
-/** The files that the provenance in `directory` says layerloom wrote; none where there is no such provenance. */
-const filesOf = async (directory: string): Promise<ReadonlySet<string>> => {
-  const text = await readFile(join(directory, provenanceName), 'utf8').catch(() => '{}');
+/** Neither an output in an input, which would change it, nor an input in the output, which replacing it would lose. */
+const checkAgainstInputs = async ({ inputs }: MergePlan, out: string): Promise<void> => {
+  for (const input of inputs) {
+    if ((await kindOf(input.path)) === 'directory' && isInside(out, await realPathOf(input.path)))
+      throw new LayerloomError('OUTPUT_INSIDE_INPUT', { out, input: input.path });
+    for (const file of [input, ...input.files])
+      if (isInside(await realPathOf(file.path), out))
+        throw new LayerloomError('OUTPUT_INVALID', {
+          out,
+          reason: `holds the input ${file.path}; choose an output elsewhere`,
+        });
+  }
+};
+
+/**
+ * What a directory holds that layerloom did not write there: names that its provenance does not list, files written after it, and everything where
+ * there is no provenance of ours.
+ */
+export const foreignFiles = async (directory: string): Promise<string[]> => {
+  const names = (await readdir(directory, { recursive: true })).sort();
+  const provenance = await readProvenance(directory);
+  if (provenance === undefined) return names;
+  const { mtimeNs: written } = await stat(join(directory, provenanceName), { bigint: true });
+  const folders = new Set([...provenance.keys()].map(dirname));
+  const foreign: string[] = [];
+  for (const name of names) {
+    const path = join(directory, name);
+    const isOurs = provenance.has(name)
+      ? await isAsWritten(path, provenance.get(name), written)
+      : folders.has(name);
+    if (!isOurs) foreign.push(name);
+  }
+  return foreign;
+};
+
+const isAsWritten = async (path: string, link: unknown, written: bigint): Promise<boolean> => {
+  const found = await lstat(path, { bigint: true });
+  if (link === 'symbolic') return found.isSymbolicLink();
+  // A hard link is as old as the input that it is, and changes with it.
+  if (link === 'hard' && found.nlink > 1n) return true;
+  return found.isFile() && found.mtimeNs <= written;
+};
+
+/** The files that a directory's provenance says layerloom wrote, with how they are linked; undefined where it has none. */
+const readProvenance = async (directory: string): Promise<ReadonlyMap<string, unknown> | undefined> => {
+  const text = await readFile(join(directory, provenanceName), 'utf8').catch(() => '');
   let provenance: unknown;
   try {
     provenance = JSON.parse(text);
   } catch {
-    // A file of that name that we did not write.
-    return new Set();
+    // A file of that name that we did not write, or none.
+    return undefined;
   }
-  const files =
-    isObject(provenance) && typeof provenance['layerloom'] === 'string' ? provenance['files'] : undefined;
-  return new Set(
-    Array.isArray(files) ? files.filter((name): name is string => typeof name === 'string') : [],
-  );
+  if (!isObject(provenance) || typeof provenance['layerloom'] !== 'string') return undefined;
+  const { files, shards } = provenance;
+  if (!Array.isArray(files) || !Array.isArray(shards)) return undefined;
+  const links = new Map(shards.filter(isObject).map(({ file, link }) => [file, link]));
+  return new Map(files.map((file) => [String(file), links.get(file)]));
 };

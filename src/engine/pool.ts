@@ -1,6 +1,6 @@
 import { Piscina } from 'piscina';
 import { control } from '../native/addon.js';
-import type { ChecksumTask, Task, TaskResult } from './task.js';
+import type { ChecksumResult, ChecksumTask, Task, TaskResult } from './task.js';
 
 /** Compiled, also where this file is run from its source: a worker thread cannot load TypeScript on Node 20. */
 const workerFile = new URL('../../dist/engine/worker.js', import.meta.url).href;
@@ -11,15 +11,22 @@ export interface Counters {
   readonly bytesWritten: number;
 }
 
-/** Worker threads that run native jobs, and the memory they share: one flag that stops them, and what they have done. */
+/**
+ * Worker threads that run native jobs, and the memory they share: one flag that stops them all, and what they have done. The first reason to
+ * stop, be it a failure or the caller's signal, is the one that is reported.
+ */
 export class WorkerPool {
   readonly threads: number;
-  readonly #piscina: Piscina<Task | ChecksumTask, TaskResult | string | undefined>;
+  readonly #piscina: Piscina<Task | ChecksumTask, TaskResult | ChecksumResult>;
   readonly #shared = new SharedArrayBuffer(control.words * BigInt64Array.BYTES_PER_ELEMENT);
   readonly #control = new BigInt64Array(this.#shared);
+  readonly #signal: AbortSignal;
+  readonly #onAbort = (): void => this.stop(this.#signal.reason);
+  #stopped: { readonly reason: unknown } | undefined;
 
-  constructor(threads: number) {
+  constructor(threads: number, signal: AbortSignal) {
     this.threads = threads;
+    this.#signal = signal;
     this.#piscina = new Piscina({
       filename: workerFile,
       minThreads: threads,
@@ -29,28 +36,38 @@ export class WorkerPool {
       // Workers hold no tensors: a small heap is enough, and keeps the process small with many threads.
       resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 },
     });
+    this.#piscina.on('error', (error: unknown) => this.stop(error));
+    signal.addEventListener('abort', this.#onAbort);
+    if (signal.aborted) this.#onAbort();
   }
 
-  /** Tasks worth having under way at once: one running and one waiting in each thread. */
-  get lanes(): number {
-    return this.threads * 2;
+  /** Stops every job under way at its next tile, and every lane before its next task. */
+  stop(reason: unknown): void {
+    this.#stopped ??= { reason };
+    Atomics.store(this.#control, control.cancel, 1n);
   }
 
-  /** The signal that piscina takes would end the thread in the middle of a write; `cancel` lets it end its tile. */
+  get stopped(): boolean {
+    return this.#stopped !== undefined;
+  }
+
+  /**
+   * Runs a piece of work in as many lanes as keep every thread busy: one task running and one waiting in each. Returns, or throws the reason to stop,
+   * when no lane has a task under way.
+   */
+  async inLanes(work: () => Promise<void>): Promise<void> {
+    const lane = () => work().catch((error: unknown) => this.stop(error));
+    if (!this.stopped) await Promise.all(Array.from({ length: this.threads * 2 }, lane));
+    if (this.#stopped !== undefined) throw this.#stopped.reason;
+  }
+
+  /** The signal that piscina takes would end the thread in the middle of a write; `stop` lets it end its tile. */
   run(jobs: Task['jobs']): Promise<TaskResult> {
     return this.#piscina.run({ jobs, shared: this.#shared }) as Promise<TaskResult>;
   }
 
-  /** A file's SHA-256 in hexadecimal; undefined when cancelled. */
-  checksum(path: string): Promise<string | undefined> {
-    return this.#piscina.run({ path, shared: this.#shared }, { name: 'checksum' }) as Promise<
-      string | undefined
-    >;
-  }
-
-  /** Stops every job under way at its next tile. */
-  cancel(): void {
-    Atomics.store(this.#control, control.cancel, 1n);
+  checksum(fd: number): Promise<ChecksumResult> {
+    return this.#piscina.run({ fd, shared: this.#shared }, { name: 'checksum' }) as Promise<ChecksumResult>;
   }
 
   get counters(): Counters {
@@ -59,6 +76,7 @@ export class WorkerPool {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#signal.removeEventListener('abort', this.#onAbort);
     await this.#piscina.destroy();
   }
 }

@@ -1,12 +1,11 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { mkdir, readFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { MergePlan, PlannedFile } from '../plan/plan.js';
+import type { Checksums } from './checksums.js';
+import { writeDurably } from './durable.js';
 import type { Linked } from './link.js';
 import { provenanceName } from './output.js';
-
-/** SHA-256 by absolute path, of inputs and staged shards, where checksums were asked for. */
-export type Checksums = ReadonlyMap<string, string>;
 
 /** A shard as it came about. */
 export interface ShardRecord {
@@ -63,7 +62,7 @@ export const provenanceOf = (
   };
 };
 
-/** Writes what stands beside the shards. @throws LayerloomError READ_FAILED, WRITE_FAILED */
+/** Writes what stands beside the shards, provenance last: by its age one knows what was written later. @throws LayerloomError READ_FAILED, WRITE_FAILED */
 export const writeSideFiles = async (
   plan: MergePlan,
   directory: string,
@@ -73,14 +72,16 @@ export const writeSideFiles = async (
   const provenance = `${JSON.stringify(provenanceOf(plan, directory, checksums, linked), null, 2)}\n`;
   for (const file of [...plan.files, { name: provenanceName, text: provenance }]) {
     const content = await contentOf(file);
-    await writeFile(join(directory, file.name), content, { flush: true }).catch((cause: unknown) => {
-      throw new LayerloomError(
-        'WRITE_FAILED',
-        { file: join(directory, file.name), reason: reasonOf(cause) },
-        { cause },
-      );
+    const path = join(directory, file.name);
+    await writeWithFolder(path, content).catch((cause: unknown) => {
+      throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
     });
   }
+};
+
+const writeWithFolder = async (path: string, content: string | Uint8Array): Promise<void> => {
+  await mkdir(dirname(path), { recursive: true });
+  await writeDurably(path, content);
 };
 
 const contentOf = (file: PlannedFile): Promise<string | Uint8Array> =>

@@ -1,14 +1,17 @@
 import { statfs } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { LayerloomError } from '../errors.js';
+import { dirname } from 'node:path';
+import { type ErrorCode, LayerloomError } from '../errors.js';
+import { instructionSets } from '../native/addon.js';
+import { checkPlan } from '../plan/check-plan.js';
 import type { MergePlan } from '../plan/plan.js';
+import { computeChecksums } from './checksums.js';
 import { usableCores } from './cores.js';
 import { execute } from './execute.js';
 import { Inputs } from './inputs.js';
 import { type Link, linkShards, links } from './link.js';
-import { checkOutput } from './output.js';
+import { checkOutput, type Output } from './output.js';
 import { WorkerPool } from './pool.js';
-import { type Checksums, describeShards, type ShardRecord, writeSideFiles } from './provenance.js';
+import { describeShards, type ShardRecord, writeSideFiles } from './provenance.js';
 import { Schedule } from './schedule.js';
 import { ShardFiles } from './shard-files.js';
 import { openStaging, type Staging } from './staging.js';
@@ -59,34 +62,38 @@ export interface MergeResult {
  * Carries out a plan. The output appears whole or not at all: it grows in a staging directory beside it, is synced and then
  * renamed into place.
  *
- * @throws LayerloomError an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, WRITE_FAILED, NON_FLOATING_MISMATCH,
- *   DISK_SPACE, LINK_REFUSED, RESUME_MISMATCH, INVALID_PARAMETER (threads), INTERRUPTED
+ * @throws LayerloomError PLAN_INVALID, an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, WRITE_FAILED, NON_FLOATING_MISMATCH,
+ *   DISK_SPACE, LINK_REFUSED, RESUME_MISMATCH, INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
  */
 export const runPlan = async (plan: MergePlan, options: RunOptions): Promise<MergeResult> => {
   const started = performance.now();
   const { out, force = false, resume = false, signal = new AbortController().signal } = options;
   const threads = checkThreads(options.threads);
   const link = checkLink(options.link);
+  checkPlan(plan);
+  instructionSets();
   const output = await checkOutput(plan, out, force);
 
   await using inputs = await Inputs.open(plan);
   const staging = await openStaging(output, plan, resume);
   try {
     const linked = await linkShards(plan, staging, link);
-    const schedule = new Schedule(
-      plan.shards.filter(({ file }) => !linked.has(file)),
-      staging.done,
-    );
+    const written = plan.shards.filter(({ file }) => !linked.has(file));
+    const schedule = new Schedule(written, staging.done);
     await checkSpace(output.path, schedule.bytes);
-    await using pool = new WorkerPool(threads);
-    await merge(schedule, { plan, staging, inputs, pool, signal, onProgress: options.onProgress });
-    const checksums =
-      options.checksums === true
-        ? await computeChecksums({ plan, staging, pool, signal, onProgress: options.onProgress })
-        : new Map();
+
+    await using pool = new WorkerPool(threads, signal);
+    const report = reporter(options.onProgress, pool);
+    await merge(schedule, staging, inputs, pool, report);
+    const checksums = options.checksums
+      ? await computeChecksums(plan, staging.checkpoint, inputs, pool, (done, total) =>
+          report({ phase: 'checksums', done, total }),
+        )
+      : new Map<string, string>();
+    await inputs.verify();
     await writeSideFiles(plan, staging.checkpoint, checksums, linked);
     signal.throwIfAborted();
-    await staging.commit();
+    const warnings = await staging.commit();
     return {
       out: output.path,
       method: plan.method,
@@ -96,27 +103,28 @@ export const runPlan = async (plan: MergePlan, options: RunOptions): Promise<Mer
       bytesResumed: schedule.total - schedule.bytes,
       threads,
       seconds: (performance.now() - started) / 1000,
-      warnings: [...plan.warnings, ...staging.warnings],
+      warnings: [...plan.warnings, ...staging.warnings, ...warnings],
     };
   } catch (error) {
-    await (resume ? staging.keep() : staging.discard());
-    if (!signal.aborted) throw error;
-    throw new LayerloomError(
-      'INTERRUPTED',
-      { out: output.path, ...(resume ? { kept: staging.directory } : {}) },
-      { cause: error },
-    );
+    throw await giveUp(signal.aborted ? interrupted(output, error) : error, staging, resume);
   }
 };
 
-/** What the stages of a run share. */
-interface Run {
-  readonly plan: MergePlan;
-  readonly staging: Staging;
-  readonly pool: WorkerPool;
-  readonly signal: AbortSignal;
-  readonly onProgress: RunOptions['onProgress'];
-}
+const interrupted = ({ path: out }: Output, cause: unknown): LayerloomError =>
+  new LayerloomError('INTERRUPTED', { out }, { cause });
+
+/** What may be continued when its cause is gone: an interruption, and a disk that was full or failed. */
+const resumable: readonly ErrorCode[] = ['INTERRUPTED', 'DISK_SPACE', 'WRITE_FAILED'];
+
+/** Leaves the staging where that was asked and is of use, and says so in the error; else removes it. */
+const giveUp = async (error: unknown, staging: Staging, resume: boolean): Promise<unknown> => {
+  if (!(resume && error instanceof LayerloomError && resumable.includes(error.code))) {
+    await staging.discard();
+    return error;
+  }
+  await staging.keep();
+  return error.keptIn(staging.directory);
+};
 
 const checkLink = (link: Link = 'reflink'): Link => {
   if (!links.includes(link))
@@ -145,43 +153,35 @@ const checkSpace = async (out: string, needed: number): Promise<void> => {
   if (needed > available) throw new LayerloomError('DISK_SPACE', { out, needed, available });
 };
 
-const merge = async (schedule: Schedule, run: Run & { inputs: Inputs }): Promise<void> => {
-  const { staging, inputs, pool, signal, onProgress } = run;
-  const { total } = schedule;
-  const report = () =>
-    onProgress?.({ phase: 'merge', done: total - schedule.bytes + pool.counters.bytesWritten, total });
-  const timer = setInterval(report, 100);
+type Report = (progress: Progress) => void;
+
+/** A caller's function that throws stops the run, and what it threw is the run's error. */
+const reporter = (onProgress: RunOptions['onProgress'], pool: WorkerPool): Report => {
+  return (progress) => {
+    try {
+      onProgress?.(progress);
+    } catch (error) {
+      pool.stop(error);
+    }
+  };
+};
+
+const merge = async (
+  schedule: Schedule,
+  staging: Staging,
+  inputs: Inputs,
+  pool: WorkerPool,
+  report: Report,
+): Promise<void> => {
+  const { total, bytes } = schedule;
   const shards = await ShardFiles.open(staging);
+  const tick = () => report({ phase: 'merge', done: total - bytes + pool.counters.bytesWritten, total });
+  const timer = setInterval(tick, 100);
   try {
-    await execute(schedule, { pool, inputs, shards, signal });
+    await execute(schedule, pool, inputs, shards);
+    tick();
   } finally {
     clearInterval(timer);
     await shards.close();
   }
-  report();
-  await inputs.verify();
-};
-
-const computeChecksums = async ({ plan, staging, pool, signal, onProgress }: Run): Promise<Checksums> => {
-  const paths = new Set([
-    ...plan.inputs.flatMap(({ files }) => files.map(({ path }) => path)),
-    ...plan.shards.map(({ file }) => join(staging.checkpoint, file)),
-  ]);
-  const cancel = () => pool.cancel();
-  signal.addEventListener('abort', cancel);
-  if (signal.aborted) cancel();
-  const checksums = new Map<string, string>();
-  try {
-    await Promise.all(
-      [...paths].map(async (path) => {
-        const sha256 = await pool.checksum(path);
-        if (sha256 !== undefined) checksums.set(path, sha256);
-        onProgress?.({ phase: 'checksums', done: checksums.size, total: paths.size });
-      }),
-    );
-  } finally {
-    signal.removeEventListener('abort', cancel);
-  }
-  signal.throwIfAborted();
-  return checksums;
 };

@@ -19,7 +19,7 @@ interface OpenShard {
 /** The staged shards: opened at their full size when first written, synced and closed when done. */
 export class ShardFiles {
   readonly #directory: string;
-  /** Shards that an earlier run began. */
+  /** Of shards that an earlier run began. */
   readonly #done: Extents;
   readonly #journal: Journal;
   readonly #open = new Map<ShardWork, Promise<OpenShard>>();
@@ -34,58 +34,63 @@ export class ShardFiles {
   }
 
   static async open(staging: Staging): Promise<ShardFiles> {
-    return new ShardFiles(staging, await Journal.open(staging.journal));
+    return new ShardFiles(staging, await Journal.open(staging.journal, staging.done));
   }
 
   /** A descriptor to write `work` to. @throws LayerloomError WRITE_FAILED, also for a sync that failed since the last call */
   async fdOf(work: ShardWork): Promise<number> {
-    if (this.#failure !== undefined) throw this.#failure;
-    const opening = this.#open.get(work) ?? this.#create(work);
-    this.#open.set(work, opening);
-    return (await opening).file.fd;
+    return (await this.#opened(work)).file.fd;
   }
 
   /** Notes that an extent of an open shard is written; the last one has it synced and closed. */
-  async done(work: ShardWork, extent: Extent): Promise<void> {
-    const shard = await this.#open.get(work);
-    if (shard === undefined) throw new Error(`${work.shard.file} is not open`);
-    shard.unrecorded.push(extent);
+  async done(work: ShardWork, { begin, end }: Extent): Promise<void> {
+    const shard = await this.#opened(work);
+    shard.unrecorded.push({ begin, end });
     work.outstanding -= 1;
     if (work.outstanding === 0) this.#finish(work, shard);
-    else if (shard.unrecorded.reduce((total, { begin, end }) => total + end - begin, 0) >= unrecordedBytes)
-      this.#enqueue(shard, () => this.#record(shard));
+    else if (
+      shard.unrecorded.reduce((total, extent) => total + extent.end - extent.begin, 0) >= unrecordedBytes
+    )
+      this.#record(shard);
   }
 
-  /** Creates a shard that has no bytes to write behind its header. */
-  async finishEmpty(work: ShardWork): Promise<void> {
-    await this.fdOf(work);
-    const shard = await this.#open.get(work);
-    if (shard !== undefined) this.#finish(work, shard);
+  /** Writes the header of a shard of which nothing is left to do, or had nothing behind it. */
+  async finishUnwritten(work: ShardWork): Promise<void> {
+    this.#finish(work, await this.#opened(work));
+    await this.#queue;
   }
 
   /** Waits for every sync; shards still open, of a merge that was stopped, are recorded as far as they are written. */
   async close(): Promise<void> {
-    await this.#queue;
     for (const opening of this.#open.values()) {
+      // One that could not be opened has already failed the merge.
       const shard = await opening.catch(() => undefined);
-      if (shard === undefined) continue;
-      if (this.#failure === undefined) this.#enqueue(shard, () => this.#record(shard));
-      await this.#queue;
-      await shard.file.close();
+      if (shard !== undefined) this.#recordAndClose(shard);
     }
+    await this.#queue;
     await this.#journal.close();
     if (this.#failure !== undefined) throw this.#failure;
   }
 
+  async #opened(work: ShardWork): Promise<OpenShard> {
+    if (this.#failure !== undefined) throw this.#failure;
+    const opening = this.#open.get(work) ?? this.#create(work);
+    this.#open.set(work, opening);
+    return await opening;
+  }
+
   async #create(work: ShardWork): Promise<OpenShard> {
     const { file: name, bytes } = work.shard;
+    let file: FileHandle | undefined;
     try {
-      const file = await this.#openFile(name);
+      file = await this.#openFile(name);
       await file.truncate(bytes);
       const header = headerOf(work.shard);
-      await file.write(header, 0, header.length, 0);
+      for (let written = 0; written < header.length; )
+        written += (await file.write(header, written, header.length - written, written)).bytesWritten;
       return { name, file, unrecorded: [] };
     } catch (cause) {
+      await file?.close();
       throw this.#failed(name, cause);
     }
   }
@@ -103,22 +108,22 @@ export class ShardFiles {
 
   #finish(work: ShardWork, shard: OpenShard): void {
     this.#open.delete(work);
-    this.#enqueue(shard, async () => {
-      await shard.file.sync();
-      await this.#record(shard);
-      await shard.file.close();
-    });
+    this.#recordAndClose(shard);
   }
 
-  async #record(shard: OpenShard): Promise<void> {
+  #recordAndClose(shard: OpenShard): void {
+    this.#record(shard);
+    this.#queue = this.#queue.then(() => shard.file.close());
+  }
+
+  #record(shard: OpenShard): void {
     const extents = shard.unrecorded;
     shard.unrecorded = [];
-    if (extents.length > 0) await this.#journal.record(shard, extents);
-  }
-
-  #enqueue({ name }: OpenShard, action: () => Promise<void>): void {
-    this.#queue = this.#queue.then(action).catch((cause: unknown) => {
-      this.#failure ??= this.#failed(name, cause);
+    this.#queue = this.#queue.then(async () => {
+      if (this.#failure !== undefined) return;
+      await this.#journal.record(shard, extents).catch((cause: unknown) => {
+        this.#failure = this.#failed(shard.name, cause);
+      });
     });
   }
 

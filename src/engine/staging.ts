@@ -1,10 +1,13 @@
-import { type FileHandle, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, lstat, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { exchange, tryLock } from '../native/addon.js';
 import type { MergePlan } from '../plan/plan.js';
+import { syncDirectory, writeDurably } from './durable.js';
 import { type Extents, readJournal } from './journal.js';
-import type { Output } from './output.js';
+import { foreignFiles, type Output } from './output.js';
+import { planDifferences } from './plan-differences.js';
 
 /**
  * The directory beside the target where a merge grows: `.OUT.layerloom-partial/`, with the checkpoint in a folder of its
@@ -17,15 +20,21 @@ export interface Staging {
   /** What an earlier run left that still holds; empty for a fresh start. */
   readonly done: Extents;
   readonly warnings: readonly string[];
-  /** Makes everything durable and puts the checkpoint in the target's place. The target never exists half-written. */
-  commit(): Promise<void>;
+  /**
+   * Makes everything durable and puts the checkpoint in the target's place. The target never exists half-written. Returns warnings: once the
+   * checkpoint is in its place nothing is a failure any more.
+   */
+  commit(): Promise<string[]>;
   /** Removes the staging and all in it. */
   discard(): Promise<void>;
   /** Leaves the staging for a later `--resume`. */
   keep(): Promise<void>;
 }
 
-export const stagingPath = (out: string): string => join(dirname(out), `.${basename(out)}.layerloom-partial`);
+const nameBeside = (out: string, what: string): string =>
+  join(dirname(out), `.${basename(out)}.layerloom-${what}`);
+
+export const stagingPath = (out: string): string => nameBeside(out, 'partial');
 
 /**
  * Opens the staging of `output`, alone: what a live run holds is refused, what a dead one left is removed, or continued when
@@ -42,28 +51,25 @@ export const openStaging = async (output: Output, plan: MergePlan, resume: boole
   };
   const { lock, warnings } = await acquire(directory, output.path);
   try {
-    const former = await readFormerPlan(paths.plan);
-    const differences = former === undefined ? [] : planDifferences(former, plan);
-    if (resume && differences.length > 0)
-      throw new LayerloomError('RESUME_MISMATCH', { staging: directory, differences });
-    const done = resume && former !== undefined ? await whatStands(paths, plan) : new Map();
-    if (former !== undefined && !resume)
+    warnings.push(...(await formerCheckpoints(output.path)));
+    const former = await readFile(paths.plan, 'utf8').catch(() => undefined);
+    const continues = resume && former !== undefined;
+    if (continues) requireSamePlan(former, plan, directory);
+    else if (former !== undefined)
       warnings.push(`removed what an interrupted merge had left in ${directory}`);
-    if (former === undefined || !resume) await begin(paths, plan);
+    if (!continues) await begin(paths, plan);
     return {
       directory,
       checkpoint: paths.checkpoint,
       journal: paths.journal,
-      done,
+      done: continues ? await whatStands(paths, plan) : new Map(),
       warnings,
       commit: async () => {
-        await publish(paths.checkpoint, output);
-        await rm(directory, { recursive: true, force: true });
-        await lock.close();
+        const remaining = await publish(paths.checkpoint, output);
+        return [...remaining, ...(await remove(directory, lock))];
       },
       discard: async () => {
-        await rm(directory, { recursive: true, force: true });
-        await lock.close();
+        for (const warning of await remove(directory, lock)) process.emitWarning(warning);
       },
       keep: () => lock.close(),
     };
@@ -87,13 +93,12 @@ const acquire = async (directory: string, out: string): Promise<{ lock: FileHand
     if (lock === undefined) continue;
     const state = tryLock(lock.fd);
     const [held, named] = await Promise.all([lock.stat(), stat(path).catch(() => undefined)]);
-    if (state === 'held elsewhere') {
-      await lock.close();
-      throw new LayerloomError('OUTPUT_BUSY', { out, staging: directory });
+    if (state !== 'held elsewhere' && named?.ino === held.ino) {
+      const unguarded = `the file system of ${directory} has no locks: make sure that no other merge writes ${out}`;
+      return { lock, warnings: state === 'unsupported' ? [unguarded] : [] };
     }
-    const unguarded = `the file system of ${directory} has no locks: make sure that no other merge writes ${out}`;
-    if (named?.ino === held.ino) return { lock, warnings: state === 'unsupported' ? [unguarded] : [] };
     await lock.close();
+    if (state === 'held elsewhere') throw new LayerloomError('OUTPUT_BUSY', { out, staging: directory });
   }
 };
 
@@ -106,16 +111,18 @@ const begin = async (
   await rm(paths.checkpoint, { recursive: true, force: true });
   await mkdir(paths.checkpoint);
   // Whole or not there: a plan cut short must not look like another plan.
-  await writeFile(`${paths.plan}.new`, JSON.stringify(plan), { flush: true });
+  await writeDurably(`${paths.plan}.new`, JSON.stringify(plan));
   await rename(`${paths.plan}.new`, paths.plan);
 };
 
-const readFormerPlan = async (path: string): Promise<MergePlan | undefined> => {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  return text === undefined ? undefined : (JSON.parse(text) as MergePlan);
+const requireSamePlan = (former: string, plan: MergePlan, staging: string): void => {
+  let differences: string[];
+  try {
+    differences = planDifferences(JSON.parse(former) as MergePlan, plan);
+  } catch {
+    differences = ['its plan cannot be read'];
+  }
+  if (differences.length > 0) throw new LayerloomError('RESUME_MISMATCH', { staging, differences });
 };
 
 /**
@@ -126,7 +133,8 @@ const whatStands = async (
   paths: { checkpoint: string; journal: string },
   plan: MergePlan,
 ): Promise<Extents> => {
-  const done = await readJournal(paths.journal);
+  const done = new Map(await readJournal(paths.journal));
+  await mkdir(paths.checkpoint, { recursive: true });
   for (const { file, bytes } of plan.shards) {
     const found = await lstat(join(paths.checkpoint, file)).catch(() => undefined);
     if (found?.size !== bytes || !found.isFile() || found.nlink !== 1) done.delete(file);
@@ -134,58 +142,69 @@ const whatStands = async (
   return done;
 };
 
-/** In words, what keeps one plan from continuing another. */
-const planDifferences = (former: MergePlan, plan: MergePlan): string[] => {
-  const differs = (part: (plan: MergePlan) => unknown) =>
-    JSON.stringify(part(former)) !== JSON.stringify(part(plan));
-  const differences: string[] = [];
-  if (former.layerloom !== plan.layerloom)
-    differences.push(`layerloom ${former.layerloom} began it and this is ${plan.layerloom}`);
-  if (former.method !== plan.method) differences.push(`it was a ${former.method}`);
-  for (const key of new Set([...Object.keys(former.recipe), ...Object.keys(plan.recipe)]))
-    if (differs(({ recipe }) => recipe[key]))
-      differences.push(
-        `${key} was ${JSON.stringify(former.recipe[key])} and is ${JSON.stringify(plan.recipe[key])}`,
-      );
-  if (differs(({ inputs }) => inputs.map(({ role, path }) => [role, path])))
-    differences.push('it had other inputs');
-  else
-    for (const [index, { files }] of plan.inputs.entries())
-      for (const [position, file] of files.entries())
-        if (differs(({ inputs }) => inputs[index]?.files[position]))
-          differences.push(`${file.path} has changed`);
-  if (differences.length === 0 && differs(({ shards }) => shards))
-    differences.push('it laid out its shards otherwise');
-  if (differences.length === 0 && differs(({ files }) => files)) differences.push('it had other side files');
-  return differences;
+/**
+ * Renames the checkpoint into place. A former one of ours is exchanged with it in one step, or, where the file system has no such
+ * step, set aside. It is removed last, and only if nothing has come into it since it was found to be ours.
+ *
+ * @returns warnings about what stayed
+ */
+const publish = async (checkpoint: string, { path, replaces }: Output): Promise<string[]> => {
+  const parent = dirname(path);
+  const former = nameBeside(path, `former-${randomUUID().slice(0, 8)}`);
+  try {
+    await syncDirectory(checkpoint);
+    if (!replaces) await rename(checkpoint, path);
+    else if (exchange(checkpoint, path)) await rename(checkpoint, former);
+    else await setAside(path, former, checkpoint);
+    await syncDirectory(parent);
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  }
+  if (!replaces) return [];
+  const foreign = await foreignFiles(former);
+  if (foreign.length > 0)
+    return [`the former ${path} had come to hold ${foreign.join(', ')}, and was kept as ${former}`];
+  return await tryRemove(former);
 };
 
-export const syncDirectory = async (directory: string): Promise<void> => {
-  const handle = await open(directory, 'r');
+const setAside = async (path: string, former: string, checkpoint: string): Promise<void> => {
+  await rename(path, former);
   try {
-    await handle.sync();
-  } finally {
-    await handle.close();
+    await rename(checkpoint, path);
+  } catch (error) {
+    await rename(former, path);
+    throw error;
   }
 };
 
+/** Checkpoints that an interrupted replacement had set aside, or that were kept for what they had come to hold. */
+const formerCheckpoints = async (out: string): Promise<string[]> => {
+  const prefix = basename(nameBeside(out, 'former-'));
+  const names = await readdir(dirname(out));
+  return names
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => `${join(dirname(out), name)} is a former ${out}; remove it when you do not need it`);
+};
+
 /**
- * Renames the checkpoint into place. A former one of ours is exchanged with it in one step, or, where the file system has no such
- * step, set aside under a name of its own and removed last.
+ * Frees the target's staging name first, so that another run can begin, then the lock, and then removes all: on NFS a file that is
+ * still open cannot be removed with its directory.
  */
-const publish = async (checkpoint: string, { path, replaces }: Output): Promise<void> => {
-  const parent = dirname(path);
-  await syncDirectory(checkpoint);
-  if (!replaces) {
-    await rename(checkpoint, path);
-    await syncDirectory(parent);
-  } else if (exchange(checkpoint, path)) {
-    await syncDirectory(parent);
-  } else {
-    const aside = join(parent, `.${basename(path)}.layerloom-former`);
-    await rename(path, aside);
-    await rename(checkpoint, path);
-    await syncDirectory(parent);
-    await rm(aside, { recursive: true });
+const remove = async (directory: string, lock: FileHandle): Promise<string[]> => {
+  const doomed = `${directory}-${randomUUID().slice(0, 8)}`;
+  const renamed = await rename(directory, doomed).then(
+    () => true,
+    () => false,
+  );
+  await lock.close();
+  return await tryRemove(renamed ? doomed : directory);
+};
+
+const tryRemove = async (directory: string): Promise<string[]> => {
+  try {
+    await rm(directory, { recursive: true, force: true });
+    return [];
+  } catch (error) {
+    return [`${directory} could not be removed (${reasonOf(error)}); remove it yourself`];
   }
 };

@@ -1,18 +1,25 @@
 import type { Job, JobStatus } from '../native/addon.js';
 
-/** What a worker is given: slices that follow each other in one shard, and the memory it shares with the engine. */
+// What passes between the engine and its workers: plain data, since structured clone drops classes.
+
+/** Slices that follow each other in one shard, and the memory that worker and engine share. */
 export interface Task {
   readonly jobs: readonly Job[];
   readonly shared: SharedArrayBuffer;
 }
 
-/** The other work of a worker: the SHA-256 of a file. */
-export interface ChecksumTask {
-  readonly path: string;
-  readonly shared: SharedArrayBuffer;
-}
-
-/** What a worker answers to a task: plain data, since structured clone drops classes. `job` indexes the one that did not end well. */
+/** `job` indexes the one that did not end well. */
 export type TaskResult =
   | { readonly ok: true }
   | { readonly ok: false; readonly job: number; readonly status: JobStatus };
+
+/** The SHA-256 of an open file. */
+export interface ChecksumTask {
+  readonly fd: number;
+  readonly shared: SharedArrayBuffer;
+}
+
+/** In hexadecimal; undefined when cancelled. */
+export type ChecksumResult =
+  | { readonly ok: true; readonly sha256: string | undefined }
+  | { readonly ok: false; readonly reason: string };

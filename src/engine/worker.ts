@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { closeSync, openSync, readSync } from 'node:fs';
+import { readSync } from 'node:fs';
+import { reasonOf } from '../errors.js';
 import { control, execute } from '../native/addon.js';
-import type { ChecksumTask, Task, TaskResult } from './task.js';
+import type { ChecksumResult, ChecksumTask, Task, TaskResult } from './task.js';
 
 /** A worker thread's work: one synchronous native call after another. */
 export default ({ jobs, shared }: Task): TaskResult => {
@@ -13,20 +14,20 @@ export default ({ jobs, shared }: Task): TaskResult => {
   return { ok: true };
 };
 
-/** The SHA-256 of a file in hexadecimal, through one buffer outside V8's heap; undefined when cancelled. */
-export const checksum = ({ path, shared }: ChecksumTask): string | undefined => {
+/** Through one buffer outside V8's heap, and at positions of its own: the descriptor is shared. */
+export const checksum = ({ fd, shared }: ChecksumTask): ChecksumResult => {
   const words = new BigInt64Array(shared);
   const hash = createHash('sha256');
   const buffer = Buffer.allocUnsafeSlow(1024 * 1024);
-  const fd = openSync(path, 'r');
   try {
-    for (;;) {
-      if (Atomics.load(words, control.cancel) !== 0n) return undefined;
-      const bytes = readSync(fd, buffer);
-      if (bytes === 0) return hash.digest('hex');
+    for (let position = 0; ; ) {
+      if (Atomics.load(words, control.cancel) !== 0n) return { ok: true, sha256: undefined };
+      const bytes = readSync(fd, buffer, 0, buffer.length, position);
+      if (bytes === 0) return { ok: true, sha256: hash.digest('hex') };
       hash.update(buffer.subarray(0, bytes));
+      position += bytes;
     }
-  } finally {
-    closeSync(fd);
+  } catch (error) {
+    return { ok: false, reason: reasonOf(error) };
   }
 };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Architecture } from '../architecture/architecture.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { configDifferences } from '../checkpoint/config.js';
-import { isObject, parsePythonJson } from '../checkpoint/json.js';
+import { readJsonObject } from '../checkpoint/json.js';
 import { readTokenIds, tokenDifferences } from '../checkpoint/tokenizer.js';
 import { LayerloomError } from '../errors.js';
 import { isFloating } from '../tensor/dtype.js';
@@ -14,20 +14,31 @@ export interface Model {
   readonly architecture: Architecture;
 }
 
+/** How two models fit. */
+export interface Fit {
+  /** Differences that a merge can live with. */
+  readonly warnings: readonly string[];
+  /** Tensors that only one of them stores and that say nothing of their own: constant tables, and the head of tied embeddings. */
+  readonly redundant: readonly string[];
+}
+
 /**
  * Asks that `other` be a fine-tuning of the same base as `first`: same naming, layers, tying, tensors, shapes, configuration
  * and token ids. The most telling difference is reported, not the first tensor that shows it.
  *
- * @returns warnings: differences that a merge can live with
  * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER, SHAPE_MISMATCH,
  *   DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH
  */
-export const checkCompatible = async (first: Model, other: Model): Promise<string[]> => {
+export const checkCompatible = async (first: Model, other: Model): Promise<Fit> => {
   checkArchitecture(first, other);
+  const redundant = checkNames(first, other);
   checkTensors(first.checkpoint, other.checkpoint);
   const warnings = checkConfig(first.checkpoint, other.checkpoint);
   await checkTokens(first.checkpoint, other.checkpoint);
-  return [...warnings, ...(await sideFileWarnings(first.checkpoint, other.checkpoint))];
+  return {
+    warnings: [...warnings, ...(await sideFileWarnings(first.checkpoint, other.checkpoint))],
+    redundant,
+  };
 };
 
 const pathsOf = (first: CheckpointIndex, other: CheckpointIndex) => ({
@@ -51,19 +62,37 @@ const checkArchitecture = (first: Model, other: Model): void => {
       firstLayers: a.layers,
       otherLayers: b.layers,
     });
-  if (a.tied !== b.tied) {
+  if (a.tied !== undefined && b.tied !== undefined && a.tied !== b.tied) {
     const [tied, untied] = a.tied ? [pair.first, pair.other] : [pair.other, pair.first];
     throw new LayerloomError('TIED_MISMATCH', { tied, untied });
   }
 };
 
+const checkNames = (first: Model, other: Model): string[] => {
+  const tied = [first.architecture.tied, other.architecture.tied];
+  const headIsRedundant = tied.includes(true) && !tied.includes(false);
+  const redundant: string[] = [];
+  const onlyIn = (one: Model, another: Model): string[] => {
+    const names = [...one.checkpoint.tensors.keys()].filter((name) => !another.checkpoint.tensors.has(name));
+    return names.sort().filter((name) => {
+      const role = one.architecture.places.get(name)?.role;
+      const isRedundant = role === 'buffer' || (role === 'head' && headIsRedundant);
+      if (isRedundant) redundant.push(name);
+      return !isRedundant;
+    });
+  };
+  const [missing, unexpected] = [onlyIn(first, other), onlyIn(other, first)];
+  if (missing.length + unexpected.length > 0)
+    throw new LayerloomError('TENSOR_NAMES_DIFFER', {
+      ...pathsOf(first.checkpoint, other.checkpoint),
+      missing,
+      unexpected,
+    });
+  return redundant;
+};
+
 const checkTensors = (first: CheckpointIndex, other: CheckpointIndex): void => {
   const pair = pathsOf(first, other);
-  const missing = [...first.tensors.keys()].filter((name) => !other.tensors.has(name)).sort();
-  const unexpected = [...other.tensors.keys()].filter((name) => !first.tensors.has(name)).sort();
-  if (missing.length + unexpected.length > 0)
-    throw new LayerloomError('TENSOR_NAMES_DIFFER', { ...pair, missing, unexpected });
-
   const shapes: string[] = [];
   const dtypes: string[] = [];
   for (const [name, a] of first.tensors) {
@@ -117,22 +146,10 @@ const sideFileWarnings = async (first: CheckpointIndex, other: CheckpointIndex):
 };
 
 const readObject = async (
-  checkpoint: CheckpointIndex,
+  { path, sideFiles }: CheckpointIndex,
   name: string,
-): Promise<Record<string, unknown> | undefined> => {
-  const text = await readText(checkpoint, name);
-  if (text === undefined) return undefined;
-  try {
-    const value = parsePythonJson(text);
-    return isObject(value) ? value : {};
-  } catch (cause) {
-    throw new LayerloomError(
-      'CONFIG_INVALID',
-      { file: join(checkpoint.path, name), reason: 'is not JSON; download or write it again' },
-      { cause },
-    );
-  }
-};
+): Promise<Record<string, unknown> | undefined> =>
+  sideFiles.includes(name) ? await readJsonObject(join(path, name)) : undefined;
 
 /** In a file of its own since transformers 4.43, in the tokenizer's configuration before. */
 const chatTemplate = async (checkpoint: CheckpointIndex): Promise<unknown> =>

@@ -4,7 +4,7 @@ import { Document, isScalar, isSeq, parse, stringify, visit } from 'yaml';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
 import { version } from '../version.js';
-import type { Origin } from './layers.js';
+import type { Origin } from './origins.js';
 
 export interface CardContent {
   readonly title: string;

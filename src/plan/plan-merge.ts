@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describeArchitecture, requireLayers } from '../architecture/architecture.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { editConfig } from '../checkpoint/config.js';
@@ -13,7 +13,6 @@ import { byteLength, elementCount } from '../tensor/reference.js';
 import { version } from '../version.js';
 import { binder } from './bind.js';
 import { checkCompatible, type Model } from './compatible.js';
-import { describeOrigins } from './layers.js';
 import {
   defaultShardSize,
   type InputFile,
@@ -23,6 +22,7 @@ import {
   type UnplacedTensor,
 } from './layout.js';
 import { writeModelCard } from './model-card.js';
+import { describeOrigins } from './origins.js';
 import {
   type Cost,
   type MergePlan,
@@ -52,18 +52,18 @@ export const planMerge = async (input: RecipeInput, options: PlanOptions = {}): 
   const recipe = parseRecipe(input);
   const layout = parseLayout(options);
 
-  const models = await openAll(recipe.models);
-  const companions = await openAll(recipe.companions);
+  const opened = await openAll([...recipe.models, ...recipe.companions]);
+  const models = opened.slice(0, recipe.models.length);
+  const companions = opened.slice(recipe.models.length);
   const first = models[0];
   if (first === undefined) throw new Error(`method ${recipe.method} merges no model`);
-  checkNames([...models, ...companions]);
   if (recipe.needsLayers)
     for (const { architecture, checkpoint } of models) requireLayers(architecture, checkpoint.path);
-  const warnings = await checkAll(first, [...models.slice(1), ...companions]);
+  const { warnings, omitted } = await checkAll(models, companions);
 
   const { layers, places, family, naming } = first.architecture;
   const { resolved, expressionOf } = recipe.compile(layers);
-  const shards = layOut(bindAll(recipe, models, expressionOf, places), layout, inputFiles(models));
+  const shards = layOut(bindAll(recipe, models, expressionOf, places, omitted), layout, inputFiles(models));
   const settled = { ...resolved, ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }) };
   const inputs = [...models, ...companions].map(plannedInput);
   const origins = describeOrigins(
@@ -99,13 +99,16 @@ const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize }: Plan
   return { layout, maxShardBytes: parseShardSize(maxShardSize) };
 };
 
-const openAll = (references: readonly ModelReference[]): Promise<OpenedModel[]> =>
-  Promise.all(
+const openAll = async (references: readonly ModelReference[]): Promise<OpenedModel[]> => {
+  const opened = await Promise.all(
     references.map(async (reference) => {
       const checkpoint = await openCheckpoint(reference.model);
       return { ...reference, checkpoint, architecture: describeArchitecture(checkpoint) };
     }),
   );
+  checkNames(opened);
+  return tellApart(opened);
+};
 
 /** Models of one role are told apart by their names alone. */
 const checkNames = (models: readonly OpenedModel[]): void => {
@@ -119,10 +122,40 @@ const checkNames = (models: readonly OpenedModel[]): void => {
   }
 };
 
-const checkAll = async (first: OpenedModel, others: readonly OpenedModel[]): Promise<string[]> => {
-  const warnings = [first, ...others].flatMap(({ checkpoint }) => checkpoint.warnings);
-  for (const other of others) warnings.push(...(await checkCompatible(first, other)));
-  return warnings;
+/** Models of several roles may have one name (`math/final` and `swahili/final`): their folder's then goes before it. */
+const tellApart = (models: readonly OpenedModel[]): OpenedModel[] =>
+  models.map((model) => {
+    const { name, path } = model.checkpoint;
+    const hasTwin = models.some(({ checkpoint }) => checkpoint.name === name && checkpoint.path !== path);
+    return hasTwin
+      ? { ...model, checkpoint: { ...model.checkpoint, name: `${basename(dirname(path))}/${name}` } }
+      : model;
+  });
+
+/** Whether every model fits the first; and which tensors are not written, as some merged model does not store them. */
+const checkAll = async (
+  models: readonly OpenedModel[],
+  companions: readonly OpenedModel[],
+): Promise<{ warnings: string[]; omitted: ReadonlySet<string> }> => {
+  const [first] = models;
+  const warnings = [...models, ...companions].flatMap(({ checkpoint }) => checkpoint.warnings);
+  const omitted = new Set<string>();
+  for (const other of [...models.slice(1), ...companions]) {
+    if (first === undefined) break;
+    const fit = await checkCompatible(first, other);
+    warnings.push(...fit.warnings);
+    if (!companions.includes(other)) for (const name of fit.redundant) omitted.add(name);
+  }
+  const left = [...omitted].sort();
+  if (left.length > 0)
+    warnings.push(
+      `not every model stores ${left.slice(0, 3).join(', ')}${left.length > 3 ? ', …' : ''}: left out, as loaders make ${left.length === 1 ? 'it' : 'them'} anew`,
+    );
+  if (first !== undefined && first.checkpoint.config === undefined)
+    warnings.push(
+      `${first.checkpoint.path} has no config.json, and so the output has none; loaders need one`,
+    );
+  return { warnings, omitted };
 };
 
 const bindAll = (
@@ -130,12 +163,14 @@ const bindAll = (
   models: readonly OpenedModel[],
   expressionOf: ReturnType<Recipe['compile']>['expressionOf'],
   places: Model['architecture']['places'],
+  omitted: ReadonlySet<string>,
 ): UnplacedTensor[] => {
   const bind = binder(
     models.map(({ checkpoint }) => checkpoint),
     recipe.dtype,
   );
-  return [...(models[0]?.checkpoint.tensors ?? [])].map(([name, { shape }]) => {
+  const tensors = [...(models[0]?.checkpoint.tensors ?? [])].filter(([name]) => !omitted.has(name));
+  return tensors.map(([name, { shape }]) => {
     const place = places.get(name) ?? { layer: undefined, role: 'other', module: name };
     const { dtype, expression } = bind(name, expressionOf(place));
     const elements = elementCount(shape) ?? 0;

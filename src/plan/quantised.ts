@@ -1,9 +1,9 @@
 /**
- * Names that mark a quantised module, as compressed-tensors, FP8, GPTQ, AWQ and bitsandbytes checkpoints have them: scales,
+ * Names that mark a quantised module, as compressed-tensors, ModelOpt, FP8, GPTQ, AWQ, EETQ, MXFP4 and bitsandbytes checkpoints have them: scales,
  * zero points and packed weights beside or instead of `weight`.
  */
 const marks =
-  /^(?<module>.+)[._](weight_(scale(_inv|_2)?|packed|shape|zero_point|g_idx)|input_scale|qweight|qzeros|scales|blocks|SCB|weight\.(absmax|quant_map|nested_absmax|quant_state\..+))$/;
+  /^(?<module>.+?)[._]((weight|input|output|activation|k|v|q)(_global)?_scales?(_inv|_2)?|weight_(packed|shape|zero_point|g_idx)|g_idx|qweight|qzeros|scales|blocks|SCB|weight\.(absmax|quant_map|nested_absmax|quant_state\..+))$/;
 
 /**
  * The tensors of quantised modules, biases aside. Their numbers mean something only together with their scales, so an

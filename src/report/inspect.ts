@@ -21,7 +21,7 @@ export interface CheckpointSummary extends Totals {
     readonly naming: Architecture['naming'];
     readonly layers: number;
     readonly stacks: readonly string[];
-    readonly tied: boolean;
+    readonly tied: boolean | undefined;
     /** Whether every tensor's role is known. */
     readonly known: boolean;
     readonly unrecognised: readonly string[];
@@ -120,7 +120,7 @@ export const describeCheckpoint = (summary: CheckpointSummary): string => {
         `${architecture.layers}${architecture.stacks.length > 0 ? `, named ${architecture.stacks.join(' and ')}.N` : ''}`,
       ],
       ['names', architecture.naming === 'meta' ? 'Meta' : 'Hugging Face'],
-      ['head', architecture.tied ? 'tied to the embeddings' : 'of its own'],
+      ['head', describeTying(architecture.tied)],
       ['parameters', formatCount(summary.parameters)],
       ['size', formatBytes(summary.bytes)],
     ]),
@@ -138,6 +138,13 @@ export const describeCheckpoint = (summary: CheckpointSummary): string => {
     ...(sideFiles.length === 0 ? [] : ['', `  beside them: ${sideFiles.join(', ')}`]),
   ].join('\n');
 };
+
+const describeTying = (tied: boolean | undefined): string =>
+  tied === undefined
+    ? 'stored; whether it is tied is left to the class'
+    : tied
+      ? 'tied to the embeddings'
+      : 'of its own';
 
 const roleNames: Readonly<Record<string, string>> = {
   embedding: 'embeddings',

@@ -1,5 +1,5 @@
 import type { Colors } from 'picocolors/types.js';
-import { describeOrigins, type Origin } from '../plan/layers.js';
+import { describeOrigins, type Origin } from '../plan/origins.js';
 import type { MergePlan } from '../plan/plan.js';
 
 /** Layers of one run that are drawn before the middle is left out. */

@@ -12,14 +12,14 @@ export interface TensorReference {
   readonly shape: Shape;
 }
 
-/** The number of elements; 1 for a scalar (`[]`); undefined where multiplying the extents in order passes 2⁵³. */
+/** The number of elements; 1 for a scalar (`[]`); undefined where multiplying the extents in order passes 2⁶⁴, or they end above 2⁵³. */
 export const elementCount = (shape: Shape): number | undefined => {
-  let count = 1;
+  let count = 1n;
   for (const extent of shape) {
-    count *= extent;
-    if (!Number.isSafeInteger(count)) return undefined;
+    count *= BigInt(extent);
+    if (count >= 1n << 64n) return undefined;
   }
-  return count;
+  return count <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(count) : undefined;
 };
 
 /** The bytes of a tensor; undefined where sub-byte elements do not fill whole bytes, or above 2⁵³. */

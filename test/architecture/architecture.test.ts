@@ -78,6 +78,27 @@ describe('Meta’s names', () => {
   });
 });
 
+describe('a draft head behind the last layer', () => {
+  it('is no layer', () => {
+    const names = [0, 1, 2].map((layer) => `model.layers.${layer}.self_attn.q_proj.weight`);
+    const architecture = describeNames(names, {
+      model_type: 'deepseek_v3',
+      num_hidden_layers: 2,
+      num_nextn_predict_layers: 1,
+    });
+    expect(architecture).toMatchObject({ layers: 2, unrecognised: [] });
+    expect(architecture.places.get(names[2] ?? '')).toMatchObject({ layer: undefined, role: 'tower' });
+  });
+});
+
+describe('InternLM’s names', () => {
+  it('are not taken for Meta’s', () => {
+    expect(
+      describeNames(['model.tok_embeddings.weight', 'model.layers.0.attention.wqkv.weight', 'output.weight']),
+    ).toMatchObject({ naming: 'huggingface', unrecognised: [] });
+  });
+});
+
 describe('an unknown family', () => {
   it('works by the pattern, and says which tensors it cannot explain', () => {
     const architecture = describeNames(

@@ -94,6 +94,60 @@ describe('two configurations', () => {
     expect(configDifferences(five, base).errors).not.toEqual([]);
   });
 
+  // Each pair is one model, saved by transformers 4 and by 5.
+  it.each<[string, Record<string, unknown>, Record<string, unknown>]>([
+    [
+      'Gemma 3',
+      { rope_theta: 1e6, rope_local_base_freq: 1e4, rope_scaling: null },
+      {
+        rope_parameters: {
+          full_attention: { rope_theta: 1e6, rope_type: 'default' },
+          sliding_attention: { rope_theta: 1e4, rope_type: 'default' },
+        },
+      },
+    ],
+    [
+      'Phi 3',
+      {
+        rope_theta: 1e4,
+        original_max_position_embeddings: 4096,
+        rope_scaling: { type: 'su', long_factor: [1, 2] },
+      },
+      {
+        rope_parameters: {
+          rope_theta: 1e4,
+          rope_type: 'longrope',
+          long_factor: [1, 2],
+          original_max_position_embeddings: 4096,
+        },
+      },
+    ],
+    [
+      'linear scaling',
+      { rope_theta: 1e4, rope_scaling: { type: 'linear', factor: 2 } },
+      { rope_parameters: { type: 'linear', rope_type: 'linear', factor: 2, rope_theta: 1e4 } },
+    ],
+    [
+      'GPT-NeoX',
+      { rotary_pct: 0.25, rope_theta: 1e4 },
+      { rope_parameters: { partial_rotary_factor: 0.25, rope_theta: 1e4, rope_type: 'default' } },
+    ],
+  ])('agree on RoPE of %s', (_, four, five) => {
+    expect(configDifferences(four, five).errors).toEqual([]);
+    expect(configDifferences(five, four).errors).toEqual([]);
+    expect(configDifferences(five, { ...four, rope_theta: 5e6 }).errors).toEqual([
+      expect.stringContaining('RoPE rope_theta'),
+    ]);
+  });
+
+  it.each(['hidden_act', 'rms_norm_eps', 'sliding_window', 'max_position_embeddings', 'num_logits_to_keep'])(
+    'may differ in %s, which versions of transformers and of the hub changed, and are told of',
+    (key) => {
+      const { errors, warnings } = configDifferences({ ...base, [key]: 1 }, { ...base, [key]: 2 });
+      expect([errors, warnings]).toEqual([[], [`${key} 1 against 2`]]);
+    },
+  );
+
   it('are compared inside a nested text model', () => {
     expect(
       configDifferences({ text_config: { hidden_size: 1 } }, { text_config: { hidden_size: 2 } }).errors,

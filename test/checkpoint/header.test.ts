@@ -119,7 +119,8 @@ describe('a header', () => {
     });
   });
 
-  it('may hold tensors without elements, and none at all', () => {
+  it('may hold tensors without elements, whatever their other extents, and none at all', () => {
+    expect(parse({ a: tensor('F32', [2 ** 40, 2 ** 20, 0], 0, 0) }).tensors.size).toBe(1);
     expect(parse({ a: tensor('F32', [0, 7], 0, 0), b: tensor('I8', [3], 0, 3) }, 3).tensors.size).toBe(2);
     expect(parse({}).tensors.size).toBe(0);
   });
@@ -144,6 +145,18 @@ describe('a header', () => {
     ['has no dtype', { a: { shape: [], data_offsets: [0, 0] } }, 0, 'HEADER_INVALID'],
     ['has a negative extent', { a: tensor('I8', [-1], 0, 1) }, 1, 'HEADER_INVALID'],
     ['has a fractional extent', { a: tensor('I8', [1.5], 0, 1) }, 1, 'HEADER_INVALID'],
+    [
+      'has an extent spelt as a fraction',
+      '{"a": {"dtype": "I8", "shape": [1.0], "data_offsets": [0, 1]}}',
+      1,
+      'HEADER_INVALID',
+    ],
+    [
+      'has an offset spelt with an exponent',
+      '{"a": {"dtype": "I8", "shape": [1], "data_offsets": [0, 1e0]}}',
+      1,
+      'HEADER_INVALID',
+    ],
     ['has three offsets', { a: { dtype: 'I8', shape: [1], data_offsets: [0, 1, 2] } }, 1, 'HEADER_INVALID'],
     [
       'has a name with half a surrogate pair',

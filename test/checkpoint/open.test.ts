@@ -59,6 +59,40 @@ describe('openCheckpoint', () => {
     ]);
   });
 
+  it('lists code, quantisation and templates whatever they are called, and no weights', async () => {
+    const names = [
+      'generation_utils.py',
+      'tokenizer.model.v3',
+      'quantize_config.json',
+      'LICENSE.txt',
+      'license.safetensors',
+      'tokenizer.bin',
+    ];
+    const directory = writeCheckpoint(join(temporaryDirectory(), 'a'), {
+      tensors: small().tensors,
+      files: Object.fromEntries(names.map((name) => [name, '{}'])),
+    });
+    mkdirSync(join(directory, 'additional_chat_templates'));
+    writeFileSync(join(directory, 'additional_chat_templates', 'rag.jinja'), '');
+    expect((await openCheckpoint(directory)).sideFiles).toEqual([
+      'LICENSE.txt',
+      'additional_chat_templates/rag.jinja',
+      'generation_utils.py',
+      'quantize_config.json',
+      'tokenizer.model.v3',
+    ]);
+  });
+
+  it('reads an index that names one file', async () => {
+    const directory = writeCheckpoint(join(temporaryDirectory(), 'a'), small());
+    const names = Object.keys(small().tensors);
+    writeFileSync(
+      join(directory, 'model.safetensors.index.json'),
+      JSON.stringify({ weight_map: Object.fromEntries(names.map((name) => [name, 'model.safetensors'])) }),
+    );
+    expect((await openCheckpoint(directory)).tensors.size).toBe(names.length);
+  });
+
   it('reads a configuration in which Python wrote Infinity', async () => {
     const files = { 'config.json': '{"model_type": "llama", "time_step_limit": [0.0, Infinity]}' };
     const directory = writeCheckpoint(join(temporaryDirectory(), 'a'), { tensors: small().tensors, files });
@@ -103,9 +137,10 @@ describe('openCheckpoint', () => {
     [
       'a single file and an index',
       (directory) =>
-        ['model.safetensors', 'model.safetensors.index.json'].forEach(
-          (name) => void writeFileSync(join(directory, name), ''),
-        ),
+        Object.entries({
+          'model.safetensors': '',
+          'model.safetensors.index.json': '{"weight_map": {"a": "b.safetensors"}}',
+        }).forEach(([name, text]) => void writeFileSync(join(directory, name), text)),
       'NOT_A_CHECKPOINT',
     ],
     [

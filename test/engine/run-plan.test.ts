@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -12,7 +13,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { sliceBytes } from '../../src/engine/slices.js';
 import { openStaging, stagingPath } from '../../src/engine/staging.js';
 import { layerSwap, type MergeOptions, openCheckpoint, planMerge, runPlan, soup } from '../../src/index.js';
 import {
@@ -82,12 +84,15 @@ describe('a merge', () => {
   });
 
   it('is the same, byte for byte, with one thread and with many, in either layout’s tensors', async () => {
-    const { root, task, language } = writePair({ hidden: 64 });
+    const { root, task, language } = writePair({ hidden: 1024, layers: 2 });
     const merge = (out: string, options: Partial<MergeOptions>) =>
-      layerSwap({ task, language, ...counts }, { ...options, out: join(root, out) });
+      layerSwap(
+        { task, language, bottom: 0, top: 0, bottomTransition: 1 },
+        { ...options, out: join(root, out) },
+      );
     await merge('one', { threads: 1 });
     await merge('many', { threads: 5 });
-    await merge('size', { layout: 'size', maxShardSize: '10K' });
+    await merge('size', { layout: 'size', maxShardSize: '3MB' });
     for (const name of readdirSync(join(root, 'one')))
       expect(readFileSync(join(root, 'many', name)).equals(readFileSync(join(root, 'one', name))), name).toBe(
         true,
@@ -107,7 +112,7 @@ describe('a merge', () => {
   });
 
   it('reads linked shards of a hub snapshot, and one bare file', async () => {
-    const { root, task, language, tensors } = writePair();
+    const { root, task, tensors } = writePair();
     mkdirSync(join(root, 'snapshot'));
     symlinkSync('../language/model.safetensors', join(root, 'snapshot', 'model.safetensors'));
     await layerSwap(
@@ -120,7 +125,6 @@ describe('a merge', () => {
       'model.safetensors.index.json',
     ]);
     await expectSwap(join(root, 'out'), tensors, counts);
-    expect(language).not.toBe('');
   });
 
   it('writes tensors without elements and shards without bytes', async () => {
@@ -234,6 +238,52 @@ describe('the output', () => {
     expect(readFileSync(join(out, 'notes.txt'), 'utf8')).toBe('mine');
   });
 
+  it('with force is refused where a file of ours was written since', async () => {
+    const { root, task, language } = writePair();
+    const out = join(root, 'out');
+    const { shards } = await soup({ models: [task, language] }, { out });
+    const [first = { file: '' }] = shards;
+    writeFileSync(join(out, first.file), readFileSync(join(out, first.file)));
+    await expect(soup({ models: [task, language] }, { out, force: true })).rejects.toMatchObject({
+      code: 'OUTPUT_NOT_OURS',
+      details: { others: [first.file] },
+    });
+  });
+
+  it('with force keeps what comes into the former one meanwhile, and says where', async () => {
+    const { root, task, language } = writePair();
+    const out = join(root, 'out');
+    await soup({ models: [task, language] }, { out });
+    const onProgress = () => writeFileSync(join(out, 'scores.json'), 'mine');
+    const { warnings } = await soup({ models: [task, language] }, { out, force: true, onProgress });
+    const [kept = ''] = readdirSync(root).filter((name) => name.includes('former'));
+    expect(readFileSync(join(root, kept, 'scores.json'), 'utf8')).toBe('mine');
+    expect(warnings).toEqual([expect.stringContaining('scores.json')]);
+    expect(existsSync(join(out, 'scores.json'))).toBe(false);
+    // And the next run knows of it.
+    const next = await soup({ models: [task, language] }, { out, force: true });
+    expect(next.warnings).toEqual([expect.stringContaining(`${kept} is a former`)]);
+  });
+
+  it('with force is replaced also where the file system has no exchange', async () => {
+    const { root, task, language, tensors } = writePair();
+    vi.resetModules();
+    vi.doMock('../../src/native/addon.js', async (original) => ({
+      ...(await original<typeof import('../../src/native/addon.js')>()),
+      exchange: () => false,
+    }));
+    onTestFinished(() => {
+      vi.doUnmock('../../src/native/addon.js');
+      vi.resetModules();
+    });
+    const without = await import('../../src/index.js');
+    const out = join(root, 'out');
+    await without.soup({ models: [task, language] }, { out });
+    await without.layerSwap({ task, language, ...counts }, { out, force: true });
+    await expectSwap(out, tensors, counts);
+    expect(readdirSync(root).sort()).toEqual(['language', 'out', 'task']);
+  });
+
   it.each<[string, (root: string, task: string) => string, string]>([
     ['inside an input', (_, task) => join(task, 'merged'), 'OUTPUT_INSIDE_INPUT'],
     ['an input', (_, task) => task, 'OUTPUT_INSIDE_INPUT'],
@@ -255,6 +305,18 @@ describe('the output', () => {
     ],
     ['named like a file', (root) => join(root, 'out.safetensors'), 'OUTPUT_INVALID'],
     ['nothing', () => '', 'OUTPUT_INVALID'],
+    ['a mount point', () => '/dev/shm', 'OUTPUT_INVALID'],
+    ['where an input is', (_, task) => join(task, '..'), 'OUTPUT_INVALID'],
+    [
+      'where an input’s file is, behind a link',
+      (root, task) => {
+        mkdirSync(join(root, 'store'));
+        renameSync(join(task, 'model.safetensors'), join(root, 'store', 'model.safetensors'));
+        symlinkSync(join(root, 'store', 'model.safetensors'), join(task, 'model.safetensors'));
+        return join(root, 'store');
+      },
+      'OUTPUT_INVALID',
+    ],
     [
       'below a file',
       (root) => {
@@ -269,6 +331,20 @@ describe('the output', () => {
     const before = readdirSync(task).sort();
     await expect(soup({ models: [task, language] }, { out, force: true })).rejects.toMatchObject({ code });
     expect(readdirSync(task).sort()).toEqual(before);
+  });
+
+  it('has the folders of its side files, which may be replaced with it', async () => {
+    const { root, task, language } = writePair();
+    mkdirSync(join(task, 'additional_chat_templates'));
+    writeFileSync(join(task, 'additional_chat_templates', 'rag.jinja'), 'template');
+    const out = join(root, 'out');
+    await soup({ models: [task, language] }, { out });
+    await soup({ models: [task, language] }, { out, force: true });
+    expect(readFileSync(join(out, 'additional_chat_templates', 'rag.jinja'), 'utf8')).toBe('template');
+    mkdirSync(join(out, 'logs'));
+    await expect(soup({ models: [task, language] }, { out, force: true })).rejects.toMatchObject({
+      details: { others: ['logs'] },
+    });
   });
 
   it('goes where a link points', async () => {
@@ -319,10 +395,11 @@ describe('inputs that change', () => {
 describe('an interrupted merge', () => {
   const models = (root: string) => ['a', 'b'].map((name, seed) => writeLarge(join(root, name), 16, 16, seed));
 
-  /** Interrupts a run once something is written. */
+  /** Interrupts a run once more than the slices that can be under way is written, so that some are done. */
   const interrupt = async (root: string, inputs: string[], resume: boolean) => {
     const controller = new AbortController();
-    const onProgress = ({ done }: { done: number }) => (done > 0 ? controller.abort() : undefined);
+    const onProgress = ({ done }: { done: number }) =>
+      done > 3 * sliceBytes ? controller.abort() : undefined;
     return soup(
       { models: inputs },
       { out: join(root, 'out'), threads: 1, resume, signal: controller.signal, onProgress },
@@ -379,17 +456,62 @@ describe('an interrupted merge', () => {
     const inputs = models(root);
     await expect(interrupt(root, inputs, true)).rejects.toMatchObject({ code: 'INTERRUPTED' });
     const { warnings, bytesResumed } = await soup({ models: inputs }, { out: join(root, 'out') });
-    expect(warnings).toEqual([expect.stringContaining('interrupted merge')]);
+    expect(warnings).toContainEqual(expect.stringContaining('interrupted merge'));
     expect(bytesResumed).toBe(0);
   });
 
-  it('writes again a shard that was removed from what it had kept', async () => {
+  it('writes again what was removed from what it had kept, also when interrupted once more', async () => {
     const root = temporaryDirectory();
     const inputs = models(root);
+    const out = join(root, 'out');
     await expect(interrupt(root, inputs, true)).rejects.toMatchObject({ code: 'INTERRUPTED' });
-    const checkpoint = join(stagingPath(join(root, 'out')), 'checkpoint');
+    const checkpoint = join(stagingPath(out), 'checkpoint');
     for (const name of readdirSync(checkpoint)) rmSync(join(checkpoint, name));
-    expect((await soup({ models: inputs }, { out: join(root, 'out'), resume: true })).bytesResumed).toBe(0);
+    // Interrupted as soon as the shards are there at their full size, and nothing in them.
+    const controller = new AbortController();
+    const again = soup(
+      { models: inputs },
+      { out, threads: 1, resume: true, signal: controller.signal, onProgress: () => controller.abort() },
+    );
+    await expect(again).rejects.toMatchObject({ code: 'INTERRUPTED' });
+    const resumed = await soup({ models: inputs }, { out, resume: true, checksums: true });
+    const atOnce = await soup({ models: inputs }, { out: join(root, 'again'), checksums: true });
+    expect(resumed.shards).toEqual(atOnce.shards);
+  });
+
+  it('journals extents and nothing more', async () => {
+    const root = temporaryDirectory();
+    await expect(interrupt(root, models(root), true)).rejects.toMatchObject({ code: 'INTERRUPTED' });
+    const lines = readFileSync(join(stagingPath(join(root, 'out')), 'journal.jsonl'), 'utf8')
+      .trim()
+      .split('\n');
+    for (const line of lines)
+      expect(Object.keys(JSON.parse(line) as object)).toEqual(['shard', 'begin', 'end']);
+  });
+
+  it('with a plan that cannot be read is not resumed, and does not keep another from beginning', async () => {
+    const { root, task, language } = writePair();
+    const out = join(root, 'out');
+    for (const text of ['', '{}', '{"layerloom": "0.1.0", "method": "soup"}']) {
+      mkdirSync(stagingPath(out), { recursive: true });
+      writeFileSync(join(stagingPath(out), 'plan.json'), text);
+      await expect(soup({ models: [task, language] }, { out, resume: true })).rejects.toMatchObject({
+        code: 'RESUME_MISMATCH',
+      });
+    }
+    await soup({ models: [task, language] }, { out });
+  });
+
+  it('is kept only where it can be continued', async () => {
+    const root = temporaryDirectory();
+    const inputs = models(root);
+    const onProgress = ({ done }: { done: number }) => {
+      if (done > 0) utimesSync(join(inputs[0] ?? '', 'model.safetensors'), 1, 1);
+    };
+    await expect(
+      soup({ models: inputs }, { out: join(root, 'out'), resume: true, onProgress }),
+    ).rejects.toMatchObject({ code: 'INPUT_CHANGED' });
+    expect(readdirSync(root).sort()).toEqual(['a', 'b']);
   });
 
   it('aborted before it begins writes nothing', async () => {
@@ -398,6 +520,36 @@ describe('an interrupted merge', () => {
       soup({ models: [task, language] }, { out: join(root, 'out'), signal: AbortSignal.abort() }),
     ).rejects.toMatchObject({ code: 'INTERRUPTED' });
     expect(readdirSync(root).sort()).toEqual(['language', 'task']);
+  });
+});
+
+describe('a caller’s function that throws', () => {
+  it.each(['merge', 'checksums'])(
+    'in the phase of %s ends the run with what it threw, and nothing is left',
+    async (phase) => {
+      const { root, task, language } = writePair();
+      const onProgress = (progress: { phase: string }) => {
+        if (progress.phase === phase) throw new Error('from the caller');
+      };
+      await expect(
+        soup({ models: [task, language] }, { out: join(root, 'out'), checksums: true, onProgress }),
+      ).rejects.toThrow('from the caller');
+      expect(readdirSync(root).sort()).toEqual(['language', 'task']);
+    },
+  );
+});
+
+describe('an interrupt while checksums are computed', () => {
+  it('leaves nothing', async () => {
+    const root = temporaryDirectory();
+    const models = ['a', 'b'].map((name, seed) => writeLarge(join(root, name), 4, 16, seed));
+    const controller = new AbortController();
+    const onProgress = ({ phase }: { phase: string }) =>
+      phase === 'checksums' ? controller.abort() : undefined;
+    await expect(
+      soup({ models }, { out: join(root, 'out'), checksums: true, signal: controller.signal, onProgress }),
+    ).rejects.toMatchObject({ code: 'INTERRUPTED' });
+    expect(readdirSync(root).sort()).toEqual(['a', 'b']);
   });
 });
 

@@ -31,7 +31,7 @@ const counts = fc
   }));
 
 describe('layer swapping', () => {
-  it('by default takes 5 bottom and 2 top layers from the language expert and averages the rest of 32', () => {
+  it('by default takes 5 bottom and 2 top layers of 32 from the language expert and the rest from the task expert', () => {
     const stack = zones({}, 32);
     expect(stack.slice(0, 5)).toEqual(Array(5).fill('language'));
     expect(stack.slice(5, 30)).toEqual(Array(25).fill('task'));

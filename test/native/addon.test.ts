@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import {
   closeSync,
   ftruncateSync,
@@ -112,6 +113,10 @@ describe('a linear combination', () => {
       outcome: 'inputShrank',
       source: 1,
     });
+    // So many float64 elements that their bytes, counted in 64 bits, would be few.
+    const wide = job(jobKinds.linear, inputs, output, 2 ** 61 + 512);
+    const sources = wide.sources.map((source) => ({ ...source, dtype: dtypeIndex('F64') }));
+    expect(execute({ ...wide, sources }, newControl())).toMatchObject({ outcome: 'inputShrank' });
     expect(execute(job(jobKinds.linear, inputs, output, 1, 2 ** 52), newControl())).toMatchObject({
       outcome: 'inputShrank',
       source: 0,
@@ -156,6 +161,21 @@ describe('a linear combination', () => {
     truncateSync(path, 0);
     expect(await status).toMatchObject({ outcome: 'inputShrank', source: 1 });
     await worker.terminate();
+  });
+});
+
+describe('a bus error from elsewhere', () => {
+  it('ends the process, as it would without layerloom', async () => {
+    const { directory } = files(new Uint8Array(8));
+    const script = `
+      const { openSync } = await import('node:fs');
+      const { execute } = await import(${JSON.stringify(new URL('../../dist/native/addon.js', import.meta.url).href)});
+      const range = (file, flags) => ({ fd: openSync(file, flags), offset: 0, dtype: 0 });
+      const job = { kind: 2, sources: [range(${JSON.stringify(join(directory, '0'))}, 'r')], weights: [1], output: range(${JSON.stringify(join(directory, 'o'))}, 'w'), count: 4 };
+      if (execute(job, new BigInt64Array(new SharedArrayBuffer(24))).outcome !== 'done') process.exit(9);
+      process.kill(process.pid, 'SIGBUS');
+      await new Promise((resolve) => setTimeout(resolve, 10_000));`;
+    expect(spawnSync(process.execPath, ['--input-type=module', '-e', script]).signal).toBe('SIGBUS');
   });
 });
 

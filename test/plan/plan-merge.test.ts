@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { encodeHeader } from '../../src/checkpoint/header.js';
 import { type MergePlan, sourcesOf } from '../../src/plan/plan.js';
 import { planMerge } from '../../src/plan/plan-merge.js';
+import { quantisedTensors } from '../../src/plan/quantised.js';
 import { version } from '../../src/version.js';
 import {
   fill,
@@ -170,6 +171,26 @@ describe('planMerge', () => {
     ).rejects.toMatchObject({ code: 'QUANTISED_WEIGHTS', exitCode: 3 });
   });
 
+  it.each([
+    'weight_scale',
+    'weight_scale_inv',
+    'weight_global_scale',
+    'input_scale',
+    'weight_scales',
+    'qzeros',
+    'SCB',
+  ])('knows a quantised module by its %s', (mark) => {
+    const names = quantisedTensors([
+      'model.layers.0.mlp.up_proj.weight',
+      `model.layers.0.mlp.up_proj.${mark}`,
+      'model.layers.0.mlp.up_proj.bias',
+      'model.norm.weight',
+    ]);
+    expect([...names].sort()).toEqual(
+      [`model.layers.0.mlp.up_proj.${mark}`, 'model.layers.0.mlp.up_proj.weight'].sort(),
+    );
+  });
+
   it('keeps each source inside its file', async () => {
     const { task, language } = writePair();
     const { inputs, shards } = await planMerge({ method: 'soup', models: [task, language] });
@@ -249,6 +270,31 @@ describe('planMerge', () => {
         /family novel is not one layerloom knows.*2 layers are those named backbone\.layers\.N/,
       ),
     ]);
+  });
+});
+
+describe('tensors that say nothing of their own', () => {
+  const inverse = fill({ 'model.layers.0.self_attn.rotary_emb.inv_freq': [4] }, 'F32', 9);
+  const head = fill({ 'lm_head.weight': [24, 16] }, 'BF16', 9);
+
+  it.each<[string, typeof inverse]>([
+    ['a constant table', inverse],
+    ['the head of tied embeddings', head],
+  ])('such as %s may be stored by one model alone, and are then left out', async (_, extra) => {
+    const root = temporaryDirectory();
+    const { tensors, config } = llama({ seed: 1 });
+    const plain = writeCheckpoint(join(root, 'plain'), llama({ seed: 2 }));
+    const storing = writeCheckpoint(join(root, 'storing'), { tensors: { ...tensors, ...extra }, config });
+    for (const [task, language] of [
+      [plain, storing],
+      [storing, plain],
+    ] as const) {
+      const plan = await planMerge({ method: 'layer_swap', task, language, bottom: 1, top: 1 });
+      expect([...tensorsOf(plan).keys()].sort()).toEqual(Object.keys(tensors).sort());
+      expect(plan.warnings).toEqual([expect.stringContaining(Object.keys(extra)[0] ?? '')]);
+    }
+    const both = await planMerge({ method: 'soup', models: [storing] });
+    expect(tensorsOf(both).has(Object.keys(extra)[0] ?? '')).toBe(true);
   });
 });
 
@@ -338,6 +384,18 @@ describe('experts that were not made for each other', () => {
     await expect(
       planMerge({ method: 'layer_swap', task, language, base, bottom: 1, top: 1 }),
     ).rejects.toMatchObject({ code: 'LAYER_COUNT_MISMATCH' });
+  });
+
+  it('of one name in two folders are told apart by these', async () => {
+    const root = temporaryDirectory();
+    const [task, language] = [
+      write(join(root, 'math'), 'final', llama({ seed: 1 })),
+      write(join(root, 'swahili'), 'final', llama({ seed: 2 })),
+    ];
+    expect((await plan(task, language)).inputs.map(({ name }) => name)).toEqual([
+      'math/final',
+      'swahili/final',
+    ]);
   });
 
   it('and models of a soup that have one name are refused', async () => {
