@@ -65,7 +65,7 @@ export const openStaging = async (output: Output, plan: MergePlan, resume: boole
       done: continues ? await whatStands(paths, plan) : new Map(),
       warnings,
       commit: async () => {
-        const remaining = await publish(paths.checkpoint, output);
+        const remaining = await publish(paths, output);
         return [...remaining, ...(await remove(directory, lock))];
       },
       discard: async () => {
@@ -144,15 +144,20 @@ const whatStands = async (
 
 /**
  * Renames the checkpoint into place. A former one of ours is exchanged with it in one step, or, where the file system has no such
- * step, set aside. It is removed last, and only if nothing has come into it since it was found to be ours.
+ * step, set aside. It is removed last, and only if nothing has come into it since it was found to be ours. The plan goes first: a run
+ * killed just after the exchange leaves the former checkpoint in the staging, and no `--resume` may take its shards for the merge's.
  *
  * @returns warnings about what stayed
  */
-const publish = async (checkpoint: string, { path, replaces }: Output): Promise<string[]> => {
+const publish = async (
+  { checkpoint, plan }: { readonly checkpoint: string; readonly plan: string },
+  { path, replaces }: Output,
+): Promise<string[]> => {
   const parent = dirname(path);
   const former = nameBeside(path, `former-${randomUUID().slice(0, 8)}`);
   try {
     await syncDirectory(checkpoint);
+    if (replaces) await rm(plan);
     if (!replaces) await rename(checkpoint, path);
     else if (exchange(checkpoint, path)) await rename(checkpoint, former);
     else await setAside(path, former, checkpoint);

@@ -284,6 +284,32 @@ describe('the output', () => {
     expect(readdirSync(root).sort()).toEqual(['language', 'out', 'task']);
   });
 
+  it('is not continued from the former checkpoint, where a run was killed just after the exchange', async () => {
+    const { root, task, language, tensors } = writePair();
+    const out = join(root, 'out');
+    await soup({ models: [task, language] }, { out });
+    vi.resetModules();
+    const addon =
+      await vi.importActual<typeof import('../../src/native/addon.js')>('../../src/native/addon.js');
+    vi.doMock('../../src/native/addon.js', () => ({
+      ...addon,
+      exchange: (a: string, b: string) => {
+        addon.exchange(a, b);
+        throw new Error('killed');
+      },
+    }));
+    onTestFinished(() => {
+      vi.doUnmock('../../src/native/addon.js');
+      vi.resetModules();
+    });
+    const killed = await import('../../src/index.js');
+    const options = { out, force: true, resume: true };
+    await expect(killed.layerSwap({ task, language, ...counts }, options)).rejects.toThrow('killed');
+    await expectSwap(out, tensors, counts);
+    await layerSwap({ task, language, ...counts }, options);
+    await expectSwap(out, tensors, counts);
+  });
+
   it.each<[string, (root: string, task: string) => string, string]>([
     ['inside an input', (_, task) => join(task, 'merged'), 'OUTPUT_INSIDE_INPUT'],
     ['an input', (_, task) => task, 'OUTPUT_INSIDE_INPUT'],
