@@ -1,4 +1,5 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 
 /** Calls `use` with an open file and closes it, however that ends. */
 export const withFile = async <T>(
@@ -24,3 +25,22 @@ export const writeDurably = (path: string, content: string | Uint8Array): Promis
 /** Makes names durable that were created in, renamed into or removed from a directory. */
 export const syncDirectory = (directory: string): Promise<void> =>
   withFile(directory, 'r', (file) => file.sync());
+
+/**
+ * Makes a directory and those above it. Node's own `recursive` never ends where a file system answers ENOENT for a directory whose
+ * parent is there, as /proc does.
+ */
+export const makeDirectories = async (path: string): Promise<void> => {
+  const exists = (directory: string) =>
+    stat(directory).then(
+      (found) => found.isDirectory(),
+      () => false,
+    );
+  if (await exists(path)) return;
+  const parent = dirname(path);
+  if (!(await exists(parent)) && parent !== path) await makeDirectories(parent);
+  await mkdir(path).catch(async (error: NodeJS.ErrnoException) => {
+    // Another process may have made it meanwhile.
+    if (error.code !== 'EEXIST' || !(await exists(path))) throw error;
+  });
+};

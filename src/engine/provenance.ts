@@ -1,9 +1,9 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { MergePlan, PlannedFile } from '../plan/plan.js';
 import type { Checksums } from './checksums.js';
-import { writeDurably } from './durable.js';
+import { makeDirectories, writeDurably } from './durable.js';
 import type { Linked } from './link.js';
 import { provenanceName } from './output.js';
 
@@ -80,7 +80,7 @@ export const writeSideFiles = async (
 };
 
 const writeWithFolder = async (path: string, content: string | Uint8Array): Promise<void> => {
-  await mkdir(dirname(path), { recursive: true });
+  await makeDirectories(dirname(path));
   await writeDurably(path, content);
 };
 

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { exchange, tryLock } from '../native/addon.js';
 import type { MergePlan } from '../plan/plan.js';
-import { syncDirectory, writeDurably } from './durable.js';
+import { makeDirectories, syncDirectory, writeDurably } from './durable.js';
 import { type Extents, readJournal } from './journal.js';
 import { foreignFiles, type Output } from './output.js';
 import { planDifferences } from './plan-differences.js';
@@ -83,7 +83,7 @@ export const openStaging = async (output: Output, plan: MergePlan, resume: boole
 const acquire = async (directory: string, out: string): Promise<{ lock: FileHandle; warnings: string[] }> => {
   const path = join(directory, 'lock');
   for (;;) {
-    await mkdir(directory, { recursive: true }).catch((cause: unknown) => {
+    await makeDirectories(directory).catch((cause: unknown) => {
       throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
     });
     const lock = await open(path, 'a').catch((error: NodeJS.ErrnoException) => {
@@ -134,7 +134,7 @@ const whatStands = async (
   plan: MergePlan,
 ): Promise<Extents> => {
   const done = new Map(await readJournal(paths.journal));
-  await mkdir(paths.checkpoint, { recursive: true });
+  await makeDirectories(paths.checkpoint);
   for (const { file, bytes } of plan.shards) {
     const found = await lstat(join(paths.checkpoint, file)).catch(() => undefined);
     if (found?.size !== bytes || !found.isFile() || found.nlink !== 1) done.delete(file);

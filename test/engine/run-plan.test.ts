@@ -343,6 +343,7 @@ describe('the output', () => {
       },
       'OUTPUT_INVALID',
     ],
+    ['where no directory can be made', () => '/proc/out', 'WRITE_FAILED'],
     [
       'below a file',
       (root) => {
