@@ -7,9 +7,8 @@
 // OUT   a directory for the output files
 // STRATEGY = WORK-READ-WRITE
 //   WORK   copy | average
-//   READ   map (a window for each slice) | mapwhole | populate (a window, MADV_POPULATE_READ) | pread |
-//   kernel
-//          (copy_file_range, copy only)
+//   READ   map (a window for each slice) | populate (a window, MADV_POPULATE_READ) | pread (into tiles) |
+//          kernel (copy_file_range; copy only)
 //   WRITE  pwrite | mapped (a window of the output, MADV_POPULATE_WRITE) | nowhere (discarded)
 // files   output files that the input is divided into (1: all threads write one file)
 // prepare=none|truncate|allocate   nothing, ftruncate or fallocate before writing

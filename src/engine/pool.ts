@@ -29,6 +29,8 @@ export class WorkerPool {
     this.#signal = signal;
     this.#piscina = new Piscina({
       filename: workerFile,
+      // Nothing of the caller's: with --input-type=module, as scripts on a command line have it, a worker cannot start.
+      execArgv: [],
       minThreads: threads,
       maxThreads: threads,
       // A second task waits at each worker, which so need not wait for the main thread between two.

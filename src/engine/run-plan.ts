@@ -28,6 +28,8 @@ export interface RunOptions {
   out: string;
   /** Worker threads; by default the cores that this process may use. */
   threads?: number | undefined;
+  /** Output bytes of a thread's task, a multiple of 8; by default 8 MiB. No result depends on it. */
+  sliceBytes?: number | undefined;
   /** Replace a checkpoint that layerloom wrote. */
   force?: boolean | undefined;
   /** Keep what is done when interrupted, and continue what an earlier run kept. */
@@ -69,6 +71,7 @@ export const runPlan = async (plan: MergePlan, options: RunOptions): Promise<Mer
   const started = performance.now();
   const { out, force = false, resume = false, signal = new AbortController().signal } = options;
   const threads = checkThreads(options.threads);
+  const sliceBytes = checkSliceBytes(options.sliceBytes);
   const link = checkLink(options.link);
   checkPlan(plan);
   instructionSets();
@@ -79,7 +82,7 @@ export const runPlan = async (plan: MergePlan, options: RunOptions): Promise<Mer
   try {
     const linked = await linkShards(plan, staging, link);
     const written = plan.shards.filter(({ file }) => !linked.has(file));
-    const schedule = new Schedule(written, staging.done);
+    const schedule = new Schedule(written, staging.done, sliceBytes);
     await checkSpace(output.path, schedule.bytes);
 
     await using pool = new WorkerPool(threads, signal);
@@ -144,6 +147,16 @@ const checkThreads = (threads = usableCores()): number => {
       expected: 'a whole number from 1 to 1024',
     });
   return threads;
+};
+
+const checkSliceBytes = (bytes: number | undefined): number | undefined => {
+  if (bytes !== undefined && (!Number.isSafeInteger(bytes) || bytes < 4096 || bytes % 8 !== 0))
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'sliceBytes',
+      value: bytes,
+      expected: 'a multiple of 8, 4096 at least',
+    });
+  return bytes;
 };
 
 /** Quotas are not seen here; they are met as WRITE_FAILED. */

@@ -23,13 +23,16 @@ export class Schedule {
   readonly #waiting: ShardWork[];
   readonly #begun: ShardWork[] = [];
 
-  constructor(shards: readonly PlannedShard[], done: Extents) {
+  constructor(shards: readonly PlannedShard[], done: Extents, sliceBytes?: number) {
     this.works = shards.map((shard) => {
       const extents = done.get(shard.file) ?? [];
-      const remaining = [...stretchesOf(shard)].filter((stretch) => !covers(extents, stretch));
+      const remaining = [...stretchesOf(shard, sliceBytes)].filter((stretch) => !covers(extents, stretch));
       return { shard, remaining, outstanding: remaining.length };
     });
-    this.total = shards.reduce((total, shard) => total + bytesOf({ remaining: [...stretchesOf(shard)] }), 0);
+    this.total = shards.reduce(
+      (total, shard) => total + bytesOf({ remaining: [...stretchesOf(shard, sliceBytes)] }),
+      0,
+    );
     this.bytes = this.works.reduce((total, work) => total + bytesOf(work), 0);
     this.#waiting = this.works
       .filter(({ outstanding }) => outstanding > 0)

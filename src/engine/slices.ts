@@ -4,7 +4,7 @@ import { type PlannedShard, type PlannedTensor, type Source, sourcesOf } from '.
 import { type ArithmeticDtype, bitsOf } from '../tensor/dtype.js';
 
 /** Output bytes of a task: a few milliseconds of work, and little for the last thread to be alone with. */
-export const sliceBytes = 8 * 1024 * 1024;
+export const defaultSliceBytes = 8 * 1024 * 1024;
 
 /** Part of a tensor: a job but for the open files. `bytes` is of the output. */
 interface Slice {
@@ -26,7 +26,7 @@ export interface Stretch {
 const unitOf = ({ dtype, expression }: PlannedTensor): number =>
   expression.kind === 'linear' ? bitsOf(dtype) / 8 : 1;
 
-function* slicesOf(tensor: PlannedTensor): Generator<Slice> {
+function* slicesOf(tensor: PlannedTensor, sliceBytes: number): Generator<Slice> {
   const unit = unitOf(tensor);
   const total = (tensor.end - tensor.begin) / unit;
   const most = sliceBytes / unit;
@@ -50,14 +50,18 @@ const wholeFile = (
   expression: { kind: 'copy', source: { input, file, begin: 0, end: bytes, dtype: 'U8' } },
 });
 
-/** Cuts a shard's data into stretches of about `sliceBytes`: large tensors into several, many small ones into one. */
-export function* stretchesOf(shard: PlannedShard): Generator<Stretch> {
+/**
+ * Cuts a shard's data into stretches of about `sliceBytes`: large tensors into several, many small ones into one.
+ *
+ * @param sliceBytes a multiple of 8, so that no element is cut
+ */
+export function* stretchesOf(shard: PlannedShard, sliceBytes = defaultSliceBytes): Generator<Stretch> {
   const tensors = shard.verbatim === undefined ? shard.tensors : [wholeFile(shard, shard.verbatim)];
   let begin = tensors[0]?.begin ?? shard.bytes;
   let end = begin;
   let slices: Slice[] = [];
   for (const tensor of tensors) {
-    for (const slice of slicesOf(tensor)) {
+    for (const slice of slicesOf(tensor, sliceBytes)) {
       if (slices.length > 0 && end - begin + slice.bytes > sliceBytes) {
         yield { begin, end, slices };
         begin = end;

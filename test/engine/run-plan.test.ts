@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { sliceBytes } from '../../src/engine/slices.js';
+import { defaultSliceBytes } from '../../src/engine/slices.js';
 import { openStaging, stagingPath } from '../../src/engine/staging.js';
 import { layerSwap, type MergeOptions, openCheckpoint, planMerge, runPlan, soup } from '../../src/index.js';
 import {
@@ -426,7 +426,7 @@ describe('an interrupted merge', () => {
   const interrupt = async (root: string, inputs: string[], resume: boolean) => {
     const controller = new AbortController();
     const onProgress = ({ done }: { done: number }) =>
-      done > 3 * sliceBytes ? controller.abort() : undefined;
+      done > 3 * defaultSliceBytes ? controller.abort() : undefined;
     return soup(
       { models: inputs },
       { out: join(root, 'out'), threads: 1, resume, signal: controller.signal, onProgress },

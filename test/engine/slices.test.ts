@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { covers } from '../../src/engine/journal.js';
 import { Schedule } from '../../src/engine/schedule.js';
-import { jobOf, sliceBytes, stretchesOf } from '../../src/engine/slices.js';
+import { defaultSliceBytes, jobOf, stretchesOf } from '../../src/engine/slices.js';
 import type { PlannedShard, PlannedTensor } from '../../src/plan/plan.js';
 import type { Dtype } from '../../src/tensor/dtype.js';
 
@@ -43,7 +43,7 @@ describe('stretches of a shard', () => {
         for (const { begin, end, slices } of stretchesOf(shard)) {
           expect(begin).toBe(position);
           expect(end - begin).toBe(slices.reduce((total, { bytes }) => total + bytes, 0));
-          expect(end - begin).toBeLessThanOrEqual(sliceBytes);
+          expect(end - begin).toBeLessThanOrEqual(defaultSliceBytes);
           position = end;
         }
         expect(position).toBe(shard.bytes);

@@ -1,0 +1,37 @@
+// @ts-check
+// Bars as SVG, written by hand: readable in print and without colour.
+
+/** @typedef {{ label: string, value: number, low: number, high: number, own: boolean, note: string }} Bar */
+
+const escapeText = (/** @type {string} */ text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+
+/**
+ * Horizontal bars with their spread, a line at 1, and values behind them. Values beyond `limit` are cut and say so.
+ *
+ * @param {string} title @param {string} subtitle @param {Bar[]} bars @param {number} limit
+ */
+export const drawBars = (title, subtitle, bars, limit) => {
+  const [left, right, row, top] = [250, 190, 30, 74];
+  const width = 860;
+  const scale = (width - left - right) / limit;
+  const x = (/** @type {number} */ value) => left + Math.min(value, limit) * scale;
+  const height = top + bars.length * row + 34;
+  const rows = bars.map(({ label, value, low, high, own, note }, index) => {
+    const y = top + index * row;
+    const middle = y + row / 2 - 4;
+    const cut = value > limit;
+    return `
+  <text x="${left - 10}" y="${middle + 4}" text-anchor="end">${escapeText(label)}</text>
+  <rect x="${left}" y="${y + 2}" width="${(x(value) - left).toFixed(1)}" height="${row - 12}" fill="${own ? '#1b6ca8' : '#b8c4ce'}"/>
+  ${cut ? `<path d="M${x(limit) - 14} ${y} l6 ${row - 8} m4 0 l-6 -${row - 8}" stroke="#fff" stroke-width="2"/>` : `<path d="M${x(low).toFixed(1)} ${middle} H${x(high).toFixed(1)}" stroke="#222" stroke-width="1.5"/>`}
+  <text x="${(x(value) + 8).toFixed(1)}" y="${middle + 4}"><tspan font-weight="600">${value.toFixed(value < 10 ? 2 : 0)} ×</tspan> <tspan fill="#555">${escapeText(note)}</tspan></text>`;
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="13" fill="#222">
+  <rect width="100%" height="100%" fill="#fff"/>
+  <text x="20" y="28" font-size="17" font-weight="600">${escapeText(title)}</text>
+  <text x="20" y="50" fill="#555">${escapeText(subtitle)}</text>${rows.join('')}
+  <path d="M${x(1)} ${top - 8} V${height - 26}" stroke="#222" stroke-dasharray="3 3"/>
+  <text x="${x(1)}" y="${height - 10}" text-anchor="middle" fill="#555">cp -r</text>
+</svg>
+`;
+};
