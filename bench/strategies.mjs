@@ -21,7 +21,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { median } from './lib/measure.mjs';
+import { median, prime } from './lib/measure.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -155,6 +155,7 @@ const secondsOf = (way, inputs, out) => {
       names.map((name) => join(inputs, name)),
       { stdio: ['ignore', 'ignore', 'inherit'] },
     );
+  prime(values.memory, 1.2 * bytes);
   const line = execFileSync(program, [inputs, out, strategy, ...settings], { encoding: 'utf8' });
   for (const name of readdirSync(out)) rmSync(join(out, name));
   return Number(/([\d.]+) s /.exec(line)?.[1]);
