@@ -87,8 +87,7 @@ export const prime = (directory, bytes) => {
   const block = Buffer.alloc(16 * 1024 * 1024, 1);
   const path = join(directory, 'prime');
   const file = openSync(path, 'w');
-  for (let left = bytes; left > 0; left -= block.length)
-    writeSync(file, block, 0, Math.min(left, block.length));
+  for (let written = 0; written < bytes; written += block.length) writeSync(file, block);
   closeSync(file);
   rmSync(path);
 };
