@@ -34,7 +34,7 @@ const catalogue = {
   USAGE: usage((d: { reason: string }) => d.reason),
   INVALID_PARAMETER: usage(
     (d: { parameter: string; value: unknown; expected: string }) =>
-      `${d.parameter}: expected ${d.expected}, got ${JSON.stringify(d.value) ?? String(d.value)}`,
+      `${d.parameter}: expected ${d.expected}, got ${typeof d.value === 'number' ? d.value : (JSON.stringify(d.value) ?? String(d.value))}`,
   ),
   TOO_MANY_LAYERS: usage(
     (d: { layers: number; requested: number; counts: Record<string, number> }) =>
@@ -204,7 +204,7 @@ const catalogue = {
   ),
   OUTPUT_INSIDE_INPUT: input(
     (d: { out: string; input: string }) =>
-      `${d.out} is inside the input ${d.input}; choose an output elsewhere`,
+      `${d.out} is ${d.out === d.input ? 'an input' : `inside the input ${d.input}`}; choose an output elsewhere`,
   ),
 
   // The machine said no.

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { open, readdir, readFile, stat } from 'node:fs/promises';
+import { constants, open, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { TensorReference } from '../tensor/reference.js';
@@ -23,6 +23,11 @@ export const openCheckpoint = async (model: string): Promise<CheckpointIndex> =>
   const weights = isDirectory ? await findWeights(path) : { files: [checkBareFile(path)] };
   const files = await Promise.all(weights.files.map((file) => openFile(file, weights.index?.path ?? path)));
   const tensors = collect(files);
+  if (tensors.size === 0)
+    throw new LayerloomError('NOT_A_CHECKPOINT', {
+      path,
+      reason: 'holds no tensors; download or write it again',
+    });
   const warnings = weights.index === undefined ? [] : checkAgainstIndex(tensors, files, weights.index);
   const sideFiles = isDirectory ? await listSideFiles(path) : [];
   const config = sideFiles.includes('config.json')
@@ -46,7 +51,9 @@ interface ShardIndexFile {
 }
 
 const findWeights = async (directory: string): Promise<{ files: string[]; index?: ShardIndexFile }> => {
-  const names = await readdir(directory);
+  const names = await readdir(directory).catch((cause: unknown) => {
+    throw new LayerloomError('READ_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
+  });
   const single = join(directory, singleFileName);
   const hasSingle = names.includes(singleFileName);
   if (!names.includes(indexFileName)) {
@@ -95,13 +102,18 @@ interface OpenedFile {
 }
 
 const openFile = async (path: string, neededBy: string): Promise<OpenedFile> => {
-  const handle = await open(path).catch((cause: NodeJS.ErrnoException) => {
-    if (cause.code === 'ENOENT')
-      throw new LayerloomError('FILE_MISSING', { file: path, neededBy }, { cause });
-    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-  });
+  // Without waiting for a pipe's other end: what is no file is refused below.
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
+    (cause: NodeJS.ErrnoException) => {
+      if (cause.code === 'ENOENT')
+        throw new LayerloomError('FILE_MISSING', { file: path, neededBy }, { cause });
+      throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+    },
+  );
   try {
-    const { size, mtimeNs } = await handle.stat({ bigint: true });
+    const found = await handle.stat({ bigint: true });
+    if (!found.isFile()) throw new Error('it is not a file');
+    const { size, mtimeNs } = found;
     const bytes = Number(size);
     const read = async (length: number, position: number): Promise<Uint8Array> =>
       (await handle.read(Buffer.alloc(length), 0, length, position)).buffer;
@@ -161,6 +173,6 @@ const checkAgainstIndex = (
   return unlisted.length === 0
     ? []
     : [
-        `${index.path} does not list ${unlisted.length} tensors that its shards hold (${unlisted[0]}, …); they are merged too`,
+        `${index.path} does not list all that its shards hold (${unlisted.slice(0, 3).join(', ')}${unlisted.length > 3 ? `, … (${unlisted.length} in all)` : ''}); they are merged too`,
       ];
 };

@@ -34,6 +34,8 @@ export const parseShardIndex = (text: string, file: string): ReadonlyMap<string,
   }
   const weightMap = isObject(value) ? value['weight_map'] : undefined;
   if (!isObject(weightMap)) throw invalid('has no weight_map');
+  if (Object.keys(weightMap).length === 0)
+    throw invalid('its weight_map names no tensors; write or download the index again');
   for (const [tensor, name] of Object.entries(weightMap)) {
     if (typeof name !== 'string') throw invalid(`weight_map gives no file name for ${tensor}`);
     if (!isSafe(name)) throw new LayerloomError('INDEX_UNSAFE_NAME', { file, tensor, name });

@@ -23,10 +23,12 @@ const asLayerloomError = (error: unknown): LayerloomError | undefined => {
   return undefined;
 };
 
-/** A reader that has seen enough (`| head`) is no error. */
+/** A reader that has seen enough (`| head`) is no error; output that is lost is one, of a merge that may well be done. */
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+    if (error.code === 'EPIPE') return;
+    process.stderr.write(`error: the output cannot be written: ${error.message}\n`);
+    process.exit(exitCodes.failed);
   });
 
 /** `layerloom --version --json`: the version, and what runs on this machine. */

@@ -1,7 +1,6 @@
 import colours from 'picocolors';
-import { usableCores } from '../engine/cores.js';
 import { checkOutput } from '../engine/output.js';
-import { type MergeResult, runPlan } from '../engine/run-plan.js';
+import { checkThreads, type MergeResult, runPlan } from '../engine/run-plan.js';
 import { LayerloomError } from '../errors.js';
 import type { MergePlan } from '../plan/plan.js';
 import { planMerge } from '../plan/plan-merge.js';
@@ -20,6 +19,7 @@ export const mergeCommand = async (
   options: CommonOptions & OutputOptions & { outShardSize?: string },
 ): Promise<void> => {
   if (!options.dryRun) requireOut(options);
+  const threads = checkThreads(options.threads);
   const plan = await planMerge(recipe, {
     layout: options.layout,
     maxShardSize: options.outShardSize ?? options.maxShardSize,
@@ -28,7 +28,7 @@ export const mergeCommand = async (
   if (options.dryRun) {
     if (options.out !== undefined) await checkOutput(plan, options.out, options.force ?? false);
     if (options.json) printJson(plan);
-    else if (!options.quiet) printLine(describePlan(plan, options.threads ?? usableCores(), stdoutColours()));
+    else if (!options.quiet) printLine(describePlan(plan, threads, stdoutColours()));
     return;
   }
   const result = await runWithProgress(plan, requireOut(options), options);

@@ -47,7 +47,12 @@ const isInside = (path: string, directory: string): boolean => {
  */
 export const checkOutput = async (plan: MergePlan, out: string, force: boolean): Promise<Output> => {
   const invalid = (reason: string) => new LayerloomError('OUTPUT_INVALID', { out, reason });
-  if (out === '') throw invalid('an output directory must be named');
+  if (typeof out !== 'string' || out === '')
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'out',
+      value: out,
+      expected: 'a directory to create',
+    });
   const path = await realPathOf(resolve(out));
   await checkAgainstInputs(plan, path);
   const kind = await kindOf(path);
@@ -56,6 +61,8 @@ export const checkOutput = async (plan: MergePlan, out: string, force: boolean):
   if (kind === 'absent') return { path, replaces: false };
   if ((await stat(path)).dev !== (await stat(dirname(path))).dev)
     throw invalid('is a mount point, which cannot be renamed into place; name a directory in it');
+  if (path === process.cwd())
+    throw invalid('is the working directory, which a merge would replace; name a directory in it');
   if ((await readdir(path)).length === 0) return { path, replaces: false };
   if (!force) throw new LayerloomError('OUTPUT_EXISTS', { out: path });
   const others = await foreignFiles(path);

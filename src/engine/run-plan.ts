@@ -139,7 +139,8 @@ const checkLink = (link: Link = 'reflink'): Link => {
   return link;
 };
 
-const checkThreads = (threads = usableCores()): number => {
+/** @throws LayerloomError INVALID_PARAMETER */
+export const checkThreads = (threads = usableCores()): number => {
   if (!Number.isInteger(threads) || threads < 1 || threads > 1024)
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: 'threads',

@@ -51,7 +51,7 @@ export const openStaging = async (output: Output, plan: MergePlan, resume: boole
   };
   const { lock, warnings } = await acquire(directory, output.path);
   try {
-    warnings.push(...(await formerCheckpoints(output.path)));
+    warnings.push(...(await leftovers(output.path)));
     const former = await readFile(paths.plan, 'utf8').catch(() => undefined);
     const continues = resume && former !== undefined;
     if (continues) requireSamePlan(former, plan, directory);
@@ -66,10 +66,10 @@ export const openStaging = async (output: Output, plan: MergePlan, resume: boole
       warnings,
       commit: async () => {
         const remaining = await publish(paths, output);
-        return [...remaining, ...(await remove(directory, lock))];
+        return [...remaining, ...(await remove(directory, output.path, lock))];
       },
       discard: async () => {
-        for (const warning of await remove(directory, lock)) process.emitWarning(warning);
+        for (const warning of await remove(directory, output.path, lock)) process.emitWarning(warning);
       },
       keep: () => lock.close(),
     };
@@ -169,7 +169,7 @@ const publish = async (
   const foreign = await foreignFiles(former);
   if (foreign.length > 0)
     return [`the former ${path} had come to hold ${foreign.join(', ')}, and was kept as ${former}`];
-  return await tryRemove(former);
+  return await removeAs(former, path);
 };
 
 const setAside = async (path: string, former: string, checkpoint: string): Promise<void> => {
@@ -182,28 +182,47 @@ const setAside = async (path: string, former: string, checkpoint: string): Promi
   }
 };
 
-/** Checkpoints that an interrupted replacement had set aside, or that were kept for what they had come to hold. */
-const formerCheckpoints = async (out: string): Promise<string[]> => {
-  const prefix = basename(nameBeside(out, 'former-'));
-  const names = await readdir(dirname(out));
-  return names
-    .filter((name) => name.startsWith(prefix))
-    .map((name) => `${join(dirname(out), name)} is a former ${out}; remove it when you do not need it`);
+/**
+ * What killed runs have left beside the output. What they were removing is removed; checkpoints that they had set aside, or
+ * kept for what had come into them, are the user's to look at.
+ *
+ * @returns warnings
+ */
+const leftovers = async (out: string): Promise<string[]> => {
+  const [former, removed] = ['former-', 'removed-'].map((what) => basename(nameBeside(out, what)));
+  // A directory may be writable and not readable; then nothing is known of others.
+  const names = await readdir(dirname(out)).catch(() => []);
+  const warnings: string[] = [];
+  for (const name of names) {
+    const path = join(dirname(out), name);
+    if (name.startsWith(removed ?? '')) warnings.push(...(await tryRemove(path)));
+    else if (name.startsWith(former ?? ''))
+      warnings.push(`${path} is a former ${out}; remove it when you do not need it`);
+  }
+  return warnings;
+};
+
+/** Renames first, to a name by which a later run knows what it may remove, should this one be killed. */
+const removeAs = async (
+  directory: string,
+  out: string,
+  beforeRemoval?: () => Promise<void>,
+): Promise<string[]> => {
+  const doomed = nameBeside(out, `removed-${randomUUID().slice(0, 8)}`);
+  const renamed = await rename(directory, doomed).then(
+    () => true,
+    () => false,
+  );
+  await beforeRemoval?.();
+  return await tryRemove(renamed ? doomed : directory);
 };
 
 /**
  * Frees the target's staging name first, so that another run can begin, then the lock, and then removes all: on NFS a file that is
  * still open cannot be removed with its directory.
  */
-const remove = async (directory: string, lock: FileHandle): Promise<string[]> => {
-  const doomed = `${directory}-${randomUUID().slice(0, 8)}`;
-  const renamed = await rename(directory, doomed).then(
-    () => true,
-    () => false,
-  );
-  await lock.close();
-  return await tryRemove(renamed ? doomed : directory);
-};
+const remove = (directory: string, out: string, lock: FileHandle): Promise<string[]> =>
+  removeAs(directory, out, () => lock.close());
 
 const tryRemove = async (directory: string): Promise<string[]> => {
   try {

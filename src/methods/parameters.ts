@@ -21,7 +21,7 @@ export const weightsSchema = z
   .array(z.number({ error: 'finite numbers' }), { error: 'a list of numbers' })
   .min(1, { error: 'a weight for each model' })
   .refine((weights) => !sumsToZero(weights) && Number.isFinite(sum(weights)), {
-    error: 'weights whose sum is not 0, since they are normalised',
+    error: 'weights whose sum is finite and not 0, since they are normalised',
   });
 
 /** w / Σw, in float64; kernels round the result to the precision they compute in. */

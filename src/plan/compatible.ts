@@ -139,7 +139,13 @@ const sideFileWarnings = async (first: CheckpointIndex, other: CheckpointIndex):
   };
   const say = (what: string) =>
     `${first.name} and ${other.name} differ in ${what}; that of ${first.name} is kept`;
+  const without = ['config.json', 'tokenizer.json'].filter(
+    (name) => first.sideFiles.includes(name) && !other.sideFiles.includes(name),
+  );
   return [
+    ...without.map(
+      (name) => `${other.name} has no ${name}, which could not be compared with that of ${first.name}`,
+    ),
     ...((await differ(chatTemplate)) ? [say('chat template')] : []),
     ...((await differ(generationConfig)) ? [say('generation config')] : []),
   ];

@@ -153,7 +153,9 @@ const checkAll = async (
     );
   if (first !== undefined && first.checkpoint.config === undefined)
     warnings.push(
-      `${first.checkpoint.path} has no config.json, and so the output has none; loaders need one`,
+      first.checkpoint.path.endsWith('.safetensors')
+        ? `${first.checkpoint.path} is one file, and so the output has no config.json, which loaders need; give its directory to have what lies beside it`
+        : `${first.checkpoint.path} has no config.json, and so the output has none; loaders need one`,
     );
   return { warnings, omitted };
 };

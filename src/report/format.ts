@@ -4,12 +4,19 @@ const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
 export const formatBytes = (bytes: number): string => {
   const exponent = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(bytes, 1)) / 3)));
   const value = bytes / 1000 ** exponent;
-  return `${exponent === 0 ? value : value.toPrecision(3).includes('e') ? Math.round(value) : value.toPrecision(3)} ${units[exponent]}`;
+  return `${exponent === 0 ? Math.round(value) : value.toPrecision(3).includes('e') ? Math.round(value) : value.toPrecision(3)} ${units[exponent]}`;
 };
 
 /** `8.03 B`, `134.5 M` parameters, as model cards count them. */
 export const formatCount = (count: number): string => {
-  const [value, unit] = count >= 1e9 ? [count / 1e9, ' B'] : count >= 1e6 ? [count / 1e6, ' M'] : [count, ''];
+  const [value, unit] =
+    count >= 1e9
+      ? [count / 1e9, ' B']
+      : count >= 1e6
+        ? [count / 1e6, ' M']
+        : count >= 1e3
+          ? [count / 1e3, ' k']
+          : [count, ''];
   return `${unit === '' ? value : Number(value.toPrecision(4))}${unit}`;
 };
 

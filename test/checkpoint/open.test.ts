@@ -1,14 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { openCheckpoint } from '../../src/checkpoint/open.js';
-import {
-  assemble,
-  llama,
-  safetensors,
-  temporaryDirectory,
-  writeCheckpoint,
-} from '../fixtures/checkpoints.js';
+import { llama, safetensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 const small = () => llama({ layers: 2 });
 
@@ -187,7 +182,7 @@ describe('openCheckpoint', () => {
     [
       'a config that is no JSON',
       (directory) => {
-        writeFileSync(join(directory, 'model.safetensors'), assemble('{}'));
+        writeCheckpoint(directory, small());
         writeFileSync(join(directory, 'config.json'), 'x');
       },
       'CONFIG_INVALID',
@@ -243,7 +238,29 @@ describe('openCheckpoint', () => {
     const file = join(temporaryDirectory(), 'model.bin');
     writeFileSync(file, '');
     await expect(openCheckpoint(file)).rejects.toMatchObject({ code: 'NOT_A_CHECKPOINT' });
+    rmSync(file);
+    mkdirSync(join(file, 'model.safetensors'), { recursive: true });
+    await expect(openCheckpoint(file)).rejects.toMatchObject({ code: 'READ_FAILED', exitCode: 3 });
     await expect(openCheckpoint('./nowhere')).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND', exitCode: 3 });
+  });
+});
+
+describe('what has no tensors', () => {
+  it('is no checkpoint, nor is an index that names none', async () => {
+    const root = temporaryDirectory();
+    const empty = writeCheckpoint(join(root, 'empty'), { tensors: {} });
+    await expect(openCheckpoint(empty)).rejects.toMatchObject({ code: 'NOT_A_CHECKPOINT' });
+    writeFileSync(join(empty, 'model.safetensors.index.json'), '{"weight_map": {}}');
+    await expect(openCheckpoint(empty)).rejects.toMatchObject({ code: 'INDEX_INVALID' });
+  });
+
+  it('is refused without waiting, where it is a pipe', async () => {
+    const pipe = join(temporaryDirectory(), 'model.safetensors');
+    execFileSync('mkfifo', [pipe]);
+    await expect(openCheckpoint(pipe)).rejects.toMatchObject({
+      code: 'READ_FAILED',
+      details: { file: pipe },
+    });
   });
 });
 

@@ -284,6 +284,25 @@ describe('the output', () => {
     expect(readdirSync(root).sort()).toEqual(['language', 'out', 'task']);
   });
 
+  it('is the working directory only where that is another', async () => {
+    const { root, task, language } = writePair();
+    vi.spyOn(process, 'cwd').mockReturnValue(join(root, 'here'));
+    onTestFinished(() => void vi.restoreAllMocks());
+    mkdirSync(join(root, 'here'));
+    await expect(soup({ models: [task, language] }, { out: '.' })).rejects.toMatchObject({
+      code: 'OUTPUT_INVALID',
+    });
+    await soup({ models: [task, language] }, { out: './there' });
+    expect(existsSync(join(root, 'here', 'there', 'layerloom.json'))).toBe(true);
+  });
+
+  it('clears away what a killed run was removing', async () => {
+    const { root, task, language } = writePair();
+    mkdirSync(join(root, '.out.layerloom-removed-0', 'checkpoint'), { recursive: true });
+    const { warnings } = await soup({ models: [task, language] }, { out: join(root, 'out') });
+    expect([warnings, readdirSync(root).sort()]).toEqual([[], ['language', 'out', 'task']]);
+  });
+
   it('is not continued from the former checkpoint, where a run was killed just after the exchange', async () => {
     const { root, task, language, tensors } = writePair();
     const out = join(root, 'out');
@@ -330,7 +349,7 @@ describe('the output', () => {
       'OUTPUT_INVALID',
     ],
     ['named like a file', (root) => join(root, 'out.safetensors'), 'OUTPUT_INVALID'],
-    ['nothing', () => '', 'OUTPUT_INVALID'],
+    ['nothing', () => '', 'INVALID_PARAMETER'],
     ['a mount point', () => '/dev/shm', 'OUTPUT_INVALID'],
     ['where an input is', (_, task) => join(task, '..'), 'OUTPUT_INVALID'],
     [

@@ -273,6 +273,19 @@ describe('planMerge', () => {
   });
 });
 
+describe('what cannot be compared', () => {
+  it('for want of a side file is said', async () => {
+    const { root, task, tensors } = writePair();
+    writeFileSync(join(task, 'tokenizer.json'), '{}');
+    const bare = writeCheckpoint(join(root, 'bare'), { tensors: tensors.language });
+    const { warnings } = await planMerge({ method: 'layer_swap', task, language: bare, bottom: 1, top: 1 });
+    expect(warnings).toEqual([
+      'bare has no config.json, which could not be compared with that of task',
+      'bare has no tokenizer.json, which could not be compared with that of task',
+    ]);
+  });
+});
+
 describe('tensors that say nothing of their own', () => {
   const inverse = fill({ 'model.layers.0.self_attn.rotary_emb.inv_freq': [4] }, 'F32', 9);
   const head = fill({ 'lm_head.weight': [24, 16] }, 'BF16', 9);
