@@ -185,6 +185,23 @@ const catalogue = {
     (d: { model: string; tensor: string }) =>
       `${d.model}: tensor ${d.tensor} is quantised and would be averaged; dequantise the model first`,
   ),
+  NON_FINITE: input(
+    (d: { tensors: readonly { tensor: string; model: string; count: number }[] }) =>
+      `not every number is finite in ${some(d.tensors.map(({ tensor, model, count }) => `${tensor} of ${model} (${count} elements)`))}; ` +
+      'mend the checkpoint, or leave those rows out with --allow-non-finite',
+  ),
+  MAV_UNDEFINED: input(
+    (d: { expert: string; base: string }) =>
+      `${d.expert} equals its base ${d.base}: its mean MAV is 0, and so it has no magnitude weight; give weights as numbers`,
+  ),
+  ANALYSIS_MISMATCH: input(
+    (d: { file: string; reason: string }) =>
+      `${d.file} ${d.reason}; analyze the experts again, or leave --analysis away`,
+  ),
+  VECTORS_INVALID: input(
+    (d: { file: string; reason: string }) =>
+      `${d.file}: ${d.reason}; give a NAME.mav.safetensors that \`layerloom analyze\` wrote`,
+  ),
   NON_FLOATING_MISMATCH: input(
     (d: { tensor: string; dtype: string; files: readonly string[] }) =>
       `tensor ${d.tensor} (${d.dtype}) would be averaged, is not floating, and differs between ${d.files.join(' and ')}; ` +
@@ -236,7 +253,8 @@ const catalogue = {
   ),
   INTERRUPTED: {
     exitCode: 130,
-    message: (d: { out: string }) => `interrupted; nothing was written at ${d.out}`,
+    message: (d: { out?: string }) =>
+      `interrupted; nothing was written${d.out === undefined ? '' : ` at ${d.out}`}`,
   },
 } satisfies Record<string, Entry<never>>;
 

@@ -1,11 +1,15 @@
 // The library's door. Every command is a thin call of one of these functions, with the same defaults.
 
+import { type MergePlanOptions, planMerge } from './analysis/plan.js';
 import { type MergeResult, type RunOptions, runPlan } from './engine/run-plan.js';
 import type { LayerSwapParameters } from './methods/layer-swap.js';
 import type { RelayoutParameters } from './methods/relayout.js';
+import type { RevertParameters } from './methods/revert.js';
 import type { SoupParameters } from './methods/soup.js';
-import { type PlanOptions, planMerge } from './plan/plan-merge.js';
 
+export type { Analysis, TensorAnalysis } from './analysis/analysis.js';
+export type { Overlap } from './analysis/overlap.js';
+export { type MergePlanOptions, planMerge } from './analysis/plan.js';
 export { type Architecture, describeArchitecture, type Place } from './architecture/architecture.js';
 export type { Role } from './architecture/roles.js';
 export type { CheckpointIndex, FileIdentity } from './checkpoint/checkpoint.js';
@@ -17,18 +21,24 @@ export { type MergeResult, type Progress, type RunOptions, runPlan } from './eng
 export { type ErrorCode, type ErrorDetails, errorCodes, LayerloomError } from './errors.js';
 export type { LayerSwapParameters } from './methods/layer-swap.js';
 export type { RelayoutParameters } from './methods/relayout.js';
+export type { RevertParameters } from './methods/revert.js';
 export type { SoupParameters } from './methods/soup.js';
 export { instructionSets } from './native/addon.js';
 export type { Layout } from './plan/layout.js';
 export type * from './plan/plan.js';
-export { type PlanOptions, planMerge } from './plan/plan-merge.js';
 export type { RecipeInput } from './recipe/recipe.js';
+export {
+  type AnalysisResult,
+  type AnalyzeOptions,
+  type AnalyzeParameters,
+  analyze,
+} from './report/analyze.js';
 export type { ArithmeticDtype, Dtype } from './tensor/dtype.js';
 export type { Shape, TensorReference } from './tensor/reference.js';
 export { version } from './version.js';
 
 /** What any merge may be told besides its recipe. */
-export type MergeOptions = PlanOptions & RunOptions;
+export type MergeOptions = MergePlanOptions & RunOptions;
 
 /**
  * Swaps layers of two experts (paper, Algorithm 1): bottom and top from the language expert, the middle from the task expert,
@@ -53,6 +63,18 @@ export const soup = async (
   parameters: SoupParameters & { dtype?: string | undefined },
   options: MergeOptions,
 ): Promise<MergeResult> => runPlan(await planMerge({ method: 'soup', ...parameters }, options), options);
+
+/**
+ * Puts parts of an expert back to its base (paper §3.3): layers by location, or rows that changed little.
+ *
+ * @example await revert({ base: './llama-3.1-8b', model: './math-1', bottom: 5, top: 2 }, { out: './reverted' })
+ * @example await revert({ base: './llama-3.1-8b', model: './math-1', targetKept: 0.75 }, { out: './reverted' })
+ * @throws LayerloomError the codes of `planMerge` and `runPlan`
+ */
+export const revert = async (
+  parameters: RevertParameters & { dtype?: string | undefined },
+  options: MergeOptions,
+): Promise<MergeResult> => runPlan(await planMerge({ method: 'revert', ...parameters }, options), options);
 
 /**
  * Writes a checkpoint in other shards, its tensors as they are: so that later merges can link those of layers they take whole.

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openStaging } from '../src/engine/staging.js';
 import {
+  analyze,
   type ErrorCode,
   errorCodes,
   LayerloomError,
@@ -23,6 +24,7 @@ import {
   fill,
   llama,
   llamaConfig,
+  type TensorFixture,
   temporaryDirectory,
   writeCheckpoint,
   writeLarge,
@@ -179,6 +181,35 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   QUANTISED_WEIGHTS: () => {
     const quantised = withTensor('model.norm.weight_scale', 'F8_E4M3', 1);
     return plan(quantised, quantised);
+  },
+  NON_FINITE: async () => {
+    const { root, task } = writePair({ dtype: 'F32' });
+    const { tensors, config } = llama({ dtype: 'F32' });
+    const poison = { ...tensors['model.norm.weight'], data: new Uint8Array(64).fill(0xff) } as TensorFixture;
+    const expert = { tensors: { ...tensors, 'model.norm.weight': poison }, config };
+    const experts = [writeCheckpoint(join(root, 'poisoned'), expert)];
+    return analyze({ base: task, experts }, { out: join(root, 'analysis') });
+  },
+  MAV_UNDEFINED: () => {
+    const { task, language } = writePair();
+    return planMerge({
+      method: 'soup',
+      models: [`same=${task}`, language],
+      base: task,
+      weights: 'magnitude',
+    });
+  },
+  ANALYSIS_MISMATCH: () => {
+    const { root, task, language } = writePair();
+    return planMerge(
+      { method: 'soup', models: [language], base: task, weights: 'magnitude' },
+      { analysis: root },
+    );
+  },
+  VECTORS_INVALID: () => {
+    const { root, task } = writePair();
+    const from = [join(task, 'model.safetensors')];
+    return analyze({ from }, { out: join(root, 'analysis') });
   },
   NON_FLOATING_MISMATCH: async () =>
     runPlan(await plan(withTensor('model.ids', 'U8', 1), withTensor('model.ids', 'U8', 2)), {

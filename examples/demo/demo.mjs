@@ -10,7 +10,8 @@ import { fineTune, makeBase, shape, writeCheckpoint } from './experts.mjs';
 
 /** @typedef {import('./experts.mjs').Tensor} Tensor */
 
-const figure = (/** @type {string} */ name) => fileURLToPath(new URL(`figures/${name}.csv`, import.meta.url));
+const figure = (/** @type {string} */ name) =>
+  fileURLToPath(new URL(`../../docs/figures/${name}.csv`, import.meta.url));
 const ownDirectory = fileURLToPath(new URL('../../demo', import.meta.url));
 const directory = process.argv[2] ?? ownDirectory;
 const place = (/** @type {string} */ name) => join(directory, name);

@@ -1,7 +1,5 @@
 #include "job.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -10,16 +8,21 @@
 #include <span>
 
 #include "../io/guard.hpp"
-#include "../io/mapped_file.hpp"
 #include "../io/output_file.hpp"
 #include "../kernels/linear.hpp"
+#include "sources.hpp"
 
 namespace layerloom {
 namespace {
 
+/// 1 for the jobs that move bytes, the dtype's size for those that compute.
+std::size_t width(const Job& job, const Range& range) {
+    return job.kind == JobKind::Linear ? sizeOf(range.dtype) : 1;
+}
+
 /// Output bytes between two looks at the cancel flag: small enough to stay in the L2 cache between kernel and
 /// write.
-constexpr std::size_t kTileBytes = 256 * 1024;
+constexpr std::size_t kTileBytes = 1024 * 1024;
 /// A copy that stays in the kernel passes no cache of ours and may take longer strides.
 constexpr std::size_t kCopyBytes = 4 * 1024 * 1024;
 
@@ -28,71 +31,41 @@ std::span<std::byte> tileBuffer() {
     return *buffer;
 }
 
-/// 1 for the jobs that move bytes, the dtype's size for those that compute.
-std::size_t width(const Job& job, const Range& range) {
-    return job.kind == JobKind::Linear ? sizeOf(range.dtype) : 1;
-}
-
-/// Whether a source lies in its file, as that is now.
-Status checkBounds(const Job& job, std::size_t s) {
-    const Range& source = job.sources[s];
-    struct stat info;
-    if (fstat(source.fd, &info) != 0) return {Outcome::ReadFailed, errno, s};
-    const auto size = static_cast<std::uint64_t>(info.st_size);
-    const bool within = source.offset <= size && job.count <= (size - source.offset) / width(job, source);
-    return within ? Status{} : Status{Outcome::InputShrank, 0, s};
-}
-
-/// The sources of a job, mapped.
-struct Windows {
-    std::vector<MappedFile> files;
-    std::vector<std::span<const std::byte>> bytes;
-    Status status;
-};
-
-Windows mapSources(const Job& job) {
-    Windows windows;
-    for (std::size_t s = 0; s < job.sources.size(); ++s) {
-        const Range& source = job.sources[s];
-        windows.status = checkBounds(job, s);
-        if (windows.status.outcome != Outcome::Done) break;
-        const MappedFile& file =
-            windows.files.emplace_back(source.fd, source.offset, job.count * width(job, source));
-        if (file.error() != 0) {
-            windows.status = {Outcome::ReadFailed, file.error(), s};
-            break;
-        }
-        windows.bytes.push_back(file.bytes());
+/// The bytes from `begin` on, written out of the mapped input: one copy less than through a buffer.
+Status copyMapped(const Job& job, std::uint64_t begin, Control control) {
+    const Range source{job.sources.front().fd, job.sources.front().offset + begin, DType::BF16};
+    const Windows windows({&source, 1}, [&](const Range&) { return job.count - begin; });
+    if (windows.status.outcome != Outcome::Done) return windows.status;
+    for (std::size_t at = 0; at < job.count - begin; at += kTileBytes) {
+        if (control.cancelled()) return {Outcome::Cancelled};
+        const std::size_t length = std::min<std::uint64_t>(kTileBytes, job.count - begin - at);
+        const int error =
+            writeAt(job.output.fd, job.output.offset + begin + at, windows.bytes[0].subspan(at, length));
+        // A page that is lost is the write's EFAULT: no signal is raised for a system call.
+        if (error == EFAULT) return windows.lostPage();
+        if (error != 0) return {Outcome::WriteFailed, error};
+        control.count(length, length);
     }
-    return windows;
-}
-
-/// Why a mapped page could not be read: its file has shrunk, or the disk failed.
-Status lostPage(const Job& job) {
-    for (std::size_t s = 0; s < job.sources.size(); ++s) {
-        const Status status = checkBounds(job, s);
-        if (status.outcome != Outcome::Done) return status;
-    }
-    return {Outcome::ReadFailed, EIO, 0};
+    return {};
 }
 
 Status runCopy(const Job& job, Control control) {
     const Range& source = job.sources.front();
-    for (std::uint64_t begin = 0; begin < job.count; begin += kCopyBytes) {
+    for (std::uint64_t begin = 0; begin < job.count;) {
         if (control.cancelled()) return {Outcome::Cancelled};
         const std::uint64_t length = std::min<std::uint64_t>(kCopyBytes, job.count - begin);
-        const Copied copied = copyRange(source.fd, source.offset + begin, job.output.fd,
-                                        job.output.offset + begin, length, tileBuffer());
+        const Copied copied =
+            copyInKernel(source.fd, source.offset + begin, job.output.fd, job.output.offset + begin, length);
         control.count(copied.bytes, copied.bytes);
         if (copied.writeError != 0) return {Outcome::WriteFailed, copied.writeError};
-        if (copied.readError != 0) return {Outcome::ReadFailed, copied.readError};
-        if (copied.bytes < length) return {Outcome::InputShrank};
+        begin += copied.bytes;
+        if (copied.bytes < length) return copyMapped(job, begin, control);
     }
     return {};
 }
 
 Status runSame(const Job& job, Control control) {
-    const Windows windows = mapSources(job);
+    const Windows windows(job.sources, [&](const Range&) { return job.count; });
     if (windows.status.outcome != Outcome::Done) return windows.status;
     for (std::size_t s = 1; s < job.sources.size(); ++s) {
         for (std::uint64_t begin = 0; begin < job.count; begin += kTileBytes) {
@@ -103,7 +76,7 @@ Status runSame(const Job& job, Control control) {
                 equal = std::memcmp(windows.bytes[0].data() + begin, windows.bytes[s].data() + begin,
                                     length) == 0;
             });
-            if (!whole) return lostPage(job);
+            if (!whole) return windows.lostPage();
             if (!equal) return {Outcome::NotEqual, 0, s};
             control.count(length, 0);
         }
@@ -112,7 +85,7 @@ Status runSame(const Job& job, Control control) {
 }
 
 Status runLinear(const Kernels& kernels, const Job& job, Control control) {
-    const Windows windows = mapSources(job);
+    const Windows windows(job.sources, [&](const Range& source) { return job.count * sizeOf(source.dtype); });
     if (windows.status.outcome != Outcome::Done) return windows.status;
 
     const std::size_t outputWidth = sizeOf(job.output.dtype);
@@ -132,11 +105,59 @@ Status runLinear(const Kernels& kernels, const Job& job, Control control) {
         const bool whole = guarded(windows.bytes, [&] {
             linear(kernels, sources, job.weights, {tile.data(), job.output.dtype}, count);
         });
-        if (!whole) return lostPage(job);
+        if (!whole) return windows.lostPage();
         const std::size_t length = count * outputWidth;
         const int error = writeAt(job.output.fd, job.output.offset + begin * outputWidth, tile.first(length));
         if (error != 0) return {Outcome::WriteFailed, error};
         control.count(bytesRead, length);
+    }
+    return {};
+}
+
+/// For each byte of a row of the matrix: all ones where the first source's is taken.
+std::vector<std::uint8_t> columnMask(const Selection& selection) {
+    std::vector<std::uint8_t> mask(selection.columns * selection.width);
+    for (std::size_t i = 0; i < mask.size(); ++i)
+        mask[i] = selection.kept[i / selection.width] != 0 ? 0xFF : 0;
+    return mask;
+}
+
+void blend(const std::byte* a, const std::byte* b, const std::uint8_t* mask, std::byte* out,
+           std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+        out[i] = (a[i] & std::byte{mask[i]}) | (b[i] & std::byte(~mask[i]));
+}
+
+Status runSelect(const Job& job, Control control) {
+    const Windows windows(job.sources, [&](const Range&) { return job.count; });
+    if (windows.status.outcome != Outcome::Done) return windows.status;
+    const Selection& selection = job.selection;
+    const std::size_t rowBytes = selection.columns * selection.width;
+    const bool byColumns = selection.sense == RowSense::Input;
+    const std::vector<std::uint8_t> mask = byColumns ? columnMask(selection) : std::vector<std::uint8_t>();
+    const std::span<std::byte> tile = tileBuffer();
+
+    for (std::uint64_t begin = 0; begin < job.count; begin += kTileBytes) {
+        if (control.cancelled()) return {Outcome::Cancelled};
+        const std::size_t length = std::min<std::uint64_t>(kTileBytes, job.count - begin);
+        const bool whole = guarded(windows.bytes, [&] {
+            for (std::size_t at = 0; at < length;) {
+                const std::size_t place = selection.first + begin + at, row = place / rowBytes,
+                                  column = place % rowBytes;
+                const std::size_t n = std::min(length - at, rowBytes - column);
+                const std::byte* a = windows.bytes[0].data() + begin + at;
+                const std::byte* b = windows.bytes[1].data() + begin + at;
+                if (byColumns)
+                    blend(a, b, mask.data() + column, tile.data() + at, n);
+                else
+                    std::memcpy(tile.data() + at, selection.kept[row] != 0 ? a : b, n);
+                at += n;
+            }
+        });
+        if (!whole) return windows.lostPage();
+        const int error = writeAt(job.output.fd, job.output.offset + begin, tile.first(length));
+        if (error != 0) return {Outcome::WriteFailed, error};
+        control.count(2 * length, length);
     }
     return {};
 }
@@ -152,15 +173,23 @@ void Control::count(std::uint64_t read, std::uint64_t written) {
 }
 
 Status run(const Kernels& kernels, const Job& job, Control control) {
-    switch (job.kind) {
-        case JobKind::Copy:
-            return runCopy(job, control);
-        case JobKind::Same:
-            return runSame(job, control);
-        case JobKind::Linear:
-            return runLinear(kernels, job, control);
-    }
-    return {};
+    const auto work = [&]() -> Status {
+        switch (job.kind) {
+            case JobKind::Copy:
+                return runCopy(job, control);
+            case JobKind::Same:
+                return runSame(job, control);
+            case JobKind::Linear:
+                return runLinear(kernels, job, control);
+            case JobKind::Select:
+                return runSelect(job, control);
+        }
+        return {};
+    };
+    const Status status = work();
+    if (status.outcome == Outcome::Done)
+        beginWriteBack(job.output.fd, job.output.offset, job.count * width(job, job.output));
+    return status;
 }
 
 }  // namespace layerloom

@@ -17,18 +17,34 @@ enum class JobKind : std::uint8_t {
     Copy,    ///< the bytes of the one source
     Same,    ///< the bytes of the first source, all others having been found equal
     Linear,  ///< Σ weight · source, by the numeric contract
+    Select,  ///< rows of the first source or of the second
 };
 
-inline constexpr std::int64_t kJobKinds = 3;
+inline constexpr std::int64_t kJobKinds = 4;
 
-/// A slice of one output tensor. `count` is in elements for Linear and in bytes for Copy and Same, which know
-/// no dtype.
+/// What a row of a matrix is (docs/analysis.md): an input feature, along dimension 0, or an output one.
+enum class RowSense : std::uint8_t { Input, Output };
+
+inline constexpr std::int64_t kRowSenses = 2;
+
+/// For Select: which rows of the matrix are the first source's, and where in it the slice begins.
+struct Selection {
+    std::vector<std::uint8_t> kept;  ///< for each row 1 or 0
+    std::uint64_t columns;
+    std::uint64_t width;  ///< bytes of an element
+    std::uint64_t first;  ///< in bytes, a multiple of `width`
+    RowSense sense;
+};
+
+/// A slice of one output tensor. `count` is in elements for Linear and in bytes for the others, which know no
+/// dtype.
 struct Job {
     JobKind kind;
     std::vector<Range> sources;
     std::vector<double> weights;
     Range output;
     std::uint64_t count;
+    Selection selection;
 };
 
 enum class Outcome : std::uint8_t { Done, Cancelled, InputShrank, ReadFailed, WriteFailed, NotEqual };

@@ -2,6 +2,7 @@
 // one of simd/*.hpp and then this, and makes its table with the struct it has found there.
 #include "convert.hpp"
 #include "kernels.hpp"
+#include "reduce.inl"
 
 namespace layerloom {
 namespace {
@@ -56,7 +57,7 @@ void linear(const std::byte* const* sources, const float* weights, std::size_t t
 template <class V>
 constexpr Kernels makeKernels(const char* isa) {
     using enum DType;
-    Kernels kernels{isa, {}};
+    Kernels kernels{isa, {}, addMagnitudes<V>, sumMagnitudes<V>, dot<V>, compareSigns<V>};
     const auto row = [&]<DType In>() {
         auto& entries = kernels.linear[static_cast<std::size_t>(In)];
         const auto entry = [&]<DType Out>() { entries[static_cast<std::size_t>(Out)] = linear<V, In, Out>; };

@@ -5,6 +5,9 @@
 
 namespace layerloom {
 
+/// Sums along a row are kept in so many lanes: as many as the widest vectors have.
+inline constexpr std::size_t kLanes = 16;
+
 /// The kernels of one instruction set. Tables are indexed by DType; entries of F64 are null, see linear.cpp.
 struct Kernels {
     const char* isa;
@@ -18,6 +21,18 @@ struct Kernels {
     /// speed.
     void (*linear[kDTypes][kDTypes])(const std::byte* const* sources, const float* weights, std::size_t terms,
                                      std::byte* out, std::size_t count);
+
+    /// sums[i] += |x[i]|, in float64.
+    void (*addMagnitudes)(const float* x, double* sums, std::size_t count);
+
+    /// lanes[i % kLanes] += |x[i]|, in float64 and in order: the same sums on every instruction set.
+    void (*sumMagnitudes)(const float* x, double* lanes, std::size_t count);
+
+    /// lanes[i % kLanes] += x[i]·y[i], in float64, where the product is exact.
+    void (*dot)(const float* x, const float* y, double* lanes, std::size_t count);
+
+    /// counts[0] += elements where neither is 0, counts[1] += those of them where both have one sign.
+    void (*compareSigns)(const float* x, const float* y, std::uint64_t* counts, std::size_t count);
 };
 
 }  // namespace layerloom

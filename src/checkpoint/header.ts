@@ -156,6 +156,7 @@ export const compareForFile = (
  */
 export const encodeHeader = (
   tensors: Iterable<{ name: string; dtype: Dtype; shape: Shape; bytes: number }>,
+  metadata: Readonly<Record<string, string>> = { format: 'pt' },
 ): Uint8Array => {
   let position = 0;
   const entries = Array.from(tensors, ({ name, dtype, shape, bytes }) => {
@@ -164,7 +165,7 @@ export const encodeHeader = (
     return [name, entry] as const;
   });
   const json = Buffer.from(
-    JSON.stringify(Object.fromEntries([['__metadata__', { format: 'pt' }] as const, ...entries])),
+    JSON.stringify(Object.fromEntries([['__metadata__', metadata] as const, ...entries])),
   );
   const padded = Math.ceil(json.length / 8) * 8;
   const header = Buffer.alloc(prefixBytes + padded, ' ');

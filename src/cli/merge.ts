@@ -1,16 +1,17 @@
 import colours from 'picocolors';
+import { planMerge } from '../analysis/plan.js';
 import { checkOutput } from '../engine/output.js';
-import { checkThreads, type MergeResult, runPlan } from '../engine/run-plan.js';
+import { checkThreads, type MergeResult, type RunOptions, runPlan } from '../engine/run-plan.js';
 import { LayerloomError } from '../errors.js';
+import type { Kept } from '../plan/kept.js';
 import type { MergePlan } from '../plan/plan.js';
-import { planMerge } from '../plan/plan-merge.js';
 import type { RecipeInput } from '../recipe/recipe.js';
 import { formatBytes, formatRate, formatSeconds } from '../report/format.js';
 import { drawLayerStack } from '../report/layer-stack.js';
 import { describePlan, describeRecipe } from '../report/plan.js';
 import { interruptSignal } from './interrupt.js';
 import type { CommonOptions, OutputOptions } from './options.js';
-import { printJson, printLine, warn } from './print.js';
+import { note, printJson, printLine, warn } from './print.js';
 import { ProgressDisplay } from './progress.js';
 
 /** Plans a merge and prints the plan, or runs it and prints what came of it. */
@@ -20,11 +21,18 @@ export const mergeCommand = async (
 ): Promise<void> => {
   if (!options.dryRun) requireOut(options);
   const threads = checkThreads(options.threads);
-  const plan = await planMerge(recipe, {
-    layout: options.layout,
-    maxShardSize: options.outShardSize ?? options.maxShardSize,
-  });
-  if (!options.quiet) plan.warnings.forEach(warn);
+  const plan = await withProgress(options, ({ signal, onProgress }) =>
+    planMerge(recipe, {
+      layout: options.layout,
+      maxShardSize: options.outShardSize ?? options.maxShardSize,
+      analysis: options.analysis,
+      threads,
+      signal,
+      onProgress,
+    }),
+  );
+  if (!options.quiet)
+    [...plan.warnings.map((warning) => `warning: ${warning}`), ...settled(plan)].forEach(note);
   if (options.dryRun) {
     if (options.out !== undefined) await checkOutput(plan, options.out, options.force ?? false);
     if (options.json) printJson(plan);
@@ -46,36 +54,67 @@ const requireOut = ({ out }: CommonOptions): string => {
   return out;
 };
 
-const runWithProgress = async (
-  plan: MergePlan,
-  out: string,
-  options: CommonOptions & OutputOptions,
-): Promise<MergeResult> => {
+/** Shows progress and listens to signals while `work` runs. */
+const withProgress = async <T>(
+  { quiet }: OutputOptions,
+  work: (run: Pick<RunOptions, 'signal' | 'onProgress'>) => Promise<T>,
+): Promise<T> => {
   const progress = new ProgressDisplay(process.stderr);
   const { signal, release } = interruptSignal();
   try {
-    const { threads, resume, force, checksums, link } = options;
-    const onProgress = options.quiet ? undefined : progress.show;
-    const result = await runPlan(plan, { out, threads, resume, force, checksums, link, signal, onProgress });
-    if (!options.quiet) result.warnings.slice(plan.warnings.length).forEach(warn);
-    return result;
+    return await work({ signal, onProgress: quiet ? undefined : progress.show });
   } finally {
     progress.end();
     release();
   }
 };
 
+const runWithProgress = async (
+  plan: MergePlan,
+  out: string,
+  options: CommonOptions & OutputOptions,
+): Promise<MergeResult> => {
+  const { threads, resume, force, checksums, link } = options;
+  const result = await withProgress(options, (run) =>
+    runPlan(plan, { out, threads, resume, force, checksums, link, ...run }),
+  );
+  if (!options.quiet) result.warnings.slice(plan.warnings.length).forEach(warn);
+  return result;
+};
+
+/** What was found from the models and not given: said before the merge begins. */
+const settled = ({ recipe, inputs, method }: MergePlan): string[] => {
+  const weights = recipe['magnitude_weights'];
+  const names = inputs.map(({ name }) => name);
+  return [
+    ...(Array.isArray(weights)
+      ? [
+          `magnitude weights: ${weights.map((weight, index) => `${names[index]} ${Number(weight).toFixed(4)}`).join(', ')}`,
+        ]
+      : []),
+    ...(method === 'revert' && 'target_kept' in recipe
+      ? [
+          `threshold ${String(recipe['threshold'])} keeps ${String(recipe['target_kept'])} of the parameters or more`,
+        ]
+      : []),
+  ];
+};
+
 const describeResult = (
   plan: MergePlan,
-  { out, bytesWritten, bytesResumed, seconds, threads, shards }: MergeResult,
+  { out, bytesWritten, bytesResumed, seconds, threads, shards, kept }: MergeResult,
 ): string => {
   const resumed = bytesResumed > 0 ? `, ${formatBytes(bytesResumed)} resumed` : '';
   return [
     describeRecipe(plan),
     '',
     drawLayerStack(plan, stdoutColours()),
+    ...(kept === undefined ? [] : ['', describeKept(kept.all)]),
     '',
     `${out}`,
     `${shards.length} shards, ${formatBytes(bytesWritten)} written${resumed} in ${formatSeconds(seconds)} (${formatRate(bytesWritten, seconds)}, ${threads} threads)`,
   ].join('\n');
 };
+
+const describeKept = ({ rows, rowsKept, parameters, parametersKept }: Kept): string =>
+  `  kept of the expert: ${rowsKept} of ${rows} rows, ${((100 * parametersKept) / parameters).toFixed(2)} % of the parameters (per tensor in layerloom.json)`;

@@ -14,6 +14,7 @@ export interface CommonOptions {
   readonly checksums?: boolean;
   readonly link?: Link;
   readonly dryRun?: boolean;
+  readonly analysis?: string;
 }
 
 /** Understood by every command. */
@@ -30,6 +31,16 @@ export const toNumber = (text: string): number => {
 };
 
 export const toNumbers = (text: string): number[] => text.split(',').map(toNumber);
+
+export const toWeights = (text: string): number[] | 'magnitude' =>
+  text === 'magnitude' ? text : toNumbers(text);
+
+/** For commands whose methods may need task vectors. */
+export const addAnalysisOption = (command: Command): Command =>
+  command.option(
+    '--analysis <dir>',
+    'take task vectors from what `layerloom analyze` wrote there, not from the weights',
+  );
 
 export const addOutputOptions = (command: Command): Command =>
   command

@@ -5,6 +5,8 @@ export const printLine = (text: string): void => {
 
 export const printJson = (value: unknown): void => printLine(JSON.stringify(value, null, 2));
 
-export const warn = (warning: string): void => {
-  process.stderr.write(`warning: ${warning}\n`);
+export const note = (text: string): void => {
+  process.stderr.write(`${text}\n`);
 };
+
+export const warn = (warning: string): void => note(`warning: ${warning}`);

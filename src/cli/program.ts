@@ -5,14 +5,16 @@ import type { LayerSwapParameters } from '../methods/layer-swap.js';
 import type { RecipeInput } from '../recipe/recipe.js';
 import { describeCheckpoint, summariseCheckpoint } from '../report/inspect.js';
 import { version } from '../version.js';
+import { type AnalyzeCliOptions, analyzeCommand } from './analyze.js';
 import { mergeCommand } from './merge.js';
 import {
+  addAnalysisOption,
   addMergeOptions,
   addOutputOptions,
   type CommonOptions,
   type OutputOptions,
   toNumber,
-  toNumbers,
+  toWeights,
 } from './options.js';
 import { printJson, printLine, warn } from './print.js';
 
@@ -48,8 +50,8 @@ const addSwap = (program: Command): void => {
     .option('--top-transition <n>', 'averaged layers below the top ones (default: 0)', toNumber)
     .option(
       '--weights <wt,wl>',
-      'weights of task and language expert where they are averaged (default: 1,1)',
-      toNumbers,
+      'weights of task and language expert where they are averaged, or magnitude: 1 / mean MAV (default: 1,1)',
+      toWeights,
     )
     .option('--others <which>', 'what is outside the layers: average, task or language (default: average)')
     .option(
@@ -60,7 +62,7 @@ const addSwap = (program: Command): void => {
       '--scaled',
       'scale the counts from the 32 layers of the paper to those of the models, and print them',
     );
-  addMergeOptions(command).action(
+  addMergeOptions(addAnalysisOption(command)).action(
     async ({
       lang: language,
       ...options
@@ -79,9 +81,38 @@ const addSoup = (program: Command): void => {
       '--base <model>',
       'the model all were fine-tuned from; checked against them and named in the model card',
     )
-    .option('--weights <w,w,...>', 'one weight for each model (default: all 1)', toNumbers);
-  addMergeOptions(command).action(async (models: string[], options: Options) => {
+    .option(
+      '--weights <w,w,...>',
+      'one weight for each model, or magnitude: 1 / mean MAV (default: all 1)',
+      toWeights,
+    );
+  addMergeOptions(addAnalysisOption(command)).action(async (models: string[], options: Options) => {
     await mergeCommand({ ...recipeOf('soup', options), models } as RecipeInput, options);
+  });
+};
+
+const addRevert = (program: Command): void => {
+  const command = program
+    .command('revert')
+    .description('put parts of an expert back to its base: layers by location, or rows that changed little')
+    .argument('<expert>', 'a directory, a .safetensors file or org/name in the hub cache')
+    .requiredOption('--base <model>', 'the model that the expert was fine-tuned from')
+    .option('--bottom <n>', 'first layers to revert (default: 5)', toNumber)
+    .option('--top <n>', 'last layers to revert (default: 2)', toNumber)
+    .option('--others <which>', 'what is outside the layers: keep or revert (default: keep)')
+    .option(
+      '--norms <which>',
+      "norms inside a layer: the layer's own, or average like what is outside (default: layer)",
+    )
+    .option('--threshold <t>', 'revert the rows whose MAV is below it, instead of layers', toNumber)
+    .option(
+      '--target-kept <share>',
+      'the largest threshold that keeps at least this share of the parameters',
+      toNumber,
+    )
+    .option('--rows <which>', 'what a row is: an input or an output feature (default: input)');
+  addMergeOptions(addAnalysisOption(command)).action(async (model: string, options: Options) => {
+    await mergeCommand({ ...recipeOf('revert', options), model } as RecipeInput, options);
   });
 };
 
@@ -92,6 +123,26 @@ const addRelayout = (program: Command): void => {
     .argument('<checkpoint>', 'a directory, a .safetensors file or org/name in the hub cache');
   addMergeOptions(command).action(async (model: string, options: Options) => {
     await mergeCommand({ ...recipeOf('relayout', options), model } as RecipeInput, options);
+  });
+};
+
+const addAnalyze = (program: Command): void => {
+  const command = program
+    .command('analyze')
+    .description('show where fine-tuning changed the model: tables, pictures and a page')
+    .argument('[expert...]', 'an expert, or NAME=EXPERT')
+    .option('--base <model>', 'the model that the experts were fine-tuned from')
+    .option('--from <file...>', 'NAME.mav.safetensors of earlier analyses, instead of weights')
+    .option('-o, --out <dir>', 'directory for the files')
+    .option('--threshold <t>', 'rows whose MAV is above it count as changed (default: 1e-5)', toNumber)
+    .option('--rows <which>', 'what a row is: an input or an output feature (default: input)')
+    .option('--bottom <n>', 'first layers to sum up (default: 5)', toNumber)
+    .option('--top <n>', 'last layers to sum up (default: 2)', toNumber)
+    .option('--compare <csv...>', 'published tables to draw beside the experts')
+    .option('--allow-non-finite', 'leave rows with a NaN or an infinity out instead of refusing them')
+    .option('-j, --threads <n>', 'worker threads (default: the usable cores)', toNumber);
+  addOutputOptions(command).action(async (experts: string[], options: AnalyzeCliOptions) => {
+    await analyzeCommand(experts, options);
   });
 };
 
@@ -120,7 +171,9 @@ export const buildProgram = (): Command => {
     .showSuggestionAfterError(true);
   addSwap(program);
   addSoup(program);
+  addRevert(program);
   addRelayout(program);
+  addAnalyze(program);
   addInspect(program);
   program.addHelpText(
     'after',

@@ -41,25 +41,22 @@ const asError = (
   if (tensor === undefined) return new Error(`a worker failed (${status.outcome}) without naming a tensor`);
   const { name, expression, dtype } = tensor;
   const files = sourcesOf(expression).map((source) => inputs.pathOf(source));
+  if (status.outcome === 'writeFailed')
+    return new LayerloomError('WRITE_FAILED', { file: work.shard.file, tensor: name, reason: status.reason });
+  if (status.outcome === 'notEqual')
+    return new LayerloomError('NON_FLOATING_MISMATCH', {
+      tensor: name,
+      dtype,
+      files: [files[0] ?? '', files[status.source] ?? ''],
+    });
+  return sourceError(status, name, files);
+};
+
+/** What went wrong with a source of a tensor. */
+export const sourceError = (status: JobStatus, tensor: string, files: readonly string[]): Error => {
   const file = files[status.source] ?? '';
-  switch (status.outcome) {
-    case 'inputShrank':
-      return new LayerloomError('INPUT_SHRANK', { file, tensor: name });
-    case 'readFailed':
-      return new LayerloomError('READ_FAILED', { file, tensor: name, reason: status.reason });
-    case 'writeFailed':
-      return new LayerloomError('WRITE_FAILED', {
-        file: work.shard.file,
-        tensor: name,
-        reason: status.reason,
-      });
-    case 'notEqual':
-      return new LayerloomError('NON_FLOATING_MISMATCH', {
-        tensor: name,
-        dtype,
-        files: [files[0] ?? '', file],
-      });
-    default:
-      return new Error(`a job of ${name} ended ${status.outcome}`);
-  }
+  if (status.outcome === 'inputShrank') return new LayerloomError('INPUT_SHRANK', { file, tensor });
+  if (status.outcome === 'readFailed')
+    return new LayerloomError('READ_FAILED', { file, tensor, reason: status.reason });
+  return new Error(`a job of ${tensor} ended ${status.outcome}`);
 };

@@ -1,31 +1,25 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import type { FileIdentity } from '../checkpoint/checkpoint.js';
 import { LayerloomError, reasonOf } from '../errors.js';
-import { type MergePlan, type Source, sourcesOf } from '../plan/plan.js';
+import type { PlannedInput, Source } from '../plan/plan.js';
 
 /**
  * The files that a plan reads, open for reading and nothing else. Only descriptors: their bytes are read by native code.
  */
 export class Inputs {
-  readonly #plan: MergePlan;
+  readonly #inputs: readonly PlannedInput[];
   readonly #handles: ReadonlyMap<string, FileHandle>;
 
-  private constructor(plan: MergePlan, handles: ReadonlyMap<string, FileHandle>) {
-    this.#plan = plan;
+  private constructor(planned: readonly PlannedInput[], handles: ReadonlyMap<string, FileHandle>) {
+    this.#inputs = planned;
     this.#handles = handles;
   }
 
   /** @throws LayerloomError READ_FAILED, INPUT_CHANGED */
-  static async open(plan: MergePlan): Promise<Inputs> {
-    const used = new Set(
-      plan.shards.flatMap(({ tensors }) =>
-        tensors.flatMap(({ expression }) =>
-          sourcesOf(expression).map((source) => identityOf(plan, source).path),
-        ),
-      ),
-    );
+  static async open(planned: readonly PlannedInput[], sources: readonly Source[]): Promise<Inputs> {
+    const used = new Set(sources.map((source) => identityOf(planned, source).path));
     const handles = new Map<string, FileHandle>();
-    const inputs = new Inputs(plan, handles);
+    const inputs = new Inputs(planned, handles);
     try {
       for (const path of used)
         handles.set(
@@ -54,7 +48,7 @@ export class Inputs {
   }
 
   pathOf(source: Source): string {
-    return identityOf(this.#plan, source).path;
+    return identityOf(this.#inputs, source).path;
   }
 
   /**
@@ -63,7 +57,7 @@ export class Inputs {
    * @throws LayerloomError INPUT_CHANGED
    */
   async verify(): Promise<void> {
-    for (const { path, bytes, mtimeNs } of this.#plan.inputs.flatMap(({ files }) => files)) {
+    for (const { path, bytes, mtimeNs } of this.#inputs.flatMap(({ files }) => files)) {
       const now = await this.#handles.get(path)?.stat({ bigint: true });
       if (now === undefined) continue;
       if (now.size !== BigInt(bytes))
@@ -81,7 +75,7 @@ export class Inputs {
   }
 }
 
-const identityOf = ({ inputs }: MergePlan, { input, file }: Source): FileIdentity => {
+const identityOf = (inputs: readonly PlannedInput[], { input, file }: Source): FileIdentity => {
   const identity = inputs[input]?.files[file];
   if (identity === undefined) throw new Error(`the plan has no file ${file} of input ${input}`);
   return identity;

@@ -1,6 +1,6 @@
 import { Piscina } from 'piscina';
-import { control } from '../native/addon.js';
-import type { ChecksumResult, ChecksumTask, Task, TaskResult } from './task.js';
+import { control, type Reduction } from '../native/addon.js';
+import type { ChecksumResult, ChecksumTask, ReduceResult, ReduceTask, Task, TaskResult } from './task.js';
 
 /** Compiled, also where this file is run from its source: a worker thread cannot load TypeScript on Node 20. */
 const workerFile = new URL('../../dist/engine/worker.js', import.meta.url).href;
@@ -17,7 +17,7 @@ export interface Counters {
  */
 export class WorkerPool {
   readonly threads: number;
-  readonly #piscina: Piscina<Task | ChecksumTask, TaskResult | ChecksumResult>;
+  readonly #piscina: Piscina<Task | ReduceTask | ChecksumTask, TaskResult | ReduceResult | ChecksumResult>;
   readonly #shared = new SharedArrayBuffer(control.words * BigInt64Array.BYTES_PER_ELEMENT);
   readonly #control = new BigInt64Array(this.#shared);
   readonly #signal: AbortSignal;
@@ -66,6 +66,11 @@ export class WorkerPool {
   /** The signal that piscina takes would end the thread in the middle of a write; `stop` lets it end its tile. */
   run(jobs: Task['jobs']): Promise<TaskResult> {
     return this.#piscina.run({ jobs, shared: this.#shared }) as Promise<TaskResult>;
+  }
+
+  reduce(reduction: Reduction, pairs: boolean): Promise<ReduceResult> {
+    const task: ReduceTask = { reduction, pairs, shared: this.#shared };
+    return this.#piscina.run(task, { name: 'reduceRows' }) as Promise<ReduceResult>;
   }
 
   checksum(fd: number): Promise<ChecksumResult> {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
+import { keptOf } from '../plan/kept.js';
 import type { MergePlan, PlannedFile } from '../plan/plan.js';
 import type { Checksums } from './checksums.js';
 import { makeDirectories, writeDurably } from './durable.js';
@@ -44,6 +45,7 @@ export const provenanceOf = (
     layerloom: plan.layerloom,
     method: plan.method,
     recipe: plan.recipe,
+    ...(plan.method === 'revert' ? { kept: keptOf(plan) } : {}),
     architecture: plan.architecture,
     inputs: plan.inputs.map(({ role, name, path, files }) => ({
       role,

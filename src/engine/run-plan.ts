@@ -3,7 +3,8 @@ import { dirname } from 'node:path';
 import { type ErrorCode, LayerloomError } from '../errors.js';
 import { instructionSets } from '../native/addon.js';
 import { checkPlan } from '../plan/check-plan.js';
-import type { MergePlan } from '../plan/plan.js';
+import { keptOf } from '../plan/kept.js';
+import { type MergePlan, type Source, sourcesOf } from '../plan/plan.js';
 import { computeChecksums } from './checksums.js';
 import { usableCores } from './cores.js';
 import { execute } from './execute.js';
@@ -17,8 +18,8 @@ import { ShardFiles } from './shard-files.js';
 import { openStaging, type Staging } from './staging.js';
 
 export interface Progress {
-  readonly phase: 'merge' | 'checksums';
-  /** Output bytes for `merge`, those of earlier runs included; files for `checksums`. */
+  readonly phase: 'merge' | 'checksums' | 'analysis';
+  /** Output bytes for `merge`, those of earlier runs included; files for `checksums`; input bytes for `analysis`. */
   readonly done: number;
   readonly total: number;
 }
@@ -50,6 +51,8 @@ export interface MergeResult {
   readonly method: string;
   readonly recipe: Readonly<Record<string, unknown>>;
   readonly shards: readonly ShardRecord[];
+  /** Of a revert: what stayed the expert's. */
+  readonly kept?: ReturnType<typeof keptOf>;
   /** Of inputs, headers aside, and of shards, by this run. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
@@ -77,7 +80,7 @@ export const runPlan = async (plan: MergePlan, options: RunOptions): Promise<Mer
   instructionSets();
   const output = await checkOutput(plan, out, force);
 
-  await using inputs = await Inputs.open(plan);
+  await using inputs = await Inputs.open(plan.inputs, sourcesOfPlan(plan));
   const staging = await openStaging(output, plan, resume);
   try {
     const linked = await linkShards(plan, staging, link);
@@ -101,6 +104,7 @@ export const runPlan = async (plan: MergePlan, options: RunOptions): Promise<Mer
       out: output.path,
       method: plan.method,
       recipe: plan.recipe,
+      ...(plan.method === 'revert' ? { kept: keptOf(plan) } : {}),
       shards: describeShards(plan, staging.checkpoint, checksums, linked),
       ...pool.counters,
       bytesResumed: schedule.total - schedule.bytes,
@@ -112,6 +116,9 @@ export const runPlan = async (plan: MergePlan, options: RunOptions): Promise<Mer
     throw await giveUp(signal.aborted ? interrupted(output, error) : error, staging, resume);
   }
 };
+
+const sourcesOfPlan = ({ shards }: MergePlan): Source[] =>
+  shards.flatMap(({ tensors }) => tensors.flatMap(({ expression }) => sourcesOf(expression)));
 
 const interrupted = ({ path: out }: Output, cause: unknown): LayerloomError =>
   new LayerloomError('INTERRUPTED', { out }, { cause });

@@ -1,5 +1,6 @@
 import { encodeHeader } from '../checkpoint/header.js';
-import { dtypeIndex, type Job, jobKinds, type Range } from '../native/addon.js';
+import { dtypeIndex, type Job, jobKinds, type Range, rowSenses } from '../native/addon.js';
+import { decodeKept } from '../plan/kept.js';
 import { type PlannedShard, type PlannedTensor, type Source, sourcesOf } from '../plan/plan.js';
 import { type ArithmeticDtype, bitsOf } from '../tensor/dtype.js';
 
@@ -97,6 +98,16 @@ export const jobOf = (
 ): Job => {
   const { expression } = tensor;
   const computes = expression.kind === 'linear';
+  const select =
+    expression.kind === 'rowSelect'
+      ? {
+          kept: decodeKept(expression.kept, tensor.shape[expression.rows === 'input' ? 1 : 0] ?? 0),
+          columns: tensor.shape[1] ?? 0,
+          width: bitsOf(tensor.dtype) / 8,
+          first,
+          sense: rowSenses[expression.rows],
+        }
+      : undefined;
   return {
     kind: jobKinds[expression.kind],
     sources: sourcesOf(expression).map((source) =>
@@ -110,5 +121,6 @@ export const jobOf = (
     weights: computes ? expression.terms.map(({ weight }) => weight) : [],
     output: rangeOf(output, tensor.begin + first * unitOf(tensor), tensor.dtype, computes),
     count,
+    ...(select === undefined ? {} : { select }),
   };
 };

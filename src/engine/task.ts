@@ -1,4 +1,4 @@
-import type { Job, JobStatus } from '../native/addon.js';
+import type { Job, JobStatus, Reduction, Sums } from '../native/addon.js';
 
 // What passes between the engine and its workers: plain data, since structured clone drops classes.
 
@@ -12,6 +12,17 @@ export interface Task {
 export type TaskResult =
   | { readonly ok: true }
   | { readonly ok: false; readonly job: number; readonly status: JobStatus };
+
+/** A block of rows to sum. */
+export interface ReduceTask {
+  readonly reduction: Reduction;
+  readonly pairs: boolean;
+  readonly shared: SharedArrayBuffer;
+}
+
+export type ReduceResult =
+  | { readonly ok: true; readonly sums: Sums }
+  | { readonly ok: false; readonly status: JobStatus };
 
 /** The SHA-256 of an open file. */
 export interface ChecksumTask {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';
 import { reasonOf } from '../errors.js';
-import { control, execute } from '../native/addon.js';
-import type { ChecksumResult, ChecksumTask, Task, TaskResult } from './task.js';
+import { control, execute, reduce, rowSenses } from '../native/addon.js';
+import { emptySums } from './sums.js';
+import type { ChecksumResult, ChecksumTask, ReduceResult, ReduceTask, Task, TaskResult } from './task.js';
 
 /** A worker thread's work: one synchronous native call after another. */
 export default ({ jobs, shared }: Task): TaskResult => {
@@ -12,6 +13,14 @@ export default ({ jobs, shared }: Task): TaskResult => {
     if (status.outcome !== 'done') return { ok: false, job: index, status };
   }
   return { ok: true };
+};
+
+/** Sums go back as they are: they are vectors of rows, not weights. */
+export const reduceRows = ({ reduction, pairs, shared }: ReduceTask): ReduceResult => {
+  const rows = reduction.sense === rowSenses.input ? reduction.columns : reduction.rows;
+  const sums = emptySums(reduction.sources.length - 1, rows, pairs);
+  const status = reduce(reduction, sums, new BigInt64Array(shared));
+  return status.outcome === 'done' ? { ok: true, sums } : { ok: false, status };
 };
 
 /** Through one buffer outside V8's heap, and at positions of its own: the descriptor is shared. */

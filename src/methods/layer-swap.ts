@@ -2,7 +2,15 @@ import { z } from 'zod';
 import type { Place } from '../architecture/architecture.js';
 import { LayerloomError } from '../errors.js';
 import type { Compiled, Expression, Method } from './method.js';
-import { countSchema, modelSchema, normalise, weightsSchema } from './parameters.js';
+import {
+  countSchema,
+  magnitudeWeights,
+  modelSchema,
+  normalise,
+  requireBase,
+  resolvedWeights,
+  weightingSchema,
+} from './parameters.js';
 
 /** The defaults are those of the paper's §4.2, for 32 layers. */
 const schema = z.strictObject({
@@ -13,7 +21,11 @@ const schema = z.strictObject({
   top: countSchema.default(2),
   bottomTransition: countSchema.default(0),
   topTransition: countSchema.default(0),
-  weights: weightsSchema.length(2, { error: 'two weights, of task and language' }).default([1, 1]),
+  weights: weightingSchema
+    .refine((weights) => weights === 'magnitude' || weights.length === 2, {
+      error: 'two weights, of task and language',
+    })
+    .default([1, 1]),
   others: z
     .enum(['average', 'task', 'language', 'lang'], { error: 'average, task or language' })
     .transform((value) => (value === 'lang' ? 'language' : value))
@@ -59,10 +71,15 @@ export const layerSwap: Method<Parameters> = {
     { role: 'language', model: language },
   ],
   companions: ({ base }) => (base === undefined ? [] : [{ role: 'base', model: base }]),
-  compile: (parameters, layers) => {
+  statistics: ({ weights, task, language, base }) =>
+    weights === 'magnitude'
+      ? { base: requireBase(base), experts: [task, language], rows: 'input' }
+      : undefined,
+  compile: (parameters, layers, statistics) => {
     const counts = parameters.scaled ? scale(parameters, layers) : parameters;
     checkCounts(counts, layers);
-    const [task = 0, language = 0] = normalise(parameters.weights);
+    const weights = parameters.weights === 'magnitude' ? magnitudeWeights(statistics) : parameters.weights;
+    const [task = 0, language = 0] = normalise(weights);
     const average: Expression = {
       kind: 'linear',
       terms: [
@@ -72,7 +89,7 @@ export const layerSwap: Method<Parameters> = {
     };
     const copies = { task: copy(TASK), language: copy(LANGUAGE), average };
     return {
-      resolved: resolve(parameters, counts),
+      resolved: resolve(parameters, counts, weights),
       expressionOf: (place) => copies[sourceOf(place, parameters, counts, layers)],
     } satisfies Compiled;
   },
@@ -114,12 +131,16 @@ const checkCounts = ({ bottom, bottomTransition, topTransition, top }: Counts, l
     });
 };
 
-const resolve = ({ weights, others, norms }: Parameters, counts: Counts): Record<string, unknown> => ({
+const resolve = (
+  { weights, others, norms }: Parameters,
+  counts: Counts,
+  used: readonly number[],
+): Record<string, unknown> => ({
   bottom: counts.bottom,
   top: counts.top,
   bottom_transition: counts.bottomTransition,
   top_transition: counts.topTransition,
-  weights,
+  ...resolvedWeights(weights, used),
   others,
   norms,
 });

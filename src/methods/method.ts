@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Place } from '../architecture/architecture.js';
+import type { Rows } from '../tensor/rows.js';
 
 /** A model as a recipe refers to it. */
 export interface ModelReference {
@@ -20,13 +21,49 @@ export type Expression =
   | {
       readonly kind: 'linear';
       readonly terms: readonly { readonly model: number; readonly weight: number }[];
+    }
+  /** Rows of one model's matrix where `kept` is 1, those of `base` elsewhere, byte for byte. */
+  | {
+      readonly kind: 'rowSelect';
+      readonly model: number;
+      readonly base: number;
+      readonly rows: Rows;
+      readonly kept: Uint8Array;
     };
+
+/** The task vectors that a method must know before it compiles: of models against their base, by rows. */
+export interface NeededStatistics {
+  readonly base: string;
+  readonly experts: readonly string[];
+  readonly rows: Rows;
+}
+
+/** The task vector of a model, row by row (`analyze`). */
+export interface TaskVectorStatistics {
+  readonly name: string;
+  /** Of the base it was taken from. */
+  readonly base: { readonly name: string };
+  readonly rows: Rows;
+  readonly tensors: Readonly<
+    Record<
+      string,
+      {
+        readonly rows: number;
+        readonly parametersPerRow: number;
+        readonly meanMav: number;
+        readonly nonFiniteRows: number;
+      }
+    >
+  >;
+  /** MAV of each row; NaN for a row with a NaN or an infinity. */
+  readonly vectors: ReadonlyMap<string, Float32Array>;
+}
 
 /** A method with its parameters settled: a function from a tensor's place to its expression. Pure, without I/O. */
 export interface Compiled {
   /** The parameters as they are used, for `layerloom.json` and the model card; in YAML's spelling. */
   readonly resolved: Readonly<Record<string, unknown>>;
-  expressionOf(place: Place): Expression;
+  expressionOf(place: Place, tensor: string): Expression;
 }
 
 /** A way to merge. One file under src/methods/ each, registered in src/methods/index.ts. */
@@ -49,9 +86,12 @@ export interface Method<Parameters> {
   readonly keepsCard: boolean;
   /** Whether tensors must have layer numbers 0 … L−1. */
   readonly needsLayers: boolean;
+  /** What must be known of whole tensors first; undefined where headers are enough. */
+  statistics?(parameters: Parameters): NeededStatistics | undefined;
   /**
    * @param layers L, the models' number of layers
-   * @throws LayerloomError where the parameters do not fit it
+   * @param statistics of the experts that `statistics` names, in their order
+   * @throws LayerloomError where the parameters do not fit them
    */
-  compile(parameters: Parameters, layers: number): Compiled;
+  compile(parameters: Parameters, layers: number, statistics: readonly TaskVectorStatistics[]): Compiled;
 }

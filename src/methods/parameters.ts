@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { LayerloomError } from '../errors.js';
+import type { TaskVectorStatistics } from './method.js';
 
 // Parameters that several methods have. Each message ends the sentence "PARAMETER: expected …".
 
@@ -23,6 +25,55 @@ export const weightsSchema = z
   .refine((weights) => !sumsToZero(weights) && Number.isFinite(sum(weights)), {
     error: 'weights whose sum is finite and not 0, since they are normalised',
   });
+
+/** Weights given as numbers, or found by `magnitudeWeights`. */
+export const weightingSchema = z.union([z.literal('magnitude'), weightsSchema], {
+  error: (issue) => (Array.isArray(issue.input) ? undefined : 'numbers, or magnitude'),
+});
+
+/**
+ * Magnitude-adjusted weights (paper §5): each expert's is 1 / (mean MAV over all rows of all its task-vector tensors, every row counting
+ * once).
+ *
+ * @throws LayerloomError MAV_UNDEFINED for an expert that equals its base
+ */
+export const magnitudeWeights = (experts: readonly TaskVectorStatistics[]): number[] =>
+  experts.map(({ name, base, tensors }) => {
+    const mean = meanMavOf(Object.values(tensors));
+    if (!(mean > 0)) throw new LayerloomError('MAV_UNDEFINED', { expert: name, base: base.name });
+    return 1 / mean;
+  });
+
+/** @throws LayerloomError INVALID_PARAMETER where a method needs a base and has none */
+export const requireBase = (base: string | undefined): string => {
+  if (base === undefined)
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'base',
+      value: null,
+      expected: 'the model that the experts were fine-tuned from, which magnitude weights need',
+    });
+  return base;
+};
+
+/** How weights are recorded: as given, and with `magnitude` also as they came out, each over their sum. */
+export const resolvedWeights = (
+  weights: readonly number[] | 'magnitude',
+  used: readonly number[],
+): Record<string, unknown> =>
+  weights === 'magnitude' ? { weights, magnitude_weights: normalise(used) } : { weights };
+
+/** Mean MAV over all rows of all tensors, every row counting once. Rows that are not finite are left out. */
+export const meanMavOf = (
+  tensors: readonly { readonly rows: number; readonly meanMav: number; readonly nonFiniteRows: number }[],
+): number => {
+  let [sum, rows] = [0, 0];
+  for (const tensor of tensors) {
+    const finite = tensor.rows - tensor.nonFiniteRows;
+    if (finite > 0) sum += tensor.meanMav * finite;
+    rows += finite;
+  }
+  return sum / rows;
+};
 
 /** w / Σw, in float64; kernels round the result to the precision they compute in. */
 export const normalise = (weights: readonly number[]): number[] => {

@@ -1,14 +1,21 @@
 import { z } from 'zod';
 import type { Expression, Method } from './method.js';
-import { modelSchema, normalise, weightsSchema } from './parameters.js';
+import {
+  magnitudeWeights,
+  modelSchema,
+  normalise,
+  requireBase,
+  resolvedWeights,
+  weightingSchema,
+} from './parameters.js';
 
 const schema = z
   .strictObject({
     models: z.array(modelSchema, { error: 'a list of models' }).min(1, { error: 'at least one model' }),
     base: modelSchema.optional(),
-    weights: weightsSchema.optional(),
+    weights: weightingSchema.optional(),
   })
-  .refine(({ models, weights = models }) => weights.length === models.length, {
+  .refine(({ models, weights = models }) => weights === 'magnitude' || weights.length === models.length, {
     path: ['weights'],
     error: 'one weight for each model, in their order',
   });
@@ -29,9 +36,12 @@ export const soup: Method<Parameters> = {
   needsLayers: false,
   models: ({ models }) => models.map((path) => ({ role: 'model', model: path })),
   companions: ({ base }) => (base === undefined ? [] : [{ role: 'base', model: base }]),
-  compile: ({ models, weights = models.map(() => 1) }) => {
-    const terms = normalise(weights).map((weight, index) => ({ model: index, weight }));
+  statistics: ({ models, weights, base }) =>
+    weights === 'magnitude' ? { base: requireBase(base), experts: models, rows: 'input' } : undefined,
+  compile: ({ models, weights = models.map(() => 1) }, _layers, statistics) => {
+    const used = weights === 'magnitude' ? magnitudeWeights(statistics) : weights;
+    const terms = normalise(used).map((weight, index) => ({ model: index, weight }));
     const average: Expression = { kind: 'linear', terms };
-    return { resolved: { weights }, expressionOf: () => average };
+    return { resolved: resolvedWeights(weights, used), expressionOf: () => average };
   },
 };

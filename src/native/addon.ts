@@ -14,7 +14,9 @@ export interface Range {
   readonly dtype: number;
 }
 
-export const jobKinds = { copy: 0, same: 1, linear: 2 } as const;
+export const rowSenses = { input: 0, output: 1 } as const;
+
+export const jobKinds = { copy: 0, same: 1, linear: 2, rowSelect: 3 } as const;
 
 /** A slice of one output tensor. `count` is in elements for `linear`, in bytes for the others, which know no dtype. */
 export interface Job {
@@ -23,6 +25,35 @@ export interface Job {
   readonly weights: readonly number[];
   readonly output: Range;
   readonly count: number;
+  /**
+   * For `rowSelect`: a 1 for each row that is the first source's, where the others are the second's; the matrix's columns and bytes an
+   * element; and the slice's first byte in it.
+   */
+  readonly select?: {
+    readonly kept: Uint8Array;
+    readonly columns: number;
+    readonly width: number;
+    readonly first: number;
+    readonly sense: (typeof rowSenses)[keyof typeof rowSenses];
+  };
+}
+
+/** A block of whole rows of a matrix, as its base and the experts (`sources`, in this order) have it. */
+export interface Reduction {
+  readonly sources: readonly Range[];
+  readonly rows: number;
+  readonly columns: number;
+  readonly sense: (typeof rowSenses)[keyof typeof rowSenses];
+}
+
+/** What a reduction found; where it goes is given to it as zeros. */
+export interface Sums {
+  /** Σ |expert − base|: for each expert a number for each column (`input`) or row (`output`). */
+  readonly magnitudes: Float64Array;
+  /** For each pair of experts i ≤ j, in order: Σ δᵢδⱼ, elements that both changed, those with one sign. May be empty. */
+  readonly pairs: Float64Array;
+  /** For each source, elements that are no finite numbers. */
+  readonly nonFinite: Float64Array;
 }
 
 export const outcomes = [
@@ -54,6 +85,11 @@ interface Addon {
   readonly instructionSet: string | null;
   execute(
     job: Job,
+    control: BigInt64Array,
+  ): { outcome: number; source: number; error: number; message: string };
+  reduce(
+    reduction: Reduction,
+    sums: Sums,
     control: BigInt64Array,
   ): { outcome: number; source: number; error: number; message: string };
   /** 0 when the file's lock was taken, else an errno. */
@@ -93,10 +129,17 @@ const addon = (): Addon => {
 export const dtypeIndex = (dtype: ArithmeticDtype): number => arithmeticDtypes.indexOf(dtype);
 
 /** Runs a job on the calling thread: the worker thread is the asynchrony. Stops at its next tile once `control` says so. */
-export const execute = (job: Job, shared: BigInt64Array): JobStatus => {
-  const { outcome, source, message } = addon().execute(job, shared);
-  return { outcome: outcomes[outcome] ?? 'writeFailed', source, reason: message };
-};
+export const execute = (job: Job, shared: BigInt64Array): JobStatus => statusOf(addon().execute(job, shared));
+
+/** Sums over a block of rows, on the calling thread. */
+export const reduce = (reduction: Reduction, sums: Sums, shared: BigInt64Array): JobStatus =>
+  statusOf(addon().reduce(reduction, sums, shared));
+
+const statusOf = (status: ReturnType<Addon['execute']>): JobStatus => ({
+  outcome: outcomes[status.outcome] ?? 'writeFailed',
+  source: status.source,
+  reason: status.message,
+});
 
 /** The instruction set that kernels use on this machine, and those it could: LAYERLOOM_ISA chooses. */
 export const instructionSets = (): { readonly chosen: string; readonly available: readonly string[] } => {

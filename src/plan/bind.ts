@@ -2,6 +2,7 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { LayerloomError } from '../errors.js';
 import type { Expression } from '../methods/method.js';
 import { type ArithmeticDtype, type Dtype, isFloating } from '../tensor/dtype.js';
+import { encodeKept } from './kept.js';
 import type { PlannedExpression, Source } from './plan.js';
 import { quantisedTensors } from './quantised.js';
 
@@ -35,7 +36,27 @@ export const binder = (models: readonly CheckpointIndex[], dtype: ArithmeticDtyp
     return dtype !== undefined && isFloating(stored) && !quantised[0]?.has(name) ? dtype : stored;
   };
 
+  /** Rows are taken as they stand: both models' bytes must mean the same. */
+  const bindRows = (name: string, expression: Expression & { kind: 'rowSelect' }): Bound => {
+    const [source, base] = [sourceOf(expression.model, name), sourceOf(expression.base, name)];
+    const output = dtypeOf(name);
+    if (source.dtype !== base.dtype || output !== source.dtype)
+      throw new LayerloomError('DTYPE_MISMATCH', {
+        first: models[expression.model]?.path ?? '',
+        other: models[expression.base]?.path ?? '',
+        tensors: [
+          `${name} ${base.dtype} against ${source.dtype}${output === source.dtype ? '' : `, to be ${output}`}`,
+        ],
+      });
+    const count = expression.kept.reduce((total, keeps) => total + keeps, 0);
+    if (count === 0) return { dtype: output, expression: { kind: 'copy', source: base } };
+    if (count === expression.kept.length) return { dtype: output, expression: { kind: 'copy', source } };
+    const { rows, kept } = expression;
+    return { dtype: output, expression: { kind: 'rowSelect', source, base, rows, kept: encodeKept(kept) } };
+  };
+
   return (name: string, expression: Expression): Bound => {
+    if (expression.kind === 'rowSelect') return bindRows(name, expression);
     const output = dtypeOf(name);
     const terms =
       expression.kind === 'copy'

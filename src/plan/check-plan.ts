@@ -27,6 +27,11 @@ const checkTensor = (plan: MergePlan, shard: PlannedShard, tensor: PlannedTensor
   const elements = elementCount(shape);
   if (elements === undefined || byteLength(dtype, elements) !== end - begin)
     throw invalid(shard, tensor, 'its range is not its shape’s');
+  if (expression.kind === 'rowSelect') {
+    const rows = shape.length === 2 ? shape[expression.rows === 'input' ? 1 : 0] : undefined;
+    if (rows === undefined || Buffer.from(expression.kept, 'base64').length !== Math.ceil(rows / 8))
+      throw invalid(shard, tensor, 'its kept rows are not those of its shape');
+  }
   for (const source of sourcesOf(expression)) {
     const file = plan.inputs[source.input]?.files[source.file];
     if (file === undefined || source.begin < 0 || source.end > file.bytes)

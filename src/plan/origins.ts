@@ -23,6 +23,8 @@ export const describeExpression = (
 ): string => {
   const nameOf = ({ input }: Source) => inputs[input]?.name ?? '';
   const [first] = sourcesOf(expression);
+  if (expression.kind === 'rowSelect')
+    return `${nameOf(expression.source)} in part, else ${nameOf(expression.base)}`;
   if (expression.kind !== 'linear' || expression.terms.length === 1)
     return first === undefined ? '' : nameOf(first);
   return expression.terms

@@ -1,12 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { describeArchitecture, requireLayers } from '../architecture/architecture.js';
+import { join } from 'node:path';
+import { requireLayers } from '../architecture/architecture.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { editConfig } from '../checkpoint/config.js';
-import { openCheckpoint } from '../checkpoint/open.js';
 import { encodeShardIndex, indexFileName } from '../checkpoint/shard-index.js';
 import { LayerloomError } from '../errors.js';
-import type { ModelReference } from '../methods/method.js';
+import type { TaskVectorStatistics } from '../methods/method.js';
 import { parseRecipe, type Recipe, type RecipeInput } from '../recipe/recipe.js';
 import { torchName } from '../tensor/dtype.js';
 import { byteLength, elementCount } from '../tensor/reference.js';
@@ -22,12 +21,12 @@ import {
   type UnplacedTensor,
 } from './layout.js';
 import { writeModelCard } from './model-card.js';
+import { type OpenedModel, openModels, plannedInput } from './models.js';
 import { describeOrigins } from './origins.js';
 import {
   type Cost,
   type MergePlan,
   type PlannedFile,
-  type PlannedInput,
   type PlannedShard,
   type Source,
   sourcesOf,
@@ -38,9 +37,9 @@ export interface PlanOptions {
   layout?: Layout | undefined;
   /** Bytes, or a size such as `5GB` (the default). */
   maxShardSize?: string | number | undefined;
+  /** Task vectors of the experts that the recipe's method must know, in its order. */
+  statistics?: readonly TaskVectorStatistics[] | undefined;
 }
-
-type OpenedModel = Model & ModelReference;
 
 /**
  * Decides a merge: opens the recipe's models (headers and small files, no weights), checks that they fit, and fixes every
@@ -51,8 +50,12 @@ type OpenedModel = Model & ModelReference;
 export const planMerge = async (input: RecipeInput, options: PlanOptions = {}): Promise<MergePlan> => {
   const recipe = parseRecipe(input);
   const layout = parseLayout(options);
+  if (recipe.statistics !== undefined && options.statistics?.length !== recipe.statistics.experts.length)
+    throw new Error(
+      `method ${recipe.method} needs the task vectors of ${recipe.statistics.experts.join(', ')}`,
+    );
 
-  const opened = await openAll([...recipe.models, ...recipe.companions]);
+  const opened = await openModels([...recipe.models, ...recipe.companions]);
   const models = opened.slice(0, recipe.models.length);
   const companions = opened.slice(recipe.models.length);
   const first = models[0];
@@ -62,7 +65,7 @@ export const planMerge = async (input: RecipeInput, options: PlanOptions = {}): 
   const { warnings, omitted } = await checkAll(models, companions);
 
   const { layers, places, family, naming } = first.architecture;
-  const { resolved, expressionOf } = recipe.compile(layers);
+  const { resolved, expressionOf } = recipe.compile(layers, options.statistics ?? []);
   const shards = layOut(bindAll(recipe, models, expressionOf, places, omitted), layout, inputFiles(models));
   const settled = { ...resolved, ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }) };
   const inputs = [...models, ...companions].map(plannedInput);
@@ -98,39 +101,6 @@ const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize }: Plan
     });
   return { layout, maxShardBytes: parseShardSize(maxShardSize) };
 };
-
-const openAll = async (references: readonly ModelReference[]): Promise<OpenedModel[]> => {
-  const opened = await Promise.all(
-    references.map(async (reference) => {
-      const checkpoint = await openCheckpoint(reference.model);
-      return { ...reference, checkpoint, architecture: describeArchitecture(checkpoint) };
-    }),
-  );
-  checkNames(opened);
-  return tellApart(opened);
-};
-
-/** Models of one role are told apart by their names alone. */
-const checkNames = (models: readonly OpenedModel[]): void => {
-  const seen = new Map<string, string>();
-  for (const { role, checkpoint } of models) {
-    const key = `${role} ${checkpoint.name}`;
-    const twin = seen.get(key);
-    if (twin !== undefined)
-      throw new LayerloomError('NAME_CLASH', { name: checkpoint.name, paths: [twin, checkpoint.path] });
-    seen.set(key, checkpoint.path);
-  }
-};
-
-/** Models of several roles may have one name (`math/final` and `swahili/final`): their folder's then goes before it. */
-const tellApart = (models: readonly OpenedModel[]): OpenedModel[] =>
-  models.map((model) => {
-    const { name, path } = model.checkpoint;
-    const hasTwin = models.some(({ checkpoint }) => checkpoint.name === name && checkpoint.path !== path);
-    return hasTwin
-      ? { ...model, checkpoint: { ...model.checkpoint, name: `${basename(dirname(path))}/${name}` } }
-      : model;
-  });
 
 /** Whether every model fits the first; and which tensors are not written, as some merged model does not store them. */
 const checkAll = async (
@@ -174,7 +144,7 @@ const bindAll = (
   const tensors = [...(models[0]?.checkpoint.tensors ?? [])].filter(([name]) => !omitted.has(name));
   return tensors.map(([name, { shape }]) => {
     const place = places.get(name) ?? { layer: undefined, role: 'other', module: name };
-    const { dtype, expression } = bind(name, expressionOf(place));
+    const { dtype, expression } = bind(name, expressionOf(place, name));
     const elements = elementCount(shape) ?? 0;
     return { name, dtype, shape, bytes: byteLength(dtype, elements) ?? 0, place, expression };
   });
@@ -193,13 +163,6 @@ const inputFiles = (models: readonly OpenedModel[]): ((source: Source) => InputF
     return { bytes: checkpoint.files[file]?.bytes ?? 0, tensors: names[input]?.[file] ?? new Set() };
   };
 };
-
-const plannedInput = ({ role, checkpoint: { name, path, files } }: OpenedModel): PlannedInput => ({
-  role,
-  name,
-  path,
-  files,
-});
 
 const costOf = (shards: readonly PlannedShard[]): Cost => {
   const cost = {

@@ -1,6 +1,7 @@
 import type { FileIdentity } from '../checkpoint/checkpoint.js';
 import type { Dtype } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
+import type { Rows } from '../tensor/rows.js';
 
 /** A tensor's bytes in an input: `inputs[input].files[file]` from `begin` to `end`. */
 export interface Source {
@@ -16,6 +17,16 @@ export type PlannedExpression =
   | { readonly kind: 'copy'; readonly source: Source }
   /** Integers that would be averaged: the first source's bytes, once all are found equal. */
   | { readonly kind: 'same'; readonly sources: readonly Source[] }
+  /**
+   * Rows of a matrix: `kept` says by a bit for each row (lowest first, in base64) which are the source's; the others are the base's.
+   */
+  | {
+      readonly kind: 'rowSelect';
+      readonly source: Source;
+      readonly base: Source;
+      readonly rows: Rows;
+      readonly kept: string;
+    }
   /** Weights are normalised. */
   | {
       readonly kind: 'linear';
@@ -99,6 +110,8 @@ export const sourcesOf = (expression: PlannedExpression): readonly Source[] => {
       return [expression.source];
     case 'same':
       return expression.sources;
+    case 'rowSelect':
+      return [expression.source, expression.base];
     case 'linear':
       return expression.terms.map(({ source }) => source);
   }

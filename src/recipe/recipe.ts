@@ -2,8 +2,15 @@ import type { z } from 'zod';
 import { LayerloomError } from '../errors.js';
 import { methods } from '../methods/index.js';
 import type { LayerSwapParameters } from '../methods/layer-swap.js';
-import type { Compiled, Method, ModelReference } from '../methods/method.js';
+import type {
+  Compiled,
+  Method,
+  ModelReference,
+  NeededStatistics,
+  TaskVectorStatistics,
+} from '../methods/method.js';
 import type { RelayoutParameters } from '../methods/relayout.js';
+import type { RevertParameters } from '../methods/revert.js';
 import type { SoupParameters } from '../methods/soup.js';
 import { type ArithmeticDtype, dtypeNames, parseDtype } from '../tensor/dtype.js';
 
@@ -20,6 +27,7 @@ interface Common {
 export type RecipeInput =
   | ({ method: 'layer_swap' } & LayerSwapParameters & Common)
   | ({ method: 'soup' } & SoupParameters & Common)
+  | ({ method: 'revert' } & RevertParameters & Common)
   | ({ method: 'relayout' } & RelayoutParameters & Common);
 
 /** A recipe checked: what follows trusts it. Models have not been opened yet. */
@@ -32,7 +40,9 @@ export interface Recipe {
   readonly companions: readonly ModelReference[];
   readonly keepsCard: boolean;
   readonly needsLayers: boolean;
-  readonly compile: (layers: number) => Compiled;
+  /** What must be known of whole tensors before the recipe compiles. */
+  readonly statistics: NeededStatistics | undefined;
+  readonly compile: (layers: number, statistics: readonly TaskVectorStatistics[]) => Compiled;
 }
 
 /**
@@ -61,7 +71,8 @@ export const parseRecipe = (input: RecipeInput): Recipe => {
     companions: method.companions(parameters),
     keepsCard: method.keepsCard,
     needsLayers: method.needsLayers,
-    compile: (layers) => method.compile(parameters, layers),
+    statistics: method.statistics?.(parameters),
+    compile: (layers, statistics) => method.compile(parameters, layers, statistics),
   };
 };
 

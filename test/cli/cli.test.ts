@@ -367,8 +367,78 @@ describe('layerloom', () => {
     expect((await finished(child)).code).toBe(0);
   });
 
-  it('lists no command or option that does nothing yet', async () => {
-    const { stdout } = await cli(['swap', '--help']);
-    expect(stdout).not.toMatch(/magnitude/);
+  it('lists no command that does nothing yet', async () => {
+    const { stdout } = await cli(['--help']);
+    expect(stdout).not.toMatch(/batch|evaluate|experiment/);
+  });
+});
+
+describe('what speaks of a base', () => {
+  const family = () => {
+    const pair = writePair();
+    return { ...pair, base: writeCheckpoint(join(pair.root, 'base'), llama({ seed: 5 })) };
+  };
+
+  it('analyze prints what the numbers say, and writes files', async () => {
+    const { root, base, task, language } = family();
+    const out = join(root, 'analysis');
+    const { code, stdout, stderr } = await cli([
+      'analyze',
+      '--base',
+      base,
+      task,
+      `swh=${language}`,
+      '-o',
+      out,
+    ]);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/mean MAV[\s\S]*task & swh[\s\S]*index\.html/);
+    expect(readdirSync(out).sort()).toEqual([
+      'index.html',
+      'overlap.json',
+      'swh.csv',
+      'swh.json',
+      'swh.mav.safetensors',
+      'swh.svg',
+      'task+swh.overlap.svg',
+      'task.csv',
+      'task.json',
+      'task.mav.safetensors',
+      'task.svg',
+    ]);
+    const from = ['--from', join(out, 'swh.mav.safetensors'), '--threshold', '1e-4', '--json'];
+    const again = await cli(['analyze', ...from, '-o', join(root, 'again')]);
+    expect(JSON.parse(again.stdout)).toMatchObject({ experts: [{ name: 'swh', threshold: 1e-4 }] });
+  });
+
+  it.each<[string, string[], number]>([
+    ['a threshold below 0', ['--threshold', '-1'], 2],
+    ['no expert', [], 2],
+    ['rows of another kind', ['--rows', 'both'], 2],
+  ])('analyze refuses %s', async (name, args, expected) => {
+    const { root, base, task } = family();
+    const experts = name === 'no expert' ? [] : [task];
+    const run = ['analyze', '--base', base, ...experts, '-o', join(root, 'analysis'), ...args];
+    expect((await cli(run)).code).toBe(expected);
+    expect(existsSync(join(root, 'analysis'))).toBe(false);
+  });
+
+  it('swap says which weights magnitude gave', async () => {
+    const { base, ...pair } = family();
+    const { code, stderr } = await cli(swapArgs(pair, '--base', base, '--weights', 'magnitude'));
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(/^magnitude weights: task 0\.\d{4}, language 0\.\d{4}\n$/),
+    ]);
+  });
+
+  it('revert says how much it kept', async () => {
+    const { root, base, task } = family();
+    const args = (...more: string[]) => ['revert', '--base', base, task, '-o', join(root, 'out'), ...more];
+    const byLocation = await cli(args('--bottom', '1', '--top', '1'));
+    expect(byLocation).toMatchObject({ code: 0, stdout: expect.stringContaining('kept of the expert') });
+    const byRows = await cli(args('--target-kept', '0.5', '--rows', 'output', '--force'));
+    expect(byRows.stderr).toMatch(/^threshold [\d.e-]+ keeps 0\.5 of the parameters or more\n$/);
+    expect(await cli(args('--threshold', '1', '--bottom', '1'))).toMatchObject({ code: 2 });
   });
 });

@@ -4,8 +4,11 @@ import type { Place } from '../../src/architecture/architecture.js';
 import { type LayerSwapParameters, layerSwap } from '../../src/methods/layer-swap.js';
 import { zoneOf } from '../fixtures/merged.js';
 
-const compile = (parameters: Omit<LayerSwapParameters, 'task' | 'language'>, layers: number) =>
-  layerSwap.compile(layerSwap.schema.parse({ task: 't', language: 'l', ...parameters }), layers);
+const compile = (parameters: Omit<LayerSwapParameters, 'task' | 'language'>, layers: number) => {
+  const schema = layerSwap.schema.parse({ task: 't', language: 'l', ...parameters });
+  const { expressionOf, ...compiled } = layerSwap.compile(schema, layers, []);
+  return { ...compiled, expressionOf: (place: Place) => expressionOf(place, '') };
+};
 
 const attention = (layer: number): Place => ({ layer, role: 'attention', module: 'self_attn.q_proj.weight' });
 const blockNorm = (layer: number): Place => ({ layer, role: 'blockNorm', module: 'input_layernorm.weight' });

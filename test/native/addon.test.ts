@@ -20,6 +20,7 @@ import {
   type Job,
   type JobStatus,
   jobKinds,
+  rowSenses,
   tryLock,
 } from '../../src/native/addon.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
@@ -79,7 +80,8 @@ describe('a copy', () => {
       outcome: 'writeFailed',
       reason: 'Bad file descriptor',
     });
-    const writeOnly = openFile(join(directory, 'other'), 'w');
+    writeFileSync(join(directory, 'other'), new Uint8Array(10));
+    const writeOnly = openFile(join(directory, 'other'), 'a');
     expect(execute(job(jobKinds.copy, [writeOnly], writeOnly, 10), newControl())).toMatchObject({
       outcome: 'readFailed',
     });
@@ -127,8 +129,11 @@ describe('a linear combination', () => {
     const { inputs, output } = files(new Uint8Array(8));
     const shared = newControl();
     shared[control.cancel] = 1n;
+    const select = { kept: Uint8Array.of(1, 0), columns: 2, width: 1, first: 0, sense: rowSenses.input };
     for (const kind of Object.values(jobKinds))
-      expect(execute(job(kind, [...inputs, ...inputs], output, 2), shared).outcome).toBe('cancelled');
+      expect(execute({ ...job(kind, [...inputs, ...inputs], output, 2), select }, shared).outcome).toBe(
+        'cancelled',
+      );
     expect(shared[control.bytesWritten]).toBe(0n);
   });
 

@@ -273,6 +273,48 @@ void negativeZeroSurvives() {
     }
 }
 
+/// Sums in plain loops, in the order that the contract names.
+void reductions() {
+    std::normal_distribution<float> normal(0, 1e-5f);
+    for (const std::size_t count : {0, 1, 5, 15, 16, 17, 31, 32, 33, 100, 1000, 4096}) {
+        std::vector<float> x(count), y(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            x[i] = random_() % 5 == 0 ? (random_() % 2 == 0 ? 0.0f : -0.0f) : normal(random_);
+            y[i] = random_() % 5 == 0 ? 1e-42f : normal(random_);
+        }
+        std::vector<double> columns(count, 0.125);
+        double lanes[kLanes] = {1, 2, 3}, products[kLanes] = {};
+        std::uint64_t counts[2] = {7, 3};
+        for (std::size_t i = 0; i < count; ++i) {
+            columns[i] += std::fabs(static_cast<double>(x[i]));
+            lanes[i % kLanes] += std::fabs(static_cast<double>(x[i]));
+            products[i % kLanes] += static_cast<double>(x[i]) * static_cast<double>(y[i]);
+            if (x[i] != 0 && y[i] != 0) {
+                counts[0] += 1;
+                counts[1] += (x[i] < 0) == (y[i] < 0) ? 1 : 0;
+            }
+        }
+        for (const Kernels* kernels : availableKernels()) {
+            std::vector<double> gotColumns(count, 0.125);
+            double gotLanes[kLanes] = {1, 2, 3}, gotProducts[kLanes] = {};
+            std::uint64_t gotCounts[2] = {7, 3};
+            kernels->addMagnitudes(x.data(), gotColumns.data(), count);
+            kernels->sumMagnitudes(x.data(), gotLanes, count);
+            kernels->dot(x.data(), y.data(), gotProducts, count);
+            kernels->compareSigns(x.data(), y.data(), gotCounts, count);
+            const bool same = std::memcmp(gotColumns.data(), columns.data(), 8 * count) == 0 &&
+                              std::memcmp(gotLanes, lanes, sizeof lanes) == 0 &&
+                              std::memcmp(gotProducts, products, sizeof products) == 0 &&
+                              std::memcmp(gotCounts, counts, sizeof counts) == 0;
+            ++checks;
+            if (!same) {
+                ++failures;
+                std::printf("%s: sums over %zu elements\n", kernels->isa, count);
+            }
+        }
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -281,6 +323,7 @@ int main() {
     lengthsAndMisalignments();
     everyMixtureOfDtypes();
     negativeZeroSurvives();
+    reductions();
     for (const Kernels* kernels : availableKernels()) std::printf("%s ", kernels->isa);
     std::printf("%ld checks, %ld failed\n", checks, failures);
     return failures == 0 ? 0 : 1;

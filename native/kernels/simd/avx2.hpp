@@ -11,6 +11,9 @@ struct Avx2 {
     using Floats = __m256;
     using Ints = __m256i;
     using Mask = __m256i;
+    struct Wide {
+        __m256d low, high;
+    };
     static constexpr std::size_t lanes = 8;
     static constexpr bool hasHalf = true;
 
@@ -33,6 +36,19 @@ struct Avx2 {
     static Mask less(Ints a, Ints b) { return _mm256_cmpgt_epi32(b, a); }
     static Mask isNan(Floats a) { return _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q)); }
     static Ints select(Mask mask, Ints a, Ints b) { return _mm256_blendv_epi8(b, a, mask); }
+
+    static Wide widen(Floats a) {
+        return {_mm256_cvtps_pd(_mm256_castps256_ps128(a)), _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1))};
+    }
+    static Wide multiply(Wide a, Wide b) {
+        return {_mm256_mul_pd(a.low, b.low), _mm256_mul_pd(a.high, b.high)};
+    }
+    static Wide add(Wide a, Wide b) { return {_mm256_add_pd(a.low, b.low), _mm256_add_pd(a.high, b.high)}; }
+    static Wide loadWide(const double* at) { return {_mm256_loadu_pd(at), _mm256_loadu_pd(at + 4)}; }
+    static void storeWide(Wide a, double* at) {
+        _mm256_storeu_pd(at, a.low);
+        _mm256_storeu_pd(at + 4, a.high);
+    }
 
     static Ints asInts(Floats a) { return _mm256_castps_si256(a); }
     static Floats asFloats(Ints a) { return _mm256_castsi256_ps(a); }

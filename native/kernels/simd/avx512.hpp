@@ -12,6 +12,9 @@ struct Avx512 {
     using Floats = __m512;
     using Ints = __m512i;
     using Mask = __mmask16;
+    struct Wide {
+        __m512d low, high;
+    };
     static constexpr std::size_t lanes = 16;
     static constexpr bool hasHalf = true;
 
@@ -34,6 +37,20 @@ struct Avx512 {
     static Mask less(Ints a, Ints b) { return _mm512_cmplt_epi32_mask(a, b); }
     static Mask isNan(Floats a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
     static Ints select(Mask mask, Ints a, Ints b) { return _mm512_mask_mov_epi32(b, mask, a); }
+
+    static Wide widen(Floats a) {
+        const auto high = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(a), 1));
+        return {_mm512_cvtps_pd(_mm512_castps512_ps256(a)), _mm512_cvtps_pd(high)};
+    }
+    static Wide multiply(Wide a, Wide b) {
+        return {_mm512_mul_pd(a.low, b.low), _mm512_mul_pd(a.high, b.high)};
+    }
+    static Wide add(Wide a, Wide b) { return {_mm512_add_pd(a.low, b.low), _mm512_add_pd(a.high, b.high)}; }
+    static Wide loadWide(const double* at) { return {_mm512_loadu_pd(at), _mm512_loadu_pd(at + 8)}; }
+    static void storeWide(Wide a, double* at) {
+        _mm512_storeu_pd(at, a.low);
+        _mm512_storeu_pd(at + 8, a.high);
+    }
 
     static Ints asInts(Floats a) { return _mm512_castps_si512(a); }
     static Floats asFloats(Ints a) { return _mm512_castsi512_ps(a); }

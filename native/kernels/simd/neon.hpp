@@ -11,6 +11,9 @@ struct Neon {
     using Floats = float32x4_t;
     using Ints = uint32x4_t;
     using Mask = uint32x4_t;
+    struct Wide {
+        float64x2_t low, high;
+    };
     static constexpr std::size_t lanes = 4;
     static constexpr bool hasHalf = true;
 
@@ -33,6 +36,15 @@ struct Neon {
     static Mask less(Ints a, Ints b) { return vcltq_u32(a, b); }
     static Mask isNan(Floats a) { return vmvnq_u32(vceqq_f32(a, a)); }
     static Ints select(Mask mask, Ints a, Ints b) { return vbslq_u32(mask, a, b); }
+
+    static Wide widen(Floats a) { return {vcvt_f64_f32(vget_low_f32(a)), vcvt_high_f64_f32(a)}; }
+    static Wide multiply(Wide a, Wide b) { return {vmulq_f64(a.low, b.low), vmulq_f64(a.high, b.high)}; }
+    static Wide add(Wide a, Wide b) { return {vaddq_f64(a.low, b.low), vaddq_f64(a.high, b.high)}; }
+    static Wide loadWide(const double* at) { return {vld1q_f64(at), vld1q_f64(at + 2)}; }
+    static void storeWide(Wide a, double* at) {
+        vst1q_f64(at, a.low);
+        vst1q_f64(at + 2, a.high);
+    }
 
     static Ints asInts(Floats a) { return vreinterpretq_u32_f32(a); }
     static Floats asFloats(Ints a) { return vreinterpretq_f32_u32(a); }

@@ -36,6 +36,8 @@ struct Scalar {
     using Floats = float;
     using Ints = std::uint32_t;
     using Mask = bool;
+    /// As many float64 as there are lanes.
+    using Wide = double;
     static constexpr std::size_t lanes = 1;
     /// Whether loadHalf and storeHalf exist: else float16 is converted by convert.hpp.
     static constexpr bool hasHalf = false;
@@ -60,6 +62,12 @@ struct Scalar {
     static Mask less(Ints a, Ints b) { return a < b; }
     static Mask isNan(Floats a) { return a != a; }
     static Ints select(Mask mask, Ints a, Ints b) { return mask ? a : b; }
+
+    static Wide widen(Floats a) { return a; }
+    static Wide multiply(Wide a, Wide b) { return a * b; }
+    static Wide add(Wide a, Wide b) { return a + b; }
+    static Wide loadWide(const double* at) { return *at; }
+    static void storeWide(Wide a, double* at) { *at = a; }
 
     static Ints asInts(Floats a) { return bitsAs<Ints>(a); }
     static Floats asFloats(Ints a) { return bitsAs<Floats>(a); }

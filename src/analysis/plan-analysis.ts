@@ -1,0 +1,87 @@
+import { requireLayers } from '../architecture/architecture.js';
+import { LayerloomError } from '../errors.js';
+import { checkCompatible } from '../plan/compatible.js';
+import { type OpenedModel, openModels, plannedInput } from '../plan/models.js';
+import type { Source } from '../plan/plan.js';
+import { quantisedTensors } from '../plan/quantised.js';
+import type { PlannedReduction, ReductionPlan } from '../plan/reduction.js';
+import { arithmeticDtypes } from '../tensor/dtype.js';
+import type { TensorReference } from '../tensor/reference.js';
+import type { Rows } from '../tensor/rows.js';
+
+export interface AnalysisPlan {
+  readonly reductions: ReductionPlan;
+  readonly base: OpenedModel;
+  readonly experts: readonly OpenedModel[];
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Decides an analysis: every 1-D and 2-D floating tensor that base and experts share. Headers are read, weights are not.
+ *
+ * @throws LayerloomError the codes of `openModels` and `checkCompatible`, QUANTISED_WEIGHTS
+ */
+export const planAnalysis = async (
+  base: string,
+  experts: readonly string[],
+  rows: Rows,
+): Promise<AnalysisPlan> => {
+  const [first, ...others] = await openModels([
+    { role: 'base', model: base },
+    ...experts.map((model) => ({ role: 'expert', model })),
+  ]);
+  if (first === undefined) throw new Error('an analysis has a base');
+  const warnings = [first, ...others].flatMap(({ checkpoint }) => checkpoint.warnings);
+  for (const expert of others) warnings.push(...(await checkCompatible(first, expert)).warnings);
+  if (first.architecture.stacks.length > 0) requireLayers(first.architecture, first.checkpoint.path);
+  refuseQuantised([first, ...others]);
+
+  const tensors: PlannedReduction[] = [];
+  const leftOut: string[] = [];
+  for (const name of first.checkpoint.tensors.keys()) {
+    const references = [first, ...others].map(({ checkpoint }) => checkpoint.tensors.get(name));
+    const reduction = reductionOf(name, references, rows);
+    if (reduction === 'left out') leftOut.push(name);
+    else if (reduction !== undefined) tensors.push(reduction);
+  }
+  if (leftOut.length > 0)
+    warnings.push(
+      `${leftOut.length} tensors of three or more dimensions have no rows and are left out (${leftOut[0]}${leftOut.length > 1 ? ', …' : ''})`,
+    );
+  return {
+    reductions: { inputs: [first, ...others].map(plannedInput), tensors, pairs: others.length > 1 },
+    base: first,
+    experts: others,
+    warnings,
+  };
+};
+
+/** Undefined for what cannot be compared: integers, tensors that not every model stores, empty ones. */
+const reductionOf = (
+  name: string,
+  references: readonly (TensorReference | undefined)[],
+  rows: Rows,
+): PlannedReduction | 'left out' | undefined => {
+  const sources: Source[] = [];
+  for (const [input, reference] of references.entries()) {
+    if (reference === undefined || !(arithmeticDtypes as readonly string[]).includes(reference.dtype))
+      return undefined;
+    const { file, begin, end, dtype } = reference;
+    sources.push({ input, file, begin, end, dtype });
+  }
+  const shape = references[0]?.shape ?? [];
+  if (shape.length === 0 || shape.includes(0)) return undefined;
+  if (shape.length > 2) return 'left out';
+  const [a = 1, b] = shape;
+  return b === undefined
+    ? { name, shape: [1, a], rows: 'output', sources }
+    : { name, shape: [a, b], rows, sources };
+};
+
+const refuseQuantised = (models: readonly OpenedModel[]): void => {
+  for (const { checkpoint } of models) {
+    const [tensor] = quantisedTensors(checkpoint.tensors.keys());
+    if (tensor !== undefined)
+      throw new LayerloomError('QUANTISED_WEIGHTS', { model: checkpoint.path, tensor });
+  }
+};

@@ -1,0 +1,116 @@
+import { type ReducedTensor, type ReduceOptions, runReductions } from '../engine/reduce.js';
+import { LayerloomError } from '../errors.js';
+import type { OpenedModel } from '../plan/models.js';
+import { rowsOf } from '../plan/reduction.js';
+import type { Rows } from '../tensor/rows.js';
+import type { AnalysedModel, MavVectors, TensorRows } from './analysis.js';
+import { type Overlap, overlapsOf } from './overlap.js';
+import { type AnalysisPlan, planAnalysis } from './plan-analysis.js';
+
+export interface TaskVectorOptions extends ReduceOptions {
+  /** Leave rows with a NaN or an infinity out, and count them, instead of refusing them. */
+  allowNonFinite?: boolean | undefined;
+  /** Whether to compare experts with each other too; by default yes. */
+  pairs?: boolean | undefined;
+}
+
+/** The task vectors of experts, and how they lie to each other. */
+export interface TaskVectors {
+  readonly experts: readonly MavVectors[];
+  readonly overlaps: readonly Overlap[];
+  readonly bytesRead: number;
+  readonly threads: number;
+  readonly seconds: number;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * W_expert − W_base of every 1-D and 2-D parameter, row by row (paper §3.2). Differences are rounded to float32, sums are float64,
+ * and the base is read once for all experts.
+ *
+ * @throws LayerloomError the codes of `planAnalysis` and `runReductions`, NON_FINITE
+ */
+export const computeTaskVectors = async (
+  base: string,
+  models: readonly string[],
+  { rows, threshold }: { rows: Rows; threshold: number },
+  options: TaskVectorOptions,
+): Promise<TaskVectors> => {
+  const plan = await planAnalysis(base, models, rows);
+  const reductions = { ...plan.reductions, pairs: plan.reductions.pairs && (options.pairs ?? true) };
+  const { tensors: reduced, ...run } = await runReductions(reductions, options);
+  const warnings = [...plan.warnings, ...checkFinite(plan, reduced, options.allowNonFinite ?? false)];
+  const experts = plan.experts.map((expert, index) => vectorsOf(plan, expert, index, reduced, rows));
+  for (const { name, tensors } of experts)
+    if (Object.values(tensors).every(({ meanMav }) => meanMav === 0))
+      warnings.push(`${name} equals its base: its mean MAV is 0, and so it has no magnitude weight`);
+  return { experts, overlaps: overlapsOf(reductions, reduced, experts, threshold), ...run, warnings };
+};
+
+const checkFinite = (
+  { reductions, base, experts }: AnalysisPlan,
+  reduced: readonly ReducedTensor[],
+  allowed: boolean,
+): string[] => {
+  const models = [base, ...experts];
+  const tensors = reductions.tensors.flatMap(({ name }, index) =>
+    (reduced[index]?.nonFinite ?? []).flatMap((count, model) =>
+      count === 0 ? [] : [{ tensor: name, model: models[model]?.checkpoint.name ?? '', count }],
+    ),
+  );
+  if (tensors.length === 0) return [];
+  if (!allowed) throw new LayerloomError('NON_FINITE', { tensors });
+  return tensors.map(
+    ({ tensor, model, count }) =>
+      `${tensor} of ${model}: ${count} elements are not finite; their rows are left out`,
+  );
+};
+
+const vectorsOf = (
+  { reductions, base }: AnalysisPlan,
+  expert: OpenedModel,
+  index: number,
+  reduced: readonly ReducedTensor[],
+  rows: Rows,
+): MavVectors => {
+  const tensors: Record<string, TensorRows> = {};
+  const vectors = new Map<string, Float32Array>();
+  for (const [at, reduction] of reductions.tensors.entries()) {
+    const [count, parametersPerRow] = rowsOf(reduction);
+    const place = base.architecture.places.get(reduction.name);
+    const sums = reduced[at]?.magnitudes[index] ?? new Float64Array(count);
+    let [total, nonFiniteRows] = [0, 0];
+    const vector = new Float32Array(count);
+    for (const [row, sum] of sums.entries()) {
+      const mav = sum / parametersPerRow;
+      if (Number.isFinite(mav)) total += mav;
+      else nonFiniteRows += 1;
+      vector[row] = Number.isFinite(mav) ? mav : Number.NaN;
+    }
+    vectors.set(reduction.name, vector);
+    tensors[reduction.name] = {
+      rows: count,
+      parametersPerRow,
+      layer: place?.layer ?? null,
+      module: place?.module ?? reduction.name,
+      meanMav: nonFiniteRows < count ? total / (count - nonFiniteRows) : 0,
+      nonFiniteRows,
+    };
+  }
+  return {
+    name: expert.checkpoint.name,
+    rows,
+    base: modelOf(base),
+    expert: modelOf(expert),
+    family: base.architecture.family,
+    layers: base.architecture.layers,
+    tensors,
+    vectors,
+  };
+};
+
+const modelOf = ({ checkpoint: { name, path, files } }: OpenedModel): AnalysedModel => ({
+  name,
+  path,
+  files,
+});

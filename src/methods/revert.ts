@@ -1,0 +1,147 @@
+import { z } from 'zod';
+import type { Place } from '../architecture/architecture.js';
+import { LayerloomError } from '../errors.js';
+import type { Compiled, Expression, Method, TaskVectorStatistics } from './method.js';
+import { countSchema, modelSchema } from './parameters.js';
+
+/** Whether rows decide, and whether layers do: one or the other. */
+const byRows = (parameters: { threshold?: unknown; targetKept?: unknown }): boolean =>
+  parameters.threshold !== undefined || parameters.targetKept !== undefined;
+
+const byLocation = (parameters: {
+  bottom?: unknown;
+  top?: unknown;
+  others?: unknown;
+  norms?: unknown;
+}): boolean =>
+  [parameters.bottom, parameters.top, parameters.others, parameters.norms].some(
+    (given) => given !== undefined,
+  );
+
+const schema = z
+  .strictObject({
+    base: modelSchema,
+    model: modelSchema,
+    bottom: countSchema.optional(),
+    top: countSchema.optional(),
+    others: z.enum(['keep', 'revert'], { error: 'keep or revert' }).optional(),
+    norms: z.enum(['layer', 'average'], { error: 'layer or average' }).optional(),
+    threshold: z
+      .number({ error: 'a number, 0 or more' })
+      .nonnegative({ error: 'a number, 0 or more' })
+      .optional(),
+    targetKept: z
+      .number({ error: 'a share above 0, at most 1' })
+      .positive({ error: 'a share above 0, at most 1' })
+      .max(1, { error: 'a share above 0, at most 1' })
+      .optional(),
+    rows: z.enum(['input', 'output'], { error: 'input or output' }).optional(),
+  })
+  .refine(({ threshold, targetKept }) => threshold === undefined || targetKept === undefined, {
+    path: ['targetKept'],
+    error: 'either a threshold or a share to keep, not both',
+  })
+  .refine((parameters) => !(byRows(parameters) && byLocation(parameters)), {
+    path: ['threshold'],
+    error: 'no threshold where layers are reverted by location: revert in two steps',
+  })
+  .refine((parameters) => byRows(parameters) || parameters.rows === undefined, {
+    path: ['rows'],
+    error: 'rows only with a threshold or a share to keep',
+  });
+
+export type RevertParameters = z.input<typeof schema>;
+
+type Parameters = z.output<typeof schema>;
+
+/** Indexes of `Expression`. */
+const EXPERT = 0;
+const BASE = 1;
+
+/**
+ * Puts parts of an expert back to its base (paper §3.3).
+ *
+ * By location: the first `bottom` and last `top` layers, and with `others: revert` all that is outside the layers. A math expert with its
+ * first 5 and last 2 layers reverted performed equally well.
+ *
+ * By rows: those whose MAV is below `threshold` take the base's bits; or, with `targetKept`, the largest threshold that keeps at least that share of
+ * the parameters. More than 70–80% of them had to stay for the gain to stay.
+ */
+export const revert: Method<Parameters> = {
+  name: 'revert',
+  title: 'Revert',
+  schema,
+  tags: ['revert'],
+  keepsCard: false,
+  needsLayers: true,
+  models: ({ model, base }) => [
+    { role: 'expert', model },
+    { role: 'base', model: base },
+  ],
+  companions: () => [],
+  statistics: (parameters) =>
+    byRows(parameters)
+      ? { base: parameters.base, experts: [parameters.model], rows: parameters.rows ?? 'input' }
+      : undefined,
+  compile: (parameters, layers, [statistics]) =>
+    statistics === undefined ? compileByLocation(parameters, layers) : compileByRows(parameters, statistics),
+};
+
+const copy = (model: number): Expression => ({ kind: 'copy', model });
+
+const compileByLocation = (
+  { bottom = 5, top = 2, others = 'keep', norms = 'layer' }: Parameters,
+  layers: number,
+): Compiled => {
+  if (bottom + top > layers)
+    throw new LayerloomError('TOO_MANY_LAYERS', { layers, requested: bottom + top, counts: { bottom, top } });
+  const isBack = ({ layer, role }: Place): boolean =>
+    layer === undefined || (norms === 'average' && role === 'blockNorm')
+      ? others === 'revert'
+      : layer < bottom || layer > layers - 1 - top;
+  return {
+    resolved: { bottom, top, others, norms },
+    expressionOf: (place) => copy(isBack(place) ? BASE : EXPERT),
+  };
+};
+
+const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics): Compiled => {
+  const { rows, tensors, vectors } = statistics;
+  const threshold = parameters.threshold ?? thresholdThatKeeps(parameters.targetKept ?? 1, statistics);
+  return {
+    resolved: {
+      threshold,
+      rows,
+      ...(parameters.targetKept === undefined ? {} : { target_kept: parameters.targetKept }),
+    },
+    expressionOf: (_place, tensor) => {
+      const vector = vectors.get(tensor);
+      // What has no rows, of integers or of three dimensions, stays the expert's.
+      if (vector === undefined) return copy(EXPERT);
+      const isRow = tensors[tensor]?.rows === 1 && vector.length === 1;
+      const kept = Uint8Array.from(vector, (mav) => (mav < threshold ? 0 : 1));
+      if (isRow) return copy(kept[0] === 1 ? EXPERT : BASE);
+      return { kind: 'rowSelect', model: EXPERT, base: BASE, rows, kept };
+    },
+  };
+};
+
+/** The largest threshold that keeps at least a share of the parameters that have rows: the MAV of the last row that must stay. */
+const thresholdThatKeeps = (share: number, { tensors, vectors }: TaskVectorStatistics): number => {
+  const all: { mav: number; parameters: number }[] = [];
+  let total = 0;
+  for (const [name, vector] of vectors) {
+    const parameters = tensors[name]?.parametersPerRow ?? 0;
+    // A row that is not finite is below no threshold.
+    for (const mav of vector)
+      all.push({ mav: Number.isNaN(mav) ? Number.POSITIVE_INFINITY : mav, parameters });
+    total += parameters * vector.length;
+  }
+  all.sort((a, b) => b.mav - a.mav);
+  let kept = 0;
+  for (const { mav, parameters } of all) {
+    kept += parameters;
+    if (kept >= share * total) return Number.isFinite(mav) ? mav : 0;
+  }
+  return 0;
+};

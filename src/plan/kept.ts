@@ -1,0 +1,54 @@
+import { elementCount } from '../tensor/reference.js';
+import type { Rows } from '../tensor/rows.js';
+import type { MergePlan } from './plan.js';
+
+/** A 1 or 0 for each row, as bits from the lowest on, in base64. */
+export const encodeKept = (kept: Uint8Array): string => {
+  const bits = new Uint8Array(Math.ceil(kept.length / 8));
+  for (const [row, keeps] of kept.entries())
+    if (keeps !== 0) bits[row >> 3] = (bits[row >> 3] ?? 0) | (1 << (row & 7));
+  return Buffer.from(bits).toString('base64');
+};
+
+export const decodeKept = (text: string, rows: number): Uint8Array => {
+  const bits = Buffer.from(text, 'base64');
+  return Uint8Array.from({ length: rows }, (_, row) => ((bits[row >> 3] ?? 0) >> (row & 7)) & 1);
+};
+
+/** How much of an expert a revert kept. */
+export interface Kept {
+  /** Rows (of matrices by the recipe's sense; any other tensor is one row), and those that are the expert's. */
+  readonly rows: number;
+  readonly rowsKept: number;
+  readonly parameters: number;
+  readonly parametersKept: number;
+}
+
+/** What a plan of `revert` keeps of the expert, per tensor and in all. */
+export const keptOf = ({
+  shards,
+  recipe,
+}: MergePlan): { readonly all: Kept; readonly tensors: Readonly<Record<string, Kept>> } => {
+  const sense: Rows = recipe['rows'] === 'output' ? 'output' : 'input';
+  const tensors: Record<string, Kept> = {};
+  const all = { rows: 0, rowsKept: 0, parameters: 0, parametersKept: 0 };
+  for (const { name, shape, expression } of shards.flatMap((shard) => shard.tensors)) {
+    const parameters = elementCount(shape) ?? 0;
+    const rows = shape.length === 2 ? (shape[sense === 'input' ? 1 : 0] ?? 0) : 1;
+    const rowsKept =
+      expression.kind === 'rowSelect'
+        ? decodeKept(expression.kept, rows).reduce((total, keeps) => total + keeps, 0)
+        : expression.kind === 'copy' && expression.source.input === 0
+          ? rows
+          : 0;
+    const kept = {
+      rows,
+      rowsKept,
+      parameters,
+      parametersKept: rows > 0 ? (parameters / rows) * rowsKept : 0,
+    };
+    tensors[name] = kept;
+    for (const key of ['rows', 'rowsKept', 'parameters', 'parametersKept'] as const) all[key] += kept[key];
+  }
+  return { all, tensors };
+};

@@ -1,0 +1,97 @@
+import type { Overlap } from '../analysis/overlap.js';
+import type { Shares } from '../analysis/shares.js';
+import { escapeText, fontFamily } from './svg.js';
+
+const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+
+/** Lines that differ without colour too. */
+const series = [
+  { label: 'cosine', of: 'cosine', stroke: '#1b6ca8', dash: '' },
+  { label: 'sign agreement', of: 'signAgreement', stroke: '#b0560f', dash: '6 3' },
+  { label: 'rows above in both', of: 'rowsAboveInBoth', stroke: '#238443', dash: '2 3' },
+] as const;
+
+/** How the changes of two experts lie to each other, layer by layer: the last layer on top as in the figures. */
+export const drawOverlap = ({ experts, parts }: Overlap): string => {
+  const layers = parts.filter(({ layer }) => layer !== null);
+  const [left, top, width, rowHeight] = [44, 72, 300, 13];
+  const height = Math.max(1, layers.length) * rowHeight;
+  const lowest = Math.min(0, ...layers.map(({ cosine }) => cosine ?? 0));
+  const from = lowest < 0 ? Math.floor(lowest * 10) / 10 : 0;
+  const x = (value: number) => left + ((value - from) / (1 - from)) * width;
+  const y = (index: number) => top + (layers.length - 1 - index) * rowHeight + rowHeight / 2;
+  const lines = series.map(({ label, of, stroke, dash }, number) => {
+    const points = layers.flatMap((part, index) => {
+      const value = part[of];
+      return value === null ? [] : [{ value, index, layer: part.layer }];
+    });
+    const path = points.map(({ value, index }) => `${x(value).toFixed(1)},${y(index).toFixed(1)}`).join(' ');
+    const dots = points.map(
+      ({ value, index, layer }) =>
+        `<circle cx="${x(value).toFixed(1)}" cy="${y(index).toFixed(1)}" r="2.5" fill="${stroke}"><title>layer ${layer}: ${label} ${value.toFixed(4)}</title></circle>`,
+    );
+    const legend = `<path d="M${left + number * 110} ${top + height + 42} h24" stroke="${stroke}" stroke-width="2" stroke-dasharray="${dash}"/><text x="${left + 30 + number * 110}" y="${top + height + 46}" font-size="10">${label}</text>`;
+    return `<polyline points="${path}" fill="none" stroke="${stroke}" stroke-width="1.5" stroke-dasharray="${dash}"/>${dots.join('')}${legend}`;
+  });
+  const ticks = Array.from({ length: 6 }, (_, tick) => from + ((1 - from) * tick) / 5).map(
+    (value) =>
+      `<path d="M${x(value)} ${top} v${height}" stroke="#e5e5e5"/><text x="${x(value)}" y="${top + height + 16}" font-size="10" text-anchor="middle">${Number(value.toFixed(2))}</text>`,
+  );
+  const labels = layers.flatMap(({ layer }, index) =>
+    index % 2 === 0 || index === layers.length - 1
+      ? `<text x="${left - 6}" y="${y(index) + 4}" text-anchor="end" font-size="10">${layer}</text>`
+      : [],
+  );
+  const title = experts.join(' and ');
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + width + 40} ${top + height + 64}" width="${left + width + 40}" height="${top + height + 64}" font-family="${escapeText(fontFamily)}" fill="#222" role="img" aria-label="${escapeText(title)}">
+<rect width="100%" height="100%" fill="#fff"/>
+<text x="${left}" y="26" font-size="16" font-weight="600">${escapeText(title)}</text>
+<text x="${left}" y="46" font-size="11" fill="#555">how their changes lie to each other</text>
+${ticks.join('\n')}
+<rect x="${left}" y="${top}" width="${width}" height="${height}" fill="none" stroke="#999"/>
+${labels.join('\n')}
+${lines.join('\n')}
+</svg>
+`;
+};
+
+/** Where each expert's change is: first layers, middle, last layers, outside, as one bar. */
+export const drawShares = (
+  experts: readonly { readonly name: string; readonly shares: Shares }[],
+  bottom: number,
+  top: number,
+): string => {
+  const parts = [
+    { of: 'bottom', label: `first ${bottom} layers`, fill: '#0b3c5d', text: '#fff' },
+    { of: 'middle', label: 'middle', fill: '#74c476', text: '#111' },
+    { of: 'top', label: `last ${top} layers`, fill: '#328cc1', text: '#fff' },
+    { of: 'outside', label: 'outside the layers', fill: '#d9d9d9', text: '#111' },
+  ] as const;
+  const [left, first, width, row] = [120, 66, 560, 30];
+  const height = first + experts.length * row + 40;
+  const bars = experts.map(({ name, shares }, index) => {
+    let at = left;
+    const pieces = parts.map(({ of, label, fill, text }) => {
+      const [begin, length] = [at, shares[of] * width];
+      at += length;
+      const value =
+        length > 34
+          ? `<text x="${begin + length / 2}" y="${first + index * row + 15}" font-size="11" text-anchor="middle" fill="${text}">${percent(shares[of])}</text>`
+          : '';
+      return `<rect x="${begin.toFixed(1)}" y="${first + index * row}" width="${length.toFixed(1)}" height="22" fill="${fill}" stroke="#fff"><title>${escapeText(name)}, ${label}: ${percent(shares[of])}</title></rect>${value}`;
+    });
+    return `<text x="${left - 8}" y="${first + index * row + 15}" font-size="12" text-anchor="end">${escapeText(name)}</text>${pieces.join('')}`;
+  });
+  const legend = parts.map(
+    ({ label, fill }, index) =>
+      `<rect x="${left + index * 140}" y="${height - 24}" width="12" height="12" fill="${fill}"/><text x="${left + 18 + index * 140}" y="${height - 14}" font-size="11">${label}</text>`,
+  );
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + width + 30} ${height}" width="${left + width + 30}" height="${height}" font-family="${escapeText(fontFamily)}" fill="#222" role="img" aria-label="Where the change is">
+<rect width="100%" height="100%" fill="#fff"/>
+<text x="20" y="26" font-size="16" font-weight="600">Where the change is</text>
+<text x="20" y="46" font-size="11" fill="#555">shares of the sum of |Δ| over all parameters</text>
+${bars.join('\n')}
+${legend.join('\n')}
+</svg>
+`;
+};

@@ -1,0 +1,34 @@
+// The few pieces that pictures are written with.
+
+export const escapeText = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+
+/** Font of all pictures: what the reader's system has. */
+export const fontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
+
+/** White to dark green in 101 steps, each darker than the one before: readable in print and without colour. */
+export const greens: readonly string[] = Array.from({ length: 101 }, (_, step) => {
+  const stops = [
+    [255, 255, 255],
+    [186, 228, 179],
+    [49, 163, 84],
+    [0, 60, 20],
+  ] as const;
+  const at = (step / 100) * (stops.length - 1);
+  const index = Math.min(stops.length - 2, Math.floor(at));
+  const mix = (channel: 0 | 1 | 2) => {
+    const [from, to] = [stops[index]?.[channel] ?? 0, stops[index + 1]?.[channel] ?? 0];
+    return Math.round(from + (to - from) * (at - index));
+  };
+  return `#${[mix(0), mix(1), mix(2)].map((value) => value.toString(16).padStart(2, '0')).join('')}`;
+});
+
+export const green = (value: number, most: number): string =>
+  greens[Math.round(100 * Math.min(1, most > 0 ? value / most : 0))] ?? '#ffffff';
+
+/** `1.9e-5`, `0.25`: short, and the same number when read again wherever it has few digits. */
+export const formatNumber = (value: number): string => {
+  if (value === 0) return '0';
+  const short = Number(value.toPrecision(3));
+  return Math.abs(short) < 1e-3 ? short.toExponential().replace('e+', 'e') : String(short);
+};

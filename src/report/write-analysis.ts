@@ -1,0 +1,111 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { type Analysis, analyseAt, type MavVectors, vectorsName } from '../analysis/analysis.js';
+import type { Overlap } from '../analysis/overlap.js';
+import { type Shares, sharesOf } from '../analysis/shares.js';
+import { encodeVectors } from '../analysis/vectors-file.js';
+import { withFile } from '../engine/durable.js';
+import { LayerloomError, reasonOf } from '../errors.js';
+import { version } from '../version.js';
+import { type PublishedTable, writeAnalysisPage } from './analysis-page.js';
+import { encodeTable, mostOf, parseTable, tableOf } from './analysis-table.js';
+import { drawHeatMap } from './heat-map.js';
+import { drawOverlap } from './overlap-picture.js';
+import { formatNumber } from './svg.js';
+
+export interface WrittenAnalysis {
+  /** Absolute. */
+  readonly out: string;
+  /** Names in `out`. */
+  readonly files: readonly string[];
+  readonly experts: readonly Analysis[];
+  readonly shares: readonly (Shares & { readonly name: string })[];
+  readonly overlaps: readonly Overlap[];
+}
+
+/** A hub name has a slash. */
+const fileName = (name: string): string => name.replaceAll('/', '--');
+
+/**
+ * Writes per expert `NAME.json`, `.csv`, `.svg` and `.mav.safetensors`, per pair `A+B.overlap.svg`, and `overlap.json` and `index.html`
+ * for all of them. Files of those names are replaced.
+ *
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const writeAnalysis = async (
+  vectors: readonly MavVectors[],
+  overlaps: readonly Overlap[],
+  {
+    threshold,
+    bottom,
+    top,
+    published,
+  }: { threshold: number; bottom: number; top: number; published: readonly PublishedTable[] },
+  out: string,
+): Promise<WrittenAnalysis> => {
+  const directory = resolve(out);
+  const files = new Map<string, readonly (string | Uint8Array)[]>();
+  const tables = vectors.map((mav) => tableOf(mav, threshold));
+  const most = mostOf([...tables, ...published]);
+  const experts = vectors.map((mav) => analyseAt(mav, threshold));
+  const shares = vectors.map((mav) => sharesOf(mav, bottom, top));
+  for (const [index, mav] of vectors.entries()) {
+    const name = fileName(mav.name);
+    const table = tables[index] ?? { columns: [], cells: [] };
+    const analysis = { layerloom: version, ...experts[index], shares: shares[index] };
+    files.set(`${name}.json`, [`${JSON.stringify(analysis, null, 2)}\n`]);
+    files.set(`${name}.csv`, [encodeTable(table)]);
+    files.set(vectorsName(mav.name), encodeVectors(mav));
+    files.set(`${name}.svg`, [
+      drawHeatMap({
+        title: mav.name,
+        subtitle: `${mav.rows} rows with MAV above ${formatNumber(threshold)}; base ${mav.base.name}`,
+        columns: table.columns.map(({ label }) => label),
+        cells: table.cells,
+        most,
+      }),
+    ]);
+  }
+  for (const overlap of overlaps)
+    files.set(`${overlap.experts.map(fileName).join('+')}.overlap.svg`, [drawOverlap(overlap)]);
+  if (overlaps.length > 0) files.set('overlap.json', [`${JSON.stringify(overlaps, null, 2)}\n`]);
+  const page = vectors.flatMap((mav, index) => {
+    const own = shares[index];
+    return own === undefined ? [] : [{ mav, shares: own }];
+  });
+  files.set('index.html', [
+    writeAnalysisPage({ experts: page, overlaps, published, threshold, bottom, top }),
+  ]);
+
+  try {
+    await mkdir(directory, { recursive: true });
+    for (const [name, parts] of files)
+      await withFile(join(directory, name), 'w', async (file) => {
+        for (const part of parts) await file.writeFile(part);
+      });
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
+  }
+  return {
+    out: directory,
+    files: [...files.keys()],
+    experts,
+    shares: shares.map((own, index) => ({ name: vectors[index]?.name ?? '', ...own })),
+    overlaps,
+  };
+};
+
+/** @throws LayerloomError READ_FAILED, INVALID_PARAMETER */
+export const readPublishedTable = async (path: string): Promise<PublishedTable> => {
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  });
+  const table = parseTable(text);
+  if (table === undefined)
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'compare',
+      value: path,
+      expected: 'a table as analyze writes it: layer, then a column for each matrix',
+    });
+  return { name: path.replace(/^.*\//, '').replace(/\.csv$/, ''), ...table };
+};
