@@ -15,19 +15,26 @@ const read = (path) => {
   }
 };
 
-/** A process and all below it. @param {number} root @returns {number[]} */
+/** Names in a directory of /proc. @param {string} path */
+const list = (path) => {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+};
+
+/** A process and all below it, by what its threads say: little work, so that watching does not slow what is watched. @param {number} root @returns {number[]} */
 const treeOf = (root) => {
-  const parents = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(
-      (name) =>
-        /** @type {const} */ ([
-          Number(name),
-          Number(/^PPid:\s+(\d+)/m.exec(read(`/proc/${name}/status`))?.[1]),
-        ]),
-    );
   const tree = [root];
-  for (const at of tree) for (const [child, parent] of parents) if (parent === at) tree.push(child);
+  for (const pid of tree)
+    for (const thread of list(`/proc/${pid}/task`))
+      tree.push(
+        ...read(`/proc/${pid}/task/${thread}/children`)
+          .split(' ')
+          .filter((child) => child !== '')
+          .map(Number),
+      );
   return tree;
 };
 

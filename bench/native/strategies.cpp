@@ -7,8 +7,8 @@
 // OUT   a directory for the output files
 // STRATEGY = WORK-READ-WRITE
 //   WORK   copy | average
-//   READ   map (a window for each slice) | populate (a window, MADV_POPULATE_READ) | pread (into tiles) |
-//          kernel (copy_file_range; copy only)
+//   READ   map (a window for each slice) | populate (a window, MADV_POPULATE_READ) | willneed (a window,
+//          MADV_WILLNEED) | pread (into tiles) | kernel (copy_file_range; copy only)
 //   WRITE  pwrite | mapped (a window of the output, MADV_POPULATE_WRITE) | nowhere (discarded)
 // files   output files that the input is divided into (1: all threads write one file)
 // prepare=none|truncate|allocate   nothing, ftruncate or fallocate before writing
@@ -150,7 +150,9 @@ int main(int argc, char** argv) {
                     }
                 } else {
                     const bool reads = has("-pread");
-                    const int advice = has("-populate") ? MADV_POPULATE_READ : 0;
+                    const int advice = has("-populate")   ? MADV_POPULATE_READ
+                                       : has("-willneed") ? MADV_WILLNEED
+                                                          : 0;
                     std::deque<Window> windows;
                     if (!reads)
                         for (std::size_t s = 0; s < (average ? 2u : 1u); ++s)

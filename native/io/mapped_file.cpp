@@ -7,19 +7,6 @@
 #include <utility>
 
 namespace layerloom {
-namespace {
-
-void populate(void* base, std::size_t length) {
-#ifdef MADV_POPULATE_READ
-    // Advice: what it cannot bring (an old kernel, a file that has shrunk) is met where it is read.
-    (void)madvise(base, length, MADV_POPULATE_READ);
-#else
-    (void)madvise(base, length, MADV_WILLNEED);
-#endif
-}
-
-}  // namespace
-
 MappedFile::MappedFile(int fd, std::uint64_t offset, std::size_t length) {
     static const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     const auto lead = static_cast<std::size_t>(offset % page);
@@ -31,7 +18,6 @@ MappedFile::MappedFile(int fd, std::uint64_t offset, std::size_t length) {
     base_ = base;
     mapped_ = lead + length;
     bytes_ = {static_cast<const std::byte*>(base) + lead, length};
-    populate(base_, mapped_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept

@@ -12,8 +12,9 @@ namespace layerloom {
 /// `guarded` (guard.hpp).
 class MappedFile {
   public:
-    /// Maps `length` bytes from `offset` and asks the kernel to have them in memory, in one call and not
-    /// fault by fault. Where the mapping fails, `error()` is the errno and `bytes()` is empty.
+    /// Maps `length` bytes from `offset`, without advice: the kernel's own read-ahead was faster than any,
+    /// for files in the page cache and on the disk (bench/RESULTS.md). Where the mapping fails, `error()` is
+    /// the errno and `bytes()` is empty.
     MappedFile(int fd, std::uint64_t offset, std::size_t length);
     ~MappedFile();
 

@@ -5,8 +5,9 @@
 
 namespace layerloom {
 
-/// Sums along a row are kept in so many lanes: as many as the widest vectors have.
-inline constexpr std::size_t kLanes = 16;
+/// Sums along a row are kept in so many lanes: two of the widest vectors, so that one addition need not wait
+/// for the other.
+inline constexpr std::size_t kLanes = 32;
 
 /// The kernels of one instruction set. Tables are indexed by DType; entries of F64 are null, see linear.cpp.
 struct Kernels {
@@ -28,10 +29,11 @@ struct Kernels {
     /// lanes[i % kLanes] += |x[i]|, in float64 and in order: the same sums on every instruction set.
     void (*sumMagnitudes)(const float* x, double* lanes, std::size_t count);
 
-    /// lanes[i % kLanes] += x[i]·y[i], in float64, where the product is exact.
+    /// lanes[i % kLanes] += x[i]·y[i]: eight float32 products of a lane are summed in float32, and their sum
+    /// is widened. For comparing directions, where seven digits are plenty.
     void (*dot)(const float* x, const float* y, double* lanes, std::size_t count);
 
-    /// counts[0] += elements where neither is 0, counts[1] += those of them where both have one sign.
+    /// counts[0] += elements whose product is not 0, counts[1] += those of them where it is positive.
     void (*compareSigns)(const float* x, const float* y, std::uint64_t* counts, std::size_t count);
 };
 

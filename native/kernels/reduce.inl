@@ -43,47 +43,52 @@ void sumMagnitudes(const float* x, double* lanes, std::size_t count) {
                   [x]<class U>(std::size_t i) { return U::widen(magnitudeOf<U>(loadFrom<U>(x + i))); });
 }
 
+/// Vectors of float32 products that are summed before the sum is widened: part of the contract.
+constexpr std::size_t kRun = 8;
+
 template <class V>
 void dot(const float* x, const float* y, double* lanes, std::size_t count) {
-    sumInLanes<V>(lanes, count, [x, y]<class U>(std::size_t i) {
-        return U::multiply(U::widen(loadFrom<U>(x + i)), U::widen(loadFrom<U>(y + i)));
-    });
+    constexpr std::size_t vectors = kLanes / V::lanes;
+    std::size_t i = 0;
+    for (; i + kRun * kLanes <= count; i += kRun * kLanes)
+        for (std::size_t v = 0; v < vectors; ++v) {
+            const float *a = x + i + v * V::lanes, *b = y + i + v * V::lanes;
+            auto sum = V::multiply(loadFrom<V>(a), loadFrom<V>(b));
+            for (std::size_t run = 1; run < kRun; ++run)
+                sum = V::add(sum, V::multiply(loadFrom<V>(a + run * kLanes), loadFrom<V>(b + run * kLanes)));
+            double* at = lanes + v * V::lanes;
+            V::storeWide(V::add(V::loadWide(at), V::widen(sum)), at);
+        }
+    for (std::size_t lane = 0; i < count; ++i, ++lane) lanes[lane % kLanes] += x[i] * y[i];
 }
 
-/// 1 in the lanes whose number is not 0.
+/// Adds to vectors of counts: 1 where the product is not 0, and 1 where it is below.
 template <class V>
-typename V::Ints isNonZero(typename V::Ints bits) {
-    return V::select(V::less(V::ints(0), V::both(bits, V::ints(0x7FFF'FFFFu))), V::ints(1), V::ints(0));
-}
-
-/// Adds to vectors of counts, a 1 for each element.
-template <class V>
-void compareSignsAt(const float* x, const float* y, typename V::Ints& both, typename V::Ints& same) {
-    const auto a = V::asInts(loadFrom<V>(x)), b = V::asInts(loadFrom<V>(y));
-    const auto count = V::both(isNonZero<V>(a), isNonZero<V>(b));
-    // The sum's lowest bit is 1 where the signs differ.
-    const auto differ = V::both(V::add(V::template right<31>(a), V::template right<31>(b)), V::ints(1));
-    both = V::add(both, count);
-    same = V::add(same, V::both(count, V::subtract(V::ints(1), differ)));
+void compareSignsAt(const float* x, const float* y, typename V::Ints& both, typename V::Ints& differ) {
+    const auto product = V::asInts(V::multiply(loadFrom<V>(x), loadFrom<V>(y)));
+    const auto magnitude = V::both(product, V::ints(0x7FFF'FFFFu));
+    const auto one = V::select(V::less(V::ints(0), magnitude), V::ints(1), V::ints(0));
+    both = V::add(both, one);
+    differ = V::add(differ, V::both(one, V::template right<31>(product)));
 }
 
 template <class V>
 void compareSigns(const float* x, const float* y, std::uint64_t* counts, std::size_t count) {
-    auto both = V::ints(0), same = V::ints(0);
+    auto both = V::ints(0), differ = V::ints(0);
     std::size_t i = 0;
-    for (; i + V::lanes <= count; i += V::lanes) compareSignsAt<V>(x + i, y + i, both, same);
-    std::uint32_t bothOf[V::lanes], sameOf[V::lanes];
+    for (; i + V::lanes <= count; i += V::lanes) compareSignsAt<V>(x + i, y + i, both, differ);
+    std::uint32_t bothOf[V::lanes], differOf[V::lanes];
     V::storeFloats(V::asFloats(both), reinterpret_cast<std::byte*>(bothOf));
-    V::storeFloats(V::asFloats(same), reinterpret_cast<std::byte*>(sameOf));
+    V::storeFloats(V::asFloats(differ), reinterpret_cast<std::byte*>(differOf));
     for (std::size_t lane = 0; lane < V::lanes; ++lane) {
         counts[0] += bothOf[lane];
-        counts[1] += sameOf[lane];
+        counts[1] += bothOf[lane] - differOf[lane];
     }
     for (; i < count; ++i) {
         std::uint32_t one = 0, two = 0;
         compareSignsAt<Scalar>(x + i, y + i, one, two);
         counts[0] += one;
-        counts[1] += two;
+        counts[1] += one - two;
     }
 }
 

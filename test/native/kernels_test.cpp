@@ -288,10 +288,24 @@ void reductions() {
         for (std::size_t i = 0; i < count; ++i) {
             columns[i] += std::fabs(static_cast<double>(x[i]));
             lanes[i % kLanes] += std::fabs(static_cast<double>(x[i]));
-            products[i % kLanes] += static_cast<double>(x[i]) * static_cast<double>(y[i]);
-            if (x[i] != 0 && y[i] != 0) {
+            const float product = x[i] * y[i];
+            if (product != 0) {
                 counts[0] += 1;
-                counts[1] += (x[i] < 0) == (y[i] < 0) ? 1 : 0;
+                counts[1] += product > 0 ? 1 : 0;
+            }
+        }
+        const std::size_t runs = count / (8 * kLanes) * (8 * kLanes);
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t lane = i % kLanes;
+            if (i >= runs) {
+                products[lane] += x[i] * y[i];
+            } else if (i / kLanes % 8 == 0) {
+                float sum = x[i] * y[i];
+                for (std::size_t run = 1; run < 8; ++run) {
+                    const float product = x[i + run * kLanes] * y[i + run * kLanes];
+                    sum = sum + product;
+                }
+                products[lane] += sum;
             }
         }
         for (const Kernels* kernels : availableKernels()) {
