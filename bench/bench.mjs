@@ -1,12 +1,13 @@
 // @ts-check
-// Merges of the size of Llama 3.1 8B beside cp and the peers.
+// Merges and analyses of the size of Llama 3.1 8B beside cp and the peers.
 //
 //   npm run bench -- [--layers 5] [--repeats 5] [--peer-repeats 2] [--inputs DIR] [--dir DIR] [--python PATH] [--results DIR]
+//                    [--only copies,links,analysis] [--cold]
 //
-// Makes a base and two experts of the exact shapes with as many layers as asked for in --inputs, kept for the next time. Then, in rounds: each
-// job's inputs are read into the page cache, memory for its output is made sure of (`prime`), the job runs with its output in --dir, the output is removed. Ratios are of medians, to `cp -r` of one checkpoint
-// followed by a sync of its files, as layerloom syncs its own. Without a Python that has mergekit, or torch and safetensors, these are left out and
-// said to be.
+// Makes a base and experts of the exact shapes, with as many layers as asked for (3 at least), in --inputs, kept for the next time. Then, in
+// rounds: each job's inputs are read into the page cache (or with --cold dropped from it), memory for its output is made sure of (`prime`),
+// the job runs with its output in --dir, and the output is removed. Ratios are of medians, to `cp -r` of one checkpoint followed by a sync of its
+// files, as layerloom syncs its own. Without a Python that has mergekit, or torch and safetensors, these are left out and said to be.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir, totalmem } from 'node:os';
@@ -27,12 +28,16 @@ const { values } = parseArgs({
     dir: { type: 'string', default: tmpfs },
     python: { type: 'string', default: process.env['LAYERLOOM_PYTHON'] ?? 'python3' },
     results: { type: 'string', default: fileURLToPath(new URL('results', import.meta.url)) },
+    only: { type: 'string', default: 'copies,links,analysis' },
+    cold: { type: 'boolean', default: false },
   },
 });
 
 const here = (/** @type {string} */ path) => fileURLToPath(new URL(path, import.meta.url));
 const cli = here('../dist/cli/main.js');
-const layers = Number(values.layers); // 3 at least: two from below, one from above
+const layers = Number(values.layers);
+const phases = values.only.split(',');
+const onTmpfs = values.dir.startsWith('/dev/shm');
 const counts = ['--bottom', '2', '--top', '1'];
 
 /** `memory`: what it may need, in checkpoints. @typedef {{ name: string, command: string, args: string[], inputs: string[], repeats: number, own: boolean, memory: number, env?: NodeJS.ProcessEnv }} Job */
@@ -67,38 +72,38 @@ const layerloom = (name, inputs, args) => ({
   memory: 1.5,
 });
 
+const hasTorch = canImport('torch, safetensors');
+const hasMergekit = canImport('mergekit');
+if (!hasTorch)
+  console.log(
+    `left out: the torch scripts (${values.python} has no torch and safetensors; name another with --python)`,
+  );
+if (!hasMergekit) console.log(`left out: mergekit (${values.python} has none; name another with --python)`);
+
+/** @param {string} name @param {string[]} inputs @param {string[]} args @returns {Job} */
+const peer = (name, inputs, args) => ({
+  name,
+  command: values.python,
+  args,
+  inputs,
+  repeats: Number(values['peer-repeats']),
+  own: false,
+  memory: 3,
+  env: { HF_HUB_OFFLINE: '1' },
+});
+
 /** @param {string[]} models @returns {Job[]} */
-const peers = ([task = '', language = '']) => {
-  const jobs = [];
-  const common = {
-    command: values.python,
-    inputs: [task, language],
-    repeats: Number(values['peer-repeats']),
-    own: false,
-    memory: 3,
-  };
-  if (canImport('torch, safetensors'))
-    jobs.push({
-      ...common,
-      name: 'torch script, layer swap',
-      args: [here('peers/swap_torch.py'), task, language, out, '2', '1'],
-    });
-  else
-    console.log(
-      `left out: the torch script (${values.python} has no torch and safetensors; name another with --python)`,
-    );
-  if (canImport('mergekit')) {
-    const recipe = join(work, 'linear.yaml');
-    const models = [task, language].map((model) => `  - {model: ${model}, parameters: {weight: 1.0}}`);
-    writeFileSync(recipe, ['merge_method: linear', 'dtype: bfloat16', 'models:', ...models, ''].join('\n'));
-    jobs.push({
-      ...common,
-      name: 'mergekit linear',
-      args: ['-m', 'mergekit.scripts.run_yaml', recipe, out, '--no-copy-tokenizer', '--quiet'],
-      env: { HF_HUB_OFFLINE: '1' },
-    });
-  } else console.log(`left out: mergekit (${values.python} has none; name another with --python)`);
-  return jobs;
+const mergingPeers = (models) => {
+  const [task = '', language = ''] = models;
+  const recipe = join(work, 'linear.yaml');
+  const terms = models.map((model) => `  - {model: ${model}, parameters: {weight: 1.0}}`);
+  writeFileSync(recipe, ['merge_method: linear', 'dtype: bfloat16', 'models:', ...terms, ''].join('\n'));
+  const script = [here('peers/swap_torch.py'), task, language, out, '2', '1'];
+  const mergekit = ['-m', 'mergekit.scripts.run_yaml', recipe, out, '--no-copy-tokenizer', '--quiet'];
+  return [
+    ...(hasTorch ? [peer('torch script, layer swap', models, script)] : []),
+    ...(hasMergekit ? [peer('mergekit linear', models, mergekit)] : []),
+  ];
 };
 
 /** The weights of checkpoints, links followed. @param {string[]} inputs */
@@ -116,15 +121,18 @@ const run = async (jobs) => {
       const files = filesOf(job.inputs);
       const bytes = files.reduce((total, file) => total + statSync(file).size, 0) / job.inputs.length;
       // Read once more, so that no job finds its inputs colder than another.
-      execFileSync('cat', files, { stdio: ['ignore', 'ignore', 'inherit'] });
-      prime(work, job.memory * bytes);
+      if (!values.cold) execFileSync('cat', files, { stdio: ['ignore', 'ignore', 'inherit'] });
+      else
+        for (const file of files)
+          execFileSync('dd', [`if=${file}`, 'iflag=nocache', 'count=0', 'status=none']);
+      if (onTmpfs) prime(work, job.memory * bytes);
       const cost = await measure(job.command, job.args, job.env);
       measured.push(
         job.own
           ? {
               ...cost,
               readBytes: JSON.parse(cost.stdout).bytesRead,
-              writtenBytes: JSON.parse(cost.stdout).bytesWritten,
+              writtenBytes: JSON.parse(cost.stdout).bytesWritten ?? 0,
             }
           : cost,
       );
@@ -175,53 +183,78 @@ const print = (rows) =>
     })),
   );
 
-const main = async () => {
+const copies = async () => {
   const models = makeCheckpoints(values.inputs, layers, ['task', 'language']);
   const [task = '', language = ''] = models;
-  const gigabytes = statfsSync(values.dir).bavail * statfsSync(values.dir).bsize;
+  const swap = ['swap', '--task', task, '--lang', language, ...counts, '--link', 'copy'];
+  return await run([
+    copy(task),
+    layerloom('layerloom swap, copies', models, swap),
+    layerloom('layerloom soup', models, ['soup', task, language]),
+    ...mergingPeers(models),
+  ]);
+};
+
+/** Inputs laid out by layer on the file system of the output, which inputs and output must fit together. */
+const links = async () => {
+  const models = makeCheckpoints(values.inputs, layers, ['task', 'language']);
+  const laidOut = models.map((model, index) => {
+    const directory = join(work, `by-layer-${index}`);
+    execFileSync(process.execPath, [cli, 'relayout', model, '-o', directory, '-q']);
+    return directory;
+  });
+  const [task = '', language = ''] = laidOut;
+  const swap = ['swap', '--task', task, '--lang', language, ...counts, '--link', 'hard'];
+  const costs = await run([copy(task), layerloom('layerloom swap, hard links', laidOut, swap)]);
+  for (const directory of laidOut) rmSync(directory, { recursive: true });
+  return costs;
+};
+
+const analysis = async () => {
+  const [base = '', ...experts] = makeCheckpoints(values.inputs, layers, [
+    'base',
+    'task',
+    'language',
+    'third',
+  ]);
+  const [first = ''] = experts;
+  const script = [here('peers/mav_torch.py'), base, first, out];
+  return await run([
+    copy(first),
+    layerloom('layerloom analyze, one expert', [base, first], ['analyze', '--base', base, first]),
+    layerloom(
+      'layerloom analyze, three experts',
+      [base, ...experts],
+      ['analyze', '--base', base, ...experts],
+    ),
+    ...(hasTorch ? [peer('torch script, row MAV', [base, first], script)] : []),
+  ]);
+};
+
+const main = async () => {
+  const free = statfsSync(values.dir).bavail * statfsSync(values.dir).bsize;
+  const machine = { cpu: cpus()[0]?.model, cores: cpus().length, memory: totalmem(), node: process.version };
   console.log(
-    `${cpus().length} × ${cpus()[0]?.model}, ${(totalmem() / 1e9).toFixed(0)} GB; outputs in ${values.dir} (${(gigabytes / 1e9).toFixed(0)} GB free)`,
+    `${machine.cores} × ${machine.cpu}, ${(machine.memory / 1e9).toFixed(0)} GB; ${layers} layers, inputs ${values.cold ? 'cold' : 'warm'}, outputs in ${values.dir} (${(free / 1e9).toFixed(0)} GB free)`,
   );
-
-  const first = rowsOf(
-    await run([
-      copy(task),
-      layerloom('layerloom swap, copies', models, [
-        'swap',
-        '--task',
-        task,
-        '--lang',
-        language,
-        ...counts,
-        '--link',
-        'copy',
-      ]),
-      layerloom('layerloom soup', models, ['soup', task, language]),
-      ...peers(models),
-    ]),
-  );
-  console.log(`\nInputs laid out by size, ${layers} layers`);
-  print(first);
-
-  // A phase of its own: laid out by layer, on the file system of the output, inputs and output must fit it together.
-  const laidOut = models.map((_, index) => join(work, `by-layer-${index}`));
-  for (const [index, model] of models.entries())
-    execFileSync(process.execPath, [cli, 'relayout', model, '-o', laidOut[index] ?? '', '-q']);
-  const [taskByLayer = '', languageByLayer = ''] = laidOut;
-  const linked = ['swap', '--task', taskByLayer, '--lang', languageByLayer, ...counts, '--link', 'hard'];
-  const second = rowsOf(
-    await run([copy(taskByLayer), layerloom('layerloom swap, hard links', laidOut, linked)]),
-  );
-  console.log(`\nInputs laid out by layer, on the file system of the output, ${layers} layers`);
-  print(second);
+  const all = { copies, links, analysis };
+  /** @type {Record<string, ReturnType<typeof rowsOf>>} */
+  const results = {};
+  for (const [phase, measured] of Object.entries(all)) {
+    if (!phases.includes(phase)) continue;
+    const rows = rowsOf(await measured());
+    results[phase] = rows;
+    console.log(`\n${phase}`);
+    print(rows);
+  }
 
   mkdirSync(values.results, { recursive: true });
-  const machine = { cpu: cpus()[0]?.model, cores: cpus().length, memory: totalmem(), node: process.version };
   writeFileSync(
     join(values.results, 'bench.json'),
-    `${JSON.stringify({ layers, dir: values.dir, machine, copies: first, links: second }, null, 2)}\n`,
+    `${JSON.stringify({ layers, cold: values.cold, dir: values.dir, machine, ...results }, null, 2)}\n`,
   );
-  const bars = [...first.slice(1), ...second.slice(1)]
+  const bars = Object.values(results)
+    .flatMap((rows) => rows.slice(1))
     .sort((a, b) => a.ratio - b.ratio)
     .map((row) => ({
       label: row.job,
@@ -231,11 +264,9 @@ const main = async () => {
       own: row.own,
       note: `${row.seconds.toFixed(1)} s, ${Math.round(row.privateBytes / 1e6)} MB`,
     }));
-  const title = `Time to merge two checkpoints of ${layers} layers of Llama 3.1 8B`;
-  writeFileSync(
-    join(values.results, 'bench.svg'),
-    drawBars(title, 'in multiples of the time to copy one of them; with seconds and private memory', bars, 4),
-  );
+  const title = `Checkpoints of ${layers} layers of Llama 3.1 8B`;
+  const subtitle = 'time in multiples of copying one checkpoint; seconds, and private memory';
+  writeFileSync(join(values.results, 'bench.svg'), drawBars(title, subtitle, bars, 4));
   console.log(`\nwritten: ${join(values.results, 'bench.json')} and bench.svg`);
 };
 

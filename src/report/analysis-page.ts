@@ -149,7 +149,6 @@ ${maps.join('\n')}
 ${publishedMaps.join('\n')}
 </div>
 <p>The slider stands at ${stops.length} thresholds; at each of them rows were counted from the full vectors, so that every value is exact.</p>
-<h2>Where the change is</h2>
 ${drawShares(
   experts.map(({ mav, shares }) => ({ name: mav.name, shares })),
   bottom,

@@ -2,6 +2,9 @@ import type { Overlap } from '../analysis/overlap.js';
 import type { Shares } from '../analysis/shares.js';
 import { escapeText, fontFamily } from './svg.js';
 
+/** Where each legend begins. */
+const starts = [0, 82, 198];
+
 const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 
 /** Lines that differ without colour too. */
@@ -30,7 +33,7 @@ export const drawOverlap = ({ experts, parts }: Overlap): string => {
       ({ value, index, layer }) =>
         `<circle cx="${x(value).toFixed(1)}" cy="${y(index).toFixed(1)}" r="2.5" fill="${stroke}"><title>layer ${layer}: ${label} ${value.toFixed(4)}</title></circle>`,
     );
-    const legend = `<path d="M${left + number * 110} ${top + height + 42} h24" stroke="${stroke}" stroke-width="2" stroke-dasharray="${dash}"/><text x="${left + 30 + number * 110}" y="${top + height + 46}" font-size="10">${label}</text>`;
+    const legend = `<path d="M${left + (starts[number] ?? 0)} ${top + height + 42} h24" stroke="${stroke}" stroke-width="2" stroke-dasharray="${dash}"/><text x="${left + 30 + (starts[number] ?? 0)}" y="${top + height + 46}" font-size="10">${label}</text>`;
     return `<polyline points="${path}" fill="none" stroke="${stroke}" stroke-width="1.5" stroke-dasharray="${dash}"/>${dots.join('')}${legend}`;
   });
   const ticks = Array.from({ length: 6 }, (_, tick) => from + ((1 - from) * tick) / 5).map(
@@ -43,7 +46,7 @@ export const drawOverlap = ({ experts, parts }: Overlap): string => {
       : [],
   );
   const title = experts.join(' and ');
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + width + 40} ${top + height + 64}" width="${left + width + 40}" height="${top + height + 64}" font-family="${escapeText(fontFamily)}" fill="#222" role="img" aria-label="${escapeText(title)}">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + width + 50} ${top + height + 64}" width="${left + width + 50}" height="${top + height + 64}" font-family="${escapeText(fontFamily)}" fill="#222" role="img" aria-label="${escapeText(title)}">
 <rect width="100%" height="100%" fill="#fff"/>
 <text x="${left}" y="26" font-size="16" font-weight="600">${escapeText(title)}</text>
 <text x="${left}" y="46" font-size="11" fill="#555">how their changes lie to each other</text>

@@ -150,7 +150,7 @@ describe('an analysis', () => {
       ) ?? [];
     expect(overlaps[1]?.whole.cosine).toBeCloseTo(
       dot(one, two) / Math.sqrt(dot(one, one) * dot(two, two)),
-      12,
+      8,
     );
     expect(overlaps[1]?.whole.signAgreement).toBe(both.filter(Boolean).length / both.length);
     expect(overlaps[1]?.parts.map(({ layer }) => layer)).toEqual([null, 0, 1, 2, 3, 4, 5, 6, 7]);

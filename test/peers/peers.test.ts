@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { layerSwap, soup } from '../../src/index.js';
+import { analyze, layerSwap, revert, soup } from '../../src/index.js';
 import type { LayerSwapParameters } from '../../src/methods/layer-swap.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
@@ -86,6 +86,74 @@ describe.skipIf(!python || !oracle || !experts)(
       await soup({ models: [task, language] }, { out });
       expect(await run(oracle ?? '', 'soup', '--models', task, language, '--out', out)).toContain(
         '100.0000% of computed elements exact',
+      );
+    });
+
+    const base = join(experts ?? '', 'base');
+
+    it.each(
+      ['input', 'output'].flatMap((rows) =>
+        [1e-5, 5e-5, 8e-5, 2e-4].map((threshold) => [rows, threshold] as ['input' | 'output', number]),
+      ),
+    )('are analysed right by %s rows above %d', async (rows, threshold) => {
+      const out = join(temporaryDirectory(), 'analysis');
+      await analyze({ base, experts: [task, language], rows, threshold }, { out });
+      for (const expert of [task, language]) {
+        const sense = ['--threshold', String(threshold), '--rows', rows];
+        const name = join(out, `${basename(expert)}.json`);
+        expect(await run(oracle ?? '', 'mav', '--base', base, '--expert', expert, ...sense, name)).toMatch(
+          /^ok: /,
+        );
+      }
+    });
+
+    it.each<[string, Parameters<typeof revert>[0] extends infer P ? Partial<P> : never, string[]]>([
+      ['by default', {}, []],
+      [
+        'with what is outside',
+        { bottom: 3, top: 1, others: 'revert' },
+        ['--bottom', '3', '--top', '1', '--others', 'revert'],
+      ],
+      ['with averaged norms', { norms: 'average' }, ['--norms', 'average']],
+    ])('are reverted right by location, %s', async (_, parameters, args) => {
+      const out = join(temporaryDirectory(), 'out');
+      await revert({ base, model: task, ...parameters }, { out });
+      expect(await run(oracle ?? '', 'revert', '--base', base, '--expert', task, ...args, out)).toMatch(
+        /^ok: /,
+      );
+    });
+
+    it.each(['input', 'output'] as const)('are reverted right by %s rows', async (rows) => {
+      const root = temporaryDirectory();
+      const byThreshold = await revert(
+        { base, model: task, threshold: 8e-5, rows },
+        { out: join(root, 'threshold') },
+      );
+      expect(await run(script('revert_rows.py'), base, task, byThreshold.out, '8e-5', rows)).toMatch(/^ok: /);
+      const byShare = await revert(
+        { base, model: task, targetKept: 0.75, rows },
+        { out: join(root, 'share') },
+      );
+      const threshold = String(byShare.recipe['threshold']);
+      expect(await run(script('revert_rows.py'), base, task, byShare.out, threshold, rows, '0.75')).toMatch(
+        /^ok: [^\n]*\nok: /,
+      );
+    });
+
+    it('are swapped right by magnitude weights', async () => {
+      const root = temporaryDirectory();
+      const { experts: analyses } = await analyze(
+        { base, experts: [task, language] },
+        { out: join(root, 'analysis') },
+      );
+      const out = join(root, 'out');
+      await layerSwap({ task, language, base, weights: 'magnitude', bottomTransition: 2 }, { out });
+      const args = argumentsOf({
+        bottomTransition: 2,
+        weights: analyses.map(({ inverseMav }) => inverseMav ?? 0),
+      });
+      expect(await run(oracle ?? '', 'swap', '--task', task, '--lang', language, ...args, out)).toMatch(
+        /^ok: /,
       );
     });
   },

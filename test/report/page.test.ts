@@ -1,0 +1,104 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readVectors } from '../../src/analysis/vectors-file.js';
+import { analyze } from '../../src/index.js';
+import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+
+const executablePath = process.env['LAYERLOOM_CHROMIUM'] ?? '/usr/bin/chromium';
+
+const analyse = async () => {
+  const root = temporaryDirectory();
+  const [base = '', one = '', two = ''] = [1, 2, 3].map((seed) =>
+    writeCheckpoint(join(root, `model-${seed}`), llama({ seed, hidden: 64, layers: 5 })),
+  );
+  return await analyze(
+    { base, experts: [`one=${one}`, `two <b>=${two}`], threshold: 0.035 },
+    { out: join(root, 'analysis') },
+  );
+};
+
+/** Fractions of the map of one expert as its titles say them, by `layer,column`. */
+const fractionsOn = (page: Page, expert: number): Promise<Record<string, number>> =>
+  page
+    .locator(`figure[data-expert="${expert}"] [data-cell]`)
+    .evaluateAll((cells) =>
+      Object.fromEntries(
+        cells.map((cell) => [
+          cell.getAttribute('data-cell'),
+          Number(cell.querySelector('title')?.textContent?.split(': ')[1]),
+        ]),
+      ),
+    );
+
+// A browser is no dependency of the project: .ci/run installs one.
+describe.skipIf(!existsSync(executablePath))('the analysis page', () => {
+  let browser: Awaited<ReturnType<typeof chromium.launch>>;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+  });
+  afterAll(() => browser.close());
+
+  it('counts rows anew where the slider stands, exactly, and gives them as CSV', async () => {
+    const { out, experts } = await analyse();
+    const page = await browser.newPage();
+    const [requests, errors]: string[][] = [[], []];
+    page.on('request', (request) => requests?.push(request.url()));
+    page.on('pageerror', (error) => errors?.push(error.message));
+    const url = pathToFileURL(join(out, 'index.html')).href;
+    await page.goto(url);
+
+    const { vectors, tensors } = await readVectors(join(out, 'one.mav.safetensors'));
+    const modules = [
+      'self_attn.q_proj',
+      'self_attn.k_proj',
+      'self_attn.o_proj',
+      'mlp.gate_proj',
+      'mlp.down_proj',
+    ];
+    const columns = await page
+      .locator('figure[data-expert="0"] text[font-size="11"][text-anchor="middle"]')
+      .allTextContents();
+    expect(columns.filter((text) => text.startsWith('w'))).toHaveLength(modules.length);
+    const expected = (threshold: number) =>
+      Object.fromEntries(
+        Array.from({ length: 5 }, (_, layer) =>
+          modules.map((module, column) => {
+            const vector = vectors.get(`model.layers.${layer}.${module}.weight`) ?? new Float32Array();
+            const above = vector.filter((mav) => mav > threshold).length / vector.length;
+            return [`${layer},${column}`, Number(above.toFixed(6))];
+          }),
+        ).flat(),
+      );
+    expect(Object.keys(tensors).length).toBe(vectors.size);
+    expect(await fractionsOn(page, 0)).toEqual(expected(experts[0]?.threshold ?? 0));
+
+    const slider = page.getByRole('slider');
+    const before = await slider.inputValue();
+    for (const key of ['ArrowRight', 'ArrowLeft', 'ArrowLeft', 'ArrowLeft']) await slider.press(key);
+    expect(Number(await slider.inputValue())).toBe(Number(before) - 2);
+    const threshold = Number(await page.locator('output').textContent());
+    expect(threshold).toBeLessThan(0.035);
+    const shown = await fractionsOn(page, 0);
+    expect(shown).toEqual(expected(threshold));
+    expect(shown).not.toEqual(expected(0.035));
+
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.locator('[data-download="0"]').click(),
+    ]);
+    const lines = readFileSync(await download.path(), 'utf8')
+      .trim()
+      .split('\n');
+    expect(lines.map((line) => line.split(',').length)).toEqual(Array(6).fill(6));
+    expect(Number(lines[3]?.split(',')[1])).toBe(shown['2,0']);
+
+    await page.getByRole('button', { name: 'As analysed' }).click();
+    expect(await fractionsOn(page, 0)).toEqual(expected(0.035));
+    // One file, without network, and names are text.
+    expect([requests?.filter((request) => !request.startsWith('blob:')), errors]).toEqual([[url], []]);
+    expect(await page.locator('b').count()).toBe(0);
+  });
+});
