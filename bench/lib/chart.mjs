@@ -24,9 +24,9 @@ export const drawBars = (title, subtitle, bars, limit) => {
   <text x="${left - 10}" y="${middle + 4}" text-anchor="end">${escapeText(label)}</text>
   <rect x="${left}" y="${y + 2}" width="${(x(value) - left).toFixed(1)}" height="${row - 12}" fill="${own ? '#1b6ca8' : '#b8c4ce'}"/>
   ${cut ? `<path d="M${x(limit) - 14} ${y} l6 ${row - 8} m4 0 l-6 -${row - 8}" stroke="#fff" stroke-width="2"/>` : `<path d="M${x(low).toFixed(1)} ${middle} H${x(high).toFixed(1)}" stroke="#222" stroke-width="1.5"/>`}
-  <text x="${(x(value) + 8).toFixed(1)}" y="${middle + 4}"><tspan font-weight="600">${value.toFixed(value < 10 ? 2 : 0)} ×</tspan> <tspan fill="#555">${escapeText(note)}</tspan></text>`;
+  <text x="${(Math.max(x(high), x(1)) + 8).toFixed(1)}" y="${middle + 4}"><tspan font-weight="600">${value.toFixed(value < 10 ? 2 : 0)} ×</tspan> <tspan fill="#555">${escapeText(note)}</tspan></text>`;
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="13" fill="#222">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="13" fill="#222" role="img" aria-label="${escapeText(title)}">
   <rect width="100%" height="100%" fill="#fff"/>
   <text x="20" y="28" font-size="17" font-weight="600">${escapeText(title)}</text>
   <text x="20" y="50" fill="#555">${escapeText(subtitle)}</text>${rows.join('')}

@@ -71,10 +71,8 @@ export const addMergeOptions = (command: Command): Command =>
       .addOption(
         new Option(
           '--link <how>',
-          'shards that are whole input files: share blocks (reflink) where possible, or link',
-        )
-          .choices([...links])
-          .default('reflink', 'reflink, else copy'),
+          'shards that are whole input files (default: reflink where the file system can, else copy)',
+        ).choices([...links]),
       )
       .option('--dry-run', 'print the plan and write nothing'),
   );

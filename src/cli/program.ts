@@ -5,7 +5,7 @@ import type { LayerSwapParameters } from '../methods/layer-swap.js';
 import type { RecipeInput } from '../recipe/recipe.js';
 import { describeCheckpoint, summariseCheckpoint } from '../report/inspect.js';
 import { version } from '../version.js';
-import { type AnalyzeCliOptions, analyzeCommand } from './analyze.js';
+import type { AnalyzeCliOptions } from './analyze.js';
 import { mergeCommand } from './merge.js';
 import {
   addAnalysisOption,
@@ -142,6 +142,8 @@ const addAnalyze = (program: Command): void => {
     .option('--allow-non-finite', 'leave rows with a NaN or an infinity out instead of refusing them')
     .option('-j, --threads <n>', 'worker threads (default: the usable cores)', toNumber);
   addOutputOptions(command).action(async (experts: string[], options: AnalyzeCliOptions) => {
+    // Pages and pictures are loaded by who asks for them.
+    const { analyzeCommand } = await import('./analyze.js');
     await analyzeCommand(experts, options);
   });
 };

@@ -35,7 +35,7 @@ export interface RunOptions {
   force?: boolean | undefined;
   /** Keep what is done when interrupted, and continue what an earlier run kept. */
   resume?: boolean | undefined;
-  /** How shards come about that are input files as they stand; by default they share blocks where the file system can. */
+  /** How shards come about that are input files as they stand; by default they share blocks where the file system can, else are copied. */
   link?: Link | undefined;
   /** Record the SHA-256 of inputs and shards. */
   checksums?: boolean | undefined;
@@ -83,7 +83,7 @@ export const runPlan = async (plan: MergePlan, options: RunOptions): Promise<Mer
   await using inputs = await Inputs.open(plan.inputs, sourcesOfPlan(plan));
   const staging = await openStaging(output, plan, resume);
   try {
-    const linked = await linkShards(plan, staging, link);
+    const { linked, warnings: unlinked } = await linkShards(plan, staging, link);
     const written = plan.shards.filter(({ file }) => !linked.has(file));
     const schedule = new Schedule(written, staging.done, sliceBytes);
     await checkSpace(output.path, schedule.bytes);
@@ -110,7 +110,7 @@ export const runPlan = async (plan: MergePlan, options: RunOptions): Promise<Mer
       bytesResumed: schedule.total - schedule.bytes,
       threads,
       seconds: (performance.now() - started) / 1000,
-      warnings: [...plan.warnings, ...staging.warnings, ...warnings],
+      warnings: [...plan.warnings, ...staging.warnings, ...unlinked, ...warnings],
     };
   } catch (error) {
     throw await giveUp(signal.aborted ? interrupted(output, error) : error, staging, resume);
@@ -136,8 +136,8 @@ const giveUp = async (error: unknown, staging: Staging, resume: boolean): Promis
   return error.keptIn(staging.directory);
 };
 
-const checkLink = (link: Link = 'reflink'): Link => {
-  if (!links.includes(link))
+const checkLink = (link: Link | undefined): Link | undefined => {
+  if (link !== undefined && !links.includes(link))
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: 'link',
       value: link,

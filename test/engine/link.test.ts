@@ -1,6 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -77,6 +80,28 @@ describe('a merge of checkpoints laid out by layer', () => {
     expect(converted.cost.bytesVerbatim).toBe(0);
   });
 
+  it('says that it copied where the file system shares no blocks, or refuses where that was asked for', async () => {
+    const { root, task, language } = await writeLaidOut();
+    const merge = (link: Link | undefined) =>
+      layerSwap({ task, language, bottom: 2, top: 1 }, { out: join(root, 'shared'), link });
+    let shares = true;
+    try {
+      copyFileSync(join(task, kept), join(root, 'probe'), constants.COPYFILE_FICLONE_FORCE);
+    } catch {
+      shares = false;
+    }
+    const { warnings } = await merge(undefined);
+    expect(warnings).toEqual(
+      shares ? [] : [expect.stringContaining('8 shards are input files as they stand')],
+    );
+    rmSync(join(root, 'shared'), { recursive: true });
+    if (shares) await merge('reflink');
+    else {
+      await expect(merge('reflink')).rejects.toMatchObject({ code: 'LINK_REFUSED', exitCode: 1 });
+      expect(existsSync(join(root, 'shared'))).toBe(false);
+    }
+  });
+
   it('does not take a file that loaders would refuse, for want of its format', async () => {
     const root = temporaryDirectory();
     const models = ['t', 'l'].map((name, seed) => {
@@ -105,14 +130,14 @@ describe('a merge of checkpoints laid out by layer', () => {
     ).toBe(0);
   });
 
-  it.each<[Link, (path: string, source: string) => void]>([
+  it.each<[Link | undefined, (path: string, source: string) => void]>([
     [
       'copy',
       (path, source) =>
         expect([statSync(path).ino === statSync(source).ino, lstatSync(path).nlink]).toEqual([false, 1]),
     ],
     [
-      'reflink',
+      undefined,
       (path, source) =>
         expect([statSync(path).ino === statSync(source).ino, lstatSync(path).nlink]).toEqual([false, 1]),
     ],
