@@ -10,8 +10,10 @@ import { fill, llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '.
 
 // An instruction set is chosen when a process loads the addon: each has a process of its own, which makes all the merges.
 const program = (models: readonly string[], out: string) => `
-  import { layerSwap, soup } from ${JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)))};
+  import { analyze, layerSwap, soup } from ${JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)))};
   const [task, language, third] = ${JSON.stringify(models)};
+  for (const threads of [1, 2, 7])
+    await analyze({ base: task, experts: [language, third] }, { threads, out: ${JSON.stringify(out)} + threads + ',analysis' });
   for (const threads of [1, 2, 7])
     for (const sliceBytes of [4104, 8388608])
       for (const dtype of [undefined, 'float8_e4m3fn']) {
@@ -24,7 +26,7 @@ const program = (models: readonly string[], out: string) => `
 const hashOf = (directory: string): string => {
   const hash = createHash('sha256');
   for (const name of readdirSync(directory)
-    .filter((file) => file.endsWith('.safetensors'))
+    .filter((file) => /\.(safetensors|csv)$|^overlap\.json$/.test(file))
     .sort())
     hash.update(readFileSync(join(directory, name)));
   return hash.digest('hex');
@@ -51,6 +53,12 @@ it('every instruction set, thread count and slice size makes the same files', as
       hashes.set(merge, (hashes.get(merge) ?? new Set()).add(hashOf(join(root, name))));
     }
   }
-  expect([...hashes.keys()].sort()).toEqual(['float8_e4m3fnsoup', 'float8_e4m3fnswap', 'soup', 'swap']);
+  expect([...hashes.keys()].sort()).toEqual([
+    'analysis',
+    'float8_e4m3fnsoup',
+    'float8_e4m3fnswap',
+    'soup',
+    'swap',
+  ]);
   for (const [merge, different] of hashes) expect([merge, different.size]).toEqual([merge, 1]);
 }, 240_000);
