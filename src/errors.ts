@@ -42,7 +42,7 @@ const catalogue = {
         .map(([name, count]) => `${name} ${count}`)
         .join(
           ' + ',
-        )} = ${d.requested} layers, but the models have ${d.layers}; lower the counts or use --scaled`,
+        )} = ${d.requested} layers, but the models have ${d.layers}; lower the counts${'bottom transition' in d.counts ? ' or use --scaled' : ''}`,
   ),
   NAME_CLASH: usage(
     (d: { name: string; paths: readonly string[] }) =>
@@ -171,7 +171,7 @@ const catalogue = {
   ),
   DTYPE_MISMATCH: input(
     (d: Pair & { tensors: readonly string[] }) =>
-      `${d.other} has other dtypes than ${d.first}, not both floating: ${some(d.tensors)}. Convert one of them`,
+      `${d.other} has other dtypes than ${d.first}, which cannot be merged so: ${some(d.tensors)}. Convert one of them`,
   ),
   CONFIG_MISMATCH: input(
     (d: Pair & { differences: readonly string[] }) =>
@@ -192,7 +192,7 @@ const catalogue = {
   ),
   MAV_UNDEFINED: input(
     (d: { expert: string; base: string }) =>
-      `${d.expert} equals its base ${d.base}: its mean MAV is 0, and so it has no magnitude weight; give weights as numbers`,
+      `${d.expert} equals the base (${d.base}): its mean MAV is 0, and so it has no magnitude weight; give weights as numbers`,
   ),
   ANALYSIS_MISMATCH: input(
     (d: { file: string; reason: string }) =>

@@ -46,6 +46,15 @@ class Differences {
 
     const float* of(std::size_t expert) const { return tiles_.data() + expert * kTile; }
 
+    /// Takes differences that are not finite as none.
+    void clean(std::size_t experts, std::size_t count) {
+        for (std::size_t expert = 0; expert < experts; ++expert)
+            for (std::size_t i = 0; i < count; ++i) {
+                float& x = tiles_[expert * kTile + i];
+                if (!std::isfinite(x)) x = 0;
+            }
+    }
+
   private:
     std::vector<float> tiles_;
 };
@@ -188,9 +197,15 @@ Status reduce(const Kernels& kernels, const Reduction& reduction, Sums sums, Con
 
     const auto isFinite = [](double sum) { return std::isfinite(sum); };
     if (std::ranges::all_of(sums.magnitudes, isFinite)) return {};
-    return forEachTile([&](std::size_t begin, std::size_t length) {
+    // What is not finite says nothing of directions: those are compared once more, without it.
+    Pairs finite(experts);
+    status = forEachTile([&](std::size_t begin, std::size_t length) {
         countNonFinite(kernels, reduction, windows, differences, begin, length, sums.nonFinite);
+        differences.clean(experts, length);
+        if (!sums.pairs.empty()) finite.add(kernels, differences, length);
     });
+    if (status.outcome == Outcome::Done && !sums.pairs.empty()) finite.store(sums.pairs);
+    return status;
 }
 
 }  // namespace layerloom

@@ -75,8 +75,9 @@ export const overlapsOf = (
         const [rowsOfA, rowsOfB] = [a.vectors.get(name), b.vectors.get(name)];
         if (rowsOfA === undefined || rowsOfB === undefined) continue;
         const above = countAboveInBoth(rowsOfA, rowsOfB, threshold);
+        const finite = rowsOfA.filter((mav, row) => !Number.isNaN(mav + (rowsOfB[row] ?? 0))).length;
         for (const sum of [totals, whole]) {
-          sum.rows += rowsOfA.length;
+          sum.rows += finite;
           sum.rowsAbove += above;
         }
       }

@@ -43,7 +43,7 @@ export const computeTaskVectors = async (
   const experts = plan.experts.map((expert, index) => vectorsOf(plan, expert, index, reduced, rows));
   for (const { name, tensors } of experts)
     if (Object.values(tensors).every(({ meanMav }) => meanMav === 0))
-      warnings.push(`${name} equals its base: its mean MAV is 0, and so it has no magnitude weight`);
+      warnings.push(`${name} equals the base: its mean MAV is 0, and so it has no magnitude weight`);
   return { experts, overlaps: overlapsOf(reductions, reduced, experts, threshold), ...run, warnings };
 };
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
 import { encodeHeader, parseHeader, parsePrefix, prefixBytes } from '../checkpoint/header.js';
-import { isObject } from '../checkpoint/json.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { MavVectors } from './analysis.js';
 
@@ -36,18 +36,54 @@ export const readVectors = async (file: string): Promise<MavVectors> => {
   const { metadata, tensors } = parseHeader(bytes.subarray(prefixBytes, begin), file, bytes.length - begin);
   const invalid = (reason: string) => new LayerloomError('VECTORS_INVALID', { file, reason });
   if (metadata['format'] !== formatName) throw invalid('is not a file of MAV vectors');
-  const facts: unknown = JSON.parse(metadata['mav'] ?? 'null');
-  if (!isObject(facts) || !isObject(facts['tensors'])) throw invalid('its metadata is incomplete');
+  const facts = parseFacts(metadata['mav'] ?? '');
+  if (facts === undefined) throw invalid('its metadata is damaged');
   const vectors = new Map<string, Float32Array>();
-  for (const [name, tensor] of tensors) {
-    if (tensor.dtype !== 'F32' || !(name in facts['tensors']))
-      throw invalid(`tensor ${name} is no vector of MAV`);
+  for (const [name, { rows }] of Object.entries(facts.tensors)) {
+    const tensor = tensors.get(name);
+    if (tensor?.dtype !== 'F32' || tensor.shape.length !== 1 || tensor.shape[0] !== rows)
+      throw invalid(`it has no vector of ${rows} rows for ${name}`);
     // A copy: data may begin anywhere, a Float32Array only at a multiple of four.
-    const data = bytes.buffer.slice(
-      bytes.byteOffset + begin + tensor.begin,
-      bytes.byteOffset + begin + tensor.end,
+    const from = bytes.byteOffset + begin;
+    vectors.set(
+      name,
+      new Float32Array(bytes.buffer.slice(from + tensor.begin, from + tensor.end) as ArrayBuffer),
     );
-    vectors.set(name, new Float32Array(data as ArrayBuffer));
   }
-  return { ...(facts as unknown as Omit<MavVectors, 'vectors'>), vectors };
+  return { ...facts, vectors };
+};
+
+const modelSchema = z.object({
+  name: z.string(),
+  path: z.string(),
+  files: z.array(z.object({ path: z.string(), bytes: z.number(), mtimeNs: z.string(), header: z.string() })),
+});
+
+const factsSchema = z.object({
+  name: z.string().min(1),
+  rows: z.enum(['input', 'output']),
+  base: modelSchema,
+  expert: modelSchema,
+  family: z.string(),
+  layers: z.int().nonnegative(),
+  tensors: z.record(
+    z.string(),
+    z.object({
+      rows: z.int().positive(),
+      parametersPerRow: z.int().positive(),
+      layer: z.int().nonnegative().nullable(),
+      module: z.string(),
+      meanMav: z.number().nonnegative(),
+      nonFiniteRows: z.int().nonnegative(),
+    }),
+  ),
+});
+
+const parseFacts = (text: string): z.output<typeof factsSchema> | undefined => {
+  try {
+    return factsSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    // Not JSON: damaged, as the caller says.
+    return undefined;
+  }
 };

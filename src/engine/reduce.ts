@@ -1,5 +1,5 @@
 import { LayerloomError } from '../errors.js';
-import { dtypeIndex, type Reduction, rowSenses, type Sums } from '../native/addon.js';
+import { dtypeIndex, instructionSets, type Reduction, rowSenses, type Sums } from '../native/addon.js';
 import { type PlannedReduction, type ReductionPlan, rowsOf } from '../plan/reduction.js';
 import { type ArithmeticDtype, bitsOf } from '../tensor/dtype.js';
 import { sourceError } from './execute.js';
@@ -130,6 +130,7 @@ const reductionOf = ({ accumulator: { tensor }, first, count }: Block, inputs: I
 export const runReductions = async (plan: ReductionPlan, options: ReduceOptions): Promise<Reduced> => {
   const started = performance.now();
   const threads = checkThreads(options.threads);
+  instructionSets();
   const signal = options.signal ?? new AbortController().signal;
   const accumulators = plan.tensors.map((tensor) => new Accumulator(tensor, plan.pairs));
   const blocks = accumulators.flatMap((accumulator) => [...blocksOf(accumulator)]);

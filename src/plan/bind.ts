@@ -40,13 +40,18 @@ export const binder = (models: readonly CheckpointIndex[], dtype: ArithmeticDtyp
   const bindRows = (name: string, expression: Expression & { kind: 'rowSelect' }): Bound => {
     const [source, base] = [sourceOf(expression.model, name), sourceOf(expression.base, name)];
     const output = dtypeOf(name);
-    if (source.dtype !== base.dtype || output !== source.dtype)
+    if (output !== source.dtype)
+      throw new LayerloomError('INVALID_PARAMETER', {
+        parameter: 'dtype',
+        value: dtype,
+        expected:
+          'none where rows are reverted, whose bits are taken as they are; convert the result with relayout',
+      });
+    if (source.dtype !== base.dtype)
       throw new LayerloomError('DTYPE_MISMATCH', {
         first: models[expression.model]?.path ?? '',
         other: models[expression.base]?.path ?? '',
-        tensors: [
-          `${name} ${base.dtype} against ${source.dtype}${output === source.dtype ? '' : `, to be ${output}`}`,
-        ],
+        tensors: [`${name} ${base.dtype} against ${source.dtype}`],
       });
     const count = expression.kept.reduce((total, keeps) => total + keeps, 0);
     if (count === 0) return { dtype: output, expression: { kind: 'copy', source: base } };

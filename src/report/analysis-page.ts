@@ -4,7 +4,7 @@ import type { Shares } from '../analysis/shares.js';
 import { mostOf, shortName, tableOf } from './analysis-table.js';
 import { drawHeatMap } from './heat-map.js';
 import { drawOverlap, drawShares } from './overlap-picture.js';
-import { escapeText, fontFamily, formatNumber, greens } from './svg.js';
+import { escapeText, fontFamily, formatNumber, greens, sixDecimals } from './svg.js';
 
 /** A published table that stands beside the experts. */
 export interface PublishedTable {
@@ -30,7 +30,7 @@ const stopsPerDecade = 40;
  * Rows are counted at each of them here, so that every number on the page is exact.
  */
 export const stopsOf = (experts: readonly MavVectors[], threshold: number): number[] => {
-  let [least, most] = [threshold > 0 ? threshold : Number.POSITIVE_INFINITY, threshold];
+  let [least, most] = [Number.POSITIVE_INFINITY, 0];
   for (const { vectors } of experts)
     for (const vector of vectors.values())
       for (const mav of vector) if (mav > 0) [least, most] = [Math.min(least, mav), Math.max(most, mav)];
@@ -173,6 +173,7 @@ ${script}
 };
 
 const script = `
+const sixDecimals = ${sixDecimals.toString()};
 const slider = document.getElementById('threshold');
 const fraction = (cell, stop) => cell === null ? undefined : cell.above[stop] / cell.rows;
 const label = (value) => value === 0 ? '0' : Math.abs(value) < 1e-3 ? Number(value.toPrecision(3)).toExponential().replace('e+', 'e') : String(Number(value.toPrecision(3)));
@@ -192,7 +193,7 @@ const show = () => {
       const title = rect.querySelector('title');
       const value = expert === undefined ? Number(title.textContent.split(': ')[1]) : fraction(expert.cells[layer][column], stop);
       rect.setAttribute('fill', data.palette[Math.round(100 * value / most)]);
-      if (expert !== undefined) title.textContent = title.textContent.split(': ')[0] + ': ' + value.toFixed(6);
+      if (expert !== undefined) title.textContent = title.textContent.split(': ')[0] + ': ' + sixDecimals(value);
     }
   }
 };
@@ -202,7 +203,7 @@ for (const button of document.querySelectorAll('[data-download]'))
   button.addEventListener('click', () => {
     const { name, columns, cells } = data.experts[button.dataset.download];
     const stop = Number(slider.value);
-    const rows = cells.map((row, layer) => [layer, ...row.map((cell) => fraction(cell, stop)?.toFixed(6) ?? '')].join(','));
+    const rows = cells.map((row, layer) => [layer, ...row.map((cell) => cell === null ? '' : sixDecimals(fraction(cell, stop)))].join(','));
     const link = document.createElement('a');
     link.href = URL.createObjectURL(new Blob([['layer', ...columns].join(',') + '\\n' + rows.join('\\n') + '\\n'], { type: 'text/csv' }));
     link.download = name.replaceAll('/', '--') + '.csv';

@@ -95,6 +95,8 @@ const advice = ({ shares, overlaps }: AnalysisResult, bottom: number, top: numbe
   ...shares.map(({ name, layers, bottom: first, top: last }) => {
     const changed = layers.reduce((a, b) => a + b, 0);
     if (changed === 0) return `${name} changed no layer.`;
+    if (layers.length <= bottom + top)
+      return `${name} has no layers beside its first ${bottom} and last ${top}.`;
     const [share, spread] = [(first + last) / changed, Math.min(1, (bottom + top) / layers.length)];
     const numbers = `${percent(share)} of the change in ${percent(spread)} of the layers`;
     const ends = `its first ${bottom} and last ${top} layers`;

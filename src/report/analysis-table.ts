@@ -1,5 +1,6 @@
 import { countAbove, type MavVectors } from '../analysis/analysis.js';
 import { type Column, columnsOf } from '../analysis/columns.js';
+import { sixDecimals } from './svg.js';
 
 /** Fractions of rows above a threshold by layer and matrix. */
 export interface AnalysisTable {
@@ -30,13 +31,6 @@ export const tableOf = ({ tensors, layers, vectors }: MavVectors, threshold: num
   };
 };
 
-/** Six decimals, ties to even as the published tables have them: shares of 4096 rows often end in a 5. */
-export const sixDecimals = (fraction: number): string => {
-  const scaled = fraction * 1e6;
-  const below = Math.floor(scaled);
-  return (scaled - below === 0.5 && below % 2 === 0 ? below / 1e6 : fraction).toFixed(6);
-};
-
 /** Layer by column, layer 0 first, six decimals: the format of the published tables. */
 export const encodeTable = ({ columns, cells }: AnalysisTable): string =>
   [
@@ -57,8 +51,10 @@ export const parseTable = (
     .trim()
     .split(/\r?\n/)
     .map((line) => line.split(','));
-  const isTable = header[0] === 'layer' && rows.every((row, layer) => Number(row[0]) === layer);
-  if (!isTable || rows.length === 0) return undefined;
+  const isFraction = (cell: string) => cell === '' || (Number(cell) >= 0 && Number(cell) <= 1);
+  const isRow = (row: readonly string[], layer: number) =>
+    row.length === header.length && Number(row[0]) === layer && row.slice(1).every(isFraction);
+  if (header[0] !== 'layer' || header.length < 2 || rows.length === 0 || !rows.every(isRow)) return undefined;
   return {
     columns: header.slice(1),
     cells: rows.map((row) => row.slice(1).map((cell) => (cell === '' ? undefined : Number(cell)))),

@@ -5,7 +5,12 @@ import { readVectors } from '../analysis/vectors-file.js';
 import type { ReduceOptions } from '../engine/reduce.js';
 import { LayerloomError } from '../errors.js';
 import type { Rows } from '../tensor/rows.js';
-import { readPublishedTable, type WrittenAnalysis, writeAnalysis } from './write-analysis.js';
+import {
+  prepareDirectory,
+  readPublishedTable,
+  type WrittenAnalysis,
+  writeAnalysis,
+} from './write-analysis.js';
 
 export interface AnalyzeParameters {
   /** The model that the experts were fine-tuned from. Not needed with `from`. */
@@ -71,12 +76,20 @@ export const analyze = async (
   if (from.length > 0 && experts.length > 0)
     throw invalid('from', from, 'either saved vectors or experts, not both');
   if (from.length + experts.length === 0) throw invalid('experts', [], 'at least one expert');
+  if (from.length > 0 && (base !== undefined || parameters.rows !== undefined))
+    throw invalid(
+      base === undefined ? 'rows' : 'base',
+      base ?? rows,
+      'nothing beside saved vectors, which say it',
+    );
+  const reference = from.length > 0 ? '' : requireBase(base);
   const published = await Promise.all((parameters.compare ?? []).map(readPublishedTable));
+  await prepareDirectory(options.out);
   const found =
     from.length > 0
       ? await readAll(from)
       : await computeTaskVectors(
-          requireBase(base),
+          reference,
           experts,
           { rows, threshold },
           {
@@ -113,6 +126,9 @@ const readAll = async (
     const twin = names.get(name);
     if (twin !== undefined) throw new LayerloomError('NAME_CLASH', { name, paths: [twin, path] });
     names.set(name, path);
+    const differs = differenceOf(experts[0], experts[index]);
+    if (differs !== undefined)
+      throw new LayerloomError('VECTORS_INVALID', { file: path, reason: `has ${differs} than ${files[0]}` });
   }
   return {
     experts,
@@ -120,4 +136,12 @@ const readAll = async (
     bytesRead: 0,
     warnings: experts.length > 1 ? ['overlaps of experts need their weights and are left out'] : [],
   };
+};
+
+/** What keeps two analyses from standing on one page. */
+const differenceOf = (a: MavVectors | undefined, b: MavVectors | undefined): string | undefined => {
+  if (a === undefined || b === undefined) return undefined;
+  if (a.rows !== b.rows) return 'other rows';
+  const baseOf = ({ base }: MavVectors) => base.files.map(({ bytes, header }) => `${bytes} ${header}`).join();
+  return baseOf(a) === baseOf(b) ? undefined : 'another base';
 };

@@ -1,4 +1,4 @@
-import { escapeText, fontFamily, formatNumber, green, greens } from './svg.js';
+import { escapeText, fontFamily, formatNumber, green, greens, sixDecimals } from './svg.js';
 
 /** The paper's figure: fractions of rows by layer and matrix. */
 export interface HeatMap {
@@ -31,7 +31,7 @@ export const drawHeatMap = ({ title, subtitle, columns, cells, most }: HeatMap, 
     row.map((value, column) =>
       value === undefined
         ? `<rect x="${x(column)}" y="${y(layer)}" width="${cellWidth}" height="${cellHeight}" fill="#f4f4f4"/>`
-        : `<rect x="${x(column)}" y="${y(layer)}" width="${cellWidth}" height="${cellHeight}" fill="${green(value, most)}" stroke="#ddd" stroke-width="0.5" data-cell="${layer},${column}"><title>layer ${layer}, ${escapeText(columns[column] ?? '')}: ${value.toFixed(6)}</title></rect>`,
+        : `<rect x="${x(column)}" y="${y(layer)}" width="${cellWidth}" height="${cellHeight}" fill="${green(value, most)}" stroke="#ddd" stroke-width="0.5" data-cell="${layer},${column}"><title>layer ${layer}, ${escapeText(columns[column] ?? '')}: ${sixDecimals(value)}</title></rect>`,
     ),
   );
   const labelled = layers <= 16 ? 1 : layers <= 40 ? 2 : Math.ceil(layers / 20);

@@ -1,10 +1,11 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type Analysis, analyseAt, type MavVectors, vectorsName } from '../analysis/analysis.js';
 import type { Overlap } from '../analysis/overlap.js';
 import { type Shares, sharesOf } from '../analysis/shares.js';
 import { encodeVectors } from '../analysis/vectors-file.js';
-import { withFile } from '../engine/durable.js';
+import { indexFileName, singleFileName } from '../checkpoint/shard-index.js';
+import { makeDirectories, withFile } from '../engine/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { version } from '../version.js';
 import { type PublishedTable, writeAnalysisPage } from './analysis-page.js';
@@ -44,6 +45,7 @@ export const writeAnalysis = async (
   out: string,
 ): Promise<WrittenAnalysis> => {
   const directory = resolve(out);
+  checkFileNames(vectors);
   const files = new Map<string, readonly (string | Uint8Array)[]>();
   const tables = vectors.map((mav) => tableOf(mav, threshold));
   const most = mostOf([...tables, ...published]);
@@ -78,7 +80,6 @@ export const writeAnalysis = async (
   ]);
 
   try {
-    await mkdir(directory, { recursive: true });
     for (const [name, parts] of files)
       await withFile(join(directory, name), 'w', async (file) => {
         for (const part of parts) await file.writeFile(part);
@@ -93,6 +94,46 @@ export const writeAnalysis = async (
     shares: shares.map((own, index) => ({ name: vectors[index]?.name ?? '', ...own })),
     overlaps,
   };
+};
+
+/** Names of files that are not an expert's: `overlap.json` and `index.html` are written, the others are a checkpoint's. */
+const reserved = ['overlap', 'index', 'config', 'model', 'generation_config', 'tokenizer'];
+
+/** Experts whose files would be each other's, also where a file system takes `A` for `a`. */
+const checkFileNames = (vectors: readonly MavVectors[]): void => {
+  const names = new Map<string, string>();
+  for (const { name, expert } of vectors) {
+    const key = fileName(name).toLowerCase();
+    const twin = names.get(key);
+    if (twin !== undefined) throw new LayerloomError('NAME_CLASH', { name, paths: [twin, expert.path] });
+    if (reserved.includes(key))
+      throw new LayerloomError('INVALID_PARAMETER', {
+        parameter: 'experts',
+        value: name,
+        expected: `another name (NAME=PATH), since ${name}.json is not an expert's`,
+      });
+    names.set(key, expert.path);
+  }
+};
+
+/**
+ * Makes the directory for an analysis. One that holds a checkpoint is refused: files would be mistaken for its own.
+ *
+ * @throws LayerloomError OUTPUT_INVALID, INVALID_PARAMETER, WRITE_FAILED
+ */
+export const prepareDirectory = async (out: string): Promise<void> => {
+  if (typeof out !== 'string' || out === '')
+    throw new LayerloomError('INVALID_PARAMETER', { parameter: 'out', value: out, expected: 'a directory' });
+  const directory = resolve(out);
+  await makeDirectories(directory).catch((cause: unknown) => {
+    throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
+  });
+  const names = await readdir(directory).catch((): string[] => []);
+  if (['config.json', singleFileName, indexFileName].some((name) => names.includes(name)))
+    throw new LayerloomError('OUTPUT_INVALID', {
+      out: directory,
+      reason: 'holds a checkpoint; name another directory for the analysis',
+    });
 };
 
 /** @throws LayerloomError READ_FAILED, INVALID_PARAMETER */

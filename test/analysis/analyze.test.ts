@@ -180,7 +180,12 @@ describe('an analysis', () => {
 
 describe('rows that are not finite', () => {
   const poisoned = async (allowNonFinite: boolean) => {
-    const { root, base, tensors } = writeFamily('F32');
+    const {
+      root,
+      base,
+      tensors,
+      experts: [, other = ''],
+    } = writeFamily('F32');
     const name = 'model.layers.3.self_attn.q_proj.weight';
     const [first, second] = [tensors[1] ?? {}, tensors[1]?.[name] as TensorFixture];
     const numbers = numbersOf(second);
@@ -191,7 +196,7 @@ describe('rows that are not finite', () => {
       tensors: { ...first, [name]: { ...second, data: encode('F32', numbers) } },
       config: llamaConfig({ hidden: 48, dtype: 'F32' }),
     });
-    return { name, result: run({ base, experts: [expert], allowNonFinite }) };
+    return { name, result: run({ base, experts: [expert, other], allowNonFinite }) };
   };
 
   it('are refused, named and counted', async () => {
@@ -205,7 +210,8 @@ describe('rows that are not finite', () => {
 
   it('are left out and said to be, where that is allowed', async () => {
     const { name, result } = await poisoned(true);
-    const { experts, warnings, out } = await result;
+    const { experts, warnings, out, overlaps } = await result;
+    expect(overlaps.map(({ whole }) => Number.isFinite(whole.cosine))).toEqual([true]);
     expect(experts[0]?.tensors[name]?.nonFiniteRows).toBe(2);
     expect(Number.isFinite(experts[0]?.meanMav)).toBe(true);
     expect(warnings).toEqual([expect.stringContaining(`${name} of poisoned: 3 elements`)]);
@@ -301,6 +307,16 @@ describe('what is refused', () => {
       'INVALID_PARAMETER',
     ],
     ['no expert', ({ base }) => ({ base }), 'INVALID_PARAMETER'],
+    [
+      'a name that is another file’s',
+      ({ base, experts: [expert] }) => ({ base, experts: [`overlap=${expert}`] }),
+      'INVALID_PARAMETER',
+    ],
+    [
+      'names that are one on some file systems',
+      ({ base, experts: [a, b] }) => ({ base, experts: [`A=${a}`, `a=${b}`] }),
+      'NAME_CLASH',
+    ],
     ['no base', ({ experts }) => ({ experts }), 'INVALID_PARAMETER'],
     [
       'rows of another kind',
@@ -329,11 +345,49 @@ describe('what is refused', () => {
     await expect(run(parameters(writeFamily()))).rejects.toMatchObject({ code });
   });
 
+  it('a directory that holds a checkpoint', async () => {
+    const { base, experts } = writeFamily();
+    await expect(run({ base, experts }, { out: base })).rejects.toMatchObject({ code: 'OUTPUT_INVALID' });
+    await expect(run({ base, experts }, { out: '/proc/analysis' })).rejects.toMatchObject({
+      code: 'WRITE_FAILED',
+    });
+  });
+
+  it('vectors whose metadata is damaged, and of rows of two kinds', async () => {
+    const { base, experts } = writeFamily();
+    const [one, two] = [await run({ base, experts }), await run({ base, experts, rows: 'output' })];
+    const [first, other] = [
+      join(one.out, 'expert-1.mav.safetensors'),
+      join(two.out, 'expert-2.mav.safetensors'),
+    ];
+    await expect(run({ from: [first, other] })).rejects.toMatchObject({ code: 'VECTORS_INVALID' });
+    await expect(run({ from: [first], rows: 'output' })).rejects.toMatchObject({ code: 'INVALID_PARAMETER' });
+    const text = readFileSync(first).toString('latin1');
+    for (const [what, damaged] of [
+      ['{\\"name\\"', 'x\\"name\\"'],
+      ['\\"parametersPerRow\\"', '\\"parametersPerRoW\\"'],
+    ] as const) {
+      expect(text).toContain(what);
+      writeFileSync(other, text.replaceAll(what, damaged), 'latin1');
+      await expect(run({ from: [other] })).rejects.toMatchObject({ code: 'VECTORS_INVALID', exitCode: 3 });
+    }
+  });
+
+  it('published tables that are none', async () => {
+    const { root, base, experts } = writeFamily();
+    for (const text of ['layer,a\n0,abc\n', 'layer,a,b\n0,1\n', 'layer,a\n0,2\n', 'x']) {
+      writeFileSync(join(root, 'table.csv'), text);
+      await expect(run({ base, experts, compare: [join(root, 'table.csv')] })).rejects.toMatchObject({
+        code: 'INVALID_PARAMETER',
+      });
+    }
+  });
+
   it('an expert equal to its base is said to have no weight', async () => {
     const { base } = writeFamily();
     const { experts, warnings } = await run({ base, experts: [`same=${base}`] });
     expect((experts[0] as Analysis).inverseMav).toBeNull();
-    expect(warnings).toEqual([expect.stringContaining('same equals its base')]);
+    expect(warnings).toEqual([expect.stringContaining('same equals the base')]);
   });
 
   it('shapes that differ are listed', async () => {

@@ -5,6 +5,7 @@ import { chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readVectors } from '../../src/analysis/vectors-file.js';
 import { analyze } from '../../src/index.js';
+import { sixDecimals } from '../../src/report/svg.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 const executablePath = process.env['LAYERLOOM_CHROMIUM'] ?? '/usr/bin/chromium';
@@ -68,7 +69,7 @@ describe.skipIf(!existsSync(executablePath))('the analysis page', () => {
           modules.map((module, column) => {
             const vector = vectors.get(`model.layers.${layer}.${module}.weight`) ?? new Float32Array();
             const above = vector.filter((mav) => mav > threshold).length / vector.length;
-            return [`${layer},${column}`, Number(above.toFixed(6))];
+            return [`${layer},${column}`, Number(sixDecimals(above))];
           }),
         ).flat(),
       );
