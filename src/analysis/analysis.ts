@@ -41,8 +41,11 @@ export interface MavVectors {
   readonly vectors: ReadonlyMap<string, Float32Array>;
 }
 
-/** The file that `analyze` writes an expert's vectors to. A hub name has a slash. */
-export const vectorsName = (name: string): string => `${name.replaceAll('/', '--')}.mav.safetensors`;
+/** How an expert's files are named. A hub name has a slash. */
+export const fileName = (name: string): string => name.replaceAll('/', '--');
+
+/** The file that `analyze` writes an expert's vectors to. */
+export const vectorsName = (name: string): string => `${fileName(name)}.mav.safetensors`;
 
 export interface TensorAnalysis extends TensorRows {
   /** The share of rows whose MAV is above the threshold. */

@@ -5,7 +5,7 @@ import { type ArithmeticDtype, bitsOf } from '../tensor/dtype.js';
 import { sourceError } from './execute.js';
 import { Inputs } from './inputs.js';
 import { WorkerPool } from './pool.js';
-import { checkThreads, type Progress } from './run-plan.js';
+import { checkThreads, type Progress, reporter } from './run-plan.js';
 import { emptySums } from './sums.js';
 
 export interface ReduceOptions {
@@ -143,7 +143,8 @@ export const runReductions = async (plan: ReductionPlan, options: ReduceOptions)
     plan.tensors.flatMap(({ sources }) => sources),
   );
   await using pool = new WorkerPool(threads, signal);
-  const tick = () => options.onProgress?.({ phase: 'analysis', done: pool.counters.bytesRead, total });
+  const report = reporter(options.onProgress, pool);
+  const tick = () => report({ phase: 'analysis', done: pool.counters.bytesRead, total });
   const timer = setInterval(tick, 100);
   try {
     await pool.inLanes(async () => {

@@ -177,7 +177,7 @@ const checkSpace = async (out: string, needed: number): Promise<void> => {
 type Report = (progress: Progress) => void;
 
 /** A caller's function that throws stops the run, and what it threw is the run's error. */
-const reporter = (onProgress: RunOptions['onProgress'], pool: WorkerPool): Report => {
+export const reporter = (onProgress: RunOptions['onProgress'], pool: WorkerPool): Report => {
   return (progress) => {
     try {
       onProgress?.(progress);

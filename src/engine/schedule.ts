@@ -24,19 +24,19 @@ export class Schedule {
   readonly #begun: ShardWork[] = [];
 
   constructor(shards: readonly PlannedShard[], done: Extents, sliceBytes?: number) {
+    let total = 0;
     this.works = shards.map((shard) => {
       const extents = done.get(shard.file) ?? [];
-      const remaining = [...stretchesOf(shard, sliceBytes)].filter((stretch) => !covers(extents, stretch));
+      const stretches = [...stretchesOf(shard, sliceBytes)];
+      total += bytesOf(stretches);
+      const remaining = stretches.filter((stretch) => !covers(extents, stretch));
       return { shard, remaining, outstanding: remaining.length };
     });
-    this.total = shards.reduce(
-      (total, shard) => total + bytesOf({ remaining: [...stretchesOf(shard, sliceBytes)] }),
-      0,
-    );
-    this.bytes = this.works.reduce((total, work) => total + bytesOf(work), 0);
+    this.total = total;
+    this.bytes = this.works.reduce((bytes, { remaining }) => bytes + bytesOf(remaining), 0);
     this.#waiting = this.works
       .filter(({ outstanding }) => outstanding > 0)
-      .sort((a, b) => bytesOf(b) - bytesOf(a));
+      .sort((a, b) => bytesOf(b.remaining) - bytesOf(a.remaining));
   }
 
   /** The next stretch for a lane that last worked on `current`; undefined when all are handed out. */
@@ -60,5 +60,5 @@ export class Schedule {
   }
 }
 
-const bytesOf = ({ remaining }: Pick<ShardWork, 'remaining'>): number =>
-  remaining.reduce((total, { begin, end }) => total + end - begin, 0);
+const bytesOf = (stretches: readonly Stretch[]): number =>
+  stretches.reduce((total, { begin, end }) => total + end - begin, 0);

@@ -1,7 +1,8 @@
 import type { MavVectors } from '../analysis/analysis.js';
+import { columnsOf } from '../analysis/columns.js';
 import type { Overlap } from '../analysis/overlap.js';
 import type { Shares } from '../analysis/shares.js';
-import { mostOf, shortName, tableOf } from './analysis-table.js';
+import { finiteRows, mostOf, shortName, tableOf } from './analysis-table.js';
 import { drawHeatMap } from './heat-map.js';
 import { drawOverlap, drawShares } from './overlap-picture.js';
 import { escapeText, fontFamily, formatNumber, greens, sixDecimals } from './svg.js';
@@ -60,8 +61,8 @@ const countsAt = (vectors: readonly Float32Array[], stops: readonly number[]): n
   return counts;
 };
 
-const dataOf = ({ mav }: AnalysisPage['experts'][number], stops: readonly number[], threshold: number) => {
-  const { columns } = tableOf(mav, threshold);
+const dataOf = ({ mav }: AnalysisPage['experts'][number], stops: readonly number[]) => {
+  const columns = columnsOf(mav.tensors, mav.layers);
   return {
     name: mav.name,
     columns: columns.map(({ name }) => name),
@@ -69,10 +70,7 @@ const dataOf = ({ mav }: AnalysisPage['experts'][number], stops: readonly number
     cells: Array.from({ length: mav.layers }, (_, layer) =>
       columns.map(({ layers }) => {
         const names = layers[layer] ?? [];
-        const rows = names.reduce(
-          (total, name) => total + (mav.tensors[name]?.rows ?? 0) - (mav.tensors[name]?.nonFiniteRows ?? 0),
-          0,
-        );
+        const rows = finiteRows(mav, names);
         return rows === 0
           ? null
           : {
@@ -164,7 +162,7 @@ ${overlaps.map((overlap) => `<figure>${drawOverlap(overlap)}<figcaption><details
 </div>`
 }
 <script>
-const data = ${embed({ stops, experts: experts.map((expert) => dataOf(expert, stops, threshold)), palette: greens, publishedMost: mostOf(published), analysed: stops.indexOf(threshold) })};
+const data = ${embed({ stops, experts: experts.map((expert) => dataOf(expert, stops)), palette: greens, publishedMost: mostOf(published), analysed: stops.indexOf(threshold) })};
 ${script}
 </script>
 </body>

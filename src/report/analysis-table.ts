@@ -9,14 +9,16 @@ export interface AnalysisTable {
   readonly cells: readonly (readonly (number | undefined)[])[];
 }
 
+/** Rows of several tensors together, those left out that are not finite. */
+export const finiteRows = ({ tensors }: MavVectors, names: readonly string[]): number =>
+  names.reduce((total, name) => total + (tensors[name]?.rows ?? 0) - (tensors[name]?.nonFiniteRows ?? 0), 0);
+
 /** The published figures' numbers: a cell with several tensors pools their rows. */
-export const tableOf = ({ tensors, layers, vectors }: MavVectors, threshold: number): AnalysisTable => {
+export const tableOf = (mav: MavVectors, threshold: number): AnalysisTable => {
+  const { tensors, layers, vectors } = mav;
   const columns = columnsOf(tensors, layers);
   const cell = (names: readonly string[]): number | undefined => {
-    const rows = names.reduce(
-      (total, name) => total + (tensors[name]?.rows ?? 0) - (tensors[name]?.nonFiniteRows ?? 0),
-      0,
-    );
+    const rows = finiteRows(mav, names);
     const above = names.reduce(
       (total, name) => total + countAbove(vectors.get(name) ?? new Float32Array(), threshold),
       0,

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { type Analysis, analyseAt, type MavVectors, vectorsName } from '../analysis/analysis.js';
+import { type Analysis, analyseAt, fileName, type MavVectors, vectorsName } from '../analysis/analysis.js';
 import type { Overlap } from '../analysis/overlap.js';
 import { type Shares, sharesOf } from '../analysis/shares.js';
 import { encodeVectors } from '../analysis/vectors-file.js';
@@ -23,9 +23,6 @@ export interface WrittenAnalysis {
   readonly shares: readonly (Shares & { readonly name: string })[];
   readonly overlaps: readonly Overlap[];
 }
-
-/** A hub name has a slash. */
-const fileName = (name: string): string => name.replaceAll('/', '--');
 
 /**
  * Writes per expert `NAME.json`, `.csv`, `.svg` and `.mav.safetensors`, per pair `A+B.overlap.svg`, and `overlap.json` and `index.html`
