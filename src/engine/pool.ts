@@ -3,7 +3,7 @@ import { control, type Reduction } from '../native/addon.js';
 import type { ChecksumResult, ChecksumTask, ReduceResult, ReduceTask, Task, TaskResult } from './task.js';
 
 /** Compiled, also where this file is run from its source: a worker thread cannot load TypeScript on Node 20. */
-const workerFile = new URL('../../dist/engine/worker.js', import.meta.url).href;
+const workerFile = new URL('../../dist/engine/worker-entry.cjs', import.meta.url).href;
 
 /** Counters that worker threads add to while they run. */
 export interface Counters {
@@ -29,7 +29,7 @@ export class WorkerPool {
     this.#signal = signal;
     this.#piscina = new Piscina({
       filename: workerFile,
-      // Nothing of the caller's: with --input-type=module, as scripts on a command line have it, a worker cannot start.
+      // Nothing of the caller's: flags such as --input-type are meant for its own script.
       execArgv: [],
       minThreads: threads,
       maxThreads: threads,
@@ -65,7 +65,7 @@ export class WorkerPool {
 
   /** The signal that piscina takes would end the thread in the middle of a write; `stop` lets it end its tile. */
   run(jobs: Task['jobs']): Promise<TaskResult> {
-    return this.#piscina.run({ jobs, shared: this.#shared }) as Promise<TaskResult>;
+    return this.#piscina.run({ jobs, shared: this.#shared }, { name: 'execute' }) as Promise<TaskResult>;
   }
 
   reduce(reduction: Reduction, pairs: boolean): Promise<ReduceResult> {
