@@ -36,6 +36,22 @@ const catalogue = {
     (d: { parameter: string; value: unknown; expected: string }) =>
       `${d.parameter}: expected ${d.expected}, got ${typeof d.value === 'number' ? d.value : (JSON.stringify(d.value) ?? String(d.value))}`,
   ),
+  RECIPE_INVALID: usage(
+    (d: {
+      file: string;
+      line?: number;
+      column?: number;
+      key?: string;
+      reason: string;
+      expected?: string;
+      nearest?: string | undefined;
+      excerpt?: string;
+    }) =>
+      `${d.file}${d.line === undefined ? '' : `:${d.line}:${d.column}`}: ${d.key === undefined ? '' : `${d.key}: `}${d.reason}` +
+      (d.expected === undefined ? '' : `; expected ${d.expected}`) +
+      (d.nearest === undefined ? '' : `; did you mean ${d.nearest}?`) +
+      (d.excerpt === undefined ? '' : `\n${d.excerpt}`),
+  ),
   TOO_MANY_LAYERS: usage(
     (d: { layers: number; requested: number; counts: Record<string, number> }) =>
       `${Object.entries(d.counts)
@@ -288,6 +304,18 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     const kept = new LayerloomError(this.code, { ...this.details, kept: directory }, { cause: this.cause });
     kept.message = `${this.message}; what is done waits in ${directory} for --resume`;
     return kept;
+  }
+
+  /** The same error, with the place in a recipe that brought it about. */
+  at(place: { file: string; line: number; column: number; excerpt: string }): LayerloomError<Code> {
+    const { file, line, column, excerpt } = place;
+    const placed = new LayerloomError(
+      this.code,
+      { ...this.details, file, line, column },
+      { cause: this.cause },
+    );
+    placed.message = `${file}:${line}:${column}: ${this.message}\n${excerpt}`;
+    return placed;
   }
 
   toJSON(): { code: Code; message: string; details: ErrorDetails<Code> } {

@@ -18,6 +18,7 @@ import {
   runPlan,
   soup,
 } from '../src/index.js';
+import { readRecipe } from '../src/recipe/read-recipe.js';
 import {
   assemble,
   type CheckpointFixture,
@@ -106,6 +107,11 @@ const inProcess = async (program: string, env: NodeJS.ProcessEnv = {}): Promise<
 const scenarios: Record<ErrorCode, () => unknown> = {
   USAGE: () => planMerge({ method: 'soup', models: ['a'], modles: [] } as never),
   INVALID_PARAMETER: () => planMerge({ method: 'soup', models: ['a'], weights: [1, 2] }),
+  RECIPE_INVALID: () => {
+    const file = join(temporaryDirectory(), 'merge.yaml');
+    writeFileSync(file, 'metod: soup\n');
+    return readRecipe(file);
+  },
   TOO_MANY_LAYERS: () => plan(llama(), llama(), { bottom: 9 }),
   NAME_CLASH: () => {
     const { task } = writePair();

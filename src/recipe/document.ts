@@ -1,0 +1,178 @@
+import {
+  Composer,
+  type CST,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Parser,
+  type YAMLMap,
+  type Node as YamlNode,
+} from 'yaml';
+import { invalid } from './invalid.js';
+import { type Mark, type Source, sourceOf } from './source.js';
+import { type Entry, isText, type Leaf, type List, type Mapping, type Tree } from './tree.js';
+
+/** Recipes are a few levels deep; the limit keeps the parser, which recurses, from running out of stack. */
+const deepest = 64;
+
+/** How many values aliases may stand for in all: a few lines can name billions. */
+const mostAliased = 10_000;
+
+/**
+ * Parses the documents of a recipe's file, of which each is a mapping; empty ones are left out. YAML 1.2's core schema, in which `1e-5` is a
+ * number, with anchors and `<<`, which recipes written for Python's YAML use.
+ *
+ * @param file as messages name it
+ * @throws LayerloomError RECIPE_INVALID with line and column: not YAML, a key twice, no mapping, nothing at all
+ */
+export const parseDocuments = (text: string, file: string): [Mapping, ...Mapping[]] => {
+  const source = sourceOf(file, text.replace(/^\uFEFF/, ''));
+  const [first, ...others] = composed(source).flatMap((document) => new Reader(source).root(document) ?? []);
+  if (first === undefined)
+    throw invalid({ source, offset: 0 }, { reason: 'the file is empty', expected: 'a recipe' });
+  return [first, ...others];
+};
+
+const composed = (source: Source): Document.Parsed[] => {
+  const tokens = [...new Parser().parse(source.text)];
+  const deep = tooDeep(tokens);
+  if (deep !== undefined)
+    throw invalid({ source, offset: deep }, { reason: `values are nested more than ${deepest} deep` });
+  const composer = new Composer({ schema: 'core', uniqueKeys: false, prettyErrors: false });
+  const documents = [...composer.compose(tokens, false, source.text.length)];
+  for (const { errors, warnings } of documents) {
+    const [error] = [...errors, ...warnings];
+    if (error !== undefined)
+      throw invalid({ source, offset: error.pos[0] }, { reason: `not YAML: ${error.message}` });
+  }
+  return documents as Document.Parsed[];
+};
+
+/** Where a value begins that is nested too deep. Found without recursion, among tokens. */
+const tooDeep = (tokens: readonly CST.Token[]): number | undefined => {
+  const waiting = tokens.map((token) => ({ token, depth: 0 }));
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const { token, depth } = next;
+    if (depth > deepest) return token.offset;
+    const below = (inner: CST.Token | null | undefined) => {
+      if (inner) waiting.push({ token: inner, depth: depth + 1 });
+    };
+    if (token.type === 'document') below(token.value);
+    if ('items' in token)
+      for (const item of token.items) {
+        below(item.key);
+        below(item.value);
+      }
+  }
+  return undefined;
+};
+
+/** Turns the nodes of one document into a tree; an alias becomes what its anchor stands at. */
+class Reader {
+  /** By anchor, with how many values each is. */
+  readonly #anchors = new Map<string, { readonly tree: Tree; readonly size: number }>();
+  readonly #source: Source;
+  #read = 0;
+  #aliased = 0;
+
+  constructor(source: Source) {
+    this.#source = source;
+  }
+
+  root({ contents, range }: Document.Parsed): Mapping | undefined {
+    if (contents === null || (isScalar(contents) && contents.value === null)) return undefined;
+    const tree = this.#tree(contents, this.#mark(contents.range?.[0] ?? range[0]));
+    if (tree.kind === 'mapping') return tree;
+    throw invalid(tree.mark, {
+      reason: `this is ${tree.kind === 'list' ? 'a list' : 'one value'}`,
+      expected: 'a mapping with method (or merge_method, as mergekit has it)',
+    });
+  }
+
+  #mark(offset: number): Mark {
+    return { source: this.#source, offset };
+  }
+
+  #tree(node: YamlNode, mark: Mark): Tree {
+    const before = this.#read;
+    this.#read += 1;
+    if (isAlias(node)) return this.#alias(node.source, mark);
+    const tree = isMap(node)
+      ? this.#mapping(node, mark)
+      : isSeq(node)
+        ? this.#list(node.items as readonly YamlNode[], mark)
+        : this.#leaf(node, mark);
+    if (node.anchor !== undefined) this.#anchors.set(node.anchor, { tree, size: this.#read - before });
+    return tree;
+  }
+
+  #alias(name: string, mark: Mark): Tree {
+    const anchor = this.#anchors.get(name);
+    if (anchor === undefined)
+      throw invalid(mark, { key: `*${name}`, reason: `no anchor &${name} stands before it` });
+    this.#read += anchor.size;
+    this.#aliased += anchor.size;
+    if (this.#aliased > mostAliased)
+      throw invalid(mark, {
+        key: `*${name}`,
+        reason: `the aliases of the file stand for more than ${mostAliased} values`,
+      });
+    return { ...anchor.tree, mark };
+  }
+
+  #list(items: readonly YamlNode[], mark: Mark): List {
+    return {
+      kind: 'list',
+      mark,
+      items: items.map((item) => this.#tree(item, this.#mark(item.range?.[0] ?? mark.offset))),
+    };
+  }
+
+  #leaf(node: YamlNode, mark: Mark): Leaf {
+    const value = isScalar(node) ? (node.value as Leaf['value']) : null;
+    return { kind: 'leaf', mark, value, bare: isScalar(node) && node.type === 'PLAIN' };
+  }
+
+  #mapping({ items }: YAMLMap, mark: Mark): Mapping {
+    const entries = new Map<string, Entry>();
+    const merged: Mapping[] = [];
+    for (const pair of items) {
+      const node = pair.key as YamlNode;
+      const at = this.#mark(node.range?.[0] ?? mark.offset);
+      const key = this.#key(node, at);
+      const value = this.#value(pair.value as YamlNode | null, at);
+      if (key === '<<' && isScalar(node) && node.type === 'PLAIN') merged.push(...mergedMappings(value));
+      else if (entries.has(key)) throw invalid(at, { key, reason: 'this key stands twice in one mapping' });
+      else entries.set(key, { key: at, value });
+    }
+    // What a mapping says itself goes before what it merges.
+    for (const [key, entry] of merged.flatMap((other) => [...other.entries]))
+      if (!entries.has(key)) entries.set(key, entry);
+    return { kind: 'mapping', mark, entries };
+  }
+
+  #key(node: YamlNode, mark: Mark): string {
+    if (!isScalar(node) || node.value === null) throw invalid(mark, { reason: 'a key must be text' });
+    return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
+  }
+
+  /** A value left away has no place of its own: it is said to be at its key. */
+  #value(node: YamlNode | null, key: Mark): Tree {
+    if (node === null) return { kind: 'leaf', mark: key, value: null, bare: true };
+    const [start, end] = node.range ?? [key.offset, key.offset];
+    return this.#tree(node, start === end ? key : this.#mark(start));
+  }
+}
+
+/** What `<<` merges: a mapping or a list of them, of which the first goes before the others. */
+const mergedMappings = (value: Tree): Mapping[] =>
+  (value.kind === 'list' ? value.items : [value]).map((each) => {
+    if (each.kind === 'mapping') return each;
+    throw invalid(each.mark, {
+      key: isText(each) ? each.value : '<<',
+      reason: 'cannot be merged by <<',
+      expected: 'a mapping or a list of mappings',
+    });
+  });

@@ -1,0 +1,109 @@
+import { isSnakeCase, toCamelCase, toSnakeCase } from './case.js';
+import { invalid } from './invalid.js';
+import type { Mark } from './source.js';
+import { type Entries, type Entry, type List, list, type Mapping, mapping, type Tree } from './tree.js';
+
+// What both dialects read alike.
+
+/** What a dialect asks of the file that a recipe stands in. */
+export interface Scope {
+  /** The folder of that file. */
+  readonly folder: string;
+  /** Reads a recipe that stands where a model could. */
+  nested(recipe: Mapping): Promise<Mapping>;
+  /**
+   * Reads the recipe that a word names where a model could stand: another document of the file, or another file.
+   *
+   * @param folder where a relative file name begins
+   * @returns undefined where the word names none, and so a model
+   */
+  named(word: string, mark: Mark, folder: string): Promise<Mapping | undefined>;
+}
+
+/** Reads one value of a recipe. */
+export type Field = (value: Tree) => Promise<Tree>;
+
+export const isRecipe = ({ entries }: Mapping): boolean =>
+  entries.has('method') || entries.has('merge_method');
+
+export const expectMapping = (tree: Tree, key: string, expected: string): Mapping => {
+  if (tree.kind === 'mapping') return tree;
+  throw invalid(tree.mark, { key, reason: 'not a mapping', expected });
+};
+
+export const expectList = (tree: Tree, key: string, expected: string): List => {
+  if (tree.kind === 'list' && tree.items.length > 0) return tree;
+  throw invalid(tree.mark, {
+    key,
+    reason: tree.kind === 'list' ? 'the list is empty' : 'not a list',
+    expected,
+  });
+};
+
+/** @param place what lacks the key, as a message says it */
+export const expectKey = ({ entries, mark }: Mapping, key: string, place: string): Entry => {
+  const entry = entries.get(key);
+  if (entry !== undefined) return entry;
+  throw invalid(mark, { reason: `${place} lacks ${key}` });
+};
+
+export const notAModel = (mark: Mark): Error =>
+  invalid(mark, { reason: 'no model', expected: 'a directory, org/name, a file or a recipe' });
+
+/** Reads the items of a list one after the other, so that the first mistake is the one reported. */
+export const eachOf =
+  (key: string, expected: string, item: Field): Field =>
+  async (value) => {
+    const { mark, items } = expectList(value, key, expected);
+    const read: Tree[] = [];
+    for (const each of items) read.push(await item(each));
+    return list(mark, read);
+  };
+
+/** Reads the values of those keys that have a field, and keeps the others as they are. */
+export const readFields = async (
+  { mark, entries }: Mapping,
+  fields: Readonly<Record<string, Field>>,
+): Promise<Mapping> => {
+  const read = new Map<string, Entry>();
+  for (const [key, { key: at, value }] of entries) {
+    const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
+    read.set(key, { key: at, value: field === undefined ? value : await field(value) });
+  }
+  return mapping(mark, read);
+};
+
+/**
+ * Keys as TypeScript spells them. Other spellings than snake case are refused: `int8-mask` and `int8Mask` would otherwise become, or be,
+ * a name that nobody wrote.
+ *
+ * @param place what the keys stand in, as a message says it
+ */
+export const inCamelCase = (entries: Entries, place: string): Map<string, Entry> =>
+  new Map([...entries].map(([key, entry]) => [camelKey(key, entry.key, place), entry]));
+
+const camelKey = (key: string, mark: Mark, place: string): string => {
+  if (isSnakeCase(key)) return toCamelCase(key);
+  throw invalid(mark, {
+    key,
+    reason: `unknown key of ${place}`,
+    expected: 'a name in snake_case',
+    nearest: toSnakeCase(key),
+  });
+};
+
+/** Layers of a model, the first and the one after the last. */
+export const layerRange: Field = async (value) => {
+  const [first, end, ...more] = value.kind === 'list' ? value.items.map(wholeNumber) : [];
+  if (first !== undefined && end !== undefined && more.length === 0 && first < end) return value;
+  throw invalid(value.mark, {
+    key: 'layer_range',
+    reason: 'no range of layers',
+    expected: 'the first layer and the one after the last: [0, 16]',
+  });
+};
+
+const wholeNumber = (tree: Tree): number | undefined =>
+  tree.kind === 'leaf' && Number.isSafeInteger(tree.value) && Number(tree.value) >= 0
+    ? Number(tree.value)
+    : undefined;

@@ -1,0 +1,55 @@
+import { LayerloomError } from '../errors.js';
+import { nearest } from './nearest.js';
+import { locationOf, type Mark } from './source.js';
+import type { Entries } from './tree.js';
+
+/** What is wrong at a place of a recipe; each is a part of the message. */
+interface Fault {
+  /** The word at fault. */
+  readonly key?: string;
+  readonly reason: string;
+  /** Ends "expected …". */
+  readonly expected?: string;
+  /** Ends "did you mean …?". */
+  readonly nearest?: string | undefined;
+}
+
+/** Messages are read by people: what they quote of a file is short and of one line. */
+const shown = (word: string): string =>
+  /^[\p{L}\p{N}\p{P}\p{S} ]{1,80}$/u.test(word)
+    ? word
+    : JSON.stringify(word.length > 80 ? `${word.slice(0, 79)}…` : word);
+
+export const invalid = (mark: Mark, { key, ...fault }: Fault): LayerloomError => {
+  const { file, line, column, excerpt } = locationOf(mark);
+  return new LayerloomError('RECIPE_INVALID', {
+    file,
+    line,
+    column,
+    ...(key === undefined ? {} : { key: shown(key) }),
+    ...fault,
+    excerpt,
+  });
+};
+
+/** @param place what the key stands in, as a message says it */
+export const unknownKey = (
+  key: string,
+  mark: Mark,
+  place: string,
+  known: readonly string[],
+): LayerloomError => {
+  const meant = nearest(key, known);
+  return invalid(mark, {
+    key,
+    reason: `unknown key of ${place}`,
+    expected: `one of ${known.join(', ')}`,
+    ...(meant === undefined ? {} : { nearest: meant }),
+  });
+};
+
+/** @throws LayerloomError RECIPE_INVALID at the first key that is not known */
+export const checkKeys = (entries: Entries, place: string, known: readonly string[]): void => {
+  for (const [key, entry] of entries)
+    if (!known.includes(key)) throw unknownKey(key, entry.key, place, known);
+};

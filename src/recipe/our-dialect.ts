@@ -1,0 +1,104 @@
+import {
+  eachOf,
+  expectKey,
+  expectMapping,
+  type Field,
+  inCamelCase,
+  isRecipe,
+  layerRange,
+  notAModel,
+  readFields,
+  type Scope,
+} from './fields.js';
+import { invalid } from './invalid.js';
+import { relativeTo } from './model-path.js';
+import {
+  type Entries,
+  type Entry,
+  isText,
+  leaf,
+  type Mapping,
+  mapping,
+  type Text,
+  type Tree,
+} from './tree.js';
+
+/**
+ * Reads a recipe of our own dialect (`method:`). Keys in snake case become camel case; relative paths begin in the folder of the file; where a
+ * model stands a recipe may, in place or by the name of its document or file. What a method's own parameters are, and whether their values
+ * do, is for the method to say.
+ *
+ * Parameters stand beside the other keys or, as mergekit has them, under `parameters`.
+ *
+ * @throws LayerloomError RECIPE_INVALID
+ */
+export const readOurs = (recipe: Mapping, scope: Scope): Promise<Mapping> => {
+  const model = modelField(scope);
+  const source: Field = async (value) => {
+    const given = expectMapping(value, 'sources', 'model, layer_range and parameters');
+    expectKey(given, 'model', 'the source');
+    expectKey(given, 'layer_range', 'the source');
+    return readFields(flattened(given, 'the source'), { model, layerRange });
+  };
+  const slice: Field = async (value) => {
+    const given = expectMapping(value, 'slices', 'sources and parameters');
+    expectKey(given, 'sources', 'the slice');
+    return readFields(flattened(given, 'the slice'), {
+      base: model,
+      sources: eachOf('sources', 'models with their layer_range', source),
+    });
+  };
+  const entry: Field = async (value) => {
+    if (value.kind !== 'mapping' || isRecipe(value)) return model(value);
+    expectKey(value, 'model', 'the model');
+    return readFields(flattened(value, 'the model'), { model });
+  };
+  return readFields(flattened(recipe, 'the recipe'), {
+    method: methodName,
+    task: model,
+    language: model,
+    base: model,
+    model,
+    models: eachOf('models', 'a list of models', entry),
+    slices: eachOf('slices', 'a list of slices', slice),
+    tokenizerSource: tokenizerField(scope),
+  });
+};
+
+const methodName: Field = async (value) => {
+  if (isText(value)) return value;
+  throw invalid(value.mark, { key: 'method', reason: 'no method', expected: 'its name' });
+};
+
+/** Puts what stands under `parameters` beside the other keys. */
+const flattened = ({ mark, entries }: Mapping, place: string): Mapping => {
+  const flat = inCamelCase(entries, place);
+  const parameters = flat.get('parameters');
+  if (parameters === undefined) return mapping(mark, flat);
+  flat.delete('parameters');
+  for (const [name, entry] of inCamelCase(parametersOf(parameters), 'parameters')) {
+    if (flat.has(name))
+      throw invalid(entry.key, { key: name, reason: `${place} has this beside parameters as well` });
+    flat.set(name, entry);
+  }
+  return mapping(mark, flat);
+};
+
+const parametersOf = ({ value }: Entry): Entries =>
+  expectMapping(value, 'parameters', 'names and values').entries;
+
+const modelField =
+  (scope: Scope): Field =>
+  async (value) => {
+    if (value.kind === 'mapping' && isRecipe(value)) return scope.nested(value);
+    if (!isText(value)) throw notAModel(value.mark);
+    return (await scope.named(value.value, value.mark, scope.folder)) ?? pathFrom(scope, value);
+  };
+
+const pathFrom = async ({ folder }: Scope, { mark, value }: Text): Promise<Tree> =>
+  leaf(mark, await relativeTo(folder, value));
+
+const tokenizerField =
+  (scope: Scope): Field =>
+  async (value) =>
+    isText(value) && value.value !== 'base' && value.value !== 'union' ? pathFrom(scope, value) : value;

@@ -1,0 +1,172 @@
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { LayerloomError } from '../errors.js';
+import type { Scope } from './fields.js';
+import { invalid, unknownKey } from './invalid.js';
+import { readMergekit } from './mergekit.js';
+import { nearest } from './nearest.js';
+import { readOurs } from './our-dialect.js';
+import { type RecipeDocument, readRecipeFile } from './recipe-file.js';
+import type { Mark } from './source.js';
+import type { Mapping } from './tree.js';
+
+/** How many merges one recipe may come to: documents that use each other twice double at each step. */
+const mostMerges = 1000;
+
+/** A recipe that is being read because those before it use it. */
+interface Link {
+  readonly id: string;
+  readonly label: string;
+}
+
+/** The file a recipe stands in. */
+interface Surroundings {
+  readonly file: string;
+  readonly documents: ReadonlyMap<string, RecipeDocument>;
+  /** Names of documents that others use. */
+  readonly used: Set<string>;
+}
+
+/** A document of a file, read. */
+interface Finished {
+  readonly name: string | undefined;
+  readonly mark: Mark;
+  readonly recipe: Mapping;
+}
+
+/** Reads one recipe and all it uses; each file and document once, one after the other. */
+export class Reading {
+  readonly #done = new Map<string, { readonly recipe: Mapping; readonly merges: number }>();
+  #merges = 0;
+
+  /**
+   * @param mark where the file is named, unless by the user
+   * @throws LayerloomError RECIPE_INVALID
+   */
+  file(file: string, chain: readonly Link[] = [], mark?: Mark): Promise<Mapping> {
+    return this.#once({ id: resolve(file), label: file }, chain, mark, async (links) => {
+      const documents = await documentsOf(file, mark);
+      const named = documents.flatMap((document) =>
+        document.name === undefined ? [] : [[document.name, document] as const],
+      );
+      const surroundings = { file, documents: new Map(named), used: new Set<string>() };
+      const [first, ...others] = documents;
+      const finish = async (document: RecipeDocument): Promise<Finished> => ({
+        name: document.name,
+        mark: document.recipe.mark,
+        recipe: await this.#document(document, surroundings, links),
+      });
+      const finished: [Finished, ...Finished[]] = [await finish(first)];
+      for (const document of others) finished.push(await finish(document));
+      return resultOf(finished, surroundings.used);
+    });
+  }
+
+  #document(
+    { name, recipe }: RecipeDocument,
+    surroundings: Surroundings,
+    chain: readonly Link[],
+    mark?: Mark,
+  ): Promise<Mapping> {
+    const read = (links: readonly Link[]) => this.#recipe(recipe, surroundings, links);
+    if (name === undefined) return read(chain);
+    return this.#once({ id: `${resolve(surroundings.file)}\0${name}`, label: name }, chain, mark, read);
+  }
+
+  #recipe(recipe: Mapping, surroundings: Surroundings, chain: readonly Link[]): Promise<Mapping> {
+    this.#count(1, recipe.mark);
+    const scope: Scope = {
+      folder: dirname(surroundings.file),
+      nested: async (inner) => {
+        const name = inner.entries.get('name');
+        if (name === undefined) return this.#recipe(inner, surroundings, chain);
+        throw invalid(name.key, { key: 'name', reason: 'unknown key of a recipe in the place of a model' });
+      },
+      named: async (word, mark, folder) => {
+        const document = surroundings.documents.get(word);
+        if (document !== undefined) {
+          surroundings.used.add(word);
+          return this.#document(document, surroundings, chain, mark);
+        }
+        if (!/\.ya?ml$/i.test(word)) return undefined;
+        return this.file(isAbsolute(word) ? word : join(folder, word), chain, mark);
+      },
+    };
+    return dialectOf(recipe) === 'ours' ? readOurs(recipe, scope) : readMergekit(recipe, scope);
+  }
+
+  /** Reads what a link stands for, unless it has been read or is being read. */
+  async #once(
+    link: Link,
+    chain: readonly Link[],
+    mark: Mark | undefined,
+    read: (links: readonly Link[]) => Promise<Mapping>,
+  ): Promise<Mapping> {
+    const begin = chain.findIndex(({ id }) => id === link.id);
+    if (begin >= 0 && mark !== undefined) {
+      const circle = [...chain.slice(begin), link].map(({ label }) => label);
+      throw invalid(mark, {
+        key: link.label,
+        reason: `recipes use each other in a circle: ${circle.join(' → ')}`,
+      });
+    }
+    const former = this.#done.get(link.id);
+    if (former !== undefined) {
+      if (mark !== undefined) this.#count(former.merges, mark);
+      return former.recipe;
+    }
+    const before = this.#merges;
+    const recipe = await read([...chain, link]);
+    this.#done.set(link.id, { recipe, merges: this.#merges - before });
+    return recipe;
+  }
+
+  #count(merges: number, mark: Mark): void {
+    this.#merges += merges;
+    if (this.#merges > mostMerges)
+      throw invalid(mark, { reason: `the recipe comes to more than ${mostMerges} merges` });
+  }
+}
+
+/** A file that a recipe names and that is not there is that recipe's mistake. */
+const documentsOf = async (file: string, mark: Mark | undefined): ReturnType<typeof readRecipeFile> => {
+  try {
+    return await readRecipeFile(file);
+  } catch (error) {
+    if (mark === undefined || !(error instanceof LayerloomError) || 'line' in (error.details as object))
+      throw error;
+    throw invalid(mark, { reason: error.message });
+  }
+};
+
+const dialectOf = ({ entries, mark }: Mapping): 'ours' | 'mergekit' => {
+  const [ours, theirs] = [entries.get('method'), entries.get('merge_method')];
+  if (ours !== undefined && theirs !== undefined)
+    throw invalid(theirs.key, {
+      key: 'merge_method',
+      reason: 'stands beside method',
+      expected: "method in layerloom's dialect, merge_method in mergekit's",
+    });
+  if (ours !== undefined) return 'ours';
+  if (theirs !== undefined) return 'mergekit';
+  const known = ['method', 'merge_method'];
+  for (const [key, entry] of entries)
+    if (nearest(key, known) !== undefined) throw unknownKey(key, entry.key, 'the recipe', known);
+  throw invalid(mark, {
+    reason: 'the recipe names no method',
+    expected: "method (layerloom's dialect) or merge_method (mergekit's)",
+  });
+};
+
+/** The document without a name, or the only one that no other uses. */
+const resultOf = (finished: readonly [Finished, ...Finished[]], used: ReadonlySet<string>): Mapping => {
+  const free = finished.filter(({ name }) => name === undefined || !used.has(name));
+  // Documents that all use each other would go round in a circle: one is free.
+  const [first = finished[0], second] = free;
+  const result = free.find(({ name }) => name === undefined) ?? first;
+  if (result.name !== undefined && second !== undefined)
+    throw invalid(second.mark, {
+      reason: `no other document uses ${free.map(({ name }) => name).join(' or ')}`,
+      expected: 'one of them without a name: the result',
+    });
+  return result.recipe;
+};

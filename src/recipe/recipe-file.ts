@@ -1,0 +1,53 @@
+import { readFile, stat } from 'node:fs/promises';
+import { LayerloomError, reasonOf } from '../errors.js';
+import { parseDocuments } from './document.js';
+import { invalid } from './invalid.js';
+import { isText, type Mapping, mapping } from './tree.js';
+
+/** One document of a recipe's file. */
+export interface RecipeDocument {
+  readonly name: string | undefined;
+  /** Without its name. */
+  readonly recipe: Mapping;
+}
+
+/** No recipe is as large: what is larger was named by mistake, and a checkpoint would fill the memory. */
+const largest = 1_000_000;
+
+/** @throws LayerloomError RECIPE_INVALID, also where the file cannot be read */
+export const readRecipeFile = async (file: string): Promise<[RecipeDocument, ...RecipeDocument[]]> => {
+  const [first, ...others] = parseDocuments(await readText(file), file);
+  const documents: [RecipeDocument, ...RecipeDocument[]] = [documentOf(first), ...others.map(documentOf)];
+  const seen = new Set<string | undefined>();
+  for (const { name, recipe } of documents) {
+    if (seen.has(name))
+      throw invalid(recipe.mark, {
+        ...(name === undefined ? {} : { key: name }),
+        reason: `a second document ${name === undefined ? 'without a name' : 'of this name'}`,
+        expected: 'documents that their name: tells apart',
+      });
+    seen.add(name);
+  }
+  return documents;
+};
+
+const readText = async (file: string): Promise<string> => {
+  try {
+    const { size } = await stat(file);
+    if (size > largest) throw new Error(`it has ${size} bytes, and a recipe at most ${largest}`);
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
+  } catch (cause) {
+    const reason = cause instanceof TypeError ? 'it is not text in UTF-8' : reasonOf(cause);
+    throw new LayerloomError('RECIPE_INVALID', { file, reason: `cannot be read: ${reason}` }, { cause });
+  }
+};
+
+const documentOf = (recipe: Mapping): RecipeDocument => {
+  const name = recipe.entries.get('name')?.value;
+  if (name === undefined) return { name, recipe };
+  if (!isText(name) || name.value === '')
+    throw invalid(name.mark, { key: 'name', reason: 'no name', expected: 'text' });
+  const rest = new Map(recipe.entries);
+  rest.delete('name');
+  return { name: name.value, recipe: mapping(recipe.mark, rest) };
+};

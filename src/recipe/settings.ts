@@ -1,0 +1,136 @@
+import { toCamelCase } from './case.js';
+import { expectKey, expectMapping, inCamelCase } from './fields.js';
+import { checkKeys, invalid } from './invalid.js';
+import {
+  type Entries,
+  type Entry,
+  type Leaf,
+  type List,
+  leaf,
+  list,
+  type Mapping,
+  mapping,
+  type Tree,
+} from './tree.js';
+
+type Scalar = boolean | number | string;
+
+/** A value for those tensors whose name holds `filter`, or for all. */
+interface Conditional {
+  readonly filter?: string;
+  readonly value: Scalar | readonly Scalar[];
+}
+
+/** What a recipe may give a parameter: a value, a gradient over the layers, or values by tensor of which the first that fits counts. */
+export type Setting = Scalar | readonly Scalar[] | Conditional | readonly Conditional[];
+
+/** What stands beside parameters in a recipe as it is handed on, so that none may be called so. */
+const reserved = new Set([
+  'method',
+  'dialect',
+  'base',
+  'baseModel',
+  'models',
+  'slices',
+  'model',
+  'sources',
+  'layerRange',
+  'name',
+  'dtype',
+  'outDtype',
+  'tokenizerSource',
+  'chatTemplate',
+]);
+
+/**
+ * Reads mergekit's `parameters`. Values are kept as given but where YAML 1.1 and mergekit's conversion give them another meaning: numbers in
+ * quotes are numbers, and a bare `yes` or `off` is true or false.
+ *
+ * @throws LayerloomError RECIPE_INVALID
+ */
+export const readParameters = (given: Entry | undefined): Map<string, Entry> => {
+  if (given === undefined) return new Map();
+  const { entries } = expectMapping(given.value, 'parameters', 'names and values');
+  for (const [key, { key: mark }] of entries)
+    if (reserved.has(toCamelCase(key)))
+      throw invalid(mark, { key, reason: 'unknown key of parameters', expected: `${key} beside parameters` });
+  return new Map(
+    [...inCamelCase(entries, 'parameters')].map(([name, { key, value }]) => [
+      name,
+      { key, value: readSetting(value) },
+    ]),
+  );
+};
+
+const readSetting = (tree: Tree): Tree => {
+  if (tree.kind === 'mapping') return readConditional(tree);
+  return tree.kind === 'list' && tree.items.some(({ kind }) => kind === 'mapping')
+    ? list(
+        tree.mark,
+        tree.items.map((item) => readConditional(expectMapping(item, 'parameters', 'filter and value'))),
+      )
+    : readValue(tree);
+};
+
+/** `filter: '*'` is for all tensors, as no filter is. */
+const readConditional = (tree: Mapping): Mapping => {
+  checkKeys(tree.entries, 'the setting', ['filter', 'value']);
+  const filter = tree.entries.get('filter');
+  const { key, value } = expectKey(tree, 'value', 'the setting');
+  const forAll = filter?.value.kind === 'leaf' && (filter.value.value === null || filter.value.value === '*');
+  return mapping(
+    tree.mark,
+    new Map([
+      ...(filter === undefined || forAll ? [] : [['filter', filter] as const]),
+      ['value', { key, value: readValue(value) }],
+    ]),
+  );
+};
+
+const readValue = (tree: Tree): Tree => {
+  if (tree.kind === 'leaf') return readScalar(tree);
+  if (tree.kind === 'list' && tree.items.every((item) => item.kind === 'leaf'))
+    return list(tree.mark, tree.items.map(readScalar));
+  throw invalid(tree.mark, {
+    reason: 'no value of a parameter',
+    expected: 'a number, a list of numbers, or filter and value',
+  });
+};
+
+const number = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
+const truth = /^(yes|on|Yes|On|YES|ON)$/;
+const falsehood = /^(no|off|No|Off|NO|OFF)$/;
+
+const readScalar = (given: Leaf): Leaf => {
+  const { value, bare, mark } = given;
+  if (typeof value !== 'string') return given;
+  if (number.test(value)) return leaf(mark, Number(value));
+  if (bare && truth.test(value)) return leaf(mark, true);
+  return bare && falsehood.test(value) ? leaf(mark, false) : given;
+};
+
+/**
+ * The parameters of a scope over those of the one around it. A setting with filters leaves the tensors that fit none of them to the scope
+ * around, as mergekit does.
+ */
+export const overlay = (inner: Entries, outer: Entries): Map<string, Entry> => {
+  const joined = new Map([...outer, ...inner]);
+  for (const [name, { key, value }] of inner) {
+    const around = outer.get(name);
+    if (around !== undefined && isConditional(value))
+      joined.set(name, {
+        key,
+        value: list(value.mark, [...conditionals(value), ...conditionals(around.value)]),
+      });
+  }
+  return joined;
+};
+
+const isConditional = (tree: Tree): tree is Mapping | List =>
+  tree.kind === 'mapping' || (tree.kind === 'list' && tree.items.every(({ kind }) => kind === 'mapping'));
+
+const conditionals = (tree: Tree): readonly Tree[] => {
+  if (tree.kind === 'mapping') return [tree];
+  if (isConditional(tree)) return tree.items;
+  return [mapping(tree.mark, new Map([['value', { key: tree.mark, value: tree }]]))];
+};

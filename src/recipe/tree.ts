@@ -1,0 +1,78 @@
+import { type Location, locationOf, type Mark } from './source.js';
+
+/** Where a value stands in a recipe: keys of mappings, indexes of lists. */
+export type Path = readonly (string | number)[];
+
+/** A value of a recipe that knows where it was written: each part may be of another file. Never changed once made. */
+export type Tree = Leaf | List | Mapping;
+
+export interface Leaf {
+  readonly kind: 'leaf';
+  readonly mark: Mark;
+  readonly value: string | number | boolean | null;
+  /** Text without quotes, which older YAML reads otherwise in places (`yes`). */
+  readonly bare: boolean;
+}
+
+export interface List {
+  readonly kind: 'list';
+  readonly mark: Mark;
+  readonly items: readonly Tree[];
+}
+
+export interface Mapping {
+  readonly kind: 'mapping';
+  readonly mark: Mark;
+  readonly entries: Entries;
+}
+
+/** The value of a key, and where the key itself stands. */
+export interface Entry {
+  readonly key: Mark;
+  readonly value: Tree;
+}
+
+export type Entries = ReadonlyMap<string, Entry>;
+
+export const leaf = (mark: Mark, value: Leaf['value']): Leaf => ({ kind: 'leaf', mark, value, bare: false });
+
+export const list = (mark: Mark, items: readonly Tree[]): List => ({ kind: 'list', mark, items });
+
+export const mapping = (mark: Mark, entries: Entries): Mapping => ({ kind: 'mapping', mark, entries });
+
+export type Text = Leaf & { readonly value: string };
+
+export const isText = (tree: Tree): tree is Text => tree.kind === 'leaf' && typeof tree.value === 'string';
+
+/** The value as JavaScript has it. What stands in several places of the tree is one object. */
+export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unknown => {
+  if (tree.kind === 'leaf') return tree.value;
+  const former = made.get(tree);
+  if (former !== undefined) return former;
+  const value =
+    tree.kind === 'list'
+      ? tree.items.map((item) => toPlain(item, made))
+      : Object.fromEntries([...tree.entries].map(([key, entry]) => [key, toPlain(entry.value, made)]));
+  made.set(tree, value);
+  return value;
+};
+
+/**
+ * Where the value at a path was written, or its key: the value for what is wrong with it, the key where it should not be there at all. Of a path
+ * that leads further than the recipe does, where its longest known beginning leads.
+ */
+export const locate = (root: Tree, path: Path, part: 'key' | 'value' = 'value'): Location => {
+  let found: { readonly value: Tree; readonly key?: Mark } = { value: root };
+  for (const step of path) {
+    const next = stepInto(found.value, step);
+    if (next === undefined) break;
+    found = next;
+  }
+  return locationOf((part === 'key' ? found.key : undefined) ?? found.value.mark);
+};
+
+const stepInto = (tree: Tree, step: string | number): { value: Tree; key?: Mark } | undefined => {
+  if (tree.kind === 'mapping') return tree.entries.get(String(step));
+  const item = tree.kind === 'list' ? tree.items[Number(step)] : undefined;
+  return item === undefined ? undefined : { value: item };
+};

@@ -1,0 +1,423 @@
+import { describe, expect, it } from 'vitest';
+import { read, refusal, yaml } from './recipes.js';
+
+const recipeOf = async (text: string) => (await read(text)).recipe;
+
+describe("mergekit's dialect", () => {
+  it('averages models with a weight each, negative ones too', async () => {
+    const text = yaml`
+      models:
+        - model: org/one
+          parameters:
+            weight: 1.0
+        - model: ./two
+          parameters:
+            weight: -0.3
+      merge_method: linear
+      parameters:
+        normalize: false
+      dtype: float16
+    `;
+    expect(await recipeOf(text)).toEqual({
+      method: 'linear',
+      dialect: 'mergekit',
+      models: [
+        { model: 'org/one', weight: 1 },
+        { model: './two', weight: -0.3 },
+      ],
+      normalize: false,
+      dtype: 'float16',
+    });
+  });
+
+  it('interpolates spherically, by gradients and filters', async () => {
+    const text = yaml`
+      slices:
+        - sources:
+            - model: org/one
+              layer_range: [0, 32]
+            - model: org/two
+              layer_range: [0, 32]
+      merge_method: slerp
+      base_model: org/one
+      parameters:
+        t:
+          - filter: self_attn
+            value: [0, 0.5, 0.3, 0.7, 1]
+          - filter: mlp
+            value: [1, 0.5, 0.7, 0.3, 0]
+          - filter: "*"
+            value: 0.4
+      dtype: bfloat16
+    `;
+    expect(await recipeOf(text)).toEqual({
+      method: 'slerp',
+      dialect: 'mergekit',
+      base: 'org/one',
+      slices: [
+        {
+          sources: [
+            { model: 'org/one', layerRange: [0, 32] },
+            { model: 'org/two', layerRange: [0, 32] },
+          ],
+        },
+      ],
+      t: [
+        { filter: 'self_attn', value: [0, 0.5, 0.3, 0.7, 1] },
+        { filter: 'mlp', value: [1, 0.5, 0.7, 0.3, 0] },
+        { value: 0.4 },
+      ],
+      dtype: 'bfloat16',
+    });
+  });
+
+  it('stacks layers of several models, scaled where a source says so', async () => {
+    const text = yaml`
+      slices:
+        - sources:
+          - {model: org/one, layer_range: [0, 24]}
+        - sources:
+          - model: org/two
+            layer_range: [8, 32]
+            parameters:
+              scale:
+                - {filter: o_proj, value: 0.0}
+                - {filter: down_proj, value: 0.0}
+                - value: 1.0
+      merge_method: passthrough
+      dtype: float16
+      out_dtype: bfloat16
+    `;
+    expect(await recipeOf(text)).toMatchObject({
+      method: 'passthrough',
+      slices: [
+        { sources: [{ model: 'org/one', layerRange: [0, 24] }] },
+        {
+          sources: [
+            {
+              model: 'org/two',
+              layerRange: [8, 32],
+              scale: [{ filter: 'o_proj', value: 0 }, { filter: 'down_proj', value: 0 }, { value: 1 }],
+            },
+          ],
+        },
+      ],
+      dtype: 'float16',
+      outDtype: 'bfloat16',
+    });
+  });
+
+  it('swaps layers as linear does, by weights of 0 and 1 in each slice', async () => {
+    const slice = (first: number, end: number, weights: [number, number]) =>
+      ['task', 'language']
+        .map(
+          (model, index) =>
+            `{model: ${model}, layer_range: [${first}, ${end}], parameters: {weight: ${weights[index]}}}`,
+        )
+        .join(', ');
+    const text = `merge_method: linear\nslices:\n  - {sources: [${slice(0, 4, [0, 1])}]}\n  - {sources: [${slice(4, 8, [1, 0])}]}\n`;
+    expect((await recipeOf(text))['slices']).toEqual([
+      {
+        sources: [
+          { model: 'task', layerRange: [0, 4], weight: 0 },
+          { model: 'language', layerRange: [0, 4], weight: 1 },
+        ],
+      },
+      {
+        sources: [
+          { model: 'task', layerRange: [4, 8], weight: 1 },
+          { model: 'language', layerRange: [4, 8], weight: 0 },
+        ],
+      },
+    ]);
+  });
+
+  it.each(['ties', 'dare_ties', 'task_arithmetic', 'model_stock'])(
+    'merges task vectors by %s',
+    async (method) => {
+      const text = yaml`
+      models:
+        - model: base
+        - model: one
+          parameters:
+            density: [1, 0.7, 0.1]
+            weight: 1.0
+        - model: two
+          parameters:
+            density: 5e-1
+            weight: [0, 0.3, "7e-1", 1]
+      base_model: base
+      parameters:
+        normalize: yes
+        int8_mask: true
+        lambda: 1e-1
+        select_topk: 0.1
+      tokenizer_source: union
+      chat_template: auto
+      merge_method: METHOD
+    `.replace('METHOD', method);
+      expect(await recipeOf(text)).toEqual({
+        method,
+        dialect: 'mergekit',
+        base: 'base',
+        models: [
+          { model: 'base' },
+          { model: 'one', density: [1, 0.7, 0.1], weight: 1 },
+          { model: 'two', density: 0.5, weight: [0, 0.3, 0.7, 1] },
+        ],
+        normalize: true,
+        int8Mask: true,
+        lambda: 0.1,
+        selectTopk: 0.1,
+        tokenizerSource: 'union',
+        chatTemplate: 'auto',
+      });
+    },
+  );
+
+  it('gives a slice its own base and parameters', async () => {
+    const text = yaml`
+      merge_method: ties
+      base_model: null
+      slices:
+        - sources: [{model: a, layer_range: [0, 2], parameters: null}]
+          base_model: b
+          parameters: {weight: {filter: mlp, value: 1}}
+    `;
+    expect(await recipeOf(text)).toEqual({
+      method: 'ties',
+      dialect: 'mergekit',
+      slices: [
+        { sources: [{ model: 'a', layerRange: [0, 2] }], base: 'b', weight: { filter: 'mlp', value: 1 } },
+      ],
+    });
+  });
+
+  it('takes one module for the recipe, its parameters before those of all', async () => {
+    const text = yaml`
+      merge_method: linear
+      modules:
+        text_decoder:
+          models: [{model: a}, {model: b}]
+          parameters:
+            weight: [{filter: mlp, value: 2}]
+            normalize: false
+      parameters: {weight: 1, normalize: true, other: [1, 2]}
+    `;
+    expect(await recipeOf(text)).toEqual({
+      method: 'linear',
+      dialect: 'mergekit',
+      models: [{ model: 'a' }, { model: 'b' }],
+      // What the module's filters leave open is for the parameters of all.
+      weight: [{ filter: 'mlp', value: 2 }, { value: 1 }],
+      normalize: false,
+      other: [1, 2],
+    });
+  });
+
+  it('refers to models by text or by mapping', async () => {
+    const text = yaml`
+      merge_method: linear
+      models:
+        - model: org/name@v1
+        - model: {model: org/name}
+        - model: {model: {path: org/name, revision: abc}, lora: null}
+        - model: {model: {path: ./here, revision: null}}
+        - model: org/name+org/adapter
+    `;
+    expect((await recipeOf(text))['models']).toEqual(
+      ['org/name@v1', 'org/name', 'org/name@abc', './here', 'org/name+org/adapter'].map((model) => ({
+        model,
+      })),
+    );
+  });
+
+  it.each([
+    ['tokenizer_source: base', 'base'],
+    ['tokenizer_source: org/name', 'org/name'],
+    ['tokenizer_source: {model: {path: org/name, revision: a}}', 'org/name@a'],
+    ['tokenizer: {source: base}', 'base'],
+    ['tokenizer: {tokens: null}', 'union'],
+  ])('takes the tokenizer of %s', async (line, source) => {
+    expect(await recipeOf(`merge_method: linear\nmodels: [{model: a}]\n${line}\n`)).toMatchObject({
+      tokenizerSource: source,
+    });
+  });
+
+  const models = 'merge_method: linear\nmodels: [{model: a}]\n';
+  it.each<[string, string, string]>([
+    [
+      'an unknown key',
+      `${models}base-model: b\n`,
+      '3:1: base-model: unknown key of the recipe; expected one of merge_method, models, slices, modules, base_model, parameters, dtype, out_dtype, tokenizer_source, tokenizer, chat_template, name; did you mean base_model?\n  base-model: b\n  ^',
+    ],
+    [
+      'an unknown key of a model',
+      'merge_method: linear\nmodels:\n  - model: a\n    paramters: {}\n',
+      '4:5: paramters: unknown key of models; expected one of model, parameters; did you mean parameters?\n      paramters: {}\n      ^',
+    ],
+    [
+      'a parameter beside a model',
+      'merge_method: linear\nmodels:\n  - model: a\n    weight: 1\n',
+      '4:5: weight: unknown key of models; expected one of model, parameters\n      weight: 1\n      ^',
+    ],
+    [
+      'an unknown key of a source',
+      'merge_method: linear\nslices:\n  - sources: [{model: a, layer_ranges: [0, 1]}]\n',
+      '3:26: layer_ranges: unknown key of sources; expected one of model, layer_range, parameters; did you mean layer_range?',
+    ],
+    [
+      'an unknown key of a slice',
+      'merge_method: linear\nslices:\n  - source: []\n',
+      '3:5: source: unknown key of slices; expected one of sources, base_model, residual_weight, parameters; did you mean sources?',
+    ],
+    [
+      'an unknown key of a setting',
+      `${models}parameters:\n  t: [{filer: mlp, value: 1}]\n`,
+      '4:8: filer: unknown key of the setting; expected one of filter, value; did you mean filter?',
+    ],
+    [
+      'a setting without a value',
+      `${models}parameters: {t: [{filter: mlp}]}\n`,
+      '3:18: the setting lacks value',
+    ],
+    [
+      'values of two kinds',
+      `${models}parameters: {t: [1, {value: 1}]}\n`,
+      '3:18: parameters: not a mapping; expected filter and value',
+    ],
+    [
+      'a gradient of gradients',
+      `${models}parameters: {t: [[1], [2]]}\n`,
+      '3:17: no value of a parameter; expected a number, a list of numbers, or filter and value',
+    ],
+    [
+      'a parameter that is none',
+      `${models}parameters:\n  out_dtype: float32\n`,
+      '4:3: out_dtype: unknown key of parameters; expected out_dtype beside parameters\n    out_dtype: float32\n    ^',
+    ],
+    [
+      'a parameter in another spelling',
+      `${models}parameters: {int8Mask: true}\n`,
+      '3:14: int8Mask: unknown key of parameters; expected a name in snake_case; did you mean int8_mask?',
+    ],
+    [
+      'parameters that are a list',
+      `${models}parameters: [1]\n`,
+      '3:13: parameters: not a mapping; expected names and values',
+    ],
+    [
+      'nothing to merge',
+      '# a\nmerge_method: linear\n',
+      '2:1: nothing says what to merge; expected exactly one of models, slices, modules',
+    ],
+    [
+      'models and slices',
+      `${models}slices: []\n`,
+      '3:1: slices: stands beside models; expected exactly one of models, slices, modules',
+    ],
+    [
+      'no models',
+      'merge_method: linear\nmodels: []\n',
+      '2:9: models: the list is empty; expected a list of models',
+    ],
+    [
+      'models that are no list',
+      'merge_method: linear\nmodels: a\n',
+      '2:9: models: not a list; expected a list of models',
+    ],
+    [
+      'a model that is text',
+      'merge_method: linear\nmodels: [a]\n',
+      '2:10: models: not a mapping; expected model and parameters',
+    ],
+    [
+      'an entry without a model',
+      'merge_method: linear\nmodels: [{parameters: {}}]\n',
+      '2:10: the entry lacks model',
+    ],
+    [
+      'a model that is a number',
+      'merge_method: linear\nmodels: [{model: 7}]\n',
+      '2:18: no model; expected a directory, org/name, a file or a recipe',
+    ],
+    [
+      'an adapter',
+      'merge_method: linear\nmodels: [{model: {model: a, lora: b}}]\n',
+      '2:29: lora: not supported: merge the adapter into its base first',
+    ],
+    [
+      'another architecture',
+      'merge_method: linear\nmodels: [{model: {model: a, override_architecture: b}}]\n',
+      '2:29: override_architecture: not supported: tensors are taken by their names',
+    ],
+    [
+      'a path that stands one level too high',
+      'merge_method: linear\nmodels: [{model: {path: a}}]\n',
+      '2:19: path: unknown key of the model; expected one of model, lora, override_architecture',
+    ],
+    [
+      'a revision that is a number',
+      'merge_method: linear\nmodels: [{model: {model: {path: a, revision: 12}}}]\n',
+      '2:46: revision: no revision; expected text: put it in quotes',
+    ],
+    [
+      'a residual weight',
+      'merge_method: linear\nslices: [{sources: [], residual_weight: 1}]\n',
+      '2:24: residual_weight: not supported: mergekit itself does nothing with it',
+    ],
+    [
+      'no range of layers',
+      'merge_method: linear\nslices: [{sources: [{model: a, layer_range: [4, 2]}]}]\n',
+      '2:45: layer_range: no range of layers; expected the first layer and the one after the last: [0, 16]',
+    ],
+    [
+      'a source without its layers',
+      'merge_method: linear\nslices: [{sources: [{model: a}]}]\n',
+      '2:21: the source lacks layer_range',
+    ],
+    [
+      'a slice without sources',
+      'merge_method: linear\nslices: [{parameters: {}}]\n',
+      '2:10: the slice lacks sources',
+    ],
+    [
+      'two modules',
+      'merge_method: linear\nmodules:\n  text: {models: [{model: a}]}\n  vision: {models: [{model: a}]}\n',
+      '4:3: vision: a second module, which is not supported; expected one module',
+    ],
+    ['no module', 'merge_method: linear\nmodules: {}\n', '2:10: modules: empty; expected one module'],
+    [
+      'an empty module',
+      'merge_method: linear\nmodules: {text: {parameters: {}}}\n',
+      '2:17: nothing says what to merge; expected exactly one of models, slices',
+    ],
+    [
+      'an unknown key of a module',
+      'merge_method: linear\nmodules: {text: {model: []}}\n',
+      '2:18: model: unknown key of the module; expected one of models, slices, parameters; did you mean models?',
+    ],
+    [
+      'tokens',
+      `${models}tokenizer: {tokens: {a: {}}}\n`,
+      '3:13: tokens: not supported: tokens are taken as the models have them',
+    ],
+    [
+      'a padded vocabulary',
+      `${models}tokenizer: {pad_to_multiple_of: 64}\n`,
+      '3:13: pad_to_multiple_of: not supported: vocabularies are not padded',
+    ],
+    [
+      'two tokenizers',
+      `${models}tokenizer_source: base\ntokenizer: {source: base}\n`,
+      '4:1: tokenizer: stands beside tokenizer_source; expected one of them',
+    ],
+    [
+      'a method that is no text',
+      'merge_method: 1\nmodels: [{model: a}]\n',
+      '1:15: merge_method: no method; expected its name',
+    ],
+  ])('refuses %s, at its place', async (_, text, message) => {
+    expect(await refusal(text)).toContain(`merge.yaml:${message}`);
+  });
+});

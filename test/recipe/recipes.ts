@@ -1,0 +1,43 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { LayerloomError } from '../../src/errors.js';
+import { type ReadRecipe, readRecipe } from '../../src/recipe/read-recipe.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
+
+export type Files = Readonly<Record<string, string>>;
+
+/** Writes files into a folder of their own; returns the folder. */
+export const writeFiles = (files: Files): string => {
+  const folder = temporaryDirectory();
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+};
+
+/** Reads `merge.yaml`, given as text or among other files. */
+export const read = async (given: string | Files): Promise<ReadRecipe & { folder: string }> => {
+  const folder = writeFiles(typeof given === 'string' ? { 'merge.yaml': given } : given);
+  return { ...(await readRecipe(join(folder, 'merge.yaml'))), folder };
+};
+
+/** The message that `merge.yaml` is refused with, file names being without their folder. */
+export const refusal = async (given: string | Files): Promise<string> => {
+  const folder = writeFiles(typeof given === 'string' ? { 'merge.yaml': given } : given);
+  try {
+    await readRecipe(join(folder, 'merge.yaml'));
+  } catch (error) {
+    if (error instanceof LayerloomError && error.code === 'RECIPE_INVALID' && error.exitCode === 2)
+      return error.message.replaceAll(`${folder}/`, '');
+    throw error;
+  }
+  return 'not refused';
+};
+
+/** The lines of a recipe, without the indentation that they all have here. */
+export const yaml = ([text = '']: TemplateStringsArray): string => {
+  const lines = text.replace(/^\n/, '').trimEnd().split('\n');
+  const indent = /^ */.exec(lines[0] ?? '')?.[0].length ?? 0;
+  return `${lines.map((line) => line.slice(indent)).join('\n')}\n`;
+};
