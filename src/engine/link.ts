@@ -44,7 +44,9 @@ export const linkShards = async (
     // A hub snapshot's file is itself a link, to be followed: link(2) would link to the link.
     const [from, to] = [await realpath(named), join(staging.checkpoint, file)];
     await rm(to, { force: true });
-    const refusal = await make[link ?? 'reflink'](from, to).catch((error: NodeJS.ErrnoException) => error);
+    const refusal = await linkFileBy[link ?? 'reflink'](from, to).catch(
+      (error: NodeJS.ErrnoException) => error,
+    );
     if (refusal !== undefined) {
       if (link === undefined && cannotShare.includes(refusal.code ?? ''))
         return { linked, warnings: [notShared(plan)] };
@@ -60,11 +62,17 @@ const notShared = ({ cost, shards }: MergePlan): string =>
   `${shards.filter(({ verbatim }) => verbatim !== undefined).length} shards are input files as they stand (${(cost.bytesVerbatim / 1e9).toFixed(2)} GB) ` +
   'and are copied, as this file system shares no blocks with them; --link hard or symbolic would not write them';
 
-/** A copy that shares blocks, with a mode of its own. */
-const clone = async (from: string, to: string): Promise<void> => {
-  await copyFile(from, to, constants.COPYFILE_FICLONE_FORCE | constants.COPYFILE_EXCL);
+/** A copy with a mode of its own; `how` says whether it shares blocks. */
+const copyBy = (how: number) => async (from: string, to: string) => {
+  await copyFile(from, to, how | constants.COPYFILE_EXCL);
   await chmod(to, 0o666 & ~process.umask());
   await withFile(to, 'r', (file) => file.sync());
 };
 
-const make = { reflink: clone, hard: linkFile, symbolic: (from: string, to: string) => symlink(from, to) };
+/** Makes `to`, which is not there yet, of the file `from`, which stays as it is. Fails as the system does. */
+export const linkFileBy: Readonly<Record<Link, (from: string, to: string) => Promise<void>>> = {
+  copy: copyBy(constants.COPYFILE_FICLONE),
+  reflink: copyBy(constants.COPYFILE_FICLONE_FORCE),
+  hard: linkFile,
+  symbolic: (from, to) => symlink(from, to),
+};
