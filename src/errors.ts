@@ -239,6 +239,16 @@ const catalogue = {
     (d: { out: string; input: string }) =>
       `${d.out} is ${d.out === d.input ? 'an input' : `inside the input ${d.input}`}; choose an output elsewhere`,
   ),
+  STORE_INVALID: input((d: { store: string; reason: string }) => `${d.store}: ${d.reason}`),
+  STORE_DAMAGED: input(
+    (d: { store: string; damaged: readonly { file: string; reason: string }[] }) =>
+      `${d.store} has damaged shards: ${some(d.damaged.map(({ file, reason }) => `${file} ${reason}`))}. ` +
+      'They are computed anew when a merge next needs them; make checkpoints again that have hard links to them',
+  ),
+  STORE_SHARD_MISSING: input(
+    (d: { store: string; key: string }) =>
+      `${d.store} has no whole shard ${d.key}: it was removed, or found damaged, since it was looked up; run again`,
+  ),
 
   // The machine said no.
   OUTPUT_BUSY: failed(

@@ -33,6 +33,14 @@ export {
   type AnalyzeParameters,
   analyze,
 } from './report/analyze.js';
+export type { Claim, FinishedShard } from './store/claim.js';
+export type { ExperimentShards } from './store/experiments.js';
+export type { Collection, GcOptions } from './store/gc.js';
+export type { LinkedShard } from './store/link-shard.js';
+export type { ListedShard, StoreListing } from './store/list.js';
+export type { StoredShard } from './store/record.js';
+export { ShardStore } from './store/shard-store.js';
+export type { Verification, VerifyOptions } from './store/verify.js';
 export type { ArithmeticDtype, Dtype } from './tensor/dtype.js';
 export type { Shape, TensorReference } from './tensor/reference.js';
 export { version } from './version.js';

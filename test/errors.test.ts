@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { storeVerifyCommand } from '../src/cli/store.js';
 import { openStaging } from '../src/engine/staging.js';
 import {
   analyze,
@@ -16,6 +17,7 @@ import {
   planMerge,
   relayout,
   runPlan,
+  ShardStore,
   soup,
 } from '../src/index.js';
 import { readRecipe } from '../src/recipe/read-recipe.js';
@@ -31,6 +33,7 @@ import {
   writeLarge,
   writePair,
 } from './fixtures/checkpoints.js';
+import { keyOf, newStore, publish as publishShards } from './fixtures/store.js';
 
 // Every code is reached here once, through the public API: a new one does not compile without its scenario.
 
@@ -234,6 +237,17 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   OUTPUT_INSIDE_INPUT: () => {
     const { task, language } = writePair();
     return layerSwap({ task, language, bottom: 1, top: 1 }, { out: join(language, 'out') });
+  },
+  STORE_INVALID: () => ShardStore.open(temporaryDirectory()),
+  STORE_DAMAGED: async () => {
+    const { store, paths } = await newStore();
+    await publishShards(store, keyOf('a'));
+    rmSync(paths.shard(keyOf('a')));
+    return storeVerifyCommand(store.directory, { quiet: true });
+  },
+  STORE_SHARD_MISSING: async () => {
+    const { store } = await newStore();
+    return store.link(keyOf('a'), join(temporaryDirectory(), 'a'), 'hard');
   },
   OUTPUT_BUSY: () =>
     run(async ({ plan, out }) => {

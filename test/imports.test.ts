@@ -17,6 +17,7 @@ const order = [
   'plan',
   'native',
   'engine',
+  'store',
   'analysis',
   'report',
   'index',

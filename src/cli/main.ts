@@ -52,7 +52,8 @@ const run = async (): Promise<number> => {
     // Commander throws also where it has printed help or a version.
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
     if (error instanceof CommanderError && error.code === 'commander.help') {
-      process.stderr.write(program.helpInformation());
+      const command = program.commands.find((known) => known.name() === args[0]);
+      process.stderr.write((command ?? program).helpInformation());
       return exitCodes.usage;
     }
     return report(error, args);

@@ -163,6 +163,30 @@ const addInspect = (program: Command): void => {
   });
 };
 
+const addStore = (program: Command): void => {
+  const store = program.command('store').description('look after shards that merges share');
+  const add = (name: string, description: string): Command =>
+    addOutputOptions(store.command(name).description(description).argument('<dir>', 'the store'));
+  add('ls', 'show what is there, and what is being computed').action(
+    async (directory: string, options: OutputOptions) => {
+      const { storeLsCommand } = await import('./store.js');
+      await storeLsCommand(directory, options);
+    },
+  );
+  add('verify', 'read every shard and compare it with the checksum it was published with')
+    .option('-j, --threads <n>', 'worker threads (default: the usable cores)', toNumber)
+    .action(async (directory: string, options: OutputOptions & { threads?: number }) => {
+      const { storeVerifyCommand } = await import('./store.js');
+      await storeVerifyCommand(directory, options);
+    });
+  add('gc', 'remove what no experiment links, and what dead processes left')
+    .option('--dry-run', 'print what would be removed, and remove nothing')
+    .action(async (directory: string, options: OutputOptions & { dryRun?: boolean }) => {
+      const { storeGcCommand } = await import('./store.js');
+      await storeGcCommand(directory, options);
+    });
+};
+
 /** The command line. Errors are thrown, for `main` to print: commander neither prints nor exits. */
 export const buildProgram = (): Command => {
   const program = new Command('layerloom')
@@ -177,6 +201,7 @@ export const buildProgram = (): Command => {
   addRelayout(program);
   addAnalyze(program);
   addInspect(program);
+  addStore(program);
   program.addHelpText(
     'after',
     `

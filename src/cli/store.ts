@@ -1,0 +1,56 @@
+import { LayerloomError } from '../errors.js';
+import { describeCollection, describeStore, describeVerification } from '../report/store.js';
+import { ShardStore } from '../store/shard-store.js';
+import { interruptSignal } from './interrupt.js';
+import type { OutputOptions } from './options.js';
+import { printJson, printLine, warn } from './print.js';
+import { ProgressDisplay } from './progress.js';
+
+const print = <Result>(
+  result: Result,
+  describe: (result: Result) => string,
+  options: OutputOptions,
+): void => {
+  if (options.json) printJson(result);
+  else if (!options.quiet) printLine(describe(result));
+};
+
+export const storeLsCommand = async (directory: string, options: OutputOptions): Promise<void> => {
+  const store = await ShardStore.open(directory);
+  print(await store.list(), describeStore, options);
+};
+
+/** @throws LayerloomError STORE_DAMAGED, whose details are the result, which with `--json` is so printed once */
+export const storeVerifyCommand = async (
+  directory: string,
+  { threads, ...options }: OutputOptions & { readonly threads?: number },
+): Promise<void> => {
+  const store = await ShardStore.open(directory);
+  const progress = new ProgressDisplay(process.stderr);
+  const { signal, release } = interruptSignal();
+  try {
+    const onProgress = options.quiet ? undefined : progress.show;
+    const result = await store.verify({ threads, signal, onProgress });
+    progress.end();
+    if (!options.quiet) result.warnings.forEach(warn);
+    const isDamaged = result.damaged.length > 0;
+    if (!(isDamaged && options.json)) print(result, describeVerification, options);
+    if (isDamaged) throw new LayerloomError('STORE_DAMAGED', result);
+  } finally {
+    progress.end();
+    release();
+  }
+};
+
+export const storeGcCommand = async (
+  directory: string,
+  { dryRun, ...options }: OutputOptions & { readonly dryRun?: boolean },
+): Promise<void> => {
+  const store = await ShardStore.open(directory);
+  const { signal, release } = interruptSignal();
+  try {
+    print(await store.gc({ dryRun, signal }), describeCollection, options);
+  } finally {
+    release();
+  }
+};

@@ -1,0 +1,136 @@
+import { randomUUID } from 'node:crypto';
+import { readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { isObject } from '../checkpoint/json.js';
+import { makeDirectories, syncDirectory, writeDurably } from '../engine/durable.js';
+import { LayerloomError } from '../errors.js';
+import { absent, codeOf, writing } from './failures.js';
+import { isKey, type StorePaths } from './paths.js';
+
+/** Which shards the merges of an experiment are made of. */
+export interface ExperimentShards {
+  /** `path` is the merge's directory, relative to the experiment's. */
+  readonly merges: readonly { readonly path: string; readonly keys: readonly string[] }[];
+  /** Until then shards are kept also for merges whose directory is not there yet. */
+  readonly finished: boolean;
+}
+
+/** `experiments/HASH.json`: an experiment whose links the file system does not count. */
+interface Registration extends ExperimentShards {
+  readonly directory: string;
+  readonly host: string;
+  /** Of the directory: another host that has a directory of that path sees whether it is the same one. */
+  readonly inode: number;
+}
+
+/** `elsewhere`: the directory is of another host, and cannot be seen from here; all that it names is kept. */
+export interface ExperimentFound {
+  readonly directory: string;
+  readonly host: string;
+  readonly state: 'here' | 'gone' | 'elsewhere';
+}
+
+/**
+ * Says which shards an experiment links, in place of what it said before. To be called before the first of them is looked up: from then on `gc` keeps
+ * them, while the directory exists; once the experiment is finished, those of merges whose directories exist.
+ *
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const register = (paths: StorePaths, directory: string, shards: ExperimentShards): Promise<void> =>
+  writing(paths.experiments, async () => {
+    const real = await realpath(directory);
+    const { ino: inode } = await stat(real);
+    const { merges, finished } = shards;
+    const registration: Registration = { directory: real, host: hostname(), inode, finished, merges };
+    const path = paths.experiment(hostname(), real);
+    const partial = `${path}.${randomUUID()}.partial`;
+    await makeDirectories(paths.experiments);
+    await writeDurably(partial, JSON.stringify(registration));
+    await rename(partial, path);
+    await syncDirectory(paths.experiments);
+  });
+
+/** The keys that experiments need, and the experiments. @throws LayerloomError STORE_INVALID, rather than guess what one needs */
+export const readExperiments = async (
+  paths: StorePaths,
+): Promise<{ needed: Set<string>; experiments: (ExperimentFound & { path: string })[] }> => {
+  const needed = new Set<string>();
+  const experiments: (ExperimentFound & { path: string })[] = [];
+  for (const name of ((await readdir(paths.experiments).catch(absent)) ?? []).sort()) {
+    if (!name.endsWith('.json')) continue;
+    const path = join(paths.experiments, name);
+    const registration = await readRegistration(paths, path);
+    if (registration === undefined) continue;
+    const { directory, host } = registration;
+    const state = await whereabouts(registration);
+    experiments.push({ path, directory, host, state });
+    for (const key of await keysNeeded(registration, state)) needed.add(key);
+  }
+  return { needed, experiments };
+};
+
+const readRegistration = async (paths: StorePaths, path: string): Promise<Registration | undefined> => {
+  const text = await readFile(path, 'utf8').catch(absent);
+  if (text === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isRegistration(value)) return value;
+  } catch {
+    // Said below.
+  }
+  const reason = `cannot tell which shards the experiment of ${path} needs; remove that file if it needs none`;
+  throw new LayerloomError('STORE_INVALID', { store: paths.root, reason });
+};
+
+const isRegistration = (value: unknown): value is Registration =>
+  isObject(value) &&
+  typeof value['directory'] === 'string' &&
+  typeof value['host'] === 'string' &&
+  Array.isArray(value['merges']) &&
+  value['merges'].every(
+    (merge) =>
+      isObject(merge) &&
+      typeof merge['path'] === 'string' &&
+      Array.isArray(merge['keys']) &&
+      merge['keys'].every((key) => typeof key === 'string' && isKey(key)),
+  );
+
+const whereabouts = async ({ directory, host, inode }: Registration): Promise<ExperimentFound['state']> => {
+  const found = await stat(directory).catch((error: unknown) =>
+    codeOf(error) === 'ENOENT' ? 'none' : 'hidden',
+  );
+  if (typeof found === 'object' && (host === hostname() || found.ino === inode)) return 'here';
+  return found === 'none' && host === hostname() ? 'gone' : 'elsewhere';
+};
+
+const keysNeeded = async (
+  { directory, finished, merges }: Registration,
+  state: ExperimentFound['state'],
+): Promise<string[]> => {
+  if (state === 'gone') return [];
+  const isNeeded = async (path: string) =>
+    state === 'elsewhere' ||
+    !finished ||
+    (await stat(join(directory, path)).then(
+      () => true,
+      (error: unknown) => codeOf(error) !== 'ENOENT',
+    ));
+  const needed: string[] = [];
+  for (const { path, keys } of merges) if (await isNeeded(path)) needed.push(...keys);
+  return needed;
+};
+
+/**
+ * Removes the registration of an experiment whose directory is gone. Set aside first, and looked at again: an experiment may have begun in
+ * its place, and register only when its directory is there.
+ */
+export const forget = async (paths: StorePaths, path: string): Promise<void> => {
+  const aside = `${path}.${randomUUID()}.partial`;
+  await writing(path, async () => {
+    await rename(path, aside);
+    const registration = await readRegistration(paths, aside);
+    if (registration !== undefined && (await whereabouts(registration)) !== 'gone') await rename(aside, path);
+    else await rm(aside, { force: true });
+  });
+};

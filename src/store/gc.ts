@@ -1,0 +1,105 @@
+import { acquire, type ClaimFile, examine } from './claim-file.js';
+import { clockAt } from './clock.js';
+import { type ExperimentFound, forget, readExperiments } from './experiments.js';
+import { checkInterrupt } from './failures.js';
+import { clearLeftovers, type Leftovers } from './leftovers.js';
+import type { StorePaths } from './paths.js';
+import { type Entry, readEntry, storedKeys } from './record.js';
+import { namesAside, putBack, removeAside, setAside } from './set-aside.js';
+
+export interface GcOptions {
+  /** Keys to keep besides those that are linked. */
+  keep?: Iterable<string> | AsyncIterable<string> | undefined;
+  /** Say what would be removed, and remove nothing. */
+  dryRun?: boolean | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface Collection {
+  readonly store: string;
+  readonly dryRun: boolean;
+  readonly removed: readonly { readonly key: string; readonly bytes: number }[];
+  readonly bytesRemoved: number;
+  readonly kept: number;
+  readonly leftovers: Leftovers;
+  readonly experiments: readonly ExperimentFound[];
+}
+
+/** Shards set aside together: claims and open questions are few, and experiments are read again once for all of them. */
+const atOnce = 64;
+
+/**
+ * Removes shards that nothing needs: that have no other hard link, and that no experiment names whose directory is there (`register` says more); and what
+ * dead processes left. Never one that a live process has claimed. May run while others compute and link: what somebody begins to need meanwhile is kept.
+ *
+ * @throws LayerloomError WRITE_FAILED, STORE_INVALID, INTERRUPTED
+ */
+export const collect = async (paths: StorePaths, options: GcOptions): Promise<Collection> => {
+  const { dryRun = false, signal } = options;
+  const leftovers = await clearLeftovers(paths, dryRun);
+  const { needed, experiments } = await readExperiments(paths);
+  const kept = new Set<string>();
+  for await (const key of options.keep ?? []) kept.add(key);
+
+  const keys = await storedKeys(paths);
+  const unneeded: Entry[] = [];
+  for (const key of keys) {
+    const entry = await readEntry(paths, key);
+    if (!needed.has(key) && !kept.has(key) && (entry.file?.names ?? 1) === 1) unneeded.push(entry);
+  }
+  const removed: { key: string; bytes: number }[] = [];
+  for (let first = 0; first < unneeded.length; first += atOnce) {
+    checkInterrupt(signal);
+    const some = unneeded.slice(first, first + atOnce);
+    for (const { key, file } of dryRun ? await unclaimed(paths, some) : await remove(paths, some))
+      removed.push({ key, bytes: file?.bytes ?? 0 });
+  }
+  for (const { path, state } of experiments) if (state === 'gone' && !dryRun) await forget(paths, path);
+  return {
+    store: paths.root,
+    dryRun,
+    removed,
+    bytesRemoved: removed.reduce((total, { bytes }) => total + bytes, 0),
+    kept: keys.length - removed.length,
+    leftovers,
+    experiments: experiments.map(({ directory, host, state }) => ({ directory, host, state })),
+  };
+};
+
+/** Those that no process has claimed. */
+const unclaimed = async (paths: StorePaths, entries: readonly Entry[]): Promise<Entry[]> => {
+  const now = clockAt(paths.clock);
+  const states = await Promise.all(entries.map(({ key }) => examine(paths.claim(key), now)));
+  return entries.filter((_, index) => states[index]?.state !== 'live');
+};
+
+/** @returns those that it removed: not those that a process has claimed, or linked meanwhile, or that an experiment has come to need */
+const remove = async (paths: StorePaths, entries: readonly Entry[]): Promise<Entry[]> => {
+  const now = clockAt(paths.clock);
+  const open = new Map<Entry, ClaimFile>();
+  const removed: Entry[] = [];
+  try {
+    for (const entry of entries) {
+      const claim = await acquire(paths.claim(entry.key), now);
+      if (claim === undefined) continue;
+      open.set(entry, claim);
+      await setAside(paths, entry.key, claim.token);
+    }
+    // Who registered after this found no shard.
+    const { needed } = await readExperiments(paths);
+    for (const [entry, claim] of open) {
+      const { key } = entry;
+      if (needed.has(key) || (await namesAside(paths, key, claim.token)) > 1) continue;
+      await removeAside(paths, key, claim.token);
+      await claim.release();
+      open.delete(entry);
+      removed.push(entry);
+    }
+  } finally {
+    for (const [{ key }, claim] of open) {
+      await putBack(paths, key, claim.token);
+      await claim.release();
+    }
+  }
+  return removed;
+};

@@ -1,0 +1,52 @@
+import { rm } from 'node:fs/promises';
+import { type Link, linkFileBy } from '../engine/link.js';
+import { LayerloomError, reasonOf } from '../errors.js';
+import { codeOf, isAbsent } from './failures.js';
+import type { StorePaths } from './paths.js';
+import { readEntry, wholeOf } from './record.js';
+
+export interface LinkedShard {
+  /** How it was linked: `copy` where the shard can have no more names. */
+  readonly link: Link;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Makes `target` of a published shard; what has that name goes. By `hard`, it is the store's own read-only file. A shard that has as many names as its file
+ * system allows (65,000 on ext4) is copied, sharing blocks where the file system can, with a warning.
+ *
+ * @throws LayerloomError LINK_REFUSED, STORE_SHARD_MISSING when `gc` was faster
+ */
+export const linkShard = async (
+  paths: StorePaths,
+  key: string,
+  target: string,
+  link: Link,
+): Promise<LinkedShard> => {
+  const shard = paths.shard(key);
+  const missing = () => new LayerloomError('STORE_SHARD_MISSING', { store: paths.root, key });
+  if (wholeOf(await readEntry(paths, key)) === undefined) throw missing();
+  const attempt = async (how: Link): Promise<unknown> => {
+    try {
+      await rm(target, { force: true });
+      await linkFileBy[how](shard, target);
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  };
+  const refused = async (cause: unknown) => {
+    if (isAbsent(cause) && (await readEntry(paths, key)).file === undefined) return missing();
+    const details = { file: shard, link, reason: reasonOf(cause) };
+    return new LayerloomError('LINK_REFUSED', details, { cause });
+  };
+  const failure = await attempt(link);
+  if (failure === undefined) return { link, warnings: [] };
+  if (codeOf(failure) !== 'EMLINK') throw await refused(failure);
+  const copyFailure = await attempt('copy');
+  if (copyFailure !== undefined) throw await refused(copyFailure);
+  return {
+    link: 'copy',
+    warnings: [`${shard} has as many names as its file system allows, and was copied to ${target}`],
+  };
+};

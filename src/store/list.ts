@@ -1,0 +1,66 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { examine } from './claim-file.js';
+import type { Claimant } from './claimant.js';
+import { clockAt } from './clock.js';
+import { absent } from './failures.js';
+import { isKey, type StorePaths } from './paths.js';
+import { type Entry, readEntry, type StoredShard, storedKeys } from './record.js';
+
+export interface ListedShard extends StoredShard {
+  readonly file: string;
+  /** Hard links to it outside the store; other ways to use it leave no trace in the file system. */
+  readonly links: number;
+  /** `incomplete`: its file is missing, or has another size. */
+  readonly state: 'whole' | 'incomplete' | 'damaged';
+}
+
+export interface ListedClaim extends Pick<Claimant, 'host' | 'pid'> {
+  readonly key: string;
+  readonly since: string;
+  readonly isDead: boolean;
+}
+
+export interface StoreListing {
+  readonly store: string;
+  readonly shards: readonly ListedShard[];
+  /** Of files that are there. */
+  readonly bytes: number;
+  readonly claims: readonly ListedClaim[];
+}
+
+export const listStore = async (paths: StorePaths): Promise<StoreListing> => {
+  const shards: ListedShard[] = [];
+  let bytes = 0;
+  for (const key of await storedKeys(paths)) {
+    const entry = await readEntry(paths, key);
+    bytes += entry.file?.bytes ?? 0;
+    // A file without a record is none of the store's yet; `gc` removes those that stay so.
+    if (entry.record !== undefined)
+      shards.push({
+        ...entry.record,
+        file: paths.shard(key),
+        links: Math.max(0, (entry.file?.names ?? 1) - 1),
+        state: stateOf(entry),
+      });
+  }
+  return { store: paths.root, shards, bytes, claims: await listClaims(paths) };
+};
+
+const stateOf = ({ record, file }: Entry): ListedShard['state'] => {
+  if (record?.damaged !== undefined) return 'damaged';
+  return file?.bytes === record?.bytes ? 'whole' : 'incomplete';
+};
+
+const listClaims = async (paths: StorePaths): Promise<ListedClaim[]> => {
+  // Who may only read cannot ask for the time, and is told that claims of other hosts are live.
+  const now = () => clockAt(paths.clock)().catch(() => 0);
+  const claims: ListedClaim[] = [];
+  for (const key of ((await readdir(paths.claims).catch(absent)) ?? []).filter(isKey).sort()) {
+    const { state, claimant } = await examine(join(paths.claims, key), now);
+    if (state === 'gone' || claimant === undefined) continue;
+    const { host, pid, since } = claimant;
+    claims.push({ key, host, pid, since, isDead: state === 'dead' });
+  }
+  return claims;
+};

@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, readFile, realpath, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isObject } from '../checkpoint/json.js';
+import { makeDirectories, syncDirectory, writeDurably } from '../engine/durable.js';
+import { LayerloomError, reasonOf } from '../errors.js';
+import { version } from '../version.js';
+import { absent, codeOf, writing } from './failures.js';
+import { markerName, pathsOf, type StorePaths } from './paths.js';
+
+/** Of what `paths.ts` describes. A newer one is refused, since what it needs cannot be known. */
+const format = 1;
+
+/**
+ * Finds a store, or with `create` makes one where there is nothing yet. A directory that holds anything else is left alone.
+ *
+ * @throws LayerloomError STORE_INVALID, WRITE_FAILED
+ */
+export const openStore = async (directory: string, create: boolean): Promise<StorePaths> => {
+  if (create) await writing(directory, () => prepare(directory));
+  const refused = (reason: string) => new LayerloomError('STORE_INVALID', { store: directory, reason });
+  const root = await realpath(directory).catch((error: unknown) => {
+    throw refused(codeOf(error) === 'ENOENT' ? 'no such store' : reasonOf(error));
+  });
+  const paths = pathsOf(root);
+  const found = await formatOf(paths).catch((error: unknown) => {
+    throw refused(codeOf(error) === 'ENOTDIR' ? 'is not a directory' : reasonOf(error));
+  });
+  if (found === undefined) throw refused(`is not a store: it has no ${markerName}`);
+  if (found === 'unreadable') throw refused(`its ${markerName} is not one that layerloom wrote`);
+  if (found > format)
+    throw refused(
+      `is a store of format ${found}, and this layerloom (${version}) knows ${format}; use a newer one`,
+    );
+  return paths;
+};
+
+const formatOf = async ({ marker }: StorePaths): Promise<number | 'unreadable' | undefined> => {
+  const text = await readFile(marker, 'utf8').catch(absent);
+  if (text === undefined) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return 'unreadable';
+  }
+  const found = isObject(value) ? value['layerloomStore'] : undefined;
+  return Number.isSafeInteger(found) && (found as number) > 0 ? (found as number) : 'unreadable';
+};
+
+/** Makes what is missing of a store. Several processes may do so at once. */
+const prepare = async (directory: string): Promise<void> => {
+  await makeDirectories(directory);
+  const paths = pathsOf(directory);
+  const names = await readdir(directory);
+  // Another process that makes the store begins with the marker too.
+  const others = names.filter((name) => !name.startsWith(markerName));
+  if (!names.includes(markerName)) {
+    if (others.length > 0)
+      throw new LayerloomError('STORE_INVALID', {
+        store: directory,
+        reason: `is not a store, and not empty (${others.slice(0, 3).join(', ')}); name an empty or a new directory`,
+      });
+    const partial = join(directory, `${markerName}.${randomUUID()}`);
+    await writeDurably(partial, `${JSON.stringify({ layerloomStore: format, layerloom: version })}\n`);
+    await rename(partial, paths.marker);
+    await syncDirectory(directory);
+  }
+  if ((await formatOf(paths)) !== format) return;
+  for (const folder of [paths.shards, paths.claims, paths.partials, paths.experiments])
+    await mkdir(folder, { recursive: true });
+  // On a full disk it can still be written over.
+  if (!names.includes('clock')) await writeFile(paths.clock, '.');
+};

@@ -1,0 +1,81 @@
+import { readdir, readFile, rename, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isObject } from '../checkpoint/json.js';
+import { syncDirectory, writeDurably } from '../engine/durable.js';
+import { absent, writing } from './failures.js';
+import { isKey, type StorePaths } from './paths.js';
+
+/** What is known of a shard: `KEY.json` beside it. */
+export interface StoredShard {
+  readonly key: string;
+  readonly bytes: number;
+  /** In hexadecimal. One that was published without it has it from its first verification on. */
+  readonly sha256?: string;
+  /** When it was published, and by which version of layerloom. */
+  readonly written: string;
+  readonly layerloom: string;
+  /** The names of the models that it was made from: for people, the key says it exactly. */
+  readonly inputs: readonly string[];
+  /** When it was found to be no more what was written. Such a shard counts as absent, and is replaced when it is next asked for. */
+  readonly damaged?: string;
+}
+
+/** Undefined where there is none, or none that can be read: what is not known to be whole is computed again. */
+export const readRecord = async (paths: StorePaths, key: string): Promise<StoredShard | undefined> => {
+  const text = await readFile(paths.record(key), 'utf8').catch(absent);
+  let value: unknown;
+  try {
+    value = JSON.parse(text ?? '');
+  } catch {
+    return undefined;
+  }
+  return isRecord(value) && value.key === key ? value : undefined;
+};
+
+const isRecord = (value: unknown): value is StoredShard =>
+  isObject(value) &&
+  ['key', 'written', 'layerloom'].every((name) => typeof value[name] === 'string') &&
+  Number.isSafeInteger(value['bytes']) &&
+  Array.isArray(value['inputs']) &&
+  value['inputs'].every((name) => typeof name === 'string') &&
+  ['sha256', 'damaged'].every((name) => ['string', 'undefined'].includes(typeof value[name]));
+
+/** Writes a record where it does not count yet. @param token that of the claim on the shard */
+export const writeRecord = (paths: StorePaths, token: string, record: StoredShard): Promise<void> =>
+  writing(paths.record(record.key), () =>
+    writeDurably(paths.partialRecord(record.key, token), `${JSON.stringify(record, null, 2)}\n`),
+  );
+
+/** Puts a written record in its place in one step, durably. */
+export const placeRecord = (paths: StorePaths, token: string, key: string): Promise<void> =>
+  writing(paths.record(key), async () => {
+    await rename(paths.partialRecord(key, token), paths.record(key));
+    await syncDirectory(paths.shardDirectory(key));
+  });
+
+/** What stands under a key: a shard without a record, or a record without a shard, is of a process that died in between. */
+export interface Entry {
+  readonly key: string;
+  readonly record: StoredShard | undefined;
+  readonly file: { readonly bytes: number; readonly names: number } | undefined;
+}
+
+export const readEntry = async (paths: StorePaths, key: string): Promise<Entry> => {
+  const [record, file] = await Promise.all([readRecord(paths, key), stat(paths.shard(key)).catch(absent)]);
+  return { key, record, file: file && { bytes: file.size, names: file.nlink } };
+};
+
+/** A published shard's record, undefined for anything less. */
+export const wholeOf = ({ record, file }: Entry): StoredShard | undefined =>
+  record !== undefined && record.damaged === undefined && file?.bytes === record.bytes ? record : undefined;
+
+/** Every key of which there is anything, in order. */
+export const storedKeys = async (paths: StorePaths): Promise<string[]> => {
+  const keys = new Set<string>();
+  for (const directory of (await readdir(paths.shards).catch(absent)) ?? [])
+    for (const name of (await readdir(join(paths.shards, directory)).catch(absent)) ?? []) {
+      const key = name.replace(/\.(safetensors|json)$/, '');
+      if (key !== name && isKey(key) && key.startsWith(directory)) keys.add(key);
+    }
+  return [...keys].sort();
+};

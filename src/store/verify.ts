@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { withFile } from '../engine/durable.js';
+import { WorkerPool } from '../engine/pool.js';
+import { checkThreads, type Progress, reporter } from '../engine/run-plan.js';
+import { reasonOf } from '../errors.js';
+import { acquire } from './claim-file.js';
+import { clockAt } from './clock.js';
+import { checkInterrupt } from './failures.js';
+import type { StorePaths } from './paths.js';
+import { placeRecord, readEntry, readRecord, type StoredShard, storedKeys, writeRecord } from './record.js';
+
+export interface VerifyOptions {
+  /** By default the cores that this process may use. */
+  threads?: number | undefined;
+  signal?: AbortSignal | undefined;
+  /** Of files, in phase `checksums`. */
+  onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+export interface DamagedShard {
+  readonly key: string;
+  readonly file: string;
+  /** What follows the file's name in a sentence. */
+  readonly reason: string;
+  /** Hard links to it outside the store, which have the same bytes. */
+  readonly links: number;
+}
+
+export interface Verification {
+  readonly store: string;
+  readonly shards: number;
+  /** That were read. */
+  readonly bytes: number;
+  readonly damaged: readonly DamagedShard[];
+  /** Shards that were published without a checksum and have one now: whether they were right before, nobody knows. */
+  readonly recorded: number;
+  readonly warnings: readonly string[];
+}
+
+/** In hexadecimal; undefined when interrupted. */
+type Hash = (path: string) => Promise<string | undefined>;
+
+interface Verdict {
+  readonly bytes: number;
+  readonly links: number;
+  /** Undefined where the shard is as it was written. */
+  readonly reason?: string;
+  /** Whether it had no checksum before. */
+  readonly isFirst?: boolean;
+  /** What its record should be. */
+  readonly record: StoredShard;
+}
+
+const judge = async (paths: StorePaths, record: StoredShard, hash: Hash): Promise<Verdict> => {
+  const { file } = await readEntry(paths, record.key);
+  const seen = { bytes: 0, links: Math.max(0, (file?.names ?? 1) - 1) };
+  const { damaged = new Date().toISOString(), ...sound } = record;
+  const verdict = (reason: string) => ({ ...seen, reason, record: { ...sound, damaged } });
+  if (file === undefined) return verdict('is missing');
+  if (file.bytes !== record.bytes) return verdict(`has ${file.bytes} bytes instead of ${record.bytes}`);
+  let sha256: string | undefined;
+  try {
+    sha256 = await hash(paths.shard(record.key));
+  } catch (error) {
+    const reason = `cannot be read (${reasonOf(error)})`;
+    // What a disk cannot read it has lost. Any other refusal may be of this process alone.
+    return /^(EIO|ENOENT)/.test(reasonOf(error)) ? verdict(reason) : { ...seen, reason, record };
+  }
+  if (sha256 === undefined) return { ...seen, record };
+  seen.bytes = file.bytes;
+  if (record.sha256 !== undefined && sha256 !== record.sha256)
+    return verdict(`has SHA-256 ${sha256.slice(0, 12)}… instead of ${record.sha256.slice(0, 12)}…`);
+  return { ...seen, isFirst: record.sha256 === undefined, record: { ...sound, sha256 } };
+};
+
+/**
+ * Writes what was found into the record, under a claim on the shard, so that no publishing is undone.
+ *
+ * @returns whether the record that was judged is still the shard's: another may have been published while its file was read
+ */
+const note = async (paths: StorePaths, judged: StoredShard, found: StoredShard): Promise<boolean> => {
+  const isCurrent = async () =>
+    JSON.stringify(await readRecord(paths, judged.key)) === JSON.stringify(judged);
+  const claim = await acquire(paths.claim(judged.key), clockAt(paths.clock));
+  // Somebody is replacing or removing it.
+  if (claim === undefined) return await isCurrent();
+  try {
+    if (!(await isCurrent())) return false;
+    await writeRecord(paths, claim.token, found);
+    await placeRecord(paths, claim.token, found.key);
+    return true;
+  } finally {
+    await claim.release();
+  }
+};
+
+/**
+ * Compares a shard's bytes with what its record says. One that differs is marked, counts as absent from then on, and is replaced when it is next asked for.
+ *
+ * @returns undefined where there is no record, or no longer the same
+ */
+export const verifyShard = async (
+  paths: StorePaths,
+  key: string,
+  hash: Hash,
+  warn: (warning: string) => void,
+): Promise<Verdict | undefined> => {
+  const record = await readRecord(paths, key);
+  if (record === undefined) return undefined;
+  const verdict = await judge(paths, record, hash);
+  if (JSON.stringify(verdict.record) === JSON.stringify(record)) return verdict;
+  const holds = await note(paths, record, verdict.record).catch((error: unknown) => {
+    warn(`what was found of ${paths.shard(key)} could not be recorded: ${reasonOf(error)}`);
+    return true;
+  });
+  return holds ? verdict : undefined;
+};
+
+/** The SHA-256 of a file on the calling thread: for one shard, where threads would have to be started. */
+export const hashHere: Hash = async (path) => {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }))
+    hash.update(chunk as Buffer);
+  return hash.digest('hex');
+};
+
+/**
+ * Reads every shard and compares it with its record, with a buffer of 1 MiB for each thread.
+ *
+ * @throws LayerloomError INVALID_PARAMETER, INTERRUPTED
+ */
+export const verifyStore = async (paths: StorePaths, options: VerifyOptions): Promise<Verification> => {
+  const { signal = new AbortController().signal } = options;
+  const keys = await storedKeys(paths);
+  const waiting = [...keys];
+  const damaged: DamagedShard[] = [];
+  const warnings: string[] = [];
+  let [shards, bytes, recorded, done] = [0, 0, 0, 0];
+
+  await using pool = new WorkerPool(checkThreads(options.threads), signal);
+  const report = reporter(options.onProgress, pool);
+  const hash: Hash = (path) =>
+    withFile(path, 'r', async ({ fd }) => {
+      const result = await pool.checksum(fd);
+      if (!result.ok) throw new Error(result.reason);
+      return result.sha256;
+    });
+  const verifyNext = async (key: string) => {
+    const verdict = await verifyShard(paths, key, hash, (warning) => warnings.push(warning));
+    if (verdict === undefined) return;
+    shards += 1;
+    bytes += verdict.bytes;
+    const { reason, links, isFirst } = verdict;
+    if (isFirst) recorded += 1;
+    if (reason !== undefined) damaged.push({ key, file: paths.shard(key), reason, links });
+  };
+  const run = pool.inLanes(async () => {
+    for (let key = waiting.shift(); key !== undefined && !pool.stopped; key = waiting.shift()) {
+      await verifyNext(key);
+      done += 1;
+      report({ phase: 'checksums', done, total: keys.length });
+    }
+  });
+  await run.catch((error: unknown) => {
+    checkInterrupt(signal);
+    throw error;
+  });
+  damaged.sort((a, b) => (a.key < b.key ? -1 : 1));
+  return { store: paths.root, shards, bytes, damaged, recorded, warnings };
+};
