@@ -2,7 +2,7 @@
 // Merges and analyses of the size of Llama 3.1 8B beside cp and the peers.
 //
 //   npm run bench -- [--layers 5] [--repeats 5] [--peer-repeats 2] [--inputs DIR] [--dir DIR] [--python PATH] [--results DIR]
-//                    [--only copies,links,analysis] [--cold]
+//                    [--only copies,links,methods,analysis] [--cold]
 //
 // Makes a base and experts of the exact shapes, with as many layers as asked for (3 at least), in --inputs, kept for the next time. Then, in
 // rounds: each job's inputs are read into the page cache (or with --cold dropped from it), memory for its output is made sure of (`prime`),
@@ -28,7 +28,7 @@ const { values } = parseArgs({
     dir: { type: 'string', default: tmpfs },
     python: { type: 'string', default: process.env['LAYERLOOM_PYTHON'] ?? 'python3' },
     results: { type: 'string', default: fileURLToPath(new URL('results', import.meta.url)) },
-    only: { type: 'string', default: 'copies,links,analysis' },
+    only: { type: 'string', default: 'copies,links,methods,analysis' },
     cold: { type: 'boolean', default: false },
   },
 });
@@ -92,17 +92,28 @@ const peer = (name, inputs, args) => ({
   env: { HF_HUB_OFFLINE: '1' },
 });
 
+/** A recipe of mergekit's, which both read. @param {string} name @param {string[]} lines */
+const recipe = (name, lines) => {
+  const file = join(work, `${name}.yaml`);
+  writeFileSync(file, [...lines, ''].join('\n'));
+  return file;
+};
+
+/** @param {string} name @param {string} file @param {string[]} inputs @returns {Job[]} */
+const mergekit = (name, file, inputs) =>
+  hasMergekit
+    ? [peer(name, inputs, ['-m', 'mergekit.scripts.run_yaml', file, out, '--no-copy-tokenizer', '--quiet'])]
+    : [];
+
 /** @param {string[]} models @returns {Job[]} */
 const mergingPeers = (models) => {
   const [task = '', language = ''] = models;
-  const recipe = join(work, 'linear.yaml');
   const terms = models.map((model) => `  - {model: ${model}, parameters: {weight: 1.0}}`);
-  writeFileSync(recipe, ['merge_method: linear', 'dtype: bfloat16', 'models:', ...terms, ''].join('\n'));
+  const linear = recipe('linear', ['merge_method: linear', 'dtype: bfloat16', 'models:', ...terms]);
   const script = [here('peers/swap_torch.py'), task, language, out, '2', '1'];
-  const mergekit = ['-m', 'mergekit.scripts.run_yaml', recipe, out, '--no-copy-tokenizer', '--quiet'];
   return [
     ...(hasTorch ? [peer('torch script, layer swap', models, script)] : []),
-    ...(hasMergekit ? [peer('mergekit linear', models, mergekit)] : []),
+    ...mergekit('mergekit linear', linear, models),
   ];
 };
 
@@ -210,6 +221,40 @@ const links = async () => {
   return costs;
 };
 
+/** What needs statistics of whole tensors first. */
+const methods = async () => {
+  const inputs = makeCheckpoints(values.inputs, layers, ['base', 'tuned-1', 'tuned-2']);
+  const [base = '', first = '', second = ''] = inputs;
+  const experts = [first, second];
+  const ties = recipe('ties', [
+    'merge_method: ties',
+    `base_model: ${base}`,
+    'models:',
+    ...experts.map((model) => `  - {model: ${model}, parameters: {weight: 1.0, density: 0.5}}`),
+    'dtype: bfloat16',
+  ]);
+  const slerp = recipe('slerp', [
+    'merge_method: slerp',
+    `base_model: ${first}`,
+    `models: [{model: ${first}}, {model: ${second}}]`,
+    'parameters: {t: 0.4}',
+    'dtype: bfloat16',
+  ]);
+  const stock = recipe('model_stock', [
+    'merge_method: model_stock',
+    `base_model: ${base}`,
+    `models: [{model: ${first}}, {model: ${second}}]`,
+    'dtype: bfloat16',
+  ]);
+  return await run([
+    copy(first),
+    layerloom('layerloom ties', inputs, ['merge', ties]),
+    layerloom('layerloom slerp', experts, ['merge', slerp]),
+    layerloom('layerloom model_stock', inputs, ['merge', stock]),
+    ...mergekit('mergekit ties', ties, inputs),
+  ]);
+};
+
 const analysis = async () => {
   const [base = '', ...experts] = makeCheckpoints(values.inputs, layers, [
     'base',
@@ -237,7 +282,7 @@ const main = async () => {
   console.log(
     `${machine.cores} × ${machine.cpu}, ${(machine.memory / 1e9).toFixed(0)} GB; ${layers} layers, inputs ${values.cold ? 'cold' : 'warm'}, outputs in ${values.dir} (${(free / 1e9).toFixed(0)} GB free)`,
   );
-  const all = { copies, links, analysis };
+  const all = { copies, links, methods, analysis };
   /** @type {Record<string, ReturnType<typeof rowsOf>>} */
   const results = {};
   for (const [phase, measured] of Object.entries(all)) {

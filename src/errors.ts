@@ -31,9 +31,9 @@ const some = (names: readonly string[], shown = 5): string =>
  */
 const catalogue = {
   // What was asked for cannot be done, whatever the files hold.
-  USAGE: usage((d: { reason: string }) => d.reason),
+  USAGE: usage((d: { reason: string; path?: readonly (string | number)[] }) => d.reason),
   INVALID_PARAMETER: usage(
-    (d: { parameter: string; value: unknown; expected: string }) =>
+    (d: { parameter: string; value: unknown; expected: string; path?: readonly (string | number)[] }) =>
       `${d.parameter}: expected ${d.expected}, got ${typeof d.value === 'number' ? d.value : (JSON.stringify(d.value) ?? String(d.value))}`,
   ),
   RECIPE_INVALID: usage(
@@ -218,6 +218,10 @@ const catalogue = {
     (d: { file: string; reason: string }) =>
       `${d.file}: ${d.reason}; give a NAME.mav.safetensors that \`layerloom analyze\` wrote`,
   ),
+  MERGE_UNDEFINED: input(
+    (d: { tensor: string; method: string; reason: string }) =>
+      `${d.method} has no result for tensor ${d.tensor}: ${d.reason}`,
+  ),
   NON_FLOATING_MISMATCH: input(
     (d: { tensor: string; dtype: string; files: readonly string[] }) =>
       `tensor ${d.tensor} (${d.dtype}) would be averaged, is not floating, and differs between ${d.files.join(' and ')}; ` +
@@ -325,6 +329,13 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
       { cause: this.cause },
     );
     placed.message = `${file}:${line}:${column}: ${this.message}\n${excerpt}`;
+    return placed;
+  }
+
+  /** The same error with the place in the recipe that it comes from. */
+  inRecipe(path: readonly (string | number)[]): LayerloomError<Code> {
+    const placed = new LayerloomError(this.code, { ...this.details, path }, { cause: this.cause });
+    placed.message = this.message;
     return placed;
   }
 

@@ -6,10 +6,11 @@ import type { LayerSwapParameters } from './methods/layer-swap.js';
 import type { RelayoutParameters } from './methods/relayout.js';
 import type { RevertParameters } from './methods/revert.js';
 import type { SoupParameters } from './methods/soup.js';
+import type { RecipeInput } from './recipe/recipe.js';
 
 export type { Analysis, TensorAnalysis } from './analysis/analysis.js';
 export type { Overlap } from './analysis/overlap.js';
-export { type MergePlanOptions, planMerge } from './analysis/plan.js';
+export { type Explanation, explainTensor, type MergePlanOptions, planMerge } from './analysis/plan.js';
 export { type Architecture, describeArchitecture, type Place } from './architecture/architecture.js';
 export type { Role } from './architecture/roles.js';
 export type { CheckpointIndex, FileIdentity } from './checkpoint/checkpoint.js';
@@ -19,14 +20,28 @@ export type { Link } from './engine/link.js';
 export type { ShardRecord } from './engine/provenance.js';
 export { type MergeResult, type Progress, type RunOptions, runPlan } from './engine/run-plan.js';
 export { type ErrorCode, type ErrorDetails, errorCodes, LayerloomError } from './errors.js';
+export type { Expression, Formula, ModelTensor, Pruning, Sparsifier } from './methods/expression.js';
+export type { Gram, GramRule, RuleParameters } from './methods/gram.js';
+export { methods, registerMethod } from './methods/index.js';
 export type { LayerSwapParameters } from './methods/layer-swap.js';
+export type { CompileContext, Compiled, Method, ModelInput, NestedRecipe } from './methods/method.js';
 export type { RelayoutParameters } from './methods/relayout.js';
 export type { RevertParameters } from './methods/revert.js';
+export { anyNumber, flag, numberParameter, type ParameterSpec, share } from './methods/settings.js';
 export type { SoupParameters } from './methods/soup.js';
+export {
+  type ModelEntry,
+  type SliceEntry,
+  type TensorInput,
+  type TensorMethodParameters,
+  type TensorMethodSpec,
+  tensorMethod,
+} from './methods/tensor-method.js';
 export { instructionSets } from './native/addon.js';
 export type { Layout } from './plan/layout.js';
 export type * from './plan/plan.js';
-export type { RecipeInput } from './recipe/recipe.js';
+export { type ReadRecipe, readRecipe } from './recipe/read-recipe.js';
+export type { CommonParameters, RecipeInput, TensorMethodName } from './recipe/recipe.js';
 export {
   type AnalysisResult,
   type AnalyzeOptions,
@@ -47,6 +62,16 @@ export { version } from './version.js';
 
 /** What any merge may be told besides its recipe. */
 export type MergeOptions = MergePlanOptions & RunOptions;
+
+/**
+ * Merges by a recipe, of any method: an object, or a YAML file of our dialect or mergekit's.
+ *
+ * @example await merge('ties.yaml', { out: './merged' })
+ * @example await merge({ method: 'ties', base: './llama', models: ['./math-1', './swh-1'], weights: [1, 1], density: 0.5 }, { out: './merged' })
+ * @throws LayerloomError RECIPE_INVALID; the codes of `planMerge` and `runPlan`
+ */
+export const merge = async (recipe: RecipeInput | string, options: MergeOptions): Promise<MergeResult> =>
+  runPlan(await planMerge(recipe, options), options);
 
 /**
  * Swaps layers of two experts (paper, Algorithm 1): bottom and top from the language expert, the middle from the task expert,

@@ -220,6 +220,16 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     const from = [join(task, 'model.safetensors')];
     return analyze({ from }, { out: join(root, 'analysis') });
   },
+  MERGE_UNDEFINED: async () => {
+    const root = temporaryDirectory();
+    const zero = { dtype: 'BF16', shape: [1], data: new Uint8Array(2) };
+    const tensors = { ...llama().tensors, 'model.zero.weight': zero };
+    const models = ['a', 'b', 'c'].map((name) => ({
+      model: writeCheckpoint(join(root, name), { tensors }),
+      weight: 1,
+    }));
+    return runPlan(await planMerge({ method: 'multislerp', models }), { out: join(root, 'out') });
+  },
   NON_FLOATING_MISMATCH: async () =>
     runPlan(await plan(withTensor('model.ids', 'U8', 1), withTensor('model.ids', 'U8', 2)), {
       out: join(temporaryDirectory(), 'out'),

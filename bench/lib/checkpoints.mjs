@@ -73,6 +73,17 @@ const expertBlock = (base, seed) => {
   return base.map((bits) => (random() % 50 === 0 ? bits ^ 1 : bits));
 };
 
+/**
+ * An expert's that was trained for longer: each weight has moved by up to eight units in the last place, or not at all, so that magnitudes are tied as
+ * those of bfloat16 experts are.
+ *
+ * @param {Uint16Array} base @param {number} seed
+ */
+const tunedBlock = (base, seed) => {
+  const random = generator(seed);
+  return base.map((bits) => bits + ((random() >>> 8) % 17) - 8);
+};
+
 /** As the hub's libraries cut: in order, up to 5 GB a file. @param {{ name: string, dtype: 'BF16', shape: number[], bytes: number }[]} tensors */
 const shardsOf = (tensors) => {
   /** @type {(typeof tensors)[]} */
@@ -128,7 +139,7 @@ const write = (directory, layers, block) => {
 /**
  * Makes a base and experts of it, those that are not there yet.
  *
- * @param {string} directory @param {number} layers @param {string[]} names the base is `base`, all others are experts
+ * @param {string} directory @param {number} layers @param {string[]} names the base is `base`, all others are experts, those `tuned…` for longer
  * @returns {string[]} their paths
  */
 export const makeCheckpoints = (directory, layers, names) => {
@@ -136,11 +147,9 @@ export const makeCheckpoints = (directory, layers, names) => {
   const base = missing.length === 0 ? undefined : baseBlock();
   for (const name of missing) {
     if (base === undefined) break;
-    write(
-      join(directory, name),
-      layers,
-      name === 'base' ? base : expertBlock(base, 1000 + names.indexOf(name)),
-    );
+    const seed = 1000 + names.indexOf(name);
+    const expert = name.startsWith('tuned') ? tunedBlock : expertBlock;
+    write(join(directory, name), layers, name === 'base' ? base : expert(base, seed));
   }
   return names.map((name) => join(directory, name));
 };

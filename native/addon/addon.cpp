@@ -8,6 +8,7 @@
 
 #include "../io/staging.hpp"
 #include "../jobs/job.hpp"
+#include "../jobs/measure.hpp"
 #include "../jobs/reduction.hpp"
 #include "../kernels/dispatch.hpp"
 
@@ -73,19 +74,96 @@ Selection toSelection(const Napi::Object& object, const Job& job) {
     return selection;
 }
 
+/// Numbers of a Float64Array, which may stand in memory that threads share.
+std::vector<double> toDoubles(const Napi::Value& value) {
+    const auto array = value.As<Napi::Float64Array>();
+    return {array.Data(), array.Data() + array.ElementLength()};
+}
+
+std::vector<std::uint32_t> toIds(const Napi::Array& array, std::size_t values) {
+    std::vector<std::uint32_t> ids;
+    for (std::uint32_t i = 0; i < array.Length(); ++i) {
+        ids.push_back(array.Get(i).As<Napi::Number>().Uint32Value());
+        if (ids.back() >= values) throw Napi::RangeError::New(array.Env(), "inputs");
+    }
+    return ids;
+}
+
+/// How many numbers a kind of node takes beside what its inputs add, and how many inputs it has at least.
+struct NodeShape {
+    std::size_t inputs, numbers, numbersPerInput;
+};
+
+constexpr NodeShape kNodeShapes[kNodeKinds] = {{1, 0, 1}, {1, 1, 0}, {2, 7, 0}, {1, 4, 0}, {1, 5, 0},
+                                               {2, 6, 1}, {1, 0, 0}, {2, 1, 0}, {2, 0, 0}, {2, 1, 0}};
+
+/// Whether a node's table has a number for each row (and input) that the slice touches.
+bool coversTable(const Node& node, const Program& program) {
+    const bool byRows = node.kind == NodeKind::RowLinear || node.kind == NodeKind::Select;
+    if (!byRows && node.kind != NodeKind::Importance) return true;
+    const std::size_t each = node.kind == NodeKind::RowLinear ? node.inputs.size() : 1;
+    if (byRows && node.numbers[0] == static_cast<double>(RowSense::Input))
+        return node.table.size() >= program.columns * each;
+    const std::uint64_t last = (program.first + program.count + program.columns - 1) / program.columns;
+    return node.tableRow <= program.first / program.columns &&
+           node.table.size() >= (last - node.tableRow) * each;
+}
+
+/// Checked here once: evaluation then indexes by what it is told.
+Node toNode(const Napi::Object& object, const Program& program) {
+    Node node;
+    node.kind = toEnumeration<NodeKind>(object, "kind", kNodeKinds);
+    node.dtype = toEnumeration<DType>(object, "dtype", kDTypes);
+    node.inputs =
+        toIds(object.Get("inputs").As<Napi::Array>(), program.sources.size() + program.nodes.size());
+    const auto numbers = object.Get("numbers").As<Napi::Array>();
+    for (std::uint32_t i = 0; i < numbers.Length(); ++i)
+        node.numbers.push_back(numbers.Get(i).As<Napi::Number>().DoubleValue());
+    if (object.Has("table")) {
+        node.table = toDoubles(object.Get("table"));
+        node.tableRow = static_cast<std::uint64_t>(integer(object, "tableRow"));
+    }
+    const auto [inputs, fixed, each] = kNodeShapes[static_cast<std::size_t>(node.kind)];
+    // The first input of Vote is the base, which has no weight.
+    const std::size_t weighted = node.kind == NodeKind::Vote ? node.inputs.size() - 1 : node.inputs.size();
+    const bool fits = node.inputs.size() >= inputs && node.numbers.size() == fixed + each * weighted &&
+                      coversTable(node, program);
+    if (!fits || (node.kind == NodeKind::Vote &&
+                  (node.numbers[3] < 0 || node.numbers[3] >= kDivisors || weighted > 64)))
+        throw Napi::RangeError::New(object.Env(), "nodes");
+    return node;
+}
+
+Program toProgram(const Napi::Object& object, std::vector<Range> sources, std::uint64_t count) {
+    Program program;
+    program.sources = std::move(sources);
+    program.first = static_cast<std::uint64_t>(integer(object, "first"));
+    program.count = count;
+    program.columns = static_cast<std::uint64_t>(integer(object, "columns"));
+    if (program.columns == 0) throw Napi::RangeError::New(object.Env(), "columns");
+    const auto nodes = object.Get("nodes").As<Napi::Array>();
+    for (std::uint32_t i = 0; i < nodes.Length(); ++i)
+        program.nodes.push_back(toNode(nodes.Get(i).As<Napi::Object>(), program));
+    const bool cutsRows = program.first % program.columns != 0 || program.count % program.columns != 0;
+    if (program.sources.empty() || (program.needsRows() && cutsRows))
+        throw Napi::RangeError::New(object.Env(), "program");
+    return program;
+}
+
 Job toJob(const Napi::Object& object) {
     Job job;
     job.kind = toEnumeration<JobKind>(object, "kind", kJobKinds);
     job.sources = toRanges(object.Get("sources").As<Napi::Array>());
-    const auto weights = object.Get("weights").As<Napi::Array>();
-    for (std::uint32_t i = 0; i < weights.Length(); ++i)
-        job.weights.push_back(weights.Get(i).As<Napi::Number>().DoubleValue());
     job.output = toRange(object.Get("output").As<Napi::Object>());
     job.count = static_cast<std::uint64_t>(integer(object, "count"));
+    if (job.sources.empty()) throw Napi::RangeError::New(object.Env(), "sources");
     if (job.kind == JobKind::Select)
         job.selection = toSelection(object.Get("select").As<Napi::Object>(), job);
-    if (job.sources.empty() || (job.kind == JobKind::Linear && job.weights.size() != job.sources.size()))
-        throw Napi::RangeError::New(object.Env(), "sources");
+    if (job.kind == JobKind::Compute) {
+        job.program = toProgram(object.Get("program").As<Napi::Object>(), job.sources, job.count);
+        if (job.program.nodes.empty() || job.program.nodes.back().dtype != job.output.dtype)
+            throw Napi::RangeError::New(object.Env(), "output");
+    }
     return job;
 }
 
@@ -136,6 +214,38 @@ Napi::Value reduceRows(const Napi::CallbackInfo& info) {
     return toObject(info.Env(), reduce(*kernels(), reduction, sums, control));
 }
 
+/// measure({ kind, sources, program, count, values, numbers, bins }, out: Float64Array of zeros,
+/// counts: Uint32Array that threads share, control) → as execute
+Napi::Value measureBlock(const Napi::CallbackInfo& info) {
+    const auto object = info[0].As<Napi::Object>();
+    Measure what;
+    what.kind = toEnumeration<MeasureKind>(object, "kind", kMeasureKinds);
+    what.program =
+        toProgram(object.Get("program").As<Napi::Object>(), toRanges(object.Get("sources").As<Napi::Array>()),
+                  static_cast<std::uint64_t>(integer(object, "count")));
+    const std::size_t known = what.program.sources.size() + what.program.nodes.size();
+    what.values = toIds(object.Get("values").As<Napi::Array>(), known);
+    what.numbers = toDoubles(object.Get("numbers"));
+    what.bins = static_cast<std::uint32_t>(integer(object, "bins"));
+    auto out = info[1].As<Napi::Float64Array>();
+    auto counts = info[2].As<Napi::Uint32Array>();
+    const bool isHistogram = what.kind == MeasureKind::Histogram;
+    const std::size_t values = what.values.size();
+    const std::size_t each = isHistogram                         ? 2 + kCandidates
+                             : what.kind == MeasureKind::FindTie ? 2
+                             : what.kind == MeasureKind::Ties    ? 1
+                                                                 : 0;
+    const bool fits = values > 0 && (what.kind != MeasureKind::Divergence || values == 2) &&
+                      what.program.count % what.program.columns == 0 &&
+                      what.numbers.size() == each * values && out.ElementLength() == measureSize(what) &&
+                      counts.ElementLength() >= (isHistogram ? values * what.bins : 0);
+    if (!fits) throw Napi::RangeError::New(info.Env(), "measure");
+    const Control control(info[3].As<Napi::BigInt64Array>().Data());
+    const FloatingPointDefaults defaults;
+    return toObject(info.Env(), measure(*kernels(), what, {out.Data(), out.ElementLength()},
+                                        {counts.Data(), counts.ElementLength()}, control));
+}
+
 /// lock(fd) → 0 when taken, else the errno
 Napi::Value lock(const Napi::CallbackInfo& info) {
     return Napi::Number::New(info.Env(), lockFile(info[0].As<Napi::Number>().Int32Value()));
@@ -156,6 +266,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
     exports.Set("instructionSet", kernels() == nullptr ? env.Null() : Napi::String::New(env, kernels()->isa));
     exports.Set("execute", Napi::Function::New(env, execute, "execute"));
     exports.Set("reduce", Napi::Function::New(env, reduceRows, "reduce"));
+    exports.Set("measure", Napi::Function::New(env, measureBlock, "measure"));
     exports.Set("lock", Napi::Function::New(env, lock, "lock"));
     exports.Set("exchange", Napi::Function::New(env, exchangePaths, "exchange"));
     return exports;

@@ -18,7 +18,7 @@ void arm(Guard* guard);
 /// lay beyond the end of its file, which has shrunk since it was mapped. A SIGBUS from anywhere else goes
 /// where it would have gone.
 ///
-/// `read` is left half-way then, without unwinding: it must own nothing and call nothing that owns.
+/// `read` is left half-way then, without unwinding: what it owns at that moment is lost, as is the run.
 template <class Read>
 bool guarded(std::span<const std::span<const std::byte>> windows, Read&& read) {
     Guard guard{windows, {}};

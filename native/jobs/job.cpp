@@ -17,7 +17,7 @@ namespace {
 
 /// 1 for the jobs that move bytes, the dtype's size for those that compute.
 std::size_t width(const Job& job, const Range& range) {
-    return job.kind == JobKind::Linear ? sizeOf(range.dtype) : 1;
+    return job.kind == JobKind::Compute ? sizeOf(range.dtype) : 1;
 }
 
 /// Output bytes between two looks at the cancel flag: small enough to stay in the L2 cache between kernel and
@@ -84,32 +84,37 @@ Status runSame(const Job& job, Control control) {
     return runCopy(job, control);
 }
 
-Status runLinear(const Kernels& kernels, const Job& job, Control control) {
-    const Windows windows(job.sources, [&](const Range& source) { return job.count * sizeOf(source.dtype); });
+/// Elements that a program of several nodes takes together: their tiles stay in the L2 cache.
+constexpr std::size_t kStep = 4096;
+
+Status runCompute(const Kernels& kernels, const Job& job, Control control) {
+    const Program& program = job.program;
+    const Windows windows(program.sources,
+                          [&](const Range& source) { return job.count * sizeOf(source.dtype); });
     if (windows.status.outcome != Outcome::Done) return windows.status;
 
+    Evaluator evaluator(kernels, program, windows);
     const std::size_t outputWidth = sizeOf(job.output.dtype);
-    const std::size_t tileCount = kTileBytes / outputWidth;
-    const std::span<std::byte> tile = tileBuffer();
-    std::vector<Source> sources(job.sources.size());
+    // One node needs no tiles of its own: it goes from the sources to the output in one pass.
+    const std::size_t tileCount = evaluator.step(kTileBytes / outputWidth);
+    const std::size_t stepCount = program.nodes.size() == 1 ? tileCount : evaluator.step(kStep);
+    // A row that is looked at whole may be larger than a tile.
+    std::vector<std::byte> large(tileCount * outputWidth > kTileBytes ? tileCount * outputWidth : 0);
+    const std::span<std::byte> tile = large.empty() ? tileBuffer() : std::span<std::byte>(large);
 
     for (std::uint64_t begin = 0; begin < job.count; begin += tileCount) {
         if (control.cancelled()) return {Outcome::Cancelled};
         const std::size_t count = std::min<std::uint64_t>(tileCount, job.count - begin);
-        std::uint64_t bytesRead = 0;
-        for (std::size_t s = 0; s < sources.size(); ++s) {
-            const DType dtype = job.sources[s].dtype;
-            sources[s] = {windows.bytes[s].data() + begin * sizeOf(dtype), dtype};
-            bytesRead += count * sizeOf(dtype);
-        }
         const bool whole = guarded(windows.bytes, [&] {
-            linear(kernels, sources, job.weights, {tile.data(), job.output.dtype}, count);
+            for (std::size_t at = 0; at < count; at += stepCount)
+                evaluator.compute(begin + at, std::min(stepCount, count - at),
+                                  tile.data() + at * outputWidth);
         });
         if (!whole) return windows.lostPage();
         const std::size_t length = count * outputWidth;
         const int error = writeAt(job.output.fd, job.output.offset + begin * outputWidth, tile.first(length));
         if (error != 0) return {Outcome::WriteFailed, error};
-        control.count(bytesRead, length);
+        control.count(program.bytesRead(count), length);
     }
     return {};
 }
@@ -179,8 +184,8 @@ Status run(const Kernels& kernels, const Job& job, Control control) {
                 return runCopy(job, control);
             case JobKind::Same:
                 return runSame(job, control);
-            case JobKind::Linear:
-                return runLinear(kernels, job, control);
+            case JobKind::Compute:
+                return runCompute(kernels, job, control);
             case JobKind::Select:
                 return runSelect(job, control);
         }

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "../io/mapped_file.hpp"
-#include "job.hpp"
+#include "status.hpp"
 
 namespace layerloom {
 

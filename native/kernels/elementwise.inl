@@ -1,5 +1,6 @@
 // The text of the elementwise kernels, compiled once for each instruction set. A file in targets/ includes
 // one of simd/*.hpp and then this, and makes its table with the struct it has found there.
+#include "combine.inl"
 #include "convert.hpp"
 #include "kernels.hpp"
 #include "reduce.inl"
@@ -57,7 +58,9 @@ void linear(const std::byte* const* sources, const float* weights, std::size_t t
 template <class V>
 constexpr Kernels makeKernels(const char* isa) {
     using enum DType;
-    Kernels kernels{isa, {}, addMagnitudes<V>, sumMagnitudes<V>, dot<V>, compareSigns<V>};
+    Kernels kernels{
+        isa,     {},   addMagnitudes<V>, sumMagnitudes<V>, dot<V>,        compareSigns<V>, keep,
+        randoms, vote, variance,         nearSwap,         linearColumns, histogram<V>,    countMagnitude};
     const auto row = [&]<DType In>() {
         auto& entries = kernels.linear[static_cast<std::size_t>(In)];
         const auto entry = [&]<DType Out>() { entries[static_cast<std::size_t>(Out)] = linear<V, In, Out>; };

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 #include "dtype.hpp"
 
@@ -8,6 +9,41 @@ namespace layerloom {
 /// Sums along a row are kept in so many lanes: two of the widest vectors, so that one addition need not wait
 /// for the other.
 inline constexpr std::size_t kLanes = 32;
+
+/// A place in the order of a tensor's elements by magnitude, largest first: between those above it and the
+/// others. Elements of exactly the bound's magnitude are above it where their index is before `cutoff`
+/// (early), or from it on (not early): that is how ties are broken by index.
+struct Bound {
+    std::uint32_t bits;  ///< of a float32 magnitude
+    std::uint64_t cutoff;
+    bool early;
+};
+
+/// Magnitudes that a search may end at: in a window that is too wide for a bin each, these are counted
+/// exactly.
+inline constexpr std::size_t kCandidates = 8;
+
+/// Magnitudes counted one by one: `bins` of 2^shift neighbouring float32 each, from `low` on.
+struct Window {
+    std::uint32_t low, shift, bins;
+    std::uint32_t candidates[kCandidates];
+    std::size_t wanted;  ///< how many of these
+};
+
+/// What a sum of task vectors is divided by.
+enum class Divisor : std::uint8_t { None, Weights, Count };
+
+inline constexpr std::int64_t kDivisors = 3;
+
+/// How task vectors are combined (TIES, DARE, DELLA, breadcrumbs, SCE).
+struct Vote {
+    bool elects;       ///< whether only changes of the elected sign count
+    bool weighted;     ///< whether the election is of weighted changes
+    bool tiePositive;  ///< the sign where changes cancel
+    Divisor divisor;   ///< of what counts
+    float least;       ///< of the divisor; 0: a divisor of 0 is taken as 1
+    float scale;       ///< of what is added to the base
+};
 
 /// The kernels of one instruction set. Tables are indexed by DType; entries of F64 are null, see linear.cpp.
 struct Kernels {
@@ -35,6 +71,38 @@ struct Kernels {
 
     /// counts[0] += elements whose product is not 0, counts[1] += those of them where it is positive.
     void (*compareSigns)(const float* x, const float* y, std::uint64_t* counts, std::size_t count);
+
+    /// out[i] = x[i]·scale where the magnitude of key[i] is above `lower` and not above `upper`, else 0.
+    /// `first` is the index of the tile's first element, for ties.
+    void (*keep)(const float* x, const float* key, const Bound& lower, const Bound& upper, float scale,
+                 std::uint64_t first, float* out, std::size_t count);
+
+    /// out[i]: 32 random bits of element first + i, by a counter-based generator (SplitMix64 of `key` and the
+    /// index).
+    void (*randoms)(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::size_t count);
+
+    /// out[i] = base[i] + scale·Σ (weight·change of those that count) / divisor, terms in order. A change of
+    /// 0 never agrees with an elected sign.
+    void (*vote)(const float* base, const float* const* changes, const float* weights, std::size_t terms,
+                 const Vote& rule, float* out, std::size_t count);
+
+    /// out[i] = population variance of x[0][i], x[1][i], …, in float64 and rounded once.
+    void (*variance)(const float* const* x, std::size_t terms, float* out, std::size_t count);
+
+    /// out[i] = a + (b − a)·clamp(t / |a − b|, 0, 1), as w·b + (1 − w)·a.
+    void (*nearSwap)(const float* a, const float* b, float t, float* out, std::size_t count);
+
+    /// out[i] = Σ weights[t][i]·x[t][i], terms in order.
+    void (*linearColumns)(const float* const* x, const float* const* weights, std::size_t terms, float* out,
+                          std::size_t count);
+
+    /// Counts magnitudes by bin, those of the window's candidates exactly, and returns how many are above the
+    /// window. Costs one look an element and a few increments for each that is within.
+    std::uint64_t (*histogram)(const float* x, const Window& window, std::uint32_t* counts,
+                               std::uint64_t* exact, std::size_t count);
+
+    /// How many elements have exactly this magnitude.
+    std::uint64_t (*countMagnitude)(const float* x, std::uint32_t bits, std::size_t count);
 };
 
 }  // namespace layerloom

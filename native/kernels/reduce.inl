@@ -92,5 +92,56 @@ void compareSigns(const float* x, const float* y, std::uint64_t* counts, std::si
     }
 }
 
+/// Counts elements i … i + lanes − 1 and returns how many are above the window.
+template <class V, bool Narrow>
+[[gnu::always_inline]] inline std::uint32_t histogramAt(const float* x, const Window& window,
+                                                        std::uint32_t* counts, std::uint32_t* exact) {
+    const auto magnitudes = V::both(V::asInts(loadFrom<V>(x)), V::ints(0x7FFF'FFFFu));
+    // What is below the window wraps around to far above its width.
+    const auto offsets = V::subtract(magnitudes, V::ints(window.low));
+    std::uint32_t within = V::bits(V::lessUnsigned(offsets, V::ints(window.bins << window.shift)));
+    const std::uint32_t below = V::bits(V::lessUnsigned(magnitudes, V::ints(window.low)));
+    const auto above = static_cast<std::uint32_t>(V::lanes - __builtin_popcount(within | below));
+    if (within != 0) {
+        std::uint32_t places[V::lanes];
+        V::storeFloats(V::asFloats(offsets), reinterpret_cast<std::byte*>(places));
+        for (; within != 0; within &= within - 1) {
+            const std::uint32_t offset = places[__builtin_ctz(within)];
+            if constexpr (Narrow) {
+                ++counts[offset];
+            } else {
+                ++counts[offset >> window.shift];
+                for (std::size_t c = 0; c < window.wanted; ++c)
+                    exact[c] += offset == window.candidates[c] ? 1 : 0;
+            }
+        }
+    }
+    return above;
+}
+
+template <class V, bool Narrow>
+std::uint64_t histogramOver(const float* x, const Window& window, std::uint32_t* counts, std::uint32_t* exact,
+                            std::size_t count) {
+    std::uint64_t above = 0;
+    std::size_t i = 0;
+    for (; i + V::lanes <= count; i += V::lanes)
+        above += histogramAt<V, Narrow>(x + i, window, counts, exact);
+    for (; i < count; ++i) above += histogramAt<Scalar, Narrow>(x + i, window, counts, exact);
+    return above;
+}
+
+template <class V>
+std::uint64_t histogram(const float* x, const Window& shared, std::uint32_t* counts, std::uint64_t* exact,
+                        std::size_t count) {
+    // Copies of its own: counts could stand anywhere, for all that the compiler knows.
+    Window window = shared;
+    for (std::uint32_t& candidate : window.candidates) candidate -= window.low;
+    std::uint32_t found[kCandidates] = {};
+    const std::uint64_t above = window.shift == 0 ? histogramOver<V, true>(x, window, counts, found, count)
+                                                  : histogramOver<V, false>(x, window, counts, found, count);
+    for (std::size_t c = 0; c < kCandidates; ++c) exact[c] += found[c];
+    return above;
+}
+
 }  // namespace
 }  // namespace layerloom

@@ -1,7 +1,7 @@
 import { requireLayers } from '../architecture/architecture.js';
 import { LayerloomError } from '../errors.js';
 import { checkCompatible } from '../plan/compatible.js';
-import { type OpenedModel, openModels, plannedInput } from '../plan/models.js';
+import { type OpenedCheckpoint, openModels, plannedInput } from '../plan/models.js';
 import type { Source } from '../plan/plan.js';
 import { quantisedTensors } from '../plan/quantised.js';
 import type { PlannedReduction, ReductionPlan } from '../plan/reduction.js';
@@ -11,8 +11,8 @@ import type { Rows } from '../tensor/rows.js';
 
 export interface AnalysisPlan {
   readonly reductions: ReductionPlan;
-  readonly base: OpenedModel;
-  readonly experts: readonly OpenedModel[];
+  readonly base: OpenedCheckpoint;
+  readonly experts: readonly OpenedCheckpoint[];
   readonly warnings: readonly string[];
 }
 
@@ -78,7 +78,7 @@ const reductionOf = (
     : { name, shape: [a, b], rows, sources };
 };
 
-const refuseQuantised = (models: readonly OpenedModel[]): void => {
+const refuseQuantised = (models: readonly OpenedCheckpoint[]): void => {
   for (const { checkpoint } of models) {
     const [tensor] = quantisedTensors(checkpoint.tensors.keys());
     if (tensor !== undefined)

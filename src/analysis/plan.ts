@@ -1,22 +1,110 @@
-import type { MergePlan } from '../plan/plan.js';
-import { type PlanOptions, planMerge as planFromHeaders } from '../plan/plan-merge.js';
-import { parseRecipe, type RecipeInput } from '../recipe/recipe.js';
+import { LayerloomError } from '../errors.js';
+import type { Statistics } from '../methods/method.js';
+import { compose, openInputs, type StatisticsByRecipe } from '../plan/compose.js';
+import { plannedInput } from '../plan/models.js';
+import { describeExpression } from '../plan/origins.js';
+import type { MergePlan, PlannedExpression } from '../plan/plan.js';
+import { type PlanOptions, planRecipe } from '../plan/plan-merge.js';
+import { nearest } from '../recipe/nearest.js';
+import { readRecipe, withPlace } from '../recipe/read-recipe.js';
+import { parseRecipe, type Recipe, type RecipeInput } from '../recipe/recipe.js';
 import { gatherStatistics, type StatisticsOptions } from './statistics.js';
 
 /** How to plan, and how to run the stage before it where a method needs one. */
-export type MergePlanOptions = Omit<PlanOptions, 'statistics'> & StatisticsOptions;
+export type MergePlanOptions = PlanOptions &
+  StatisticsOptions & {
+    /** The output's floating dtype, instead of the recipe's. */
+    dtype?: string | undefined;
+  };
 
 /**
  * Decides a merge: opens the recipe's models, checks that they fit, and fixes every byte range of the output. Only headers and small files are
- * read, but where the method needs task vectors (`weights: 'magnitude'`, `revert` by rows): these are read from `analysis`, or computed
- * from the weights.
+ * read, but where the method needs to know whole models (`weights: 'magnitude'`, `revert` by rows, TIES as in its paper): then task vectors are
+ * read from `analysis`, or computed from the weights.
  *
- * @throws LayerloomError: a recipe's, a checkpoint's, an incompatibility's or an analysis's code
+ * @param input a recipe, or its file (YAML, of our dialect or mergekit's)
+ * @throws LayerloomError: a recipe's, a checkpoint's, an incompatibility's or an analysis's code, with file, line and column where a file is to blame
  */
-export const planMerge = async (recipe: RecipeInput, options: MergePlanOptions = {}): Promise<MergePlan> => {
-  const { statistics: needed } = parseRecipe(recipe);
-  if (needed === undefined) return await planFromHeaders(recipe, options);
-  // Whether the recipe is sound otherwise is known before weights are read.
-  const statistics = await gatherStatistics(needed, options);
-  return await planFromHeaders(recipe, { ...options, statistics });
+export const planMerge = (input: RecipeInput | string, options: MergePlanOptions = {}): Promise<MergePlan> =>
+  withRecipe(input, options, async (recipe) => planRecipe(recipe, options, await gatherFor(recipe, options)));
+
+/** How one tensor of a merge comes about. */
+export interface Explanation {
+  readonly tensor: string;
+  readonly layer: number | null;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  /** The method's parameters for it, gradients and filters resolved. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** In words, over the models' names; and as it is planned, over byte ranges. */
+  readonly words: string;
+  readonly expression: PlannedExpression;
+}
+
+/**
+ * Says how one tensor of a merge comes about.
+ *
+ * @throws LayerloomError INVALID_PARAMETER where the merge has no such tensor; the codes of `planMerge`
+ */
+export const explainTensor = (
+  input: RecipeInput | string,
+  tensor: string,
+  options: MergePlanOptions = {},
+): Promise<Explanation> =>
+  withRecipe(input, options, async (recipe) => {
+    const inputs = await openInputs(recipe);
+    const { tensors, compiled } = await compose(recipe, inputs, await gatherFor(recipe, options));
+    const found = tensors.find(({ name }) => name === tensor);
+    if (found === undefined) {
+      const near = nearest(
+        tensor,
+        tensors.map(({ name }) => name),
+      );
+      throw new LayerloomError('INVALID_PARAMETER', {
+        parameter: 'explain',
+        value: tensor,
+        expected: `a tensor of the output${near === undefined ? '' : `, such as ${near}`}`,
+      });
+    }
+    const { name, dtype, shape, place, expression } = found;
+    return {
+      tensor: name,
+      layer: place.layer ?? null,
+      dtype,
+      shape,
+      parameters: compiled.parametersOf?.(place, name) ?? compiled.resolved,
+      words: describeExpression(expression, inputs.checkpoints.map(plannedInput)),
+      expression,
+    };
+  });
+
+/** Parses a recipe, which may be a file's, and gives errors of what follows their place in it. */
+const withRecipe = async <T>(
+  input: RecipeInput | string,
+  { dtype }: MergePlanOptions,
+  work: (recipe: Recipe) => Promise<T>,
+): Promise<T> => {
+  const read = typeof input === 'string' ? await readRecipe(input) : undefined;
+  const given = (read?.recipe ?? input) as RecipeInput;
+  try {
+    return await work(parseRecipe(dtype === undefined ? given : { ...given, dtype, outDtype: undefined }));
+  } catch (error) {
+    throw read !== undefined && error instanceof LayerloomError ? withPlace(error, read) : error;
+  }
 };
+
+/** What a recipe, and recipes in it, must know beforehand. */
+export const gatherFor = async (recipe: Recipe, options: MergePlanOptions): Promise<StatisticsByRecipe> => {
+  const found = new Map<Recipe, Statistics>();
+  // Whether every model is there is known before weights are read.
+  if (needsStatistics(recipe)) await openInputs(recipe);
+  const gather = async (of: Recipe): Promise<void> => {
+    for (const inner of of.nested.values()) await gather(inner);
+    if (of.statistics !== undefined) found.set(of, await gatherStatistics(of, found, options));
+  };
+  await gather(recipe);
+  return found;
+};
+
+const needsStatistics = (recipe: Recipe): boolean =>
+  recipe.statistics !== undefined || [...recipe.nested.values()].some(needsStatistics);

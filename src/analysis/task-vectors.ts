@@ -1,6 +1,6 @@
 import { type ReducedTensor, type ReduceOptions, runReductions } from '../engine/reduce.js';
 import { LayerloomError } from '../errors.js';
-import type { OpenedModel } from '../plan/models.js';
+import type { OpenedCheckpoint } from '../plan/models.js';
 import { rowsOf } from '../plan/reduction.js';
 import type { Rows } from '../tensor/rows.js';
 import type { AnalysedModel, MavVectors, TensorRows } from './analysis.js';
@@ -68,7 +68,7 @@ const checkFinite = (
 
 const vectorsOf = (
   { reductions, base }: AnalysisPlan,
-  expert: OpenedModel,
+  expert: OpenedCheckpoint,
   index: number,
   reduced: readonly ReducedTensor[],
   rows: Rows,
@@ -109,7 +109,7 @@ const vectorsOf = (
   };
 };
 
-const modelOf = ({ checkpoint: { name, path, files } }: OpenedModel): AnalysedModel => ({
+const modelOf = ({ checkpoint: { name, path, files } }: OpenedCheckpoint): AnalysedModel => ({
   name,
   path,
   files,

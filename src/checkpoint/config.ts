@@ -29,18 +29,65 @@ const describe = (key: string, a: unknown, b: unknown): string =>
  * How two `config.json` differ: `errors` where they describe other models (architecture, sizes, heads, RoPE), `warnings`
  * elsewhere. A key that stands in one alone is not compared: versions of transformers leave out different defaults.
  */
-export const configDifferences = (a: Config, b: Config): { errors: string[]; warnings: string[] } => {
+export const configDifferences = (
+  a: Config,
+  b: Config,
+  ignored: RegExp = /^$/,
+): { errors: string[]; warnings: string[] } => {
   const differing = Object.keys(a)
+    .filter((key) => !ignored.test(key))
     .filter((key) => !incidental.test(key) && a[key] !== null && b[key] !== undefined && b[key] !== null)
     .filter((key) => canonical(a[key]) !== canonical(b[key]));
   const say = (key: string) => describe(key, a[key], b[key]);
   const rope = ropeDifferences(a, b).map(([key, one, other]) => describe(key, one, other));
   const [textA, textB] = [a['text_config'], b['text_config']];
   const text =
-    isObject(textA) && isObject(textB) ? configDifferences(textA, textB) : { errors: [], warnings: [] };
+    isObject(textA) && isObject(textB)
+      ? configDifferences(textA, textB, ignored)
+      : { errors: [], warnings: [] };
   return {
     errors: [...differing.filter((key) => structural.test(key)).map(say), ...rope, ...text.errors],
     warnings: [...differing.filter((key) => !structural.test(key)).map(say), ...text.warnings],
+  };
+};
+
+/** What may differ where layers are stacked. */
+export const ofLayers = /^(num_hidden_layers|num_layers|n_layers?|layer_types|max_window_layers)$/;
+
+/** How many layers a configuration speaks of, as its families spell it. */
+const layerCountKeys = ['num_hidden_layers', 'n_layer', 'num_layers', 'n_layers'];
+
+/**
+ * What `config.json` must say otherwise where layers were stacked, dropped or repeated: their number, and every list with an entry for each
+ * layer (`layer_types`).
+ *
+ * @param configs of the models
+ * @param layersLike for each layer of the output, the layer it is made like; the first names the model whose configuration is kept
+ */
+export const layerEdits = (
+  configs: readonly (Config | undefined)[],
+  layersLike: readonly { readonly model: number; readonly layer: number }[],
+): Record<string, unknown> => {
+  const edits = (of: (config: Config) => Config | undefined): Record<string, unknown> => {
+    const own = configs[0] === undefined ? undefined : of(configs[0]);
+    const key = layerCountKeys.find((name) => typeof own?.[name] === 'number');
+    if (own === undefined || key === undefined) return {};
+    const result: Record<string, unknown> = { [key]: layersLike.length };
+    for (const [name, value] of Object.entries(own))
+      if (Array.isArray(value) && value.length === own[key] && name === 'layer_types')
+        result[name] = layersLike.map(({ model, layer }) => {
+          const config = configs[model];
+          const list = (config === undefined ? undefined : of(config))?.[name];
+          return (Array.isArray(list) ? (list as unknown[]) : (value as unknown[]))[layer];
+        });
+    return result;
+  };
+  const top = edits((config) => config);
+  const text = edits((config) => (isObject(config['text_config']) ? config['text_config'] : undefined));
+  const inner = configs[0]?.['text_config'];
+  return {
+    ...top,
+    ...(Object.keys(text).length > 0 && isObject(inner) ? { text_config: { ...inner, ...text } } : {}),
   };
 };
 
@@ -51,14 +98,24 @@ const dtypeKeys = ['dtype', 'torch_dtype'];
  * `config.json` for the output: the text as it is, but for `_name_or_path`, which names a directory of whoever trained it,
  * and, where the merge converts, `dtype` and `torch_dtype`. Only these places of the text change, so that numbers stay
  * spelt as they were (`1e-05`, `10000.0`).
+ *
+ * @param edits further values to set
  */
-export const editConfig = (text: string, config: Config, dtype: ArithmeticDtype | undefined): string => {
+export const editConfig = (
+  text: string,
+  config: Config,
+  dtype: ArithmeticDtype | undefined,
+  edits: Readonly<Record<string, unknown>> = {},
+): string => {
   // Where a line comes or goes its surroundings are formatted; where a value changes nothing else does.
   const tidy = { formattingOptions: { insertSpaces: true, tabSize: 2, eol: '\n' } };
   const set = (edited: string, path: string[], value: unknown, wholeLine: boolean): string =>
     applyEdits(edited, modify(edited, path, value, wholeLine ? tidy : {}));
   let edited = text;
   if ('_name_or_path' in config) edited = set(edited, ['_name_or_path'], undefined, true);
+  for (const [key, value] of Object.entries(edits))
+    if (canonical(config[key]) !== canonical(value))
+      edited = set(edited, [key], value, Array.isArray(value) || isObject(value));
   if (dtype === undefined || (config['dtype'] ?? config['torch_dtype']) === torchName(dtype)) return edited;
   const name = torchName(dtype);
   for (const key of dtypeKeys) edited = set(edited, [key], name, !(key in config));

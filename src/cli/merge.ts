@@ -1,11 +1,12 @@
 import colours from 'picocolors';
-import { planMerge } from '../analysis/plan.js';
+import { explainTensor, planMerge } from '../analysis/plan.js';
 import { checkOutput } from '../engine/output.js';
 import { checkThreads, type MergeResult, type RunOptions, runPlan } from '../engine/run-plan.js';
 import { LayerloomError } from '../errors.js';
 import type { Kept } from '../plan/kept.js';
 import type { MergePlan } from '../plan/plan.js';
 import type { RecipeInput } from '../recipe/recipe.js';
+import { describeExplanation } from '../report/explain.js';
 import { formatBytes, formatRate, formatSeconds } from '../report/format.js';
 import { drawLayerStack } from '../report/layer-stack.js';
 import { describePlan, describeRecipe } from '../report/plan.js';
@@ -16,9 +17,10 @@ import { ProgressDisplay } from './progress.js';
 
 /** Plans a merge and prints the plan, or runs it and prints what came of it. */
 export const mergeCommand = async (
-  recipe: RecipeInput,
-  options: CommonOptions & OutputOptions & { outShardSize?: string },
+  recipe: RecipeInput | string,
+  options: CommonOptions & OutputOptions & { outShardSize?: string; strict?: boolean; explain?: string },
 ): Promise<void> => {
+  if (options.explain !== undefined) return await explainCommand(recipe, options.explain, options);
   if (!options.dryRun) requireOut(options);
   const threads = checkThreads(options.threads);
   const plan = await withProgress(options, ({ signal, onProgress }) =>
@@ -26,6 +28,9 @@ export const mergeCommand = async (
       layout: options.layout,
       maxShardSize: options.outShardSize ?? options.maxShardSize,
       analysis: options.analysis,
+      strict: options.strict,
+      // Of a recipe on the command line it is a parameter like others.
+      dtype: typeof recipe === 'string' ? options.dtype : undefined,
       threads,
       signal,
       onProgress,
@@ -42,6 +47,21 @@ export const mergeCommand = async (
   const result = await runWithProgress(plan, requireOut(options), options);
   if (options.json) printJson(result);
   else if (!options.quiet) printLine(describeResult(plan, result));
+};
+
+/** Says how one tensor comes about. */
+const explainCommand = async (
+  recipe: RecipeInput | string,
+  tensor: string,
+  { json, quiet, analysis, threads, dtype }: CommonOptions & OutputOptions,
+): Promise<void> => {
+  const explanation = await explainTensor(recipe, tensor, {
+    analysis,
+    threads: checkThreads(threads),
+    dtype: typeof recipe === 'string' ? dtype : undefined,
+  });
+  if (json) printJson(explanation);
+  else if (!quiet) printLine(describeExplanation(explanation));
 };
 
 /** Colours where stdout is a terminal that shows them: NO_COLOR and FORCE_COLOR decide first. */

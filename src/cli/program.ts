@@ -126,6 +126,22 @@ const addRelayout = (program: Command): void => {
   });
 };
 
+const addMerge = (program: Command): void => {
+  const command = program
+    .command('merge')
+    .description(
+      "merge by a recipe, layerloom's or mergekit's: any method, slices, gradients, recipes in recipes",
+    )
+    .argument('<recipe>', 'a YAML file')
+    .option('--explain <tensor>', 'print how one tensor of the output comes about, and write nothing')
+    .option('--strict', 'refuse a filter that matches no tensor, instead of a warning');
+  addMergeOptions(addAnalysisOption(command)).action(
+    async (recipe: string, options: Options & { explain?: string; strict?: boolean }) => {
+      await mergeCommand(recipe, options);
+    },
+  );
+};
+
 const addAnalyze = (program: Command): void => {
   const command = program
     .command('analyze')
@@ -198,6 +214,7 @@ export const buildProgram = (): Command => {
   addSwap(program);
   addSoup(program);
   addRevert(program);
+  addMerge(program);
   addRelayout(program);
   addAnalyze(program);
   addInspect(program);

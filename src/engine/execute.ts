@@ -1,9 +1,11 @@
 import { LayerloomError } from '../errors.js';
 import type { JobStatus } from '../native/addon.js';
-import { type PlannedTensor, sourcesOf } from '../plan/plan.js';
+import { type PlannedTensor, type Source, sourcesOf } from '../plan/plan.js';
+import { sourceError } from './errors.js';
 import type { Inputs } from './inputs.js';
 import type { WorkerPool } from './pool.js';
 import type { Schedule, ShardWork } from './schedule.js';
+import { Settler } from './settle.js';
 import type { ShardFiles } from './shard-files.js';
 import { jobOf } from './slices.js';
 
@@ -14,6 +16,7 @@ export const execute = async (
   inputs: Inputs,
   shards: ShardFiles,
 ): Promise<void> => {
+  const settler = new Settler(pool, inputs);
   for (const work of schedule.works) if (work.outstanding === 0) await shards.finishUnwritten(work);
   await pool.inLanes(async () => {
     let current: ShardWork | undefined;
@@ -23,7 +26,9 @@ export const execute = async (
       current = next.work;
       const output = await shards.fdOf(current);
       const { slices } = next.stretch;
-      const jobs = slices.map((slice) => jobOf(slice, output, (source) => inputs.fdOf(source)));
+      const programs = await Promise.all(slices.map(({ tensor }) => settler.programOf(tensor)));
+      const fdOf = (source: Source) => inputs.fdOf(source);
+      const jobs = slices.map((slice, index) => jobOf(slice, output, fdOf, programs[index]));
       const result = await pool.run(jobs);
       if (!result.ok) throw asError(result.status, slices[result.job]?.tensor, current, inputs);
       await shards.done(current, next.stretch);
@@ -50,13 +55,4 @@ const asError = (
       files: [files[0] ?? '', files[status.source] ?? ''],
     });
   return sourceError(status, name, files);
-};
-
-/** What went wrong with a source of a tensor. */
-export const sourceError = (status: JobStatus, tensor: string, files: readonly string[]): Error => {
-  const file = files[status.source] ?? '';
-  if (status.outcome === 'inputShrank') return new LayerloomError('INPUT_SHRANK', { file, tensor });
-  if (status.outcome === 'readFailed')
-    return new LayerloomError('READ_FAILED', { file, tensor, reason: status.reason });
-  return new Error(`a job of ${tensor} ended ${status.outcome}`);
 };

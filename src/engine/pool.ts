@@ -1,6 +1,15 @@
 import { Piscina } from 'piscina';
-import { control, type Reduction } from '../native/addon.js';
-import type { ChecksumResult, ChecksumTask, ReduceResult, ReduceTask, Task, TaskResult } from './task.js';
+import { control, type Measurement, type Reduction } from '../native/addon.js';
+import type {
+  ChecksumResult,
+  ChecksumTask,
+  MeasureResult,
+  MeasureTask,
+  ReduceResult,
+  ReduceTask,
+  Task,
+  TaskResult,
+} from './task.js';
 
 /** Compiled, also where this file is run from its source: a worker thread cannot load TypeScript on Node 20. */
 const workerFile = new URL('../../dist/engine/worker-entry.cjs', import.meta.url).href;
@@ -17,7 +26,10 @@ export interface Counters {
  */
 export class WorkerPool {
   readonly threads: number;
-  readonly #piscina: Piscina<Task | ReduceTask | ChecksumTask, TaskResult | ReduceResult | ChecksumResult>;
+  readonly #piscina: Piscina<
+    Task | ReduceTask | MeasureTask | ChecksumTask,
+    TaskResult | ReduceResult | MeasureResult | ChecksumResult
+  >;
   readonly #shared = new SharedArrayBuffer(control.words * BigInt64Array.BYTES_PER_ELEMENT);
   readonly #control = new BigInt64Array(this.#shared);
   readonly #signal: AbortSignal;
@@ -71,6 +83,11 @@ export class WorkerPool {
   reduce(reduction: Reduction, pairs: boolean): Promise<ReduceResult> {
     const task: ReduceTask = { reduction, pairs, shared: this.#shared };
     return this.#piscina.run(task, { name: 'reduceRows' }) as Promise<ReduceResult>;
+  }
+
+  measure(measurement: Measurement, size: number, counts: Uint32Array): Promise<MeasureResult> {
+    const task: MeasureTask = { measurement, size, counts, shared: this.#shared };
+    return this.#piscina.run(task, { name: 'measureBlock' }) as Promise<MeasureResult>;
   }
 
   checksum(fd: number): Promise<ChecksumResult> {

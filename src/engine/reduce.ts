@@ -2,7 +2,7 @@ import { LayerloomError } from '../errors.js';
 import { dtypeIndex, instructionSets, type Reduction, rowSenses, type Sums } from '../native/addon.js';
 import { type PlannedReduction, type ReductionPlan, rowsOf } from '../plan/reduction.js';
 import { type ArithmeticDtype, bitsOf } from '../tensor/dtype.js';
-import { sourceError } from './execute.js';
+import { sourceError } from './errors.js';
 import { Inputs } from './inputs.js';
 import { WorkerPool } from './pool.js';
 import { checkThreads, type Progress, reporter } from './run-plan.js';

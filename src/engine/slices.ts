@@ -1,8 +1,18 @@
 import { encodeHeader } from '../checkpoint/header.js';
+import { operandsOf } from '../methods/expression.js';
 import { dtypeIndex, type Job, jobKinds, type Range, rowSenses } from '../native/addon.js';
-import { decodeKept } from '../plan/kept.js';
-import { type PlannedShard, type PlannedTensor, type Source, sourcesOf } from '../plan/plan.js';
+import {
+  isSource,
+  movesBytes,
+  type PlannedExpression,
+  type PlannedShard,
+  type PlannedTensor,
+  type Source,
+  sourcesOf,
+} from '../plan/plan.js';
 import { type ArithmeticDtype, bitsOf } from '../tensor/dtype.js';
+import { decodeKept } from '../tensor/kept.js';
+import type { Emitted } from './program.js';
 
 /** Output bytes of a task: a few milliseconds of work, and little for the last thread to be alone with. */
 export const defaultSliceBytes = 8 * 1024 * 1024;
@@ -25,12 +35,21 @@ export interface Stretch {
 
 /** The output bytes that one unit of `first` and `count` makes. */
 const unitOf = ({ dtype, expression }: PlannedTensor): number =>
-  expression.kind === 'linear' ? bitsOf(dtype) / 8 : 1;
+  movesBytes(expression) ? 1 : bitsOf(dtype) / 8;
+
+/** Whether a program of the expression looks at whole rows, which slices then do not cut. */
+const hasRanks = (expression: PlannedExpression): boolean =>
+  expression.kind !== 'copy' &&
+  expression.kind !== 'same' &&
+  ((expression.kind === 'consensus' &&
+    expression.terms.some(({ pruning }) => pruning?.sparsifier.by === 'rank')) ||
+    operandsOf(expression).some((operand) => !isSource(operand) && hasRanks(operand.expression)));
 
 function* slicesOf(tensor: PlannedTensor, sliceBytes: number): Generator<Slice> {
   const unit = unitOf(tensor);
   const total = (tensor.end - tensor.begin) / unit;
-  const most = sliceBytes / unit;
+  const row = hasRanks(tensor.expression) ? Math.max(1, tensor.shape.at(-1) ?? 1) : 1;
+  const most = row === 1 ? sliceBytes / unit : Math.max(1, Math.floor(sliceBytes / unit / row)) * row;
   for (let first = 0; first < total; first += most) {
     const count = Math.min(most, total - first);
     yield { tensor, first, count, bytes: count * unit };
@@ -95,32 +114,35 @@ export const jobOf = (
   { tensor, first, count }: Slice,
   output: number,
   fdOf: (source: Source) => number,
+  program: Emitted | undefined,
 ): Job => {
   const { expression } = tensor;
-  const computes = expression.kind === 'linear';
-  const select =
-    expression.kind === 'rowSelect'
-      ? {
-          kept: decodeKept(expression.kept, tensor.shape[expression.rows === 'input' ? 1 : 0] ?? 0),
-          columns: tensor.shape[1] ?? 0,
-          width: bitsOf(tensor.dtype) / 8,
-          first,
-          sense: rowSenses[expression.rows],
-        }
-      : undefined;
-  return {
-    kind: jobKinds[expression.kind],
-    sources: sourcesOf(expression).map((source) =>
-      rangeOf(
-        fdOf(source),
-        source.begin + first * (computes ? bitsOf(source.dtype) / 8 : 1),
-        source.dtype,
-        computes,
+  const to = rangeOf(output, tensor.begin + first * unitOf(tensor), tensor.dtype, program !== undefined);
+  if (program !== undefined)
+    return {
+      kind: jobKinds.compute,
+      sources: program.sources.map((source) =>
+        rangeOf(fdOf(source), source.begin + (first * bitsOf(source.dtype)) / 8, source.dtype, true),
       ),
-    ),
-    weights: computes ? expression.terms.map(({ weight }) => weight) : [],
-    output: rangeOf(output, tensor.begin + first * unitOf(tensor), tensor.dtype, computes),
-    count,
-    ...(select === undefined ? {} : { select }),
+      program: { nodes: program.nodes, first, columns: Math.max(1, tensor.shape.at(-1) ?? 1) },
+      output: to,
+      count,
+    };
+  if (!isMove(expression)) throw new Error(`${tensor.name} has no program`);
+  const sources = sourcesOf(expression).map((source) =>
+    rangeOf(fdOf(source), source.begin + first, source.dtype, false),
+  );
+  if (expression.kind !== 'rowSelect') return { kind: jobKinds[expression.kind], sources, output: to, count };
+  const select = {
+    kept: decodeKept(expression.kept, tensor.shape[expression.rows === 'input' ? 1 : 0] ?? 0),
+    columns: tensor.shape[1] ?? 0,
+    width: bitsOf(tensor.dtype) / 8,
+    first,
+    sense: rowSenses[expression.rows],
   };
+  return { kind: jobKinds.rowSelect, sources, output: to, count, select };
 };
+
+type Move = Extract<PlannedExpression, { kind: 'copy' | 'same' | 'rowSelect' }>;
+
+const isMove = (expression: PlannedExpression): expression is Move => movesBytes(expression);

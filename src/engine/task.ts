@@ -1,4 +1,4 @@
-import type { Job, JobStatus, Reduction, Sums } from '../native/addon.js';
+import type { Job, JobStatus, Measurement, Reduction, Sums } from '../native/addon.js';
 
 // What passes between the engine and its workers: plain data, since structured clone drops classes.
 
@@ -22,6 +22,18 @@ export interface ReduceTask {
 
 export type ReduceResult =
   | { readonly ok: true; readonly sums: Sums }
+  | { readonly ok: false; readonly status: JobStatus };
+
+/** A block to measure: `size` numbers come back, and counts are added to `counts`, which threads share. */
+export interface MeasureTask {
+  readonly measurement: Measurement;
+  readonly size: number;
+  readonly counts: Uint32Array;
+  readonly shared: SharedArrayBuffer;
+}
+
+export type MeasureResult =
+  | { readonly ok: true; readonly out: Float64Array }
   | { readonly ok: false; readonly status: JobStatus };
 
 /** The SHA-256 of an open file. */

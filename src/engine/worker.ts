@@ -1,9 +1,18 @@
 import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';
 import { reasonOf } from '../errors.js';
-import { control, execute, reduce, rowSenses } from '../native/addon.js';
+import { control, execute, measure, reduce, rowSenses } from '../native/addon.js';
 import { emptySums } from './sums.js';
-import type { ChecksumResult, ChecksumTask, ReduceResult, ReduceTask, Task, TaskResult } from './task.js';
+import type {
+  ChecksumResult,
+  ChecksumTask,
+  MeasureResult,
+  MeasureTask,
+  ReduceResult,
+  ReduceTask,
+  Task,
+  TaskResult,
+} from './task.js';
 
 /** A worker thread's work: one synchronous native call after another. */
 export default ({ jobs, shared }: Task): TaskResult => {
@@ -21,6 +30,12 @@ export const reduceRows = ({ reduction, pairs, shared }: ReduceTask): ReduceResu
   const sums = emptySums(reduction.sources.length - 1, rows, pairs);
   const status = reduce(reduction, sums, new BigInt64Array(shared));
   return status.outcome === 'done' ? { ok: true, sums } : { ok: false, status };
+};
+
+export const measureBlock = ({ measurement, size, counts, shared }: MeasureTask): MeasureResult => {
+  const out = new Float64Array(size);
+  const status = measure(measurement, out, counts, new BigInt64Array(shared));
+  return status.outcome === 'done' ? { ok: true, out } : { ok: false, status };
 };
 
 /** Through one buffer outside V8's heap, and at positions of its own: the descriptor is shared. */

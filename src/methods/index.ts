@@ -1,10 +1,79 @@
+import { LayerloomError } from '../errors.js';
+import { arceeFusion } from './arcee-fusion.js';
+import { breadcrumbs } from './breadcrumbs.js';
+import { breadcrumbsTies } from './breadcrumbs-ties.js';
+import { dareLinear } from './dare-linear.js';
+import { dareTies } from './dare-ties.js';
+import { della } from './della.js';
+import { dellaLinear } from './della-linear.js';
+import { type GramRule, gramRules } from './gram.js';
+import { karcher } from './karcher.js';
 import { layerSwap } from './layer-swap.js';
+import { linear } from './linear.js';
 import type { Method } from './method.js';
+import { modelStock } from './model-stock.js';
+import { multislerp } from './multislerp.js';
+import { nearswap } from './nearswap.js';
+import { nuslerp } from './nuslerp.js';
+import { passthrough } from './passthrough.js';
 import { relayout } from './relayout.js';
 import { revert } from './revert.js';
+import { sce } from './sce.js';
+import { slerp } from './slerp.js';
 import { soup } from './soup.js';
+import { taskArithmetic } from './task-arithmetic.js';
+import { ties } from './ties.js';
+
+const registered = new Map<string, Method<never>>();
 
 /** Every method, by the name recipes use. */
-export const methods: ReadonlyMap<string, Method<never>> = new Map(
-  [layerSwap, soup, revert, relayout].map((method) => [method.name, method as unknown as Method<never>]),
-);
+export const methods: ReadonlyMap<string, Method<never>> = registered;
+
+/**
+ * Makes a method known to recipes of this process (docs/methods.md).
+ *
+ * @param rules rules that its `gram` formulas name
+ * @throws LayerloomError USAGE where the name of the method or of a rule is taken
+ */
+export const registerMethod = <Parameters>(
+  method: Method<Parameters>,
+  { rules = {} }: { rules?: Readonly<Record<string, GramRule>> } = {},
+): void => {
+  if (!/^[a-z][a-z0-9_]*$/.test(method.name))
+    throw new LayerloomError('USAGE', {
+      reason: `a method's name is in snake_case, and ${method.name} is not`,
+    });
+  if (registered.has(method.name))
+    throw new LayerloomError('USAGE', { reason: `there is a method ${method.name} already` });
+  for (const [name, rule] of Object.entries(rules)) {
+    if (gramRules.has(name)) throw new LayerloomError('USAGE', { reason: `there is a rule ${name} already` });
+    gramRules.set(name, rule);
+  }
+  registered.set(method.name, method as unknown as Method<never>);
+};
+
+registerMethod(layerSwap);
+registerMethod(soup);
+registerMethod(revert);
+registerMethod(relayout);
+for (const method of [
+  linear,
+  passthrough,
+  slerp,
+  nuslerp,
+  multislerp,
+  karcher,
+  taskArithmetic,
+  ties,
+  dareTies,
+  dareLinear,
+  breadcrumbs,
+  breadcrumbsTies,
+  della,
+  dellaLinear,
+  modelStock,
+  sce,
+  nearswap,
+  arceeFusion,
+])
+  registerMethod(method);

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { Place } from '../architecture/architecture.js';
 import { LayerloomError } from '../errors.js';
-import type { Compiled, Expression, Method } from './method.js';
+import type { Expression } from './expression.js';
+import type { Compiled, Method } from './method.js';
 import {
   countSchema,
   magnitudeWeights,
@@ -73,18 +74,18 @@ export const layerSwap: Method<Parameters> = {
   companions: ({ base }) => (base === undefined ? [] : [{ role: 'base', model: base }]),
   statistics: ({ weights, task, language, base }) =>
     weights === 'magnitude'
-      ? { base: requireBase(base), experts: [task, language], rows: 'input' }
+      ? { base: requireBase(base), experts: [task, language], what: { kind: 'rows', rows: 'input' } }
       : undefined,
-  compile: (parameters, layers, statistics) => {
+  compile: (parameters, { layers, taskVectors }) => {
     const counts = parameters.scaled ? scale(parameters, layers) : parameters;
     checkCounts(counts, layers);
-    const weights = parameters.weights === 'magnitude' ? magnitudeWeights(statistics) : parameters.weights;
+    const weights = parameters.weights === 'magnitude' ? magnitudeWeights(taskVectors) : parameters.weights;
     const [task = 0, language = 0] = normalise(weights);
     const average: Expression = {
       kind: 'linear',
       terms: [
-        { model: TASK, weight: task },
-        { model: LANGUAGE, weight: language },
+        { source: { model: TASK }, weight: task },
+        { source: { model: LANGUAGE }, weight: language },
       ],
     };
     const copies = { task: copy(TASK), language: copy(LANGUAGE), average };
@@ -95,7 +96,7 @@ export const layerSwap: Method<Parameters> = {
   },
 };
 
-const copy = (index: number): Expression => ({ kind: 'copy', model: index });
+const copy = (index: number): Expression => ({ kind: 'copy', source: { model: index } });
 
 const sourceOf = (
   { layer, role }: Place,

@@ -1,41 +1,37 @@
 import type { z } from 'zod';
 import type { Place } from '../architecture/architecture.js';
 import type { Rows } from '../tensor/rows.js';
+import type { Expression } from './expression.js';
+
+/** A recipe as it stands in another one, in a model's place: the model is what it makes. */
+export interface NestedRecipe {
+  readonly method: string;
+  readonly [key: string]: unknown;
+}
+
+/** A path, `org/name` or `NAME=PATH`; or a recipe. */
+export type ModelInput = string | NestedRecipe;
 
 /** A model as a recipe refers to it. */
 export interface ModelReference {
   /** What the recipe uses it for (`task`, `language`, `base`, `model`). */
   readonly role: string;
-  /** A path, `org/name`, or `NAME=PATH`. */
-  readonly model: string;
+  readonly model: ModelInput;
+  /** Where in the recipe it stands, for errors: `['models', 1]`. */
+  readonly path?: RecipePath;
 }
 
-/**
- * What one output tensor is, over the recipe's merged models by their place in `models`. The set is small and closed:
- * methods compile to it, and the engine carries it out.
- */
-export type Expression =
-  /** The tensor of one model, byte for byte. */
-  | { readonly kind: 'copy'; readonly model: number }
-  /** Σ weight · tensor, by the numeric contract. */
-  | {
-      readonly kind: 'linear';
-      readonly terms: readonly { readonly model: number; readonly weight: number }[];
-    }
-  /** Rows of one model's matrix where `kept` is 1, those of `base` elsewhere, byte for byte. */
-  | {
-      readonly kind: 'rowSelect';
-      readonly model: number;
-      readonly base: number;
-      readonly rows: Rows;
-      readonly kept: Uint8Array;
-    };
+/** Keys and indexes that lead from a recipe to one of its values. */
+export type RecipePath = readonly (string | number)[];
 
-/** The task vectors that a method must know before it compiles: of models against their base, by rows. */
+/** What must be known of whole models before a method compiles. */
 export interface NeededStatistics {
-  readonly base: string;
-  readonly experts: readonly string[];
-  readonly rows: Rows;
+  readonly base: ModelInput;
+  readonly experts: readonly ModelInput[];
+  /** Task vectors by rows; or the magnitude that a share of all elements of a task vector reaches. */
+  readonly what:
+    | { readonly kind: 'rows'; readonly rows: Rows }
+    | { readonly kind: 'thresholds'; readonly densities: readonly number[] };
 }
 
 /** The task vector of a model, row by row (`analyze`). */
@@ -59,11 +55,57 @@ export interface TaskVectorStatistics {
   readonly vectors: ReadonlyMap<string, Float32Array>;
 }
 
+/** What was found of the experts that `statistics` names, in their order. */
+export interface Statistics {
+  readonly taskVectors: readonly TaskVectorStatistics[];
+  /** Magnitudes, for `thresholds`. */
+  readonly thresholds: readonly number[];
+}
+
+export const noStatistics: Statistics = { taskVectors: [], thresholds: [] };
+
+/** A merged model as a method sees it: names and places, no weights. */
+export interface ModelView {
+  readonly name: string;
+  /** L. */
+  readonly layers: number;
+  readonly places: ReadonlyMap<string, Place>;
+}
+
+/** What a method compiles against. */
+export interface CompileContext extends Statistics {
+  /** L of the first model. */
+  readonly layers: number;
+  /** The merged models, in the order of `models`. */
+  readonly models: readonly ModelView[];
+}
+
+/** A tensor of an output that is not made like the first model. */
+export interface OutputTensor {
+  readonly name: string;
+  /** The tensor of the first model whose shape and dtype it has. */
+  readonly like: ModelTensorPlace;
+  readonly place: Place;
+}
+
+export interface ModelTensorPlace {
+  readonly model: number;
+  readonly tensor: string;
+}
+
 /** A method with its parameters settled: a function from a tensor's place to its expression. Pure, without I/O. */
 export interface Compiled {
   /** The parameters as they are used, for `layerloom.json` and the model card; in YAML's spelling. */
   readonly resolved: Readonly<Record<string, unknown>>;
   expressionOf(place: Place, tensor: string): Expression;
+  /** The tensor's parameters as they are used, for `--explain`. */
+  parametersOf?(place: Place, tensor: string): Readonly<Record<string, unknown>>;
+  /** The output's tensors, where they are not those of the first model. */
+  readonly outputs?: readonly OutputTensor[];
+  /** For each layer of the output, which layer of which model it is made like; where layers come, go or repeat. */
+  readonly layersLike?: readonly { readonly model: number; readonly layer: number }[];
+  /** What no tensor has used, asked when all have their expressions: filters that match nothing. */
+  unused?(): readonly { readonly what: string; readonly path: RecipePath }[];
 }
 
 /** A way to merge. One file under src/methods/ each, registered in src/methods/index.ts. */
@@ -85,13 +127,11 @@ export interface Method<Parameters> {
   /** Whether the output is the first model still, and keeps its model card. */
   readonly keepsCard: boolean;
   /** Whether tensors must have layer numbers 0 … L−1. */
-  readonly needsLayers: boolean;
-  /** What must be known of whole tensors first; undefined where headers are enough. */
+  readonly needsLayers: boolean | ((parameters: Parameters) => boolean);
+  /** Whether models may differ in their number of layers, as where layers are stacked. */
+  stacksLayers?(parameters: Parameters): boolean;
+  /** What must be known of whole models first; undefined where headers are enough. */
   statistics?(parameters: Parameters): NeededStatistics | undefined;
-  /**
-   * @param layers L, the models' number of layers
-   * @param statistics of the experts that `statistics` names, in their order
-   * @throws LayerloomError where the parameters do not fit them
-   */
-  compile(parameters: Parameters, layers: number, statistics: readonly TaskVectorStatistics[]): Compiled;
+  /** @throws LayerloomError where the parameters do not fit the models */
+  compile(parameters: Parameters, context: CompileContext): Compiled;
 }

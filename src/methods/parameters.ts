@@ -1,12 +1,29 @@
 import { z } from 'zod';
 import { LayerloomError } from '../errors.js';
-import type { TaskVectorStatistics } from './method.js';
+import type { ModelInput, NestedRecipe, TaskVectorStatistics } from './method.js';
 
 // Parameters that several methods have. Each message ends the sentence "PARAMETER: expected …".
 
-export const modelSchema = z
-  .string({ error: 'a model: a directory, a .safetensors file or org/name' })
-  .min(1, { error: 'a model: a directory, a .safetensors file or org/name' });
+const isModel = (value: unknown): value is ModelInput =>
+  typeof value === 'string'
+    ? value !== ''
+    : typeof value === 'object' && value !== null && typeof (value as NestedRecipe).method === 'string';
+
+/** `{ model, name }` is NAME=MODEL. */
+const named = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null || !('model' in value) || 'method' in value) return value;
+  const { model, name, ...rest } = value as { model: unknown; name?: unknown };
+  if (Object.keys(rest).length > 0) return value;
+  return typeof model === 'string' && typeof name === 'string' ? `${name}=${model}` : model;
+};
+
+/** A model: where it is, or the recipe that makes it. */
+export const modelSchema = z.preprocess(
+  named,
+  z.custom<ModelInput>(isModel, {
+    error: 'a model: a directory, a .safetensors file, org/name, or a recipe with its method',
+  }),
+);
 
 export const countSchema = z
   .int({ error: 'a whole number of layers, 0 or more' })
@@ -45,7 +62,7 @@ export const magnitudeWeights = (experts: readonly TaskVectorStatistics[]): numb
   });
 
 /** @throws LayerloomError INVALID_PARAMETER where a method needs a base and has none */
-export const requireBase = (base: string | undefined): string => {
+export const requireBase = (base: ModelInput | undefined): ModelInput => {
   if (base === undefined)
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: 'base',

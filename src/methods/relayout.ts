@@ -18,5 +18,5 @@ export const relayout: Method<Parameters> = {
   keepsCard: true,
   models: ({ model }) => [{ role: 'model', model }],
   companions: () => [],
-  compile: () => ({ resolved: {}, expressionOf: () => ({ kind: 'copy', model: 0 }) }),
+  compile: () => ({ resolved: {}, expressionOf: () => ({ kind: 'copy', source: { model: 0 } }) }),
 };

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import type { Place } from '../architecture/architecture.js';
 import { LayerloomError } from '../errors.js';
-import type { Compiled, Expression, Method, TaskVectorStatistics } from './method.js';
+import { encodeKept } from '../tensor/kept.js';
+import type { Expression } from './expression.js';
+import type { Compiled, Method, TaskVectorStatistics } from './method.js';
 import { countSchema, modelSchema } from './parameters.js';
 
 /** Whether rows decide, and whether layers do: one or the other. */
@@ -75,19 +77,23 @@ export const revert: Method<Parameters> = {
   keepsCard: false,
   needsLayers: true,
   models: ({ model, base }) => [
-    { role: 'expert', model },
+    { role: 'expert', model, path: ['model'] },
     { role: 'base', model: base },
   ],
   companions: () => [],
   statistics: (parameters) =>
     byRows(parameters)
-      ? { base: parameters.base, experts: [parameters.model], rows: parameters.rows ?? 'input' }
+      ? {
+          base: parameters.base,
+          experts: [parameters.model],
+          what: { kind: 'rows', rows: parameters.rows ?? 'input' },
+        }
       : undefined,
-  compile: (parameters, layers, [statistics]) =>
+  compile: (parameters, { layers, taskVectors: [statistics] }) =>
     statistics === undefined ? compileByLocation(parameters, layers) : compileByRows(parameters, statistics),
 };
 
-const copy = (model: number): Expression => ({ kind: 'copy', model });
+const copy = (model: number): Expression => ({ kind: 'copy', source: { model } });
 
 const compileByLocation = (
   { bottom = 5, top = 2, others = 'keep', norms = 'layer' }: Parameters,
@@ -121,7 +127,15 @@ const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics)
       const isRow = tensors[tensor]?.rows === 1 && vector.length === 1;
       const kept = Uint8Array.from(vector, (mav) => (mav < threshold ? 0 : 1));
       if (isRow) return copy(kept[0] === 1 ? EXPERT : BASE);
-      return { kind: 'rowSelect', model: EXPERT, base: BASE, rows, kept };
+      const count = kept.reduce((total, keeps) => total + keeps, 0);
+      if (count === 0 || count === kept.length) return copy(count === 0 ? BASE : EXPERT);
+      return {
+        kind: 'rowSelect',
+        source: { model: EXPERT },
+        base: { model: BASE },
+        rows,
+        kept: encodeKept(kept),
+      };
     },
   };
 };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { Expression, Method } from './method.js';
+import type { Expression } from './expression.js';
+import type { Method } from './method.js';
 import {
   magnitudeWeights,
   modelSchema,
@@ -34,13 +35,15 @@ export const soup: Method<Parameters> = {
   tags: ['model-soup'],
   keepsCard: false,
   needsLayers: false,
-  models: ({ models }) => models.map((path) => ({ role: 'model', model: path })),
+  models: ({ models }) => models.map((model, index) => ({ role: 'model', model, path: ['models', index] })),
   companions: ({ base }) => (base === undefined ? [] : [{ role: 'base', model: base }]),
   statistics: ({ models, weights, base }) =>
-    weights === 'magnitude' ? { base: requireBase(base), experts: models, rows: 'input' } : undefined,
-  compile: ({ models, weights = models.map(() => 1) }, _layers, statistics) => {
-    const used = weights === 'magnitude' ? magnitudeWeights(statistics) : weights;
-    const terms = normalise(used).map((weight, index) => ({ model: index, weight }));
+    weights === 'magnitude'
+      ? { base: requireBase(base), experts: models, what: { kind: 'rows', rows: 'input' } }
+      : undefined,
+  compile: ({ models, weights = models.map(() => 1) }, { taskVectors }) => {
+    const used = weights === 'magnitude' ? magnitudeWeights(taskVectors) : weights;
+    const terms = normalise(used).map((weight, index) => ({ source: { model: index }, weight }));
     const average: Expression = { kind: 'linear', terms };
     return { resolved: resolvedWeights(weights, used), expressionOf: () => average };
   },

@@ -16,13 +16,47 @@ export interface Range {
 
 export const rowSenses = { input: 0, output: 1 } as const;
 
-export const jobKinds = { copy: 0, same: 1, linear: 2, rowSelect: 3 } as const;
+export const jobKinds = { copy: 0, same: 1, compute: 2, rowSelect: 3 } as const;
 
-/** A slice of one output tensor. `count` is in elements for `linear`, in bytes for the others, which know no dtype. */
+/** In the order of `NodeKind` in native/jobs/program.hpp, where each says what its inputs and numbers are. */
+export const nodeKinds = {
+  linear: 0,
+  rowLinear: 1,
+  keep: 2,
+  drop: 3,
+  dropRanked: 4,
+  vote: 5,
+  variance: 6,
+  nearSwap: 7,
+  importance: 8,
+  select: 9,
+} as const;
+
+/** A value of a program: of inputs numbered with the sources first, then the nodes before it. */
+export interface ProgramNode {
+  readonly kind: (typeof nodeKinds)[keyof typeof nodeKinds];
+  readonly dtype: number;
+  readonly inputs: readonly number[];
+  readonly numbers: readonly number[];
+  /** Numbers of rows, from row `tableRow` on; in memory that threads share. */
+  readonly table?: Float64Array;
+  readonly tableRow?: number;
+}
+
+/** How a tensor's elements come about from those of the sources; the last node is the result. */
+export interface NativeProgram {
+  readonly nodes: readonly ProgramNode[];
+  /** The slice's first element in the tensor, and the elements of a row. */
+  readonly first: number;
+  readonly columns: number;
+}
+
+/** A slice of one output tensor. `count` is in elements for `compute`, in bytes for the others, which know no dtype. */
 export interface Job {
   readonly kind: (typeof jobKinds)[keyof typeof jobKinds];
   readonly sources: readonly Range[];
-  readonly weights: readonly number[];
+  /** For `compute`. */
+  readonly program?: NativeProgram;
   readonly output: Range;
   readonly count: number;
   /**
@@ -54,6 +88,32 @@ export interface Sums {
   readonly pairs: Float64Array;
   /** For each source, elements that are no finite numbers. */
   readonly nonFinite: Float64Array;
+}
+
+/** In the order of `MeasureKind` in native/jobs/measure.hpp. */
+export const measureKinds = {
+  gram: 0,
+  rowGram: 1,
+  columnGram: 2,
+  magnitudes: 3,
+  histogram: 4,
+  ties: 5,
+  findTie: 6,
+  divergence: 7,
+} as const;
+
+export type MeasureKind = keyof typeof measureKinds;
+
+/** A block of whole rows of a tensor, and what to find of some values of a program over it. */
+export interface Measurement {
+  readonly kind: (typeof measureKinds)[MeasureKind];
+  readonly sources: readonly Range[];
+  readonly program: NativeProgram;
+  /** Elements. */
+  readonly count: number;
+  readonly values: readonly number[];
+  readonly numbers: Float64Array;
+  readonly bins: number;
 }
 
 export const outcomes = [
@@ -90,6 +150,12 @@ interface Addon {
   reduce(
     reduction: Reduction,
     sums: Sums,
+    control: BigInt64Array,
+  ): { outcome: number; source: number; error: number; message: string };
+  measure(
+    measurement: Measurement,
+    out: Float64Array,
+    counts: Uint32Array,
     control: BigInt64Array,
   ): { outcome: number; source: number; error: number; message: string };
   /** 0 when the file's lock was taken, else an errno. */
@@ -134,6 +200,14 @@ export const execute = (job: Job, shared: BigInt64Array): JobStatus => statusOf(
 /** Sums over a block of rows, on the calling thread. */
 export const reduce = (reduction: Reduction, sums: Sums, shared: BigInt64Array): JobStatus =>
   statusOf(addon().reduce(reduction, sums, shared));
+
+/** Measures a block, on the calling thread: adds to `out`, which is zeros, and to `counts`, which threads share. */
+export const measure = (
+  measurement: Measurement,
+  out: Float64Array,
+  counts: Uint32Array,
+  shared: BigInt64Array,
+): JobStatus => statusOf(addon().measure(measurement, out, counts, shared));
 
 const statusOf = (status: ReturnType<Addon['execute']>): JobStatus => ({
   outcome: outcomes[status.outcome] ?? 'writeFailed',

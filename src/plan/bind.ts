@@ -1,9 +1,10 @@
-import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { LayerloomError } from '../errors.js';
-import type { Expression } from '../methods/method.js';
+import type { Expression, ModelTensor } from '../methods/expression.js';
+import { mapOperands, operandsOf } from '../methods/expression.js';
 import { type ArithmeticDtype, type Dtype, isFloating } from '../tensor/dtype.js';
-import { encodeKept } from './kept.js';
-import type { PlannedExpression, Source } from './plan.js';
+import type { Shape } from '../tensor/reference.js';
+import type { OpenedModel } from './models.js';
+import { isSource, type Operand, type PlannedExpression, type Source, sourcesOf } from './plan.js';
 import { quantisedTensors } from './quantised.js';
 
 /** A tensor's expression over byte ranges, and the dtype its output has. */
@@ -12,75 +13,123 @@ export interface Bound {
   readonly expression: PlannedExpression;
 }
 
+/** An output tensor to bind: its name, and the tensor whose shape and dtype it has. */
+export interface Wanted {
+  readonly name: string;
+  readonly like: { readonly model: number; readonly tensor: string };
+}
+
 /**
  * Turns a method's expressions, which speak of models, into expressions over byte ranges, which the engine carries out. Here
  * dtypes are settled: without `dtype` the output has the first model's; with it every floating tensor is converted, copied
  * ones too. Integers that would be averaged must be equal; quantised weights and their scales are only ever copied.
  *
- * @param models the merged models; their tensors have been found to agree in name and shape
- * @returns a function of tensor name and expression, which throws LayerloomError QUANTISED_WEIGHTS
+ * @param models the merged models
+ * @returns a function of an output tensor and its expression, which throws LayerloomError QUANTISED_WEIGHTS, SHAPE_MISMATCH, DTYPE_MISMATCH
  */
-export const binder = (models: readonly CheckpointIndex[], dtype: ArithmeticDtype | undefined) => {
-  const quantised = models.map(({ tensors }) => quantisedTensors(tensors.keys()));
+export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | undefined) => {
+  const quantised = models.map(({ checkpoint }) => quantisedTensors(checkpoint.tensors.keys()));
 
-  const sourceOf = (input: number, name: string): Source => {
-    const reference = models[input]?.tensors.get(name);
+  const referenceOf = ({ model, tensor }: { model: number; tensor: string }) => {
+    const reference = models[model]?.checkpoint.tensors.get(tensor);
     if (reference === undefined)
-      throw new Error(`model ${input} has no tensor ${name}, though it was found compatible`);
-    const { file, begin, end, dtype: stored } = reference;
-    return { input, file, begin, end, dtype: stored };
+      throw new Error(`model ${model} has no tensor ${tensor}, though it was found compatible`);
+    return reference;
   };
 
-  const dtypeOf = (name: string): Dtype => {
-    const stored = sourceOf(0, name).dtype;
-    return dtype !== undefined && isFloating(stored) && !quantised[0]?.has(name) ? dtype : stored;
+  const operandOf = (model: number, tensor: string): Operand => {
+    const operand = models[model]?.operandOf(tensor);
+    if (operand === undefined) throw new Error(`model ${model} has no tensor ${tensor}`);
+    return operand;
+  };
+
+  const dtypeOf = ({ like }: Wanted): Dtype => {
+    const stored = referenceOf(like).dtype;
+    return dtype !== undefined && isFloating(stored) && !quantised[like.model]?.has(like.tensor)
+      ? dtype
+      : stored;
+  };
+
+  const checkShape = (name: string, shape: Shape, model: number, tensor: string, like: number): void => {
+    const other = referenceOf({ model, tensor }).shape;
+    if (other.join() === shape.join()) return;
+    throw new LayerloomError('SHAPE_MISMATCH', {
+      first: models[like]?.checkpoint.path ?? '',
+      other: models[model]?.checkpoint.path ?? '',
+      tensors: [`${tensor} [${other.join(', ')}] against [${shape.join(', ')}] of ${name}`],
+    });
   };
 
   /** Rows are taken as they stand: both models' bytes must mean the same. */
-  const bindRows = (name: string, expression: Expression & { kind: 'rowSelect' }): Bound => {
-    const [source, base] = [sourceOf(expression.model, name), sourceOf(expression.base, name)];
-    const output = dtypeOf(name);
-    if (output !== source.dtype)
+  const checkRows = (
+    wanted: Wanted,
+    output: Dtype,
+    { source, base }: Extract<Expression, { kind: 'rowSelect' }>,
+  ) => {
+    const [one, other] = [source, base].map(
+      ({ model, tensor = wanted.name }) => referenceOf({ model, tensor }).dtype,
+    );
+    if (output !== one)
       throw new LayerloomError('INVALID_PARAMETER', {
         parameter: 'dtype',
         value: dtype,
         expected:
           'none where rows are reverted, whose bits are taken as they are; convert the result with relayout',
       });
-    if (source.dtype !== base.dtype)
+    if (one !== other)
       throw new LayerloomError('DTYPE_MISMATCH', {
-        first: models[expression.model]?.path ?? '',
-        other: models[expression.base]?.path ?? '',
-        tensors: [`${name} ${base.dtype} against ${source.dtype}`],
+        first: models[source.model]?.checkpoint.path ?? '',
+        other: models[base.model]?.checkpoint.path ?? '',
+        tensors: [`${wanted.name} ${other} against ${one}`],
       });
-    const count = expression.kept.reduce((total, keeps) => total + keeps, 0);
-    if (count === 0) return { dtype: output, expression: { kind: 'copy', source: base } };
-    if (count === expression.kept.length) return { dtype: output, expression: { kind: 'copy', source } };
-    const { rows, kept } = expression;
-    return { dtype: output, expression: { kind: 'rowSelect', source, base, rows, kept: encodeKept(kept) } };
   };
 
-  return (name: string, expression: Expression): Bound => {
-    if (expression.kind === 'rowSelect') return bindRows(name, expression);
-    const output = dtypeOf(name);
-    const terms =
-      expression.kind === 'copy'
-        ? [{ source: sourceOf(expression.model, name), weight: 1 }]
-        : expression.terms.map(({ model, weight }) => ({ source: sourceOf(model, name), weight }));
+  const bindCopy = (operand: Operand, output: Dtype): PlannedExpression => {
+    if (operand.dtype !== output) return { kind: 'linear', terms: [{ source: operand, weight: 1 }] };
+    return isSource(operand) ? { kind: 'copy', source: operand } : operand.expression;
+  };
 
-    const [only] = terms;
-    if (terms.length === 1 && only?.weight === 1 && only.source.dtype === output)
-      return { dtype: output, expression: { kind: 'copy', source: only.source } };
+  return (wanted: Wanted, expression: Expression): Bound => {
+    const output = dtypeOf(wanted);
+    const over: readonly ModelTensor[] =
+      expression.kind === 'copy' ? [expression.source] : operandsOf(expression);
+    const { shape } = referenceOf(wanted.like);
+    for (const { model, tensor = wanted.name } of over)
+      checkShape(wanted.name, shape, model, tensor, wanted.like.model);
+    const bind = ({ model, tensor = wanted.name }: ModelTensor): Operand => operandOf(model, tensor);
 
-    for (const { source } of terms)
-      if (quantised[source.input]?.has(name))
-        throw new LayerloomError('QUANTISED_WEIGHTS', {
-          model: models[source.input]?.path ?? '',
-          tensor: name,
-        });
+    const only = soleCopy(expression);
+    if (only !== undefined) {
+      const operand = bind(only);
+      if (operand.dtype === output) return { dtype: output, expression: bindCopy(operand, output) };
+    }
+    if (expression.kind === 'rowSelect') checkRows(wanted, output, expression);
+    else
+      for (const { model, tensor = wanted.name } of over)
+        if (quantised[model]?.has(tensor))
+          throw new LayerloomError('QUANTISED_WEIGHTS', {
+            model: models[model]?.checkpoint.path ?? '',
+            tensor,
+          });
     // Models that differ in dtype were found to be floating both.
-    if (!isFloating(output))
-      return { dtype: output, expression: { kind: 'same', sources: terms.map(({ source }) => source) } };
-    return { dtype: output, expression: { kind: 'linear', terms } };
+    if (!isFloating(output) && expression.kind !== 'rowSelect')
+      return {
+        dtype: output,
+        expression: { kind: 'same', sources: over.flatMap((of) => leavesOf(bind(of))) },
+      };
+    if (expression.kind === 'copy')
+      return { dtype: output, expression: bindCopy(bind(expression.source), output) };
+    return { dtype: output, expression: mapOperands(expression, bind) };
   };
+};
+
+const leavesOf = (operand: Operand): readonly Source[] =>
+  isSource(operand) ? [operand] : sourcesOf(operand.expression);
+
+/** The one tensor that an expression is, where it is one. */
+const soleCopy = (expression: Expression): ModelTensor | undefined => {
+  if (expression.kind === 'copy') return expression.source;
+  if (expression.kind !== 'linear') return undefined;
+  const [term, more] = expression.terms;
+  return more === undefined && term?.weight === 1 ? term.source : undefined;
 };

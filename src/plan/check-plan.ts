@@ -2,7 +2,7 @@ import { encodeHeader } from '../checkpoint/header.js';
 import { LayerloomError } from '../errors.js';
 import { bitsOf, isDtype } from '../tensor/dtype.js';
 import { byteLength, elementCount } from '../tensor/reference.js';
-import { type MergePlan, type PlannedShard, type PlannedTensor, sourcesOf } from './plan.js';
+import { type MergePlan, movesBytes, type PlannedShard, type PlannedTensor, sourcesOf } from './plan.js';
 
 /**
  * Asks that the byte ranges of a plan fit together: it may have come through JSON, from another program. The engine trusts it from here on.
@@ -36,7 +36,7 @@ const checkTensor = (plan: MergePlan, shard: PlannedShard, tensor: PlannedTensor
     const file = plan.inputs[source.input]?.files[source.file];
     if (file === undefined || source.begin < 0 || source.end > file.bytes)
       throw invalid(shard, tensor, 'a source lies outside its file');
-    const bits = expression.kind === 'linear' ? bitsOf(source.dtype) : bitsOf(dtype);
+    const bits = movesBytes(expression) ? bitsOf(dtype) : bitsOf(source.dtype);
     if ((source.end - source.begin) * 8 !== elements * bits)
       throw invalid(shard, tensor, 'a source has another length');
   }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Architecture } from '../architecture/architecture.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { configDifferences } from '../checkpoint/config.js';
+import { configDifferences, ofLayers } from '../checkpoint/config.js';
 import { readJsonObject } from '../checkpoint/json.js';
 import { readTokenIds, tokenDifferences } from '../checkpoint/tokenizer.js';
 import { LayerloomError } from '../errors.js';
@@ -26,14 +26,17 @@ export interface Fit {
  * Asks that `other` be a fine-tuning of the same base as `first`: same naming, layers, tying, tensors, shapes, configuration
  * and token ids. The most telling difference is reported, not the first tensor that shows it.
  *
+ * @param stacks whether layers of both are stacked, and their number may differ
+
  * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER, SHAPE_MISMATCH,
  *   DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH
  */
-export const checkCompatible = async (first: Model, other: Model): Promise<Fit> => {
-  checkArchitecture(first, other);
-  const redundant = checkNames(first, other);
-  checkTensors(first.checkpoint, other.checkpoint);
-  const warnings = checkConfig(first.checkpoint, other.checkpoint);
+export const checkCompatible = async (first: Model, other: Model, stacks = false): Promise<Fit> => {
+  checkArchitecture(first, other, stacks);
+  // Where layers are stacked, names and shapes are compared tensor by tensor, as each is bound.
+  const redundant = stacks ? [] : checkNames(first, other);
+  if (!stacks) checkTensors(first.checkpoint, other.checkpoint);
+  const warnings = checkConfig(first.checkpoint, other.checkpoint, stacks);
   await checkTokens(first.checkpoint, other.checkpoint);
   return {
     warnings: [...warnings, ...(await sideFileWarnings(first.checkpoint, other.checkpoint))],
@@ -46,7 +49,7 @@ const pathsOf = (first: CheckpointIndex, other: CheckpointIndex) => ({
   other: other.path,
 });
 
-const checkArchitecture = (first: Model, other: Model): void => {
+const checkArchitecture = (first: Model, other: Model, stacks: boolean): void => {
   const pair = pathsOf(first.checkpoint, other.checkpoint);
   const [a, b] = [first.architecture, other.architecture];
   const spelt = { huggingface: 'Hugging Face', meta: 'Meta' };
@@ -56,7 +59,7 @@ const checkArchitecture = (first: Model, other: Model): void => {
       firstNaming: spelt[a.naming],
       otherNaming: spelt[b.naming],
     });
-  if (a.layers !== b.layers)
+  if (a.layers !== b.layers && !stacks)
     throw new LayerloomError('LAYER_COUNT_MISMATCH', {
       ...pair,
       firstLayers: a.layers,
@@ -107,9 +110,9 @@ const checkTensors = (first: CheckpointIndex, other: CheckpointIndex): void => {
   if (dtypes.length > 0) throw new LayerloomError('DTYPE_MISMATCH', { ...pair, tensors: dtypes.sort() });
 };
 
-const checkConfig = (first: CheckpointIndex, other: CheckpointIndex): string[] => {
+const checkConfig = (first: CheckpointIndex, other: CheckpointIndex, stacks: boolean): string[] => {
   if (first.config === undefined || other.config === undefined) return [];
-  const { errors, warnings } = configDifferences(first.config, other.config);
+  const { errors, warnings } = configDifferences(first.config, other.config, stacks ? ofLayers : undefined);
   if (errors.length > 0)
     throw new LayerloomError('CONFIG_MISMATCH', { ...pathsOf(first, other), differences: errors });
   return warnings.map(

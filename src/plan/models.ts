@@ -2,31 +2,59 @@ import { basename, dirname } from 'node:path';
 import { describeArchitecture } from '../architecture/architecture.js';
 import { openCheckpoint } from '../checkpoint/open.js';
 import { LayerloomError } from '../errors.js';
-import type { ModelReference } from '../methods/method.js';
+import type { RecipePath } from '../methods/method.js';
 import type { Model } from './compatible.js';
-import type { PlannedInput } from './plan.js';
+import type { Operand, PlannedInput } from './plan.js';
 
-/** A model as a recipe refers to it, opened. */
-export type OpenedModel = Model & ModelReference;
+/** A model as a recipe refers to it, opened: a checkpoint, or what a recipe in the recipe makes. */
+export interface OpenedModel extends Model {
+  readonly role: string;
+  /** A tensor of it: a byte range of an input, or how it is computed. */
+  operandOf(name: string): Operand | undefined;
+  readonly path?: RecipePath | undefined;
+  /** Of what went into it. */
+  readonly warnings?: readonly string[];
+  /** What its `config.json` must say otherwise than the one it is copied from. */
+  readonly configEdits?: Readonly<Record<string, unknown>>;
+}
+
+/** A checkpoint that a recipe names. */
+export interface CheckpointReference {
+  readonly role: string;
+  readonly model: string;
+  readonly path?: RecipePath | undefined;
+}
+
+/** A checkpoint, opened. */
+export type OpenedCheckpoint = Model & CheckpointReference;
 
 /**
  * Opens models, and sees to it that their names tell them apart.
  *
  * @throws LayerloomError NAME_CLASH, and the codes of `openCheckpoint`
  */
-export const openModels = async (references: readonly ModelReference[]): Promise<OpenedModel[]> => {
-  const opened = await Promise.all(
+export const openModels = async (references: readonly CheckpointReference[]): Promise<OpenedCheckpoint[]> =>
+  settleNames(await openEach(references));
+
+/** @throws LayerloomError the codes of `openCheckpoint` */
+export const openEach = (references: readonly CheckpointReference[]): Promise<OpenedCheckpoint[]> =>
+  Promise.all(
     references.map(async (reference) => {
-      const checkpoint = await openCheckpoint(reference.model);
+      const checkpoint = await openCheckpoint(reference.model).catch((error: unknown) => {
+        throw at(error, reference.path);
+      });
       return { ...reference, checkpoint, architecture: describeArchitecture(checkpoint) };
     }),
   );
+
+/** @throws LayerloomError NAME_CLASH */
+export const settleNames = (opened: readonly OpenedCheckpoint[]): OpenedCheckpoint[] => {
   checkNames(opened);
   return tellApart(opened);
 };
 
 /** Models of one role are told apart by their names alone. */
-const checkNames = (models: readonly OpenedModel[]): void => {
+const checkNames = (models: readonly OpenedCheckpoint[]): void => {
   const seen = new Map<string, string>();
   for (const { role, checkpoint } of models) {
     const key = `${role} ${checkpoint.name}`;
@@ -38,7 +66,7 @@ const checkNames = (models: readonly OpenedModel[]): void => {
 };
 
 /** Models of several roles may have one name (`math/final` and `swahili/final`): their folder's then goes before it. */
-const tellApart = (models: readonly OpenedModel[]): OpenedModel[] =>
+const tellApart = (models: readonly OpenedCheckpoint[]): OpenedCheckpoint[] =>
   models.map((model) => {
     const { name, path } = model.checkpoint;
     const hasTwin = models.some(({ checkpoint }) => checkpoint.name === name && checkpoint.path !== path);
@@ -47,9 +75,19 @@ const tellApart = (models: readonly OpenedModel[]): OpenedModel[] =>
       : model;
   });
 
-export const plannedInput = ({ role, checkpoint: { name, path, files } }: OpenedModel): PlannedInput => ({
+export const plannedInput = ({
+  role,
+  checkpoint: { name, path, files },
+}: Pick<OpenedCheckpoint, 'role' | 'checkpoint'>): PlannedInput => ({
   role,
   name,
   path,
   files,
 });
+
+/** An error with the place in the recipe where it has its cause. */
+export const at = (error: unknown, path: RecipePath | undefined): unknown => {
+  if (!(error instanceof LayerloomError) || path === undefined || 'path' in (error.details as object))
+    return error;
+  return error.inRecipe(path);
+};

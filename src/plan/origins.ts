@@ -1,9 +1,9 @@
 import {
+  isSource,
+  type Operand,
   type PlannedExpression,
   type PlannedInput,
   type PlannedTensor,
-  type Source,
-  sourcesOf,
 } from './plan.js';
 
 /** Where a stretch of the model comes from: what one reads to know what a merge did. */
@@ -21,16 +21,58 @@ export const describeExpression = (
   expression: PlannedExpression,
   inputs: readonly PlannedInput[],
 ): string => {
-  const nameOf = ({ input }: Source) => inputs[input]?.name ?? '';
-  const [first] = sourcesOf(expression);
-  if (expression.kind === 'rowSelect')
-    return `${nameOf(expression.source)} in part, else ${nameOf(expression.base)}`;
-  if (expression.kind !== 'linear' || expression.terms.length === 1)
-    return first === undefined ? '' : nameOf(first);
-  return expression.terms
-    .map(({ source, weight }) => `${decimals(weight)} ${nameOf(source)}`)
+  const nameOf = (operand: Operand): string => {
+    if (isSource(operand)) return inputs[operand.input]?.name ?? '';
+    const inner = describeExpression(operand.expression, inputs);
+    return inner.includes(' ') ? `(${inner})` : inner;
+  };
+  switch (expression.kind) {
+    case 'copy':
+      return nameOf(expression.source);
+    case 'same':
+      return expression.sources[0] === undefined ? '' : nameOf(expression.sources[0]);
+    case 'linear':
+      return describeSum(expression.terms.map(({ source, weight }) => [weight, nameOf(source)]));
+    case 'rowSelect':
+      return `${nameOf(expression.source)} in part, else ${nameOf(expression.base)}`;
+    case 'gram':
+      return `${expression.rule} of ${expression.sources.map(nameOf).join(', ')}${expression.origin === null ? '' : ` from ${nameOf(expression.origin)}`}`;
+    case 'consensus':
+      return `${nameOf(expression.base)} + ${describeChanges(expression, nameOf)}`;
+    case 'sce':
+      return `${nameOf(expression.base)} + changes of ${expression.sources.map(nameOf).join(', ')}, the ${decimals(expression.share)} that vary most`;
+    case 'nearSwap':
+      return `${nameOf(expression.base)} towards ${nameOf(expression.source)} by ${expression.t}`;
+    case 'fusion':
+      return `${nameOf(expression.source)} where it matters, else ${nameOf(expression.base)}`;
+  }
+};
+
+const describeSum = (terms: readonly (readonly [number, string])[]): string => {
+  const [only, more] = terms;
+  if (only !== undefined && more === undefined && only[0] === 1) return only[1];
+  return terms
+    .map(([weight, name]) => `${decimals(weight)} ${name}`)
     .join(' + ')
     .replaceAll('+ -', '− ');
+};
+
+const describeChanges = (
+  { terms, election, scale }: Extract<PlannedExpression, { kind: 'consensus' }>,
+  nameOf: (operand: Operand) => string,
+): string => {
+  const changes = terms.map(({ source, weight, pruning }): readonly [number, string] => {
+    const sparsifier = pruning?.sparsifier;
+    const kept =
+      sparsifier === undefined
+        ? ''
+        : 'density' in sparsifier
+          ? ` (${decimals(100 * sparsifier.density)} % by ${sparsifier.by})`
+          : ` (from ${sparsifier.atLeast.toPrecision(4)} on)`;
+    return [weight, `Δ${nameOf(source)}${kept}`];
+  });
+  const factor = scale === 1 ? '' : `${decimals(scale)} · `;
+  return `${factor}[${describeSum(changes)}]${election === null ? '' : ' of one sign'}`;
 };
 
 /** What each layer is made of, bottom first and neighbours alike joined, then what is outside the layers. */

@@ -1,31 +1,29 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { requireLayers } from '../architecture/architecture.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { editConfig } from '../checkpoint/config.js';
 import { encodeShardIndex, indexFileName } from '../checkpoint/shard-index.js';
 import { LayerloomError } from '../errors.js';
-import type { TaskVectorStatistics } from '../methods/method.js';
-import { parseRecipe, type Recipe, type RecipeInput } from '../recipe/recipe.js';
+import type { Recipe } from '../recipe/recipe.js';
 import { torchName } from '../tensor/dtype.js';
-import { byteLength, elementCount } from '../tensor/reference.js';
+import { elementCount } from '../tensor/reference.js';
 import { version } from '../version.js';
-import { binder } from './bind.js';
-import { checkCompatible, type Model } from './compatible.js';
 import {
-  defaultShardSize,
-  type InputFile,
-  type Layout,
-  layOut,
-  parseShardSize,
-  type UnplacedTensor,
-} from './layout.js';
+  type Composed,
+  compose,
+  modelNamed,
+  openInputs,
+  requireMatches,
+  type StatisticsByRecipe,
+} from './compose.js';
+import { defaultShardSize, type InputFile, type Layout, layOut, parseShardSize } from './layout.js';
 import { writeModelCard } from './model-card.js';
-import { type OpenedModel, openModels, plannedInput } from './models.js';
+import { type OpenedCheckpoint, type OpenedModel, plannedInput } from './models.js';
 import { describeOrigins } from './origins.js';
 import {
   type Cost,
   type MergePlan,
+  movesBytes,
   type PlannedFile,
   type PlannedShard,
   type Source,
@@ -37,46 +35,43 @@ export interface PlanOptions {
   layout?: Layout | undefined;
   /** Bytes, or a size such as `5GB` (the default). */
   maxShardSize?: string | number | undefined;
-  /** Task vectors of the experts that the recipe's method must know, in its order. */
-  statistics?: readonly TaskVectorStatistics[] | undefined;
+  /** A filter that matches no tensor is an error, not a warning. */
+  strict?: boolean | undefined;
 }
 
 /**
  * Decides a merge: opens the recipe's models (headers and small files, no weights), checks that they fit, and fixes every
  * byte range of the output.
  *
+ * @param statistics what the recipe, and recipes in it, must know beforehand
  * @throws LayerloomError: a recipe's, a checkpoint's or an incompatibility's code, before any weight is read
  */
-export const planMerge = async (input: RecipeInput, options: PlanOptions = {}): Promise<MergePlan> => {
-  const recipe = parseRecipe(input);
+export const planRecipe = async (
+  recipe: Recipe,
+  options: PlanOptions,
+  statistics: StatisticsByRecipe,
+): Promise<MergePlan> => {
   const layout = parseLayout(options);
-  if (recipe.statistics !== undefined && options.statistics?.length !== recipe.statistics.experts.length)
-    throw new Error(
-      `method ${recipe.method} needs the task vectors of ${recipe.statistics.experts.join(', ')}`,
-    );
+  const opened = await openInputs(recipe);
+  const composed = await compose(recipe, opened, statistics);
+  if (options.strict) requireMatches(composed);
+  const { models, companions, compiled, tensors, layers } = composed;
+  const first = models[0] as OpenedModel;
 
-  const opened = await openModels([...recipe.models, ...recipe.companions]);
-  const models = opened.slice(0, recipe.models.length);
-  const companions = opened.slice(recipe.models.length);
-  const first = models[0];
-  if (first === undefined) throw new Error(`method ${recipe.method} merges no model`);
-  if (recipe.needsLayers)
-    for (const { architecture, checkpoint } of models) requireLayers(architecture, checkpoint.path);
-  const { warnings, omitted } = await checkAll(models, companions);
-
-  const { layers, places, family, naming } = first.architecture;
-  const { resolved, expressionOf } = recipe.compile(layers, options.statistics ?? []);
-  const shards = layOut(bindAll(recipe, models, expressionOf, places, omitted), layout, inputFiles(models));
-  const settled = { ...resolved, ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }) };
-  const inputs = [...models, ...companions].map(plannedInput);
+  const shards = layOut(tensors, layout, inputFiles(opened.checkpoints));
+  const settled = {
+    ...compiled.resolved,
+    ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }),
+  };
+  const inputs = opened.checkpoints.map(plannedInput);
   const origins = describeOrigins(
-    shards.flatMap(({ tensors }) => tensors),
+    shards.flatMap(({ tensors: placed }) => placed),
     inputs,
   );
-  const everyone = [...models, ...companions];
   const card = recipe.keepsCard
     ? undefined
-    : await writeModelCard({ ...recipe, models: everyone, recipe: settled, origins });
+    : await writeModelCard({ ...recipe, models: [...models, ...companions], recipe: settled, origins });
+  const { family, naming } = first.architecture;
 
   return {
     layerloom: version,
@@ -86,9 +81,9 @@ export const planMerge = async (input: RecipeInput, options: PlanOptions = {}): 
     architecture: { family, naming, layers },
     inputs,
     shards,
-    files: await planFiles(first.checkpoint, recipe, shards, card),
+    files: await planFiles(composed, shards, card),
     cost: costOf(shards),
-    warnings: [...warnings, ...unfamiliar(first, recipe)],
+    warnings: [...composed.warnings, ...withoutConfig(first), ...unfamiliar(first, recipe)],
   };
 };
 
@@ -102,56 +97,18 @@ const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize }: Plan
   return { layout, maxShardBytes: parseShardSize(maxShardSize) };
 };
 
-/** Whether every model fits the first; and which tensors are not written, as some merged model does not store them. */
-const checkAll = async (
-  models: readonly OpenedModel[],
-  companions: readonly OpenedModel[],
-): Promise<{ warnings: string[]; omitted: ReadonlySet<string> }> => {
-  const [first] = models;
-  const warnings = [...models, ...companions].flatMap(({ checkpoint }) => checkpoint.warnings);
-  const omitted = new Set<string>();
-  for (const other of [...models.slice(1), ...companions]) {
-    if (first === undefined) break;
-    const fit = await checkCompatible(first, other);
-    warnings.push(...fit.warnings);
-    if (!companions.includes(other)) for (const name of fit.redundant) omitted.add(name);
-  }
-  const left = [...omitted].sort();
-  if (left.length > 0)
-    warnings.push(
-      `not every model stores ${left.slice(0, 3).join(', ')}${left.length > 3 ? ', …' : ''}: left out, as loaders make ${left.length === 1 ? 'it' : 'them'} anew`,
-    );
-  if (first !== undefined && first.checkpoint.config === undefined)
-    warnings.push(
-      first.checkpoint.path.endsWith('.safetensors')
-        ? `${first.checkpoint.path} is one file, and so the output has no config.json, which loaders need; give its directory to have what lies beside it`
-        : `${first.checkpoint.path} has no config.json, and so the output has none; loaders need one`,
-    );
-  return { warnings, omitted };
-};
-
-const bindAll = (
-  recipe: Recipe,
-  models: readonly OpenedModel[],
-  expressionOf: ReturnType<Recipe['compile']>['expressionOf'],
-  places: Model['architecture']['places'],
-  omitted: ReadonlySet<string>,
-): UnplacedTensor[] => {
-  const bind = binder(
-    models.map(({ checkpoint }) => checkpoint),
-    recipe.dtype,
-  );
-  const tensors = [...(models[0]?.checkpoint.tensors ?? [])].filter(([name]) => !omitted.has(name));
-  return tensors.map(([name, { shape }]) => {
-    const place = places.get(name) ?? { layer: undefined, role: 'other', module: name };
-    const { dtype, expression } = bind(name, expressionOf(place, name));
-    const elements = elementCount(shape) ?? 0;
-    return { name, dtype, shape, bytes: byteLength(dtype, elements) ?? 0, place, expression };
-  });
+/** Loaders need a configuration; a bare file has none. */
+const withoutConfig = ({ checkpoint: { config, path } }: OpenedModel): string[] => {
+  if (config !== undefined) return [];
+  return [
+    path.endsWith('.safetensors')
+      ? `${path} is one file, and so the output has no config.json, which loaders need; give its directory to have what lies beside it`
+      : `${path} has no config.json, and so the output has none; loaders need one`,
+  ];
 };
 
 /** Files of the inputs as shards may be them: PyTorch loaders insist on the format in `__metadata__`. */
-const inputFiles = (models: readonly OpenedModel[]): ((source: Source) => InputFile | undefined) => {
+const inputFiles = (models: readonly OpenedCheckpoint[]): ((source: Source) => InputFile | undefined) => {
   const names = models.map(({ checkpoint: { files, tensors } }) => {
     const inFiles = files.map(() => new Set<string>());
     for (const [name, { file }] of tensors) inFiles[file]?.add(name);
@@ -180,25 +137,32 @@ const costOf = (shards: readonly PlannedShard[]): Cost => {
       cost.bytesToRead += shard.tensors[0]?.begin ?? shard.bytes;
     }
     for (const { expression, begin, end, shape } of shard.tensors) {
-      for (const source of sourcesOf(expression)) cost.bytesToRead += source.end - source.begin;
-      cost[expression.kind === 'linear' ? 'bytesComputed' : 'bytesCopied'] += end - begin;
+      for (const source of distinct(sourcesOf(expression))) cost.bytesToRead += source.end - source.begin;
+      cost[movesBytes(expression) ? 'bytesCopied' : 'bytesComputed'] += end - begin;
       cost.parameters += elementCount(shape) ?? 0;
     }
   }
   return cost;
 };
 
+/** A tensor that an expression names several times is read once. */
+const distinct = (sources: readonly Source[]): readonly Source[] => [
+  ...new Map(sources.map((source) => [`${source.input} ${source.file} ${source.begin}`, source])).values(),
+];
+
 /** What stands beside the shards: the first model's side files, the index, the model card. */
 const planFiles = async (
-  first: CheckpointIndex,
-  recipe: Recipe,
+  composed: Composed,
   shards: readonly PlannedShard[],
   card: string | undefined,
-): Promise<PlannedFile[]> => [
-  ...(await planSideFiles(first, recipe)),
-  ...(shards.length > 1 ? [{ name: indexFileName, text: indexOf(shards) }] : []),
-  ...(card === undefined ? await keptCard(first) : [{ name: cardName, text: card }]),
-];
+): Promise<PlannedFile[]> => {
+  const first = composed.models[0] as OpenedModel;
+  return [
+    ...(await planSideFiles(first.checkpoint, composed)),
+    ...(shards.length > 1 ? [{ name: indexFileName, text: indexOf(shards) }] : []),
+    ...(card === undefined ? await keptCard(first.checkpoint) : [{ name: cardName, text: card }]),
+  ];
+};
 
 const cardName = 'README.md';
 
@@ -207,17 +171,55 @@ const keptCard = async ({ path, sideFiles }: CheckpointIndex): Promise<PlannedFi
   return names.includes(cardName) ? [{ name: cardName, copyOf: join(path, cardName) }] : [];
 };
 
-const planSideFiles = (
-  { path, sideFiles, config }: CheckpointIndex,
-  { dtype }: Recipe,
-): Promise<PlannedFile[]> =>
-  Promise.all(
-    sideFiles.map(async (name) => {
+/** What a tokenizer is made of, on disk. */
+const tokenizerFile =
+  /^(tokenizer(_config)?\.json|tokenizer\.model(\.v\d+)?|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|spiece\.model|sentencepiece\.bpe\.model|tekken\.json|chat_template\.(jinja|json))$/;
+
+const templateFile = 'chat_template.jinja';
+
+const planSideFiles = async (donor: CheckpointIndex, composed: Composed): Promise<PlannedFile[]> => {
+  const { recipe, configEdits } = composed;
+  const tokenizer = tokenizerOf(composed) ?? donor;
+  const names = [
+    ...donor.sideFiles
+      .filter((name) => tokenizer === donor || !tokenizerFile.test(name))
+      .map((name) => [donor, name] as const),
+    ...(tokenizer === donor ? [] : tokenizer.sideFiles.filter((name) => tokenizerFile.test(name))).map(
+      (name) => [tokenizer, name] as const,
+    ),
+  ].filter(([, name]) => recipe.chatTemplate === undefined || name !== templateFile);
+  const files = await Promise.all(
+    names.map(async ([{ path, config }, name]): Promise<PlannedFile> => {
       const file = join(path, name);
       if (name !== 'config.json' || config === undefined) return { name, copyOf: file };
-      return { name, text: editConfig(await readFile(file, 'utf8'), config, dtype) };
+      const text = await readFile(file, 'utf8');
+      const written = JSON.parse(text) as Record<string, unknown>;
+      return { name, text: editConfig(text, written, recipe.dtype, configEdits) };
     }),
   );
+  return recipe.chatTemplate === undefined
+    ? files
+    : [...files, { name: templateFile, text: recipe.chatTemplate }];
+};
+
+/** Whose tokenizer files the recipe asks for; vocabularies have been found to agree. */
+const tokenizerOf = (composed: Composed): CheckpointIndex | undefined => {
+  const { tokenizerSource } = composed.recipe;
+  if (tokenizerSource === undefined || tokenizerSource === 'union') return undefined;
+  const found =
+    tokenizerSource === 'base'
+      ? [...composed.models, ...composed.companions].find(({ role }) => role === 'base')
+      : modelNamed(composed, tokenizerSource);
+  if (found === undefined)
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'tokenizerSource',
+      value: tokenizerSource,
+      expected:
+        "base (where the recipe has one), union, or one of the recipe's models as it is written there",
+      path: ['tokenizerSource'],
+    });
+  return found.checkpoint;
+};
 
 const indexOf = (shards: readonly PlannedShard[]): string => {
   const tensors = shards.flatMap((shard) => shard.tensors.map((tensor) => ({ ...tensor, file: shard.file })));

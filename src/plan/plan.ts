@@ -1,7 +1,7 @@
 import type { FileIdentity } from '../checkpoint/checkpoint.js';
+import { type Formula, operandsOf } from '../methods/expression.js';
 import type { Dtype } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
-import type { Rows } from '../tensor/rows.js';
 
 /** A tensor's bytes in an input: `inputs[input].files[file]` from `begin` to `end`. */
 export interface Source {
@@ -12,26 +12,24 @@ export interface Source {
   readonly dtype: Dtype;
 }
 
+/** A tensor that a recipe in the recipe makes: rounded to its dtype before it is used, so that two steps would give the same bits. */
+export interface Computed {
+  readonly dtype: Dtype;
+  readonly expression: PlannedExpression;
+}
+
+/** What a formula is over. */
+export type Operand = Source | Computed;
+
+export const isSource = (operand: Operand): operand is Source => 'input' in operand;
+
 /** What one output tensor is, down to byte ranges. */
 export type PlannedExpression =
   | { readonly kind: 'copy'; readonly source: Source }
   /** Integers that would be averaged: the first source's bytes, once all are found equal. */
   | { readonly kind: 'same'; readonly sources: readonly Source[] }
-  /**
-   * Rows of a matrix: `kept` says by a bit for each row (lowest first, in base64) which are the source's; the others are the base's.
-   */
-  | {
-      readonly kind: 'rowSelect';
-      readonly source: Source;
-      readonly base: Source;
-      readonly rows: Rows;
-      readonly kept: string;
-    }
-  /** Weights are normalised. */
-  | {
-      readonly kind: 'linear';
-      readonly terms: readonly { readonly source: Source; readonly weight: number }[];
-    };
+  /** Weights of `linear` are normalised. */
+  | Formula<Operand>;
 
 export interface PlannedTensor {
   readonly name: string;
@@ -103,16 +101,17 @@ export interface MergePlan {
   readonly warnings: readonly string[];
 }
 
-/** The sources of an expression, in order. */
+/** The byte ranges that an expression reads, in order; those that it reads twice stand twice. */
 export const sourcesOf = (expression: PlannedExpression): readonly Source[] => {
-  switch (expression.kind) {
-    case 'copy':
-      return [expression.source];
-    case 'same':
-      return expression.sources;
-    case 'rowSelect':
-      return [expression.source, expression.base];
-    case 'linear':
-      return expression.terms.map(({ source }) => source);
-  }
+  if (expression.kind === 'copy') return [expression.source];
+  if (expression.kind === 'same') return expression.sources;
+  return operandsOf(expression).flatMap((operand) =>
+    isSource(operand) ? [operand] : sourcesOf(operand.expression),
+  );
 };
+
+/** Whether the bytes are moved as they are, whatever their dtype; all else is computed. */
+export const movesBytes = (expression: PlannedExpression): boolean =>
+  expression.kind === 'copy' ||
+  expression.kind === 'same' ||
+  (expression.kind === 'rowSelect' && isSource(expression.source) && isSource(expression.base));

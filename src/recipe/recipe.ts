@@ -3,32 +3,68 @@ import { LayerloomError } from '../errors.js';
 import { methods } from '../methods/index.js';
 import type { LayerSwapParameters } from '../methods/layer-swap.js';
 import type {
+  CompileContext,
   Compiled,
   Method,
   ModelReference,
   NeededStatistics,
-  TaskVectorStatistics,
+  NestedRecipe,
+  RecipePath,
 } from '../methods/method.js';
 import type { RelayoutParameters } from '../methods/relayout.js';
 import type { RevertParameters } from '../methods/revert.js';
+import { invalid } from '../methods/settings.js';
 import type { SoupParameters } from '../methods/soup.js';
+import type { TensorMethodParameters } from '../methods/tensor-method.js';
 import { type ArithmeticDtype, dtypeNames, parseDtype } from '../tensor/dtype.js';
+import { toSnakeCase } from './case.js';
+import { nearest } from './nearest.js';
 
 /** What every recipe may say, whatever its method. */
-interface Common {
+export interface CommonParameters {
   /**
    * The output's floating dtype (`bfloat16`, `float32`, …): every floating tensor is converted, copied ones too. Without it
    * the output has the dtypes of the first model.
    */
   dtype?: string | undefined;
+  /** The same, and stronger: where mergekit's recipes have both, `dtype` is that of its arithmetic. */
+  outDtype?: string | undefined;
+  /** Whose tokenizer files the output has: `base`, `union` (of vocabularies that agree, as they must) or a model. */
+  tokenizerSource?: string | undefined;
+  /** The text of a chat template (Jinja), instead of the model's own. */
+  chatTemplate?: string | undefined;
 }
+
+/** Methods that make each tensor from the same tensor of several models. */
+export type TensorMethodName =
+  | 'linear'
+  | 'passthrough'
+  | 'slerp'
+  | 'nuslerp'
+  | 'multislerp'
+  | 'karcher'
+  | 'task_arithmetic'
+  | 'ties'
+  | 'dare_ties'
+  | 'dare_linear'
+  | 'breadcrumbs'
+  | 'breadcrumbs_ties'
+  | 'della'
+  | 'della_linear'
+  | 'model_stock'
+  | 'sce'
+  | 'nearswap'
+  | 'arcee_fusion';
 
 /** A merge as a caller describes it. */
 export type RecipeInput =
-  | ({ method: 'layer_swap' } & LayerSwapParameters & Common)
-  | ({ method: 'soup' } & SoupParameters & Common)
-  | ({ method: 'revert' } & RevertParameters & Common)
-  | ({ method: 'relayout' } & RelayoutParameters & Common);
+  | ({ method: 'layer_swap' } & LayerSwapParameters & CommonParameters)
+  | ({ method: 'soup' } & SoupParameters & CommonParameters)
+  | ({ method: 'revert' } & RevertParameters & CommonParameters)
+  | ({ method: 'relayout' } & RelayoutParameters & CommonParameters)
+  | ({ method: TensorMethodName } & TensorMethodParameters & CommonParameters)
+  /** Of a method from outside (`registerMethod`). */
+  | (NestedRecipe & { method: `${string}_${string}` | string } & CommonParameters);
 
 /** A recipe checked: what follows trusts it. Models have not been opened yet. */
 export interface Recipe {
@@ -36,56 +72,131 @@ export interface Recipe {
   readonly title: string;
   readonly tags: readonly string[];
   readonly dtype: ArithmeticDtype | undefined;
+  readonly tokenizerSource: string | undefined;
+  readonly chatTemplate: string | undefined;
   readonly models: readonly ModelReference[];
   readonly companions: readonly ModelReference[];
+  /** The recipes that stand in models' places, checked too. */
+  readonly nested: ReadonlyMap<NestedRecipe, Recipe>;
   readonly keepsCard: boolean;
   readonly needsLayers: boolean;
-  /** What must be known of whole tensors before the recipe compiles. */
+  /** Whether models may differ in their number of layers. */
+  readonly stacksLayers: boolean;
+  /** What must be known of whole models before the recipe compiles. */
   readonly statistics: NeededStatistics | undefined;
-  readonly compile: (layers: number, statistics: readonly TaskVectorStatistics[]) => Compiled;
+  readonly compile: (context: CompileContext) => Compiled;
 }
+
+/** How deep recipes may stand in recipes. */
+const mostNesting = 16;
 
 /**
  * Checks a recipe before anything is read.
  *
- * @throws LayerloomError INVALID_PARAMETER, USAGE (an unknown parameter)
+ * @throws LayerloomError INVALID_PARAMETER, USAGE (an unknown parameter), both with the `path` of what is wrong
  */
-export const parseRecipe = (input: RecipeInput): Recipe => {
-  const { method: name, dtype, ...rest } = input;
+export const parseRecipe = (input: RecipeInput, path: RecipePath = []): Recipe => {
+  const {
+    method: name,
+    dtype,
+    outDtype,
+    tokenizerSource,
+    chatTemplate,
+    ...rest
+  } = input as NestedRecipe & CommonParameters;
   const method = methods.get(name);
-  if (method === undefined)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'method',
-      value: name,
-      expected: [...methods.keys()].join(' or '),
-    });
-  const result = method.schema.safeParse(rest);
-  if (!result.success) throw fromIssue(result.error.issues[0], rest, method);
-  const parameters = result.data;
+  if (method === undefined) {
+    const near = nearest(name, methods.keys());
+    const expected = [...methods.keys()].join(' or ');
+    throw invalid(
+      [...path, 'method'],
+      name,
+      near === undefined ? expected : `${expected}; did you mean ${near}?`,
+    );
+  }
+  if (path.length > 4 * mostNesting)
+    throw invalid(path, name, `at most ${mostNesting} recipes in one another`);
+  // A recipe of mergekit's says so; to methods without dialects that is all they know.
+  const { dialect: _dialect, ...plain } = rest;
+  const parameters = within(path, () =>
+    checkParameters(
+      method,
+      'dialect' in method.schema.shape ? rest : rest['dialect'] === 'mergekit' ? plain : rest,
+    ),
+  );
+  const models = method.models(parameters);
+  const companions = method.companions(parameters);
+  const nested = new Map<NestedRecipe, Recipe>();
+  for (const { model, path: at = [] } of [...models, ...companions])
+    if (typeof model !== 'string') nested.set(model, parseRecipe(model as RecipeInput, [...path, ...at]));
+  const decided = (value: boolean | ((parameters: never) => boolean) | undefined) =>
+    typeof value === 'function' ? value(parameters) : (value ?? false);
   return {
     method: method.name,
     title: method.title,
     tags: method.tags,
-    dtype: checkDtype(dtype),
-    models: method.models(parameters),
-    companions: method.companions(parameters),
+    dtype: checkDtype(outDtype ?? dtype, [...path, outDtype === undefined ? 'dtype' : 'outDtype']),
+    tokenizerSource: checkText(tokenizerSource, [...path, 'tokenizerSource']),
+    chatTemplate: checkTemplate(chatTemplate, [...path, 'chatTemplate']),
+    models: models.map((reference) => under(path, reference)),
+    companions: companions.map((reference) => under(path, reference)),
+    nested,
     keepsCard: method.keepsCard,
-    needsLayers: method.needsLayers,
-    statistics: method.statistics?.(parameters),
-    compile: (layers, statistics) => method.compile(parameters, layers, statistics),
+    needsLayers: decided(method.needsLayers),
+    stacksLayers: decided(method.stacksLayers),
+    statistics: within(path, () => method.statistics?.(parameters)),
+    compile: (context) => within(path, () => compileUnder(path, method.compile(parameters, context))),
   };
 };
 
-const checkDtype = (dtype: string | undefined): ArithmeticDtype | undefined => {
-  if (dtype === undefined) return undefined;
-  const parsed = parseDtype(dtype);
-  if (parsed === undefined)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'dtype',
-      value: dtype,
-      expected: `one of ${dtypeNames.join(', ')}`,
-    });
+const under = (path: RecipePath, reference: ModelReference): ModelReference => ({
+  ...reference,
+  path: [...path, ...(reference.path ?? [reference.role])],
+});
+
+/** Does work whose errors speak of a nested recipe's own paths. */
+const within = <T>(path: RecipePath, work: () => T): T => {
+  try {
+    return work();
+  } catch (error) {
+    if (path.length === 0 || !(error instanceof LayerloomError)) throw error;
+    const { path: own = [] } = error.details as { path?: RecipePath };
+    throw error.inRecipe([...path, ...own]);
+  }
+};
+
+const compileUnder = (path: RecipePath, compiled: Compiled): Compiled => ({
+  ...compiled,
+  expressionOf: (place, tensor) => within(path, () => compiled.expressionOf(place, tensor)),
+  ...(compiled.unused === undefined
+    ? {}
+    : { unused: () => (compiled.unused?.() ?? []).map((one) => ({ ...one, path: [...path, ...one.path] })) }),
+});
+
+const checkParameters = (method: Method<never>, given: Readonly<Record<string, unknown>>): never => {
+  const result = method.schema.safeParse(given);
+  if (!result.success) throw fromIssue(result.error.issues[0], given, method);
+  return result.data;
+};
+
+const checkDtype = (dtype: unknown, path: RecipePath): ArithmeticDtype | undefined => {
+  if (dtype === undefined || dtype === null) return undefined;
+  const parsed = typeof dtype === 'string' ? parseDtype(dtype) : undefined;
+  if (parsed === undefined) throw invalid(path, dtype, `one of ${dtypeNames.join(', ')}`);
   return parsed;
+};
+
+const checkText = (value: unknown, path: RecipePath): string | undefined => {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== 'string' || value === '') throw invalid(path, value, 'base, union or a model');
+  return value;
+};
+
+const checkTemplate = (value: unknown, path: RecipePath): string | undefined => {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== 'string' || !value.includes('{'))
+    throw invalid(path, value, "a template's text (Jinja): mergekit's named ones do not come with layerloom");
+  return value;
 };
 
 const fromIssue = (
@@ -93,11 +204,17 @@ const fromIssue = (
   input: unknown,
   method: Method<never>,
 ): LayerloomError => {
-  if (issue?.code === 'unrecognized_keys')
+  const path = (issue?.path ?? []) as (string | number)[];
+  if (issue?.code === 'unrecognized_keys') {
+    const [key = ''] = issue.keys;
+    const where = path.length === 0 ? method.name : `${path.join('.')} of ${method.name}`;
+    const known = knownAt(method, path).map((name) => toSnakeCase(name) ?? name);
+    const near = nearest(key, known);
     return new LayerloomError('USAGE', {
-      reason: `${method.name} has no parameter ${issue.keys[0]}; it has ${Object.keys(method.schema.shape).join(', ')}`,
+      reason: `${where} has no parameter ${toSnakeCase(key) ?? key}; it has ${known.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`,
+      path: [...path, key],
     });
-  const path = issue?.path ?? [];
+  }
   const value = path.reduce<unknown>(
     (at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key],
     input,
@@ -106,5 +223,26 @@ const fromIssue = (
     parameter: path.length === 0 ? 'recipe' : path.join('.'),
     value: value ?? null,
     expected: issue?.message ?? 'another value',
+    path,
   });
+};
+
+/** The parameters that stand at a place of the recipe. */
+const knownAt = (method: Method<never>, path: RecipePath): string[] => {
+  let shape = method.schema.shape as Record<string, z.ZodType>;
+  for (const key of path) {
+    if (typeof key === 'number') continue;
+    let inner = shape[key] as z.ZodType & {
+      unwrap?: () => z.ZodType;
+      element?: z.ZodType;
+      out?: z.ZodType;
+      shape?: typeof shape;
+    };
+    for (let next: typeof inner | undefined = inner; next !== undefined; ) {
+      inner = next;
+      next = (inner.unwrap?.() ?? inner.element ?? inner.out) as typeof inner | undefined;
+    }
+    shape = inner?.shape ?? {};
+  }
+  return Object.keys(shape);
 };

@@ -1,12 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { covers } from '../../src/engine/journal.js';
+import type { Emitted } from '../../src/engine/program.js';
 import { Schedule } from '../../src/engine/schedule.js';
 import { defaultSliceBytes, jobOf, stretchesOf } from '../../src/engine/slices.js';
-import type { PlannedShard, PlannedTensor } from '../../src/plan/plan.js';
-import type { Dtype } from '../../src/tensor/dtype.js';
+import { dtypeIndex } from '../../src/native/addon.js';
+import { type PlannedShard, type PlannedTensor, sourcesOf } from '../../src/plan/plan.js';
+import type { ArithmeticDtype, Dtype } from '../../src/tensor/dtype.js';
 
 const MiB = 1024 * 1024;
+
+/** A conversion. */
+const programOf = (tensor: PlannedTensor): Emitted => ({
+  sources: sourcesOf(tensor.expression),
+  nodes: [{ kind: 0, dtype: dtypeIndex(tensor.dtype as ArithmeticDtype), inputs: [0], numbers: [1] }],
+  values: [1],
+});
 
 const shardOf = (
   file: string,
@@ -56,11 +65,15 @@ describe('stretches of a shard', () => {
       ...stretchesOf(shardOf('s', [{ bytes: 12 * MiB, kind: 'linear', dtype: 'BF16' }])),
     ]
       .flatMap(({ slices }) => slices)
-      .map((slice) => jobOf(slice, 7, () => 3));
+      .map((slice) => jobOf(slice, 7, () => 3, programOf(slice.tensor)));
     expect(first).toEqual({
       kind: 2,
       sources: [{ fd: 3, offset: 1064, dtype: 0 }],
-      weights: [1],
+      program: {
+        nodes: [{ kind: 0, dtype: 0, inputs: [0], numbers: [1] }],
+        first: 0,
+        columns: 12 * MiB,
+      },
       output: { fd: 7, offset: 64, dtype: 0 },
       count: 4 * MiB,
     });
@@ -82,7 +95,7 @@ describe('stretches of a shard', () => {
     const narrow = { ...shard, tensors: [{ ...tensor, expression: { kind: 'linear' as const, terms } }] };
     const [, second] = [...stretchesOf(narrow)]
       .flatMap(({ slices }) => slices)
-      .map((slice) => jobOf(slice, 7, () => 3));
+      .map((slice) => jobOf(slice, 7, () => 3, programOf(slice.tensor)));
     expect(second).toMatchObject({ sources: [{ offset: 1064 + 4 * MiB }], output: { offset: 64 + 8 * MiB } });
   });
 });

@@ -2,11 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Place } from '../../src/architecture/architecture.js';
 import { type LayerSwapParameters, layerSwap } from '../../src/methods/layer-swap.js';
+import { noStatistics } from '../../src/methods/method.js';
 import { zoneOf } from '../fixtures/merged.js';
 
 const compile = (parameters: Omit<LayerSwapParameters, 'task' | 'language'>, layers: number) => {
   const schema = layerSwap.schema.parse({ task: 't', language: 'l', ...parameters });
-  const { expressionOf, ...compiled } = layerSwap.compile(schema, layers, []);
+  const { expressionOf, ...compiled } = layerSwap.compile(schema, { layers, models: [], ...noStatistics });
   return { ...compiled, expressionOf: (place: Place) => expressionOf(place, '') };
 };
 
@@ -16,7 +17,7 @@ const embedding: Place = { layer: undefined, role: 'embedding', module: 'model.e
 
 /** Which expert, or the average, an expression is. */
 const sourceOf = (expression: ReturnType<ReturnType<typeof compile>['expressionOf']>): string =>
-  expression.kind === 'linear' ? 'average' : (['task', 'language'][expression.model] ?? '');
+  expression.kind === 'copy' ? (['task', 'language'][expression.source.model] ?? '') : 'average';
 
 const zones = (parameters: Omit<LayerSwapParameters, 'task' | 'language'>, layers: number): string[] => {
   const { expressionOf } = compile(parameters, layers);
@@ -118,8 +119,8 @@ describe('layer swapping', () => {
     expect(compile({ weights: [1, 3] }, 32).expressionOf(embedding)).toEqual({
       kind: 'linear',
       terms: [
-        { model: 0, weight: 0.25 },
-        { model: 1, weight: 0.75 },
+        { source: { model: 0 }, weight: 0.25 },
+        { source: { model: 1 }, weight: 0.75 },
       ],
     });
   });

@@ -20,6 +20,7 @@ import {
   type Job,
   type JobStatus,
   jobKinds,
+  nodeKinds,
   rowSenses,
   tryLock,
 } from '../../src/native/addon.js';
@@ -51,7 +52,18 @@ const job = (
 ): Job => ({
   kind,
   sources: inputs.map((fd) => ({ fd, offset, dtype: 0 })),
-  weights: inputs.map(() => 1 / inputs.length),
+  program: {
+    nodes: [
+      {
+        kind: nodeKinds.linear,
+        dtype: 0,
+        inputs: inputs.map((_, index) => index),
+        numbers: inputs.map(() => 1 / inputs.length),
+      },
+    ],
+    first: 0,
+    columns: 1,
+  },
   output: { fd: output, offset: 0, dtype: 0 },
   count,
 });
@@ -111,15 +123,15 @@ describe('a comparing copy', () => {
 describe('a linear combination', () => {
   it('never reads beyond a file, whatever it is asked', () => {
     const { inputs, output } = files(new Uint8Array(8), new Uint8Array(6));
-    expect(execute(job(jobKinds.linear, inputs, output, 4), newControl())).toMatchObject({
+    expect(execute(job(jobKinds.compute, inputs, output, 4), newControl())).toMatchObject({
       outcome: 'inputShrank',
       source: 1,
     });
     // So many float64 elements that their bytes, counted in 64 bits, would be few.
-    const wide = job(jobKinds.linear, inputs, output, 2 ** 61 + 512);
+    const wide = job(jobKinds.compute, inputs, output, 2 ** 61 + 512);
     const sources = wide.sources.map((source) => ({ ...source, dtype: dtypeIndex('F64') }));
     expect(execute({ ...wide, sources }, newControl())).toMatchObject({ outcome: 'inputShrank' });
-    expect(execute(job(jobKinds.linear, inputs, output, 1, 2 ** 52), newControl())).toMatchObject({
+    expect(execute(job(jobKinds.compute, inputs, output, 1, 2 ** 52), newControl())).toMatchObject({
       outcome: 'inputShrank',
       source: 0,
     });
@@ -156,7 +168,7 @@ describe('a linear combination', () => {
         eval: true,
         workerData: {
           addon: new URL('../../dist/native/addon.js', import.meta.url).href,
-          job: job(jobKinds.linear, inputs, output, 2 ** 27),
+          job: job(jobKinds.compute, inputs, output, 2 ** 27),
           shared,
         },
       },
@@ -176,7 +188,7 @@ describe('a bus error from elsewhere', () => {
       const { openSync } = await import('node:fs');
       const { execute } = await import(${JSON.stringify(new URL('../../dist/native/addon.js', import.meta.url).href)});
       const range = (file, flags) => ({ fd: openSync(file, flags), offset: 0, dtype: 0 });
-      const job = { kind: 2, sources: [range(${JSON.stringify(join(directory, '0'))}, 'r')], weights: [1], output: range(${JSON.stringify(join(directory, 'o'))}, 'w'), count: 4 };
+      const job = { kind: 2, sources: [range(${JSON.stringify(join(directory, '0'))}, 'r')], program: { nodes: [{ kind: 0, dtype: 0, inputs: [0], numbers: [1] }], first: 0, columns: 1 }, output: range(${JSON.stringify(join(directory, 'o'))}, 'w'), count: 4 };
       if (execute(job, new BigInt64Array(new SharedArrayBuffer(24))).outcome !== 'done') process.exit(9);
       process.kill(process.pid, 'SIGBUS');
       await new Promise((resolve) => setTimeout(resolve, 10_000));`;

@@ -34,6 +34,13 @@ struct Avx2 {
         return _mm256_srli_epi32(a, N);
     }
     static Mask less(Ints a, Ints b) { return _mm256_cmpgt_epi32(b, a); }
+    static Mask lessUnsigned(Ints a, Ints b) {
+        const Ints sign = ints(0x8000'0000u);
+        return less(_mm256_xor_si256(a, sign), _mm256_xor_si256(b, sign));
+    }
+    static std::uint32_t bits(Mask mask) {
+        return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(mask)));
+    }
     static Mask isNan(Floats a) { return _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q)); }
     static Ints select(Mask mask, Ints a, Ints b) { return _mm256_blendv_epi8(b, a, mask); }
 

@@ -35,6 +35,8 @@ struct Avx512 {
         return _mm512_srli_epi32(a, N);
     }
     static Mask less(Ints a, Ints b) { return _mm512_cmplt_epi32_mask(a, b); }
+    static Mask lessUnsigned(Ints a, Ints b) { return _mm512_cmplt_epu32_mask(a, b); }
+    static std::uint32_t bits(Mask mask) { return mask; }
     static Mask isNan(Floats a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
     static Ints select(Mask mask, Ints a, Ints b) { return _mm512_mask_mov_epi32(b, mask, a); }
 

@@ -34,6 +34,11 @@ struct Neon {
         return vshrq_n_u32(a, N);
     }
     static Mask less(Ints a, Ints b) { return vcltq_u32(a, b); }
+    static Mask lessUnsigned(Ints a, Ints b) { return vcltq_u32(a, b); }
+    static std::uint32_t bits(Mask mask) {
+        const uint32x4_t places = {1, 2, 4, 8};
+        return vaddvq_u32(vandq_u32(mask, places));
+    }
     static Mask isNan(Floats a) { return vmvnq_u32(vceqq_f32(a, a)); }
     static Ints select(Mask mask, Ints a, Ints b) { return vbslq_u32(mask, a, b); }
 

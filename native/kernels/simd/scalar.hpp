@@ -60,6 +60,9 @@ struct Scalar {
     }
     /// Of numbers below 2³¹.
     static Mask less(Ints a, Ints b) { return a < b; }
+    static Mask lessUnsigned(Ints a, Ints b) { return a < b; }
+    /// A bit for each lane, the first one's lowest.
+    static std::uint32_t bits(Mask mask) { return mask ? 1 : 0; }
     static Mask isNan(Floats a) { return a != a; }
     static Ints select(Mask mask, Ints a, Ints b) { return mask ? a : b; }
 

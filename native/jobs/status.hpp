@@ -1,0 +1,41 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "../kernels/kernels.hpp"
+
+namespace layerloom {
+
+/// Elements of one dtype in an open file, from a byte offset.
+struct Range {
+    int fd;
+    std::uint64_t offset;
+    DType dtype;
+};
+
+/// What a row of a matrix is (docs/analysis.md): an input feature, along dimension 0, or an output one.
+enum class RowSense : std::uint8_t { Input, Output };
+
+inline constexpr std::int64_t kRowSenses = 2;
+
+enum class Outcome : std::uint8_t { Done, Cancelled, InputShrank, ReadFailed, WriteFailed, NotEqual };
+
+struct Status {
+    Outcome outcome = Outcome::Done;
+    int error = 0;           ///< errno, for ReadFailed and WriteFailed
+    std::size_t source = 0;  ///< which source, for InputShrank, ReadFailed and NotEqual
+};
+
+/// Three 64-bit integers that the engine's threads share: a flag that stops every job at its next tile, and
+/// how many bytes were read from inputs and written to outputs.
+class Control {
+  public:
+    explicit Control(std::int64_t* shared) : shared_(shared) {}
+    bool cancelled() const;
+    void count(std::uint64_t read, std::uint64_t written);
+
+  private:
+    std::int64_t* shared_;
+};
+
+}  // namespace layerloom

@@ -1,0 +1,146 @@
+// The text of the kernels that combine float32 tiles of task vectors: plain loops without branches, which the
+// compiler turns into vectors for each instruction set. Every operation is one of IEEE 754's, in the order
+// written: the same bits everywhere.
+#include <algorithm>
+#include <cmath>
+
+#include "convert.hpp"
+#include "kernels.hpp"
+
+namespace layerloom {
+namespace {
+
+/// Elements whose sums stay in registers and the L1 cache.
+constexpr std::size_t kChunk = 256;
+
+constexpr std::uint32_t kMagnitude = 0x7FFF'FFFFu;
+
+std::uint32_t magnitudeBits(float x) { return bitsAs<std::uint32_t>(x) & kMagnitude; }
+
+/// The least magnitude that is above a bound, among the elements before its cutoff and from it on.
+std::uint32_t leastAbove(const Bound& bound, bool before) {
+    const bool tiesAreAbove = before == bound.early;
+    return tiesAreAbove || bound.bits == 0xFFFF'FFFFu ? bound.bits : bound.bits + 1;
+}
+
+/// Where a bound's cutoff falls in a tile.
+std::size_t cutoffIn(const Bound& bound, std::uint64_t first, std::size_t count) {
+    return static_cast<std::size_t>(std::clamp<std::uint64_t>(bound.cutoff, first, first + count) - first);
+}
+
+void keep(const float* x, const float* key, const Bound& lower, const Bound& upper, float scale,
+          std::uint64_t first, float* out, std::size_t count) {
+    // Between the cutoffs what is kept is a range of magnitudes: one comparison an element.
+    const std::size_t low = cutoffIn(lower, first, count), high = cutoffIn(upper, first, count);
+    for (std::size_t begin = 0; begin < count;) {
+        const bool beforeLow = begin < low, beforeHigh = begin < high;
+        const std::size_t end = std::min(beforeLow ? low : count, beforeHigh ? high : count);
+        const std::uint32_t least = leastAbove(lower, beforeLow), most = leastAbove(upper, beforeHigh);
+        const std::uint32_t width = most > least ? most - least : 0;
+        for (std::size_t i = begin; i < end; ++i) {
+            const float scaled = x[i] * scale;
+            out[i] = magnitudeBits(key[i]) - least < width ? scaled : 0.0f;
+        }
+        begin = end;
+    }
+}
+
+/// SplitMix64: a bijection that scatters counters.
+std::uint64_t scatter(std::uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xBF58'476D'1CE4'E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D0'49BB'1331'11EBull;
+    return z ^ (z >> 31);
+}
+
+void randoms(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+        out[i] = static_cast<std::uint32_t>(scatter(key + (first + i + 1) * 0x9E37'79B9'7F4A'7C15ull) >> 32);
+}
+
+void vote(const float* base, const float* const* changes, const float* weights, std::size_t terms,
+          const Vote& rule, float* out, std::size_t count) {
+    float sum[kChunk], divisor[kChunk];
+    for (std::size_t at = 0; at < count; at += kChunk) {
+        const std::size_t n = std::min(kChunk, count - at);
+        std::uint32_t positive[kChunk] = {};
+        if (rule.elects) {
+            std::fill_n(sum, n, 0.0f);
+            for (std::size_t t = 0; t < terms; ++t) {
+                const float* x = changes[t] + at;
+                const float weight = rule.weighted ? weights[t] : 1.0f;
+                for (std::size_t i = 0; i < n; ++i) sum[i] = sum[i] + weight * x[i];
+            }
+            for (std::size_t i = 0; i < n; ++i)
+                positive[i] = (sum[i] > 0) | ((sum[i] == 0) & rule.tiePositive) ? 1u : 0u;
+        }
+        std::fill_n(sum, n, 0.0f);
+        std::fill_n(divisor, n, 0.0f);
+        for (std::size_t t = 0; t < terms; ++t) {
+            const float* x = changes[t] + at;
+            const float weight = weights[t], voice = rule.weighted ? weight : 1.0f;
+            const float share = rule.divisor == Divisor::Count ? 1.0f : weight;
+            for (std::size_t i = 0; i < n; ++i) {
+                const float product = weight * x[i], opinion = voice * x[i];
+                const bool agrees = !rule.elects | (positive[i] != 0 ? opinion > 0 : opinion < 0);
+                sum[i] = sum[i] + (agrees ? product : 0.0f);
+                divisor[i] = divisor[i] + (agrees ? share : 0.0f);
+            }
+        }
+        if (rule.divisor != Divisor::None)
+            for (std::size_t i = 0; i < n; ++i) {
+                float by = divisor[i];
+                by = rule.least == 0 ? (by == 0 ? 1.0f : by) : (by < rule.least ? rule.least : by);
+                sum[i] = sum[i] / by;
+            }
+        for (std::size_t i = 0; i < n; ++i) out[at + i] = base[at + i] + rule.scale * sum[i];
+    }
+}
+
+void variance(const float* const* x, std::size_t terms, float* out, std::size_t count) {
+    double mean[kChunk], sum[kChunk];
+    const double n = static_cast<double>(terms);
+    for (std::size_t at = 0; at < count; at += kChunk) {
+        const std::size_t length = std::min(kChunk, count - at);
+        std::fill_n(mean, length, 0.0);
+        std::fill_n(sum, length, 0.0);
+        for (std::size_t t = 0; t < terms; ++t)
+            for (std::size_t i = 0; i < length; ++i) mean[i] += x[t][at + i];
+        for (std::size_t i = 0; i < length; ++i) mean[i] /= n;
+        for (std::size_t t = 0; t < terms; ++t)
+            for (std::size_t i = 0; i < length; ++i) {
+                const double difference = x[t][at + i] - mean[i];
+                sum[i] += difference * difference;
+            }
+        for (std::size_t i = 0; i < length; ++i) out[at + i] = static_cast<float>(sum[i] / n);
+    }
+}
+
+void nearSwap(const float* a, const float* b, float t, float* out, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const float distance = std::fabs(a[i] - b[i]);
+        const float weight = t / (distance < 1e-6f ? 1e-6f : distance);
+        const float w = weight < 0 ? 0.0f : (weight > 1 ? 1.0f : weight);
+        out[i] = w * b[i] + (1 - w) * a[i];
+    }
+}
+
+void linearColumns(const float* const* x, const float* const* weights, std::size_t terms, float* out,
+                   std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = weights[0][i] * x[0][i];
+    for (std::size_t t = 1; t < terms; ++t)
+        for (std::size_t i = 0; i < count; ++i) out[i] = out[i] + weights[t][i] * x[t][i];
+}
+
+std::uint64_t countMagnitude(const float* x, std::uint32_t bits, std::size_t count) {
+    std::uint64_t total = 0;
+    for (std::size_t at = 0; at < count; at += kChunk) {
+        const std::size_t n = std::min(kChunk, count - at);
+        std::uint32_t equal = 0;
+        for (std::size_t i = 0; i < n; ++i) equal += magnitudeBits(x[at + i]) == bits;
+        total += equal;
+    }
+    return total;
+}
+
+}  // namespace
+}  // namespace layerloom

@@ -1,0 +1,146 @@
+/** Dot products of k vectors: `of(i, j)` is Σ xᵢxⱼ. */
+export interface Gram {
+  readonly count: number;
+  of(i: number, j: number): number;
+}
+
+export type RuleParameters = Readonly<Record<string, number | boolean | string | readonly number[]>>;
+
+/**
+ * Coefficients cᵢ of a linear combination of vectors, found from their dot products alone; or why there are none. Pure: the same numbers
+ * give the same bits.
+ */
+export type GramRule = (gram: Gram, parameters: RuleParameters) => readonly number[] | string;
+
+const number = (parameters: RuleParameters, name: string): number => Number(parameters[name]);
+
+const clamp = (x: number, low: number, high: number): number => Math.min(high, Math.max(low, x));
+
+const normOf = (gram: Gram, i: number): number => Math.sqrt(Math.max(0, gram.of(i, i)));
+
+const normsOf = (gram: Gram): number[] => Array.from({ length: gram.count }, (_, i) => normOf(gram, i));
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, x) => total + x, 0);
+
+/** sin((1−t)θ)/sin θ and sin(tθ)/sin θ. */
+const spherical = (cosine: number, t: number): [number, number] => {
+  const theta = Math.acos(cosine);
+  return [Math.sin((1 - t) * theta) / Math.sin(theta), Math.sin(t * theta) / Math.sin(theta)];
+};
+
+/**
+ * Spherical interpolation of two vectors as they are, by the angle of their directions; linear where these are all but parallel
+ * (|cos| > 0.9995), as in mergekit's `slerp`.
+ */
+const slerp: GramRule = (gram, parameters) => {
+  const t = number(parameters, 't');
+  const [a, b] = normsOf(gram).map((norm) => (norm > 1e-8 ? norm : 1)) as [number, number];
+  const cosine = clamp(gram.of(0, 1) / (a * b), -1, 1);
+  return Math.abs(cosine) > 0.9995 ? [1 - t, t] : spherical(cosine, t);
+};
+
+/** The same with no tolerance: linear only where the directions are parallel to float32's last bit (mergekit's `nuslerp`). */
+const nuslerp: GramRule = (gram, parameters) => {
+  const t = number(parameters, 't');
+  const [a, b] = normsOf(gram).map((norm) => Math.max(norm, 1e-7)) as [number, number];
+  const cosine = clamp(gram.of(0, 1) / (a * b), -1, 1);
+  return 1 - cosine * cosine <= 1e-16 ? [1 - t, t] : spherical(cosine, t);
+};
+
+/** x'Gy for coefficients over the vectors divided by `by`. */
+const product = (gram: Gram, by: readonly number[], x: readonly number[], y: readonly number[]): number => {
+  let total = 0;
+  for (let i = 0; i < gram.count; i += 1)
+    for (let j = 0; j < gram.count; j += 1)
+      total += ((x[i] ?? 0) * (y[j] ?? 0) * gram.of(i, j)) / ((by[i] ?? 1) * (by[j] ?? 1));
+  return total;
+};
+
+const unit = (count: number, at: number): number[] =>
+  Array.from({ length: count }, (_, i) => (i === at ? 1 : 0));
+
+/** Barycentric interpolation on a sphere, in the tangent space at the weighted mean of the directions (mergekit's `multislerp`). */
+const multislerp: GramRule = (gram, parameters) => {
+  const { count } = gram;
+  const eps = number(parameters, 'eps');
+  const given = parameters['weights'] as readonly number[];
+  const weights =
+    parameters['normalizeWeights'] === true ? given.map((weight) => weight / sum(given)) : given;
+  if (count === 1) return [1];
+  const norms = normsOf(gram);
+  const by = norms.map((norm) => norm + eps);
+  const meanNorm = Math.sqrt(Math.max(0, product(gram, by, weights, weights)));
+  if (meanNorm < eps)
+    return count === 2 ? weights : 'the weighted directions cancel out: their mean is 0; give other weights';
+  const mean = weights.map((weight) => weight / meanNorm);
+  const towards = sum(weights.map((weight, i) => weight * product(gram, by, unit(count, i), mean)));
+  const tangent = weights.map((weight, i) => weight - towards * (mean[i] ?? 0));
+  const length = Math.sqrt(Math.max(0, product(gram, by, tangent, tangent))) + eps;
+  const scale = sum(weights.map((weight, i) => weight * (norms[i] ?? 0)));
+  return mean.map(
+    (m, i) =>
+      (scale * (m * Math.cos(length) + ((tangent[i] ?? 0) * Math.sin(length)) / length)) / (by[i] ?? 1),
+  );
+};
+
+/** The mean of directions on the sphere, by iteration, times the mean norm (mergekit's `karcher`). */
+const karcher: GramRule = (gram, parameters) => {
+  const { count } = gram;
+  if (count === 1) return [1];
+  const [most, tolerance] = [number(parameters, 'maxIter'), number(parameters, 'tol')];
+  const norms = normsOf(gram);
+  const valid = norms.map((norm) => norm > tolerance);
+  const share = 1 / valid.filter(Boolean).length;
+  if (!Number.isFinite(share)) return norms.map(() => 0);
+  const by = norms.map((norm) => (norm === 0 ? 1 : norm));
+  const dot = (x: readonly number[], y: readonly number[]) => product(gram, by, x, y);
+  const toUnit = (x: readonly number[]): readonly number[] => {
+    const norm = Math.sqrt(Math.max(0, dot(x, x)));
+    return norm > tolerance ? x.map((c) => c / norm) : x;
+  };
+  let mean = valid.map((is) => (is ? share : 0)) as readonly number[];
+  mean =
+    Math.sqrt(Math.max(0, dot(mean, mean))) < tolerance ? unit(count, valid.indexOf(true)) : toUnit(mean);
+  for (let iteration = 0; iteration < most; iteration += 1) {
+    let tangent = mean.map(() => 0);
+    for (let i = 0; i < count; i += 1) {
+      if (!valid[i]) continue;
+      const cosine = clamp(dot(mean, unit(count, i)), -1, 1);
+      const theta = Math.acos(cosine);
+      if (theta < tolerance) continue;
+      const factor = (share * theta) / Math.sin(theta);
+      tangent = tangent.map((c, j) => c + factor * ((i === j ? 1 : 0) - cosine * (mean[j] ?? 0)));
+    }
+    const length = Math.sqrt(Math.max(0, dot(tangent, tangent)));
+    if (length < tolerance) break;
+    mean = toUnit(mean.map((c, j) => Math.cos(length) * c + (Math.sin(length) * (tangent[j] ?? 0)) / length));
+  }
+  const scale = sum(norms) / count;
+  return mean.map((c, i) => (scale * c) / (by[i] ?? 1));
+};
+
+/**
+ * t/N for each of N task vectors, where t = N·c / (1 + (N−1)·c) and c is the mean cosine of their pairs (Jang et al. 2024); the base alone
+ * where the denominator vanishes, as in mergekit.
+ */
+const modelStock: GramRule = (gram) => {
+  const { count } = gram;
+  const norms = normsOf(gram);
+  const cosines: number[] = [];
+  for (let i = 0; i < count; i += 1)
+    for (let j = i + 1; j < count; j += 1)
+      cosines.push(clamp(gram.of(i, j) / Math.max((norms[i] ?? 0) * (norms[j] ?? 0), 1e-6), -1, 1));
+  const cosine = sum(cosines) / cosines.length;
+  const denominator = 1 + (count - 1) * cosine;
+  const t = Math.abs(denominator) < 1e-6 ? 0 : (count * cosine) / denominator;
+  return norms.map(() => t / count);
+};
+
+/** The rules by the names that formulas give them. A method from outside adds its own with `registerMethod`. */
+export const gramRules = new Map<string, GramRule>([
+  ['slerp', slerp],
+  ['nuslerp', nuslerp],
+  ['multislerp', multislerp],
+  ['karcher', karcher],
+  ['model_stock', modelStock],
+]);

@@ -1,0 +1,273 @@
+import { type Place, requireLayers } from '../architecture/architecture.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { layerEdits } from '../checkpoint/config.js';
+import { LayerloomError } from '../errors.js';
+import {
+  type Compiled,
+  type ModelInput,
+  type ModelReference,
+  noStatistics,
+  type OutputTensor,
+  type Statistics,
+} from '../methods/method.js';
+import type { Recipe } from '../recipe/recipe.js';
+import { byteLength, elementCount } from '../tensor/reference.js';
+import { binder } from './bind.js';
+import { checkCompatible } from './compatible.js';
+import type { UnplacedTensor } from './layout.js';
+import { at, type OpenedCheckpoint, type OpenedModel, openEach, settleNames } from './models.js';
+import type { Operand } from './plan.js';
+
+/** The checkpoints that a recipe and the recipes in it name, each opened once. */
+export interface Inputs {
+  /** By their place in the plan. */
+  readonly checkpoints: readonly OpenedCheckpoint[];
+  indexOf(model: string): number;
+}
+
+/** What a recipe makes, decided down to byte ranges of its inputs. */
+export interface Composed {
+  readonly recipe: Recipe;
+  readonly compiled: Compiled;
+  readonly models: readonly OpenedModel[];
+  readonly companions: readonly OpenedModel[];
+  readonly tensors: readonly UnplacedTensor[];
+  readonly layers: number;
+  /** What the output's `config.json` says otherwise than the first model's. */
+  readonly configEdits: Readonly<Record<string, unknown>>;
+  readonly warnings: readonly string[];
+}
+
+/** What recipes need to know beforehand, as it was found; nothing where headers are enough. */
+export type StatisticsByRecipe = ReadonlyMap<Recipe, Statistics>;
+
+const referencesOf = (recipe: Recipe): ModelReference[] =>
+  [...recipe.models, ...recipe.companions].flatMap((reference) => {
+    const { model } = reference;
+    if (typeof model === 'string') return [reference];
+    const inner = recipe.nested.get(model);
+    return inner === undefined ? [] : referencesOf(inner);
+  });
+
+/** Opens what a recipe names, at any depth: headers and small files, no weights. */
+export const openInputs = async (recipe: Recipe): Promise<Inputs> => {
+  const wanted = new Map<string, ModelReference & { model: string }>();
+  for (const reference of referencesOf(recipe))
+    if (typeof reference.model === 'string' && !wanted.has(reference.model))
+      wanted.set(reference.model, { ...reference, model: reference.model });
+  const opened = await openEach([...wanted.values()]);
+  // Two spellings of one path are one input.
+  const isFirst = (one: OpenedCheckpoint, index: number) =>
+    opened.findIndex(({ checkpoint }) => sameInput(checkpoint, one.checkpoint)) === index;
+  const distinct = opened.filter(isFirst);
+  const indexes = new Map(
+    opened.map(({ model, checkpoint }) => [
+      model,
+      distinct.findIndex((other) => sameInput(other.checkpoint, checkpoint)),
+    ]),
+  );
+  return { checkpoints: settleNames(distinct), indexOf: (model) => indexes.get(model) ?? -1 };
+};
+
+const sameInput = (a: CheckpointIndex, b: CheckpointIndex): boolean => a.path === b.path && a.name === b.name;
+
+/**
+ * Decides what a recipe makes: checks that its models fit and compiles each output tensor; a recipe in a model's place is decided first,
+ * and its tensors stand in the outer expressions.
+ *
+ * @throws LayerloomError: a recipe's or an incompatibility's code
+ */
+export const compose = async (
+  recipe: Recipe,
+  inputs: Inputs,
+  statistics: StatisticsByRecipe,
+): Promise<Composed> => {
+  const open = modelOpener(recipe, inputs, statistics);
+  const models = await Promise.all(recipe.models.map(open));
+  const companions = await Promise.all(recipe.companions.map(open));
+  refuseTwins(models);
+  const [first] = models;
+  if (first === undefined) throw new Error(`method ${recipe.method} merges no model`);
+  if (recipe.needsLayers)
+    for (const { architecture, checkpoint } of models) requireLayers(architecture, checkpoint.path);
+  const { warnings, omitted } = await checkAll(recipe, models, companions);
+
+  const { layers, places } = first.architecture;
+  const found = statistics.get(recipe) ?? noStatistics;
+  const compiled = recipe.compile({
+    layers,
+    models: models.map(({ checkpoint, architecture }) => ({
+      name: checkpoint.name,
+      layers: architecture.layers,
+      places: architecture.places,
+    })),
+    ...found,
+  });
+  const outputs: readonly OutputTensor[] =
+    compiled.outputs ??
+    [...first.checkpoint.tensors.keys()].map((name) => ({
+      name,
+      like: { model: 0, tensor: name },
+      place: places.get(name) ?? { layer: undefined, role: 'other', module: name },
+    }));
+  const bind = binder(models, recipe.dtype);
+  const tensors = outputs
+    .filter(({ name }) => !omitted.has(name))
+    .map((output): UnplacedTensor => {
+      const { name, like, place } = output;
+      const { dtype, expression } = bind(output, compiled.expressionOf(place, name));
+      const shape = models[like.model]?.checkpoint.tensors.get(like.tensor)?.shape ?? [];
+      const bytes = byteLength(dtype, elementCount(shape) ?? 0) ?? 0;
+      return { name, dtype, shape, bytes, place, expression };
+    });
+  return {
+    recipe,
+    compiled,
+    models,
+    companions,
+    tensors,
+    layers: compiled.layersLike?.length ?? layers,
+    configEdits: { ...first.configEdits, ...stackedEdits(compiled, models) },
+    warnings: [...models.flatMap((model) => model.warnings ?? []), ...warnings, ...unmatched(compiled)],
+  };
+};
+
+/** Opens a recipe's models: checkpoints, and recipes that stand in their place. */
+export const modelOpener =
+  (recipe: Recipe, inputs: Inputs, statistics: StatisticsByRecipe) =>
+  async (reference: ModelReference): Promise<OpenedModel> => {
+    if (typeof reference.model === 'string') return fromCheckpoint(reference, inputs);
+    const inner = recipe.nested.get(reference.model);
+    if (inner === undefined) throw new Error(`a nested ${reference.model.method} was not parsed`);
+    return asModel(reference, await compose(inner, inputs, statistics));
+  };
+
+/** A model twice in one role is a slip of the hand. */
+const refuseTwins = (models: readonly OpenedModel[]): void => {
+  for (const [index, { role, checkpoint, operandOf, path }] of models.entries()) {
+    const [name = ''] = checkpoint.tensors.keys();
+    const source = operandOf(name);
+    const twin = models
+      .slice(0, index)
+      .find(
+        (other) =>
+          other.role === role &&
+          other.checkpoint.name === checkpoint.name &&
+          JSON.stringify(other.operandOf(name)) === JSON.stringify(source),
+      );
+    if (twin !== undefined)
+      throw at(
+        new LayerloomError('NAME_CLASH', {
+          name: checkpoint.name,
+          paths: [twin.checkpoint.path, checkpoint.path],
+        }),
+        path,
+      );
+  }
+};
+
+const unmatched = (compiled: Compiled): string[] =>
+  (compiled.unused?.() ?? []).map(({ what, path }) => `${what} (${path.join('.')}) matches no tensor`);
+
+const stackedEdits = ({ layersLike }: Compiled, models: readonly OpenedModel[]): Record<string, unknown> => {
+  if (layersLike === undefined) return {};
+  const configs = models.map(({ checkpoint }) => checkpoint.config);
+  return layerEdits(configs, layersLike);
+};
+
+const fromCheckpoint = (reference: ModelReference, inputs: Inputs): OpenedModel => {
+  const input = inputs.indexOf(String(reference.model));
+  const opened = inputs.checkpoints[input];
+  if (opened === undefined) throw new Error(`${String(reference.model)} was not opened`);
+  const { checkpoint, architecture } = opened;
+  return {
+    role: reference.role,
+    ...(reference.path === undefined ? {} : { path: reference.path }),
+    checkpoint,
+    architecture,
+    operandOf: (name) => {
+      const found = checkpoint.tensors.get(name);
+      if (found === undefined) return undefined;
+      const { file, begin, end, dtype } = found;
+      return { input, file, begin, end, dtype };
+    },
+  };
+};
+
+/** What a nested recipe makes, as a model: its first model's, but for its tensors. */
+const asModel = (reference: ModelReference, composed: Composed): OpenedModel => {
+  const [first] = composed.models;
+  if (first === undefined) throw new Error('a recipe has a model');
+  const { recipe, tensors, models } = composed;
+  const names = models.map(({ checkpoint }) => checkpoint.name);
+  const operands = new Map(
+    tensors.map(({ name, dtype, expression }): [string, Operand] => [
+      name,
+      expression.kind === 'copy' ? expression.source : { dtype, expression },
+    ]),
+  );
+  const places = new Map<string, Place>(tensors.map(({ name, place }) => [name, place]));
+  const { config } = first.checkpoint;
+  return {
+    role: reference.role,
+    ...(reference.path === undefined ? {} : { path: reference.path }),
+    checkpoint: {
+      ...first.checkpoint,
+      name: `${recipe.method}(${names.join(', ')})`,
+      // Where the bytes are is for `operandOf` to say.
+      tensors: new Map(
+        tensors.map(({ name, dtype, shape }) => [name, { file: 0, begin: 0, end: 0, dtype, shape }]),
+      ),
+      config: config === undefined ? undefined : { ...config, ...composed.configEdits },
+      warnings: [],
+    },
+    architecture: { ...first.architecture, layers: composed.layers, places },
+    operandOf: (name) => operands.get(name),
+    configEdits: composed.configEdits,
+    warnings: composed.warnings,
+  };
+};
+
+/** Whether every model fits the first; and which tensors are not written, as some merged model does not store them. */
+const checkAll = async (
+  recipe: Recipe,
+  models: readonly OpenedModel[],
+  companions: readonly OpenedModel[],
+): Promise<{ warnings: string[]; omitted: ReadonlySet<string> }> => {
+  const [first] = models;
+  const warnings = [...models, ...companions].flatMap(({ checkpoint }) => checkpoint.warnings);
+  const omitted = new Set<string>();
+  for (const other of [...models.slice(1), ...companions]) {
+    if (first === undefined) break;
+    const fit = await checkCompatible(first, other, recipe.stacksLayers).catch((error: unknown) => {
+      throw at(error, other.path);
+    });
+    warnings.push(...fit.warnings);
+    if (!companions.includes(other)) for (const name of fit.redundant) omitted.add(name);
+  }
+  const left = [...omitted].sort();
+  if (left.length > 0)
+    warnings.push(
+      `not every model stores ${left.slice(0, 3).join(', ')}${left.length > 3 ? ', …' : ''}: left out, as loaders make ${left.length === 1 ? 'it' : 'them'} anew`,
+    );
+  return { warnings, omitted };
+};
+
+/** The model of a recipe that a name in it means. */
+export const modelNamed = (composed: Composed, model: ModelInput): OpenedModel | undefined => {
+  const { recipe, models, companions } = composed;
+  const index = [...recipe.models, ...recipe.companions].findIndex((reference) => reference.model === model);
+  return [...models, ...companions][index];
+};
+
+/** @throws LayerloomError INVALID_PARAMETER where a filter of the recipe or of one in it matches no tensor */
+export const requireMatches = ({ compiled }: Composed): void => {
+  const [first] = compiled.unused?.() ?? [];
+  if (first !== undefined)
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: first.path.join('.'),
+      value: first.what,
+      expected: 'a filter that matches a tensor (--strict)',
+      path: first.path,
+    });
+};
