@@ -2,14 +2,23 @@
 // Merges and analyses of the size of Llama 3.1 8B beside cp and the peers.
 //
 //   npm run bench -- [--layers 5] [--repeats 5] [--peer-repeats 2] [--inputs DIR] [--dir DIR] [--python PATH] [--results DIR]
-//                    [--only copies,links,methods,analysis] [--cold]
+//                    [--only copies,links,methods,batch,analysis] [--cold]
 //
 // Makes a base and experts of the exact shapes, with as many layers as asked for (3 at least), in --inputs, kept for the next time. Then, in
 // rounds: each job's inputs are read into the page cache (or with --cold dropped from it), memory for its output is made sure of (`prime`),
 // the job runs with its output in --dir, and the output is removed. Ratios are of medians, to `cp -r` of one checkpoint followed by a sync of its
 // files, as layerloom syncs its own. Without a Python that has mergekit, or torch and safetensors, these are left out and said to be.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -28,7 +37,7 @@ const { values } = parseArgs({
     dir: { type: 'string', default: tmpfs },
     python: { type: 'string', default: process.env['LAYERLOOM_PYTHON'] ?? 'python3' },
     results: { type: 'string', default: fileURLToPath(new URL('results', import.meta.url)) },
-    only: { type: 'string', default: 'copies,links,methods,analysis' },
+    only: { type: 'string', default: 'copies,links,methods,batch,analysis' },
     cold: { type: 'boolean', default: false },
   },
 });
@@ -123,6 +132,10 @@ const filesOf = (inputs) =>
     execFileSync('find', ['-L', input, '-name', '*.safetensors'], { encoding: 'utf8' }).trim().split('\n'),
   );
 
+/** A command's result as JSON; a batch's is its last event. @param {string} stdout */
+const resultOf = (stdout) =>
+  JSON.parse(stdout.startsWith('{"event"') ? (stdout.trim().split('\n').at(-1) ?? '') : stdout);
+
 /** @param {Job[]} jobs @returns {Promise<Map<Job, Cost[]>>} */
 const run = async (jobs) => {
   const costs = new Map(jobs.map((job) => /** @type {[Job, Cost[]]} */ ([job, []])));
@@ -142,8 +155,8 @@ const run = async (jobs) => {
         job.own
           ? {
               ...cost,
-              readBytes: JSON.parse(cost.stdout).bytesRead,
-              writtenBytes: JSON.parse(cost.stdout).bytesWritten ?? 0,
+              readBytes: resultOf(cost.stdout).bytesRead,
+              writtenBytes: resultOf(cost.stdout).bytesWritten ?? 0,
             }
           : cost,
       );
@@ -255,6 +268,51 @@ const methods = async () => {
   ]);
 };
 
+/** Four merges of two task and two language experts, over one store, beside a copy of what it comes to hold. */
+const batch = async () => {
+  const names = ['tuned-1', 'tuned-2', 'tuned-3', 'tuned-4'];
+  const inputs = makeCheckpoints(values.inputs, layers, names);
+  const [a = '', b = '', c = '', d = ''] = inputs;
+  const experiment = recipe('experiment', [
+    `tasks: {math-1: ${a}, math-2: ${b}}`,
+    `languages: {swahili: {swh-1: ${c}, swh-2: ${d}}}`,
+    'merges: [{name: default, method: layer_swap, bottom: 2, top: 1}]',
+  ]);
+  const own = layerloom('layerloom batch, four merges', inputs, ['batch', experiment]);
+  execFileSync(process.execPath, [cli, 'batch', experiment, '-o', out, '-q']);
+  const kept = join(work, 'distinct');
+  renameSync(join(out, '.store', 'shards'), kept);
+  rmSync(out, { recursive: true });
+  const distinct = {
+    ...copy(kept),
+    name: 'cp -r of the distinct bytes',
+    args: ['-c', 'cp -r "$0" "$1" && sync "$1"/*/*', kept, out],
+  };
+  const swap = (/** @type {string} */ task, /** @type {string} */ language) => {
+    const slice = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ weight) => [
+      '  - sources:',
+      `    - {model: ${task}, layer_range: [${from}, ${to}], parameters: {weight: [{filter: embed_tokens, value: 1}, {filter: lm_head, value: 1}, {filter: model.norm, value: 1}, {value: ${weight}}]}}`,
+      `    - {model: ${language}, layer_range: [${from}, ${to}], parameters: {weight: [{filter: embed_tokens, value: 1}, {filter: lm_head, value: 1}, {filter: model.norm, value: 1}, {value: ${1 - weight}}]}}`,
+    ];
+    return [
+      'merge_method: linear',
+      'dtype: bfloat16',
+      'slices:',
+      ...slice(0, 2, 0),
+      ...slice(2, layers - 1, 1),
+      ...slice(layers - 1, layers, 0),
+    ];
+  };
+  const costs = await run([
+    distinct,
+    own,
+    ...mergekit('mergekit, one of the merges', recipe('swap-1', swap(a, c)), [a, c]),
+    ...mergekit('mergekit, another one', recipe('swap-2', swap(b, d)), [b, d]),
+  ]);
+  rmSync(kept, { recursive: true });
+  return costs;
+};
+
 const analysis = async () => {
   const [base = '', ...experts] = makeCheckpoints(values.inputs, layers, [
     'base',
@@ -282,7 +340,7 @@ const main = async () => {
   console.log(
     `${machine.cores} × ${machine.cpu}, ${(machine.memory / 1e9).toFixed(0)} GB; ${layers} layers, inputs ${values.cold ? 'cold' : 'warm'}, outputs in ${values.dir} (${(free / 1e9).toFixed(0)} GB free)`,
   );
-  const all = { copies, links, methods, analysis };
+  const all = { copies, links, methods, batch, analysis };
   /** @type {Record<string, ReturnType<typeof rowsOf>>} */
   const results = {};
   for (const [phase, measured] of Object.entries(all)) {

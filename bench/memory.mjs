@@ -1,11 +1,12 @@
 // @ts-check
-// Private memory of a merge, by the size of its inputs.
+// Private memory of a merge, by the size of its inputs, and of a batch, by its merges.
 //
 //   npm run bench:memory [-- --dir DIR]
 //
-// Swaps two checkpoints of 100 MB and two of 1 GB, and prints the most anonymous memory (RssAnon, all processes of the tree, sampled
-// every 20 ms) that each took, beside that of an idle Node. Mapped files are not counted: they are the page cache's.
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+// Swaps two checkpoints of 100 MB and two of 1 GB; runs batches of 1, 9 and 81 merges of three and three checkpoints of 100 MB (it takes
+// 2 GB of disk). Prints the most anonymous memory (RssAnon, all processes of the tree, sampled every 20 ms) that each took, beside that
+// of an idle Node. Mapped files are not counted: they are the page cache's.
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -42,6 +43,26 @@ const writeCheckpoint = (directory, megabytes, fill) => {
 
 const peakOf = async (/** @type {string[]} */ args) => (await measure(process.execPath, args)).privateBytes;
 const megabytes = (/** @type {number} */ bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+
+const [tasks, languages] = [
+  ['task-1', 'task-2', 'task-3'],
+  ['language-1', 'language-2', 'language-3'],
+];
+const experimentOf = (/** @type {number} */ experts, /** @type {string} */ merge) => {
+  const some = (/** @type {string[]} */ names) =>
+    names
+      .slice(0, experts)
+      .map((name) => `${name}: ./${name}`)
+      .join(', ');
+  return `tasks: {${some(tasks)}}\nlanguages:\n  language: {${some(languages)}}\nmerges:\n  - {name: merge, method: layer_swap, ${merge}}\n`;
+};
+
+/** By the number of merges: one pair, nine pairs, nine pairs by a grid of nine. @type {[number, string][]} */
+const batches = [
+  [1, experimentOf(1, 'bottom: 2, top: 1')],
+  [9, experimentOf(3, 'bottom: 2, top: 1')],
+  [81, experimentOf(3, 'bottom: [1, 2, 3], top: 1, bottom_transition: [0, 1, 2]')],
+];
 
 const directory = mkdtempSync(join(values.dir, 'layerloom-memory-'));
 try {
@@ -82,6 +103,21 @@ try {
       `swap of ${`${size} MB`.padEnd(8)}${megabytes(median(peaks))}  (${peaks.map(megabytes).join(', ')})`,
     );
     for (const path of [task, language, out]) rmSync(path ?? '', { recursive: true, force: true });
+  }
+
+  for (const [index, name] of [...tasks, ...languages].entries())
+    writeCheckpoint(join(directory, name), 100, 0x38 + index);
+  for (const [merges, text] of batches) {
+    const [file, out] = [join(directory, 'experiment.yaml'), join(directory, 'batch')];
+    writeFileSync(file, text);
+    const peaks = [];
+    for (const _ of repeats) {
+      rmSync(out, { recursive: true, force: true });
+      peaks.push(await peakOf([cli, 'batch', file, '-o', out, '-q']));
+    }
+    console.log(
+      `batch of ${String(merges).padEnd(7)}${megabytes(median(peaks))}  (${peaks.map(megabytes).join(', ')})`,
+    );
   }
 } finally {
   rmSync(directory, { recursive: true, force: true });

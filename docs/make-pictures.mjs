@@ -1,10 +1,11 @@
 // @ts-check
-// Draws the published tables (docs/figures) as the pictures in docs/pictures.   node docs/make-pictures.mjs
+// Draws the published tables (docs/figures), and what merges share, as the pictures in docs/pictures.   node docs/make-pictures.mjs
 import { readdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { shortName } from '../dist/report/analysis-table.js';
 import { drawHeatMap } from '../dist/report/heat-map.js';
 import { readPublishedTable } from '../dist/report/write-analysis.js';
+import { drawSharing } from './draw-sharing.mjs';
 
 const here = (/** @type {string} */ path) => fileURLToPath(new URL(path, import.meta.url));
 const titles = new Map([
@@ -27,3 +28,5 @@ for (const file of readdirSync(here('figures'))) {
   });
   writeFileSync(here(`pictures/${name}.svg`), picture);
 }
+
+writeFileSync(here('pictures/sharing.svg'), await drawSharing());

@@ -1,5 +1,5 @@
 /** Exit codes of the command line: one for each kind of failure. */
-export const exitCodes = { failed: 1, usage: 2, input: 3, interrupted: 130 } as const;
+export const exitCodes = { failed: 1, usage: 2, input: 3, partial: 4, interrupted: 130 } as const;
 
 type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
@@ -73,9 +73,10 @@ const catalogue = {
       `LAYERLOOM_ISA=${d.requested}: this machine has ${d.available.join(', ')}`,
   ),
   OUTPUT_INVALID: usage((d: { out: string; reason: string }) => `${d.out}: ${d.reason}`),
-  OUTPUT_EXISTS: usage(
-    (d: { out: string }) =>
-      `${d.out} is not empty; choose another output, or --force to replace a merged checkpoint`,
+  OUTPUT_EXISTS: usage((d: { out: string; experiment?: boolean }) =>
+    d.experiment
+      ? `${d.out} holds an experiment; choose another output, or --resume to make what is missing of this one`
+      : `${d.out} is not empty; choose another output, or --force to replace a merged checkpoint`,
   ),
   OUTPUT_NOT_OURS: usage(
     (d: { out: string; others: readonly string[] }) =>
@@ -281,10 +282,20 @@ const catalogue = {
   PLAN_INVALID: failed(
     (d: { reason: string }) => `the plan is not one that planMerge made: ${d.reason}; plan the merge again`,
   ),
+  BATCH_INCOMPLETE: {
+    exitCode: 4,
+    message: (d: { out: string; failed: readonly { merge: string; message: string }[]; merges: number }) =>
+      `${d.failed.length} of ${d.merges} merges failed (${some(
+        d.failed.map(({ merge, message }) => `${merge}: ${message}`),
+        3,
+      )}); ` + `the others are in ${d.out}. Mend what is wrong and run it again with --resume`,
+  },
   INTERRUPTED: {
     exitCode: 130,
-    message: (d: { out?: string }) =>
-      `interrupted; nothing was written${d.out === undefined ? '' : ` at ${d.out}`}`,
+    message: (d: { out?: string; batch?: boolean }) =>
+      d.batch
+        ? 'interrupted'
+        : `interrupted; nothing was written${d.out === undefined ? '' : ` at ${d.out}`}`,
   },
 } satisfies Record<string, Entry<never>>;
 
@@ -336,6 +347,13 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   inRecipe(path: readonly (string | number)[]): LayerloomError<Code> {
     const placed = new LayerloomError(this.code, { ...this.details, path }, { cause: this.cause });
     placed.message = this.message;
+    return placed;
+  }
+
+  /** The same error with the merge of a batch that it was found in. */
+  ofMerge(merge: string): LayerloomError<Code> {
+    const placed = new LayerloomError(this.code, { ...this.details, merge }, { cause: this.cause });
+    placed.message = `${merge}: ${this.message}`;
     return placed;
   }
 

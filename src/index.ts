@@ -20,6 +20,30 @@ export type { Link } from './engine/link.js';
 export type { ShardRecord } from './engine/provenance.js';
 export { type MergeResult, type Progress, type RunOptions, runPlan } from './engine/run-plan.js';
 export { type ErrorCode, type ErrorDetails, errorCodes, LayerloomError } from './errors.js';
+export type { BatchMerge, BatchPlan, MergeShard, PlannedMerge } from './experiment/batch-plan.js';
+export type { BatchCost } from './experiment/cost.js';
+export { type ExperimentMerge, expandExperiment } from './experiment/expand.js';
+export type { DistinctShard } from './experiment/groups.js';
+export { experimentPreset, type PresetModels, type PresetName } from './experiment/presets.js';
+export {
+  type Evaluation,
+  type Experiment,
+  type ExperimentInput,
+  type MergeEntry,
+  parseExperiment,
+  readExperiment,
+} from './experiment/read-experiment.js';
+export { type ExperimentReference, experimentReferences } from './experiment/references.js';
+export type { BatchOptions, BatchResult, MergeOutcome, MergeState } from './experiment/run-batch.js';
+export {
+  type ExperimentOptions,
+  type ExperimentRecord,
+  type ExperimentResult,
+  type MergeRecord,
+  planExperiment,
+  runExperiment,
+} from './experiment/run-experiment.js';
+export { type SlurmParameters, slurmScript } from './experiment/slurm.js';
 export type { Expression, Formula, ModelTensor, Pruning, Sparsifier } from './methods/expression.js';
 export type { Gram, GramRule, RuleParameters } from './methods/gram.js';
 export { methods, registerMethod } from './methods/index.js';

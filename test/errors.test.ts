@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { batchCommand } from '../src/cli/batch.js';
 import { storeVerifyCommand } from '../src/cli/store.js';
 import { openStaging } from '../src/engine/staging.js';
 import {
@@ -289,6 +290,17 @@ const scenarios: Record<ErrorCode, () => unknown> = {
       ...plan,
       shards: plan.shards.map((shard) => ({ ...shard, bytes: shard.bytes + 1 })),
     })),
+  BATCH_INCOMPLETE: () => {
+    const root = temporaryDirectory();
+    writeCheckpoint(join(root, 'math-1'), withTensor('model.ids', 'U8', 1));
+    writeCheckpoint(join(root, 'swh-1'), withTensor('model.ids', 'U8', 2));
+    const file = join(root, 'experiment.yaml');
+    writeFileSync(
+      file,
+      'tasks: {math-1: ./math-1}\nlanguages: {swahili: {swh-1: ./swh-1}}\nmerges: [{name: soup, method: soup}]\n',
+    );
+    return batchCommand(file, { out: join(root, 'out'), quiet: true });
+  },
   INTERRUPTED: () => {
     const { root, task, language } = writePair();
     return soup({ models: [task, language] }, { out: join(root, 'out'), signal: AbortSignal.abort() });

@@ -19,6 +19,7 @@ const order = [
   'engine',
   'store',
   'analysis',
+  'experiment',
   'report',
   'index',
   'cli',

@@ -147,9 +147,15 @@ export const makeCheckpoints = (directory, layers, names) => {
   const base = missing.length === 0 ? undefined : baseBlock();
   for (const name of missing) {
     if (base === undefined) break;
-    const seed = 1000 + names.indexOf(name);
-    const expert = name.startsWith('tuned') ? tunedBlock : expertBlock;
-    write(join(directory, name), layers, name === 'base' ? base : expert(base, seed));
+    // By its own number, so that it is the same whatever stands beside it.
+    const tuned = /^tuned-(\d+)$/.exec(name)?.[1];
+    const block =
+      name === 'base'
+        ? base
+        : tuned === undefined
+          ? expertBlock(base, 1000 + names.indexOf(name))
+          : tunedBlock(base, 2000 + Number(tuned));
+    write(join(directory, name), layers, block);
   }
   return names.map((name) => join(directory, name));
 };

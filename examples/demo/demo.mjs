@@ -1,9 +1,9 @@
 // @ts-check
-// Makes a small base and two experts of it, swaps their layers, shows what came from where, and checks the result.
+// Makes a small base and experts of it, swaps layers of two, shows what came from where, checks the result, and runs a small experiment over all.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { LayerloomError, layerSwap } from 'layerloom';
+import { LayerloomError, layerSwap, runExperiment } from 'layerloom';
 import pc from 'picocolors';
 import { checkSwap } from './check.mjs';
 import { fineTune, makeBase, shape, writeCheckpoint } from './experts.mjs';
@@ -54,6 +54,42 @@ const draw = (math, swahili) => {
   console.log(`   embeddings${' '.repeat(44)}${outside}`);
 };
 
+const megabytes = (/** @type {number} */ bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+
+/** Two math experts with the language expert, in several configurations, over one store of shards. */
+const runSmallExperiment = async () => {
+  const { cost, seconds } = await runExperiment(
+    {
+      base: place('base'),
+      tasks: { 'math-1': place('math-1'), 'math-2': place('math-2') },
+      languages: { swahili: { 'swahili-1': place('swahili-1') } },
+      merges: [
+        {
+          name: 'swap',
+          method: 'layer_swap',
+          layers: [
+            [3, 1],
+            [5, 2],
+            [8, 4],
+          ],
+        },
+        { name: 'transition', method: 'layer_swap', bottom_transition: 1, top_transition: 1 },
+      ],
+    },
+    { out: place('experiment') },
+  );
+  const less = (cost.bytesPlain / cost.bytesDistinct).toFixed(1);
+  console.log(`
+A small experiment: two math experts × one Swahili expert × four configurations
+  ${cost.merges} merges, ${megabytes(cost.bytesPlain)} if each were written by itself
+  ${megabytes(cost.bytesDistinct)} written, in ${cost.shards} distinct shards (${less} times less), and ${megabytes(cost.bytesToRead)} read
+  in ${seconds.toFixed(2)} s, in ${shown(place('experiment'))}/
+`);
+};
+
+/** @param {string} path */
+const shown = (path) => relative(process.cwd(), path);
+
 const main = async () => {
   if (directory === ownDirectory) rmSync(directory, { recursive: true, force: true });
   else if (existsSync(directory) && readdirSync(directory).length > 0)
@@ -62,6 +98,7 @@ const main = async () => {
   const math = fineTune(base, figure('figure-5-math-2'), 5);
   const swahili = fineTune(base, figure('figure-6-swahili-1'), 6);
   writeCheckpoint(place('base'), base);
+  writeCheckpoint(place('math-1'), fineTune(base, figure('figure-4-math-1'), 4));
   writeCheckpoint(place('math-2'), math);
   writeCheckpoint(place('swahili-1'), swahili);
   console.log(
@@ -84,8 +121,9 @@ const main = async () => {
     `\n${pc.green('✓')} all ${elements.toLocaleString('en')} elements are what Algorithm 1 gives, to the bit`,
   );
   console.log(
-    `  ${result.shards.length} shards, ${(result.bytesWritten / 1e6).toFixed(1)} MB in ${result.seconds.toFixed(2)} s, in ${relative(process.cwd(), result.out)}/`,
+    `  ${result.shards.length} shards, ${megabytes(result.bytesWritten)} in ${result.seconds.toFixed(2)} s, in ${shown(result.out)}/`,
   );
+  await runSmallExperiment();
 };
 
 try {

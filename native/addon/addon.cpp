@@ -2,7 +2,9 @@
 // src/native/addon.ts, the only caller, whose types are trusted here.
 #include <napi.h>
 
+#include <algorithm>
 #include <cfenv>
+#include <cmath>
 #include <string>
 #include <system_error>
 
@@ -150,20 +152,42 @@ Program toProgram(const Napi::Object& object, std::vector<Range> sources, std::u
     return program;
 }
 
+std::vector<Output> toOutputs(const Napi::Array& array, const Program& program) {
+    const std::size_t sources = program.sources.size();
+    std::vector<Output> outputs;
+    for (std::uint32_t i = 0; i < array.Length(); ++i) {
+        const auto object = array.Get(i).As<Napi::Object>();
+        const Output output{object.Get("value").As<Napi::Number>().Uint32Value(),
+                            toRange(object.Get("to").As<Napi::Object>())};
+        if (output.value >= sources + program.nodes.size()) throw Napi::RangeError::New(array.Env(), "value");
+        const DType dtype = output.value < sources ? program.sources[output.value].dtype
+                                                   : program.nodes[output.value - sources].dtype;
+        // A node goes to one place.
+        const auto isTwin = [&](const Output& other) {
+            return output.value >= sources && other.value == output.value;
+        };
+        if (dtype != output.to.dtype || std::ranges::any_of(outputs, isTwin))
+            throw Napi::RangeError::New(array.Env(), "outputs");
+        outputs.push_back(output);
+    }
+    if (outputs.empty()) throw Napi::RangeError::New(array.Env(), "outputs");
+    return outputs;
+}
+
 Job toJob(const Napi::Object& object) {
     Job job;
     job.kind = toEnumeration<JobKind>(object, "kind", kJobKinds);
     job.sources = toRanges(object.Get("sources").As<Napi::Array>());
-    job.output = toRange(object.Get("output").As<Napi::Object>());
     job.count = static_cast<std::uint64_t>(integer(object, "count"));
     if (job.sources.empty()) throw Napi::RangeError::New(object.Env(), "sources");
-    if (job.kind == JobKind::Select)
-        job.selection = toSelection(object.Get("select").As<Napi::Object>(), job);
     if (job.kind == JobKind::Compute) {
         job.program = toProgram(object.Get("program").As<Napi::Object>(), job.sources, job.count);
-        if (job.program.nodes.empty() || job.program.nodes.back().dtype != job.output.dtype)
-            throw Napi::RangeError::New(object.Env(), "output");
+        job.outputs = toOutputs(object.Get("outputs").As<Napi::Array>(), job.program);
+        return job;
     }
+    job.output = toRange(object.Get("output").As<Napi::Object>());
+    if (job.kind == JobKind::Select)
+        job.selection = toSelection(object.Get("select").As<Napi::Object>(), job);
     return job;
 }
 
@@ -214,6 +238,21 @@ Napi::Value reduceRows(const Napi::CallbackInfo& info) {
     return toObject(info.Env(), reduce(*kernels(), reduction, sums, control));
 }
 
+/// Whether every magnitude of a histogram's windows has a bin.
+bool fitsBins(const Measure& what) {
+    constexpr std::size_t each = 3 + kCandidates;
+    for (std::size_t at = 0; at < what.numbers.size(); at += each) {
+        const double low = what.numbers[at], last = what.numbers[at + 1], shift = what.numbers[at + 2];
+        if (!(low >= 1 && last >= low - 1 && last < 2147483648.0 && shift >= 0 && shift < 32)) return false;
+        if (std::floor((last - low) / std::exp2(shift)) >= what.bins) return false;
+        for (std::size_t c = 3; c < each; ++c) {
+            const double candidate = what.numbers[at + c];
+            if (candidate != 4294967295.0 && !(candidate >= low && candidate <= last)) return false;
+        }
+    }
+    return true;
+}
+
 /// measure({ kind, sources, program, count, values, numbers, bins }, out: Float64Array of zeros,
 /// counts: Uint32Array that threads share, control) → as execute
 Napi::Value measureBlock(const Napi::CallbackInfo& info) {
@@ -231,14 +270,14 @@ Napi::Value measureBlock(const Napi::CallbackInfo& info) {
     auto counts = info[2].As<Napi::Uint32Array>();
     const bool isHistogram = what.kind == MeasureKind::Histogram;
     const std::size_t values = what.values.size();
-    const std::size_t each = isHistogram                         ? 2 + kCandidates
+    const std::size_t each = isHistogram                         ? 3 + kCandidates
                              : what.kind == MeasureKind::FindTie ? 2
                              : what.kind == MeasureKind::Ties    ? 1
                                                                  : 0;
     const bool fits = values > 0 && (what.kind != MeasureKind::Divergence || values == 2) &&
                       what.program.count % what.program.columns == 0 &&
                       what.numbers.size() == each * values && out.ElementLength() == measureSize(what) &&
-                      counts.ElementLength() >= (isHistogram ? values * what.bins : 0);
+                      (!isHistogram || (counts.ElementLength() >= values * what.bins && fitsBins(what)));
     if (!fits) throw Napi::RangeError::New(info.Env(), "measure");
     const Control control(info[3].As<Napi::BigInt64Array>().Data());
     const FloatingPointDefaults defaults;

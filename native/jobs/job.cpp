@@ -15,14 +15,12 @@
 namespace layerloom {
 namespace {
 
-/// 1 for the jobs that move bytes, the dtype's size for those that compute.
-std::size_t width(const Job& job, const Range& range) {
-    return job.kind == JobKind::Compute ? sizeOf(range.dtype) : 1;
-}
-
 /// Output bytes between two looks at the cancel flag: small enough to stay in the L2 cache between kernel and
 /// write.
 constexpr std::size_t kTileBytes = 1024 * 1024;
+/// The same of each output where several are made of the same inputs, whose tiles are to stay in the cache
+/// too.
+constexpr std::size_t kSharedTileBytes = 256 * 1024;
 /// A copy that stays in the kernel passes no cache of ours and may take longer strides.
 constexpr std::size_t kCopyBytes = 4 * 1024 * 1024;
 
@@ -84,8 +82,58 @@ Status runSame(const Job& job, Control control) {
     return runCopy(job, control);
 }
 
-/// Elements that a program of several nodes takes together: their tiles stay in the L2 cache.
-constexpr std::size_t kStep = 4096;
+/// Elements that a program of several nodes takes together: their tiles stay in the L1 cache.
+constexpr std::size_t kStep = 1024;
+
+/// Writes tiles of the outputs of a program: what the evaluator has put in their buffers, or sources as they
+/// stand.
+class OutputTiles {
+  public:
+    OutputTiles(const Job& job, std::size_t count) : job_(job), places_(job.program.nodes.size(), nullptr) {
+        std::size_t bytes = 0;
+        for (const Output& output : job.outputs)
+            bytes += isSource(output) ? 0 : count * sizeOf(output.to.dtype);
+        // Memory that each thread keeps, where it is enough.
+        if (bytes > kTileBytes) large_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+        std::byte* next = large_ != nullptr ? large_.get() : tileBuffer().data();
+        for (const Output& output : job.outputs) {
+            tiles_.push_back(isSource(output) ? nullptr : next);
+            if (!isSource(output)) next += count * sizeOf(output.to.dtype);
+        }
+    }
+
+    /// Where nodes go for the elements from `at` of the tile on.
+    std::span<std::byte* const> placesAt(std::size_t at) {
+        for (std::size_t o = 0; o < tiles_.size(); ++o)
+            if (tiles_[o] != nullptr)
+                places_[job_.outputs[o].value - job_.program.sources.size()] =
+                    tiles_[o] + at * sizeOf(job_.outputs[o].to.dtype);
+        return places_;
+    }
+
+    Status write(const Windows& windows, std::uint64_t begin, std::size_t count, Control control) const {
+        for (std::size_t o = 0; o < tiles_.size(); ++o) {
+            const auto& [value, to] = job_.outputs[o];
+            const std::size_t width = sizeOf(to.dtype), length = count * width;
+            const std::byte* data =
+                tiles_[o] != nullptr ? tiles_[o] : windows.bytes[value].data() + begin * width;
+            const int error = writeAt(to.fd, to.offset + begin * width, {data, length});
+            // A page of a source that is lost is the write's EFAULT: no signal is raised for a system call.
+            if (error == EFAULT) return windows.lostPage();
+            if (error != 0) return {Outcome::WriteFailed, error};
+            control.count(0, length);
+        }
+        return {};
+    }
+
+  private:
+    bool isSource(const Output& output) const { return output.value < job_.program.sources.size(); }
+
+    const Job& job_;
+    std::unique_ptr<std::byte[]> large_;
+    std::vector<std::byte*> tiles_;
+    std::vector<std::byte*> places_;
+};
 
 Status runCompute(const Kernels& kernels, const Job& job, Control control) {
     const Program& program = job.program;
@@ -94,28 +142,31 @@ Status runCompute(const Kernels& kernels, const Job& job, Control control) {
     if (windows.status.outcome != Outcome::Done) return windows.status;
 
     Evaluator evaluator(kernels, program, windows);
-    const std::size_t outputWidth = sizeOf(job.output.dtype);
-    // One node needs no tiles of its own: it goes from the sources to the output in one pass.
-    const std::size_t tileCount = evaluator.step(kTileBytes / outputWidth);
-    const std::size_t stepCount = program.nodes.size() == 1 ? tileCount : evaluator.step(kStep);
-    // A row that is looked at whole may be larger than a tile.
-    std::vector<std::byte> large(tileCount * outputWidth > kTileBytes ? tileCount * outputWidth : 0);
-    const std::span<std::byte> tile = large.empty() ? tileBuffer() : std::span<std::byte>(large);
+    std::size_t widest = 1;
+    for (const Output& output : job.outputs) widest = std::max(widest, sizeOf(output.to.dtype));
+    const std::size_t shared = job.outputs.size() == 1 ? kTileBytes : kSharedTileBytes;
+    const std::size_t tileCount = evaluator.step(shared / widest);
+    // One node for each output needs no tiles of its own: it goes from the sources to the output in one pass.
+    const bool isDirect = std::ranges::all_of(program.nodes, [&](const Node& node) {
+        return std::ranges::all_of(node.inputs, [&](auto id) { return id < program.sources.size(); });
+    });
+    const std::size_t stepCount = isDirect ? tileCount : evaluator.step(kStep);
+    OutputTiles tiles(job, std::min<std::uint64_t>(tileCount, job.count));
 
     for (std::uint64_t begin = 0; begin < job.count; begin += tileCount) {
         if (control.cancelled()) return {Outcome::Cancelled};
         const std::size_t count = std::min<std::uint64_t>(tileCount, job.count - begin);
         const bool whole = guarded(windows.bytes, [&] {
             for (std::size_t at = 0; at < count; at += stepCount)
-                evaluator.compute(begin + at, std::min(stepCount, count - at),
-                                  tile.data() + at * outputWidth);
+                evaluator.compute(begin + at, std::min(stepCount, count - at), tiles.placesAt(at));
         });
         if (!whole) return windows.lostPage();
-        const std::size_t length = count * outputWidth;
-        const int error = writeAt(job.output.fd, job.output.offset + begin * outputWidth, tile.first(length));
-        if (error != 0) return {Outcome::WriteFailed, error};
-        control.count(program.bytesRead(count), length);
+        const Status written = tiles.write(windows, begin, count, control);
+        if (written.outcome != Outcome::Done) return written;
+        control.count(program.bytesRead(count), 0);
     }
+    for (const Output& output : job.outputs)
+        beginWriteBack(output.to.fd, output.to.offset, job.count * sizeOf(output.to.dtype));
     return {};
 }
 
@@ -192,8 +243,8 @@ Status run(const Kernels& kernels, const Job& job, Control control) {
         return {};
     };
     const Status status = work();
-    if (status.outcome == Outcome::Done)
-        beginWriteBack(job.output.fd, job.output.offset, job.count * width(job, job.output));
+    if (status.outcome == Outcome::Done && job.kind != JobKind::Compute)
+        beginWriteBack(job.output.fd, job.output.offset, job.count);
     return status;
 }
 

@@ -10,7 +10,7 @@ namespace layerloom {
 enum class JobKind : std::uint8_t {
     Copy,     ///< the bytes of the one source
     Same,     ///< the bytes of the first source, all others having been found equal
-    Compute,  ///< a program's last value
+    Compute,  ///< values of a program
     Select,   ///< rows of the first source or of the second
 };
 
@@ -25,13 +25,20 @@ struct Selection {
     RowSense sense;
 };
 
-/// A slice of one output tensor. `count` is in elements for Compute and in bytes for the others, which know
-/// no dtype.
+/// Where a value of a program goes: a node's, or a source's as it stands.
+struct Output {
+    std::uint32_t value;
+    Range to;
+};
+
+/// A slice of one output tensor, or for Compute of several that are made of the same inputs, which are read
+/// once for all. `count` is in elements for Compute and in bytes for the others, which know no dtype.
 struct Job {
     JobKind kind;
     std::vector<Range> sources;  ///< but for Compute, whose program has them
     Program program;
-    Range output;
+    std::vector<Output> outputs;  ///< for Compute
+    Range output;                 ///< for the others
     std::uint64_t count;
     Selection selection;
 };

@@ -10,11 +10,13 @@
 namespace layerloom {
 namespace {
 
-/// Elements of a tile: a multiple of what `dot` sums in float32, so that a block's sums do not depend on more
-/// than the block.
-constexpr std::size_t kTile = 4096;
+/// Elements of a tile, so that those of all values share the L1 cache: a multiple of what `dot` sums in
+/// float32, so that a block's sums do not depend on more than the block. Where rows are summed, tiles cut
+/// them, and their size is part of the numeric contract.
+constexpr std::size_t kTile = 1024;
+constexpr std::size_t kRowTile = 4096;
 /// Tiles between two looks at the cancel flag.
-constexpr std::size_t kTilesTogether = 32;
+constexpr std::size_t kTilesTogether = 128;
 
 using Lanes = std::array<double, kLanes>;
 
@@ -66,6 +68,9 @@ class Measurer {
           lanes_(what.kind == MeasureKind::Magnitudes ? what.values.size() : pairsOf(what.values.size())),
           x_(what.values.size()) {
         for (Lanes& lanes : lanes_) lanes.fill(0);
+        if (what.kind != MeasureKind::Histogram) return;
+        local_.resize(counts.size());
+        for (std::size_t v = 0; v < x_.size(); ++v) windows_.push_back(windowOf(v));
     }
 
     void add(Evaluator& evaluator, std::size_t begin, std::size_t count) {
@@ -92,15 +97,10 @@ class Measurer {
                 return;
             case MeasureKind::Histogram:
                 for (std::size_t v = 0; v < x_.size(); ++v) {
-                    Window window{word(kNumbers * v), word(kNumbers * v + 1), what_.bins, {}, 0};
-                    for (std::size_t c = 0; c < kCandidates; ++c) {
-                        window.candidates[c] = word(kNumbers * v + 2 + c);
-                        if (window.candidates[c] != kNone) window.wanted = c + 1;
-                    }
                     std::uint64_t exact[kCandidates] = {};
                     double* found = out_.data() + v * (1 + kCandidates);
-                    found[0] +=
-                        static_cast<double>(kernels_.histogram(x_[v], window, local(v).data(), exact, count));
+                    found[0] += static_cast<double>(
+                        kernels_.histogram(x_[v], windows_[v], local(v).data(), exact, count));
                     for (std::size_t c = 0; c < kCandidates; ++c)
                         found[1 + c] += static_cast<double>(exact[c]);
                 }
@@ -119,33 +119,53 @@ class Measurer {
         }
     }
 
+    /// Whether the rest of the block can change nothing.
+    bool done() const {
+        return what_.kind == MeasureKind::FindTie && seen_ == static_cast<std::uint64_t>(what_.numbers[1]);
+    }
+
     void finish() {
         if (what_.kind == MeasureKind::Gram || what_.kind == MeasureKind::Magnitudes) store(0);
         if (what_.kind != MeasureKind::Histogram) return;
-        for (std::size_t v = 0; v < x_.size(); ++v) {
-            // A bin of one magnitude has counted the candidate already.
-            if (word(kNumbers * v + 1) != 0) continue;
-            for (std::size_t c = 0; c < kCandidates; ++c) {
-                const std::uint32_t bin = word(kNumbers * v + 2 + c) - word(kNumbers * v);
-                if (bin < what_.bins) out_[v * (1 + kCandidates) + 1 + c] = local(v)[bin];
-            }
+        for (std::size_t v = 0; v < windows_.size(); ++v) {
+            const Window& window = windows_[v];
+            for (std::size_t c = 0; c < window.wanted; ++c)
+                local(v)[(window.candidates[c] - window.low) >> window.shift] +=
+                    static_cast<std::uint32_t>(out_[v * (1 + kCandidates) + 1 + c]);
         }
-        // Threads share the counts: whole numbers, whose sum has no order.
-        for (std::size_t i = 0; i < local_.size(); ++i)
-            if (local_[i] != 0) __atomic_fetch_add(&counts_[i], local_[i], __ATOMIC_RELAXED);
+        // Threads share the counts: whole numbers, whose sum has no order. Most are 0.
+        constexpr std::size_t together = 16;
+        for (std::size_t at = 0; at < counts_.size(); at += together) {
+            const std::size_t end = std::min(at + together, counts_.size());
+            std::uint32_t any = 0;
+            for (std::size_t i = at; i < end; ++i) any |= local_[i];
+            if (any == 0) continue;
+            for (std::size_t i = at; i < end; ++i)
+                if (const std::uint32_t count = local_[i]; count != 0)
+                    __atomic_fetch_add(&counts_[i], count, __ATOMIC_RELAXED);
+        }
     }
 
   private:
     /// Stands for no candidate.
     static constexpr std::uint32_t kNone = 0xFFFF'FFFFu;
-    /// Of a histogram's value: low, shift and the candidates.
-    static constexpr std::size_t kNumbers = 2 + kCandidates;
+    /// Of a histogram's value: low, last, shift and the candidates.
+    static constexpr std::size_t kNumbers = 3 + kCandidates;
 
     std::size_t columns() const { return static_cast<std::size_t>(what_.program.columns); }
     std::uint32_t word(std::size_t i) const { return static_cast<std::uint32_t>(what_.numbers[i]); }
 
+    Window windowOf(std::size_t v) const {
+        const std::size_t at = kNumbers * v;
+        Window window{word(at), word(at + 1), word(at + 2), {}, 0};
+        for (std::size_t c = 0; c < kCandidates; ++c) {
+            window.candidates[c] = word(at + 3 + c);
+            if (window.candidates[c] != kNone) window.wanted = c + 1;
+        }
+        return window;
+    }
+
     std::span<std::uint32_t> local(std::size_t v) {
-        if (local_.empty()) local_.resize(counts_.size());
         return std::span(local_).subspan(v * what_.bins, what_.bins);
     }
 
@@ -216,6 +236,7 @@ class Measurer {
     std::span<std::uint32_t> counts_;
     std::vector<Lanes> lanes_;
     std::vector<const float*> x_;
+    std::vector<Window> windows_;
     std::vector<std::uint32_t> local_;
     std::array<std::vector<double>, 2> row_;
     std::uint64_t seen_ = 0;
@@ -253,13 +274,13 @@ Status measure(const Kernels& kernels, const Measure& what, std::span<double> ou
 
     Evaluator evaluator(kernels, program, windows);
     Measurer measurer(kernels, what, out, counts);
-    const std::size_t step = evaluator.step(kTile);
-    for (std::size_t begin = 0; begin < count;) {
+    const std::size_t step = evaluator.step(what.kind == MeasureKind::RowGram ? kRowTile : kTile);
+    for (std::size_t begin = 0; begin < count && !measurer.done();) {
         if (control.cancelled()) return {Outcome::Cancelled};
         const bool whole = guarded(windows.bytes, [&] {
             for (std::size_t t = 0; t < kTilesTogether && begin < count; ++t, begin += step) {
                 const std::size_t n = std::min(step, count - begin);
-                evaluator.compute(begin, n, nullptr);
+                evaluator.compute(begin, n, {});
                 measurer.add(evaluator, begin, n);
             }
         });

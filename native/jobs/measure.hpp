@@ -23,8 +23,8 @@ struct Measure {
     MeasureKind kind;
     Program program;
     std::vector<std::uint32_t> values;
-    /// For each value: low, shift and the candidates (Histogram), bits (Ties), bits and ordinal from 1 on
-    /// (FindTie).
+    /// For each value: low, last, shift and the candidates (Histogram), bits (Ties), bits and ordinal from 1
+    /// on (FindTie).
     std::vector<double> numbers;
     std::uint32_t bins = 0;  ///< of each window
 };

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
+#include <utility>
+
 namespace layerloom {
 namespace {
 
@@ -26,6 +27,40 @@ std::uint64_t toWords(double probability) {
 }
 
 }  // namespace
+
+std::span<const std::uint64_t> Sorted::magnitudes(std::span<const float> x) {
+    constexpr std::size_t bits = 8, values = 1 << bits;
+    // Parts of the row take turns: where many elements are tied, a counter need not wait for itself.
+    constexpr std::size_t parts = 4;
+    const std::size_t count = x.size(), part = count / parts;
+    const auto inTurns = [&](const auto& work) {
+        for (std::size_t i = 0; i < part; ++i)
+            for (std::size_t p = 0; p < parts; ++p) work(p, from_[p * part + i]);
+        for (std::size_t i = parts * part; i < count; ++i) work(parts - 1, from_[i]);
+    };
+    from_.resize(count);
+    to_.resize(count);
+    std::uint64_t varies = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        std::uint32_t magnitude;
+        std::memcpy(&magnitude, &x[i], sizeof magnitude);
+        from_[i] = static_cast<std::uint64_t>(magnitude & 0x7FFF'FFFFu) << 32 | i;
+        varies |= from_[i] ^ from_[0];
+    }
+    for (std::size_t shift = 32; shift < 64; shift += bits) {
+        // A digit that is the same for all, as the lowest are of differences of 16-bit numbers, changes no
+        // order.
+        if ((varies >> shift) % values == 0) continue;
+        std::uint32_t next[parts][values] = {};
+        inTurns([&](std::size_t p, std::uint64_t key) { ++next[p][(key >> shift) % values]; });
+        std::uint32_t place = 0;
+        for (std::size_t digit = 0; digit < values; ++digit)
+            for (std::size_t p = 0; p < parts; ++p) place += std::exchange(next[p][digit], place);
+        inTurns([&](std::size_t p, std::uint64_t key) { to_[next[p][(key >> shift) % values]++] = key; });
+        std::swap(from_, to_);
+    }
+    return from_;
+}
 
 bool Program::needsRows() const {
     return std::ranges::any_of(nodes, [](const Node& node) { return node.kind == NodeKind::DropRanked; });
@@ -51,6 +86,7 @@ Evaluator::Evaluator(const Kernels& kernels, const Program& program, const Windo
       program_(program),
       windows_(windows),
       values_(program.nodes.size()),
+      below_(program.nodes.size()),
       widened_(program.sources.size() + program.nodes.size()),
       isWidened_(widened_.size()) {}
 
@@ -59,16 +95,20 @@ std::size_t Evaluator::step(std::size_t wanted) const {
     return std::max<std::size_t>(1, wanted / program_.columns) * program_.columns;
 }
 
-void Evaluator::compute(std::size_t begin, std::size_t count, std::byte* out) {
+std::byte* Evaluator::placeOf(std::size_t node) const {
+    return node < places_.size() ? places_[node] : nullptr;
+}
+
+void Evaluator::compute(std::size_t begin, std::size_t count, std::span<std::byte* const> places) {
     begin_ = begin;
     count_ = count;
-    out_ = out;
+    places_ = places;
     std::fill(isWidened_.begin(), isWidened_.end(), false);
     for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
         const Node& node = program_.nodes[n];
-        const bool isLast = n + 1 == program_.nodes.size();
-        std::byte* data = isLast && out != nullptr ? out : values_[n].of(count * sizeOf(node.dtype));
-        evaluate(node, {data, node.dtype});
+        std::byte* const place = placeOf(n);
+        std::byte* data = place != nullptr ? place : values_[n].of(count * sizeOf(node.dtype));
+        evaluate(node, {data, node.dtype}, place == nullptr);
     }
 }
 
@@ -78,15 +118,16 @@ Source Evaluator::value(std::uint32_t id) const {
         return {windows_.bytes[id].data() + begin_ * sizeOf(dtype), dtype};
     }
     const std::size_t n = id - program_.sources.size();
-    const bool isLast = n + 1 == program_.nodes.size();
-    return {isLast && out_ != nullptr ? out_ : values_[n].bytes.get(), program_.nodes[n].dtype};
+    const std::byte* const place = placeOf(n);
+    return {place != nullptr ? place : values_[n].bytes.get(), program_.nodes[n].dtype};
 }
 
 const float* Evaluator::floats(std::uint32_t id) {
     constexpr double one[] = {1};
     const Source source = value(id);
     // A source may stand at any address of its file; a node's buffer is aligned.
-    if (id >= program_.sources.size() && source.dtype == DType::F32)
+    if (id >= program_.sources.size() && placeOf(id - program_.sources.size()) == nullptr &&
+        source.dtype == DType::F32)
         return reinterpret_cast<const float*>(source.data);
     auto* widened = widened_[id].of(count_ * sizeof(float));
     if (!isWidened_[id]) {
@@ -96,19 +137,25 @@ const float* Evaluator::floats(std::uint32_t id) {
     return reinterpret_cast<const float*>(widened);
 }
 
-void Evaluator::evaluate(const Node& node, Sink sink) {
+const float* const* Evaluator::allFloats(const Node& node) {
+    floats_.clear();
+    for (const std::uint32_t id : node.inputs) floats_.push_back(floats(id));
+    return floats_.data();
+}
+
+void Evaluator::evaluate(const Node& node, Sink sink, bool isKept) {
     constexpr double one[] = {1};
     if (node.kind == NodeKind::Linear) {
-        std::vector<Source> inputs;
-        for (const std::uint32_t id : node.inputs) inputs.push_back(value(id));
-        return linear(kernels_, inputs, node.numbers, sink, count_);
+        sources_.clear();
+        for (const std::uint32_t id : node.inputs) sources_.push_back(value(id));
+        return linear(kernels_, sources_, node.numbers, sink, count_);
     }
     if (node.kind == NodeKind::RowLinear)
         return static_cast<RowSense>(node.numbers[0]) == RowSense::Input ? columnLinear(node, sink)
                                                                          : rowLinear(node, sink);
     if (node.kind == NodeKind::Select) return select(node, sink);
-    if (sink.data != out_ && sink.dtype == DType::F32)
-        return evaluateFloats(node, reinterpret_cast<float*>(sink.data));
+    if (node.kind == NodeKind::Vote && sink.dtype != DType::F64) return vote(node, sink);
+    if (isKept && sink.dtype == DType::F32) return evaluateFloats(node, reinterpret_cast<float*>(sink.data));
     auto* data = rounded_.of(count_ * sizeof(float));
     evaluateFloats(node, reinterpret_cast<float*>(data));
     const Source source{data, DType::F32};
@@ -118,8 +165,7 @@ void Evaluator::evaluate(const Node& node, Sink sink) {
 void Evaluator::evaluateFloats(const Node& node, float* out) {
     const std::uint64_t first = program_.first + begin_;
     const std::vector<double>& numbers = node.numbers;
-    std::vector<const float*> inputs;
-    for (const std::uint32_t id : node.inputs) inputs.push_back(floats(id));
+    const float* const* inputs = allFloats(node);
     switch (node.kind) {
         case NodeKind::Keep:
             return kernels_.keep(inputs[0], inputs[1], toBound(numbers.data()),
@@ -135,19 +181,10 @@ void Evaluator::evaluateFloats(const Node& node, float* out) {
         }
         case NodeKind::DropRanked:
             return dropRanked(node, out);
-        case NodeKind::Vote: {
-            const std::vector<float> weights(numbers.begin() + kVoteNumbers, numbers.end());
-            const Vote rule{numbers[0] != 0,
-                            numbers[1] != 0,
-                            numbers[2] != 0,
-                            static_cast<Divisor>(numbers[3]),
-                            static_cast<float>(numbers[4]),
-                            static_cast<float>(numbers[5])};
-            return kernels_.vote(inputs[0], inputs.data() + 1, weights.data(), weights.size(), rule, out,
-                                 count_);
-        }
+        case NodeKind::Vote:
+            return vote(node, {reinterpret_cast<std::byte*>(out), DType::F32});
         case NodeKind::Variance:
-            return kernels_.variance(inputs.data(), inputs.size(), out, count_);
+            return kernels_.variance(inputs, node.inputs.size(), out, count_);
         case NodeKind::NearSwap:
             return kernels_.nearSwap(inputs[0], inputs[1], static_cast<float>(numbers[0]), out, count_);
         case NodeKind::Importance:
@@ -161,6 +198,20 @@ void Evaluator::evaluateFloats(const Node& node, float* out) {
     }
 }
 
+void Evaluator::vote(const Node& node, Sink sink) {
+    const float* const* inputs = allFloats(node);
+    const std::vector<double>& numbers = node.numbers;
+    weights_.assign(numbers.begin() + kVoteNumbers, numbers.end());
+    const Vote rule{numbers[0] != 0,
+                    numbers[1] != 0,
+                    numbers[2] != 0,
+                    static_cast<Divisor>(numbers[3]),
+                    static_cast<float>(numbers[4]),
+                    static_cast<float>(numbers[5])};
+    kernels_.vote[static_cast<std::size_t>(sink.dtype)](inputs[0], inputs + 1, weights_.data(),
+                                                        weights_.size(), rule, sink.data, count_);
+}
+
 /// Rank among the magnitudes of the row, equal ones by index: the probability is `lowest` for the smallest
 /// and `highest` for the largest.
 void Evaluator::dropRanked(const Node& node, float* out) {
@@ -168,21 +219,23 @@ void Evaluator::dropRanked(const Node& node, float* out) {
     const auto columns = static_cast<std::size_t>(program_.columns);
     auto* words = reinterpret_cast<std::uint32_t*>(randoms_.of(count_ * sizeof(std::uint32_t)));
     kernels_.randoms(toKey(node.numbers.data()), program_.first + begin_, words, count_);
-    auto* order = reinterpret_cast<std::uint64_t*>(ranks_.of(columns * sizeof(std::uint64_t)));
     const double lowest = node.numbers[2], highest = node.numbers[3];
     const auto scale = static_cast<float>(node.numbers[4]);
     const double last = columns > 1 ? static_cast<double>(columns - 1) : 1;
+    std::vector<std::uint64_t>& below = below_[static_cast<std::size_t>(&node - program_.nodes.data())];
+    if (below.empty())
+        for (std::size_t rank = 0; rank < columns; ++rank)
+            below.push_back(toWords(lowest + (highest - lowest) * (static_cast<double>(rank) / last)));
     for (std::size_t row = 0; row < count_; row += columns) {
-        for (std::size_t i = 0; i < columns; ++i) {
-            std::uint32_t bits;
-            std::memcpy(&bits, x + row + i, sizeof bits);
-            order[i] = static_cast<std::uint64_t>(bits & 0x7FFF'FFFFu) << 32 | i;
-        }
-        std::sort(order, order + columns);
+        const std::span<const std::uint64_t> order = sorted_.magnitudes({x + row, columns});
         for (std::size_t rank = 0; rank < columns; ++rank) {
             const std::size_t i = row + (order[rank] & 0xFFFF'FFFFu);
-            const double probability = lowest + (highest - lowest) * (static_cast<double>(rank) / last);
-            out[i] = words[i] < toWords(probability) ? x[i] * scale : 0.0f;
+            // Without a branch: no processor foresees it.
+            const float scaled = x[i] * scale;
+            std::uint32_t bits;
+            std::memcpy(&bits, &scaled, sizeof bits);
+            bits &= words[i] < below[rank] ? 0xFFFF'FFFFu : 0;
+            std::memcpy(&out[i], &bits, sizeof bits);
         }
     }
 }
@@ -220,10 +273,9 @@ void Evaluator::columnLinear(const Node& node, Sink sink) {
     constexpr double one[] = {1};
     const std::size_t terms = node.inputs.size();
     const auto columns = static_cast<std::size_t>(program_.columns);
-    std::vector<const float*> inputs;
-    for (const std::uint32_t id : node.inputs) inputs.push_back(floats(id));
+    const float* const* inputs = allFloats(node);
     auto* sums = reinterpret_cast<float*>(rounded_.of(count_ * sizeof(float)));
-    auto* weights = reinterpret_cast<float*>(ranks_.of(terms * columns * sizeof(float)));
+    auto* weights = reinterpret_cast<float*>(columns_.of(terms * columns * sizeof(float)));
     for (std::size_t t = 0; t < terms; ++t)
         for (std::size_t c = 0; c < columns; ++c)
             weights[t * columns + c] = static_cast<float>(node.table[c * terms + t]);

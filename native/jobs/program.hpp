@@ -51,6 +51,17 @@ struct Program {
     std::uint64_t bytesRead(std::uint64_t elements) const;
 };
 
+/// Sorts rows: by radix, from the lowest digit on, in O(n).
+class Sorted {
+  public:
+    /// Magnitude and index (the lower 32 bits) of each element, smallest first, equal ones by index; until
+    /// the next row.
+    std::span<const std::uint64_t> magnitudes(std::span<const float> x);
+
+  private:
+    std::vector<std::uint64_t> from_, to_;
+};
+
 /// Evaluates a program tile by tile. Private memory is a tile for each node, whatever the tensor's size.
 class Evaluator {
   public:
@@ -61,8 +72,8 @@ class Evaluator {
     std::size_t step(std::size_t wanted) const;
 
     /// Computes every node for elements [begin, begin + count) of the slice.
-    /// @param out where the last node goes, or null: then it is kept like the others
-    void compute(std::size_t begin, std::size_t count, std::byte* out);
+    /// @param places for each node where it goes, or null: then it is kept here; none where all are
+    void compute(std::size_t begin, std::size_t count, std::span<std::byte* const> places);
 
     /// A value of the elements last computed, in its dtype.
     Source value(std::uint32_t id) const;
@@ -76,10 +87,15 @@ class Evaluator {
         std::byte* of(std::size_t size);
     };
 
-    void evaluate(const Node& node, Sink sink);
+    /// Where a node's value goes that is wanted elsewhere, or null.
+    std::byte* placeOf(std::size_t node) const;
+    /// Of a node's inputs, until it is asked for another's.
+    const float* const* allFloats(const Node& node);
+    void evaluate(const Node& node, Sink sink, bool isKept);
     void evaluateFloats(const Node& node, float* out);
     void rowLinear(const Node& node, Sink sink);
     void columnLinear(const Node& node, Sink sink);
+    void vote(const Node& node, Sink sink);
     void dropRanked(const Node& node, float* out);
     void select(const Node& node, Sink sink);
     std::size_t tableIndex(const Node& node, std::uint64_t row) const;
@@ -91,11 +107,18 @@ class Evaluator {
     const Kernels& kernels_;
     const Program& program_;
     const Windows& windows_;
-    std::vector<Buffer> values_;   ///< of nodes
+    std::vector<Buffer> values_;  ///< of nodes
+    /// Of nodes that drop by rank: for each rank, the words below its probability.
+    std::vector<std::vector<std::uint64_t>> below_;
     std::vector<Buffer> widened_;  ///< of values that are not float32
     std::vector<bool> isWidened_;
-    Buffer rounded_, randoms_, ranks_;
-    std::byte* out_ = nullptr;
+    Buffer rounded_, randoms_, columns_;
+    Sorted sorted_;
+    std::span<std::byte* const> places_;
+    /// Kept from tile to tile, so that none allocates.
+    std::vector<Source> sources_;
+    std::vector<const float*> floats_;
+    std::vector<float> weights_;
     std::size_t begin_ = 0, count_ = 0;
 };
 

@@ -1,8 +1,9 @@
-// The text of the kernels that combine float32 tiles of task vectors: plain loops without branches, which the
-// compiler turns into vectors for each instruction set. Every operation is one of IEEE 754's, in the order
-// written: the same bits everywhere.
+// The text of the kernels that combine float32 tiles of task vectors: most are plain loops without branches,
+// which the compiler turns into vectors for each instruction set. Every operation is one of IEEE 754's, in
+// the order written: the same bits everywhere.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "convert.hpp"
 #include "kernels.hpp"
@@ -57,43 +58,74 @@ void randoms(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::si
         out[i] = static_cast<std::uint32_t>(scatter(key + (first + i + 1) * 0x9E37'79B9'7F4A'7C15ull) >> 32);
 }
 
-void vote(const float* base, const float* const* changes, const float* weights, std::size_t terms,
-          const Vote& rule, float* out, std::size_t count) {
-    float sum[kChunk], divisor[kChunk];
-    for (std::size_t at = 0; at < count; at += kChunk) {
-        const std::size_t n = std::min(kChunk, count - at);
-        std::uint32_t positive[kChunk] = {};
-        if (rule.elects) {
-            std::fill_n(sum, n, 0.0f);
-            for (std::size_t t = 0; t < terms; ++t) {
-                const float* x = changes[t] + at;
-                const float weight = rule.weighted ? weights[t] : 1.0f;
-                for (std::size_t i = 0; i < n; ++i) sum[i] = sum[i] + weight * x[i];
-            }
-            for (std::size_t i = 0; i < n; ++i)
-                positive[i] = (sum[i] > 0) | ((sum[i] == 0) & rule.tiePositive) ? 1u : 0u;
-        }
-        std::fill_n(sum, n, 0.0f);
-        std::fill_n(divisor, n, 0.0f);
+/// N vectors from element i on: side by side, so that what the rule asks is asked once for all.
+template <class V, DType Out, std::size_t N>
+[[gnu::always_inline]] inline void voteAt(const float* base, const float* const* changes,
+                                          const float* weights, std::size_t terms, const Vote& rule,
+                                          std::byte* out, std::size_t i) {
+    using Floats = typename V::Floats;
+    const auto load = [i](const float* x, std::size_t n) {
+        return V::loadFloats(reinterpret_cast<const std::byte*>(x + i + n * V::lanes));
+    };
+    const Floats zero = V::floats(0), one = V::floats(1);
+    // The sign bit where the elected sign is negative: with it turned, those that agree are positive.
+    typename V::Ints turned[N];
+    Floats sum[N], divisor[N];
+    for (std::size_t n = 0; n < N; ++n) sum[n] = divisor[n] = zero;
+    if (rule.elects) {
         for (std::size_t t = 0; t < terms; ++t) {
-            const float* x = changes[t] + at;
-            const float weight = weights[t], voice = rule.weighted ? weight : 1.0f;
-            const float share = rule.divisor == Divisor::Count ? 1.0f : weight;
-            for (std::size_t i = 0; i < n; ++i) {
-                const float product = weight * x[i], opinion = voice * x[i];
-                const bool agrees = !rule.elects | (positive[i] != 0 ? opinion > 0 : opinion < 0);
-                sum[i] = sum[i] + (agrees ? product : 0.0f);
-                divisor[i] = divisor[i] + (agrees ? share : 0.0f);
-            }
+            const Floats voice = rule.weighted ? V::floats(weights[t]) : one;
+            for (std::size_t n = 0; n < N; ++n)
+                sum[n] = V::add(sum[n], V::multiply(voice, load(changes[t], n)));
         }
-        if (rule.divisor != Divisor::None)
-            for (std::size_t i = 0; i < n; ++i) {
-                float by = divisor[i];
-                by = rule.least == 0 ? (by == 0 ? 1.0f : by) : (by < rule.least ? rule.least : by);
-                sum[i] = sum[i] / by;
-            }
-        for (std::size_t i = 0; i < n; ++i) out[at + i] = base[at + i] + rule.scale * sum[i];
+        // Above the largest negative number is what is not below 0.
+        const Floats least = V::floats(rule.tiePositive ? -std::numeric_limits<float>::denorm_min() : 0);
+        for (std::size_t n = 0; n < N; ++n) {
+            turned[n] = V::select(V::greater(sum[n], least), V::ints(0), V::ints(0x8000'0000u));
+            sum[n] = zero;
+        }
     }
+    for (std::size_t t = 0; t < terms; ++t) {
+        const Floats weight = V::floats(weights[t]), voice = rule.weighted ? weight : one;
+        const Floats share = rule.divisor == Divisor::Count ? one : weight;
+        for (std::size_t n = 0; n < N; ++n) {
+            const Floats x = load(changes[t], n);
+            auto product = V::asInts(V::multiply(weight, x)), part = V::asInts(share);
+            if (rule.elects) {
+                const auto opinion = V::oneOf(V::asInts(V::multiply(voice, x)), turned[n]);
+                const auto agrees = V::greater(V::asFloats(opinion), zero);
+                product = V::select(agrees, product, V::ints(0));
+                part = V::select(agrees, part, V::ints(0));
+            }
+            sum[n] = V::add(sum[n], V::asFloats(product));
+            divisor[n] = V::add(divisor[n], V::asFloats(part));
+        }
+    }
+    if (rule.divisor != Divisor::None) {
+        const Floats least = V::floats(rule.least == 0 ? 1 : rule.least);
+        for (std::size_t n = 0; n < N; ++n) {
+            const auto tooSmall =
+                rule.least == 0 ? V::equal(V::asInts(divisor[n]), V::ints(0)) : V::greater(least, divisor[n]);
+            const auto by = V::select(tooSmall, V::asInts(least), V::asInts(divisor[n]));
+            sum[n] = V::divide(sum[n], V::asFloats(by));
+        }
+    }
+    for (std::size_t n = 0; n < N; ++n) {
+        const Floats voted = V::add(load(base, n), V::multiply(V::floats(rule.scale), sum[n]));
+        store<V, Out>(canonical<V>(voted), out + (i + n * V::lanes) * sizeOf(Out));
+    }
+}
+
+template <class V, DType Out>
+void vote(const float* base, const float* const* changes, const float* weights, std::size_t terms,
+          const Vote& shared, std::byte* out, std::size_t count) {
+    // A copy of its own: `out` could stand anywhere, for all that the compiler knows.
+    const Vote rule = shared;
+    constexpr std::size_t abreast = 4;
+    std::size_t i = 0;
+    for (; i + abreast * V::lanes <= count; i += abreast * V::lanes)
+        voteAt<V, Out, abreast>(base, changes, weights, terms, rule, out, i);
+    for (; i < count; ++i) voteAt<Scalar, Out, 1>(base, changes, weights, terms, rule, out, i);
 }
 
 void variance(const float* const* x, std::size_t terms, float* out, std::size_t count) {

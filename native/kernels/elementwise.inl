@@ -59,8 +59,8 @@ template <class V>
 constexpr Kernels makeKernels(const char* isa) {
     using enum DType;
     Kernels kernels{
-        isa,     {},   addMagnitudes<V>, sumMagnitudes<V>, dot<V>,        compareSigns<V>, keep,
-        randoms, vote, variance,         nearSwap,         linearColumns, histogram<V>,    countMagnitude};
+        isa,     {}, addMagnitudes<V>, sumMagnitudes<V>, dot<V>,        compareSigns<V>, keep,
+        randoms, {}, variance,         nearSwap,         linearColumns, histogram<V>,    countMagnitude};
     const auto row = [&]<DType In>() {
         auto& entries = kernels.linear[static_cast<std::size_t>(In)];
         const auto entry = [&]<DType Out>() { entries[static_cast<std::size_t>(Out)] = linear<V, In, Out>; };
@@ -70,6 +70,14 @@ constexpr Kernels makeKernels(const char* isa) {
         entry.template operator()<F8_E4M3>();
         entry.template operator()<F8_E5M2>();
     };
+    const auto vote = [&]<DType Out>() {
+        kernels.vote[static_cast<std::size_t>(Out)] = layerloom::vote<V, Out>;
+    };
+    vote.template operator()<BF16>();
+    vote.template operator()<F16>();
+    vote.template operator()<F32>();
+    vote.template operator()<F8_E4M3>();
+    vote.template operator()<F8_E5M2>();
     row.template operator()<BF16>();
     row.template operator()<F16>();
     row.template operator()<F32>();

@@ -19,15 +19,14 @@ struct Bound {
     bool early;
 };
 
-/// Magnitudes that a search may end at: in a window that is too wide for a bin each, these are counted
-/// exactly.
-inline constexpr std::size_t kCandidates = 8;
+/// Magnitudes that a search may end at, because many elements have them, are counted apart from the bins.
+inline constexpr std::size_t kCandidates = 4;
 
-/// Magnitudes counted one by one: `bins` of 2^shift neighbouring float32 each, from `low` on.
+/// Magnitudes from `low` on to `last`, in bins of 2^shift neighbouring float32. `low` is not 0.
 struct Window {
-    std::uint32_t low, shift, bins;
-    std::uint32_t candidates[kCandidates];
-    std::size_t wanted;  ///< how many of these
+    std::uint32_t low, last, shift;
+    std::uint32_t candidates[kCandidates];  ///< within the window; the others are above every magnitude
+    std::size_t wanted;                     ///< how many of these
 };
 
 /// What a sum of task vectors is divided by.
@@ -81,10 +80,10 @@ struct Kernels {
     /// index).
     void (*randoms)(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::size_t count);
 
-    /// out[i] = base[i] + scale·Σ (weight·change of those that count) / divisor, terms in order. A change of
-    /// 0 never agrees with an elected sign.
-    void (*vote)(const float* base, const float* const* changes, const float* weights, std::size_t terms,
-                 const Vote& rule, float* out, std::size_t count);
+    /// out[i] = base[i] + scale·Σ (weight·change of those that count) / divisor, terms in order, rounded once
+    /// more to the output's dtype. A change of 0 never agrees with an elected sign.
+    void (*vote[kDTypes])(const float* base, const float* const* changes, const float* weights,
+                          std::size_t terms, const Vote& rule, std::byte* out, std::size_t count);
 
     /// out[i] = population variance of x[0][i], x[1][i], …, in float64 and rounded once.
     void (*variance)(const float* const* x, std::size_t terms, float* out, std::size_t count);
@@ -96,9 +95,9 @@ struct Kernels {
     void (*linearColumns)(const float* const* x, const float* const* weights, std::size_t terms, float* out,
                           std::size_t count);
 
-    /// Counts magnitudes by bin, those of the window's candidates exactly, and returns how many are above the
-    /// window. Costs one look an element and a few increments for each that is within.
-    std::uint64_t (*histogram)(const float* x, const Window& window, std::uint32_t* counts,
+    /// Adds to each bin its magnitudes, candidates left out; to `exact` how many have each candidate's; and
+    /// returns how many are above the window. Only what goes to a bin is looked at one by one.
+    std::uint64_t (*histogram)(const float* x, const Window& window, std::uint32_t* bins,
                                std::uint64_t* exact, std::size_t count);
 
     /// How many elements have exactly this magnitude.

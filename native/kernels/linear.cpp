@@ -110,11 +110,14 @@ void linear(const Kernels& kernels, std::span<const Source> sources, std::span<c
     if (sink.dtype == DType::F64 || std::ranges::any_of(sources, isWide))
         return linear64(sources, weights, sink, count);
 
-    const std::vector<float> rounded(weights.begin(), weights.end());
+    // Kept from call to call: tiles are small.
+    thread_local std::vector<float> rounded;
+    thread_local std::vector<const std::byte*> pointers;
+    rounded.assign(weights.begin(), weights.end());
     if (std::ranges::any_of(sources, [&](const Source& source) { return source.dtype != first; }))
         return linearMixed(kernels, sources, rounded.data(), sink, count);
 
-    std::vector<const std::byte*> pointers;
+    pointers.clear();
     for (const Source& source : sources) pointers.push_back(source.data);
     kernels.linear[index(first)][index(sink.dtype)](pointers.data(), rounded.data(), sources.size(),
                                                     sink.data, count);

@@ -92,55 +92,81 @@ void compareSigns(const float* x, const float* y, std::uint64_t* counts, std::si
     }
 }
 
-/// Counts elements i … i + lanes − 1 and returns how many are above the window.
-template <class V, bool Narrow>
-[[gnu::always_inline]] inline std::uint32_t histogramAt(const float* x, const Window& window,
-                                                        std::uint32_t* counts, std::uint32_t* exact) {
-    const auto magnitudes = V::both(V::asInts(loadFrom<V>(x)), V::ints(0x7FFF'FFFFu));
+/// What a histogram finds besides the bins, by lane.
+template <class V, std::size_t Candidates>
+struct Counts {
+    typename V::Ints above, exact[Candidates + 1];
+};
+
+/// Counts elements i … i + lanes − 1. The few that are within the window and no candidate cost a step each.
+template <class V, std::size_t Candidates>
+[[gnu::always_inline]] inline void histogramAt(const float* x, const Window& window, std::uint32_t* bins,
+                                               Counts<V, Candidates>& found) {
+    auto magnitudes = V::both(V::asInts(loadFrom<V>(x)), V::ints(0x7FFF'FFFFu));
+    found.above = V::count(found.above, V::less(V::ints(window.last), magnitudes));
+    for (std::size_t c = 0; c < Candidates; ++c) {
+        const auto equal = V::equal(magnitudes, V::ints(window.candidates[c]));
+        found.exact[c] = V::count(found.exact[c], equal);
+        // Counted: 0 is below every window.
+        magnitudes = V::select(equal, V::ints(0), magnitudes);
+    }
     // What is below the window wraps around to far above its width.
     const auto offsets = V::subtract(magnitudes, V::ints(window.low));
-    std::uint32_t within = V::bits(V::lessUnsigned(offsets, V::ints(window.bins << window.shift)));
-    const std::uint32_t below = V::bits(V::lessUnsigned(magnitudes, V::ints(window.low)));
-    const auto above = static_cast<std::uint32_t>(V::lanes - __builtin_popcount(within | below));
-    if (within != 0) {
-        std::uint32_t places[V::lanes];
-        V::storeFloats(V::asFloats(offsets), reinterpret_cast<std::byte*>(places));
-        for (; within != 0; within &= within - 1) {
-            const std::uint32_t offset = places[__builtin_ctz(within)];
-            if constexpr (Narrow) {
-                ++counts[offset];
-            } else {
-                ++counts[offset >> window.shift];
-                for (std::size_t c = 0; c < window.wanted; ++c)
-                    exact[c] += offset == window.candidates[c] ? 1 : 0;
-            }
-        }
-    }
-    return above;
+    std::uint32_t within = V::bits(V::lessUnsigned(offsets, V::ints(window.last - window.low + 1)));
+    if (within == 0) return;
+    std::uint32_t places[V::lanes];
+    V::storeFloats(V::asFloats(offsets), reinterpret_cast<std::byte*>(places));
+    for (; within != 0; within &= within - 1) ++bins[places[__builtin_ctz(within)] >> window.shift];
 }
 
-template <class V, bool Narrow>
-std::uint64_t histogramOver(const float* x, const Window& window, std::uint32_t* counts, std::uint32_t* exact,
+template <class V, std::size_t Candidates>
+void addCounts(const Counts<V, Candidates>& found, std::uint64_t& above, std::uint64_t* exact) {
+    const auto total = [](typename V::Ints counts) {
+        std::uint32_t lanes[V::lanes];
+        V::storeFloats(V::asFloats(counts), reinterpret_cast<std::byte*>(lanes));
+        std::uint64_t sum = 0;
+        for (const std::uint32_t lane : lanes) sum += lane;
+        return sum;
+    };
+    above += total(found.above);
+    for (std::size_t c = 0; c < Candidates; ++c) exact[c] += total(found.exact[c]);
+}
+
+template <class V, std::size_t Candidates>
+std::uint64_t histogramOver(const float* x, const Window& shared, std::uint32_t* bins, std::uint64_t* exact,
                             std::size_t count) {
-    std::uint64_t above = 0;
+    // A copy of its own: bins could stand anywhere, for all that the compiler knows.
+    const Window window = shared;
+    Counts<V, Candidates> found;
+    Counts<Scalar, Candidates> rest{};
+    found.above = V::ints(0);
+    for (auto& lanes : found.exact) lanes = V::ints(0);
     std::size_t i = 0;
-    for (; i + V::lanes <= count; i += V::lanes)
-        above += histogramAt<V, Narrow>(x + i, window, counts, exact);
-    for (; i < count; ++i) above += histogramAt<Scalar, Narrow>(x + i, window, counts, exact);
+    for (; i + V::lanes <= count; i += V::lanes) histogramAt<V, Candidates>(x + i, window, bins, found);
+    for (; i < count; ++i) histogramAt<Scalar, Candidates>(x + i, window, bins, rest);
+    std::uint64_t above = 0;
+    addCounts<V, Candidates>(found, above, exact);
+    addCounts<Scalar, Candidates>(rest, above, exact);
     return above;
 }
 
 template <class V>
-std::uint64_t histogram(const float* x, const Window& shared, std::uint32_t* counts, std::uint64_t* exact,
+std::uint64_t histogram(const float* x, const Window& window, std::uint32_t* bins, std::uint64_t* exact,
                         std::size_t count) {
-    // Copies of its own: counts could stand anywhere, for all that the compiler knows.
-    Window window = shared;
-    for (std::uint32_t& candidate : window.candidates) candidate -= window.low;
-    std::uint32_t found[kCandidates] = {};
-    const std::uint64_t above = window.shift == 0 ? histogramOver<V, true>(x, window, counts, found, count)
-                                                  : histogramOver<V, false>(x, window, counts, found, count);
-    for (std::size_t c = 0; c < kCandidates; ++c) exact[c] += found[c];
-    return above;
+    static_assert(kCandidates == 4);
+    const auto over = [&]<std::size_t Candidates>() {
+        return histogramOver<V, Candidates>(x, window, bins, exact, count);
+    };
+    switch (window.wanted) {
+        case 0:
+            return over.template operator()<0>();
+        case 1:
+            return over.template operator()<1>();
+        case 2:
+            return over.template operator()<2>();
+        default:
+            return over.template operator()<kCandidates>();
+    }
 }
 
 }  // namespace

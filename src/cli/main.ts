@@ -3,7 +3,7 @@ import { CommanderError } from 'commander';
 import { exitCodes, LayerloomError } from '../errors.js';
 import { instructionSets } from '../native/addon.js';
 import { version } from '../version.js';
-import { printJson } from './print.js';
+import { printJson, printLine } from './print.js';
 import { buildProgram } from './program.js';
 
 /** One error is one message; with --json also an object on stdout; a stack trace only with -v. Returns the exit code. */
@@ -12,7 +12,12 @@ const report = (error: unknown, args: readonly string[]): number => {
   const message = known?.message ?? (error instanceof Error ? error.message : String(error));
   process.stderr.write(`error: ${message}\n`);
   if (args.includes('-v') || args.includes('--verbose')) console.error(error);
-  if (args.includes('--json')) printJson({ error: known ?? { code: 'INTERNAL', message, details: {} } });
+  if (args.includes('--json')) {
+    const value = { error: known ?? { code: 'INTERNAL', message, details: {} } };
+    // A batch says one thing a line.
+    if (args[0] === 'batch') printLine(JSON.stringify(value));
+    else printJson(value);
+  }
   return known?.exitCode ?? exitCodes.failed;
 };
 

@@ -6,6 +6,8 @@ import type { RecipeInput } from '../recipe/recipe.js';
 import { describeCheckpoint, summariseCheckpoint } from '../report/inspect.js';
 import { version } from '../version.js';
 import type { AnalyzeCliOptions } from './analyze.js';
+import type { BatchCliOptions } from './batch.js';
+import type { ExperimentInitOptions, ExperimentSlurmOptions } from './experiment.js';
 import { mergeCommand } from './merge.js';
 import {
   addAnalysisOption,
@@ -16,6 +18,7 @@ import {
   toNumber,
   toWeights,
 } from './options.js';
+import { loadPlugins } from './plugin.js';
 import { printJson, printLine, warn } from './print.js';
 
 type Options = CommonOptions & OutputOptions;
@@ -132,11 +135,20 @@ const addMerge = (program: Command): void => {
     .description(
       "merge by a recipe, layerloom's or mergekit's: any method, slices, gradients, recipes in recipes",
     )
-    .argument('<recipe>', 'a YAML file')
+    .argument(
+      '<recipe>',
+      "a YAML file; paths in it begin in its folder, in mergekit's dialect in the working directory",
+    )
     .option('--explain <tensor>', 'print how one tensor of the output comes about, and write nothing')
-    .option('--strict', 'refuse a filter that matches no tensor, instead of a warning');
+    .option('--strict', 'refuse a filter that matches no tensor, instead of a warning')
+    .option(
+      '--plugin <file>',
+      'a module that registers methods of your own; may be given more than once',
+      (file: string, files: readonly string[] = []) => [...files, file],
+    );
   addMergeOptions(addAnalysisOption(command)).action(
-    async (recipe: string, options: Options & { explain?: string; strict?: boolean }) => {
+    async (recipe: string, options: Options & { explain?: string; strict?: boolean; plugin?: string[] }) => {
+      await loadPlugins(options.plugin ?? []);
       await mergeCommand(recipe, options);
     },
   );
@@ -161,6 +173,26 @@ const addAnalyze = (program: Command): void => {
     // Pages and pictures are loaded by who asks for them.
     const { analyzeCommand } = await import('./analyze.js');
     await analyzeCommand(experts, options);
+  });
+};
+
+const addBatch = (program: Command): void => {
+  const command = program
+    .command('batch')
+    .description('run an experiment: every pair, configuration and language, each distinct shard made once')
+    .argument('<experiment>', 'a YAML file (layerloom experiment init writes one)')
+    .option('--store <dir>', 'where shards are kept that merges share (default: .store in the output)')
+    .option('--shard-range <i/n>', 'make the i-th (from 0) of n parts of the shards, and no merge');
+  addMergeOptions(addAnalysisOption(command)).action(async (file: string, options: BatchCliOptions) => {
+    const { batchCommand } = await import('./batch.js');
+    // What is not said here, the experiment may say.
+    const given = (name: 'layout' | 'maxShardSize') =>
+      command.getOptionValueSource(name) === 'cli' ? options[name] : undefined;
+    await batchCommand(file, {
+      ...options,
+      layout: given('layout'),
+      maxShardSize: given('maxShardSize'),
+    } as BatchCliOptions);
   });
 };
 
@@ -203,6 +235,42 @@ const addStore = (program: Command): void => {
     });
 };
 
+const addExperiment = (program: Command): void => {
+  const experiment = program
+    .command('experiment')
+    .description('write experiments: their files, and jobs that run them');
+  const init = experiment
+    .command('init')
+    .description("write an experiment's file, to be edited")
+    .requiredOption(
+      '--preset <preset>',
+      'paper: what the paper compares; ablation: one choice changed at a time; grid: 81 configurations a pair',
+    )
+    .option('--base <model>', 'what all experts were fine-tuned from')
+    .option('--task <name=dir...>', 'task experts')
+    .option('--lang <lang:name=dir...>', 'language experts')
+    .option('-o, --out <file>', 'file to create (default: print it)');
+  addOutputOptions(init).action(async (options: ExperimentInitOptions) => {
+    const { experimentInitCommand } = await import('./experiment.js');
+    await experimentInitCommand(options);
+  });
+  const slurm = experiment
+    .command('slurm')
+    .description('print a script that submits an experiment to SLURM, in parts')
+    .argument('<experiment>', 'a YAML file')
+    .option('-o, --out <dir>', "directory for the merges (default: the file's name without its ending)")
+    .option('--store <dir>', "directory for the shards that merges share (default: batch's own)")
+    .option('--parts <n>', 'jobs that the work is divided among (default: 8)', toNumber)
+    .option('--time <time>', 'limit of each job, as sbatch takes it: 02:00:00')
+    .option('--cpus <n>', 'processors of each job, and as many threads', toNumber)
+    .option('--memory <size>', 'memory of each job, as sbatch takes it: 32G')
+    .option('--partition <name>', 'partition to submit to');
+  addOutputOptions(slurm).action(async (file: string, options: ExperimentSlurmOptions) => {
+    const { experimentSlurmCommand } = await import('./experiment.js');
+    await experimentSlurmCommand(file, options);
+  });
+};
+
 /** The command line. Errors are thrown, for `main` to print: commander neither prints nor exits. */
 export const buildProgram = (): Command => {
   const program = new Command('layerloom')
@@ -216,16 +284,19 @@ export const buildProgram = (): Command => {
   addRevert(program);
   addMerge(program);
   addRelayout(program);
+  addBatch(program);
   addAnalyze(program);
   addInspect(program);
   addStore(program);
+  addExperiment(program);
   program.addHelpText(
     'after',
     `
-Example:
+Examples:
   $ layerloom swap --task ./math-1 --lang ./swh-1 -o ./merged
+  $ layerloom merge recipe.yaml --dry-run
 
-Exit codes: 0 done, 1 failed, 2 usage or recipe, 3 incompatible or corrupt input, 130 interrupted.`,
+Exit codes: 0 done, 1 failed, 2 usage or recipe, 3 incompatible or corrupt input, 4 part of a batch failed, 130 interrupted.`,
   );
   return program;
 };

@@ -5,17 +5,19 @@ import { formatBytes, formatRate, formatSeconds } from '../report/format.js';
 /** Between two lines where there is no terminal to draw a bar on. */
 const lineMs = 5000;
 
-const describe = ({ phase, done, total }: Progress, seconds: number, began: number): string => {
+const describe = ({ phase, done, total, merges }: Progress, seconds: number, began: number): string => {
+  const ofBatch = merges === undefined ? '' : `, ${merges.done} of ${merges.total} merges`;
   if (phase === 'checksums') return `${done} of ${total} files checked`;
   const rate = (done - began) / Math.max(seconds, 1e-3);
   const left = rate > 0 ? `, ${formatSeconds((total - done) / rate)} left` : '';
-  return `${formatBytes(done)} of ${formatBytes(total)}, ${formatRate(done - began, seconds)}${left}`;
+  return `${formatBytes(done)} of ${formatBytes(total)}, ${formatRate(done - began, seconds)}${left}${ofBatch}`;
 };
 
 /** Shows progress on stderr: a bar on a terminal, a line every few seconds elsewhere. */
 export class ProgressDisplay {
   readonly #stream: NodeJS.WriteStream;
-  readonly #started = performance.now();
+  #started = performance.now();
+  #phase: Progress['phase'] | undefined;
   #bar: cliProgress.SingleBar | undefined;
   #lastLine = performance.now();
   /** What was done when it began, by a run that is being resumed. */
@@ -26,6 +28,9 @@ export class ProgressDisplay {
   }
 
   readonly show = (progress: Progress): void => {
+    // What comes before a merge has a pace of its own.
+    if (progress.phase !== this.#phase) [this.#started, this.#began] = [performance.now(), undefined];
+    this.#phase = progress.phase;
     this.#began ??= progress.phase === 'merge' ? progress.done : 0;
     const text = describe(progress, (performance.now() - this.#started) / 1000, this.#began);
     if (this.#stream.isTTY) this.#draw(progress, text);

@@ -41,7 +41,7 @@ export const boundsOf = async (
   const { elements } = program;
   const bounds = wanted.map(({ kept }): Bound => (kept <= 0 ? nothing : everything));
   const searched = wanted.flatMap((one, index) =>
-    one.kept > 0 && one.kept < elements ? [{ ...one, index }] : [],
+    one.kept > 0 && (one.kept < elements || one.threshold) ? [{ ...one, index }] : [],
   );
   const statistics = await selectMagnitudes(
     searched.map(({ kept }) => ({ rank: kept })),

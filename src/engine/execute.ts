@@ -1,7 +1,5 @@
-import { LayerloomError } from '../errors.js';
-import type { JobStatus } from '../native/addon.js';
-import { type PlannedTensor, type Source, sourcesOf } from '../plan/plan.js';
-import { sourceError } from './errors.js';
+import { type Source, sourcesOf } from '../plan/plan.js';
+import { failureOf } from './errors.js';
 import type { Inputs } from './inputs.js';
 import type { WorkerPool } from './pool.js';
 import type { Schedule, ShardWork } from './schedule.js';
@@ -30,29 +28,17 @@ export const execute = async (
       const fdOf = (source: Source) => inputs.fdOf(source);
       const jobs = slices.map((slice, index) => jobOf(slice, output, fdOf, programs[index]));
       const result = await pool.run(jobs);
-      if (!result.ok) throw asError(result.status, slices[result.job]?.tensor, current, inputs);
+      if (!result.ok) {
+        const tensor = slices[result.job]?.tensor;
+        if (tensor === undefined) throw new Error(`a worker failed (${result.status.outcome})`);
+        const { name, dtype, expression } = tensor;
+        throw failureOf(
+          result.status,
+          { tensor: name, dtype, file: current.shard.file },
+          sourcesOf(expression).map((source) => inputs.pathOf(source)),
+        );
+      }
       await shards.done(current, next.stretch);
     }
   });
-};
-
-/** Gives a native status its names. */
-const asError = (
-  status: JobStatus,
-  tensor: PlannedTensor | undefined,
-  work: ShardWork,
-  inputs: Inputs,
-): Error => {
-  if (tensor === undefined) return new Error(`a worker failed (${status.outcome}) without naming a tensor`);
-  const { name, expression, dtype } = tensor;
-  const files = sourcesOf(expression).map((source) => inputs.pathOf(source));
-  if (status.outcome === 'writeFailed')
-    return new LayerloomError('WRITE_FAILED', { file: work.shard.file, tensor: name, reason: status.reason });
-  if (status.outcome === 'notEqual')
-    return new LayerloomError('NON_FLOATING_MISMATCH', {
-      tensor: name,
-      dtype,
-      files: [files[0] ?? '', files[status.source] ?? ''],
-    });
-  return sourceError(status, name, files);
 };

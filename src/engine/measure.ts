@@ -8,9 +8,12 @@ import type { Emitted, Program, Value } from './program.js';
 /** Elements of a block. Part of the numeric contract: sums are taken block by block, and then in their order. */
 const blockElements = 4 * 1024 * 1024;
 
-/** Elements of a piece of a sample, and how much of a large tensor a sample is of. */
-const pieceElements = 64 * 1024;
+/** A sample: pieces of at most so many elements, and together of a share of the tensor. */
+const samplePieces = 32;
+const pieceElements = 32 * 1024;
 const sampled = 1 / 64;
+/** Elements of a tensor that is worth a sample. */
+const leastSampled = 2 ** 20;
 
 /** Whole rows of a tensor, in elements. */
 interface Block {
@@ -29,16 +32,17 @@ export interface Counted {
   readonly elements: number;
 }
 
-/** A window of magnitudes, as bits of float32: bins of 2^shift neighbours from `low` on. */
+/** A window of magnitudes, as bits of float32, from `low`, which is not 0, to `last`: bins of 2^shift neighbours. */
 export interface Window {
   readonly low: number;
+  readonly last: number;
   readonly shift: number;
   /** Magnitudes in the window that are counted exactly, block by block: where the search may end, and ties may have to be broken. */
   readonly candidates: readonly number[];
 }
 
 /** As many as native code counts. */
-export const mostCandidates = 8;
+export const mostCandidates = 4;
 
 /** Finds what is to be known of values of a tensor's program, block by block in worker threads. The same numbers whatever their number. */
 export class Measurer {
@@ -94,8 +98,9 @@ export class Measurer {
   ): Promise<Counted> {
     const blocks = sample ? sampleOf(program) : blocksOf(program);
     const counts = new Uint32Array(new SharedArrayBuffer(4 * bins * values.length));
-    const numbers = windows.flatMap(({ low, shift, candidates }) => [
+    const numbers = windows.flatMap(({ low, last, shift, candidates }) => [
       low,
+      last,
       shift,
       ...Array.from({ length: mostCandidates }, (_, index) => candidates[index] ?? 0xffff_ffff),
     ]);
@@ -238,16 +243,18 @@ const blocksOf = ({ elements, columns }: Program, most = blockElements): Block[]
 
 /** Pieces at equal distances: small enough together, and of all parts of the tensor. */
 const sampleOf = (program: Program): Block[] => {
-  const pieces = blocksOf(program, pieceElements);
-  const every = Math.max(1, Math.floor(1 / sampled));
-  // Of a tensor with fewer pieces the middle one.
-  const start = Math.floor(Math.min(every, pieces.length) / 2);
-  return pieces.filter((_, index) => index % every === start);
+  const most = Math.min(pieceElements, (program.elements * sampled) / samplePieces);
+  const pieces = blocksOf(program, most);
+  const count = Math.min(samplePieces, pieces.length);
+  return Array.from(
+    { length: count },
+    (_, index) => pieces[Math.floor(((index + 0.5) * pieces.length) / count)] as Block,
+  );
 };
 
-/** How many elements a sample of a tensor has; 0 where it is too small for a sample to be worth its passes. */
+/** How many elements a sample of a tensor has; 0 where it is too small for a sample to be worth its pass. */
 export const sampleSize = (program: Program): number =>
-  program.elements < (4 * pieceElements) / sampled ? 0 : sampleElements(program);
+  program.elements < leastSampled ? 0 : sampleElements(program);
 
 export const sampleElements = (program: Program): number =>
   sampleOf(program).reduce((total, { count }) => total + count, 0);

@@ -108,6 +108,8 @@ export const foreignFiles = async (directory: string): Promise<string[]> => {
 const isAsWritten = async (path: string, link: unknown, written: bigint): Promise<boolean> => {
   const found = await lstat(path, { bigint: true });
   if (link === 'symbolic') return found.isSymbolicLink();
+  // A store's shard, which it may have replaced since: then this is the last name of a damaged one.
+  if (link === 'stored') return found.isFile();
   // A hard link is as old as the input that it is, and changes with it.
   if (link === 'hard' && found.nlink > 1n) return true;
   return found.isFile() && found.mtimeNs <= written;
@@ -126,6 +128,10 @@ const readProvenance = async (directory: string): Promise<ReadonlyMap<string, un
   if (!isObject(provenance) || typeof provenance['layerloom'] !== 'string') return undefined;
   const { files, shards } = provenance;
   if (!Array.isArray(files) || !Array.isArray(shards)) return undefined;
-  const links = new Map(shards.filter(isObject).map(({ file, link }) => [file, link]));
+  const links = new Map(
+    shards
+      .filter(isObject)
+      .map(({ file, link, key }) => [file, link === 'hard' && typeof key === 'string' ? 'stored' : link]),
+  );
   return new Map(files.map((file) => [String(file), links.get(file)]));
 };

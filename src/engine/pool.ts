@@ -72,6 +72,11 @@ export class WorkerPool {
   async inLanes(work: () => Promise<void>): Promise<void> {
     const lane = () => work().catch((error: unknown) => this.stop(error));
     if (!this.stopped) await Promise.all(Array.from({ length: this.threads * 2 }, lane));
+    this.throwIfStopped();
+  }
+
+  /** Throws the reason to stop, where there is one. */
+  throwIfStopped(): void {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
   }
 

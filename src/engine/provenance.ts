@@ -13,7 +13,9 @@ export interface ShardRecord {
   readonly file: string;
   readonly bytes: number;
   readonly sha256?: string;
-  /** How it is one with an input file, where it was not written. */
+  /** Of a batch: under which key the store has it. */
+  readonly key?: string;
+  /** How it is one with an input file or with the store's, where it was not written. */
   readonly link?: 'reflink' | 'hard' | 'symbolic';
 }
 
@@ -22,13 +24,15 @@ export const describeShards = (
   directory: string,
   checksums: Checksums,
   linked: Linked,
+  keys: ReadonlyMap<string, string> = new Map(),
 ): ShardRecord[] =>
   plan.shards.map(({ file, bytes }) => {
-    const [sha256, link] = [checksums.get(join(directory, file)), linked.get(file)];
+    const [sha256, link, key] = [checksums.get(join(directory, file)), linked.get(file), keys.get(file)];
     return {
       file,
       bytes,
       ...(sha256 === undefined ? {} : { sha256 }),
+      ...(key === undefined ? {} : { key }),
       ...(link === undefined ? {} : { link }),
     };
   });
@@ -39,6 +43,7 @@ export const provenanceOf = (
   directory: string,
   checksums: Checksums,
   linked: Linked,
+  keys?: ReadonlyMap<string, string>,
 ): Record<string, unknown> => {
   const sha256 = (path: string) => (checksums.has(path) ? { sha256: checksums.get(path) } : {});
   return {
@@ -59,7 +64,7 @@ export const provenanceOf = (
         ...sha256(file.path),
       })),
     })),
-    shards: describeShards(plan, directory, checksums, linked),
+    shards: describeShards(plan, directory, checksums, linked, keys),
     files: [...plan.shards.map(({ file }) => file), ...plan.files.map(({ name }) => name), provenanceName],
   };
 };
@@ -70,15 +75,19 @@ export const writeSideFiles = async (
   directory: string,
   checksums: Checksums,
   linked: Linked,
+  keys?: ReadonlyMap<string, string>,
 ): Promise<void> => {
-  const provenance = `${JSON.stringify(provenanceOf(plan, directory, checksums, linked), null, 2)}\n`;
-  for (const file of [...plan.files, { name: provenanceName, text: provenance }]) {
+  const provenance = `${JSON.stringify(provenanceOf(plan, directory, checksums, linked, keys), null, 2)}\n`;
+  const write = async (file: PlannedFile): Promise<void> => {
     const content = await contentOf(file);
     const path = join(directory, file.name);
     await writeWithFolder(path, content).catch((cause: unknown) => {
       throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
     });
-  }
+  };
+  // Together, so that the disk syncs them together.
+  await Promise.all(plan.files.map(write));
+  await write({ name: provenanceName, text: provenance });
 };
 
 const writeWithFolder = async (path: string, content: string | Uint8Array): Promise<void> => {

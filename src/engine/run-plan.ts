@@ -22,6 +22,10 @@ export interface Progress {
   /** Output bytes for `merge`, those of earlier runs included; files for `checksums`; input bytes for `analysis`. */
   readonly done: number;
   readonly total: number;
+  /** Of a batch: merges whose directories are there, of all. */
+  readonly merges?: { readonly done: number; readonly total: number };
+  /** Of a batch: input bytes so far. */
+  readonly bytesRead?: number;
 }
 
 export interface RunOptions {

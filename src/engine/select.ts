@@ -26,11 +26,10 @@ export type Count = (
   sample: boolean,
 ) => Promise<Counted>;
 
-/** Bins of a window: what stays in a core's own cache, and no more than a small tensor has use for. */
-const binsFor = (size: number): number => {
-  const wanted = 2 ** Math.ceil(Math.log2(Math.max(1, size / 4)));
-  return Math.min(2 ** 17, Math.max(2 ** 10, wanted));
-};
+/** Bins of a window at most: what stays in a core's own cache. */
+const mostBins = 2 ** 17;
+/** Of a sample's window, which is over all magnitudes. */
+const sampleBins = 2 ** 16;
 /** Above every magnitude, those of NaN too. */
 const end = 2 ** 31;
 
@@ -58,28 +57,18 @@ export const selectMagnitudes = async (
   sample: number,
 ): Promise<OrderStatistic[]> => {
   if (wanted.length === 0) return [];
-  const bins = binsFor(size);
-  const widest = windowOver(0, end, bins);
-  const start = sample > 0 ? await guessAll(wanted, size, count, sample) : wanted.map(() => widest);
-  return await search(wanted, size, start, bins, (indexes, windows) => count(indexes, windows, bins, false));
-};
-
-/** Narrows the windows of all that is wanted, in passes that they share. */
-const search = async (
-  wanted: readonly Wanted[],
-  size: number,
-  start: readonly Window[],
-  bins: number,
-  count: (indexes: readonly number[], windows: readonly Window[]) => Promise<Counted>,
-): Promise<OrderStatistic[]> => {
+  // A small tensor has no use for many.
+  const bins = Math.min(mostBins, Math.max(2 ** 10, 2 ** Math.ceil(Math.log2(Math.max(1, size / 4)))));
+  const start =
+    sample > 0
+      ? await guessAll(wanted, size, bins, count, sample)
+      : wanted.map(() => windowOver(0, end, bins));
   const searches = start.map((window): Search => ({ low: 0, high: end, window, found: undefined }));
   for (;;) {
     const open = [...searches.keys()].filter((index) => searches[index]?.found === undefined);
     if (open.length === 0) return searches.map(({ found }) => found as OrderStatistic);
-    const counted = await count(
-      open,
-      open.map((index) => (searches[index] as Search).window),
-    );
+    const windows = open.map((index) => (searches[index] as Search).window);
+    const counted = await count(open, windows, Math.max(...windows.map(binsOf)), false);
     for (const [position, index] of open.entries()) {
       const one = searches[index] as Search;
       narrow(one, wanted[index]?.rank ?? 1, size, counted, position);
@@ -89,114 +78,93 @@ const search = async (
 };
 
 /**
- * Windows that most likely hold what is wanted, between the sample's own order statistics a little above and a little below. Where many elements are tied, one
- * of these is most likely the one wanted.
+ * Windows that most likely hold what is wanted, between places in the sample's order a little above and a little below. Where many elements are tied, as
+ * differences of 16-bit numbers are, it is most likely one of the magnitudes that are the most frequent there.
  */
 const guessAll = async (
   wanted: readonly Wanted[],
   size: number,
+  bins: number,
   count: Count,
   elements: number,
 ): Promise<Window[]> => {
-  const bins = binsFor(elements);
-  const around = wanted.flatMap(({ rank }) => {
+  const whole = windowOver(0, end, sampleBins);
+  const { above, counts } = await count(
+    [...wanted.keys()],
+    wanted.map(() => whole),
+    sampleBins,
+    true,
+  );
+  return wanted.map(({ rank }, index) => {
     const share = rank / size;
     const margin = 6 * Math.sqrt(elements * share * (1 - share)) + elements * 2e-4 + 4;
-    return Array.from({ length: mostCandidates }, (_, index) => ({
-      rank: Math.min(
-        elements,
-        Math.max(1, Math.round(share * elements + margin * ((2 * index) / (mostCandidates - 1) - 1))),
-      ),
-    }));
-  });
-  const start = around.map(() => windowOver(0, end, bins));
-  const found = await search(around, elements, start, bins, (indexes, windows) =>
-    countOnce(
-      indexes.map((index) => Math.floor(index / mostCandidates)),
-      windows,
-      (values, distinct) => count(values, distinct, bins, true),
-    ),
-  );
-  return wanted.map((_, index) => {
-    const candidates = found
-      .slice(mostCandidates * index, mostCandidates * (index + 1))
-      .map(({ bits }) => bits);
-    const window = windowOver(candidates.at(-1) ?? 0, (candidates[0] ?? end) + 1, binsFor(size));
-    return { ...window, candidates: [...new Set(candidates)].filter((bits) => bits > 0) };
+    const inBins = counts[index] ?? new Uint32Array();
+    const binOf = (away: number) =>
+      binAt(inBins, above[index] ?? 0, Math.min(elements, Math.max(1, share * elements + away))).bin;
+    const [highest, lowest] = [binOf(-margin), binOf(margin)];
+    const range = Array.from({ length: highest - Math.max(0, lowest) + 1 }, (_, i) => highest - i);
+    const frequent = range
+      .filter((bin) => inBins[bin] !== 0)
+      .sort((a, b) => (inBins[b] ?? 0) - (inBins[a] ?? 0));
+    // The last magnitude of a bin is the one with the fewest bits: bins begin at 1.
+    const lastOf = (bin: number) => (bin + 1) * 2 ** whole.shift;
+    const window = windowOver(lowest < 0 ? 0 : lastOf(lowest - 1) + 1, lastOf(highest) + 1, bins);
+    return { ...window, candidates: frequent.slice(0, mostCandidates).map(lastOf) };
   });
 };
 
-/** Counts windows of a value that several searches share once. */
-const countOnce = async (
-  values: readonly number[],
-  windows: readonly Window[],
-  count: (values: readonly number[], windows: readonly Window[]) => Promise<Counted>,
-): Promise<Counted> => {
-  const keys = values.map((value, index) => `${value} ${windows[index]?.low} ${windows[index]?.shift}`);
-  const first = [...new Set(keys)].map((key) => keys.indexOf(key));
-  const { above, counts, exact, elements } = await count(
-    first.map((index) => values[index] as number),
-    first.map((index) => windows[index] as Window),
-  );
-  const at = keys.map((key) => first.findIndex((index) => keys[index] === key));
-  return {
-    above: at.map((position) => above[position] as number),
-    counts: at.map((position) => counts[position] as Uint32Array),
-    exact: at.map((position) => exact[position] as Counted['exact'][number]),
-    elements,
-  };
-};
-
-/** The narrowest bins that cover a range. */
+/** The narrowest bins that cover the magnitudes of [low, high), but for 0. */
 const windowOver = (low: number, high: number, bins: number): Window => {
   const from = Math.max(1, low);
   let shift = 0;
   while (Math.ceil((high - from) / 2 ** shift) > bins) shift += 1;
-  return { low: from, shift, candidates: [] };
+  return { low: from, last: high - 1, shift, candidates: [] };
 };
 
-/** Takes in what a window has shown, and chooses the next. */
+const binsOf = ({ low, last, shift }: Window): number => Math.floor((last - low) / 2 ** shift) + 1;
+
+/** The bin with the rank-th largest, −1 where that is below all; and how many are above the bin. */
+const binAt = (counts: Uint32Array, above: number, rank: number): { bin: number; larger: number } => {
+  let larger = above;
+  let bin = counts.length - 1;
+  for (; bin >= 0 && larger + (counts[bin] ?? 0) < rank; bin -= 1) larger += counts[bin] ?? 0;
+  return { bin, larger };
+};
+
+/** Takes in what a window has shown. */
 const narrow = (search: Search, rank: number, size: number, counted: Counted, position: number): void => {
-  const { low, shift, candidates } = search.window;
+  const { low, last, shift, candidates } = search.window;
   const above = counted.above[position] ?? 0;
-  const counts = counted.counts[position] ?? new Uint32Array();
-  const high = Math.min(end, low + counts.length * 2 ** shift);
   if (rank <= above) {
-    search.low = high;
-  } else {
-    let larger = above;
-    let bin = counts.length - 1;
-    while (bin >= 0 && larger + (counts[bin] ?? 0) < rank) {
-      larger += counts[bin] ?? 0;
-      bin -= 1;
-    }
-    if (bin < 0) {
-      // Below the window; below 1 there is 0 alone.
-      if (low <= 1) {
-        search.found = { bits: 0, above: larger, equal: size - larger };
-        return;
-      }
-      search.high = low;
-    } else {
-      const equal = counts[bin] ?? 0;
-      const from = low + bin * 2 ** shift;
-      const exact = candidates.findIndex(
-        (bits, c) => Math.floor((bits - low) / 2 ** shift) === bin && totalOf(counted, position, c) === equal,
-      );
-      if (shift === 0 || exact !== -1) {
-        const ofBlocks = counted.exact[position]?.[exact];
-        search.found = {
-          bits: candidates[exact] ?? from,
-          above: larger,
-          equal,
-          ...(ofBlocks === undefined ? {} : { ofBlocks }),
-        };
-        return;
-      }
-      search.low = low + bin * 2 ** shift;
-      search.high = Math.min(search.high, search.low + 2 ** shift);
-    }
+    search.low = last + 1;
+    return;
   }
+  const counts = counted.counts[position] ?? new Uint32Array();
+  const { bin, larger } = binAt(counts, above, rank);
+  if (bin < 0) {
+    // Below the window; below 1 there is 0 alone.
+    if (low <= 1) search.found = { bits: 0, above: larger, equal: size - larger };
+    search.high = low;
+    return;
+  }
+  const equal = counts[bin] ?? 0;
+  const first = low + bin * 2 ** shift;
+  // A bin of one magnitude, or whose elements are all of one.
+  const exact = candidates.findIndex(
+    (bits, c) => Math.floor((bits - low) / 2 ** shift) === bin && totalOf(counted, position, c) === equal,
+  );
+  if (shift === 0 || exact !== -1) {
+    const ofBlocks = counted.exact[position]?.[exact];
+    search.found = {
+      bits: candidates[exact] ?? first,
+      above: larger,
+      equal,
+      ...(ofBlocks === undefined ? {} : { ofBlocks }),
+    };
+    return;
+  }
+  search.low = first;
+  search.high = Math.min(last + 1, first + 2 ** shift);
 };
 
 const totalOf = ({ exact }: Counted, position: number, candidate: number): number =>

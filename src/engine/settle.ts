@@ -4,19 +4,19 @@ import type { Inputs } from './inputs.js';
 import { lower } from './lower.js';
 import { Measurer } from './measure.js';
 import type { WorkerPool } from './pool.js';
-import { type Emitted, Program } from './program.js';
+import { type Emitted, Program, type Value } from './program.js';
 
 /** How many tensors' programs are kept: enough for those that lanes are at, since tables of rows take memory. */
 const mostKept = 64;
 
 /**
- * Brings a tensor's expression to the program that workers run, when the engine comes to it: first its statistics are measured, over
- * the whole tensor, then its slices are computed while its inputs are still in the page cache.
+ * Brings tensors' expressions to the program that workers run, when the engine comes to them: first their statistics are measured, over
+ * whole tensors, then their slices are computed while the inputs are still in the page cache.
  */
 export class Settler {
   readonly #pool: WorkerPool;
   readonly #inputs: Inputs;
-  readonly #programs = new Map<PlannedTensor, Promise<Emitted>>();
+  readonly #programs = new Map<PlannedTensor | readonly PlannedTensor[], Promise<Emitted>>();
 
   constructor(pool: WorkerPool, inputs: Inputs) {
     this.#pool = pool;
@@ -25,20 +25,31 @@ export class Settler {
 
   /** Undefined for what only moves bytes. */
   programOf(tensor: PlannedTensor): Promise<Emitted> | undefined {
-    if (movesBytes(tensor.expression)) return undefined;
-    const program = this.#programs.get(tensor) ?? this.#settle(tensor);
+    return movesBytes(tensor.expression) ? undefined : this.#kept(tensor, [tensor]);
+  }
+
+  /** Of several tensors of one shape, whose values are in their order; a copy's is its source. */
+  programOfAll(tensors: readonly PlannedTensor[]): Promise<Emitted> {
+    return this.#kept(tensors, tensors);
+  }
+
+  #kept(key: PlannedTensor | readonly PlannedTensor[], tensors: readonly PlannedTensor[]): Promise<Emitted> {
+    const program = this.#programs.get(key) ?? this.#settle(tensors);
     // The one used last is forgotten last.
-    this.#programs.delete(tensor);
-    this.#programs.set(tensor, program);
+    this.#programs.delete(key);
+    this.#programs.set(key, program);
     const [oldest] = this.#programs.keys();
     if (this.#programs.size > mostKept && oldest !== undefined) this.#programs.delete(oldest);
     return program;
   }
 
-  async #settle({ name, dtype, shape, expression }: PlannedTensor): Promise<Emitted> {
-    const program = new Program(shape);
-    const measurer = new Measurer(this.#pool, this.#inputs, name);
-    const value = await lower(expression, dtype as ArithmeticDtype, { tensor: name, program, measurer });
-    return program.emit([value]);
+  async #settle(tensors: readonly PlannedTensor[]): Promise<Emitted> {
+    const program = new Program(tensors[0]?.shape ?? []);
+    const values: Value[] = [];
+    for (const { name, dtype, expression } of tensors) {
+      const measurer = new Measurer(this.#pool, this.#inputs, name);
+      values.push(await lower(expression, dtype as ArithmeticDtype, { tensor: name, program, measurer }));
+    }
+    return program.emit(values);
   }
 }

@@ -38,7 +38,7 @@ const unitOf = ({ dtype, expression }: PlannedTensor): number =>
   movesBytes(expression) ? 1 : bitsOf(dtype) / 8;
 
 /** Whether a program of the expression looks at whole rows, which slices then do not cut. */
-const hasRanks = (expression: PlannedExpression): boolean =>
+export const hasRanks = (expression: PlannedExpression): boolean =>
   expression.kind !== 'copy' &&
   expression.kind !== 'same' &&
   ((expression.kind === 'consensus' &&
@@ -103,7 +103,12 @@ export const headerOf = (shard: PlannedShard): Uint8Array => {
 };
 
 /** Kernels know only the dtypes they compute in; a copy's dtype is not looked at. */
-const rangeOf = (fd: number, offset: number, dtype: PlannedTensor['dtype'], computes: boolean): Range => ({
+export const rangeOf = (
+  fd: number,
+  offset: number,
+  dtype: PlannedTensor['dtype'],
+  computes: boolean,
+): Range => ({
   fd,
   offset,
   dtype: computes ? dtypeIndex(dtype as ArithmeticDtype) : 0,
@@ -125,7 +130,7 @@ export const jobOf = (
         rangeOf(fdOf(source), source.begin + (first * bitsOf(source.dtype)) / 8, source.dtype, true),
       ),
       program: { nodes: program.nodes, first, columns: Math.max(1, tensor.shape.at(-1) ?? 1) },
-      output: to,
+      outputs: program.values.map((value) => ({ value, to })),
       count,
     };
   if (!isMove(expression)) throw new Error(`${tensor.name} has no program`);

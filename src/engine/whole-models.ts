@@ -78,8 +78,8 @@ const overTaskVectors = async <T>(
 };
 
 /**
- * The magnitudes that a share of each expert's task vector reaches, over all tensors together: the (⌊share · n⌋ + 1)-th largest, so that what reaches it is the
- * authors' choice of TIES (whose `kthvalue` counts from the smallest). 0 where everything stays.
+ * The magnitudes that a share of each expert's task vector reaches, over all tensors together: the ⌊share · n⌋-th largest (the largest at least), so that
+ * with what equals it at least that share stays.
  */
 export const findThresholds = (
   inputs: readonly PlannedInput[],
@@ -89,7 +89,7 @@ export const findThresholds = (
 ): Promise<number[]> =>
   overTaskVectors(inputs, tensors, options, async (written) => {
     const size = written.reduce((total, { program }) => total + program.elements, 0);
-    const wanted = shares.map((share) => ({ rank: Math.min(size, Math.floor(share * size) + 1) }));
+    const wanted = shares.map((share) => ({ rank: Math.max(1, Math.floor(share * size)) }));
     const statistics = await selectMagnitudes(
       wanted,
       size,

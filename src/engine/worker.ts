@@ -38,11 +38,15 @@ export const measureBlock = ({ measurement, size, counts, shared }: MeasureTask)
   return status.outcome === 'done' ? { ok: true, out } : { ok: false, status };
 };
 
+/** Of this thread: V8 would let buffers of many files gather before it freed them. */
+let checksumBuffer: Buffer | undefined;
+
 /** Through one buffer outside V8's heap, and at positions of its own: the descriptor is shared. */
 export const checksum = ({ fd, shared }: ChecksumTask): ChecksumResult => {
   const words = new BigInt64Array(shared);
   const hash = createHash('sha256');
-  const buffer = Buffer.allocUnsafeSlow(1024 * 1024);
+  checksumBuffer ??= Buffer.allocUnsafeSlow(1024 * 1024);
+  const buffer = checksumBuffer;
   try {
     for (let position = 0; ; ) {
       if (Atomics.load(words, control.cancel) !== 0n) return { ok: true, sha256: undefined };

@@ -12,11 +12,15 @@ export const linear = tensorMethod({
   base: 'ignored',
   shared: { normalize: flag(true) },
   perModel: { weight: anyNumber() },
-  expression: ({ models, perModel, shared, tensor }): Expression => {
+  expression: ({ models, perModel, shared, tensor, path }): Expression => {
     const given = perModel.map(({ weight }) => Number(weight));
     const total = given.reduce((sum, weight) => sum + weight, 0);
     if (shared['normalize'] === true && Math.abs(total) <= 1e-8 * Math.max(...given.map(Math.abs)))
-      throw invalid(['weight'], given, `weights whose sum is not 0, since they are normalised (${tensor})`);
+      throw invalid(
+        [...path, 'weight'],
+        given,
+        `weights whose sum is not 0, since they are normalised (${tensor})`,
+      );
     const weights = shared['normalize'] === true ? normalise(given) : given;
     // A weight of 0 is no term: nothing of that model is read, and its infinities do not become NaN.
     const terms = models

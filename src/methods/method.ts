@@ -67,6 +67,8 @@ export const noStatistics: Statistics = { taskVectors: [], thresholds: [] };
 /** A merged model as a method sees it: names and places, no weights. */
 export interface ModelView {
   readonly name: string;
+  /** The recipe that makes it, where one does. */
+  readonly recipe?: Readonly<Record<string, unknown>>;
   /** L. */
   readonly layers: number;
   readonly places: ReadonlyMap<string, Place>;

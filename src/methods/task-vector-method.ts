@@ -60,15 +60,21 @@ export const taskVectorMethod = (family: TaskVectorFamily) =>
     },
     perModel: { weight: anyNumber(), ...sparsifierParameters(family.sparsifier) },
     ...(family.dialects === undefined ? {} : { dialects: family.dialects }),
-    statistics: ({ base, models, dialect, constants }: WholeModels) =>
-      dialect === 'paper' ? thresholds(base, models, constants) : undefined,
+    statistics: ({ base, models, dialect, constant }: WholeModels) =>
+      dialect === 'paper'
+        ? thresholds(
+            base,
+            models,
+            models.map((_, index) => Number(constant(index, 'density'))),
+          )
+        : undefined,
     expression: (input, dialect) => expressionOf(family, input, dialect),
   });
 
-const thresholds = (base: ModelInput, experts: readonly ModelInput[], constants: readonly Values[]) => ({
+const thresholds = (base: ModelInput, experts: readonly ModelInput[], densities: readonly number[]) => ({
   base,
   experts,
-  what: { kind: 'thresholds' as const, densities: constants.map(({ density }) => Number(density)) },
+  what: { kind: 'thresholds' as const, densities },
 });
 
 const expressionOf = (family: TaskVectorFamily, input: TensorInput, dialect: string): Expression => {

@@ -51,13 +51,19 @@ export interface NativeProgram {
   readonly columns: number;
 }
 
-/** A slice of one output tensor. `count` is in elements for `compute`, in bytes for the others, which know no dtype. */
+/**
+ * A slice of one output tensor, or for `compute` of several that are made of the same inputs, which are read once for all. `count` is in elements for
+ * `compute`, in bytes for the others, which know no dtype.
+ */
 export interface Job {
   readonly kind: (typeof jobKinds)[keyof typeof jobKinds];
   readonly sources: readonly Range[];
   /** For `compute`. */
   readonly program?: NativeProgram;
-  readonly output: Range;
+  /** For `compute`: values of the program, and where they go. A source may go anywhere as it stands, a node to one place. */
+  readonly outputs?: readonly { readonly value: number; readonly to: Range }[];
+  /** For the others. */
+  readonly output?: Range;
   readonly count: number;
   /**
    * For `rowSelect`: a 1 for each row that is the first source's, where the others are the second's; the matrix's columns and bytes an

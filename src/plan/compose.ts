@@ -6,16 +6,26 @@ import {
   type Compiled,
   type ModelInput,
   type ModelReference,
+  type NestedRecipe,
   noStatistics,
   type OutputTensor,
   type Statistics,
 } from '../methods/method.js';
 import type { Recipe } from '../recipe/recipe.js';
+import { torchName } from '../tensor/dtype.js';
 import { byteLength, elementCount } from '../tensor/reference.js';
 import { binder } from './bind.js';
-import { checkCompatible } from './compatible.js';
+import { checkCompatible, type Fit } from './compatible.js';
 import type { UnplacedTensor } from './layout.js';
-import { at, type OpenedCheckpoint, type OpenedModel, openEach, settleNames } from './models.js';
+import { rolesOf } from './model-card.js';
+import {
+  at,
+  type OpenedCheckpoint,
+  type OpenedModel,
+  openEach,
+  settleNames,
+  type Unmatched,
+} from './models.js';
 import type { Operand } from './plan.js';
 
 /** The checkpoints that a recipe and the recipes in it name, each opened once. */
@@ -23,18 +33,25 @@ export interface Inputs {
   /** By their place in the plan. */
   readonly checkpoints: readonly OpenedCheckpoint[];
   indexOf(model: string): number;
+  /** What was found of them already: how two fit, and what a recipe in several recipes makes. */
+  readonly fits: Map<string, Promise<Fit>>;
+  readonly made: Map<NestedRecipe, Promise<Composed>>;
 }
 
 /** What a recipe makes, decided down to byte ranges of its inputs. */
 export interface Composed {
   readonly recipe: Recipe;
   readonly compiled: Compiled;
+  /** The recipe's parameters as they are used; with its models where some are recipes themselves. */
+  readonly settled: Readonly<Record<string, unknown>>;
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
   readonly tensors: readonly UnplacedTensor[];
   readonly layers: number;
   /** What the output's `config.json` says otherwise than the first model's. */
   readonly configEdits: Readonly<Record<string, unknown>>;
+  /** Filters of the recipe, and of those in it, that match no tensor. */
+  readonly unmatched: readonly Unmatched[];
   readonly warnings: readonly string[];
 }
 
@@ -50,9 +67,9 @@ const referencesOf = (recipe: Recipe): ModelReference[] =>
   });
 
 /** Opens what a recipe names, at any depth: headers and small files, no weights. */
-export const openInputs = async (recipe: Recipe): Promise<Inputs> => {
+export const openInputs = async (...recipes: readonly Recipe[]): Promise<Inputs> => {
   const wanted = new Map<string, ModelReference & { model: string }>();
-  for (const reference of referencesOf(recipe))
+  for (const reference of recipes.flatMap(referencesOf))
     if (typeof reference.model === 'string' && !wanted.has(reference.model))
       wanted.set(reference.model, { ...reference, model: reference.model });
   const opened = await openEach([...wanted.values()]);
@@ -66,7 +83,24 @@ export const openInputs = async (recipe: Recipe): Promise<Inputs> => {
       distinct.findIndex((other) => sameInput(other.checkpoint, checkpoint)),
     ]),
   );
-  return { checkpoints: settleNames(distinct), indexOf: (model) => indexes.get(model) ?? -1 };
+  return {
+    checkpoints: settleNames(distinct),
+    indexOf: (model) => indexes.get(model) ?? -1,
+    fits: new Map(),
+    made: new Map(),
+  };
+};
+
+/** Those of the inputs that a recipe names, numbered anew: nothing is opened or compared again. */
+export const inputsOf = (recipe: Recipe, inputs: Inputs): Inputs => {
+  const wanted = referencesOf(recipe).map(({ model }) => inputs.indexOf(String(model)));
+  const kept = [...new Set(wanted)];
+  return {
+    checkpoints: kept.map((index) => inputs.checkpoints[index] as OpenedCheckpoint),
+    indexOf: (model) => kept.indexOf(inputs.indexOf(model)),
+    fits: inputs.fits,
+    made: new Map(),
+  };
 };
 
 const sameInput = (a: CheckpointIndex, b: CheckpointIndex): boolean => a.path === b.path && a.name === b.name;
@@ -90,14 +124,15 @@ export const compose = async (
   if (first === undefined) throw new Error(`method ${recipe.method} merges no model`);
   if (recipe.needsLayers)
     for (const { architecture, checkpoint } of models) requireLayers(architecture, checkpoint.path);
-  const { warnings, omitted } = await checkAll(recipe, models, companions);
+  const { warnings, omitted } = await checkAll(recipe, models, companions, inputs);
 
   const { layers, places } = first.architecture;
   const found = statistics.get(recipe) ?? noStatistics;
   const compiled = recipe.compile({
     layers,
-    models: models.map(({ checkpoint, architecture }) => ({
+    models: models.map(({ checkpoint, architecture, recipe: made }) => ({
       name: checkpoint.name,
+      ...(made === undefined ? {} : { recipe: made }),
       layers: architecture.layers,
       places: architecture.places,
     })),
@@ -120,15 +155,27 @@ export const compose = async (
       const bytes = byteLength(dtype, elementCount(shape) ?? 0) ?? 0;
       return { name, dtype, shape, bytes, place, expression };
     });
+  const unmatched = compiled.unused?.() ?? [];
+  const all = [...models, ...companions];
   return {
     recipe,
     compiled,
+    settled: {
+      ...(all.some((model) => model.recipe !== undefined) ? rolesOf(all) : {}),
+      ...compiled.resolved,
+      ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }),
+    },
     models,
     companions,
     tensors,
     layers: compiled.layersLike?.length ?? layers,
     configEdits: { ...first.configEdits, ...stackedEdits(compiled, models) },
-    warnings: [...models.flatMap((model) => model.warnings ?? []), ...warnings, ...unmatched(compiled)],
+    unmatched: [...models.flatMap((model) => model.unmatched ?? []), ...unmatched],
+    warnings: [
+      ...models.flatMap((model) => model.warnings ?? []),
+      ...warnings,
+      ...unmatched.map(({ what, path }) => `${what} (${path.join('.')}) matches no tensor`),
+    ],
   };
 };
 
@@ -139,7 +186,9 @@ export const modelOpener =
     if (typeof reference.model === 'string') return fromCheckpoint(reference, inputs);
     const inner = recipe.nested.get(reference.model);
     if (inner === undefined) throw new Error(`a nested ${reference.model.method} was not parsed`);
-    return asModel(reference, await compose(inner, inputs, statistics));
+    const made = inputs.made.get(reference.model) ?? compose(inner, inputs, statistics);
+    inputs.made.set(reference.model, made);
+    return asModel(reference, await made);
   };
 
 /** A model twice in one role is a slip of the hand. */
@@ -165,9 +214,6 @@ const refuseTwins = (models: readonly OpenedModel[]): void => {
       );
   }
 };
-
-const unmatched = (compiled: Compiled): string[] =>
-  (compiled.unused?.() ?? []).map(({ what, path }) => `${what} (${path.join('.')}) matches no tensor`);
 
 const stackedEdits = ({ layersLike }: Compiled, models: readonly OpenedModel[]): Record<string, unknown> => {
   if (layersLike === undefined) return {};
@@ -198,7 +244,7 @@ const fromCheckpoint = (reference: ModelReference, inputs: Inputs): OpenedModel 
 const asModel = (reference: ModelReference, composed: Composed): OpenedModel => {
   const [first] = composed.models;
   if (first === undefined) throw new Error('a recipe has a model');
-  const { recipe, tensors, models } = composed;
+  const { recipe, tensors, models, companions, settled } = composed;
   const names = models.map(({ checkpoint }) => checkpoint.name);
   const operands = new Map(
     tensors.map(({ name, dtype, expression }): [string, Operand] => [
@@ -224,22 +270,32 @@ const asModel = (reference: ModelReference, composed: Composed): OpenedModel => 
     architecture: { ...first.architecture, layers: composed.layers, places },
     operandOf: (name) => operands.get(name),
     configEdits: composed.configEdits,
+    recipe: { method: recipe.method, ...rolesOf([...models, ...companions]), ...settled },
+    unmatched: composed.unmatched,
     warnings: composed.warnings,
   };
 };
+
+/** Checkpoints by where they are; what recipes make by what it is made of. */
+const idOf = ({ checkpoint, configEdits }: OpenedModel): string =>
+  `${checkpoint.path} ${checkpoint.name}${configEdits === undefined ? '' : JSON.stringify(configEdits)}`;
 
 /** Whether every model fits the first; and which tensors are not written, as some merged model does not store them. */
 const checkAll = async (
   recipe: Recipe,
   models: readonly OpenedModel[],
   companions: readonly OpenedModel[],
+  { fits }: Inputs,
 ): Promise<{ warnings: string[]; omitted: ReadonlySet<string> }> => {
   const [first] = models;
   const warnings = [...models, ...companions].flatMap(({ checkpoint }) => checkpoint.warnings);
   const omitted = new Set<string>();
   for (const other of [...models.slice(1), ...companions]) {
     if (first === undefined) break;
-    const fit = await checkCompatible(first, other, recipe.stacksLayers).catch((error: unknown) => {
+    const key = `${idOf(first)}\n${idOf(other)}\n${recipe.stacksLayers}`;
+    const found = fits.get(key) ?? checkCompatible(first, other, recipe.stacksLayers);
+    fits.set(key, found);
+    const fit = await found.catch((error: unknown) => {
       throw at(error, other.path);
     });
     warnings.push(...fit.warnings);
@@ -261,8 +317,7 @@ export const modelNamed = (composed: Composed, model: ModelInput): OpenedModel |
 };
 
 /** @throws LayerloomError INVALID_PARAMETER where a filter of the recipe or of one in it matches no tensor */
-export const requireMatches = ({ compiled }: Composed): void => {
-  const [first] = compiled.unused?.() ?? [];
+export const requireMatches = ({ unmatched: [first] }: Composed): void => {
   if (first !== undefined)
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: first.path.join('.'),

@@ -11,9 +11,18 @@ export interface CardContent {
   readonly method: string;
   readonly tags: readonly string[];
   /** Every model of the recipe by role, base included. */
-  readonly models: readonly { readonly role: string; readonly checkpoint: CheckpointIndex }[];
+  readonly models: readonly NamedModel[];
+  /** The checkpoints that went in, also by way of recipes in the recipe. */
+  readonly inputs: readonly CheckpointIndex[];
   readonly recipe: Readonly<Record<string, unknown>>;
   readonly origins: readonly Origin[];
+}
+
+/** A model in its role: a checkpoint, or what a recipe makes. */
+export interface NamedModel {
+  readonly role: string;
+  readonly checkpoint: CheckpointIndex;
+  readonly recipe?: Readonly<Record<string, unknown>>;
 }
 
 /** The README.md of a merged checkpoint: the hub's front matter, then what came from where, and the recipe. */
@@ -22,16 +31,17 @@ export const writeModelCard = async ({
   method,
   tags,
   models,
+  inputs,
   recipe,
   origins,
 }: CardContent): Promise<string> => {
   const names = [...new Set(models.map(({ checkpoint }) => checkpoint.name))];
   const frontMatter = {
-    base_model: names,
+    base_model: [...new Set(inputs.map(({ name }) => name))],
     base_model_relation: 'merge',
     library_name: 'transformers',
     tags: ['merge', 'layerloom', ...tags],
-    ...(await commonLicence(models.map(({ checkpoint }) => checkpoint))),
+    ...(await commonLicence(inputs)),
   };
   return [
     '---',
@@ -73,13 +83,12 @@ const recipeYaml = (recipe: Record<string, unknown>): string => {
   return document.toString({ flowCollectionPadding: false }).trimEnd();
 };
 
-/** `task` and `language` stand for themselves, and `models` is a list. */
-const rolesOf = (models: CardContent['models']): Record<string, string | string[]> => {
-  const merged = models.filter(({ role }) => role === 'model').map(({ checkpoint }) => checkpoint.name);
-  const named = models
-    .filter(({ role }) => role !== 'model')
-    .map(({ role, checkpoint }) => [role, checkpoint.name]);
-  return { ...(merged.length === 0 ? {} : { models: merged }), ...Object.fromEntries(named) };
+/** The models of a recipe as it names them: `task` and `language` stand for themselves, `models` is a list, and recipes stand in place. */
+export const rolesOf = (models: readonly NamedModel[]): Record<string, unknown> => {
+  const named = ({ checkpoint, recipe }: NamedModel) => recipe ?? checkpoint.name;
+  const merged = models.filter(({ role }) => role === 'model').map(named);
+  const others = models.filter(({ role }) => role !== 'model').map((model) => [model.role, named(model)]);
+  return { ...(merged.length === 0 ? {} : { models: merged }), ...Object.fromEntries(others) };
 };
 
 /** The licence that all cards name, if they all name the same. */

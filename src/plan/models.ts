@@ -12,10 +12,20 @@ export interface OpenedModel extends Model {
   /** A tensor of it: a byte range of an input, or how it is computed. */
   operandOf(name: string): Operand | undefined;
   readonly path?: RecipePath | undefined;
+  /** The recipe that makes it, as it was settled. */
+  readonly recipe?: Readonly<Record<string, unknown>>;
+  /** Of the recipe that makes it: filters that match no tensor. */
+  readonly unmatched?: readonly Unmatched[];
   /** Of what went into it. */
   readonly warnings?: readonly string[];
   /** What its `config.json` must say otherwise than the one it is copied from. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
+}
+
+/** A part of a recipe that no tensor has used. */
+export interface Unmatched {
+  readonly what: string;
+  readonly path: RecipePath;
 }
 
 /** A checkpoint that a recipe names. */

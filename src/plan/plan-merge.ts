@@ -5,18 +5,19 @@ import { editConfig } from '../checkpoint/config.js';
 import { encodeShardIndex, indexFileName } from '../checkpoint/shard-index.js';
 import { LayerloomError } from '../errors.js';
 import type { Recipe } from '../recipe/recipe.js';
-import { torchName } from '../tensor/dtype.js';
 import { elementCount } from '../tensor/reference.js';
 import { version } from '../version.js';
 import {
   type Composed,
   compose,
+  type Inputs,
   modelNamed,
   openInputs,
   requireMatches,
   type StatisticsByRecipe,
 } from './compose.js';
 import { defaultShardSize, type InputFile, type Layout, layOut, parseShardSize } from './layout.js';
+import { distinctSources, passesOf } from './measured.js';
 import { writeModelCard } from './model-card.js';
 import { type OpenedCheckpoint, type OpenedModel, plannedInput } from './models.js';
 import { describeOrigins } from './origins.js';
@@ -44,33 +45,37 @@ export interface PlanOptions {
  * byte range of the output.
  *
  * @param statistics what the recipe, and recipes in it, must know beforehand
+ * @param inputs the recipe's, where they have been opened
  * @throws LayerloomError: a recipe's, a checkpoint's or an incompatibility's code, before any weight is read
  */
 export const planRecipe = async (
   recipe: Recipe,
   options: PlanOptions,
   statistics: StatisticsByRecipe,
+  inputs?: Inputs,
 ): Promise<MergePlan> => {
   const layout = parseLayout(options);
-  const opened = await openInputs(recipe);
+  const opened = inputs ?? (await openInputs(recipe));
   const composed = await compose(recipe, opened, statistics);
   if (options.strict) requireMatches(composed);
-  const { models, companions, compiled, tensors, layers } = composed;
+  const { models, companions, settled, tensors, layers } = composed;
   const first = models[0] as OpenedModel;
 
   const shards = layOut(tensors, layout, inputFiles(opened.checkpoints));
-  const settled = {
-    ...compiled.resolved,
-    ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }),
-  };
-  const inputs = opened.checkpoints.map(plannedInput);
+  const planned = opened.checkpoints.map(plannedInput);
   const origins = describeOrigins(
     shards.flatMap(({ tensors: placed }) => placed),
-    inputs,
+    planned,
   );
   const card = recipe.keepsCard
     ? undefined
-    : await writeModelCard({ ...recipe, models: [...models, ...companions], recipe: settled, origins });
+    : await writeModelCard({
+        ...recipe,
+        models: [...models, ...companions],
+        inputs: opened.checkpoints.map(({ checkpoint }) => checkpoint),
+        recipe: settled,
+        origins,
+      });
   const { family, naming } = first.architecture;
 
   return {
@@ -79,7 +84,7 @@ export const planRecipe = async (
     title: recipe.title,
     recipe: settled,
     architecture: { family, naming, layers },
-    inputs,
+    inputs: planned,
     shards,
     files: await planFiles(composed, shards, card),
     cost: costOf(shards),
@@ -87,7 +92,7 @@ export const planRecipe = async (
   };
 };
 
-const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize }: PlanOptions) => {
+export const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize }: PlanOptions) => {
   if (layout !== 'layer' && layout !== 'size')
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: 'layout',
@@ -108,7 +113,9 @@ const withoutConfig = ({ checkpoint: { config, path } }: OpenedModel): string[] 
 };
 
 /** Files of the inputs as shards may be them: PyTorch loaders insist on the format in `__metadata__`. */
-const inputFiles = (models: readonly OpenedCheckpoint[]): ((source: Source) => InputFile | undefined) => {
+export const inputFiles = (
+  models: readonly OpenedCheckpoint[],
+): ((source: Source) => InputFile | undefined) => {
   const names = models.map(({ checkpoint: { files, tensors } }) => {
     const inFiles = files.map(() => new Set<string>());
     for (const [name, { file }] of tensors) inFiles[file]?.add(name);
@@ -124,6 +131,7 @@ const inputFiles = (models: readonly OpenedCheckpoint[]): ((source: Source) => I
 const costOf = (shards: readonly PlannedShard[]): Cost => {
   const cost = {
     bytesToRead: 0,
+    bytesToMeasure: 0,
     bytesToWrite: 0,
     bytesCopied: 0,
     bytesComputed: 0,
@@ -137,7 +145,9 @@ const costOf = (shards: readonly PlannedShard[]): Cost => {
       cost.bytesToRead += shard.tensors[0]?.begin ?? shard.bytes;
     }
     for (const { expression, begin, end, shape } of shard.tensors) {
-      for (const source of distinct(sourcesOf(expression))) cost.bytesToRead += source.end - source.begin;
+      // A tensor that an expression names several times is read once.
+      cost.bytesToRead += bytesOf(distinctSources(sourcesOf(expression)));
+      for (const { sources } of passesOf(expression)) cost.bytesToMeasure += bytesOf(sources);
       cost[movesBytes(expression) ? 'bytesCopied' : 'bytesComputed'] += end - begin;
       cost.parameters += elementCount(shape) ?? 0;
     }
@@ -145,10 +155,8 @@ const costOf = (shards: readonly PlannedShard[]): Cost => {
   return cost;
 };
 
-/** A tensor that an expression names several times is read once. */
-const distinct = (sources: readonly Source[]): readonly Source[] => [
-  ...new Map(sources.map((source) => [`${source.input} ${source.file} ${source.begin}`, source])).values(),
-];
+const bytesOf = (sources: readonly Source[]): number =>
+  sources.reduce((total, { begin, end }) => total + end - begin, 0);
 
 /** What stands beside the shards: the first model's side files, the index, the model card. */
 const planFiles = async (

@@ -71,6 +71,11 @@ export type PlannedFile =
 export interface Cost {
   /** Of inputs; headers aside, but for shards that are input files as they stand. */
   readonly bytesToRead: number;
+  /**
+   * Of inputs, before that: what statistics of whole tensors take (Gram matrices, thresholds, norms), one pass for each. Mostly from the
+   * page cache, since a tensor is measured and then computed; finding a threshold may take another pass.
+   */
+  readonly bytesToMeasure: number;
   /** Of shards. */
   readonly bytesToWrite: number;
   /** Tensor bytes of the output that are copied, and that are computed. */

@@ -20,18 +20,37 @@ const deepest = 64;
 /** How many values aliases may stand for in all: a few lines can name billions. */
 const mostAliased = 10_000;
 
+/** What a file is, as messages say it. */
+export interface DocumentKind {
+  readonly name: string;
+  /** What each of its documents must be. */
+  readonly document: string;
+}
+
+const recipeKind: DocumentKind = {
+  name: 'a recipe',
+  document: 'a mapping with method (or merge_method, as mergekit has it)',
+};
+
 /**
  * Parses the documents of a recipe's file, of which each is a mapping; empty ones are left out. YAML 1.2's core schema, in which `1e-5` is a
  * number, with anchors and `<<`, which recipes written for Python's YAML use.
  *
  * @param file as messages name it
+ * @param what the file is, and what its documents must be, as messages say it
  * @throws LayerloomError RECIPE_INVALID with line and column: not YAML, a key twice, no mapping, nothing at all
  */
-export const parseDocuments = (text: string, file: string): [Mapping, ...Mapping[]] => {
+export const parseDocuments = (
+  text: string,
+  file: string,
+  what: DocumentKind = recipeKind,
+): [Mapping, ...Mapping[]] => {
   const source = sourceOf(file, text.replace(/^\uFEFF/, ''));
-  const [first, ...others] = composed(source).flatMap((document) => new Reader(source).root(document) ?? []);
+  const [first, ...others] = composed(source).flatMap(
+    (document) => new Reader(source, what).root(document) ?? [],
+  );
   if (first === undefined)
-    throw invalid({ source, offset: 0 }, { reason: 'the file is empty', expected: 'a recipe' });
+    throw invalid({ source, offset: 0 }, { reason: 'the file is empty', expected: what.name });
   return [first, ...others];
 };
 
@@ -74,11 +93,13 @@ class Reader {
   /** By anchor, with how many values each is. */
   readonly #anchors = new Map<string, { readonly tree: Tree; readonly size: number }>();
   readonly #source: Source;
+  readonly #what: DocumentKind;
   #read = 0;
   #aliased = 0;
 
-  constructor(source: Source) {
+  constructor(source: Source, what: DocumentKind) {
     this.#source = source;
+    this.#what = what;
   }
 
   root({ contents, range }: Document.Parsed): Mapping | undefined {
@@ -87,7 +108,7 @@ class Reader {
     if (tree.kind === 'mapping') return tree;
     throw invalid(tree.mark, {
       reason: `this is ${tree.kind === 'list' ? 'a list' : 'one value'}`,
-      expected: 'a mapping with method (or merge_method, as mergekit has it)',
+      expected: this.#what.document,
     });
   }
 

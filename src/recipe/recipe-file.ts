@@ -11,7 +11,7 @@ export interface RecipeDocument {
   readonly recipe: Mapping;
 }
 
-/** No recipe is as large: what is larger was named by mistake, and a checkpoint would fill the memory. */
+/** Nothing written by hand is as large: what is larger was named by mistake, and a checkpoint would fill the memory. */
 const largest = 1_000_000;
 
 /** @throws LayerloomError RECIPE_INVALID, also where the file cannot be read */
@@ -31,10 +31,14 @@ export const readRecipeFile = async (file: string): Promise<[RecipeDocument, ...
   return documents;
 };
 
-const readText = async (file: string): Promise<string> => {
+/**
+ * @param what the file is to be, as messages say it
+ * @throws LayerloomError RECIPE_INVALID where it cannot be read, is no text, or larger than a megabyte
+ */
+export const readText = async (file: string, what = 'a recipe'): Promise<string> => {
   try {
     const { size } = await stat(file);
-    if (size > largest) throw new Error(`it has ${size} bytes, and a recipe at most ${largest}`);
+    if (size > largest) throw new Error(`it has ${size} bytes, and ${what} at most ${largest}`);
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
   } catch (cause) {
     const reason = cause instanceof TypeError ? 'it is not text in UTF-8' : reasonOf(cause);

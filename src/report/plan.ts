@@ -1,4 +1,5 @@
 import type { Colors } from 'picocolors/types.js';
+import { passesOf } from '../plan/measured.js';
 import type { MergePlan } from '../plan/plan.js';
 import { formatBytes, formatCount } from './format.js';
 import { drawLayerStack } from './layer-stack.js';
@@ -10,14 +11,34 @@ const threadBytes = 9e6;
 
 /** `Layer swap: bottom 5, top 2, …`: the parameters as they are used, scaled ones as they were scaled. */
 export const describeRecipe = ({ title, recipe }: MergePlan): string => {
-  const settings = Object.entries(recipe).map(
-    ([key, value]) => `${key} ${Array.isArray(value) ? value.join(',') : String(value)}`,
-  );
+  const settings = Object.entries(recipe).map(([key, value]) => `${key} ${describeValue(value)}`);
   return `${title}: ${settings.join(', ')}`;
+};
+
+/** Numbers as `1,2`; filters, models and recipes as YAML has them on one line. */
+const describeValue = (value: unknown): string => {
+  if (Array.isArray(value))
+    return value.some((item) => typeof item === 'object')
+      ? `[${value.map(describeValue).join(', ')}]`
+      : value.join(',');
+  if (typeof value !== 'object' || value === null) return String(value);
+  return `{${Object.entries(value)
+    .map(([key, inner]) => `${key}: ${describeValue(inner)}`)
+    .join(', ')}}`;
 };
 
 const wholeFiles = (bytes: number): string =>
   bytes === 0 ? '' : `, of which ${formatBytes(bytes)} are whole input files (--link)`;
+
+/** What is found of whole tensors before they are computed, and the bytes that this takes. */
+const describeMeasured = ({ shards, cost }: MergePlan): string => {
+  const found = new Set(
+    shards.flatMap(({ tensors }) =>
+      tensors.flatMap(({ expression }) => passesOf(expression).map(({ what }) => what)),
+    ),
+  );
+  return `${formatBytes(cost.bytesToMeasure)} before that, for ${[...found].join(', ')}`;
+};
 
 /** A plan for people to read before they run it. */
 export const describePlan = (plan: MergePlan, threads: number, colours: Colors): string => {
@@ -36,6 +57,7 @@ export const describePlan = (plan: MergePlan, threads: number, colours: Colors):
       ['copied', formatBytes(cost.bytesCopied)],
       ['computed', formatBytes(cost.bytesComputed)],
       ['to read', formatBytes(cost.bytesToRead)],
+      ...(cost.bytesToMeasure > 0 ? [['to measure', describeMeasured(plan)] as const] : []),
       ['to write', `${formatBytes(cost.bytesToWrite)}${wholeFiles(cost.bytesVerbatim)}`],
       ['memory', `about ${formatBytes(nodeBytes + threads * threadBytes)} private, with ${threads} threads`],
     ]),

@@ -5,6 +5,7 @@ import { acquire } from './claim-file.js';
 import { clockAt } from './clock.js';
 import { type ExperimentShards, register } from './experiments.js';
 import { type Collection, collect, type GcOptions } from './gc.js';
+import { clearLeftovers, type Leftovers } from './leftovers.js';
 import { type LinkedShard, linkShard } from './link-shard.js';
 import { listStore, type StoreListing } from './list.js';
 import { openStore } from './open-store.js';
@@ -70,7 +71,12 @@ export class ShardStore {
   async claim(key: string): Promise<Claim | undefined> {
     const file = await acquire(this.#paths.claim(checkKey(key)), clockAt(this.#paths.clock));
     if (file === undefined) return undefined;
-    if (file.former !== undefined) await rm(this.#paths.partialShard(key, file.former), { force: true });
+    if (file.former !== undefined)
+      for (const partial of [
+        this.#paths.partialShard(key, file.former),
+        this.#paths.partialRecord(key, file.former),
+      ])
+        await rm(partial, { force: true });
     // Published since the caller looked.
     if (wholeOf(await readEntry(this.#paths, key)) === undefined) return new Claim(this.#paths, key, file);
     await file.release();
@@ -110,6 +116,11 @@ export class ShardStore {
   /** Compares every shard's bytes with its record; marks what is damaged. @throws LayerloomError INVALID_PARAMETER, INTERRUPTED */
   verify(options: VerifyOptions = {}): Promise<Verification> {
     return verifyStore(this.#paths, options);
+  }
+
+  /** Removes what processes left that were killed. @throws LayerloomError WRITE_FAILED */
+  clearLeftovers(): Promise<Leftovers> {
+    return clearLeftovers(this.#paths, false);
   }
 
   /** Removes what nothing links. @throws LayerloomError WRITE_FAILED, STORE_INVALID, INTERRUPTED */

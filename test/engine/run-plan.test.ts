@@ -98,7 +98,7 @@ describe('a merge', () => {
         true,
       );
     expect(await readTensors(join(root, 'size'))).toEqual(await readTensors(join(root, 'one')));
-  });
+  }, 180_000);
 
   it('of soups averages each tensor by the weights', async () => {
     const root = temporaryDirectory();

@@ -7,6 +7,8 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { instructionSets } from '../../src/index.js';
 import { fill, llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { everyMethod } from '../fixtures/every-method.js';
+import { writeFamilyOf } from '../fixtures/family.js';
 
 // An instruction set is chosen when a process loads the addon: each has a process of its own, which makes all the merges.
 const program = (models: readonly string[], out: string) => `
@@ -32,6 +34,28 @@ const hashOf = (directory: string): string => {
   return hash.digest('hex');
 };
 
+/** Runs a program on every instruction set; it writes directories `ISA-…,NAME`. Returns how many different contents each name has. */
+const contents = async (
+  root: string,
+  programOf: (out: string, isBest: boolean) => string,
+): Promise<Record<string, number>> => {
+  const { available } = instructionSets();
+  await Promise.all(
+    available.map(async (isa) => {
+      const program = programOf(join(root, `${isa}-`), isa === available[0]);
+      await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+        env: { ...process.env, LAYERLOOM_ISA: isa },
+      });
+    }),
+  );
+  const hashes = new Map<string, Set<string>>();
+  for (const name of readdirSync(root).filter((found) => found.includes(','))) {
+    const merge = name.split(',').at(-1) ?? '';
+    hashes.set(merge, (hashes.get(merge) ?? new Set()).add(hashOf(join(root, name))));
+  }
+  return Object.fromEntries([...hashes].map(([name, { size }]) => [name, size]));
+};
+
 it('every instruction set, thread count and slice size makes the same files', async () => {
   const root = temporaryDirectory();
   const shape = { hidden: 88, layers: 5 };
@@ -41,24 +65,39 @@ it('every instruction set, thread count and slice size makes the same files', as
     { ...llama(shape), tensors: fill(llamaShapes(shape), 'F32', 3) },
   ];
   const models = inputs.map((input, index) => writeCheckpoint(join(root, `model-${index}`), input));
-  // The hashes of what should be the same.
-  const hashes = new Map<string, Set<string>>();
-  for (const isa of instructionSets().available) {
-    const out = join(root, isa);
-    await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program(models, `${out}-`)], {
-      env: { ...process.env, LAYERLOOM_ISA: isa },
-    });
-    for (const name of readdirSync(root).filter((found) => found.startsWith(`${isa}-`))) {
-      const merge = name.split(',').at(-1) ?? '';
-      hashes.set(merge, (hashes.get(merge) ?? new Set()).add(hashOf(join(root, name))));
-    }
-  }
-  expect([...hashes.keys()].sort()).toEqual([
-    'analysis',
-    'float8_e4m3fnsoup',
-    'float8_e4m3fnswap',
-    'soup',
-    'swap',
-  ]);
-  for (const [merge, different] of hashes) expect([merge, different.size]).toEqual([merge, 1]);
+  expect(await contents(root, (out) => program(models, out))).toEqual({
+    analysis: 1,
+    float8_e4m3fnsoup: 1,
+    float8_e4m3fnswap: 1,
+    soup: 1,
+    swap: 1,
+  });
 }, 240_000);
+
+it('and so of every method', async () => {
+  const { root, ...models } = writeFamilyOf({
+    'model.embed_tokens.weight': [37, 120],
+    'model.layers.0.mlp.up_proj.weight': [210, 33],
+    'model.layers.0.input_layernorm.weight': [33],
+    'model.layers.1.mlp.up_proj.weight': [210, 33],
+    'model.layers.1.input_layernorm.weight': [33],
+  });
+  const recipes = everyMethod(models);
+  const url = JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));
+  // Every number of threads with every size on one instruction set, which the others are compared with.
+  const all = [1, 2, 7].flatMap((threads) => [4104, 8388608].map((sliceBytes) => [threads, sliceBytes]));
+  const few = [
+    [1, 4104],
+    [2, 8388608],
+  ];
+  const programOf = (out: string, isBest: boolean) => `
+    import { merge } from ${url};
+    for (const [name, recipe] of Object.entries(${JSON.stringify(recipes)}))
+      for (const [threads, sliceBytes] of ${JSON.stringify(isBest ? all : few)}) {
+        const out = ${JSON.stringify(out)} + [threads, sliceBytes, name];
+        await merge(recipe, { threads, sliceBytes, layout: 'size', out });
+      }
+  `;
+  const expected = Object.fromEntries(Object.keys(recipes).map((name) => [name, 1]));
+  expect(await contents(root, programOf)).toEqual(expected);
+}, 300_000);

@@ -74,12 +74,12 @@ describe('stretches of a shard', () => {
         first: 0,
         columns: 12 * MiB,
       },
-      output: { fd: 7, offset: 64, dtype: 0 },
+      outputs: [{ value: 1, to: { fd: 7, offset: 64, dtype: 0 } }],
       count: 4 * MiB,
     });
     expect(second).toMatchObject({
       sources: [{ offset: 1064 + 8 * MiB }],
-      output: { offset: 64 + 8 * MiB },
+      outputs: [{ to: { offset: 64 + 8 * MiB } }],
       count: 2 * MiB,
     });
   });
@@ -96,7 +96,10 @@ describe('stretches of a shard', () => {
     const [, second] = [...stretchesOf(narrow)]
       .flatMap(({ slices }) => slices)
       .map((slice) => jobOf(slice, 7, () => 3, programOf(slice.tensor)));
-    expect(second).toMatchObject({ sources: [{ offset: 1064 + 4 * MiB }], output: { offset: 64 + 8 * MiB } });
+    expect(second).toMatchObject({
+      sources: [{ offset: 1064 + 4 * MiB }],
+      outputs: [{ to: { offset: 64 + 8 * MiB } }],
+    });
   });
 });
 

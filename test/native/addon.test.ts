@@ -64,6 +64,7 @@ const job = (
     first: 0,
     columns: 1,
   },
+  outputs: [{ value: inputs.length, to: { fd: output, offset: 0, dtype: 0 } }],
   output: { fd: output, offset: 0, dtype: 0 },
   count,
 });
@@ -188,7 +189,7 @@ describe('a bus error from elsewhere', () => {
       const { openSync } = await import('node:fs');
       const { execute } = await import(${JSON.stringify(new URL('../../dist/native/addon.js', import.meta.url).href)});
       const range = (file, flags) => ({ fd: openSync(file, flags), offset: 0, dtype: 0 });
-      const job = { kind: 2, sources: [range(${JSON.stringify(join(directory, '0'))}, 'r')], program: { nodes: [{ kind: 0, dtype: 0, inputs: [0], numbers: [1] }], first: 0, columns: 1 }, output: range(${JSON.stringify(join(directory, 'o'))}, 'w'), count: 4 };
+      const job = { kind: 2, sources: [range(${JSON.stringify(join(directory, '0'))}, 'r')], program: { nodes: [{ kind: 0, dtype: 0, inputs: [0], numbers: [1] }], first: 0, columns: 1 }, outputs: [{ value: 1, to: range(${JSON.stringify(join(directory, 'o'))}, 'w') }], count: 4 };
       if (execute(job, new BigInt64Array(new SharedArrayBuffer(24))).outcome !== 'done') process.exit(9);
       process.kill(process.pid, 'SIGBUS');
       await new Promise((resolve) => setTimeout(resolve, 10_000));`;
@@ -237,6 +238,6 @@ it('writes nothing outside the range it was given', () => {
   const { directory, inputs, output } = files(Uint8Array.from([9, 9]));
   ftruncateSync(output, 6);
   const one = job(jobKinds.copy, inputs, output, 2);
-  execute({ ...one, output: { ...one.output, offset: 2 } }, newControl());
+  execute({ ...one, output: { fd: output, offset: 2, dtype: 0 } }, newControl());
   expect([...readFileSync(join(directory, 'out'))]).toEqual([0, 0, 9, 9, 0, 0]);
 });

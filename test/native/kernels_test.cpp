@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/dispatch.hpp"
@@ -329,6 +330,312 @@ void reductions() {
     }
 }
 
+/// Floats of any bits, or mostly tied small numbers: zeros of both signs, subnormals, infinities and NaN.
+std::vector<float> anyFloats(std::size_t count) {
+    std::vector<float> x(count);
+    for (float& e : x) {
+        const std::uint64_t draw = random_();
+        if (draw % 4 == 0) {
+            const auto bits = static_cast<std::uint32_t>(draw >> 32);
+            std::memcpy(&e, &bits, sizeof e);
+        } else {
+            e = static_cast<float>(static_cast<int>(draw >> 8 & 15) - 7) * 0.125f;
+            if (draw % 4 == 1) e = std::copysign(e * 1e-41f, draw >> 63 != 0 ? -1.0f : 1.0f);
+        }
+    }
+    return x;
+}
+
+/// Numbers whose sums round, with zeros and exact opposites among them.
+std::vector<float> smallFloats(std::size_t count) {
+    std::normal_distribution<float> normal(0, 0.01f);
+    std::vector<float> x(count);
+    for (float& e : x)
+        e = random_() % 3 == 0 ? static_cast<float>(static_cast<int>(random_() % 5) - 2) * 0.25f
+                               : normal(random_);
+    return x;
+}
+
+std::uint32_t magnitudeOf(float x) {
+    const float magnitude = std::fabs(x);
+    std::uint32_t bits;
+    std::memcpy(&bits, &magnitude, sizeof bits);
+    return bits;
+}
+
+/// NaN are alike: a kernel of task vectors is followed by one that makes them canonical.
+void same(const char* isa, const char* what, const float* expected, const float* actual, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        std::uint32_t want, got;
+        std::memcpy(&want, expected + i, 4);
+        std::memcpy(&got, actual + i, 4);
+        expect(want == got || (std::isnan(expected[i]) && std::isnan(actual[i])), isa, what, want, got);
+    }
+}
+
+constexpr std::size_t kLengths[] = {0, 1, 2, 5, 8, 15, 16, 17, 31, 33, 100, 255, 256, 257, 513, 4099};
+/// In elements: vectors are then at other places than the buffers.
+constexpr std::size_t kOffsets[] = {0, 1, 3};
+
+/// Runs `kernel` on every instruction set, into a buffer that is looked at on both sides of the output.
+template <class Kernel>
+void checkFloats(const char* what, const std::vector<float>& expected, std::size_t offset,
+                 const Kernel& kernel) {
+    constexpr float untouched = 12345.0f;
+    for (const Kernels* kernels : availableKernels()) {
+        std::vector<float> out(offset + expected.size() + 16, untouched);
+        kernel(*kernels, out.data() + offset);
+        same(kernels->isa, what, expected.data(), out.data() + offset, expected.size());
+        for (std::size_t i = 0; i < out.size(); ++i)
+            if (i < offset || i >= offset + expected.size())
+                expect(out[i] == untouched, kernels->isa, "wrote beside its output", 0, 0);
+    }
+}
+
+/// As the contract words it: above are larger magnitudes, and those equal whose index is on the right side.
+bool isAbove(const Bound& bound, std::uint32_t magnitude, std::uint64_t index) {
+    if (magnitude != bound.bits) return magnitude > bound.bits;
+    return bound.early ? index < bound.cutoff : index >= bound.cutoff;
+}
+
+void keeping(std::size_t count, std::size_t offset) {
+    const std::vector<float> x = smallFloats(offset + count), key = anyFloats(offset + count);
+    for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{7}, std::uint64_t{1} << 40})
+        for (const bool early : {true, false}) {
+            const Bound everything{0, ~std::uint64_t{0} >> 11, true}, nothing{0xFFFF'FFFFu, 0, true};
+            const Bound tied{magnitudeOf(0.25f), first + count / 3, early},
+                upper{magnitudeOf(0.75f), first + count / 2, !early};
+            for (const auto& [low, high] : {std::pair{tied, nothing},
+                                            {tied, upper},
+                                            {upper, tied},
+                                            {everything, tied},
+                                            {everything, nothing},
+                                            {nothing, nothing}}) {
+                std::vector<float> want(count);
+                for (std::size_t i = 0; i < count; ++i) {
+                    const std::uint32_t magnitude = magnitudeOf(key[offset + i]);
+                    const bool kept =
+                        isAbove(low, magnitude, first + i) && !isAbove(high, magnitude, first + i);
+                    want[i] = kept ? x[offset + i] * 1.7f : 0.0f;
+                }
+                checkFloats("keep", want, offset,
+                            [&, lower = low, upperBound = high](const Kernels& k, float* out) {
+                                k.keep(x.data() + offset, key.data() + offset, lower, upperBound, 1.7f, first,
+                                       out, count);
+                            });
+            }
+        }
+}
+
+/// Numbers of SplitMix64 as its author's program prints them, from seed 0 on; and at any place what stepping
+/// gives.
+void chance() {
+    constexpr std::uint64_t gamma = 0x9E37'79B9'7F4A'7C15ull;
+    const auto next = [](std::uint64_t& state) {
+        std::uint64_t z = state += gamma;
+        z = (z ^ z >> 30) * 0xBF58'476D'1CE4'E5B9ull;
+        z = (z ^ z >> 27) * 0x94D0'49BB'1331'11EBull;
+        return z ^ z >> 31;
+    };
+    constexpr std::uint32_t published[] = {0xE220'A839u, 0x6E78'9E6Au, 0x06C4'5D18u, 0xF88B'B8A8u,
+                                           0x1B39'896Au};
+    for (const Kernels* kernels : availableKernels()) {
+        std::uint32_t words[5];
+        kernels->randoms(0, 0, words, 5);
+        for (int i = 0; i < 5; ++i)
+            expect(words[i] == published[i], kernels->isa, "SplitMix64", published[i], words[i]);
+        for (const std::size_t count : kLengths)
+            for (const std::uint64_t first :
+                 {std::uint64_t{0}, std::uint64_t{3}, (std::uint64_t{1} << 32) - 5}) {
+                std::uint64_t state = 0x0123'4567'89AB'CDEFull;
+                for (std::uint64_t at = 0, rest = first; rest != 0; ++at, rest >>= 1)
+                    if ((rest & 1) != 0) state += gamma << at;
+                std::vector<std::uint32_t> got(count);
+                kernels->randoms(0x0123'4567'89AB'CDEFull, first, got.data(), count);
+                for (std::size_t i = 0; i < count; ++i) {
+                    const auto want = static_cast<std::uint32_t>(next(state) >> 32);
+                    expect(got[i] == want, kernels->isa, "randoms", want, got[i]);
+                }
+            }
+    }
+}
+
+void combining(std::size_t count, std::size_t offset) {
+    std::vector<std::vector<float>> x, by;
+    std::vector<const float*> at, weights;
+    for (std::size_t t = 0; t < 3; ++t) {
+        x.push_back(t == 2 ? anyFloats(offset + count) : smallFloats(offset + count));
+        by.push_back(smallFloats(offset + count));
+    }
+    for (std::size_t t = 0; t < 3; ++t) {
+        at.push_back(x[t].data() + offset);
+        weights.push_back(by[t].data() + offset);
+    }
+    for (const std::size_t terms : {1, 2, 3}) {
+        std::vector<float> variances(count), sums(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            volatile double mean = 0, squares = 0;
+            volatile float sum = 0;
+            for (std::size_t t = 0; t < terms; ++t) {
+                mean = mean + at[t][i];
+                volatile float product = weights[t][i] * at[t][i];
+                sum = t == 0 ? product : sum + product;
+            }
+            mean = mean / static_cast<double>(terms);
+            for (std::size_t t = 0; t < terms; ++t) {
+                volatile double distance = at[t][i] - mean;
+                volatile double square = distance * distance;
+                squares = squares + square;
+            }
+            variances[i] = static_cast<float>(squares / static_cast<double>(terms));
+            sums[i] = sum;
+        }
+        checkFloats("variance", variances, offset,
+                    [&](const Kernels& k, float* out) { k.variance(at.data(), terms, out, count); });
+        checkFloats("linearColumns", sums, offset, [&](const Kernels& k, float* out) {
+            k.linearColumns(at.data(), weights.data(), terms, out, count);
+        });
+    }
+    for (const float t : {0.01f, 0.0f, -1.0f, 3.0f}) {
+        std::vector<float> want(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            const float a = at[0][i], b = at[1][i];
+            volatile float distance = std::fabs(a - b);
+            if (distance < 1e-6f) distance = 1e-6f;
+            volatile float w = t / distance;
+            if (w < 0) w = 0;
+            if (w > 1) w = 1;
+            volatile float moved = w * b, rest = 1 - w, left = rest * a;
+            want[i] = moved + left;
+        }
+        checkFloats("nearSwap", want, offset,
+                    [&](const Kernels& k, float* out) { k.nearSwap(at[0], at[1], t, out, count); });
+    }
+}
+
+void counting(std::size_t count, std::size_t offset) {
+    const std::vector<float> x = anyFloats(offset + count);
+    const std::uint32_t quarter = magnitudeOf(0.25f), tiny = magnitudeOf(0.25f * 1e-41f);
+    for (const Kernels* kernels : availableKernels()) {
+        for (const std::uint32_t bits : {0u, quarter, tiny, 0x7F80'0000u}) {
+            std::uint64_t want = 0;
+            for (std::size_t i = 0; i < count; ++i) want += magnitudeOf(x[offset + i]) == bits ? 1 : 0;
+            const std::uint64_t got = kernels->countMagnitude(x.data() + offset, bits, count);
+            expect(want == got, kernels->isa, "countMagnitude", want, got);
+        }
+    }
+}
+
+void taskVectors() {
+    chance();
+    for (const std::size_t count : kLengths)
+        for (const std::size_t offset : kOffsets) {
+            keeping(count, offset);
+            combining(count, offset);
+            counting(count, offset);
+        }
+}
+
+/// Magnitudes in windows, some of them counted apart from the bins.
+void histograms() {
+    for (const std::size_t count : {0, 1, 15, 16, 17, 100, 1000})
+        for (std::size_t wanted = 0; wanted <= kCandidates; ++wanted)
+            for (const std::uint32_t shift : {0u, 3u, 20u}) {
+                const float steps[] = {0.0f, -0.0f, 1.0f, 1.25f, -1.5f, 2.0f, 1e-42f, -INFINITY, NAN};
+                std::vector<float> x(count);
+                for (float& value : x) value = steps[random_() % 9];
+                Window window{shift == 20 ? 1 : magnitudeOf(1.0f), 0, shift, {}, wanted};
+                window.last = shift == 20 ? 0x7FFF'FFFFu : magnitudeOf(1.0f) + (2u << shift) + 1;
+                const std::uint32_t likely[] = {window.low, window.low + 1, window.last - 1, window.last};
+                for (std::size_t c = 0; c < kCandidates; ++c)
+                    window.candidates[c] = c < wanted ? likely[c] : 0xFFFF'FFFFu;
+                for (float& value : x)
+                    if (random_() % 3 == 0) std::memcpy(&value, &likely[random_() % 4], sizeof value);
+
+                std::vector<std::uint32_t> bins(((window.last - window.low) >> shift) + 1);
+                std::uint64_t exact[kCandidates] = {5}, above = 0;
+                for (const float value : x) {
+                    const std::uint32_t bits = magnitudeOf(value);
+                    std::size_t candidate = 0;
+                    while (candidate < wanted && window.candidates[candidate] != bits) ++candidate;
+                    if (bits > window.last)
+                        ++above;
+                    else if (candidate < wanted)
+                        ++exact[candidate];
+                    else if (bits >= window.low)
+                        ++bins[(bits - window.low) >> shift];
+                }
+                for (const Kernels* kernels : availableKernels()) {
+                    std::vector<std::uint32_t> gotBins(bins.size());
+                    std::uint64_t gotExact[kCandidates] = {5};
+                    const std::uint64_t got =
+                        kernels->histogram(x.data(), window, gotBins.data(), gotExact, count);
+                    expect(gotBins == bins, kernels->isa, "bins of a histogram", shift, wanted);
+                    expect(got == above, kernels->isa, "magnitudes above a window", above, got);
+                    for (std::size_t c = 0; c < kCandidates; ++c)
+                        expect(gotExact[c] == exact[c], kernels->isa, "a candidate", exact[c], gotExact[c]);
+                }
+            }
+}
+
+/// Votes in plain loops, in every way that a rule can be.
+void votes() {
+    const float steps[] = {0.0f, -0.0f, 1.0f, -1.0f, 1.5f, -2.0f, 1e-42f, 3e38f, INFINITY, NAN};
+    const float weights[] = {1, 0.5f, -1.5f};
+    for (const std::size_t count : {0, 1, 15, 16, 17, 63, 64, 200})
+        for (int way = 0; way < 2 * 2 * 2 * 3 * 2; ++way) {
+            const Vote rule{(way & 1) != 0,
+                            (way & 2) != 0,
+                            (way & 4) != 0,
+                            static_cast<Divisor>(way / 8 % 3),
+                            way / 24 == 0 ? 0 : 1e-6f,
+                            0.75f};
+            const std::size_t terms = 1 + random_() % 3;
+            std::vector<std::vector<float>> x(terms + 1, std::vector<float>(count));
+            for (auto& values : x)
+                for (float& value : values)
+                    value = steps[random_() % (count == 200 ? 10 : 7)] * (&values == &x[0] ? 3 : 1);
+            std::vector<float> want(count);
+            for (std::size_t i = 0; i < count; ++i) {
+                const auto voice = [&](std::size_t t) { return rule.weighted ? weights[t] : 1.0f; };
+                volatile float election = 0, sum = 0, divisor = 0;
+                for (std::size_t t = 0; t < terms; ++t) {
+                    const volatile float opinion = voice(t) * x[t + 1][i];
+                    election = election + opinion;
+                }
+                const bool positive = election > 0 || (election == 0 && rule.tiePositive);
+                for (std::size_t t = 0; t < terms; ++t) {
+                    const volatile float opinion = voice(t) * x[t + 1][i], product = weights[t] * x[t + 1][i];
+                    if (rule.elects && !(positive ? opinion > 0 : opinion < 0)) continue;
+                    sum = sum + product;
+                    divisor = divisor + (rule.divisor == Divisor::Count ? 1.0f : weights[t]);
+                }
+                if (rule.divisor != Divisor::None) {
+                    float by = divisor;
+                    if (rule.least == 0 ? by == 0 : by < rule.least) by = rule.least == 0 ? 1 : rule.least;
+                    sum = sum / by;
+                }
+                const volatile float scaled = rule.scale * sum;
+                want[i] = x[0][i] + scaled;
+            }
+            std::vector<const float*> changes;
+            for (std::size_t t = 0; t < terms; ++t) changes.push_back(x[t + 1].data());
+            for (const DType sink : {DType::BF16, DType::F16, DType::F32, DType::F8_E4M3, DType::F8_E5M2})
+                for (const Kernels* kernels : availableKernels()) {
+                    std::vector<std::byte> got(count * sizeOf(sink));
+                    kernels->vote[static_cast<std::size_t>(sink)](x[0].data(), changes.data(), weights, terms,
+                                                                  rule, got.data(), count);
+                    for (std::size_t i = 0; i < count; ++i) {
+                        const Format& format = formatOf(sink);
+                        const std::uint64_t bits =
+                            encode(format, roundTo(format, static_cast<double>(want[i])));
+                        const std::uint64_t actual = bitsAt(got, 0, sink, i);
+                        expect(actual == bits, kernels->isa, "a vote", bits, actual);
+                    }
+                }
+        }
+}
+
 }  // namespace
 
 int main() {
@@ -338,6 +645,9 @@ int main() {
     everyMixtureOfDtypes();
     negativeZeroSurvives();
     reductions();
+    taskVectors();
+    histograms();
+    votes();
     for (const Kernels* kernels : availableKernels()) std::printf("%s ", kernels->isa);
     std::printf("%ld checks, %ld failed\n", checks, failures);
     return failures == 0 ? 0 : 1;

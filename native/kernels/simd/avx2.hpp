@@ -21,10 +21,12 @@ struct Avx2 {
     static Ints ints(std::uint32_t x) { return _mm256_set1_epi32(static_cast<int>(x)); }
     static Floats multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
     static Floats add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
+    static Floats divide(Floats a, Floats b) { return _mm256_div_ps(a, b); }
     static Ints add(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
     static Ints subtract(Ints a, Ints b) { return _mm256_sub_epi32(a, b); }
     static Ints both(Ints a, Ints b) { return _mm256_and_si256(a, b); }
     static Ints either(Ints a, Ints b) { return _mm256_or_si256(a, b); }
+    static Ints oneOf(Ints a, Ints b) { return _mm256_xor_si256(a, b); }
     template <int N>
     static Ints left(Ints a) {
         return _mm256_slli_epi32(a, N);
@@ -36,13 +38,16 @@ struct Avx2 {
     static Mask less(Ints a, Ints b) { return _mm256_cmpgt_epi32(b, a); }
     static Mask lessUnsigned(Ints a, Ints b) {
         const Ints sign = ints(0x8000'0000u);
-        return less(_mm256_xor_si256(a, sign), _mm256_xor_si256(b, sign));
+        return less(oneOf(a, sign), oneOf(b, sign));
     }
+    static Mask equal(Ints a, Ints b) { return _mm256_cmpeq_epi32(a, b); }
+    static Mask greater(Floats a, Floats b) { return asInts(_mm256_cmp_ps(a, b, _CMP_GT_OQ)); }
     static std::uint32_t bits(Mask mask) {
         return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(mask)));
     }
     static Mask isNan(Floats a) { return _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q)); }
     static Ints select(Mask mask, Ints a, Ints b) { return _mm256_blendv_epi8(b, a, mask); }
+    static Ints count(Ints total, Mask mask) { return subtract(total, mask); }
 
     static Wide widen(Floats a) {
         return {_mm256_cvtps_pd(_mm256_castps256_ps128(a)), _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1))};

@@ -22,10 +22,12 @@ struct Avx512 {
     static Ints ints(std::uint32_t x) { return _mm512_set1_epi32(static_cast<int>(x)); }
     static Floats multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
     static Floats add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
+    static Floats divide(Floats a, Floats b) { return _mm512_div_ps(a, b); }
     static Ints add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
     static Ints subtract(Ints a, Ints b) { return _mm512_sub_epi32(a, b); }
     static Ints both(Ints a, Ints b) { return _mm512_and_si512(a, b); }
     static Ints either(Ints a, Ints b) { return _mm512_or_si512(a, b); }
+    static Ints oneOf(Ints a, Ints b) { return _mm512_xor_si512(a, b); }
     template <int N>
     static Ints left(Ints a) {
         return _mm512_slli_epi32(a, N);
@@ -36,9 +38,12 @@ struct Avx512 {
     }
     static Mask less(Ints a, Ints b) { return _mm512_cmplt_epi32_mask(a, b); }
     static Mask lessUnsigned(Ints a, Ints b) { return _mm512_cmplt_epu32_mask(a, b); }
+    static Mask equal(Ints a, Ints b) { return _mm512_cmpeq_epi32_mask(a, b); }
+    static Mask greater(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
     static std::uint32_t bits(Mask mask) { return mask; }
     static Mask isNan(Floats a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
     static Ints select(Mask mask, Ints a, Ints b) { return _mm512_mask_mov_epi32(b, mask, a); }
+    static Ints count(Ints total, Mask mask) { return _mm512_mask_add_epi32(total, mask, total, ints(1)); }
 
     static Wide widen(Floats a) {
         const auto high = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(a), 1));

@@ -21,10 +21,12 @@ struct Neon {
     static Ints ints(std::uint32_t x) { return vdupq_n_u32(x); }
     static Floats multiply(Floats a, Floats b) { return vmulq_f32(a, b); }
     static Floats add(Floats a, Floats b) { return vaddq_f32(a, b); }
+    static Floats divide(Floats a, Floats b) { return vdivq_f32(a, b); }
     static Ints add(Ints a, Ints b) { return vaddq_u32(a, b); }
     static Ints subtract(Ints a, Ints b) { return vsubq_u32(a, b); }
     static Ints both(Ints a, Ints b) { return vandq_u32(a, b); }
     static Ints either(Ints a, Ints b) { return vorrq_u32(a, b); }
+    static Ints oneOf(Ints a, Ints b) { return veorq_u32(a, b); }
     template <int N>
     static Ints left(Ints a) {
         return vshlq_n_u32(a, N);
@@ -35,12 +37,15 @@ struct Neon {
     }
     static Mask less(Ints a, Ints b) { return vcltq_u32(a, b); }
     static Mask lessUnsigned(Ints a, Ints b) { return vcltq_u32(a, b); }
+    static Mask equal(Ints a, Ints b) { return vceqq_u32(a, b); }
+    static Mask greater(Floats a, Floats b) { return vcgtq_f32(a, b); }
     static std::uint32_t bits(Mask mask) {
         const uint32x4_t places = {1, 2, 4, 8};
         return vaddvq_u32(vandq_u32(mask, places));
     }
     static Mask isNan(Floats a) { return vmvnq_u32(vceqq_f32(a, a)); }
     static Ints select(Mask mask, Ints a, Ints b) { return vbslq_u32(mask, a, b); }
+    static Ints count(Ints total, Mask mask) { return subtract(total, mask); }
 
     static Wide widen(Floats a) { return {vcvt_f64_f32(vget_low_f32(a)), vcvt_high_f64_f32(a)}; }
     static Wide multiply(Wide a, Wide b) { return {vmulq_f64(a.low, b.low), vmulq_f64(a.high, b.high)}; }

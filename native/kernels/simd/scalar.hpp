@@ -46,10 +46,12 @@ struct Scalar {
     static Ints ints(std::uint32_t x) { return x; }
     static Floats multiply(Floats a, Floats b) { return a * b; }
     static Floats add(Floats a, Floats b) { return a + b; }
+    static Floats divide(Floats a, Floats b) { return a / b; }
     static Ints add(Ints a, Ints b) { return a + b; }
     static Ints subtract(Ints a, Ints b) { return a - b; }
     static Ints both(Ints a, Ints b) { return a & b; }
     static Ints either(Ints a, Ints b) { return a | b; }
+    static Ints oneOf(Ints a, Ints b) { return a ^ b; }
     template <int N>
     static Ints left(Ints a) {
         return a << N;
@@ -61,10 +63,14 @@ struct Scalar {
     /// Of numbers below 2³¹.
     static Mask less(Ints a, Ints b) { return a < b; }
     static Mask lessUnsigned(Ints a, Ints b) { return a < b; }
+    static Mask equal(Ints a, Ints b) { return a == b; }
+    static Mask greater(Floats a, Floats b) { return a > b; }
     /// A bit for each lane, the first one's lowest.
     static std::uint32_t bits(Mask mask) { return mask ? 1 : 0; }
     static Mask isNan(Floats a) { return a != a; }
     static Ints select(Mask mask, Ints a, Ints b) { return mask ? a : b; }
+    /// One more where the mask is.
+    static Ints count(Ints total, Mask mask) { return total + (mask ? 1 : 0); }
 
     static Wide widen(Floats a) { return a; }
     static Wide multiply(Wide a, Wide b) { return a * b; }

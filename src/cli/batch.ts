@@ -1,0 +1,117 @@
+import { statfs } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { checkThreads } from '../engine/run-plan.js';
+import { LayerloomError } from '../errors.js';
+import { planExperiment, runExperiment } from '../experiment/run-experiment.js';
+import { describeCost, describeOutcomes } from '../report/batch.js';
+import { interruptSignal } from './interrupt.js';
+import type { CommonOptions, OutputOptions } from './options.js';
+import { note, printJson, printLine, warn } from './print.js';
+import { ProgressDisplay } from './progress.js';
+
+export interface BatchCliOptions extends CommonOptions, OutputOptions {
+  readonly store?: string;
+  readonly shardRange?: string;
+}
+
+/** One event a line. */
+const printEvent = (event: string, value: object): void => printLine(JSON.stringify({ event, ...value }));
+
+/** Runs an experiment, or prints what it would cost. */
+export const batchCommand = async (file: string, options: BatchCliOptions): Promise<void> => {
+  const threads = checkThreads(options.threads);
+  const { layout, maxShardSize, analysis } = options;
+  if (options.dryRun) {
+    const { plan, cost } = await planExperiment(file, { layout, maxShardSize, analysis, threads });
+    if (options.json)
+      printJson({
+        cost,
+        merges: plan.merges.map(({ merge: { name }, bytes, shards }) => ({
+          name,
+          bytes,
+          shards: shards.length,
+        })),
+      });
+    else if (!options.quiet) printLine(describeCost(cost, await freeAt(options.out ?? '.')));
+    return;
+  }
+  const out = requireOut(options);
+  const progress = new ProgressDisplay(process.stderr);
+  const { signal, release } = interruptSignal();
+  let lastEvent = 0;
+  try {
+    const result = await runExperiment(file, {
+      out,
+      store: options.store,
+      link: options.link,
+      resume: options.resume,
+      force: options.force,
+      checksums: options.checksums,
+      range: options.shardRange === undefined ? undefined : parseRange(options.shardRange),
+      layout,
+      maxShardSize,
+      analysis,
+      threads,
+      signal,
+      onPlan: async (plan, cost) => {
+        if (options.json) printEvent('plan', { cost });
+        else if (!options.quiet) note(`${describeCost(cost, await freeAt(out))}\n`);
+        if (!options.quiet) plan.warnings.forEach(warn);
+      },
+      onMerge: (outcome) => {
+        if (options.json) printEvent('merge', outcome);
+      },
+      onProgress: options.quiet
+        ? undefined
+        : (state) => {
+            if (!options.json) return progress.show(state);
+            if (performance.now() - lastEvent < 1000) return;
+            lastEvent = performance.now();
+            printEvent('progress', state);
+          },
+    });
+    progress.end();
+    const failed = result.merges.filter(({ state }) => state === 'failed');
+    if (options.json) {
+      const { experiment: _experiment, merges: _merges, ...rest } = result;
+      printEvent('done', { ...rest, failed: failed.length });
+    } else if (!options.quiet) printLine(describeOutcomes(result.merges, { ...result, out: resolve(out) }));
+    if (failed.length > 0)
+      throw new LayerloomError('BATCH_INCOMPLETE', {
+        out,
+        merges: result.merges.length,
+        failed: failed.map(({ name, error }) => ({ merge: name, message: error?.message ?? '' })),
+      });
+  } finally {
+    progress.end();
+    release();
+  }
+};
+
+const requireOut = ({ out }: CommonOptions): string => {
+  if (out === undefined)
+    throw new LayerloomError('USAGE', { reason: "required option '-o, --out <dir>' not specified" });
+  return out;
+};
+
+/** `2/8` is the third of eight parts. */
+const parseRange = (text: string): { index: number; count: number } => {
+  const groups = /^(?<index>\d+)\/(?<count>\d+)$/.exec(text)?.groups;
+  const [index, count] = [Number(groups?.['index']), Number(groups?.['count'])];
+  if (!(count >= 1 && index < count))
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'shard-range',
+      value: text,
+      expected: 'i/n with i from 0 to n − 1',
+    });
+  return { index, count };
+};
+
+/** Of the nearest directory that is there. */
+const freeAt = async (path: string): Promise<number | undefined> => {
+  for (let at = resolve(path); ; at = dirname(at)) {
+    const found = await statfs(at).catch(() => undefined);
+    if (found !== undefined) return found.bavail * found.bsize;
+    if (dirname(at) === at) return undefined;
+  }
+};

@@ -1,0 +1,129 @@
+import { realpathSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path';
+import { LayerloomError, reasonOf } from '../errors.js';
+import { expandExperiment } from '../experiment/expand.js';
+import { experimentPreset, type PresetModels, type PresetName } from '../experiment/presets.js';
+import { readExperiment } from '../experiment/read-experiment.js';
+import { type SlurmParameters, slurmScript } from '../experiment/slurm.js';
+import { relativeTo } from '../recipe/model-path.js';
+import type { OutputOptions } from './options.js';
+import { printJson, printLine } from './print.js';
+
+export interface ExperimentInitOptions extends OutputOptions {
+  readonly preset: PresetName;
+  readonly base?: string;
+  readonly task?: readonly string[];
+  readonly lang?: readonly string[];
+  readonly out?: string;
+}
+
+/** Writes an experiment's file, or prints it. */
+export const experimentInitCommand = async ({
+  preset,
+  base,
+  task,
+  lang,
+  out,
+  json,
+  quiet,
+}: ExperimentInitOptions): Promise<void> => {
+  const folder = out === undefined ? process.cwd() : dirname(resolve(out));
+  const models: PresetModels = {
+    base: base === undefined ? undefined : await pathFrom(folder, base),
+    tasks: task === undefined ? undefined : await expertsOf('--task', task, folder),
+    languages: lang === undefined ? undefined : await languagesOf(lang, folder),
+  };
+  const text = experimentPreset(preset, models);
+  if (out !== undefined) await writeNew(out, text);
+  if (json) printJson({ preset, ...(out === undefined ? {} : { file: out }), text });
+  else if (out === undefined) printLine(text.trimEnd());
+  else if (!quiet) printLine(out);
+};
+
+/** A path as a file in a folder names it; a hub's name stays. */
+const pathFrom = async (folder: string, model: string): Promise<string> => {
+  const path = await relativeTo(process.cwd(), model);
+  if (isAbsolute(model) || !isAbsolute(path)) return model;
+  const way = relative(folder, path);
+  return way.startsWith('..') ? way : `./${way}`;
+};
+
+const expertsOf = async (
+  option: string,
+  given: readonly string[],
+  folder: string,
+): Promise<Record<string, string>> => {
+  const experts = new Map<string, string>();
+  for (const one of given) {
+    const { name = basename(resolve(one)), rest: path = one } =
+      /^(?<name>[^=/]+)=(?<rest>.+)$/s.exec(one)?.groups ?? {};
+    if (experts.has(name))
+      throw new LayerloomError('USAGE', {
+        reason: `${option} names two experts ${name}; name them apart with NAME=DIR`,
+      });
+    experts.set(name, await pathFrom(folder, path));
+  }
+  return Object.fromEntries(experts);
+};
+
+const languagesOf = async (
+  given: readonly string[],
+  folder: string,
+): Promise<Record<string, Record<string, string>>> => {
+  const byLanguage = new Map<string, string[]>();
+  for (const one of given) {
+    const { language, expert } = /^(?<language>[^:/=]+):(?<expert>.+)$/s.exec(one)?.groups ?? {};
+    if (language === undefined || expert === undefined)
+      throw new LayerloomError('USAGE', {
+        reason: `--lang ${one}: expected LANGUAGE:NAME=DIR, such as swahili:swh-1=./swh-1`,
+      });
+    byLanguage.set(language, [...(byLanguage.get(language) ?? []), expert]);
+  }
+  const languages: [string, Record<string, string>][] = [];
+  for (const [language, experts] of byLanguage)
+    languages.push([language, await expertsOf(`--lang ${language}:`, experts, folder)]);
+  return Object.fromEntries(languages);
+};
+
+const writeNew = async (file: string, text: string): Promise<void> => {
+  try {
+    await writeFile(file, text, { flag: 'wx' });
+  } catch (error) {
+    const exists = (error as NodeJS.ErrnoException).code === 'EEXIST';
+    throw new LayerloomError(
+      'OUTPUT_INVALID',
+      { out: file, reason: exists ? 'is there already; choose another file' : reasonOf(error) },
+      { cause: error },
+    );
+  }
+};
+
+export interface ExperimentSlurmOptions
+  extends OutputOptions,
+    Omit<SlurmParameters, 'experiment' | 'out' | 'command'> {
+  readonly out?: string;
+}
+
+/** Checks an experiment and prints the script that submits it. */
+export const experimentSlurmCommand = async (
+  file: string,
+  { json, quiet: _quiet, verbose: _verbose, out, store, ...limits }: ExperimentSlurmOptions,
+): Promise<void> => {
+  const merges = expandExperiment(await readExperiment(file)).length;
+  const experiment = resolve(file);
+  const directory =
+    out === undefined ? join(dirname(experiment), basename(experiment, extname(experiment))) : resolve(out);
+  const script = slurmScript({
+    ...limits,
+    experiment,
+    out: directory,
+    store: store === undefined ? undefined : resolve(store),
+    command: ownCommand(),
+  });
+  if (json) printJson({ merges, out: directory, script });
+  else printLine(script.trimEnd());
+};
+
+/** Nodes may have another PATH: they run what printed the script. */
+const ownCommand = (): string[] => [process.execPath, realpathSync(process.argv[1] ?? '')];

@@ -1,0 +1,130 @@
+import { mkdir, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { makeDirectories, syncDirectory } from '../engine/durable.js';
+import { type Link, type Linked, linkFileBy } from '../engine/link.js';
+import { checkOutput, provenanceName } from '../engine/output.js';
+import { writeSideFiles } from '../engine/provenance.js';
+import { LayerloomError, reasonOf } from '../errors.js';
+import type { MergePlan } from '../plan/plan.js';
+import type { ShardStore } from '../store/shard-store.js';
+import type { MergeShard } from './batch-plan.js';
+
+/**
+ * Makes a merge's directory of shards that are all there: links them, writes what stands beside them, and renames the whole into place. A former merge of that
+ * name is replaced if layerloom wrote it and nothing has come into it since.
+ *
+ * @returns warnings
+ * @throws LayerloomError LINK_REFUSED, STORE_SHARD_MISSING, OUTPUT_NOT_OURS, OUTPUT_INVALID, WRITE_FAILED
+ */
+export const assemble = async (
+  plan: MergePlan,
+  shards: readonly MergeShard[],
+  out: string,
+  store: ShardStore,
+  link: Link,
+): Promise<string[]> => {
+  await makeDirectories(dirname(out));
+  const output = await checkOutput(plan, out, true);
+  const staging = join(dirname(output.path), `.${basename(output.path)}.layerloom-batch-${process.pid}`);
+  const warnings: string[] = [];
+  try {
+    await rm(staging, { recursive: true, force: true });
+    await mkdir(staging);
+    const linked = new Map<string, Exclude<Link, 'copy'>>();
+    for (const shard of shards) {
+      const to = join(staging, shard.file);
+      const how = await linkOne(shard, to, store, link, warnings);
+      if (how !== 'copy') linked.set(shard.file, how);
+    }
+    await writeSideFiles(plan, staging, new Map(), linked as Linked, keysOf(shards));
+    await syncDirectory(staging);
+    await replace(staging, output.path, output.replaces);
+    return warnings;
+  } catch (error) {
+    await rm(staging, { recursive: true, force: true });
+    throw error instanceof LayerloomError
+      ? error
+      : new LayerloomError('WRITE_FAILED', { file: output.path, reason: reasonOf(error) }, { cause: error });
+  }
+};
+
+const keysOf = (shards: readonly MergeShard[]): ReadonlyMap<string, string> =>
+  new Map(shards.map(({ file, key }) => [file, key]));
+
+const linkOne = async (
+  { verbatim, key }: MergeShard,
+  to: string,
+  store: ShardStore,
+  link: Link,
+  warnings: string[],
+): Promise<Link> => {
+  if (verbatim === undefined) {
+    const linked = await store.link(key, to, link);
+    warnings.push(...linked.warnings);
+    return linked.link;
+  }
+  const from = await realpath(verbatim);
+  await linkFileBy[link](from, to).catch((cause: unknown) => {
+    throw new LayerloomError('LINK_REFUSED', { file: from, link, reason: reasonOf(cause) }, { cause });
+  });
+  return link;
+};
+
+const replace = async (staging: string, path: string, replaces: boolean): Promise<void> => {
+  const former = `${staging}-former`;
+  if (replaces) await rename(path, former);
+  await rename(staging, path);
+  await syncDirectory(dirname(path));
+  if (replaces) await rm(former, { recursive: true, force: true });
+};
+
+/** A shard as `layerloom.json` has it. */
+interface FoundShard {
+  readonly file: string;
+  readonly key?: string;
+  readonly link?: Link;
+}
+
+/** Whether a merge's directory is there and made of just these shards, hard links being of those that the store has now. */
+export const isAssembled = async (
+  out: string,
+  shards: readonly MergeShard[],
+  store: ShardStore,
+): Promise<boolean> => {
+  const text = await readFile(join(out, provenanceName), 'utf8').catch(() => '{}');
+  try {
+    const { shards: found = [] } = JSON.parse(text) as { shards?: FoundShard[] };
+    const byFile = new Map(found.map((shard) => [shard.file, shard]));
+    if (byFile.size !== shards.length) return false;
+    const isThere = await Promise.all(
+      shards.map((shard) => isThereStill(shard, byFile.get(shard.file), out, store)),
+    );
+    return isThere.every(Boolean);
+  } catch {
+    return false;
+  }
+};
+
+const isThereStill = async (
+  { file, key, bytes, verbatim }: MergeShard,
+  found: FoundShard | undefined,
+  out: string,
+  store: ShardStore,
+): Promise<boolean> => {
+  if (found?.key !== key) return false;
+  const { size, ino, dev } = await stat(join(out, file));
+  if (size !== bytes) return false;
+  if (verbatim !== undefined || found.link !== 'hard') return true;
+  // A damaged shard was replaced in the store; its former links are as damaged as it was.
+  const stored = await stat(store.pathOf(key));
+  return stored.ino === ino && stored.dev === dev;
+};
+
+const stagingName = /^\..+\.layerloom-batch-\d+(-former)?$/;
+
+/** Removes what killed runs have left beside these merges' directories. For the one that holds the experiment's directory. */
+export const clearStaging = async (out: string, names: readonly string[]): Promise<void> => {
+  for (const directory of new Set(names.map((name) => dirname(join(out, name)))))
+    for (const name of await readdir(directory).catch(() => []))
+      if (stagingName.test(name)) await rm(join(directory, name), { recursive: true, force: true });
+};

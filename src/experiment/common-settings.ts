@@ -1,0 +1,91 @@
+import { LayerloomError } from '../errors.js';
+import { type Layout, parseShardSize } from '../plan/layout.js';
+import { expectMapping } from '../recipe/fields.js';
+import { invalid } from '../recipe/invalid.js';
+import { nearest } from '../recipe/nearest.js';
+import { locationOf } from '../recipe/source.js';
+import { type Entry, isText, type Text, type Tree, toPlain } from '../recipe/tree.js';
+import { parseDtype } from '../tensor/dtype.js';
+
+// What an experiment says of all its merges. Each is undefined where it says nothing.
+
+/** What to measure; kept as it is written. */
+export interface Evaluation {
+  readonly harness?: string;
+  /** By language. */
+  readonly tasks?: Readonly<Record<string, string | readonly string[]>>;
+  readonly fewshot?: number;
+  readonly [key: string]: unknown;
+}
+
+export const expectText = (tree: Tree, key: string, expected: string): Text => {
+  if (isText(tree) && tree.value !== '') return tree;
+  throw invalid(tree.mark, { key, reason: 'not text', expected });
+};
+
+export const evaluationOf = (
+  entry: Entry | undefined,
+  languages: readonly string[],
+): Evaluation | undefined => {
+  if (entry === undefined) return undefined;
+  const given = expectMapping(entry.value, 'evaluate', 'harness, tasks, fewshot, …');
+  const harness = given.entries.get('harness');
+  if (harness !== undefined) expectText(harness.value, 'harness', 'the name of a harness');
+  const fewshot = given.entries.get('fewshot')?.value;
+  if (fewshot !== undefined && !(fewshot.kind === 'leaf' && isCount(fewshot.value)))
+    throw invalid(fewshot.mark, {
+      key: 'fewshot',
+      reason: 'no count',
+      expected: 'a whole number, 0 or more',
+    });
+  const tasks = given.entries.get('tasks');
+  // Languages besides the experiment's may be measured too (English): a word near to one of its own is misspelt.
+  for (const [language, { key }] of tasks === undefined
+    ? []
+    : expectMapping(tasks.value, 'tasks', 'a task for each language').entries) {
+    const meant = languages.includes(language) ? undefined : nearest(language, languages);
+    if (meant !== undefined)
+      throw invalid(key, { key: language, reason: 'no language of the experiment', nearest: meant });
+  }
+  return toPlain(given) as Evaluation;
+};
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
+
+export const flagOf = (entry: Entry | undefined, key: string): boolean | undefined => {
+  if (entry === undefined) return undefined;
+  const { value } = entry;
+  if (value.kind === 'leaf' && typeof value.value === 'boolean') return value.value;
+  throw invalid(value.mark, { key, reason: 'neither true nor false' });
+};
+
+export const dtypeOf = (entry: Entry | undefined): string | undefined => {
+  if (entry === undefined) return undefined;
+  const { value, mark } = expectText(entry.value, 'dtype', 'bfloat16, float32, …');
+  if (parseDtype(value) === undefined)
+    throw invalid(mark, {
+      key: value,
+      reason: 'no dtype of weights',
+      expected: 'bfloat16, float16, float32, …',
+    });
+  return value;
+};
+
+export const layoutOf = (entry: Entry | undefined): Layout | undefined => {
+  if (entry === undefined) return undefined;
+  const { value, mark } = expectText(entry.value, 'layout', 'layer or size');
+  if (value === 'layer' || value === 'size') return value;
+  throw invalid(mark, { key: value, reason: 'no layout', expected: 'layer or size' });
+};
+
+export const shardSizeOf = (entry: Entry | undefined): string | number | undefined => {
+  if (entry === undefined) return undefined;
+  const { value: tree } = entry;
+  const size = tree.kind === 'leaf' ? tree.value : undefined;
+  try {
+    parseShardSize(size as string | number);
+    return size as string | number;
+  } catch (error) {
+    throw error instanceof LayerloomError ? error.at(locationOf(tree.mark)) : error;
+  }
+};

@@ -1,0 +1,275 @@
+import type { z } from 'zod';
+import { LayerloomError } from '../errors.js';
+import { methods } from '../methods/index.js';
+import type { Method, ModelInput } from '../methods/method.js';
+import { expectKey, expectList } from '../recipe/fields.js';
+import { invalid } from '../recipe/invalid.js';
+import { nearest } from '../recipe/nearest.js';
+import { withPlace } from '../recipe/read-recipe.js';
+import { parseRecipe, type RecipeInput } from '../recipe/recipe.js';
+import { locationOf } from '../recipe/source.js';
+import { isText, locate, type Mapping, mapping, type Text, toPlain } from '../recipe/tree.js';
+import { checkDirectories } from './directories.js';
+import { type Configuration, configurationsOf, dimensionsOf, sizeOf } from './grid.js';
+import type { Experiment, MergeEntry } from './read-experiment.js';
+import { Models, pairsOf, type Subject, singlesOf } from './subjects.js';
+
+/** One merge of an experiment. */
+export interface ExperimentMerge {
+  /** Stable and readable, and the directory it goes to: `swahili/math-1+swh-2/default`. */
+  readonly name: string;
+  /** `all` where it belongs to no language: a soup of all of them, a task expert reverted. */
+  readonly language: string;
+  /** The experts' names; `soup` and `all-soup` for theirs; null where the merge has none. */
+  readonly task: string | null;
+  readonly languageExpert: string | null;
+  readonly method: string;
+  /** The method's parameters, defaults too where its schema has them; the same object for every pair. */
+  readonly configuration: Readonly<Record<string, unknown>>;
+  /** Checked. Models are `NAME=PATH`; a soup is one object wherever it stands. */
+  readonly recipe: RecipeInput;
+  /** Of its directory in the experiment's. */
+  readonly path: string;
+  /** Which of the experiment's `merges` it is of: `experiment.locate(['merges', entry])`. */
+  readonly entry: number;
+}
+
+/** More than this is a slip in a grid. */
+const mostMerges = 100_000;
+
+/**
+ * All merges of an experiment, in the order of its entries: for each language, pair and configuration. Each configuration is checked by its
+ * method, so that what is wrong is said before any work; models are not opened.
+ *
+ * @throws LayerloomError the codes of `parseRecipe` and RECIPE_INVALID, with the file, line and column of what is wrong
+ */
+export const expandExperiment = (experiment: Experiment): ExperimentMerge[] => {
+  const models = new Models(experiment);
+  const merges: ExperimentMerge[] = [];
+  for (const [index, entry] of experiment.merges.entries())
+    for (const method of methodsOf(entry.tree))
+      for (const merge of expandEntry(experiment, { ...entry, index, ...method }, models, merges.length))
+        merges.push(merge);
+  checkDirectories(
+    merges.map(({ name, entry }) => ({ name, mark: (experiment.merges[entry] as MergeEntry).tree.mark })),
+  );
+  return merges;
+};
+
+/** One method of an entry. */
+interface Expanding extends MergeEntry {
+  readonly index: number;
+  readonly method: Text;
+  /** In names; undefined where the entry has one method. */
+  readonly label: string | undefined;
+}
+
+const methodsOf = (tree: Mapping): Pick<Expanding, 'method' | 'label'>[] => {
+  const { value } = expectKey(tree, 'method', 'the merge');
+  const items = value.kind === 'list' ? expectList(value, 'method', 'the name of a method').items : [value];
+  return items.map((item) => {
+    if (!isText(item)) throw invalid(item.mark, { key: 'method', reason: 'no method', expected: 'its name' });
+    return { method: item, label: items.length > 1 ? item.value : undefined };
+  });
+};
+
+const expandEntry = (
+  experiment: Experiment,
+  entry: Expanding,
+  models: Models,
+  before: number,
+): ExperimentMerge[] => {
+  const method = methodOf(entry);
+  const { subjects, roles, toModels } = mergedBy(method, entry, models);
+  const own = ['name', 'method', ...roles];
+  const dimensions = dimensionsOf(new Map([...entry.tree.entries].filter(([key]) => !own.includes(key))));
+  const size = subjects.length * sizeOf(dimensions);
+  if (before + size > mostMerges)
+    throw invalid(entry.tree.mark, {
+      key: entry.name,
+      reason: `this comes to ${size} merges, and an experiment has ${mostMerges} at most`,
+    });
+  const needsBase = requiresBase(method, toModels(example));
+  const defaults = defaultsOf(method);
+  return configurationsOf(dimensions).flatMap((configuration) => {
+    const { base: given, ...parameters } = parametersOf(configuration, method, experiment);
+    const base = baseFor(given, { needsBase, weights: parameters['weights'], method, experiment, entry });
+    const recipeOf = (subject: Subject) =>
+      ({
+        method: method.name,
+        ...toModels(subject),
+        ...(base === undefined ? {} : { base: base(subject) }),
+        ...parameters,
+      }) as RecipeInput;
+    const settled = { ...defaults, ...parameters };
+    if (subjects[0] !== undefined) check(recipeOf(subjects[0]), entry, configuration, experiment);
+    return subjects.map((subject): ExperimentMerge => {
+      const { language, task, languageExpert, directory } = subject;
+      const name = [directory, entry.name, entry.label, configuration.label].filter(Boolean).join('/');
+      return {
+        name,
+        language,
+        task,
+        languageExpert,
+        method: method.name,
+        configuration: settled,
+        recipe: recipeOf(subject),
+        path: name,
+        entry: entry.index,
+      };
+    });
+  });
+};
+
+const methodOf = ({ method: { value: name, mark } }: Expanding): Method<never> => {
+  const method = methods.get(name);
+  if (method !== undefined) return method;
+  throw invalid(mark, {
+    key: name,
+    reason: 'unknown method',
+    expected: `one of ${[...methods.keys()].join(', ')}`,
+    nearest: nearest(name, methods.keys()),
+  });
+};
+
+const shapeOf = ({ schema }: Method<never>) => schema.shape as Readonly<Record<string, z.ZodType>>;
+
+/** A pair as any method may be tried with. */
+const example: Subject = {
+  language: '',
+  task: '',
+  languageExpert: '',
+  directory: '',
+  models: { task: 'task', language: 'language' },
+};
+
+/** What a method merges, by the names of its parameters: a task and a language expert, a list of both, or one model. */
+const mergedBy = (method: Method<never>, entry: Expanding, models: Models) => {
+  const shape = shapeOf(method);
+  const { tree } = entry;
+  for (const key of ['models', 'slices']) {
+    const found = tree.entries.get(key);
+    if (found !== undefined)
+      throw invalid(found.key, {
+        key,
+        reason: 'an experiment merges its own experts, by pairs',
+        expected: 'task and language, which say which of them',
+      });
+  }
+  if ('task' in shape && 'language' in shape)
+    return {
+      subjects: pairsOf(tree, models),
+      roles: ['task', 'language'],
+      toModels: ({ models: { task, language } }: Subject): object => ({ task, language }),
+    };
+  if ('models' in shape)
+    return {
+      subjects: pairsOf(tree, models),
+      roles: ['task', 'language'],
+      toModels: ({ models: { task, language } }: Subject): object => ({ models: [task, language] }),
+    };
+  if ('model' in shape)
+    return {
+      subjects: singlesOf(tree, models),
+      roles: ['model'],
+      toModels: ({ models: { task, language } }: Subject): object => ({ model: task ?? language }),
+    };
+  throw invalid(entry.method.mark, {
+    key: method.name,
+    reason: 'takes neither models, nor a task and a language expert, nor one model',
+  });
+};
+
+/** Go from a base to one model: of a pair, the task expert is the base. */
+const fromOneToTheOther = ['slerp', 'nearswap', 'arcee_fusion'];
+
+const requiresBase = (method: Method<never>, models: object): boolean => {
+  const base = shapeOf(method)['base'];
+  if (base === undefined) return false;
+  if (!base.safeParse(undefined).success) return true;
+  try {
+    parseRecipe({ method: method.name, ...models } as RecipeInput);
+    return false;
+  } catch (error) {
+    if (error instanceof LayerloomError)
+      return (error.details as { parameter?: string }).parameter === 'base';
+    throw error;
+  }
+};
+
+/** What a method's schema settles where a recipe says nothing. */
+const defaultsOf = (method: Method<never>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(shapeOf(method)).flatMap(([key, schema]) => {
+      const { data } = schema.safeParse(undefined);
+      return data === undefined ? [] : [[key, data]];
+    }),
+  );
+
+const parametersOf = (
+  { entries }: Configuration,
+  method: Method<never>,
+  { dtype }: Experiment,
+): Record<string, unknown> => {
+  const parameters = Object.fromEntries([...entries].map(([key, { value }]) => [key, toPlain(value)]));
+  const isWeighted = 'weights' in shapeOf(method) && !entries.has('weights') && !entries.has('weight');
+  return {
+    ...parameters,
+    ...(isWeighted ? { weights: [1, 1] } : {}),
+    ...(dtype === undefined || entries.has('dtype') ? {} : { dtype }),
+  };
+};
+
+interface BaseQuestion {
+  readonly needsBase: boolean;
+  readonly weights: unknown;
+  readonly method: Method<never>;
+  readonly experiment: Experiment;
+  readonly entry: Expanding;
+}
+
+/**
+ * The base of a merge: what it says itself (`task`, `language` and `base` mean the experiment's), and otherwise the experiment's where
+ * the method or its weights need one.
+ */
+const baseFor = (
+  given: unknown,
+  { needsBase, weights, method, experiment, entry }: BaseQuestion,
+): ((subject: Subject) => ModelInput | undefined) | undefined => {
+  const isPair = fromOneToTheOther.includes(method.name);
+  const isMagnitude = weights === 'magnitude' && 'base' in shapeOf(method);
+  if (given === undefined && !needsBase && !isMagnitude) return undefined;
+  if (given === 'task' || (given === undefined && isPair)) return ({ models }) => models.task;
+  if (given === 'language') return ({ models }) => models.language;
+  if (given !== undefined && given !== 'base') return () => given as ModelInput;
+  const { base } = experiment;
+  if (base !== undefined) return () => base;
+  const key = isMagnitude ? 'weights' : 'method';
+  throw invalid(entry.tree.entries.get(key)?.value.mark ?? entry.tree.mark, {
+    key: isMagnitude ? 'magnitude' : method.name,
+    reason: 'needs the model that the experts were fine-tuned from',
+    expected: 'base: and its path at the top of the experiment',
+  });
+};
+
+/** Checks one recipe of a configuration: the others differ in their models alone. */
+const check = (
+  recipe: RecipeInput,
+  entry: Expanding,
+  { entries }: Configuration,
+  experiment: Experiment,
+): void => {
+  try {
+    parseRecipe(recipe);
+  } catch (error) {
+    if (!(error instanceof LayerloomError)) throw error;
+    const tree = mapping(entry.tree.mark, entries);
+    const placed = withPlace(error, {
+      locate: (path, part) =>
+        path[0] === 'dtype' && !entries.has('dtype')
+          ? experiment.locate(path, part)
+          : locate(tree, path, part),
+    });
+    throw placed === error ? error.at(locationOf(entry.tree.mark)) : placed;
+  }
+};

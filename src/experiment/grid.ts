@@ -1,0 +1,143 @@
+import { expectList } from '../recipe/fields.js';
+import { invalid } from '../recipe/invalid.js';
+import type { Mark } from '../recipe/source.js';
+import { type Entries, type Entry, isText, leaf, list, type Tree } from '../recipe/tree.js';
+import { placeOf } from './names.js';
+
+/** Values for some parameters at once, and what names call them. */
+interface Option {
+  readonly label: string;
+  readonly mark: Mark;
+  readonly entries: readonly (readonly [string, Entry])[];
+}
+
+/** The values that a parameter takes in turn; `layers` is bottom and top together. */
+export interface Dimension {
+  readonly options: readonly Option[];
+}
+
+/** One value for each parameter. */
+export interface Configuration {
+  /** What varies, as names have it: `b3-u0-tb0-tu0-uniform`; empty where nothing does. */
+  readonly label: string;
+  /** In camel case; each where it was written. */
+  readonly entries: Entries;
+}
+
+/** These stand first in names, in this order. */
+const first = ['layers', 'bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
+
+/** What a number is called by. */
+const letters: Readonly<Record<string, string>> = {
+  bottom: 'b',
+  top: 'u',
+  bottomTransition: 'tb',
+  topTransition: 'tu',
+  density: 'd',
+  t: 't',
+  lambda: 'l',
+};
+
+/** What a word is called by. */
+const words: Readonly<Record<string, string>> = { others: 'o', norms: 'n' };
+
+/**
+ * The grid that parameters span: a list is one value after the other, but numbers under `weights` are one pair.
+ *
+ * @throws LayerloomError RECIPE_INVALID: an empty list, a value twice, what is neither a value nor a list of such
+ */
+export const dimensionsOf = (entries: Entries): Dimension[] => {
+  const tied = entries.get('layers');
+  for (const key of ['bottom', 'top'])
+    if (tied !== undefined && entries.has(key))
+      throw invalid(tied.key, { key: 'layers', reason: `stands beside ${key}`, expected: 'one of the two' });
+  const keys = [...first.filter((key) => entries.has(key)), ...entries.keys()];
+  return [...new Set(keys)].map((key) => ({ options: optionsOf(key, entries.get(key) as Entry) }));
+};
+
+/** How many configurations there are. */
+export const sizeOf = (dimensions: readonly Dimension[]): number =>
+  dimensions.reduce((size, { options }) => size * options.length, 1);
+
+/** Every combination, the last dimension varying fastest. */
+export const configurationsOf = (dimensions: readonly Dimension[]): Configuration[] => {
+  let chosen: (readonly Option[])[] = [[]];
+  for (const { options } of dimensions)
+    chosen = chosen.flatMap((before) => options.map((option) => [...before, option]));
+  const varies = dimensions.map(({ options }) => options.length > 1);
+  return chosen.map((options) => ({
+    label: options
+      .filter((_, index) => varies[index])
+      .map(({ label }) => label)
+      .join('-'),
+    entries: new Map(options.flatMap((option) => option.entries)),
+  }));
+};
+
+const optionsOf = (key: string, { key: at, value }: Entry): Option[] => {
+  const isPair = key === 'weights' || key === 'layers';
+  const single = value.kind !== 'list' || (isPair && value.items.every(isNumber));
+  const values = single && !isEmpty(value) ? [value] : expectList(value, key, 'a value or several').items;
+  const options = values.map((each) => (key === 'layers' ? layers(at, each) : option(key, at, each)));
+  const seen = new Map<string, Mark>();
+  for (const { label, mark } of options) {
+    const former = seen.get(label);
+    if (former !== undefined)
+      throw invalid(mark, {
+        key: label,
+        reason: `this value of ${key} stands at ${placeOf(former)} already`,
+      });
+    seen.set(label, mark);
+  }
+  return options;
+};
+
+const isEmpty = (tree: Tree): boolean => tree.kind === 'list' && tree.items.length === 0;
+
+const isNumber = (tree: Tree): boolean => tree.kind === 'leaf' && typeof tree.value === 'number';
+
+const layers = (key: Mark, pair: Tree): Option => {
+  const [bottom, top, more] = pair.kind === 'list' && pair.items.every(isNumber) ? pair.items : [];
+  if (bottom === undefined || top === undefined || more !== undefined)
+    throw invalid(pair.mark, {
+      key: 'layers',
+      reason: 'no pair of counts',
+      expected: '[bottom, top]: [5, 2], or several such',
+    });
+  const parts = [option('bottom', key, bottom), option('top', key, top)];
+  return {
+    label: parts.map(({ label }) => label).join('-'),
+    mark: pair.mark,
+    entries: parts.flatMap(({ entries }) => entries),
+  };
+};
+
+const option = (key: string, at: Mark, given: Tree): Option => {
+  const value = key === 'weights' && isText(given) && given.value === 'uniform' ? ones(given.mark) : given;
+  return { label: labelOf(key, value), mark: given.mark, entries: [[key, { key: at, value }]] };
+};
+
+/** Every merge of an experiment has two models, each of which may be a soup. */
+const ones = (mark: Mark): Tree => list(mark, [leaf(mark, 1), leaf(mark, 1)]);
+
+const labelOf = (key: string, value: Tree): string => {
+  if (key === 'weights' && value.kind === 'list') {
+    const numbers = value.items.map((item) => (item.kind === 'leaf' ? String(item.value) : '?'));
+    return numbers.join() === '1,1' ? 'uniform' : sound(`w${numbers.join('-')}`);
+  }
+  if (value.kind !== 'leaf' || value.value === null)
+    throw invalid(value.mark, {
+      key,
+      reason: value.kind === 'leaf' ? 'no value' : `a ${value.kind} where a value is expected`,
+      expected: 'one value, or a list of values to try (gradients and filters belong to recipes)',
+    });
+  if (key === 'weights') return sound(String(value.value));
+  const letter = typeof value.value === 'number' ? letters[key] : undefined;
+  const text = String(value.value).split('/').at(-1);
+  return sound(`${letter ?? `${words[key] ?? kebab(key)}-`}${text}`);
+};
+
+const kebab = (key: string): string => key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+/** Of a path its last part says enough. Long texts are cut. */
+const sound = (label: string): string => label.replace(/[^\p{L}\p{N}._-]+/gu, '_').slice(0, 60);

@@ -1,0 +1,126 @@
+import { type PlannedTensor, type Source, sourcesOf } from '../plan/plan.js';
+import { isFloating } from '../tensor/dtype.js';
+
+/** A shard that several merges may share: its place in files is decided, its place in the store is its key's. */
+export interface DistinctShard {
+  readonly key: string;
+  readonly bytes: number;
+  readonly tensors: readonly PlannedTensor[];
+}
+
+/** An output tensor and the shard it stands in. */
+export interface SlabOutput {
+  readonly shard: DistinctShard;
+  readonly tensor: PlannedTensor;
+}
+
+/** Output tensors that are made of the same inputs, which are read once for all. */
+export interface Slab {
+  readonly outputs: readonly SlabOutput[];
+  /** Distinct byte ranges of inputs, in bytes. */
+  readonly bytesToRead: number;
+}
+
+/** Shards whose slabs hang together: they are written side by side. */
+export interface ShardGroup {
+  readonly shards: readonly DistinctShard[];
+  readonly slabs: readonly Slab[];
+}
+
+/** Files written side by side, at most: a group of more is cut, and what its parts share is read for each. */
+const mostShards = 256;
+
+class Components {
+  readonly #parent: number[] = [];
+
+  add(): number {
+    return this.#parent.push(this.#parent.length) - 1;
+  }
+
+  find(of: number): number {
+    let root = of;
+    while (this.#parent[root] !== root) root = this.#parent[root] as number;
+    for (let at = of; at !== root; ) {
+      const next = this.#parent[at] as number;
+      this.#parent[at] = root;
+      at = next;
+    }
+    return root;
+  }
+
+  join(a: number, b: number): void {
+    const [low, high] = [this.find(a), this.find(b)].sort((x, y) => x - y) as [number, number];
+    this.#parent[high] = low;
+  }
+}
+
+const idOf = ({ input, file, begin, end }: Source): string => `${input} ${file} ${begin} ${end}`;
+
+/** Puts what is made of the same bytes together, in the order of the shards. */
+export const groupShards = (shards: readonly DistinctShard[]): ShardGroup[] => {
+  const components = new Components();
+  const bySource = new Map<string, number>();
+  const ids = shards.map(({ tensors }) => {
+    const id = components.add();
+    for (const { expression } of tensors)
+      for (const source of sourcesOf(expression)) {
+        const key = idOf(source);
+        const other = bySource.get(key);
+        if (other === undefined) bySource.set(key, id);
+        else components.join(id, other);
+      }
+    return id;
+  });
+  const groups = new Map<number, DistinctShard[]>();
+  for (const [index, id] of ids.entries()) {
+    const root = components.find(id);
+    const group = groups.get(root) ?? [];
+    group.push(shards[index] as DistinctShard);
+    groups.set(root, group);
+  }
+  return [...groups.values()].flatMap((group) =>
+    Array.from({ length: Math.ceil(group.length / mostShards) }, (_, part) => {
+      const some = group.slice(part * mostShards, (part + 1) * mostShards);
+      return { shards: some, slabs: slabsOf(some) };
+    }),
+  );
+};
+
+/** Of tensors that share a source. Those whose bytes are moved whatever they mean stand alone, as do empty ones. */
+const slabsOf = (shards: readonly DistinctShard[]): Slab[] => {
+  const components = new Components();
+  const bySource = new Map<string, number>();
+  const outputs: SlabOutput[] = shards.flatMap((shard) => shard.tensors.map((tensor) => ({ shard, tensor })));
+  const ids = outputs.map(({ tensor: { expression, shape, dtype } }) => {
+    const id = components.add();
+    if (!isShareable(dtype, expression)) return id;
+    for (const source of sourcesOf(expression)) {
+      // A tensor of another shape has slices of its own.
+      const key = `${idOf(source)} ${shape.join()}`;
+      const other = bySource.get(key);
+      if (other === undefined) bySource.set(key, id);
+      else components.join(id, other);
+    }
+    return id;
+  });
+  const slabs = new Map<number, SlabOutput[]>();
+  for (const [index, id] of ids.entries()) {
+    const root = components.find(id);
+    const slab = slabs.get(root) ?? [];
+    slab.push(outputs[index] as SlabOutput);
+    slabs.set(root, slab);
+  }
+  return [...slabs.values()].map((of) => ({ outputs: of, bytesToRead: bytesOf(of) }));
+};
+
+export const isShareable = (dtype: PlannedTensor['dtype'], { kind }: PlannedTensor['expression']): boolean =>
+  isFloating(dtype) && kind !== 'same' && kind !== 'rowSelect';
+
+const bytesOf = (outputs: readonly SlabOutput[]): number => {
+  const distinct = new Map(
+    outputs.flatMap(({ tensor }) =>
+      sourcesOf(tensor.expression).map((source) => [idOf(source), source] as const),
+    ),
+  );
+  return [...distinct.values()].reduce((total, { begin, end }) => total + end - begin, 0);
+};

@@ -1,0 +1,303 @@
+import { dirname, resolve } from 'node:path';
+import { stringify } from 'yaml';
+import { LayerloomError } from '../errors.js';
+import type { Layout } from '../plan/layout.js';
+import { isSnakeCase, toSnakeCase } from '../recipe/case.js';
+import { type DocumentKind, parseDocuments } from '../recipe/document.js';
+import { expectKey, expectList, expectMapping, inCamelCase } from '../recipe/fields.js';
+import { checkKeys, invalid } from '../recipe/invalid.js';
+import { readText } from '../recipe/recipe-file.js';
+import type { Location, Mark } from '../recipe/source.js';
+import {
+  type Entries,
+  type Entry,
+  isText,
+  leaf,
+  list,
+  locate,
+  type Mapping,
+  mapping,
+  type Path,
+  type Tree,
+} from '../recipe/tree.js';
+import {
+  dtypeOf,
+  type Evaluation,
+  evaluationOf,
+  expectText,
+  flagOf,
+  layoutOf,
+  shardSizeOf,
+} from './common-settings.js';
+import { modelAt, nameAndPath } from './model-at.js';
+import { checkName, folded, placeOf } from './names.js';
+
+export type { Evaluation } from './common-settings.js';
+
+/** An experiment, read: its names tell everything apart and its paths are absolute. What methods say of their parameters is not checked yet. */
+export interface Experiment {
+  /** Absolute; undefined where the experiment was given as an object. */
+  readonly file: string | undefined;
+  /** Where relative paths begin. */
+  readonly directory: string;
+  /** The experiment as YAML: the file's text, where there is one. */
+  readonly text: string;
+  /** An absolute path, `org/name`, or either behind `NAME=`. */
+  readonly base: string | undefined;
+  /** Task experts by name, which all languages share: absolute paths or `org/name`. */
+  readonly tasks: Experts;
+  /** Language experts by name, by language. */
+  readonly languages: ReadonlyMap<string, Experts>;
+  readonly merges: readonly MergeEntry[];
+  readonly evaluate: Evaluation | undefined;
+  /** Whether the base and the single experts are to be compared with. */
+  readonly references: boolean;
+  /** Of every merge that says no other. */
+  readonly dtype: string | undefined;
+  readonly layout: Layout | undefined;
+  readonly maxShardSize: string | number | undefined;
+  /**
+   * Where a value was written, or its key: `['tasks', 'math-1']`, `['merges', 2, 'bottomTransition']`. Of a path that leads further than the
+   * experiment does, where its longest known beginning leads.
+   */
+  locate(path: Path, part?: 'key' | 'value'): Location;
+}
+
+export type Experts = ReadonlyMap<string, string>;
+
+/** One entry of `merges`: a method with values, each of which may be a list of values to try. */
+export interface MergeEntry {
+  readonly name: string;
+  /** All that it says, in camel case. */
+  readonly tree: Mapping;
+}
+
+/** An experiment as a caller describes it. Parameters of merges stand beside their names; a list is a grid. */
+export interface ExperimentInput {
+  base?: string | undefined;
+  tasks: Readonly<Record<string, string>>;
+  languages: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  merges: readonly ({ name: string; method: string | readonly string[] } & Readonly<
+    Record<string, unknown>
+  >)[];
+  evaluate?: Evaluation | undefined;
+  references?: boolean | undefined;
+  dtype?: string | undefined;
+  layout?: Layout | undefined;
+  maxShardSize?: string | number | undefined;
+}
+
+const kind: DocumentKind = { name: 'an experiment', document: 'a mapping with tasks, languages and merges' };
+
+const known = [
+  'base',
+  'tasks',
+  'languages',
+  'merges',
+  'evaluate',
+  'references',
+  'dtype',
+  'layout',
+  'max_shard_size',
+];
+
+/**
+ * Reads an experiment's file. Relative paths begin in its folder.
+ *
+ * @throws LayerloomError RECIPE_INVALID, with the file, line and column of what is wrong
+ */
+export const readExperiment = async (file: string): Promise<Experiment> => {
+  const text = await readText(file, kind.name);
+  return read(text, { label: file, file: resolve(file), directory: dirname(resolve(file)) });
+};
+
+/**
+ * Checks an experiment that is given as an object. Places in errors are those of the same experiment written as YAML, of which a line is shown.
+ *
+ * @param options.directory where relative paths begin
+ * @throws LayerloomError RECIPE_INVALID
+ */
+export const parseExperiment = async (
+  input: ExperimentInput,
+  { directory = process.cwd() }: { readonly directory?: string | undefined } = {},
+): Promise<Experiment> =>
+  read(stringify(inSnakeCase(input), { lineWidth: 0 }), {
+    label: 'experiment',
+    file: undefined,
+    directory: resolve(directory),
+  });
+
+/** Keys of an experiment and of its merges as files spell them; names stay as they are. */
+const inSnakeCase = (input: ExperimentInput): unknown => {
+  const { merges, ...rest } = input ?? {};
+  const entries = Array.isArray(merges) ? merges.map((entry: unknown) => spelt(entry)) : merges;
+  return { ...(spelt(rest) as object), ...(entries === undefined ? {} : { merges: entries }) };
+};
+
+const spelt = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const made: Record<string, unknown> = {};
+  for (const [key, of] of Object.entries(value)) {
+    const name = isSnakeCase(key) ? key : (toSnakeCase(key) ?? key);
+    if (Object.hasOwn(made, name))
+      throw new LayerloomError('RECIPE_INVALID', {
+        file: 'experiment',
+        key,
+        reason: `stands beside ${name}, which means the same`,
+      });
+    made[name] = of;
+  }
+  return made;
+};
+
+interface Place {
+  /** As messages name it. */
+  readonly label: string;
+  readonly file: string | undefined;
+  readonly directory: string;
+}
+
+const read = async (text: string, { label, file, directory }: Place): Promise<Experiment> => {
+  const [document, second] = parseDocuments(text, label, kind);
+  if (second !== undefined)
+    throw invalid(second.mark, { reason: 'a second document', expected: 'one experiment in a file' });
+  checkKeys(document.entries, 'the experiment', known);
+  const entries = inCamelCase(document.entries, 'the experiment');
+  const needed = (key: string): Entry => expectKey(document, key, 'the experiment');
+
+  const names = new Names();
+  const base = await baseOf(entries.get('base'), directory);
+  if (base !== undefined) names.add(base.name, 'the base', base.path, base.mark);
+  const tasks = await expertsOf(needed('tasks').value, 'tasks', 'a task expert', directory, names);
+  const languages = await languagesOf(needed('languages').value, directory, names);
+  const merges = await mergesOf(needed('merges').value, directory);
+  const root = mapping(
+    document.mark,
+    new Map(entries).set('merges', {
+      key: needed('merges').key,
+      value: list(
+        needed('merges').value.mark,
+        merges.map(({ tree }) => tree),
+      ),
+    }),
+  );
+  return {
+    file,
+    directory,
+    text,
+    base: base?.model,
+    tasks,
+    languages,
+    merges,
+    evaluate: evaluationOf(entries.get('evaluate'), [...languages.keys()]),
+    references: flagOf(entries.get('references'), 'references') ?? true,
+    dtype: dtypeOf(entries.get('dtype')),
+    layout: layoutOf(entries.get('layout')),
+    maxShardSize: shardSizeOf(entries.get('maxShardSize')),
+    locate: (path, part) => locate(root, path, part),
+  };
+};
+
+/** Whose each name is: an expert is known by its name alone, in directories, pages and tables. */
+class Names {
+  readonly #taken = new Map<string, { name: string; what: string; path: string; mark: Mark }>();
+
+  /** @throws LayerloomError RECIPE_INVALID where two experts have the name; the same one in two languages may have it twice */
+  add(name: string, what: string, path: string, mark: Mark): void {
+    const former = this.#taken.get(folded(name));
+    if (former === undefined) this.#taken.set(folded(name), { name, what, path, mark });
+    else if (former.name !== name || former.what !== what || former.path !== path)
+      throw invalid(mark, {
+        key: name,
+        reason: `two models have this name: ${former.what} at ${placeOf(former.mark)} (${former.path}), and here ${what} (${path})`,
+        expected: 'names that tell them apart',
+      });
+  }
+}
+
+const baseOf = async (
+  entry: Entry | undefined,
+  directory: string,
+): Promise<{ model: string; name: string; path: string; mark: Mark } | undefined> => {
+  if (entry === undefined) return undefined;
+  const { value } = expectText(entry.value, 'base', 'the model that the experts were fine-tuned from');
+  const model = await modelAt(directory, value);
+  return { model, ...nameAndPath(model), mark: entry.key };
+};
+
+const expertsOf = async (
+  tree: Tree,
+  key: string,
+  what: string,
+  directory: string,
+  names: Names,
+): Promise<Experts> => {
+  const experts = new Map<string, string>();
+  for (const [name, entry] of expectNames(tree, key, `${what}'s name and path each`)) {
+    checkName(name, entry.key, 'expert');
+    const path = await modelAt(
+      directory,
+      expectText(entry.value, name, 'the path of a checkpoint, or org/name').value,
+    );
+    names.add(name, what, path, entry.key);
+    experts.set(name, path);
+  }
+  return experts;
+};
+
+const expectNames = (tree: Tree, key: string, expected: string): Entries => {
+  const { entries, mark } = expectMapping(tree, key, expected);
+  if (entries.size === 0) throw invalid(mark, { key, reason: 'nothing is in it', expected });
+  return entries;
+};
+
+const languagesOf = async (tree: Tree, directory: string, names: Names): Promise<Map<string, Experts>> => {
+  const languages = new Map<string, Experts>();
+  const seen = new Map<string, Mark>();
+  for (const [language, { key, value }] of expectNames(tree, 'languages', 'languages, each with experts')) {
+    checkName(language, key, 'language');
+    const former = seen.get(folded(language));
+    if (former !== undefined)
+      throw invalid(key, {
+        key: language,
+        reason: `the language at ${placeOf(former)} has this name but for its case`,
+      });
+    seen.set(folded(language), key);
+    languages.set(language, await expertsOf(value, language, 'a language expert', directory, names));
+  }
+  return languages;
+};
+
+const mergesOf = async (tree: Tree, directory: string): Promise<MergeEntry[]> => {
+  const merges: MergeEntry[] = [];
+  const seen = new Map<string, Mark>();
+  for (const item of expectList(tree, 'merges', 'a list of merges, each with name and method').items) {
+    const given = expectMapping(item, 'merges', 'name, method and parameters');
+    const { value } = expectKey(given, 'name', 'the merge');
+    expectKey(given, 'method', 'the merge');
+    const { value: name, mark } = expectText(value, 'name', 'a name for its directory');
+    checkName(name, mark, 'merge');
+    const former = seen.get(folded(name));
+    if (former !== undefined)
+      throw invalid(mark, {
+        key: name,
+        reason: `the merge at ${placeOf(former)} has this name too`,
+        expected: 'names that tell the directories apart',
+      });
+    seen.set(folded(name), mark);
+    const entries = inCamelCase(given.entries, 'the merge');
+    const base = entries.get('base');
+    if (base !== undefined)
+      entries.set('base', { key: base.key, value: await eachBase(base.value, directory) });
+    merges.push({ name, tree: mapping(given.mark, entries) });
+  }
+  return merges;
+};
+
+/** Paths of a merge's own base made absolute; words for the experiment's own models stay. */
+const eachBase = async (tree: Tree, directory: string): Promise<Tree> => {
+  if (tree.kind === 'list')
+    return list(tree.mark, await Promise.all(tree.items.map((item) => eachBase(item, directory))));
+  if (!isText(tree) || ['task', 'language', 'base'].includes(tree.value)) return tree;
+  return leaf(tree.mark, await modelAt(directory, tree.value));
+};

@@ -1,0 +1,132 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import type { ShardSink } from '../engine/make-shards.js';
+import type { WorkerPool } from '../engine/pool.js';
+import { headerOf } from '../engine/slices.js';
+import { LayerloomError, reasonOf } from '../errors.js';
+import type { Claim } from '../store/claim.js';
+import type { ShardStore } from '../store/shard-store.js';
+import type { DistinctShard } from './groups.js';
+
+/** What becomes of a shard. */
+export interface ShardEvents {
+  /** It is in the store: made here, or found there. */
+  onReady(shard: DistinctShard, madeHere: boolean): Promise<void>;
+  /** It cannot be made. */
+  onFailed(shard: DistinctShard, error: unknown): Promise<void>;
+}
+
+interface Making {
+  readonly claim: Claim;
+  readonly file: FileHandle;
+}
+
+/** Has shards made into a store. Those that other processes have claimed are left to them, and waited for in the end. */
+export class StoreSink implements ShardSink<DistinctShard> {
+  readonly #store: ShardStore;
+  readonly #pool: WorkerPool;
+  readonly #events: ShardEvents;
+  readonly #inputsOf: (shard: DistinctShard) => readonly string[];
+  readonly #making = new Map<DistinctShard, Making>();
+  /** Claimed elsewhere. */
+  readonly elsewhere = new Set<DistinctShard>();
+  /** Failed once, beside others: which of them is to blame is not known before each is made alone. */
+  readonly again = new Set<DistinctShard>();
+  readonly #tried = new Set<DistinctShard>();
+  /** Of the shards begun here. */
+  headerBytes = 0;
+
+  constructor(
+    store: ShardStore,
+    pool: WorkerPool,
+    events: ShardEvents,
+    inputsOf: (shard: DistinctShard) => readonly string[],
+  ) {
+    this.#store = store;
+    this.#pool = pool;
+    this.#events = events;
+    this.#inputsOf = inputsOf;
+  }
+
+  async begin(shard: DistinctShard): Promise<number | undefined> {
+    const claim = await this.#store.claim(shard.key);
+    if (claim === undefined) {
+      if ((await this.#store.lookup(shard.key)) === undefined) this.elsewhere.add(shard);
+      else await this.#events.onReady(shard, false);
+      return undefined;
+    }
+    try {
+      const file = await create(claim.partialPath, shard);
+      this.#making.set(shard, { claim, file });
+      this.headerBytes += shard.tensors[0]?.begin ?? shard.bytes;
+      return file.fd;
+    } catch (error) {
+      await claim.release();
+      throw error;
+    }
+  }
+
+  async finish(shard: DistinctShard): Promise<void> {
+    const { claim, file } = this.#taken(shard);
+    try {
+      // Hashed while it is in the page cache: what `store verify` compares with.
+      const hashed = await this.#pool.checksum(file.fd);
+      const sha256 = hashed.ok ? hashed.sha256 : undefined;
+      await file.close();
+      await claim.publish({
+        bytes: shard.bytes,
+        inputs: this.#inputsOf(shard),
+        ...(sha256 === undefined ? {} : { sha256 }),
+      });
+    } catch (error) {
+      await file.close().catch(() => undefined);
+      await claim.release();
+      throw error;
+    }
+    await this.#events.onReady(shard, true);
+  }
+
+  async fail(shard: DistinctShard, error: unknown): Promise<void> {
+    await this.#abandon(this.#taken(shard));
+    if (error instanceof LayerloomError && stopsAll.includes(error.code)) throw error;
+    if (this.#pool.stopped) return;
+    if (this.#tried.has(shard)) return await this.#events.onFailed(shard, error);
+    this.#tried.add(shard);
+    this.again.add(shard);
+  }
+
+  /** Gives up what is under way when a run was stopped. */
+  async close(): Promise<void> {
+    for (const making of this.#making.values()) await this.#abandon(making);
+    this.#making.clear();
+  }
+
+  #taken(shard: DistinctShard): Making {
+    const making = this.#making.get(shard);
+    if (making === undefined) throw new Error(`${shard.key} was not begun`);
+    this.#making.delete(shard);
+    return making;
+  }
+
+  async #abandon({ claim, file }: Making): Promise<void> {
+    await file.close().catch(() => undefined);
+    await claim.release();
+  }
+}
+
+/** What no other merge could escape. */
+const stopsAll: readonly string[] = ['WRITE_FAILED', 'DISK_SPACE', 'INTERRUPTED'];
+
+const create = async (path: string, shard: DistinctShard): Promise<FileHandle> => {
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, 'wx+');
+    await file.truncate(shard.bytes);
+    const header = headerOf({ file: path, bytes: shard.bytes, tensors: shard.tensors });
+    for (let written = 0; written < header.length; )
+      written += (await file.write(header, written, header.length - written, written)).bytesWritten;
+    return file;
+  } catch (cause) {
+    await file?.close();
+    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  }
+};

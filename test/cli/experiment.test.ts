@@ -1,0 +1,109 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { expandExperiment } from '../../src/experiment/expand.js';
+import { experimentPreset } from '../../src/experiment/presets.js';
+import { readExperiment } from '../../src/experiment/read-experiment.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { cli } from '../fixtures/cli.js';
+
+describe('layerloom experiment init', () => {
+  it('prints what the function gives', async () => {
+    const { code, stdout, stderr } = await cli(['experiment', 'init', '--preset', 'paper']);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toBe(experimentPreset('paper'));
+    const { stdout: json } = await cli(['experiment', 'init', '--preset', 'grid', '--json']);
+    expect(JSON.parse(json)).toEqual({ preset: 'grid', text: experimentPreset('grid') });
+  });
+
+  it('writes a file whose paths lead to the models', async () => {
+    const folder = temporaryDirectory();
+    const file = join(folder, 'swahili.yaml');
+    const math = join(folder, 'math 1');
+    const args = [
+      ...[
+        'experiment',
+        'init',
+        '--preset',
+        'ablation',
+        '--base',
+        'org/llama',
+        '--task',
+        `m=${math}`,
+        './math-2',
+      ],
+      ...['--lang', `swahili:swh-1=./swh`, 'telugu:../tel', '-o', file],
+    ];
+    const { code, stdout, stderr } = await cli(args);
+    expect([code, stdout, stderr]).toEqual([0, `${file}\n`, '']);
+    const experiment = await readExperiment(file);
+    expect(experiment.base).toBe('org/llama');
+    expect(Object.fromEntries(experiment.tasks)).toEqual({
+      m: math,
+      'math-2': join(process.cwd(), 'math-2'),
+    });
+    expect(Object.fromEntries(experiment.languages.get('swahili') ?? [])).toEqual({
+      'swh-1': join(process.cwd(), 'swh'),
+    });
+    expect(experiment.languages.get('telugu')?.get('tel')).toBe(join(process.cwd(), '../tel'));
+    expect(expandExperiment(experiment)).toHaveLength(4 * 13);
+    const again = await cli(args);
+    expect([again.code, again.stderr]).toEqual([
+      2,
+      `error: ${file}: is there already; choose another file\n`,
+    ]);
+  });
+
+  it.each([
+    [['--preset', 'papr'], /preset: expected paper, ablation, grid; did you mean paper\?/],
+    [[], /required option '--preset <preset>' not specified/],
+    [['--preset', 'grid', '--lang', 'swh-1=./swh-1'], /--lang swh-1=\.\/swh-1: expected LANGUAGE:NAME=DIR/],
+    [['--preset', 'grid', '--task', 'a=./b', 'a=./c'], /--task names two experts a/],
+  ])('refuses %j', async (args, message) => {
+    const { code, stderr } = await cli(['experiment', 'init', ...args]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(message);
+  });
+});
+
+describe('layerloom experiment slurm', () => {
+  it('prints a script for an experiment, with the paths that jobs need', async () => {
+    const folder = temporaryDirectory();
+    const file = join(folder, 'an experiment.yaml');
+    writeFileSync(file, experimentPreset('grid'));
+    const { code, stdout, stderr } = await cli([
+      'experiment',
+      'slurm',
+      file,
+      '--parts',
+      '4',
+      '--cpus',
+      '8',
+      '--store',
+      'store',
+    ]);
+    expect([code, stderr]).toEqual([0, '']);
+    execFileSync('bash', ['-n'], { input: stdout });
+    expect(stdout).toContain(
+      `batch '${file}' -o '${join(folder, 'an experiment')}' --store ${join(process.cwd(), 'store')} -j 8 --shard-range "$SLURM_ARRAY_TASK_ID/4"`,
+    );
+    expect(stdout).toContain(`exec ${process.execPath} /`);
+    const { stdout: json } = await cli(['experiment', 'slurm', file, '-o', join(folder, 'o'), '--json']);
+    expect(JSON.parse(json)).toMatchObject({ merges: 4 * 9 * 81, out: join(folder, 'o') });
+  });
+
+  it('refuses what the experiment or a count cannot be', async () => {
+    const folder = temporaryDirectory();
+    const file = join(folder, 'e.yaml');
+    writeFileSync(file, experimentPreset('grid').replace('bottom_transition', 'botom_transition'));
+    const wrong = await cli(['experiment', 'slurm', file]);
+    expect(wrong.code).toBe(2);
+    expect(wrong.stderr).toMatch(
+      /e\.yaml:\d+:5: layer_swap has no parameter botom_transition; .* did you mean bottom_transition\?\n/,
+    );
+    writeFileSync(file, readFileSync(file, 'utf8').replace('botom', 'bottom'));
+    const { code, stderr } = await cli(['experiment', 'slurm', file, '--parts', 'x']);
+    expect([code, stderr]).toEqual([2, 'error: parts: expected a whole number, 1 or more, got "x"\n']);
+  });
+});

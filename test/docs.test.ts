@@ -1,0 +1,40 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { methods } from '../src/methods/index.js';
+import { toSnakeCase } from '../src/recipe/case.js';
+import { readRecipe } from '../src/recipe/read-recipe.js';
+import { parseRecipe, type RecipeInput } from '../src/recipe/recipe.js';
+import { temporaryDirectory } from './fixtures/checkpoints.js';
+
+const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
+
+const page = read('docs/methods.md');
+
+const blocks = (language: string) =>
+  [...page.matchAll(new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 'gs'))].map(([, text = '']) => text);
+
+it.each(blocks('yaml'))('recipe %# of docs/methods.md is one', async (text) => {
+  const root = temporaryDirectory();
+  writeFileSync(join(root, 'swahili.yaml'), 'method: soup\nmodels: [./swh-1, ./swh-2]\n');
+  writeFileSync(join(root, 'merge.yaml'), text);
+  const { recipe } = await readRecipe(join(root, 'merge.yaml'));
+  expect(parseRecipe(recipe as RecipeInput).models.length).toBeGreaterThan(0);
+});
+
+it('the method of docs/methods.md is that of the example, which is tested', () => {
+  const [method = ''] = blocks('ts');
+  const [, body = ''] = method.split('\n\n');
+  expect(read('examples/custom-method/methods.ts')).toContain(body);
+});
+
+it('docs/methods.md has every method, and every parameter of those that it describes', () => {
+  // What recipes and models have in common.
+  const common = ['base', 'models', 'slices', 'weights', 'dialect'];
+  for (const [name, { schema }] of methods) {
+    expect(page).toContain(`\`${name}\``);
+    if (['layer_swap', 'revert', 'relayout'].includes(name)) continue;
+    for (const parameter of Object.keys(schema.shape))
+      if (!common.includes(parameter)) expect(page).toContain(`\`${toSnakeCase(parameter)}\``);
+  }
+});

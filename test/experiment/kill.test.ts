@@ -1,0 +1,34 @@
+import { existsSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { cli, startCli } from '../fixtures/cli.js';
+import { contentsOf, isLasting, mergesOfFixture, recordIn, writeExperiment } from '../fixtures/experiment.js';
+import { generator } from '../fixtures/numbers.js';
+
+describe('a batch that is killed', () => {
+  it('comes to the same bytes when it is resumed, and leaves nothing behind', async () => {
+    const { root, file, out } = writeExperiment();
+    const whole = `${root}/whole`;
+    const began = performance.now();
+    expect((await cli(['batch', file, '-o', whole, '-q'])).code).toBe(0);
+    const longest = performance.now() - began;
+    const random = generator(7);
+    let kills = 0;
+    // A run that gets through before it is killed leaves less to do, and counts too.
+    for (let run = 0; run < 6; run += 1) {
+      const child = startCli(['batch', file, '-o', out, '--resume', '-q']);
+      const ended = new Promise((resolve) => child.on('close', resolve));
+      await setTimeout(longest * (0.2 + 0.6 * random()));
+      if (child.kill('SIGKILL')) kills += 1;
+      await ended;
+      // At any moment what experiment.json says is whole, and what is said to be done is there.
+      if (existsSync(`${out}/experiment.json`))
+        for (const { path, state } of recordIn(out).merges)
+          if (state === 'done') expect(existsSync(`${out}/${path}/layerloom.json`)).toBe(true);
+    }
+    expect(kills).toBeGreaterThan(0);
+    expect((await cli(['batch', file, '-o', out, '--resume', '-q'])).code).toBe(0);
+    expect(contentsOf(out, isLasting)).toEqual(contentsOf(whole, isLasting));
+    expect(recordIn(out)).toMatchObject({ state: 'done', merges: { length: mergesOfFixture } });
+  });
+});

@@ -1,0 +1,96 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type SlurmParameters, slurmScript } from '../../src/experiment/slurm.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
+
+const executable = (file: string, text: string): void => {
+  writeFileSync(file, `#!/usr/bin/env bash\nset -eu\n${text}\n`);
+  chmodSync(file, 0o755);
+};
+
+/** Runs a script with an `sbatch` that runs each job at once, and a layerloom that writes down how it is called. */
+const submit = (parameters: Omit<SlurmParameters, 'experiment' | 'out'>) => {
+  const folder = temporaryDirectory();
+  const out = join(folder, 'it\'s $HOME `x` 100% "out"');
+  executable(
+    join(folder, 'sbatch'),
+    `count=$(cat "$RECORD/count" 2>/dev/null || echo 0); echo $((count + 1)) > "$RECORD/count"
+printf '%s\\n' "$@" > "$RECORD/sbatch-$((count + 1))"
+job=$(mktemp); cat > "$job"; bash -n "$job"
+case " $* " in
+  *" --array=0-"*) last=$(printf '%s\\n' "$@" | sed -n 's/^--array=0-//p'); for i in $(seq 0 "$last"); do SLURM_ARRAY_TASK_ID=$i bash "$job"; done; echo '17;cluster';;
+  *) bash "$job"; echo 18;;
+esac`,
+  );
+  executable(join(folder, 'the layerloom'), `printf '%s|' "$@" >> "$RECORD/calls"; echo >> "$RECORD/calls"`);
+  const record = temporaryDirectory();
+  const script = slurmScript({
+    experiment: join(folder, 'my experiment.yaml'),
+    out,
+    command: [join(folder, 'the layerloom')],
+    ...parameters,
+  });
+  const file = join(folder, 'submit.sh');
+  writeFileSync(file, script);
+  execFileSync('bash', ['-n', file]);
+  const stdout = execFileSync('bash', [file], {
+    cwd: temporaryDirectory(),
+    env: { ...process.env, PATH: `${folder}:${process.env['PATH']}`, RECORD: record },
+    encoding: 'utf8',
+  });
+  const lines = (name: string) => readFileSync(join(record, name), 'utf8').trimEnd().split('\n');
+  return { folder, out, stdout, calls: lines('calls'), parts: lines('sbatch-1'), last: lines('sbatch-2') };
+};
+
+describe.skipIf(process.platform === 'win32')('the script for SLURM', () => {
+  it('submits the parts, and a last job behind them', () => {
+    const { folder, out, stdout, calls, parts, last } = submit({ parts: 3, store: '/shared/the store' });
+    const batch = `batch|${join(folder, 'my experiment.yaml')}|-o|${out}|--store|/shared/the store|`;
+    expect(calls).toEqual([
+      `${batch}--shard-range|0/3|`,
+      `${batch}--shard-range|1/3|`,
+      `${batch}--shard-range|2/3|`,
+      `${batch}--resume|`,
+    ]);
+    expect(parts).toEqual([
+      '--parsable',
+      '--job-name=layerloom',
+      '--array=0-2',
+      `--output=${out.replace('%', '%%')}.slurm/part-%a.log`,
+    ]);
+    expect(last).toContain('--dependency=afterany:17');
+    expect(stdout).toContain('parts: job 17 (0 to 2), last: job 18');
+    expect(existsSync(`${out}.slurm`)).toBe(true);
+  });
+
+  it('asks for what it is told to', () => {
+    const { calls, parts } = submit({
+      parts: 1,
+      time: '1-02:00:00',
+      cpus: 8,
+      partition: 'long jobs',
+      memory: '32G',
+    });
+    expect(parts.slice(4)).toEqual([
+      '--cpus-per-task=8',
+      '--time=1-02:00:00',
+      '--partition=long jobs',
+      '--mem=32G',
+    ]);
+    expect(calls[0]).toMatch(/\|-j\|8\|--shard-range\|0\/1\|$/);
+    expect(calls[0]).not.toContain('--store');
+  });
+
+  it('is refused for what cannot be', () => {
+    const script = (more: Partial<SlurmParameters>) => () =>
+      slurmScript({ experiment: '/e.yaml', out: '/out', ...more });
+    expect(script({ parts: 0 })).toThrow(/parts: expected a whole number, 1 or more, got 0/);
+    expect(script({ cpus: 1.5 })).toThrow(/cpus: expected/);
+    expect(script({ out: '/a\nLAYERLOOM_JOB\nrm -rf /' })).toThrow(
+      /out: expected text without control characters/,
+    );
+    expect(script({ store: '' })).toThrow(/store: expected/);
+  });
+});

@@ -1,0 +1,180 @@
+// The methods' arithmetic once more, one element at a time and in float64: written from the papers and from docs/methods.md, not from the
+// engine. Task vectors are rounded to float32 once, as the numeric contract has them, so that ties are the same.
+import { createHash } from 'node:crypto';
+
+export type Vector = readonly number[];
+
+const { fround } = Math;
+
+export const difference = (x: Vector, base: Vector): number[] => x.map((v, i) => fround(v - (base[i] ?? 0)));
+
+const sum = (x: Vector): number => x.reduce((total, v) => total + v, 0);
+
+const dot = (x: Vector, y: Vector): number => sum(x.map((v, i) => v * (y[i] ?? 0)));
+
+const scaled = (x: Vector, by: number): number[] => x.map((v) => v * by);
+
+const added = (x: Vector, y: Vector): number[] => x.map((v, i) => v + (y[i] ?? 0));
+
+/** Indexes by falling magnitude, equal ones by index. */
+const order = (x: Vector): number[] =>
+  [...x.keys()].sort((i, j) => Math.abs(x[j] ?? 0) - Math.abs(x[i] ?? 0) || i - j);
+
+const only = (x: Vector, kept: readonly number[]): number[] => {
+  const wanted = new Set(kept);
+  return x.map((v, i) => (wanted.has(i) ? v : 0));
+};
+
+export const largest = (x: Vector, density: number, least = 1): number[] =>
+  only(x, order(x).slice(0, Math.max(least, Math.floor(density * x.length))));
+
+/** Of equal magnitudes the last stay: the order from the smallest is by index. */
+export const withoutOutliers = (x: Vector, density: number, gamma: number): number[] => {
+  const ascending = [...x.keys()].sort((i, j) => Math.abs(x[i] ?? 0) - Math.abs(x[j] ?? 0) || i - j);
+  const kept = Math.floor(density * x.length);
+  const from = Math.max(0, x.length - kept - Math.floor(gamma * x.length));
+  return only(x, ascending.slice(from, from + kept));
+};
+
+const mask64 = (1n << 64n) - 1n;
+
+/** SplitMix64 at a place of its sequence: 32 bits. */
+const random = (seed: string, index: number): number => {
+  const key = createHash('sha256').update(seed).digest().readBigUInt64BE(0);
+  let z = (key + BigInt(index + 1) * 0x9e3779b97f4a7c15n) & mask64;
+  z = ((z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n) & mask64;
+  z = ((z ^ (z >> 27n)) * 0x94d049bb133111ebn) & mask64;
+  return Number((z ^ (z >> 31n)) >> 32n);
+};
+
+export const dropped = (x: Vector, density: number, seed: string): number[] =>
+  x.map((v, i) => (random(seed, i) < Math.floor(density * 2 ** 32) ? v : 0));
+
+/** @param columns of a row, in which ranks are taken */
+export const droppedByRank = (
+  x: Vector,
+  density: number,
+  epsilon: number,
+  seed: string,
+  columns: number,
+): number[] =>
+  x.map((v, i) => {
+    const start = i - (i % columns);
+    const row = x.slice(start, start + columns);
+    const rank = [...row.keys()]
+      .sort((a, b) => Math.abs(row[a] ?? 0) - Math.abs(row[b] ?? 0) || a - b)
+      .indexOf(i - start);
+    const chance = density - epsilon + 2 * epsilon * (rank / Math.max(1, columns - 1));
+    return random(seed, i) < Math.floor(chance * 2 ** 32) ? v : 0;
+  });
+
+/** What is left at the L1 norm of what was there. */
+export const restored = (before: Vector, after: Vector): number[] => {
+  const [was, is] = [before, after].map((x) => sum(x.map(Math.abs))) as [number, number];
+  return was >= 1e-7 && is >= 1e-7 ? after.map((v) => fround(v * fround(was / is))) : [...after];
+};
+
+export interface Rule {
+  readonly weights: Vector;
+  readonly elects?: 'weighted' | 'plain';
+  readonly divisor?: 'weights' | 'count';
+  readonly least?: number;
+  readonly lambda?: number;
+}
+
+export const combined = (base: Vector, changes: readonly Vector[], rule: Rule): number[] =>
+  base.map((b, i) => {
+    const { weights, elects, divisor, least = 0, lambda = 1 } = rule;
+    const own = changes.map((change) => change[i] ?? 0);
+    const voices = own.map((x, t) => (elects === 'plain' ? x : fround(fround(weights[t] ?? 0) * x)));
+    const elected = voices.reduce((total, voice) => fround(total + voice)) >= 0 ? 1 : -1;
+    const agreeing = own.map((_, t) => elects === undefined || (voices[t] ?? 0) * elected > 0);
+    const total = sum(own.map((x, t) => (agreeing[t] ? x * (weights[t] ?? 0) : 0)));
+    const counted = sum(weights.map((weight, t) => (agreeing[t] ? (divisor === 'count' ? 1 : weight) : 0)));
+    const by = divisor === undefined ? 1 : least > 0 ? Math.max(least, counted) : counted === 0 ? 1 : counted;
+    return b + (lambda * total) / by;
+  });
+
+export const sce = (base: Vector, changes: readonly Vector[], share: number): number[] => {
+  const variances = base.map((_, i) => {
+    const own = changes.map((change) => change[i] ?? 0);
+    const mean = sum(own) / own.length;
+    return fround(sum(own.map((x) => (x - mean) ** 2)) / own.length);
+  });
+  const varying = variances.filter((x) => x !== 0).length;
+  const kept = share < 1 ? order(variances).slice(0, Math.floor(varying * share)) : [...base.keys()];
+  const masked = changes.map((change) => only(change, kept));
+  const energies = masked.map((change) => dot(change, change) / base.length);
+  const weights = energies.map((energy) =>
+    sum(energies) < 1e-6 ? 1 / changes.length : energy / sum(energies),
+  );
+  return combined(base, masked, { weights, elects: 'plain', divisor: 'weights', least: 1e-6 });
+};
+
+export const nearSwap = (base: Vector, x: Vector, t: number): number[] =>
+  base.map((a, i) => {
+    const b = x[i] ?? 0;
+    const w = Math.min(1, Math.max(0, t / Math.max(1e-6, Math.abs(a - b))));
+    return w * b + (1 - w) * a;
+  });
+
+const softmax = (x: Vector): number[] => {
+  const most = Math.max(...x);
+  const powers = x.map((v) => Math.exp(v - most));
+  return powers.map((v) => v / sum(powers) + 1e-8);
+};
+
+/** Importance of each element, and from where on the model's is taken. */
+export const importances = (base: Vector, x: Vector, columns: number) => {
+  const rows = Array.from({ length: x.length / columns }, (_, row) => [row * columns, (row + 1) * columns]);
+  const divergence = rows.map(([from, to]) => {
+    const [p, q] = [softmax(x.slice(from, to)), softmax(base.slice(from, to))];
+    return sum(p.map((v, i) => v * Math.log(v / (q[i] ?? 1))));
+  });
+  const importance = x.map((v, i) =>
+    fround(
+      Math.abs(fround(fround(v) - fround(base[i] ?? 0))) * fround(divergence[Math.floor(i / columns)] ?? 0),
+    ),
+  );
+  const sorted = importance.toSorted((a, b) => a - b);
+  const [q1, median, q3] = [0.25, 0.5, 0.75].map((q) => sorted[Math.floor(q * (x.length - 1))] ?? 0);
+  return { importance, threshold: (median ?? 0) + 1.5 * ((q3 ?? 0) - (q1 ?? 0)) };
+};
+
+const norm = (x: Vector): number => Math.sqrt(dot(x, x));
+
+export const slerp = (x: Vector, y: Vector, t: number): number[] => {
+  const cosine = dot(x, y) / ((norm(x) > 1e-8 ? norm(x) : 1) * (norm(y) > 1e-8 ? norm(y) : 1));
+  if (Math.abs(cosine) > 0.9995) return added(scaled(x, 1 - t), scaled(y, t));
+  const theta = Math.acos(cosine);
+  return scaled(
+    added(scaled(x, Math.sin((1 - t) * theta)), scaled(y, Math.sin(t * theta))),
+    1 / Math.sin(theta),
+  );
+};
+
+/** With each row of `columns` by itself. */
+export const byRows = (
+  columns: number,
+  of: (...rows: Vector[]) => Vector,
+  ...vectors: readonly Vector[]
+): number[] =>
+  Array.from({ length: (vectors[0]?.length ?? 0) / columns }, (_, row) =>
+    of(...vectors.map((x) => x.slice(row * columns, (row + 1) * columns))),
+  ).flat();
+
+export const modelStock = (base: Vector, models: readonly Vector[]): number[] => {
+  const changes = models.map((x) => difference(x, base));
+  const pairs = changes.flatMap((x, i) => changes.slice(i + 1).map((y) => [x, y] as const));
+  const cosine = sum(pairs.map(([x, y]) => dot(x, y) / Math.max(norm(x) * norm(y), 1e-6))) / pairs.length;
+  const n = models.length;
+  const t = (n * cosine) / (1 + (n - 1) * cosine);
+  const average = scaled(
+    models.reduce(
+      (total: Vector, x) => added(total, x),
+      base.map(() => 0),
+    ),
+    1 / n,
+  );
+  return added(scaled(average, t), scaled(base, 1 - t));
+};
