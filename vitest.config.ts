@@ -5,7 +5,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/peers/**'],
     // Merges are limited by the disk, and a loaded machine is slow: a limit is for what hangs.
-    testTimeout: 60_000,
+    testTimeout: 300_000,
     hookTimeout: 60_000,
   },
 });
