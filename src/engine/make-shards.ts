@@ -108,10 +108,14 @@ export const makeShards = async <S>(
   };
 
   const end = async ({ files, failure }: OpenGroup<S>): Promise<void> => {
-    for (const shard of files.keys())
-      await (failure === undefined ? sink.finish(shard) : sink.fail(shard, failure.error)).catch(
-        (error: unknown) => pool.stop(error),
-      );
+    // Together: each is hashed by a thread, and the disk syncs them together.
+    await Promise.all(
+      [...files.keys()].map((shard) =>
+        (failure === undefined ? sink.finish(shard) : sink.fail(shard, failure.error)).catch(
+          (error: unknown) => pool.stop(error),
+        ),
+      ),
+    );
   };
 
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
