@@ -333,7 +333,9 @@ describe('a full disk', () => {
     const full = await cli(['batch', file, '-o', onDisk, '--resume', '--json']);
     expect([full.code, full.stderr]).toEqual([
       1,
-      expect.stringMatching(/cannot be written.*: (ENOSPC|No space left).*; what is done waits in .* for --resume\n$/),
+      expect.stringMatching(
+        /cannot be written.*: (ENOSPC|No space left).*; what is done waits in .* for --resume\n$/,
+      ),
     ]);
     expect(lastOf(full.stdout)).toMatchObject({ error: { code: 'WRITE_FAILED' } });
     expect((await cli(['store', 'verify', join(onDisk, '.store')])).code).toBe(0);
