@@ -147,7 +147,7 @@ describe('layerloom batch', () => {
     expect(Math.min(...written)).toBeGreaterThan(0);
   });
 
-  it('stops at Ctrl-C, and goes on where it stopped', async () => {
+  it('stops at Ctrl-C, and goes on where it stopped', async ({ skip }) => {
     const { file, out } = writeExperiment();
     const child = startCli(['batch', file, '-o', out, '--json']);
     const onData = (chunk: Buffer) => {
@@ -158,6 +158,7 @@ describe('layerloom batch', () => {
     };
     child.stdout.on('data', onData);
     const { code, stdout, stderr } = await finished(child);
+    if (code === 0) return skip('the batch was done before the signal came');
     expect([code, stderr]).toEqual([130, `error: interrupted; what is done waits in ${out} for --resume\n`]);
     expect(lastOf(stdout)).toMatchObject({ error: { code: 'INTERRUPTED' } });
     const { state, merges, bytesRead, bytesWritten } = recordIn(out);
