@@ -5,6 +5,7 @@ import { type Gram, gramRules } from '../methods/gram.js';
 import { rowSenses } from '../native/addon.js';
 import { isSource, type Operand, type PlannedExpression } from '../plan/plan.js';
 import type { ArithmeticDtype } from '../tensor/dtype.js';
+import { bitsOfFloat, floatOfBits } from '../tensor/float-bits.js';
 import { decodeKept } from '../tensor/kept.js';
 import { type Bound, boundsOf, everything, type Lowering, nothing } from './bounds.js';
 import { sharedTable, type Value } from './program.js';
@@ -47,7 +48,7 @@ export const lower = async (
   }
 };
 
-/** One after the other: each may measure, and a program has one order. */
+/** The values of operands, one after the other: each may measure, and a program has one order. */
 const operands = async (all: readonly Operand[], to: Lowering): Promise<Value[]> => {
   const values: Value[] = [];
   for (const operand of all)
@@ -285,8 +286,6 @@ const keyOf = (text: string): [number, number] => {
   return [hash.readUInt32BE(0), hash.readUInt32BE(4)];
 };
 
-const bitsOfFloat = (x: number): number => new Uint32Array(Float32Array.of(x).buffer)[0] ?? 0;
-
 const lowerSce = async (
   { base, sources, share }: Of<'sce'>,
   dtype: ArithmeticDtype,
@@ -341,5 +340,3 @@ const lowerFusion = async (
   const fused = program.add('keep', [change, importance], keepNumbers(bound, nothing, 1));
   return program.add('linear', [origin, fused], [1, 1], { dtype });
 };
-
-const floatOfBits = (bits: number): number => new Float32Array(Uint32Array.of(bits).buffer)[0] ?? 0;

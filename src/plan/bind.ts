@@ -4,7 +4,7 @@ import { mapOperands, operandsOf } from '../methods/expression.js';
 import { type ArithmeticDtype, type Dtype, isFloating } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { OpenedModel } from './models.js';
-import { isSource, type Operand, type PlannedExpression, type Source, sourcesOf } from './plan.js';
+import { isSource, type Operand, type PlannedExpression, sourcesOfOperand } from './plan.js';
 import { quantisedTensors } from './quantised.js';
 
 /** A tensor's expression over byte ranges, and the dtype its output has. */
@@ -115,16 +115,13 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     if (!isFloating(output) && expression.kind !== 'rowSelect')
       return {
         dtype: output,
-        expression: { kind: 'same', sources: over.flatMap((of) => leavesOf(bind(of))) },
+        expression: { kind: 'same', sources: over.flatMap((of) => sourcesOfOperand(bind(of))) },
       };
     if (expression.kind === 'copy')
       return { dtype: output, expression: bindCopy(bind(expression.source), output) };
     return { dtype: output, expression: mapOperands(expression, bind) };
   };
 };
-
-const leavesOf = (operand: Operand): readonly Source[] =>
-  isSource(operand) ? [operand] : sourcesOf(operand.expression);
 
 /** The one tensor that an expression is, where it is one. */
 const soleCopy = (expression: Expression): ModelTensor | undefined => {

@@ -1,5 +1,12 @@
 import { type Formula, operandsOf } from '../methods/expression.js';
-import { isSource, type Operand, type PlannedExpression, type Source, sourcesOf } from './plan.js';
+import {
+  distinctSources,
+  isSource,
+  type Operand,
+  type PlannedExpression,
+  type Source,
+  sourcesOfOperand,
+} from './plan.js';
 
 /** A reading of a tensor's inputs before the tensor is computed, to find what its expression needs to know of whole tensors. */
 export interface Pass {
@@ -7,11 +14,6 @@ export interface Pass {
   readonly what: string;
   readonly sources: readonly Source[];
 }
-
-/** The byte ranges that an expression reads, each once. */
-export const distinctSources = (sources: readonly Source[]): readonly Source[] => [
-  ...new Map(sources.map((source) => [`${source.input} ${source.file} ${source.begin}`, source])).values(),
-];
 
 /**
  * What is measured for an expression, those of nested recipes first. One pass for each statistic: finding a magnitude may take another, or a
@@ -27,9 +29,7 @@ export const passesOf = (expression: PlannedExpression): readonly Pass[] => {
 
 const passOf = (what: string, operands: readonly Operand[]): Pass => ({
   what,
-  sources: distinctSources(
-    operands.flatMap((operand) => (isSource(operand) ? [operand] : sourcesOf(operand.expression))),
-  ),
+  sources: distinctSources(operands.flatMap(sourcesOfOperand)),
 });
 
 const ownPasses = (formula: Formula<Operand>): readonly Pass[] => {

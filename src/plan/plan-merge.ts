@@ -17,12 +17,14 @@ import {
   type StatisticsByRecipe,
 } from './compose.js';
 import { defaultShardSize, type InputFile, type Layout, layOut, parseShardSize } from './layout.js';
-import { distinctSources, passesOf } from './measured.js';
+import { passesOf } from './measured.js';
 import { writeModelCard } from './model-card.js';
 import { type OpenedCheckpoint, type OpenedModel, plannedInput } from './models.js';
 import { describeOrigins } from './origins.js';
 import {
+  bytesOfSources,
   type Cost,
+  distinctSources,
   type MergePlan,
   movesBytes,
   type PlannedFile,
@@ -146,17 +148,14 @@ const costOf = (shards: readonly PlannedShard[]): Cost => {
     }
     for (const { expression, begin, end, shape } of shard.tensors) {
       // A tensor that an expression names several times is read once.
-      cost.bytesToRead += bytesOf(distinctSources(sourcesOf(expression)));
-      for (const { sources } of passesOf(expression)) cost.bytesToMeasure += bytesOf(sources);
+      cost.bytesToRead += bytesOfSources(distinctSources(sourcesOf(expression)));
+      for (const { sources } of passesOf(expression)) cost.bytesToMeasure += bytesOfSources(sources);
       cost[movesBytes(expression) ? 'bytesCopied' : 'bytesComputed'] += end - begin;
       cost.parameters += elementCount(shape) ?? 0;
     }
   }
   return cost;
 };
-
-const bytesOf = (sources: readonly Source[]): number =>
-  sources.reduce((total, { begin, end }) => total + end - begin, 0);
 
 /** What stands beside the shards: the first model's side files, the index, the model card. */
 const planFiles = async (

@@ -110,10 +110,22 @@ export interface MergePlan {
 export const sourcesOf = (expression: PlannedExpression): readonly Source[] => {
   if (expression.kind === 'copy') return [expression.source];
   if (expression.kind === 'same') return expression.sources;
-  return operandsOf(expression).flatMap((operand) =>
-    isSource(operand) ? [operand] : sourcesOf(operand.expression),
-  );
+  return operandsOf(expression).flatMap(sourcesOfOperand);
 };
+
+export const sourcesOfOperand = (operand: Operand): readonly Source[] =>
+  isSource(operand) ? [operand] : sourcesOf(operand.expression);
+
+/** What tells a byte range from others. */
+export const sourceId = ({ input, file, begin, end }: Source): string => `${input} ${file} ${begin} ${end}`;
+
+/** Byte ranges, each once. */
+export const distinctSources = (sources: readonly Source[]): readonly Source[] => [
+  ...new Map(sources.map((source) => [sourceId(source), source])).values(),
+];
+
+export const bytesOfSources = (sources: readonly Source[]): number =>
+  sources.reduce((total, { begin, end }) => total + end - begin, 0);
 
 /** Whether the bytes are moved as they are, whatever their dtype; all else is computed. */
 export const movesBytes = (expression: PlannedExpression): boolean =>
