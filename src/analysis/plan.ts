@@ -1,6 +1,6 @@
 import { LayerloomError } from '../errors.js';
 import type { Statistics } from '../methods/method.js';
-import { compose, openInputs, type StatisticsByRecipe } from '../plan/compose.js';
+import { compose, type Inputs, observeInputs, openInputs, type StatisticsByRecipe } from '../plan/compose.js';
 import { plannedInput } from '../plan/models.js';
 import { describeExpression } from '../plan/origins.js';
 import type { MergePlan, PlannedExpression } from '../plan/plan.js';
@@ -26,7 +26,10 @@ export type MergePlanOptions = PlanOptions &
  * @throws LayerloomError: a recipe's, a checkpoint's, an incompatibility's or an analysis's code, with file, line and column where a file is to blame
  */
 export const planMerge = (input: RecipeInput | string, options: MergePlanOptions = {}): Promise<MergePlan> =>
-  withRecipe(input, options, async (recipe) => planRecipe(recipe, options, await gatherFor(recipe, options)));
+  withRecipe(input, options, async (recipe) => {
+    const { inputs, statistics } = await openFor(recipe, options);
+    return await planRecipe(recipe, options, statistics, inputs);
+  });
 
 /** How one tensor of a merge comes about. */
 export interface Explanation {
@@ -52,8 +55,8 @@ export const explainTensor = (
   options: MergePlanOptions = {},
 ): Promise<Explanation> =>
   withRecipe(input, options, async (recipe) => {
-    const inputs = await openInputs(recipe);
-    const { tensors, compiled } = await compose(recipe, inputs, await gatherFor(recipe, options));
+    const { inputs, statistics } = await openFor(recipe, options);
+    const { tensors, compiled } = await compose(recipe, inputs, statistics);
     const found = tensors.find(({ name }) => name === tensor);
     if (found === undefined) {
       const near = nearest(
@@ -93,17 +96,23 @@ const withRecipe = async <T>(
   }
 };
 
-/** What a recipe, and recipes in it, must know beforehand. */
-export const gatherFor = async (recipe: Recipe, options: MergePlanOptions): Promise<StatisticsByRecipe> => {
-  const found = new Map<Recipe, Statistics>();
+/** A recipe's models, and what it and the recipes in it must know of them beforehand. */
+const openFor = async (
+  recipe: Recipe,
+  options: MergePlanOptions,
+): Promise<{ inputs: Inputs; statistics: StatisticsByRecipe }> => {
+  const statistics = new Map<Recipe, Statistics>();
   // Whether every model is there is known before weights are read.
-  if (needsStatistics(recipe)) await openInputs(recipe);
+  const opened = await openInputs(recipe);
+  if (!needsStatistics(recipe)) return { inputs: opened, statistics };
+  // Statistics and the merge read the same weights, or the merge is refused: their states are of before both.
+  const inputs = await observeInputs(opened);
   const gather = async (of: Recipe): Promise<void> => {
     for (const inner of of.nested.values()) await gather(inner);
-    if (of.statistics !== undefined) found.set(of, await gatherStatistics(of, found, options));
+    if (of.statistics !== undefined) statistics.set(of, await gatherStatistics(of, statistics, options));
   };
   await gather(recipe);
-  return found;
+  return { inputs, statistics };
 };
 
 const needsStatistics = (recipe: Recipe): boolean =>

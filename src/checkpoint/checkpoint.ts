@@ -1,5 +1,19 @@
 import type { TensorReference } from '../tensor/reference.js';
 
+/**
+ * How a file was found before the first of its weights was read, so that a later look tells whether those are still its weights. Its size and
+ * modification time are in its identity; a modification time can be set back, what is here cannot.
+ */
+export interface FileState {
+  /** Status-change time in nanoseconds, in decimal: the system sets it at every write, and when links are made or removed. */
+  readonly ctimeNs: string;
+  /** Hard links. */
+  readonly links: number;
+  /** A hash of the content, in hexadecimal, and of what it was taken: of sampled blocks (`sampleIdentity`) or of all bytes (`fullIdentity`). */
+  readonly hash: string;
+  readonly hashOf: 'samples' | 'bytes';
+}
+
 /** What tells a file apart from what it may become later. The weights themselves are not read. */
 export interface FileIdentity {
   /** Absolute. */
@@ -9,6 +23,8 @@ export interface FileIdentity {
   readonly mtimeNs: string;
   /** SHA-256 of the safetensors header with its prefix, in hexadecimal. */
   readonly header: string;
+  /** Present where weights have been read since, and numbers taken from them. */
+  readonly seen?: FileState;
 }
 
 /** A checkpoint as its headers describe it: every tensor's place, and no weights. */

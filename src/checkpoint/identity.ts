@@ -1,49 +1,126 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
-import { pipeline } from 'node:stream/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { LayerloomError, reasonOf } from '../errors.js';
-import type { FileIdentity } from './checkpoint.js';
+import type { FileIdentity, FileState } from './checkpoint.js';
+import { readHeader } from './header.js';
 
 /** Blocks that are read of a file, at equal distances, and their size. */
 const samples = 64;
 const sampleBytes = 4096;
 
+/** What is read at once to hash a whole file. */
+const chunkBytes = 1024 * 1024;
+
 /**
  * What tells a file's content apart without reading all of it: size, modification time, inode number, header and sampled blocks, as a hash in
  * hexadecimal. Two files of one header that were written in one tick of the file system's clock, and differ only between the samples, are two inodes.
- *
- * @throws LayerloomError READ_FAILED
  */
-export const sampleIdentity = async ({ path, bytes, mtimeNs, header }: FileIdentity): Promise<string> => {
-  const hash = createHash('sha256');
-  try {
-    const file = await open(path, 'r');
-    try {
-      const { ino } = await file.stat({ bigint: true });
-      hash.update(`sampled ${bytes} ${mtimeNs} ${ino} ${header}\n`);
-      const block = Buffer.alloc(sampleBytes);
-      for (let sample = 0; sample < samples; sample += 1) {
-        const position = Math.floor((Math.max(0, bytes - sampleBytes) * sample) / (samples - 1));
-        const { bytesRead } = await file.read(block, 0, sampleBytes, position);
-        hash.update(block.subarray(0, bytesRead));
-      }
-    } finally {
-      await file.close();
-    }
-  } catch (cause) {
-    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+const sampleIdentity = async (
+  handle: FileHandle,
+  { bytes, mtimeNs, header }: FileIdentity,
+): Promise<string> => {
+  const { ino } = await handle.stat({ bigint: true });
+  const hash = createHash('sha256').update(`sampled ${bytes} ${mtimeNs} ${ino} ${header}\n`);
+  const block = Buffer.alloc(sampleBytes);
+  for (let sample = 0; sample < samples; sample += 1) {
+    const position = Math.floor((Math.max(0, bytes - sampleBytes) * sample) / (samples - 1));
+    const { bytesRead } = await handle.read(block, 0, sampleBytes, position);
+    hash.update(block.subarray(0, bytesRead));
   }
   return hash.digest('hex');
 };
 
-/** The SHA-256 of all of a file, in hexadecimal. @throws LayerloomError READ_FAILED */
-export const fullIdentity = async ({ path }: FileIdentity): Promise<string> => {
+/** The SHA-256 of all of a file, in hexadecimal. */
+const fullIdentity = async (handle: FileHandle): Promise<string> => {
   const hash = createHash('sha256');
+  const chunk = Buffer.allocUnsafeSlow(chunkBytes);
+  for (let position = 0; ; ) {
+    const { bytesRead } = await handle.read(chunk, 0, chunkBytes, position);
+    if (bytesRead === 0) return hash.digest('hex');
+    hash.update(chunk.subarray(0, bytesRead));
+    position += bytesRead;
+  }
+};
+
+const hashBy: Readonly<
+  Record<FileState['hashOf'], (handle: FileHandle, file: FileIdentity) => Promise<string>>
+> = { samples: sampleIdentity, bytes: fullIdentity };
+
+const changed = ({ path }: FileIdentity, reason: string): LayerloomError =>
+  new LayerloomError('INPUT_CHANGED', { file: path, reason });
+
+/** @throws LayerloomError INPUT_CHANGED; READ_FAILED in place of what the system says */
+const reading = async <T>({ path }: FileIdentity, work: () => Promise<T>): Promise<T> => {
   try {
-    await pipeline(createReadStream(path, { highWaterMark: 1024 * 1024 }), hash);
+    return await work();
   } catch (cause) {
+    if (cause instanceof LayerloomError) throw cause;
     throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   }
-  return hash.digest('hex');
 };
+
+/** The file's status, its size and modification time being those of its identity. */
+const statOf = async (handle: FileHandle, file: FileIdentity) => {
+  const now = await handle.stat({ bigint: true });
+  if (now.size !== BigInt(file.bytes))
+    throw changed(file, `has changed from ${file.bytes} to ${now.size} bytes`);
+  if (String(now.mtimeNs) !== file.mtimeNs) throw changed(file, 'has been written');
+  return { ctimeNs: String(now.ctimeNs), links: Number(now.nlink) };
+};
+
+/**
+ * Takes the state of a file before its first weight is read.
+ *
+ * @param handle of the file, open for reading
+ * @throws LayerloomError INPUT_CHANGED where it is no longer the file that was identified; READ_FAILED
+ */
+export const observe = (
+  handle: FileHandle,
+  file: FileIdentity,
+  hashOf: FileState['hashOf'] = 'samples',
+): Promise<FileState> =>
+  reading(file, async () => {
+    // The status first: whatever is written after it shows in the next one.
+    const status = await statOf(handle, file);
+    if ((await readHeader(handle, file.path, file.bytes)).hash !== file.header)
+      throw changed(file, 'has another header');
+    return { ...status, hash: await hashBy[hashOf](handle, file), hashOf };
+  });
+
+/** `observe`, of a file that is not open. */
+export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Promise<FileState> =>
+  reading(file, async () => {
+    const handle = await open(file.path, 'r');
+    try {
+      return await observe(handle, file, hashOf);
+    } finally {
+      await handle.close();
+    }
+  });
+
+/**
+ * Returns the state of a file whose content is still what it was in the state `before`. Linking moves the status-change time too: where the number of links
+ * has changed, or this process may have linked the file, its content is hashed once more; so it is wherever `before` has a hash of all bytes. A
+ * status-change time that moved for no such reason counts as a write whose modification time was put back.
+ *
+ * @param relinked whether this process has made or removed links of the file since
+ * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+ */
+export const observeAgain = (
+  handle: FileHandle,
+  file: FileIdentity,
+  before: FileState,
+  relinked: boolean,
+): Promise<FileState> =>
+  reading(file, async () => {
+    const status = await statOf(handle, file);
+    if (status.ctimeNs === before.ctimeNs) return before;
+    const isExplained = relinked || status.links !== before.links || before.hashOf === 'bytes';
+    if (!isExplained)
+      throw changed(
+        file,
+        'has a new status-change time beside its old size and modification time: it was written and its time put back, or its mode or owner changed,',
+      );
+    if ((await hashBy[before.hashOf](handle, file)) !== before.hash) throw changed(file, 'has been written');
+    return { ...before, ...status };
+  });

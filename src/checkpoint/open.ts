@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import { constants, open, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
-import { type Header, parseHeader, parsePrefix, prefixBytes } from './header.js';
+import { type Header, parseHeader, prefixBytes, readHeader } from './header.js';
 import { readJsonObject } from './json.js';
 import { locate } from './locate.js';
 import { indexFileName, parseShardIndex, singleFileName } from './shard-index.js';
@@ -115,19 +114,10 @@ const openFile = async (path: string, neededBy: string): Promise<OpenedFile> => 
     if (!found.isFile()) throw new Error('it is not a file');
     const { size, mtimeNs } = found;
     const bytes = Number(size);
-    const read = async (length: number, position: number): Promise<Uint8Array> =>
-      (await handle.read(Buffer.alloc(length), 0, length, position)).buffer;
-    const prefix = await read(prefixBytes, 0);
-    const headerBytes = parsePrefix(prefix, path, bytes);
-    const json = await read(headerBytes, prefixBytes);
-    const dataBegin = prefixBytes + headerBytes;
+    const { json, hash } = await readHeader(handle, path, bytes);
+    const dataBegin = prefixBytes + json.length;
     return {
-      identity: {
-        path,
-        bytes,
-        mtimeNs: String(mtimeNs),
-        header: createHash('sha256').update(prefix).update(json).digest('hex'),
-      },
+      identity: { path, bytes, mtimeNs: String(mtimeNs), header: hash },
       header: parseHeader(json, path, bytes - dataBegin),
       dataBegin,
     };

@@ -1,39 +1,81 @@
-import { type FileHandle, open } from 'node:fs/promises';
-import type { FileIdentity } from '../checkpoint/checkpoint.js';
+import { type FileHandle, open, stat } from 'node:fs/promises';
+import type { FileIdentity, FileState } from '../checkpoint/checkpoint.js';
+import { observe, observeAgain } from '../checkpoint/identity.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { PlannedInput, Source } from '../plan/plan.js';
 
+/** A file that a plan reads. */
+interface OpenInput {
+  readonly file: FileIdentity;
+  readonly handle: FileHandle;
+  /** As it was found when the run began, or when it was last seen to be the same. */
+  state: FileState;
+  /** Whether this process has made or removed links of it since. */
+  relinked: boolean;
+}
+
 /**
- * The files that a plan reads, open for reading and nothing else. Only descriptors: their bytes are read by native code.
+ * The files that a plan reads, open for reading and nothing else. Only descriptors: their bytes are read by native code. What is computed from them is right if
+ * `verify` passes after the last byte was read.
  */
 export class Inputs {
   readonly #inputs: readonly PlannedInput[];
-  readonly #handles: ReadonlyMap<string, FileHandle>;
+  readonly #open: Map<string, OpenInput>;
 
-  private constructor(planned: readonly PlannedInput[], handles: ReadonlyMap<string, FileHandle>) {
+  private constructor(planned: readonly PlannedInput[], opened: Map<string, OpenInput>) {
     this.#inputs = planned;
-    this.#handles = handles;
+    this.#open = opened;
   }
 
-  /** @throws LayerloomError READ_FAILED, INPUT_CHANGED */
-  static async open(planned: readonly PlannedInput[], sources: readonly Source[]): Promise<Inputs> {
-    const used = new Set(sources.map((source) => identityOf(planned, source).path));
-    const handles = new Map<string, FileHandle>();
-    const inputs = new Inputs(planned, handles);
-    try {
-      for (const path of used)
-        handles.set(
-          path,
-          await open(path, 'r').catch((cause: unknown) => {
-            throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-          }),
-        );
-      await inputs.verify();
-      return inputs;
-    } catch (error) {
-      await inputs[Symbol.asyncDispose]();
-      throw error;
-    }
+  /**
+   * Opens what `sources` lie in and what is `linked` as it stands, and sees that it is what was planned: where numbers were taken from weights for the plan, nothing may have been written
+   * since before that; elsewhere size, modification time and header must be the same.
+   *
+   * @throws LayerloomError READ_FAILED, INPUT_CHANGED
+   */
+  static async open(
+    planned: readonly PlannedInput[],
+    sources: readonly Source[],
+    linked: ReadonlySet<string> = new Set(),
+  ): Promise<Inputs> {
+    const files = [
+      ...sources.map((source) => identityOf(planned, source)),
+      ...planned.flatMap((input) => input.files.filter(({ path }) => linked.has(path))),
+    ];
+    const used = new Map(files.map((file) => [file.path, file]));
+    const opened = new Map<string, OpenInput>();
+    const inputs = new Inputs(planned, opened);
+    const openOne = async (file: FileIdentity): Promise<void> => {
+      const handle = await open(file.path, 'r').catch((cause: unknown) => {
+        throw new LayerloomError('READ_FAILED', { file: file.path, reason: reasonOf(cause) }, { cause });
+      });
+      try {
+        const state =
+          file.seen === undefined
+            ? await observe(handle, file)
+            : await observeAgain(handle, file, file.seen, false);
+        opened.set(file.path, { file, handle, state, relinked: false });
+      } catch (error) {
+        await handle.close();
+        throw error;
+      }
+    };
+    const results = await Promise.allSettled([...used.values()].map(openOne));
+    const failure = results.find((result) => result.status === 'rejected');
+    if (failure === undefined) return inputs;
+    await inputs[Symbol.asyncDispose]();
+    throw failure.reason;
+  }
+
+  /** The plan's inputs, with the states of the files that are open. */
+  get observed(): readonly PlannedInput[] {
+    return this.#inputs.map((input) => ({
+      ...input,
+      files: input.files.map((file) => {
+        const state = this.#open.get(file.path)?.state;
+        return state === undefined ? file : { ...file, seen: state };
+      }),
+    }));
   }
 
   fdOf(source: Source): number {
@@ -44,34 +86,68 @@ export class Inputs {
 
   /** Undefined for a file of which the plan reads nothing. */
   fdOfPath(path: string): number | undefined {
-    return this.#handles.get(path)?.fd;
+    return this.#open.get(path)?.handle.fd;
   }
 
   pathOf(source: Source): string {
     return identityOf(this.#inputs, source).path;
   }
 
+  /** Names of the models that byte ranges are of, each once. */
+  namesOf(sources: readonly Source[]): string[] {
+    return [...new Set(sources.map(({ input }) => this.#inputs[input]?.name ?? ''))];
+  }
+
   /**
-   * Asks that every file still be what the plan saw: before the first byte is read, and after the last.
+   * Asks that files still be what they were before their first weight was read.
    *
-   * @throws LayerloomError INPUT_CHANGED
+   * @param paths by default all that are open; others are passed over
+   * @throws LayerloomError INPUT_CHANGED, READ_FAILED
    */
-  async verify(): Promise<void> {
-    for (const { path, bytes, mtimeNs } of this.#inputs.flatMap(({ files }) => files)) {
-      const now = await this.#handles.get(path)?.stat({ bigint: true });
-      if (now === undefined) continue;
-      if (now.size !== BigInt(bytes))
-        throw new LayerloomError('INPUT_CHANGED', {
-          file: path,
-          reason: `has changed from ${bytes} to ${now.size} bytes`,
-        });
-      if (String(now.mtimeNs) !== mtimeNs)
-        throw new LayerloomError('INPUT_CHANGED', { file: path, reason: 'has been written' });
+  async verify(paths: Iterable<string> = this.#open.keys()): Promise<void> {
+    for (const path of new Set(paths)) {
+      const input = this.#open.get(path);
+      if (input === undefined) continue;
+      const before = input.state;
+      const state = await observeAgain(input.handle, input.file, before, input.relinked);
+      // Another call may have seen it meanwhile.
+      if (state === before || input.state !== before) continue;
+      input.state = state;
+      input.relinked = false;
     }
   }
 
+  /** @throws LayerloomError INPUT_CHANGED, READ_FAILED */
+  verifySources(sources: readonly Source[]): Promise<void> {
+    return this.verify(sources.map((source) => this.pathOf(source)));
+  }
+
+  /**
+   * Asks that an open file still have its path, after the path was linked or copied.
+   *
+   * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+   */
+  async verifyPath(path: string): Promise<void> {
+    const input = this.#open.get(path);
+    if (input === undefined) throw new Error(`${path} is not open`);
+    const [held, named] = await Promise.all([
+      input.handle.stat({ bigint: true }),
+      stat(path, { bigint: true }).catch((cause: unknown) => {
+        throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+      }),
+    ]);
+    if (held.ino !== named.ino || held.dev !== named.dev)
+      throw new LayerloomError('INPUT_CHANGED', { file: path, reason: 'has been replaced' });
+    await this.verify([path]);
+  }
+
+  /** To be called before this process makes or removes links of input files: their status-change times then move. */
+  expectLinks(): void {
+    for (const input of this.#open.values()) input.relinked = true;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const handle of this.#handles.values()) await handle.close();
+    for (const { handle } of this.#open.values()) await handle.close();
   }
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { MergePlan } from '../plan/plan.js';
 import { withFile } from './durable.js';
+import type { Inputs } from './inputs.js';
 import type { Staging } from './staging.js';
 
 /**
@@ -29,15 +30,17 @@ const cannotShare = ['ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOSYS', 'ENOT
  *
  * @param link by default reflink where the file system can, and else nothing, which is said: such shards are then copied
  * @returns those it linked; the others are for the engine to copy
- * @throws LayerloomError LINK_REFUSED, where `link` was asked for
+ * @throws LayerloomError LINK_REFUSED, where `link` was asked for; INPUT_CHANGED, READ_FAILED
  */
 export const linkShards = async (
   plan: MergePlan,
   staging: Staging,
+  inputs: Inputs,
   link: Link | undefined,
 ): Promise<Linking> => {
   const linked = new Map<string, Exclude<Link, 'copy'>>();
   if (link === 'copy') return { linked, warnings: [] };
+  inputs.expectLinks();
   for (const { file, verbatim } of plan.shards) {
     if (verbatim === undefined) continue;
     const named = plan.inputs[verbatim.input]?.files[verbatim.file]?.path ?? '';
@@ -53,6 +56,7 @@ export const linkShards = async (
       const details = { file: from, link: link ?? 'reflink', reason: reasonOf(refusal) };
       throw new LayerloomError('LINK_REFUSED', details, { cause: refusal });
     }
+    await inputs.verifyPath(named);
     linked.set(file, link ?? 'reflink');
   }
   return { linked, warnings: [] };

@@ -1,4 +1,9 @@
+import type { FileIdentity } from '../checkpoint/checkpoint.js';
 import type { MergePlan } from '../plan/plan.js';
+
+/** What tells a file's content apart; links to it come and go. */
+const contentOf = (file: FileIdentity | undefined) =>
+  file === undefined ? undefined : { ...file, seen: file.seen?.hash };
 
 /** In words, what keeps one plan from continuing what another began. None: it can. */
 export const planDifferences = (former: MergePlan, plan: MergePlan): string[] => {
@@ -19,7 +24,7 @@ export const planDifferences = (former: MergePlan, plan: MergePlan): string[] =>
   else
     for (const [index, { files }] of plan.inputs.entries())
       for (const [position, file] of files.entries())
-        if (differs(({ inputs }) => inputs[index]?.files[position]))
+        if (differs(({ inputs }) => contentOf(inputs[index]?.files[position])))
           differences.push(`${file.path} has changed`);
   if (differences.length === 0 && differs(({ shards }) => shards))
     differences.push('it laid out its shards otherwise');

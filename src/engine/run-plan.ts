@@ -85,9 +85,9 @@ export const runPlan = async (plan: MergePlan, options: RunOptions): Promise<Mer
   const output = await checkOutput(plan, out, force);
 
   await using inputs = await Inputs.open(plan.inputs, sourcesOfPlan(plan));
-  const staging = await openStaging(output, plan, resume);
+  const staging = await openStaging(output, { ...plan, inputs: inputs.observed }, resume);
   try {
-    const { linked, warnings: unlinked } = await linkShards(plan, staging, link);
+    const { linked, warnings: unlinked } = await linkShards(plan, staging, inputs, link);
     const written = plan.shards.filter(({ file }) => !linked.has(file));
     const schedule = new Schedule(written, staging.done, sliceBytes);
     await checkSpace(output.path, schedule.bytes);
@@ -199,7 +199,7 @@ const merge = async (
   report: Report,
 ): Promise<void> => {
   const { total, bytes } = schedule;
-  const shards = await ShardFiles.open(staging);
+  const shards = await ShardFiles.open(staging, inputs);
   const tick = () => report({ phase: 'merge', done: total - bytes + pool.counters.bytesWritten, total });
   const timer = setInterval(tick, 100);
   try {

@@ -1,6 +1,8 @@
 import { constants, type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
+import { sourcesOf } from '../plan/plan.js';
+import type { Inputs } from './inputs.js';
 import { type Extent, type Extents, Journal } from './journal.js';
 import type { ShardWork } from './schedule.js';
 import { headerOf } from './slices.js';
@@ -12,6 +14,8 @@ const unrecordedBytes = 256 * 1024 * 1024;
 interface OpenShard {
   readonly name: string;
   readonly file: FileHandle;
+  /** Paths of the input files that it is made of. */
+  readonly madeOf: ReadonlySet<string>;
   /** Done and not yet in the journal. */
   unrecorded: Extent[];
 }
@@ -22,19 +26,21 @@ export class ShardFiles {
   /** Of shards that an earlier run began. */
   readonly #done: Extents;
   readonly #journal: Journal;
+  readonly #inputs: Inputs;
   readonly #open = new Map<ShardWork, Promise<OpenShard>>();
   /** Syncs, one behind the other, while threads go on writing. */
   #queue: Promise<void> = Promise.resolve();
   #failure: LayerloomError | undefined;
 
-  private constructor({ checkpoint, done }: Staging, journal: Journal) {
+  private constructor({ checkpoint, done }: Staging, journal: Journal, inputs: Inputs) {
     this.#directory = checkpoint;
     this.#done = done;
     this.#journal = journal;
+    this.#inputs = inputs;
   }
 
-  static async open(staging: Staging): Promise<ShardFiles> {
-    return new ShardFiles(staging, await Journal.open(staging.journal, staging.done));
+  static async open(staging: Staging, inputs: Inputs): Promise<ShardFiles> {
+    return new ShardFiles(staging, await Journal.open(staging.journal, staging.done), inputs);
   }
 
   /** A descriptor to write `work` to. @throws LayerloomError WRITE_FAILED, also for a sync that failed since the last call */
@@ -88,7 +94,9 @@ export class ShardFiles {
       const header = headerOf(work.shard);
       for (let written = 0; written < header.length; )
         written += (await file.write(header, written, header.length - written, written)).bytesWritten;
-      return { name, file, unrecorded: [] };
+      const sources = work.shard.tensors.flatMap(({ expression }) => sourcesOf(expression));
+      const madeOf = new Set(sources.map((source) => this.#inputs.pathOf(source)));
+      return { name, file, madeOf, unrecorded: [] };
     } catch (cause) {
       await file?.close();
       throw this.#failed(name, cause);
@@ -121,9 +129,13 @@ export class ShardFiles {
     shard.unrecorded = [];
     this.#queue = this.#queue.then(async () => {
       if (this.#failure !== undefined) return;
-      await this.#journal.record(shard, extents).catch((cause: unknown) => {
-        this.#failure = this.#failed(shard.name, cause);
-      });
+      try {
+        // What is made of an input that was written since the run began must not be continued.
+        await this.#inputs.verify(shard.madeOf);
+        await this.#journal.record(shard, extents);
+      } catch (cause) {
+        this.#failure = cause instanceof LayerloomError ? cause : this.#failed(shard.name, cause);
+      }
     });
   }
 

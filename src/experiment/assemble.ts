@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { makeDirectories, syncDirectory } from '../engine/durable.js';
+import type { Inputs } from '../engine/inputs.js';
 import { type Link, type Linked, linkFileBy } from '../engine/link.js';
 import { checkOutput, provenanceName } from '../engine/output.js';
 import { writeSideFiles } from '../engine/provenance.js';
@@ -14,13 +15,14 @@ import type { MergeShard } from './batch-plan.js';
  * name is replaced if layerloom wrote it and nothing has come into it since.
  *
  * @returns warnings
- * @throws LayerloomError LINK_REFUSED, STORE_SHARD_MISSING, OUTPUT_NOT_OURS, OUTPUT_INVALID, WRITE_FAILED
+ * @throws LayerloomError LINK_REFUSED, STORE_SHARD_MISSING, OUTPUT_NOT_OURS, OUTPUT_INVALID, INPUT_CHANGED, READ_FAILED, WRITE_FAILED
  */
 export const assemble = async (
   plan: MergePlan,
   shards: readonly MergeShard[],
   out: string,
   store: ShardStore,
+  inputs: Inputs,
   link: Link,
 ): Promise<string[]> => {
   await makeDirectories(dirname(out));
@@ -31,16 +33,21 @@ export const assemble = async (
     await rm(staging, { recursive: true, force: true });
     await mkdir(staging);
     const linked = new Map<string, Exclude<Link, 'copy'>>();
+    inputs.expectLinks();
     for (const shard of shards) {
       const to = join(staging, shard.file);
-      const how = await linkOne(shard, to, store, link, warnings);
+      const how = await linkOne(shard, to, store, inputs, link, warnings);
       if (how !== 'copy') linked.set(shard.file, how);
     }
     await writeSideFiles(plan, staging, new Map(), linked as Linked, keysOf(shards));
     await syncDirectory(staging);
+    await inputs.verify(plan.inputs.flatMap(({ files }) => files.map(({ path }) => path)));
+    // A former merge, or this one if it fails, may hold links of inputs.
+    inputs.expectLinks();
     await replace(staging, output.path, output.replaces);
     return warnings;
   } catch (error) {
+    inputs.expectLinks();
     await rm(staging, { recursive: true, force: true });
     throw error instanceof LayerloomError
       ? error
@@ -55,6 +62,7 @@ const linkOne = async (
   { verbatim, key }: MergeShard,
   to: string,
   store: ShardStore,
+  inputs: Inputs,
   link: Link,
   warnings: string[],
 ): Promise<Link> => {
@@ -67,6 +75,7 @@ const linkOne = async (
   await linkFileBy[link](from, to).catch((cause: unknown) => {
     throw new LayerloomError('LINK_REFUSED', { file: from, link, reason: reasonOf(cause) }, { cause });
   });
+  await inputs.verifyPath(verbatim);
   return link;
 };
 

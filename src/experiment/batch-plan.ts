@@ -1,9 +1,15 @@
 import { gatherStatistics, type StatisticsOptions } from '../analysis/statistics.js';
 import { computeTaskVectors } from '../analysis/task-vectors.js';
-import { fullIdentity, sampleIdentity } from '../checkpoint/identity.js';
 import { LayerloomError } from '../errors.js';
 import { noStatistics, type Statistics, type TaskVectorStatistics } from '../methods/method.js';
-import { compose, type Inputs, inputsOf, openInputs, type StatisticsByRecipe } from '../plan/compose.js';
+import {
+  compose,
+  type Inputs,
+  inputsOf,
+  observeInputs,
+  openInputs,
+  type StatisticsByRecipe,
+} from '../plan/compose.js';
 import { layOut } from '../plan/layout.js';
 import { plannedInput } from '../plan/models.js';
 import type { MergePlan, PlannedInput, PlannedShard, Source } from '../plan/plan.js';
@@ -49,8 +55,6 @@ export interface BatchPlan<M extends BatchMerge> {
   /** Of shards that are input files as they stand. */
   readonly bytesVerbatim: number;
   readonly statistics: StatisticsByRecipe;
-  /** What each input file is, by its path. */
-  readonly identities: ReadonlyMap<string, string>;
   readonly warnings: readonly string[];
 }
 
@@ -76,15 +80,18 @@ export const planBatch = async <M extends BatchMerge>(
 ): Promise<BatchPlan<M>> => {
   const layout = parseLayout(options);
   const parsed = merges.map((merge) => ({ merge, recipe: inMerge(merge, () => parseRecipe(merge.recipe)) }));
-  const opened = await openAll(parsed);
-  if (options.assume !== true) await checkModels(parsed, opened);
-  const identities = await identify(opened, options.checksums ?? false);
+  const headers = await openAll(parsed);
+  if (options.assume !== true) await checkModels(parsed, headers);
+  const opened = await observeInputs(headers, options.checksums ? 'bytes' : 'samples');
   const statistics = await statisticsOf(
     parsed.map(({ recipe }) => recipe),
     options,
   );
-  const identifySource = ({ input, file }: Source): string =>
-    identities.get(opened.checkpoints[input]?.checkpoint.files[file]?.path ?? '') ?? '';
+  const identifySource = ({ input, file }: Source): string => {
+    const seen = opened.checkpoints[input]?.checkpoint.files[file]?.seen;
+    if (seen === undefined) throw new Error(`file ${file} of input ${input} was not observed`);
+    return seen.hash;
+  };
   const inputFileOf = inputFiles(opened.checkpoints);
   const inputs = opened.checkpoints.map(plannedInput);
 
@@ -123,7 +130,6 @@ export const planBatch = async <M extends BatchMerge>(
     bytesDistinct: [...shards.values()].reduce((total, { bytes }) => total + bytes, 0),
     bytesVerbatim,
     statistics,
-    identities,
     warnings: [...warnings],
   };
 };
@@ -190,20 +196,6 @@ const checkModels = async (
       throw named(merge, error);
     });
   }
-};
-
-/** Identities of all files, each once. */
-const identify = async (
-  { checkpoints }: Inputs,
-  checksums: boolean,
-): Promise<ReadonlyMap<string, string>> => {
-  const files = new Map(
-    checkpoints.flatMap(({ checkpoint }) => checkpoint.files.map((file) => [file.path, file] as const)),
-  );
-  const found = new Map<string, string>();
-  for (const [path, file] of files)
-    found.set(path, await (checksums ? fullIdentity(file) : sampleIdentity(file)));
-  return found;
 };
 
 const allRecipes = (recipe: Recipe): Recipe[] => [...[...recipe.nested.values()].flatMap(allRecipes), recipe];

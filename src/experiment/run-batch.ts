@@ -95,31 +95,19 @@ export const runBatch = async (
   await options.onPlan?.(plan, cost);
   await checkSpace(store.directory, cost.bytesToWrite);
 
-  const tracker = new Tracker(plan, options, store, link, readsOf(plan, groups));
-  await using inputs = await Inputs.open(plan.inputs, sourcesIn(groups));
+  await using inputs = await Inputs.open(plan.inputs, sourcesIn(groups), linkedIn(plan, options.range));
   await using pool = new WorkerPool(threads, signal);
-  const sink = new StoreSink(
-    store,
-    pool,
-    {
-      onReady: (shard, madeHere) => tracker.ready(shard.key, madeHere ? shard.bytes : undefined),
-      onFailed: (shard, error) => tracker.failed(shard.key, error),
-    },
-    (shard) => [
-      ...new Set(
-        shard.tensors
-          .flatMap(({ expression }) => sourcesOf(expression))
-          .map(({ input }) => plan.inputs[input]?.name ?? ''),
-      ),
-    ],
-  );
+  const tracker = new Tracker(plan, options, store, inputs, link, readsOf(plan, groups));
+  const sink = new StoreSink(store, pool, inputs, {
+    onReady: (shard, madeHere) => tracker.ready(shard.key, madeHere ? shard.bytes : undefined),
+    onFailed: (shard, error) => tracker.failed(shard.key, error),
+  });
   const report = reporter(options.onProgress, pool);
   const tick = () => report(progressOf(pool, sink, cost, tracker));
   const timer = setInterval(tick, 100);
   try {
     for (const key of present) await tracker.ready(key, undefined);
     await makeAll(groups, pool, inputs, sink, store, signal);
-    await inputs.verify();
     await tracker.settled();
   } catch (error) {
     const reason = signal.aborted
@@ -147,7 +135,7 @@ export const runBatch = async (
 };
 
 /** What may be continued when its cause is gone. */
-const resumable: readonly string[] = ['INTERRUPTED', 'DISK_SPACE', 'WRITE_FAILED'];
+const resumable: readonly string[] = ['INTERRUPTED', 'DISK_SPACE', 'WRITE_FAILED', 'INPUT_CHANGED'];
 
 /** Makes what is to be made here, again shard by shard where a group failed, and then what others claimed and did not finish. */
 const makeAll = async (
@@ -205,6 +193,14 @@ const readsOf = (
 const sourcesIn = (groups: readonly ShardGroup[]) =>
   groups.flatMap(({ shards }) =>
     shards.flatMap(({ tensors }) => tensors.flatMap(({ expression }) => sourcesOf(expression))),
+  );
+
+/** Input files that merges link as they stand. */
+const linkedIn = ({ merges }: BatchPlan<BatchMerge>, range: BatchOptions['range']): ReadonlySet<string> =>
+  new Set(
+    range === undefined
+      ? merges.flatMap(({ shards }) => shards.flatMap(({ verbatim }) => verbatim ?? []))
+      : [],
   );
 
 /**
@@ -270,11 +266,15 @@ const checkSpace = async (store: string, needed: number): Promise<void> => {
     throw new LayerloomError('DISK_SPACE', { out: store, needed, available: bavail * bsize });
 };
 
+/** Errors of one merge that every other merge would meet too. */
+const stopsAll: readonly string[] = ['WRITE_FAILED', 'LINK_REFUSED', 'DISK_SPACE', 'INPUT_CHANGED'];
+
 /** Which shards merges still wait for; puts a merge together when it waits for none. */
 class Tracker {
   readonly #plan: BatchPlan<BatchMerge>;
   readonly #options: BatchOptions;
   readonly #store: ShardStore;
+  readonly #inputs: Inputs;
   readonly #link: Link;
   /** By key, the merges that need it. */
   readonly #needing = new Map<string, Set<PlannedMerge<BatchMerge>>>();
@@ -293,6 +293,7 @@ class Tracker {
     plan: BatchPlan<BatchMerge>,
     options: BatchOptions,
     store: ShardStore,
+    inputs: Inputs,
     link: Link,
     reads: ReadonlyMap<PlannedMerge<BatchMerge>, number>,
   ) {
@@ -300,6 +301,7 @@ class Tracker {
     this.#plan = plan;
     this.#options = options;
     this.#store = store;
+    this.#inputs = inputs;
     this.#link = link;
     for (const merge of plan.merges) {
       const keys = new Set(
@@ -355,16 +357,14 @@ class Tracker {
       try {
         if (!(await isAssembled(out, merge.shards, this.#store))) {
           const plan = await planOf(merge, this.#plan, this.#options);
-          this.warnings.push(...(await assemble(plan, merge.shards, out, this.#store, this.#link)));
+          this.warnings.push(
+            ...(await assemble(plan, merge.shards, out, this.#store, this.#inputs, this.#link)),
+          );
         }
         this.done += 1;
         await this.#settle(merge, this.#outcomeOf(merge, 'done'));
       } catch (error) {
-        if (
-          error instanceof LayerloomError &&
-          ['WRITE_FAILED', 'LINK_REFUSED', 'DISK_SPACE'].includes(error.code)
-        )
-          this.#stopped ??= error;
+        if (error instanceof LayerloomError && stopsAll.includes(error.code)) this.#stopped ??= error;
         await this.#fail(merge, error);
       }
     });

@@ -1,8 +1,10 @@
 import { type FileHandle, open } from 'node:fs/promises';
+import type { Inputs } from '../engine/inputs.js';
 import type { ShardSink } from '../engine/make-shards.js';
 import type { WorkerPool } from '../engine/pool.js';
 import { headerOf } from '../engine/slices.js';
 import { LayerloomError, reasonOf } from '../errors.js';
+import { sourcesOf } from '../plan/plan.js';
 import type { Claim } from '../store/claim.js';
 import type { ShardStore } from '../store/shard-store.js';
 import type { DistinctShard } from './groups.js';
@@ -24,8 +26,8 @@ interface Making {
 export class StoreSink implements ShardSink<DistinctShard> {
   readonly #store: ShardStore;
   readonly #pool: WorkerPool;
+  readonly #inputs: Inputs;
   readonly #events: ShardEvents;
-  readonly #inputsOf: (shard: DistinctShard) => readonly string[];
   readonly #making = new Map<DistinctShard, Making>();
   /** Claimed elsewhere. */
   readonly elsewhere = new Set<DistinctShard>();
@@ -35,16 +37,11 @@ export class StoreSink implements ShardSink<DistinctShard> {
   /** Of the shards begun here. */
   headerBytes = 0;
 
-  constructor(
-    store: ShardStore,
-    pool: WorkerPool,
-    events: ShardEvents,
-    inputsOf: (shard: DistinctShard) => readonly string[],
-  ) {
+  constructor(store: ShardStore, pool: WorkerPool, inputs: Inputs, events: ShardEvents) {
     this.#store = store;
     this.#pool = pool;
+    this.#inputs = inputs;
     this.#events = events;
-    this.#inputsOf = inputsOf;
   }
 
   async begin(shard: DistinctShard): Promise<number | undefined> {
@@ -67,16 +64,15 @@ export class StoreSink implements ShardSink<DistinctShard> {
 
   async finish(shard: DistinctShard): Promise<void> {
     const { claim, file } = this.#taken(shard);
+    const sources = shard.tensors.flatMap(({ expression }) => sourcesOf(expression));
     try {
+      // A shard of which an input was written since the run began must never have its key.
+      await this.#inputs.verifySources(sources);
       // Hashed while it is in the page cache: what `store verify` compares with.
       const hashed = await this.#pool.checksum(file.fd);
       const sha256 = hashed.ok ? hashed.sha256 : undefined;
-      await file.close();
-      await claim.publish({
-        bytes: shard.bytes,
-        inputs: this.#inputsOf(shard),
-        ...(sha256 === undefined ? {} : { sha256 }),
-      });
+      const inputs = this.#inputs.namesOf(sources);
+      await claim.publish({ bytes: shard.bytes, inputs, ...(sha256 === undefined ? {} : { sha256 }) }, file);
     } catch (error) {
       await file.close().catch(() => undefined);
       await claim.release();

@@ -1,6 +1,7 @@
 import { type Place, requireLayers } from '../architecture/architecture.js';
-import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import type { CheckpointIndex, FileIdentity, FileState } from '../checkpoint/checkpoint.js';
 import { layerEdits } from '../checkpoint/config.js';
+import { observePath } from '../checkpoint/identity.js';
 import { LayerloomError } from '../errors.js';
 import {
   type Compiled,
@@ -89,6 +90,31 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<Inputs>
     fits: new Map(),
     made: new Map(),
   };
+};
+
+/**
+ * Inputs with the states of their files. To be called before weights are read for a plan: what is later computed from those weights then belongs to them, or is
+ * refused.
+ *
+ * @param hashOf `bytes` reads every file whole
+ * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+ */
+export const observeInputs = async (
+  inputs: Inputs,
+  hashOf: FileState['hashOf'] = 'samples',
+): Promise<Inputs> => {
+  const observed = new Map<string, Promise<FileIdentity>>();
+  const observe = (file: FileIdentity): Promise<FileIdentity> => {
+    const found = observed.get(file.path) ?? observePath(file, hashOf).then((seen) => ({ ...file, seen }));
+    observed.set(file.path, found);
+    return found;
+  };
+  const checkpoints: OpenedCheckpoint[] = [];
+  for (const opened of inputs.checkpoints) {
+    const files = await Promise.all(opened.checkpoint.files.map(observe));
+    checkpoints.push({ ...opened, checkpoint: { ...opened.checkpoint, files } });
+  }
+  return { ...inputs, checkpoints };
 };
 
 /** Those of the inputs that a recipe names, numbered anew: nothing is opened or compared again. */

@@ -1,10 +1,10 @@
-import { rename, rm } from 'node:fs/promises';
-import { makeDirectories, syncDirectory, withFile } from '../engine/durable.js';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { makeDirectories, syncDirectory } from '../engine/durable.js';
 import { version } from '../version.js';
 import type { ClaimFile } from './claim-file.js';
 import { writing } from './failures.js';
 import type { StorePaths } from './paths.js';
-import { placeRecord, readEntry, type StoredShard, wholeOf, writeRecord } from './record.js';
+import { placeRecord, readEntry, type StoredShard, stampOf, wholeOf, writeRecord } from './record.js';
 
 /** What is said of a shard that has been written to a claim's `partialPath`. */
 export interface FinishedShard {
@@ -30,13 +30,14 @@ export class Claim implements AsyncDisposable {
   }
 
   /**
-   * Syncs the partial file, makes it read-only and puts it in its place, where it counts once its record is beside it; then releases the claim. A crash at
+   * Syncs and closes the partial file, makes it read-only and puts it in its place, where it counts once its record is beside it; then releases the claim. A crash at
    * any moment leaves the shard published or absent. If another process published it meanwhile (after this one had been suspended for so long that it was
    * taken for dead), that one stays, since it may be linked already. When publishing fails, the claim is still held.
    *
+   * @param written the descriptor that the shard was written through, if it is still open: a system may tell no other of a write that failed later
    * @throws LayerloomError WRITE_FAILED
    */
-  async publish({ bytes, sha256, inputs = [] }: FinishedShard): Promise<StoredShard> {
+  async publish({ bytes, sha256, inputs = [] }: FinishedShard, written?: FileHandle): Promise<StoredShard> {
     const { key } = this;
     const present = wholeOf(await readEntry(this.#paths, key));
     const record: StoredShard = present ?? {
@@ -47,29 +48,44 @@ export class Claim implements AsyncDisposable {
       layerloom: version,
       inputs: [...inputs],
     };
-    if (present === undefined) await this.#putInPlace(record);
+    const placed = present ?? (await this.#putInPlace(record, written));
+    if (present !== undefined) await written?.close();
     await this.release();
-    return record;
+    return placed;
   }
 
-  async #putInPlace(record: StoredShard): Promise<void> {
-    const directory = this.#paths.shardDirectory(record.key);
-    await writing(this.#paths.shard(record.key), async () => {
-      await withFile(this.partialPath, 'r', async (file) => {
-        const { size } = await file.stat();
-        if (size !== record.bytes) throw new Error(`${size} bytes were written instead of ${record.bytes}`);
-        await file.chmod(0o444);
-        await file.sync();
-      });
+  /** @returns the record with what tells the file from what it may be replaced by or changed into */
+  async #putInPlace(unstamped: StoredShard, written: FileHandle | undefined): Promise<StoredShard> {
+    const { key } = unstamped;
+    const directory = this.#paths.shardDirectory(key);
+    const record = await writing(this.#paths.shard(key), async () => {
+      const record = { ...unstamped, ...(await this.#sync(unstamped.bytes, written)) };
       // All that needs room comes first: on a full disk nothing is in its place that `release` would not remove.
       await makeDirectories(directory);
       await writeRecord(this.#paths, this.#file.token, record);
       await syncDirectory(this.#paths.shards);
-      await rename(this.partialPath, this.#paths.shard(record.key));
+      await rename(this.partialPath, this.#paths.shard(key));
       // The shard's name is on the disk before that of its record.
       await syncDirectory(directory);
+      return record;
     });
-    await placeRecord(this.#paths, this.#file.token, record.key);
+    await placeRecord(this.#paths, this.#file.token, key);
+    return record;
+  }
+
+  /** Makes the partial file read-only and durable, and closes it. */
+  async #sync(bytes: number, written: FileHandle | undefined): Promise<ReturnType<typeof stampOf>> {
+    const file = written ?? (await open(this.partialPath, 'r+'));
+    try {
+      await file.chmod(0o444);
+      await file.sync();
+      const found = await file.stat({ bigint: true });
+      if (found.size !== BigInt(bytes))
+        throw new Error(`${found.size} bytes were written instead of ${bytes}`);
+      return stampOf(found);
+    } finally {
+      await file.close();
+    }
   }
 
   /** Removes what was written and not published, and lets others compute the shard. May be called more than once. */

@@ -1,3 +1,4 @@
+import type { BigIntStats } from 'node:fs';
 import { readdir, readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from '../checkpoint/json.js';
@@ -16,6 +17,9 @@ export interface StoredShard {
   readonly layerloom: string;
   /** The names of the models that it was made from: for people, the key says it exactly. */
   readonly inputs: readonly string[];
+  /** The file's modification time in nanoseconds and its inode, in decimal: where they differ, its bytes are compared before it is used again. */
+  readonly mtimeNs?: string;
+  readonly inode?: string;
   /** When it was found to be no more what was written. Such a shard counts as absent, and is replaced when it is next asked for. */
   readonly damaged?: string;
 }
@@ -38,7 +42,9 @@ const isRecord = (value: unknown): value is StoredShard =>
   Number.isSafeInteger(value['bytes']) &&
   Array.isArray(value['inputs']) &&
   value['inputs'].every((name) => typeof name === 'string') &&
-  ['sha256', 'damaged'].every((name) => ['string', 'undefined'].includes(typeof value[name]));
+  ['sha256', 'mtimeNs', 'inode', 'damaged'].every((name) =>
+    ['string', 'undefined'].includes(typeof value[name]),
+  );
 
 /** Writes a record where it does not count yet. @param token that of the claim on the shard */
 export const writeRecord = (paths: StorePaths, token: string, record: StoredShard): Promise<void> =>
@@ -57,17 +63,48 @@ export const placeRecord = (paths: StorePaths, token: string, key: string): Prom
 export interface Entry {
   readonly key: string;
   readonly record: StoredShard | undefined;
-  readonly file: { readonly bytes: number; readonly names: number } | undefined;
+  readonly file: FoundFile | undefined;
 }
 
+interface FoundFile extends Stamp {
+  readonly bytes: number;
+  readonly names: number;
+}
+
+/** What changes when a file is written or replaced. */
+type Stamp = Required<Pick<StoredShard, 'mtimeNs' | 'inode'>>;
+
+export const stampOf = ({ mtimeNs, ino }: BigIntStats): Stamp => ({
+  mtimeNs: String(mtimeNs),
+  inode: String(ino),
+});
+
 export const readEntry = async (paths: StorePaths, key: string): Promise<Entry> => {
-  const [record, file] = await Promise.all([readRecord(paths, key), stat(paths.shard(key)).catch(absent)]);
-  return { key, record, file: file && { bytes: file.size, names: file.nlink } };
+  const [record, file] = await Promise.all([
+    readRecord(paths, key),
+    stat(paths.shard(key), { bigint: true }).catch(absent),
+  ]);
+  return {
+    key,
+    record,
+    file: file && { bytes: Number(file.size), names: Number(file.nlink), ...stampOf(file) },
+  };
 };
 
 /** A published shard's record, undefined for anything less. */
-export const wholeOf = ({ record, file }: Entry): StoredShard | undefined =>
-  record !== undefined && record.damaged === undefined && file?.bytes === record.bytes ? record : undefined;
+export const wholeOf = (entry: Entry): StoredShard | undefined =>
+  hasItsSize(entry) && isUntouched(entry) ? entry.record : undefined;
+
+/** True if the shard has its size and is not marked, but its file has been written or replaced since: through a hard link, or with the store, by a copy. */
+export const isInDoubt = (entry: Entry): boolean => hasItsSize(entry) && !isUntouched(entry);
+
+const hasItsSize = ({ record, file }: Entry): boolean =>
+  record !== undefined && record.damaged === undefined && file?.bytes === record.bytes;
+
+/** A record without a stamp, of an earlier version, says nothing of it. */
+const isUntouched = ({ record, file }: Entry): boolean =>
+  (record?.mtimeNs === undefined || record.mtimeNs === file?.mtimeNs) &&
+  (record?.inode === undefined || record.inode === file?.inode);
 
 /** Every key of which there is anything, in order. */
 export const storedKeys = async (paths: StorePaths): Promise<string[]> => {

@@ -10,7 +10,7 @@ import { type LinkedShard, linkShard } from './link-shard.js';
 import { listStore, type StoreListing } from './list.js';
 import { openStore } from './open-store.js';
 import { checkKey, type StorePaths } from './paths.js';
-import { readEntry, type StoredShard, wholeOf } from './record.js';
+import { isInDoubt, readEntry, type StoredShard, wholeOf } from './record.js';
 import { hashHere, type Verification, type VerifyOptions, verifyShard, verifyStore } from './verify.js';
 import { waitForAny } from './wait.js';
 
@@ -53,13 +53,15 @@ export class ShardStore {
   }
 
   /**
-   * The record of a shard that is there whole.
+   * The record of a shard that is there whole. One whose file was written or replaced since it was published, through a hard link or with the whole store, has its
+   * bytes compared first.
    *
    * @param deep read its bytes too; where they are not what was written, the shard is marked as damaged and counts as absent
    */
   async lookup(key: string, { deep = false }: { deep?: boolean } = {}): Promise<StoredShard | undefined> {
     checkKey(key);
-    if (deep) await verifyShard(this.#paths, key, hashHere, (warning) => process.emitWarning(warning));
+    if (deep || isInDoubt(await readEntry(this.#paths, key)))
+      await verifyShard(this.#paths, key, hashHere, (warning) => process.emitWarning(warning));
     return wholeOf(await readEntry(this.#paths, key));
   }
 

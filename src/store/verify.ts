@@ -71,7 +71,8 @@ const judge = async (paths: StorePaths, record: StoredShard, hash: Hash): Promis
   seen.bytes = file.bytes;
   if (record.sha256 !== undefined && sha256 !== record.sha256)
     return verdict(`has SHA-256 ${sha256.slice(0, 12)}… instead of ${record.sha256.slice(0, 12)}…`);
-  return { ...seen, isFirst: record.sha256 === undefined, record: { ...sound, sha256 } };
+  const { mtimeNs, inode } = file;
+  return { ...seen, isFirst: record.sha256 === undefined, record: { ...sound, sha256, mtimeNs, inode } };
 };
 
 /**

@@ -8,6 +8,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Link, ShardStore } from '../../src/index.js';
@@ -80,6 +81,19 @@ describe('a shard', () => {
     expect(readFileSync(store.pathOf(key)).equals(contentOf(key))).toBe(true);
     expect(statSync(store.pathOf(key)).mode & 0o777).toBe(0o444);
     expect([partials(paths), existsSync(paths.claim(key))]).toEqual([[], false]);
+  });
+
+  it('is synced by the descriptor that wrote it, which is told of writes that failed', async () => {
+    const { store } = await newStore();
+    const claim = await store.claim(key);
+    const file = await open(claim?.partialPath ?? '', 'wx+');
+    await file.write(contentOf(key));
+    vi.spyOn(file, 'sync').mockRejectedValueOnce(
+      Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' }),
+    );
+    await expect(claim?.publish(finish(key), file)).rejects.toMatchObject({ code: 'WRITE_FAILED' });
+    await claim?.release();
+    expect(await store.lookup(key)).toBeUndefined();
   });
 
   it('does not count when a crash came before its record, or cut it short', async () => {

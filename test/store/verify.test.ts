@@ -1,7 +1,19 @@
-import { chmodSync, linkSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { keepingTimes } from '../fixtures/overwrite.js';
 import { contentOf, keyOf, newStore, publish } from '../fixtures/store.js';
 
 const [a, b, c] = [keyOf('a'), keyOf('b'), keyOf('c')];
@@ -46,6 +58,33 @@ describe('verifying a store', () => {
     expect(statSync(outside).ino).not.toBe(statSync(store.pathOf(a)).ino);
   });
 
+  it('is not needed for a shard that was damaged through a hard link: it is compared before it is used again', async () => {
+    const { store, paths } = await newStore();
+    const outside = join(temporaryDirectory(), 'a');
+    await publish(store, a, b);
+    await store.link(a, outside, 'hard');
+    flip(outside);
+    await expect(store.link(a, `${outside}-2`, 'hard')).rejects.toMatchObject({
+      code: 'STORE_SHARD_MISSING',
+    });
+    expect(await store.lookup(a)).toBeUndefined();
+    expect((await store.list()).shards.map(({ state }) => state).sort()).toEqual(['damaged', 'whole']);
+    await publish(store, a);
+    expect(readFileSync(store.pathOf(a)).equals(contentOf(a))).toBe(true);
+    // Touched only: it is compared once, and its record then has its new time.
+    utimesSync(paths.shard(b), 1, 1);
+    expect(await store.lookup(b)).toMatchObject({ mtimeNs: '1000000000' });
+    await store.link(b, `${outside}-b`, 'hard');
+  });
+
+  it('is not needed for a store that was copied', async () => {
+    const { store, paths } = await newStore();
+    await publish(store, a);
+    copyFileSync(paths.shard(a), `${paths.shard(a)}.copy`);
+    renameSync(`${paths.shard(a)}.copy`, paths.shard(a));
+    expect(await store.lookup(a)).toMatchObject({ inode: String(statSync(paths.shard(a)).ino) });
+  });
+
   it('takes back its verdict on a file that has been restored', async () => {
     const { store } = await newStore();
     await publish(store, a);
@@ -82,7 +121,8 @@ describe('verifying a store', () => {
   it('can be done of one shard, when it is looked up', async () => {
     const { store } = await newStore();
     await publish(store, a, b);
-    flip(store.pathOf(a));
+    // With its time put back nothing but its bytes tells.
+    keepingTimes(store.pathOf(a), () => flip(store.pathOf(a)));
     expect(await store.lookup(a)).toBeDefined();
     expect(await store.lookup(a, { deep: true })).toBeUndefined();
     expect(await store.lookup(b, { deep: true })).toBeDefined();
