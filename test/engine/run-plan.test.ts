@@ -16,7 +16,15 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { defaultSliceBytes } from '../../src/engine/slices.js';
 import { openStaging, stagingPath } from '../../src/engine/staging.js';
-import { layerSwap, type MergeOptions, openCheckpoint, planMerge, runPlan, soup } from '../../src/index.js';
+import {
+  LayerloomError,
+  layerSwap,
+  type MergeOptions,
+  openCheckpoint,
+  planMerge,
+  runPlan,
+  soup,
+} from '../../src/index.js';
 import {
   fill,
   llama,
@@ -28,6 +36,7 @@ import {
 } from '../fixtures/checkpoints.js';
 import { average, readTensors, zoneOf } from '../fixtures/merged.js';
 import type { Floating } from '../fixtures/numbers.js';
+import { overwrite, putBack } from '../fixtures/overwrite.js';
 
 const layerOf = (name: string): number | undefined => {
   const digits = /layers\.(\d+)\./.exec(name)?.[1];
@@ -474,6 +483,26 @@ describe('an interrupted merge', () => {
     expect(resumed.bytesResumed + resumed.bytesWritten).toBe(16 * 16 * 2 ** 20);
     expect(readdirSync(root).sort()).toEqual(['a', 'b', 'out']);
     const atOnce = await soup({ models: inputs }, { out: join(root, 'again'), checksums: true });
+    expect(resumed.shards).toEqual(atOnce.shards);
+  });
+
+  it('continues nothing that was made of an input that was written meanwhile and put back', async () => {
+    const root = temporaryDirectory();
+    const inputs = models(root);
+    const out = join(root, 'out');
+    const file = join(inputs[0] ?? '', 'model.safetensors');
+    const atOnce = await soup({ models: inputs }, { out: join(root, 'again'), checksums: true });
+    const controller = new AbortController();
+    let former: Buffer | undefined;
+    const onProgress = ({ done }: { done: number }) => {
+      former ??= overwrite(file);
+      if (done >= 100 * 2 ** 20) controller.abort();
+    };
+    await expect(
+      soup({ models: inputs }, { out, threads: 1, resume: true, signal: controller.signal, onProgress }),
+    ).rejects.toBeInstanceOf(LayerloomError);
+    putBack(file, former ?? Buffer.of());
+    const resumed = await soup({ models: inputs }, { out, resume: true, checksums: true });
     expect(resumed.shards).toEqual(atOnce.shards);
   });
 
