@@ -78,8 +78,8 @@ const overTaskVectors = async <T>(
 };
 
 /**
- * The magnitudes that a share of each expert's task vector reaches, over all tensors together: the ⌊share · n⌋-th largest (the largest at least), so that
- * with what equals it at least that share stays.
+ * The magnitude that each expert's task vector is cut at, over all tensors together: as in the authors' code the (⌊share · n⌋ + 1)-th largest,
+ * which stays with all that equal it, so that more than that share stays.
  */
 export const findThresholds = (
   inputs: readonly PlannedInput[],
@@ -89,7 +89,7 @@ export const findThresholds = (
 ): Promise<number[]> =>
   overTaskVectors(inputs, tensors, options, async (written) => {
     const size = written.reduce((total, { program }) => total + program.elements, 0);
-    const wanted = shares.map((share) => ({ rank: Math.max(1, Math.floor(share * size)) }));
+    const wanted = shares.map((share) => ({ rank: Math.min(size, Math.floor(share * size) + 1) }));
     const statistics = await selectMagnitudes(
       wanted,
       size,
