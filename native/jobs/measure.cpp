@@ -116,6 +116,10 @@ class Measurer {
                                   [&](std::size_t row, std::size_t column, std::size_t at, std::size_t n) {
                                       gather(row, column, at, n);
                                   });
+            case MeasureKind::Signs:
+                for (std::size_t v = 0; v < x_.size(); ++v)
+                    out_[v] += static_cast<double>(kernels_.sumSigns(x_[v], count));
+                return;
         }
     }
 

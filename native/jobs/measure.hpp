@@ -15,9 +15,10 @@ enum class MeasureKind : std::uint8_t {
     Ties,        ///< how many elements of each value have a given magnitude
     FindTie,     ///< the index in the tensor of the n-th element with a given magnitude
     Divergence,  ///< for each row the Kullback-Leibler divergence of softmax(value 0) from softmax(value 1)
+    Signs,       ///< of each value, elements above 0 less those below
 };
 
-inline constexpr std::int64_t kMeasureKinds = 8;
+inline constexpr std::int64_t kMeasureKinds = 9;
 
 struct Measure {
     MeasureKind kind;

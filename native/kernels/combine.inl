@@ -174,5 +174,16 @@ std::uint64_t countMagnitude(const float* x, std::uint32_t bits, std::size_t cou
     return total;
 }
 
+std::int64_t sumSigns(const float* x, std::size_t count) {
+    std::int64_t total = 0;
+    for (std::size_t at = 0; at < count; at += kChunk) {
+        const std::size_t n = std::min(kChunk, count - at);
+        std::int32_t sum = 0;
+        for (std::size_t i = 0; i < n; ++i) sum += (x[at + i] > 0) - (x[at + i] < 0);
+        total += sum;
+    }
+    return total;
+}
+
 }  // namespace
 }  // namespace layerloom

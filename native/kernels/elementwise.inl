@@ -59,8 +59,8 @@ template <class V>
 constexpr Kernels makeKernels(const char* isa) {
     using enum DType;
     Kernels kernels{
-        isa,     {}, addMagnitudes<V>, sumMagnitudes<V>, dot<V>,        compareSigns<V>, keep,
-        randoms, {}, variance,         nearSwap,         linearColumns, histogram<V>,    countMagnitude};
+        isa, {},       addMagnitudes<V>, sumMagnitudes<V>, dot<V>,       compareSigns<V>, keep,    randoms,
+        {},  variance, nearSwap,         linearColumns,    histogram<V>, countMagnitude,  sumSigns};
     const auto row = [&]<DType In>() {
         auto& entries = kernels.linear[static_cast<std::size_t>(In)];
         const auto entry = [&]<DType Out>() { entries[static_cast<std::size_t>(Out)] = linear<V, In, Out>; };

@@ -102,6 +102,9 @@ struct Kernels {
 
     /// How many elements have exactly this magnitude.
     std::uint64_t (*countMagnitude)(const float* x, std::uint32_t bits, std::size_t count);
+
+    /// Elements above 0 less those below: the sum of signs. Zeros and NaN have none.
+    std::int64_t (*sumSigns)(const float* x, std::size_t count);
 };
 
 }  // namespace layerloom

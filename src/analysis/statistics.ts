@@ -2,7 +2,7 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FileIdentity } from '../checkpoint/checkpoint.js';
 import type { ReduceOptions } from '../engine/reduce.js';
-import { type ComparedTensor, findThresholds, sumMagnitudes } from '../engine/whole-models.js';
+import { type ComparedTensor, findTrimming, sumMagnitudes } from '../engine/whole-models.js';
 import { LayerloomError } from '../errors.js';
 import {
   type ModelInput,
@@ -41,7 +41,7 @@ export const gatherStatistics = async (
   if (what.kind === 'thresholds') {
     const { inputs, tensors } = await comparedTensors(recipe, found, base, experts);
     const planned = inputs.checkpoints.map(plannedInput);
-    return { ...noStatistics, thresholds: await findThresholds(planned, tensors, what.densities, options) };
+    return { ...noStatistics, ...(await findTrimming(planned, tensors, what.densities, options)) };
   }
   const paths = [base, ...experts].filter((model) => typeof model === 'string');
   if (paths.length <= experts.length)

@@ -8,7 +8,7 @@ import type { ArithmeticDtype } from '../tensor/dtype.js';
 import { bitsOfFloat, floatOfBits } from '../tensor/float-bits.js';
 import { decodeKept } from '../tensor/kept.js';
 import { type Bound, boundsOf, everything, type Lowering, nothing } from './bounds.js';
-import { sharedTable, type Value } from './program.js';
+import { type Program, sharedTable, type Value } from './program.js';
 
 type Of<Kind extends PlannedExpression['kind']> = Extract<PlannedExpression, { kind: Kind }>;
 
@@ -245,6 +245,12 @@ const keepNumbers = (lower: Bound, upper: Bound, scale: number): number[] => [
   scale,
 ];
 
+/** Writes a task vector's elements of at least a magnitude, multiplied by `scale`; the others are 0. */
+export const reaching = (program: Program, value: Value, atLeast: number, scale: number): Value => {
+  const bound = { bits: bitsOfFloat(atLeast), cutoff: program.elements, early: true };
+  return program.add('keep', [value, value], keepNumbers(bound, nothing, scale));
+};
+
 /** How to write a pruned task vector, for any scale. */
 const prunedBy = (
   value: Value,
@@ -263,10 +269,8 @@ const prunedBy = (
       const [lowest, highest] = [next(), next()];
       return (scale) => program.add('keep', [value, value], keepNumbers(lowest, highest, scale));
     }
-    case 'threshold': {
-      const bound = { bits: bitsOfFloat(sparsifier.atLeast), cutoff: program.elements, early: true };
-      return (scale) => program.add('keep', [value, value], keepNumbers(bound, nothing, scale));
-    }
+    case 'threshold':
+      return (scale) => reaching(program, value, sparsifier.atLeast, scale);
     case 'random': {
       const key = keyOf(sparsifier.seed);
       return (scale) => program.add('drop', [value], [...key, sparsifier.density, scale]);

@@ -88,6 +88,11 @@ export class Measurer {
     return [...addAll(await this.#over(blocksOf(program), 'ties', program, values, numbers))];
   }
 
+  /** Of each value how many elements are above 0, less those below: whole numbers, whose sum has no order. */
+  async signs(program: Program, values: readonly Value[]): Promise<Float64Array> {
+    return addAll(await this.#over(blocksOf(program), 'signs', program, values));
+  }
+
   /** Counts magnitudes in a window for each value; of a large tensor's sample, where that is enough. */
   async histogram(
     program: Program,

@@ -1,8 +1,10 @@
 import { LayerloomError } from '../errors.js';
+import type { MajoritySign } from '../methods/method.js';
 import { isSource, type Operand, type PlannedInput, type Source, sourcesOf } from '../plan/plan.js';
 import type { ArithmeticDtype } from '../tensor/dtype.js';
+import { floatOfBits } from '../tensor/float-bits.js';
 import { Inputs } from './inputs.js';
-import { lower } from './lower.js';
+import { lower, reaching } from './lower.js';
 import { Measurer, sampleElements } from './measure.js';
 import { WorkerPool } from './pool.js';
 import { Program, type Value } from './program.js';
@@ -77,16 +79,24 @@ const overTaskVectors = async <T>(
   }
 };
 
+/** What TIES' authors take from all tensors together. */
+export interface Trimming {
+  /** Of each expert the magnitude from which on changes stay. */
+  readonly thresholds: readonly number[];
+  /** The sign of Σ sign(Σ of the changes that stay at the element). */
+  readonly majoritySign: MajoritySign;
+}
+
 /**
  * The magnitude that each expert's task vector is cut at, over all tensors together: as in the authors' code the (⌊share · n⌋ + 1)-th largest,
- * which stays with all that equal it, so that more than that share stays.
+ * which stays with all that equal it, so that more than that share stays; and then the sign that prevails.
  */
-export const findThresholds = (
+export const findTrimming = (
   inputs: readonly PlannedInput[],
   tensors: readonly ComparedTensor[],
   shares: readonly number[],
   options: ReduceOptions,
-): Promise<number[]> =>
+): Promise<Trimming> =>
   overTaskVectors(inputs, tensors, options, async (written) => {
     const size = written.reduce((total, { program }) => total + program.elements, 0);
     const wanted = shares.map((share) => ({ rank: Math.min(size, Math.floor(share * size) + 1) }));
@@ -111,8 +121,28 @@ export const findThresholds = (
       },
       size < largeModel ? 0 : written.reduce((total, { program }) => total + sampleElements(program), 0),
     );
-    return statistics.map(({ bits }) => new Float32Array(Uint32Array.of(bits).buffer)[0] ?? 0);
+    const thresholds = statistics.map(({ bits }) => floatOfBits(bits));
+    return { thresholds, majoritySign: await majoritySignOf(written, thresholds) };
   });
+
+/** Sums are taken as elections take them, so that the same changes cancel. The total is of whole numbers: its sum has no order. */
+const majoritySignOf = async (
+  written: readonly Written[],
+  thresholds: readonly number[],
+): Promise<MajoritySign> => {
+  let total = 0;
+  for (const { program, measurer, changes } of written) {
+    const kept = changes.map((change, index) => reaching(program, change, thresholds[index] ?? 0, 1));
+    const sum = program.add(
+      'linear',
+      kept,
+      kept.map(() => 1),
+    );
+    const [signs = 0] = await measurer.signs(program, [sum]);
+    total += signs;
+  }
+  return Math.sign(total) as MajoritySign;
+};
 
 /** Σ |expert − base| of each tensor, for each expert. */
 export const sumMagnitudes = (

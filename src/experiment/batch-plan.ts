@@ -259,6 +259,7 @@ const taskVectorsOf = async (
 
 /** Statistics of no model, each expert's unlike the others', so that weights from them are unlike any that are given. */
 const assumed = ({ statistics }: Recipe): Statistics => ({
+  ...noStatistics,
   thresholds: statistics?.experts.map(() => 0) ?? [],
   taskVectors: (statistics?.experts ?? []).map((expert, index) => ({
     name: String(expert),

@@ -59,7 +59,7 @@ export type Formula<T> =
     }
   /**
    * base + scale · (Σ weightᵢδᵢ of those that count) / divisor, where δᵢ = sourceᵢ − base, pruned; with an election only those elements count
-   * whose sign is that of the sum.
+   * whose sign is that of the sum, or `tie` where the sum is 0.
    */
   | {
       readonly kind: 'consensus';

@@ -28,7 +28,7 @@ export type RecipePath = readonly (string | number)[];
 export interface NeededStatistics {
   readonly base: ModelInput;
   readonly experts: readonly ModelInput[];
-  /** Task vectors by rows; or the magnitude that a share of all elements of a task vector reaches. */
+  /** Task vectors by rows; or the magnitude that a share of all elements of a task vector reaches, and the sign that then prevails. */
   readonly what:
     | { readonly kind: 'rows'; readonly rows: Rows }
     | { readonly kind: 'thresholds'; readonly densities: readonly number[] };
@@ -60,9 +60,13 @@ export interface Statistics {
   readonly taskVectors: readonly TaskVectorStatistics[];
   /** Magnitudes, for `thresholds`. */
   readonly thresholds: readonly number[];
+  /** For `thresholds`: the sign of the sum of signs, over all elements, of the sum of changes that reach them. */
+  readonly majoritySign: MajoritySign;
 }
 
-export const noStatistics: Statistics = { taskVectors: [], thresholds: [] };
+export type MajoritySign = -1 | 0 | 1;
+
+export const noStatistics: Statistics = { taskVectors: [], thresholds: [], majoritySign: 0 };
 
 /** A merged model as a method sees it: names and places, no weights. */
 export interface ModelView {

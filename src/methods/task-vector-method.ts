@@ -99,7 +99,8 @@ const expressionOf = (family: TaskVectorFamily, input: TensorInput, dialect: str
       kind: 'consensus',
       base,
       terms,
-      election: { weighted: false, tie: 'positive' },
+      // The authors keep negative changes wherever the sign is not above 0.
+      election: { weighted: false, tie: input.majoritySign > 0 ? 'positive' : 'negative' },
       divisor: 'count',
       scale,
     };

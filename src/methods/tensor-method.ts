@@ -199,6 +199,7 @@ const compileTensors = (spec: TensorMethodSpec, recipe: TensorRecipe, context: C
       ),
       shared: resolve(spec.shared ?? {}, [slice.settings, recipe.settings], tensor, slice.path),
       thresholds: context.thresholds,
+      majoritySign: context.majoritySign,
       path: recipe.slices === undefined ? ['models'] : slice.path,
     };
   };

@@ -1,5 +1,5 @@
 import type { Expression, ModelTensor } from './expression.js';
-import type { ModelInput, NeededStatistics, RecipePath } from './method.js';
+import type { MajoritySign, ModelInput, NeededStatistics, RecipePath } from './method.js';
 import { invalid, type ParameterSpec, type Scalar, Setting, type SettingInput } from './settings.js';
 
 /** Values of a method's parameters for one tensor. */
@@ -16,8 +16,9 @@ export interface TensorInput {
   readonly perModel: readonly Values[];
   /** The parameters that all models share. */
   readonly shared: Values;
-  /** Magnitudes that `statistics` asked for, one a model. */
+  /** Magnitudes that `statistics` asked for, one a model; and the sign that prevails among the sums of what reaches them. */
   readonly thresholds: readonly number[];
+  readonly majoritySign: MajoritySign;
   /** Where the recipe lists the models, for errors. */
   readonly path: RecipePath;
 }

@@ -6,7 +6,8 @@ import { taskVectorMethod } from './task-vector-method.js';
  *
  * `dialect: mergekit` (default): ⌊density·n⌋ of each tensor, 1 at least, of equal magnitudes those with the lowest index; weighted election.
  * `paper`, the authors' code: the threshold is the whole model's and what equals it stays; unweighted election; mean over the models that
- * count; `weight` is not used, and exact cancellations go to the positive side, where the authors take the model's majority sign.
+ * count; `weight` is not used. Where changes cancel, the sign is the whole model's majority: that of the sum of all elements' signs. A majority
+ * of 0 is no sign, and there the authors keep the negative changes.
  * `peft`: as mergekit, but ⌊density·n⌋ may be 0 and the election is unweighted; divided by how many models count.
  */
 export const ties = taskVectorMethod({

@@ -106,6 +106,7 @@ export const measureKinds = {
   ties: 5,
   findTie: 6,
   divergence: 7,
+  signs: 8,
 } as const;
 
 export type MeasureKind = keyof typeof measureKinds;

@@ -72,8 +72,11 @@ const describeChanges = (
     return [weight, `Δ${nameOf(source)}${kept}`];
   });
   const factor = scale === 1 ? '' : `${decimals(scale)} · `;
-  return `${factor}[${describeSum(changes)}]${election === null ? '' : ' of one sign'}`;
+  return `${factor}[${describeSum(changes)}]${election === null ? '' : elected[election.tie]}`;
 };
+
+/** Elections end ties in favour of + but for TIES' authors. */
+const elected = { positive: ' of one sign', negative: ' of one sign, − where they cancel' };
 
 /** What each layer is made of, bottom first and neighbours alike joined, then what is outside the layers. */
 export const describeOrigins = (

@@ -95,6 +95,29 @@ export const combined = (base: Vector, changes: readonly Vector[], rule: Rule): 
     return b + (lambda * total) / by;
   });
 
+/**
+ * TIES by its authors' code, of a whole model as one vector: each task vector is cut at its (⌊density · n⌋ + 1)-th largest magnitude, and what
+ * reaches it stays. Where the sum of changes has no sign, the majority's stands: the sign of the sum of all elements' signs. Positive changes
+ * count where the sign is above 0, negative ones everywhere else, also where the majority has no sign; they are averaged by their count.
+ */
+export const tiesOfAuthors = (base: Vector, changes: readonly Vector[], densities: Vector) => {
+  const trimmed = changes.map((change, model) => {
+    const magnitudes = change.map(Math.abs).sort((x, y) => y - x);
+    const least = magnitudes[Math.floor((densities[model] ?? 1) * change.length)] ?? 0;
+    return change.map((x) => (Math.abs(x) >= least ? x : 0));
+  });
+  const own = base.map((_, i) => trimmed.map((change) => change[i] ?? 0));
+  const signs = own.map((at) => Math.sign(at.reduce((total, x) => fround(total + x))));
+  const majority = Math.sign(sum(signs));
+  const cancelled = own.filter((at, i) => signs[i] === 0 && at.some((x) => x !== 0)).length;
+  const merged = base.map((b, i) => {
+    const sign = signs[i] === 0 ? majority : (signs[i] ?? 0);
+    const counted = (own[i] ?? []).filter((x) => (sign > 0 ? x > 0 : x < 0));
+    return b + sum(counted) / Math.max(1, counted.length);
+  });
+  return { merged, majority, cancelled };
+};
+
 export const sce = (base: Vector, changes: readonly Vector[], share: number): number[] => {
   const variances = base.map((_, i) => {
     const own = changes.map((change) => change[i] ?? 0);

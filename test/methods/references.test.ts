@@ -252,37 +252,6 @@ describe.each(Object.keys(units) as Floating[])('methods over %s', (dtype) => {
   });
 });
 
-it('TIES in its authors’ dialect has one threshold over the whole model, and no vote for a base that is listed', async () => {
-  const family = writeFamilyOf(shapes, 'F32');
-  const { base, a, b } = family;
-  const densities = [0.1, 0.3];
-  const tensors = await merged(family, {
-    method: 'ties',
-    base,
-    models: [base, { model: a, density: densities[0] }, { model: b, density: densities[1] }],
-    weight: 1,
-    dialect: 'paper',
-  });
-  const names = Object.keys(shapes);
-  const changes = ([0, 1] as const).map((model) =>
-    Object.fromEntries(names.map((name) => [name, changesOf(models(family, name))[model] ?? []])),
-  );
-  const thresholds = changes.map((change, model) => {
-    const all = Object.values(change).flat().map(Math.abs);
-    return all.sort((x, y) => y - x)[Math.floor((densities[model] ?? 1) * all.length)] ?? 0;
-  });
-  for (const name of names) {
-    const kept = changes.map((change, model) =>
-      (change[name] ?? []).map((x) => (Math.abs(x) >= (thresholds[model] ?? 0) ? x : 0)),
-    );
-    const rule = { weights: [1, 1], elects: 'plain', divisor: 'count' } as const;
-    const want = combined(models(family, name).base, kept, rule);
-    const got = decode('F32', tensors[name]?.data ?? new Uint8Array());
-    const wrong = want.filter((x, i) => Math.abs((got[i] ?? Number.NaN) - x) > 1e-7);
-    expect([name, wrong]).toEqual([name, []]);
-  }
-});
-
 describe('what is no weight', () => {
   const ids = (values: number[]): TensorFixture => ({
     dtype: 'U8',

@@ -523,6 +523,11 @@ void counting(std::size_t count, std::size_t offset) {
             const std::uint64_t got = kernels->countMagnitude(x.data() + offset, bits, count);
             expect(want == got, kernels->isa, "countMagnitude", want, got);
         }
+        std::int64_t want = 0;
+        for (std::size_t i = 0; i < count; ++i)
+            if (x[offset + i] != 0 && !std::isnan(x[offset + i])) want += std::signbit(x[offset + i]) ? -1 : 1;
+        const std::int64_t got = kernels->sumSigns(x.data() + offset, count);
+        expect(want == got, kernels->isa, "sumSigns", want, got);
     }
 }
 
