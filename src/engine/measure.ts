@@ -177,7 +177,7 @@ export class Measurer {
     counts: Uint32Array = new Uint32Array(),
   ): Promise<Float64Array[]> {
     const emitted = program.emit(values);
-    const results = await Promise.allSettled(
+    return await Promise.all(
       blocks.map(async (block) => {
         const measurement = this.#measurementOf(block, kind, program, emitted, numbers, bins);
         const size = sizeOf(kind, program, block, values.length);
@@ -187,11 +187,6 @@ export class Measurer {
         throw sourceError(result.status, this.#tensor, files);
       }),
     );
-    // None is under way any more: a thread must not be ended in the middle of a task.
-    return results.map((result) => {
-      if (result.status === 'rejected') throw result.reason;
-      return result.value;
-    });
   }
 
   #measurementOf(

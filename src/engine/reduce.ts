@@ -162,6 +162,7 @@ export const runReductions = async (plan: ReductionPlan, options: ReduceOptions)
     });
     await inputs.verify();
     tick();
+    pool.throwIfStopped();
   } catch (error) {
     throw signal.aborted ? new LayerloomError('INTERRUPTED', {}, { cause: error }) : error;
   } finally {

@@ -102,7 +102,7 @@ export const runPlan = async (plan: MergePlan, options: RunOptions): Promise<Mer
       : new Map<string, string>();
     await inputs.verify();
     await writeSideFiles(plan, staging.checkpoint, checksums, linked);
-    signal.throwIfAborted();
+    pool.throwIfStopped();
     const warnings = await staging.commit();
     return {
       out: output.path,

@@ -71,6 +71,7 @@ const overTaskVectors = async <T>(
     }
     const result = await work(written);
     await opened.verify();
+    pool.throwIfStopped();
     return result;
   } catch (error) {
     throw signal.aborted ? new LayerloomError('INTERRUPTED', {}, { cause: error }) : error;

@@ -17,6 +17,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { defaultSliceBytes } from '../../src/engine/slices.js';
 import { openStaging, stagingPath } from '../../src/engine/staging.js';
 import {
+  analyze,
   LayerloomError,
   layerSwap,
   type MergeOptions,
@@ -612,6 +613,39 @@ describe('a caller’s function that throws', () => {
       expect(readdirSync(root).sort()).toEqual(['language', 'task']);
     },
   );
+});
+
+describe('a caller’s function that throws at its last call', () => {
+  const onProgress = ({ done, total }: { done: number; total: number }) => {
+    if (done === total) throw new Error('from the caller');
+  };
+
+  it('ends a merge with what it threw, and nothing is left', async () => {
+    const { root, task, language } = writePair();
+    await expect(soup({ models: [task, language] }, { out: join(root, 'out'), onProgress })).rejects.toThrow(
+      'from the caller',
+    );
+    expect(readdirSync(root).sort()).toEqual(['language', 'task']);
+  });
+
+  it('ends an analysis with what it threw', async () => {
+    const { root, task, language } = writePair();
+    await expect(
+      analyze({ base: task, experts: [language] }, { out: join(root, 'out'), onProgress }),
+    ).rejects.toThrow('from the caller');
+  });
+});
+
+it('a caller’s function that throws while thresholds of whole models are found ends the run with what it threw', async () => {
+  const root = temporaryDirectory();
+  const [base = '', ...models] = ['base', 'a', 'b'].map((name, seed) =>
+    writeLarge(join(root, name), 6, 16, seed),
+  );
+  const onProgress = () => {
+    throw new Error('from the caller');
+  };
+  const recipe = { method: 'ties', base, models, weight: 1, density: 0.2, dialect: 'paper' } as const;
+  await expect(planMerge(recipe, { threads: 1, onProgress })).rejects.toThrow('from the caller');
 });
 
 describe('an interrupt while checksums are computed', () => {

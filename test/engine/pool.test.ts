@@ -1,0 +1,167 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, ftruncateSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { WorkerPool } from '../../src/engine/pool.js';
+import { type Job, jobKinds } from '../../src/native/addon.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
+
+const mebibyte = 2 ** 20;
+const never = new AbortController().signal;
+
+/** A job that copies `bytes` of one file to another. */
+const copying = (bytes: number): Job => {
+  const directory = temporaryDirectory();
+  const [source = -1, output = -1] = ['source', 'output'].map((name) => {
+    const fd = openSync(join(directory, name), 'w+');
+    onTestFinished(() => closeSync(fd));
+    ftruncateSync(fd, bytes);
+    return fd;
+  });
+  const range = (fd: number) => ({ fd, offset: 0, dtype: 0 });
+  return { kind: jobKinds.copy, sources: [range(source)], output: range(output), count: bytes };
+};
+
+describe('a pool that is disposed of', () => {
+  it('ends its threads when their tasks have ended, though nobody waits for them', () => {
+    const url = (path: string) =>
+      JSON.stringify(fileURLToPath(new URL(`../../dist/${path}`, import.meta.url)));
+    const program = `
+      import { ftruncateSync, openSync } from 'node:fs';
+      import { setTimeout } from 'node:timers/promises';
+      import { WorkerPool } from ${url('engine/pool.js')};
+      import { jobKinds } from ${url('native/addon.js')};
+      const [source, output] = ['source', 'output'].map((name) => {
+        const fd = openSync(${JSON.stringify(temporaryDirectory())} + '/' + name, 'w+');
+        ftruncateSync(fd, ${64 * mebibyte});
+        return { fd, offset: 0, dtype: 0 };
+      });
+      const program = { nodes: [{ kind: 0, dtype: 0, inputs: [0], numbers: [1] }], first: 0, columns: 1 };
+      const job = { kind: jobKinds.compute, sources: [source], program, outputs: [{ value: 1, to: output }], count: ${16 * mebibyte} };
+      const pool = new WorkerPool(2, new AbortController().signal);
+      await Promise.all([pool.run([]), pool.run([])]);
+      const ended = [];
+      for (let task = 0; task < 8; task += 1) {
+        const note = () => ended.push(task);
+        pool.run(Array(100).fill(job)).then(note, note);
+      }
+      await setTimeout(20);
+      await pool[Symbol.asyncDispose]();
+      console.log(ended.length);
+    `;
+    const { status, signal, stdout, stderr } = spawnSync(
+      process.execPath,
+      ['--input-type=module', '-e', program],
+      { encoding: 'utf8' },
+    );
+    expect({ status, signal, stdout, stderr }).toEqual({
+      status: 0,
+      signal: null,
+      stdout: '8\n',
+      stderr: '',
+    });
+  });
+
+  it('is closed when both of two calls say so', async () => {
+    const pool = new WorkerPool(1, never);
+    let isUnderWay = true;
+    void pool.checksum(copying(mebibyte).sources[0]?.fd ?? -1).finally(() => {
+      isUnderWay = false;
+    });
+    const close = async () => {
+      await pool[Symbol.asyncDispose]();
+      return isUnderWay;
+    };
+    expect(await Promise.all([close(), close()])).toEqual([false, false]);
+    await expect(pool.run([])).rejects.toThrow('closed');
+  });
+});
+
+describe('a pool that is stopped', () => {
+  it('drops the tasks that no thread has room for, and they throw the reason', async () => {
+    await using pool = new WorkerPool(1, never);
+    const job = copying(mebibyte);
+    await pool.run([job]);
+    const tasks = Array.from({ length: 100 }, () => pool.run([job]));
+    pool.stop(new Error('enough'));
+    const results = await Promise.allSettled(tasks);
+    const dropped = results.filter(({ status }) => status === 'rejected');
+    expect(new Set(dropped.map((result) => (result as PromiseRejectedResult).reason.message))).toEqual(
+      new Set(['enough']),
+    );
+    // One runs and one waits at the thread; these may still have ended.
+    expect(dropped.length).toBeGreaterThanOrEqual(98);
+    expect(pool.counters.bytesWritten).toBeLessThanOrEqual(3 * mebibyte);
+  });
+
+  it('throws the first reason, whatever comes after', async () => {
+    const controller = new AbortController();
+    await using pool = new WorkerPool(2, controller.signal);
+    const run = pool.inLanes(() => {
+      pool.stop(new Error('the first'));
+      controller.abort(new Error('the second'));
+      return Promise.reject(new Error('the third'));
+    });
+    await expect(run).rejects.toThrow('the first');
+  });
+
+  it('by a signal beforehand begins nothing', async () => {
+    await using pool = new WorkerPool(1, AbortSignal.abort(new Error('beforehand')));
+    await expect(pool.run([copying(mebibyte)])).rejects.toThrow('beforehand');
+    await expect(pool.inLanes(() => Promise.reject(new Error('begun')))).rejects.toThrow('beforehand');
+    expect(pool.counters).toEqual({ bytesRead: 0, bytesWritten: 0 });
+  });
+
+  it('gives no hash, and no error: what was written is of use without one', async () => {
+    await using pool = new WorkerPool(1, never);
+    const fd = copying(mebibyte).sources[0]?.fd ?? -1;
+    const tasks = Array.from({ length: 20 }, () => pool.checksum(fd));
+    pool.stop(new Error('enough'));
+    expect(await Promise.all(tasks)).toContainEqual({ ok: true, sha256: undefined });
+  });
+});
+
+describe('lanes', () => {
+  it('end when every task has, also those of which a lane does not wait', async () => {
+    await using pool = new WorkerPool(2, never);
+    const job = copying(8 * mebibyte);
+    let underWay = 0;
+    const run = pool.inLanes(async () => {
+      underWay += 3;
+      const some = [1, 2, 3].map(() => pool.run([job]).finally(() => (underWay -= 1)));
+      for (const task of some) task.catch(() => undefined);
+      await Promise.race(some);
+      throw new Error('of a lane');
+    });
+    await expect(run).rejects.toThrow('of a lane');
+    expect(underWay).toBe(0);
+  });
+});
+
+describe('a thread that dies', () => {
+  it('stops the pool with what it died of, and no task waits for ever', async () => {
+    await using pool = new WorkerPool(1, never);
+    const job = copying(mebibyte);
+    // More than a worker's heap holds.
+    const deadly = Array.from({ length: 100 }, (_, i) => `${i}${'x'.repeat(mebibyte)}`) as unknown as Job[];
+    const results = await Promise.allSettled([
+      pool.run([job]),
+      pool.run(deadly),
+      ...Array.from({ length: 20 }, () => pool.run([job])),
+    ]);
+    expect(results.at(-1)).toMatchObject({
+      status: 'rejected',
+      reason: { code: 'ERR_WORKER_OUT_OF_MEMORY' },
+    });
+    expect(pool.stopped).toBe(true);
+  });
+
+  it('or could not be given a task stops it too', async () => {
+    await using pool = new WorkerPool(1, never);
+    const unclonable = { ...copying(mebibyte), count: () => 0 } as unknown as Job;
+    await expect(pool.inLanes(async () => void (await pool.run([unclonable])))).rejects.toMatchObject({
+      name: 'DataCloneError',
+    });
+  });
+});
