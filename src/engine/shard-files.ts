@@ -121,7 +121,12 @@ export class ShardFiles {
 
   #recordAndClose(shard: OpenShard): void {
     this.#record(shard);
-    this.#queue = this.#queue.then(() => shard.file.close());
+    this.#queue = this.#queue
+      .then(() => shard.file.close())
+      .catch((cause: unknown) => {
+        // NFS may say only now that the disk is full. Kept for the next call: the queue may have nobody waiting for it yet.
+        this.#failure ??= this.#failed(shard.name, cause);
+      });
   }
 
   #record(shard: OpenShard): void {
