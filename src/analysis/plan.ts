@@ -8,6 +8,7 @@ import { type PlanOptions, planRecipe } from '../plan/plan-merge.js';
 import { nearest } from '../recipe/nearest.js';
 import { readRecipe, withPlace } from '../recipe/read-recipe.js';
 import { parseRecipe, type Recipe, type RecipeInput } from '../recipe/recipe.js';
+import { checkInterrupt } from '../store/failures.js';
 import { gatherStatistics, type StatisticsOptions } from './statistics.js';
 
 /** How to plan, and how to run the stage before it where a method needs one. */
@@ -23,12 +24,15 @@ export type MergePlanOptions = PlanOptions &
  * read from `analysis`, or computed from the weights.
  *
  * @param input a recipe, or its file (YAML, of our dialect or mergekit's)
- * @throws LayerloomError: a recipe's, a checkpoint's, an incompatibility's or an analysis's code, with file, line and column where a file is to blame
+ * @throws LayerloomError: a recipe's, a checkpoint's, an incompatibility's or an analysis's code, with file, line and column where a file is to blame; INTERRUPTED
  */
 export const planMerge = (input: RecipeInput | string, options: MergePlanOptions = {}): Promise<MergePlan> =>
   withRecipe(input, options, async (recipe) => {
     const { inputs, statistics } = await openFor(recipe, options);
-    return await planRecipe(recipe, options, statistics, inputs);
+    const plan = await planRecipe(recipe, options, statistics, inputs);
+    // Headers are read without looking at the signal.
+    checkInterrupt(options.signal);
+    return plan;
   });
 
 /** How one tensor of a merge comes about. */

@@ -22,8 +22,22 @@ export const mergeCommand = async (
 ): Promise<void> => {
   if (options.explain !== undefined) return await explainCommand(recipe, options.explain, options);
   if (!options.dryRun) requireOut(options);
+  // One from the first header to the last byte: a signal that came between two would be lost.
+  const { signal, release } = interruptSignal();
+  try {
+    await planAndRun(recipe, options, signal);
+  } finally {
+    release();
+  }
+};
+
+const planAndRun = async (
+  recipe: RecipeInput | string,
+  options: Parameters<typeof mergeCommand>[1],
+  signal: AbortSignal,
+): Promise<void> => {
   const threads = checkThreads(options.threads);
-  const plan = await withProgress(options, ({ signal, onProgress }) =>
+  const plan = await withProgress(options, (onProgress) =>
     planMerge(recipe, {
       layout: options.layout,
       maxShardSize: options.outShardSize ?? options.maxShardSize,
@@ -44,7 +58,7 @@ export const mergeCommand = async (
     else if (!options.quiet) printLine(describePlan(plan, threads, stdoutColours()));
     return;
   }
-  const result = await runWithProgress(plan, requireOut(options), options);
+  const result = await runWithProgress(plan, requireOut(options), options, signal);
   if (options.json) printJson(result);
   else if (!options.quiet) printLine(describeResult(plan, result));
 };
@@ -74,18 +88,16 @@ const requireOut = ({ out }: CommonOptions): string => {
   return out;
 };
 
-/** Shows progress and listens to signals while `work` runs. */
+/** Shows progress while `work` runs. */
 const withProgress = async <T>(
   { quiet }: OutputOptions,
-  work: (run: Pick<RunOptions, 'signal' | 'onProgress'>) => Promise<T>,
+  work: (onProgress: RunOptions['onProgress']) => Promise<T>,
 ): Promise<T> => {
   const progress = new ProgressDisplay(process.stderr);
-  const { signal, release } = interruptSignal();
   try {
-    return await work({ signal, onProgress: quiet ? undefined : progress.show });
+    return await work(quiet ? undefined : progress.show);
   } finally {
     progress.end();
-    release();
   }
 };
 
@@ -93,10 +105,11 @@ const runWithProgress = async (
   plan: MergePlan,
   out: string,
   options: CommonOptions & OutputOptions,
+  signal: AbortSignal,
 ): Promise<MergeResult> => {
   const { threads, resume, force, checksums, link } = options;
-  const result = await withProgress(options, (run) =>
-    runPlan(plan, { out, threads, resume, force, checksums, link, ...run }),
+  const result = await withProgress(options, (onProgress) =>
+    runPlan(plan, { out, threads, resume, force, checksums, link, signal, onProgress }),
   );
   if (!options.quiet) result.warnings.slice(plan.warnings.length).forEach(warn);
   return result;

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -245,6 +245,25 @@ describe('an interrupt', () => {
     expect(stderr).toMatch(/error: interrupted; nothing was written at /);
     expect(readdirSync(root).sort()).toEqual(['a', 'b']);
   });
+
+  // What a process catches, only Linux tells.
+  it.skipIf(process.platform !== 'linux')(
+    'is not forgotten that comes while the merge is planned',
+    async () => {
+      const root = temporaryDirectory();
+      const child = start(root);
+      const result = finished(child);
+      // SIGHUP is caught by nothing else, and last of the three.
+      const listens = () => {
+        const caught = /^SigCgt:\s*(\w+)$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1];
+        return (BigInt(`0x${caught}`) & 1n) !== 0n;
+      };
+      while (!listens()) await setTimeout(0);
+      child.kill('SIGINT');
+      expect((await result).code).toBe(130);
+      expect(readdirSync(root).sort()).toEqual(['a', 'b']);
+    },
+  );
 
   it('with --resume keeps the staging, and the next run continues it', async () => {
     const root = temporaryDirectory();
