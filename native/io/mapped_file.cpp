@@ -8,6 +8,8 @@
 
 namespace layerloom {
 MappedFile::MappedFile(int fd, std::uint64_t offset, std::size_t length) {
+    // A mapping of nothing is an error of mmap's.
+    if (length == 0) return;
     static const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     const auto lead = static_cast<std::size_t>(offset % page);
     void* base = mmap(nullptr, lead + length, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(offset - lead));

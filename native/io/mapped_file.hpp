@@ -14,7 +14,7 @@ class MappedFile {
   public:
     /// Maps `length` bytes from `offset`, without advice: the kernel's own read-ahead was faster than any,
     /// for files in the page cache and on the disk (bench/RESULTS.md). Where the mapping fails, `error()` is
-    /// the errno and `bytes()` is empty.
+    /// the errno and `bytes()` is empty, as it is for a length of 0.
     MappedFile(int fd, std::uint64_t offset, std::size_t length);
     ~MappedFile();
 

@@ -11,6 +11,7 @@ int writeAt(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
         const ssize_t n = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return errno;
+        if (n == 0) return EIO;
         offset += static_cast<std::uint64_t>(n);
         bytes = bytes.subspan(static_cast<std::size_t>(n));
     }

@@ -146,10 +146,14 @@ Status runCompute(const Kernels& kernels, const Job& job, Control control) {
     for (const Output& output : job.outputs) widest = std::max(widest, sizeOf(output.to.dtype));
     const std::size_t shared = job.outputs.size() == 1 ? kTileBytes : kSharedTileBytes;
     const std::size_t tileCount = evaluator.step(shared / widest);
+    const auto isSource = [&](std::uint32_t id) { return id < program.sources.size(); };
     // One node for each output needs no tiles of its own: it goes from the sources to the output in one pass.
-    const bool isDirect = std::ranges::all_of(program.nodes, [&](const Node& node) {
-        return std::ranges::all_of(node.inputs, [&](auto id) { return id < program.sources.size(); });
-    });
+    const auto written =
+        std::ranges::count_if(job.outputs, [&](const Output& output) { return !isSource(output.value); });
+    const bool isDirect = static_cast<std::size_t>(written) == program.nodes.size() &&
+                          std::ranges::all_of(program.nodes, [&](const Node& node) {
+                              return std::ranges::all_of(node.inputs, isSource);
+                          });
     const std::size_t stepCount = isDirect ? tileCount : evaluator.step(kStep);
     OutputTiles tiles(job, std::min<std::uint64_t>(tileCount, job.count));
 

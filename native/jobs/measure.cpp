@@ -29,6 +29,20 @@ double total(Lanes lanes) {
 
 std::size_t pairsOf(std::size_t values) { return values * (values + 1) / 2; }
 
+/// Sums that are taken in lanes: of values, or of pairs of them.
+std::size_t lanesOf(const Measure& what) {
+    switch (what.kind) {
+        case MeasureKind::Gram:
+        case MeasureKind::RowGram:
+        case MeasureKind::ColumnGram:
+            return pairsOf(what.values.size());
+        case MeasureKind::Magnitudes:
+            return what.values.size();
+        default:
+            return 0;
+    }
+}
+
 /// The exponential of x ≤ 0 to about 1e-15, of additions and multiplications alone: a library's differs from
 /// one to the next.
 double exponential(double x) {
@@ -65,7 +79,7 @@ class Measurer {
           what_(what),
           out_(out),
           counts_(counts),
-          lanes_(what.kind == MeasureKind::Magnitudes ? what.values.size() : pairsOf(what.values.size())),
+          lanes_(lanesOf(what)),
           x_(what.values.size()) {
         for (Lanes& lanes : lanes_) lanes.fill(0);
         if (what.kind != MeasureKind::Histogram) return;

@@ -32,7 +32,7 @@ struct Measure {
 
 /// Measures a block on the calling thread. Sums are float64, in an order that the block alone decides.
 ///
-/// @param out zeros: one number for each pair, row and pair, column and pair, value or row
+/// @param out `measureSize` zeros: one number for each pair, row and pair, column and pair, value or row
 /// @param counts for Histogram: `bins` for each value, which threads share and add to
 Status measure(const Kernels& kernels, const Measure& what, std::span<double> out,
                std::span<std::uint32_t> counts, Control control);

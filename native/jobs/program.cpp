@@ -62,6 +62,10 @@ std::span<const std::uint64_t> Sorted::magnitudes(std::span<const float> x) {
     return from_;
 }
 
+DType Program::dtypeOf(std::uint32_t value) const {
+    return value < sources.size() ? sources[value].dtype : nodes[value - sources.size()].dtype;
+}
+
 bool Program::needsRows() const {
     return std::ranges::any_of(nodes, [](const Node& node) { return node.kind == NodeKind::DropRanked; });
 }

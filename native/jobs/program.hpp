@@ -46,6 +46,8 @@ struct Program {
     std::uint64_t count = 0;
     std::uint64_t columns = 1;  ///< elements of a row: along the last dimension
 
+    /// Of a source or a node.
+    DType dtypeOf(std::uint32_t value) const;
     /// Whether a node looks at whole rows: `first` and `count` are then multiples of `columns`.
     bool needsRows() const;
     std::uint64_t bytesRead(std::uint64_t elements) const;

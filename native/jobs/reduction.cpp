@@ -167,7 +167,7 @@ Status reduce(const Kernels& kernels, const Reduction& reduction, Sums sums, Con
 
     Differences differences(experts);
     Magnitudes magnitudes(kernels, reduction, sums.magnitudes);
-    Pairs pairs(experts);
+    Pairs pairs(sums.pairs.empty() ? 0 : experts);
     std::size_t elementBytes = 0;
     for (const Range& source : reduction.sources) elementBytes += sizeOf(source.dtype);
 
@@ -198,7 +198,7 @@ Status reduce(const Kernels& kernels, const Reduction& reduction, Sums sums, Con
     const auto isFinite = [](double sum) { return std::isfinite(sum); };
     if (std::ranges::all_of(sums.magnitudes, isFinite)) return {};
     // What is not finite says nothing of directions: those are compared once more, without it.
-    Pairs finite(experts);
+    Pairs finite(sums.pairs.empty() ? 0 : experts);
     status = forEachTile([&](std::size_t begin, std::size_t length) {
         countNonFinite(kernels, reduction, windows, differences, begin, length, sums.nonFinite);
         differences.clean(experts, length);

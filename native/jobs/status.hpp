@@ -26,8 +26,10 @@ struct Status {
     std::size_t source = 0;  ///< which source, for InputShrank, ReadFailed and NotEqual
 };
 
-/// Three 64-bit integers that the engine's threads share: a flag that stops every job at its next tile, and
-/// how many bytes were read from inputs and written to outputs.
+inline constexpr std::size_t kControlWords = 3;
+
+/// 64-bit integers that the engine's threads share: a flag that stops every job at its next tile, and how
+/// many bytes were read from inputs and written to outputs.
 class Control {
   public:
     explicit Control(std::int64_t* shared) : shared_(shared) {}

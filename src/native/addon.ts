@@ -5,7 +5,8 @@ import { LayerloomError, reasonOf } from '../errors.js';
 import { type ArithmeticDtype, arithmeticDtypes } from '../tensor/dtype.js';
 
 // The addon's only door. Native code is given open files and byte ranges, never tensors, and answers with a status. The
-// numbers below are those of the enumerations in native/jobs/job.hpp.
+// numbers below are those of the enumerations in native/jobs/job.hpp. It trusts nothing that it is given: a job that is ill
+// typed or contradicts itself is a TypeError or a RangeError, before any file is touched.
 
 /** Elements of one dtype in an open file, from a byte offset. */
 export interface Range {
@@ -86,7 +87,7 @@ export interface Reduction {
   readonly sense: (typeof rowSenses)[keyof typeof rowSenses];
 }
 
-/** What a reduction found; where it goes is given to it as zeros. */
+/** What a reduction found: arrays of the right lengths, which it fills. */
 export interface Sums {
   /** Σ |expert − base|: for each expert a number for each column (`input`) or row (`output`). */
   readonly magnitudes: Float64Array;
@@ -208,7 +209,7 @@ export const execute = (job: Job, shared: BigInt64Array): JobStatus => statusOf(
 export const reduce = (reduction: Reduction, sums: Sums, shared: BigInt64Array): JobStatus =>
   statusOf(addon().reduce(reduction, sums, shared));
 
-/** Measures a block, on the calling thread: adds to `out`, which is zeros, and to `counts`, which threads share. */
+/** Measures a block, on the calling thread: fills `out`, and adds to `counts`, which threads share. */
 export const measure = (
   measurement: Measurement,
   out: Float64Array,

@@ -1,0 +1,44 @@
+#pragma once
+#include <napi.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "../jobs/check.hpp"
+
+/// What JavaScript gives, read as what it has to be. All throw TypeError for a value of another type and
+/// RangeError for a number out of its range, and name it.
+namespace layerloom {
+
+std::uint64_t toInteger(const Napi::Value& value, const char* name, std::uint64_t most = kMostInteger);
+double toNumber(const Napi::Value& value, const char* name);
+/// For the system, to which it ends at the first NUL: it has none.
+std::string toPath(const Napi::Value& value, const char* name);
+Napi::Object toObject(const Napi::Value& value, const char* name);
+Napi::Array toArray(const Napi::Value& value, const char* name);
+
+/// The numbers of a typed array of this very element type; of one that was detached, or whose buffer has
+/// become too short, none. To be taken when no JavaScript runs any more: a getter could detach it.
+template <class Number>
+std::span<Number> toSpan(const Napi::Value& value, const char* name);
+
+std::uint64_t readInteger(const Napi::Object& object, const char* key, std::uint64_t most = kMostInteger);
+Napi::Object readObject(const Napi::Object& object, const char* key);
+Napi::Array readArray(const Napi::Object& object, const char* key);
+
+/// An enumeration's number, which tables are indexed by.
+template <class Enumeration>
+Enumeration readEnumeration(const Napi::Object& object, const char* key, std::int64_t count) {
+    return static_cast<Enumeration>(readInteger(object, key, static_cast<std::uint64_t>(count - 1)));
+}
+
+/// Of each element in order.
+template <class Read>
+auto readAll(const Napi::Array& array, const Read& read) {
+    std::vector<decltype(read(Napi::Value()))> all;
+    for (std::uint32_t i = 0; i < array.Length(); ++i) all.push_back(read(array.Get(i)));
+    return all;
+}
+
+}  // namespace layerloom
