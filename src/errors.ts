@@ -365,3 +365,8 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
 /** The reason a system call gave, without the path and call that Node puts behind it: `ENOENT: no such file or directory`. */
 export const reasonOf = (error: unknown): string =>
   error instanceof Error ? error.message.replace(/, \w+( '.*)?$/, '') : String(error);
+
+/** @throws LayerloomError INTERRUPTED, once `signal` is aborted */
+export const checkInterrupt = (signal: AbortSignal | undefined): void => {
+  if (signal?.aborted) throw new LayerloomError('INTERRUPTED', {}, { cause: signal.reason });
+};

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../errors.js';
+import { checkInterrupt, LayerloomError } from '../errors.js';
 import type { Statistics } from '../methods/method.js';
 import { compose, type Inputs, observeInputs, openInputs, type StatisticsByRecipe } from '../plan/compose.js';
 import { plannedInput } from '../plan/models.js';
@@ -8,7 +8,6 @@ import { type PlanOptions, planRecipe } from '../plan/plan-merge.js';
 import { nearest } from '../recipe/nearest.js';
 import { readRecipe, withPlace } from '../recipe/read-recipe.js';
 import { parseRecipe, type Recipe, type RecipeInput } from '../recipe/recipe.js';
-import { checkInterrupt } from '../store/failures.js';
 import { gatherStatistics, type StatisticsOptions } from './statistics.js';
 
 /** How to plan, and how to run the stage before it where a method needs one. */

@@ -19,8 +19,3 @@ export const writing = async <T>(file: string, action: () => Promise<T>): Promis
     throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
   }
 };
-
-/** @throws LayerloomError INTERRUPTED, once `signal` is aborted */
-export const checkInterrupt = (signal: AbortSignal | undefined): void => {
-  if (signal?.aborted) throw new LayerloomError('INTERRUPTED', {}, { cause: signal.reason });
-};

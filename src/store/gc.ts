@@ -1,7 +1,7 @@
+import { checkInterrupt } from '../errors.js';
 import { acquire, type ClaimFile, examine } from './claim-file.js';
 import { clockAt } from './clock.js';
 import { type ExperimentFound, forget, readExperiments } from './experiments.js';
-import { checkInterrupt } from './failures.js';
 import { clearLeftovers, type Leftovers } from './leftovers.js';
 import type { StorePaths } from './paths.js';
 import { type Entry, readEntry, storedKeys } from './record.js';

@@ -3,10 +3,9 @@ import { createReadStream } from 'node:fs';
 import { withFile } from '../engine/durable.js';
 import { WorkerPool } from '../engine/pool.js';
 import { checkThreads, type Progress, reporter } from '../engine/run-plan.js';
-import { reasonOf } from '../errors.js';
+import { checkInterrupt, reasonOf } from '../errors.js';
 import { acquire } from './claim-file.js';
 import { clockAt } from './clock.js';
-import { checkInterrupt } from './failures.js';
 import type { StorePaths } from './paths.js';
 import { placeRecord, readEntry, readRecord, type StoredShard, storedKeys, writeRecord } from './record.js';
 

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
+import { checkInterrupt } from '../errors.js';
 import { examine } from './claim-file.js';
 import { clockAt } from './clock.js';
-import { checkInterrupt } from './failures.js';
 import type { StorePaths } from './paths.js';
 import { readEntry, wholeOf } from './record.js';
 
