@@ -304,28 +304,38 @@ const checkDialect = async (
   const result = (await run(script('ties_dialects.py'), dialect, out, base, ...chosen, ...numbers)) as Pick<
     Comparison,
     'elements' | 'beyond' | 'undecided' | 'undecided_beyond'
-  >;
+  > & { readonly cancelled: number };
   record('Dialects of TIES', {
     dialect,
     checkpoints: what,
     experts: models.length,
     density,
     elements: result.elements,
+    'changes cancel': dialect === 'paper' ? result.cancelled : '',
     'further than one unit apart': result.beyond,
-    undecided: result.undecided,
-    'of these apart': result.undecided_beyond,
+    undecided: dialect === 'peft' ? result.undecided : '',
+    'of these apart': dialect === 'peft' ? result.undecided_beyond : '',
   });
   expect(result.beyond / result.elements).toBeLessThanOrEqual(1e-5);
 };
 
-describe.skipIf(!imports('peft'))('dialects of TIES (LAYERLOOM_PYTHON with peft)', () => {
-  it.each(dialects)('%s %o, small', async (...dialect) => {
+describe.each([
+  ['peft', 'peft'],
+  ['paper', 'torch'],
+] as const)('TIES in the dialect %s (LAYERLOOM_PYTHON with %s)', (of, module) => {
+  const isMissing = !imports(module);
+  const cases = dialects.filter(([dialect]) => dialect === of);
+
+  it.skipIf(isMissing).each(cases)('%s %o, small', async (...dialect) => {
     await checkDialect('small', dialect, writeSmall(temporaryDirectory(), 'BF16'));
   });
 
-  it.skipIf(!experts).each(dialects)('%s %o, real experts (LAYERLOOM_EXPERTS)', async (...dialect) => {
-    const real = { base: 'base', a: 'math-1', b: 'jpn-1', c: 'jpn-2' };
-    const paths = Object.entries(real).map(([name, directory]) => [name, join(experts ?? '', directory)]);
-    await checkDialect('real', dialect, Object.fromEntries(paths));
-  });
+  it.skipIf(isMissing || !experts).each(cases)(
+    '%s %o, real experts (LAYERLOOM_EXPERTS)',
+    async (...dialect) => {
+      const real = { base: 'base', a: 'math-1', b: 'jpn-1', c: 'jpn-2' };
+      const paths = Object.entries(real).map(([name, directory]) => [name, join(experts ?? '', directory)]);
+      await checkDialect('real', dialect, Object.fromEntries(paths));
+    },
+  );
 });

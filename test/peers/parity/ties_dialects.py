@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """TIES as PEFT and as its authors compute it.   ties_dialects.py peft|paper MERGED BASE EXPERT... --density D [--lambda L] [--weights W...]
 
-`peft` calls peft.utils.merge_utils.ties on the task vectors of each tensor. `paper` is a NumPy text of the algorithm as its authors
-describe and publish it: the task vectors of the whole model are cut at one magnitude, the threshold itself is kept, signs are elected
-by the plain sum of what is left, and the survivors of the elected sign are averaged by their count. Where that sum is zero the authors take the sign
-that prevails over the whole model; such elements are counted apart, and so are those equal to PEFT's last kept magnitude.
-Prints JSON.
+`peft` calls peft.utils.merge_utils.ties on the task vectors of each tensor. `paper` is a NumPy text of what the authors' published code does
+(its function names in brackets): of the task vectors of the whole model, each is cut at the (k + 1)-th largest magnitude, k = ⌊density · n⌋, which stays
+with all that equal it (topk_values_mask); an element's sign is that of the plain sum of what is left, and where that is zero the sign of the sum of
+all signs of the model (resolve_sign, resolve_zero_signs); where the sign is above zero the positive changes are averaged by their count, everywhere
+else the negative ones, even where the model's sign is zero too (disjoint_merge). Elements equal to PEFT's last kept magnitude are counted
+apart ("undecided"); those whose changes cancel in the authors' sum are counted, and compared like all others. Prints JSON.
 """
 import argparse, json
 import numpy as np, torch
@@ -14,20 +15,28 @@ from ties_at_threshold import straddling
 
 
 def whole_model_threshold(deltas, density):
-    """The k-th largest magnitude of all of one expert's changes, k = ⌊density · n⌋."""
+    """The (k + 1)-th largest magnitude of all of one expert's changes, k = ⌊density · n⌋."""
     magnitudes = np.abs(np.concatenate([delta.reshape(-1) for delta in deltas]))
-    kept = int(density * magnitudes.size)
-    return np.inf if kept == 0 else np.partition(magnitudes, magnitudes.size - kept)[magnitudes.size - kept]
+    place = max(0, magnitudes.size - int(magnitudes.size * density) - 1)
+    magnitudes.partition(place)
+    return magnitudes[place]
 
 
-def paper(deltas, thresholds):
-    """One tensor, and which of its elements have no sign of their own."""
-    trimmed = np.stack([np.where(np.abs(delta) >= threshold, delta, np.float32(0)) for delta, threshold in zip(deltas, thresholds)])
-    total = trimmed.sum(axis=0, dtype=np.float32)
-    elected = np.where(total >= 0, 1, -1)
-    chosen = np.sign(trimmed) == elected
+def trim(deltas, thresholds):
+    return np.stack([np.where(np.abs(delta) >= threshold, delta, np.float32(0)) for delta, threshold in zip(deltas, thresholds)])
+
+
+def own_signs(trimmed):
+    return np.sign(trimmed.sum(axis=0, dtype=np.float32)).astype(np.int8)
+
+
+def paper(trimmed, majority):
+    """One tensor, and which of its elements have changes that cancel."""
+    own = own_signs(trimmed)
+    elected = np.where(own == 0, majority, own)
+    chosen = np.where(elected > 0, trimmed > 0, trimmed < 0)
     mean = np.where(chosen, trimmed, 0).sum(axis=0, dtype=np.float32) / np.maximum(chosen.sum(axis=0), 1).astype(np.float32)
-    return mean, (total == 0) & (trimmed != 0).any(axis=0)
+    return mean, (own == 0) & (trimmed != 0).any(axis=0)
 
 
 def peft(deltas, weights, density):
@@ -56,11 +65,17 @@ if __name__ == '__main__':
     delta = lambda expert, name: number(expert, name) - number(base, name)
     if arguments.dialect == 'paper':
         thresholds = [whole_model_threshold([delta(expert, name) for name in sorted(base.keys())], arguments.density) for expert in experts]
-    result = {'elements': 0, 'beyond': 0, 'undecided': 0, 'undecided_beyond': 0}
+        trimmed = lambda name: trim([delta(expert, name) for expert in experts], thresholds)
+        majority = np.sign(sum(int(own_signs(trimmed(name)).sum(dtype=np.int64)) for name in base.keys()))
+    result = {'elements': 0, 'beyond': 0, 'undecided': 0, 'undecided_beyond': 0, 'cancelled': 0}
     assert set(merged.keys()) == set(base.keys()), 'other tensors'
     for name in sorted(base.keys()):
-        deltas = [delta(expert, name) for expert in experts]
-        mean, marks = paper(deltas, thresholds) if arguments.dialect == 'paper' else peft(deltas, weights, arguments.density)
+        if arguments.dialect == 'paper':
+            mean, cancelled = paper(trimmed(name), majority)
+            marks = np.zeros(mean.shape, bool)
+            result['cancelled'] += int(cancelled.sum())
+        else:
+            mean, marks = peft([delta(expert, name) for expert in experts], weights, arguments.density)
         whole = torch.from_numpy(number(base, name) + np.float32(arguments.scale) * mean)
         far = np.abs(steps(merged.get(name)) - steps(whole)) > 1
         result['elements'] += int(far.size)
