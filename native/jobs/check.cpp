@@ -93,6 +93,7 @@ constexpr MeasureShape kMeasureShapes[kMeasureKinds] = {
     {1, kMostValues, kTieNumber},
     {1, 1, kFindTieNumbers},
     {2, 2, {}},
+    {1, kMostValues, {}},
 };
 
 /// `count` elements of the range's dtype.

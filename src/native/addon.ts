@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { constants } from 'node:os';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { type ArithmeticDtype, arithmeticDtypes } from '../tensor/dtype.js';
@@ -172,10 +173,16 @@ interface Addon {
   exchange(a: string, b: string): boolean;
 }
 
+/** @param other another build of the addon, such as one with a sanitizer (CONTRIBUTING.md) */
+const fileOf = (other: string | undefined): string =>
+  other !== undefined && other !== ''
+    ? resolve(other)
+    : fileURLToPath(
+        new URL(`../../prebuilds/${process.platform}-${process.arch}/layerloom.node`, import.meta.url),
+      );
+
 const load = (): Addon => {
-  const file = fileURLToPath(
-    new URL(`../../prebuilds/${process.platform}-${process.arch}/layerloom.node`, import.meta.url),
-  );
+  const file = fileOf(process.env['LAYERLOOM_ADDON']);
   try {
     return createRequire(import.meta.url)(file) as Addon;
   } catch (cause) {

@@ -1,0 +1,44 @@
+// @ts-check
+// Runs a program over an addon that is built with a sanitizer, which ends the process at the first fault.
+//
+//   node test/native/sanitized.mjs address|thread|undefined SCRIPT [ARGUMENT...]
+import { execFileSync, spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const [sanitizer = '', ...command] = process.argv.slice(2);
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const build = `${root}native/build-${sanitizer}`;
+
+/** @param {string} library one of the compiler's */
+const pathOf = (library) => execFileSync('c++', [`-print-file-name=${library}`], { encoding: 'utf8' }).trim();
+
+// Node itself has no instrumentation: the runtime comes first, and what Node does is not looked at. SIGBUS is the guard's.
+/** @type {Record<string, Record<string, string>>} */
+const environments = {
+  address: {
+    LD_PRELOAD: pathOf('libasan.so'),
+    ASAN_OPTIONS: 'detect_leaks=0:handle_sigbus=0:allocator_may_return_null=1',
+  },
+  thread: { LD_PRELOAD: pathOf('libtsan.so'), TSAN_OPTIONS: 'handle_sigbus=0:halt_on_error=1:exitcode=66' },
+  undefined: { UBSAN_OPTIONS: 'print_stacktrace=1' },
+};
+const environment = environments[sanitizer];
+if (environment === undefined || command.length === 0)
+  throw new Error('sanitized.mjs address|thread|undefined SCRIPT [ARGUMENT...]');
+
+const compile = [
+  'cmake-js',
+  'compile',
+  '-O',
+  build,
+  '-T',
+  'layerloom',
+  `--CDLAYERLOOM_SANITIZE=${sanitizer}`,
+];
+execFileSync('npx', compile, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+const { status, signal } = spawnSync(process.execPath, command, {
+  stdio: 'inherit',
+  env: { ...process.env, LAYERLOOM_ADDON: `${build}/Release/layerloom.node`, ...environment },
+});
+if (signal !== null) console.error(`ended by ${signal}`);
+process.exitCode = status ?? 1;
