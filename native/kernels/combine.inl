@@ -110,10 +110,12 @@ template <class V, DType Out, std::size_t N>
             sum[n] = V::divide(sum[n], V::asFloats(by));
         }
     }
-    for (std::size_t n = 0; n < N; ++n) {
-        const Floats voted = V::add(load(base, n), V::multiply(V::floats(rule.scale), sum[n]));
-        store<V, Out>(canonical<V>(voted), out + (i + n * V::lanes) * sizeOf(Out));
-    }
+    for (std::size_t n = 0; n < N; ++n)
+        sum[n] = V::add(load(base, n), V::multiply(V::floats(rule.scale), sum[n]));
+    if constexpr (N == kAbreast)
+        storeFour<V, DType::F32, Out>(sum, out + i * sizeOf(Out));
+    else
+        store<V, Out>(sum[0], out + i * sizeOf(Out));
 }
 
 template <class V, DType Out>
@@ -121,10 +123,10 @@ void vote(const float* base, const float* const* changes, const float* weights, 
           const Vote& shared, std::byte* out, std::size_t count) {
     // A copy of its own: `out` could stand anywhere, for all that the compiler knows.
     const Vote rule = shared;
-    constexpr std::size_t abreast = 4;
+    constexpr std::size_t block = kAbreast * V::lanes;
     std::size_t i = 0;
-    for (; i + abreast * V::lanes <= count; i += abreast * V::lanes)
-        voteAt<V, Out, abreast>(base, changes, weights, terms, rule, out, i);
+    for (; i + block <= count; i += block)
+        voteAt<V, Out, kAbreast>(base, changes, weights, terms, rule, out, i);
     for (; i < count; ++i) voteAt<Scalar, Out, 1>(base, changes, weights, terms, rule, out, i);
 }
 

@@ -25,89 +25,162 @@ constexpr float powerOfTwo(int exponent) {
     return power;
 }
 
-/// A floating format of one sign bit, E exponent and M mantissa bits with subnormals, narrower than float32.
-template <int E, int M>
+/// A floating format narrower than float32: one sign bit, E exponent and M mantissa bits, with subnormals.
+/// Its last exponent means infinity and NaN, as IEEE 754 has it; or else only the magnitude of all ones is
+/// NaN, and there is no infinity.
+template <int E, int M, bool ieee>
 struct Small {
+    static constexpr int mantissaBits = M;
     static constexpr int bias = (1 << (E - 1)) - 1;
-    static constexpr int signShift = 31 - E - M;
-    static constexpr std::uint32_t magnitude = (1u << (E + M)) - 1;
-    /// The magnitude of infinity, where the format has one.
-    static constexpr std::uint32_t infinity = ((1u << E) - 1) << M;
-    static constexpr std::uint32_t nan = infinity | (1u << (M - 1));
+    static constexpr bool hasInfinity = ieee;
+    static constexpr std::uint32_t sign = 1u << (E + M);
+    /// The least magnitude that is no number.
+    static constexpr std::uint32_t special = ieee ? ((1u << E) - 1) << M : sign - 1;
+    static constexpr std::uint32_t nan = ieee ? special | 1u << (M - 1) : special;
+    static constexpr float smallestNormal = powerOfTwo(1 - bias);
+    /// The bits of the least float32 that rounds beyond the largest number. The one halfway rounds to even:
+    /// up to infinity, and down to the largest number before E4M3's NaN.
+    static constexpr std::uint32_t beyond =
+        ieee ? bitsAs<std::uint32_t>(powerOfTwo(bias) * (2 - powerOfTwo(-M - 1)))
+             : bitsAs<std::uint32_t>(powerOfTwo(bias + 1) * (2 - 3 * powerOfTwo(-M - 1))) + 1;
 };
 
-/// The sign, in float32's place, and the magnitude read as a float32 of small exponent, times the power that
-/// corrects it.
-template <class V, int E, int M>
-typename V::Ints widenFinite(typename V::Ints magnitude) {
-    const auto small = V::asFloats(V::template left<23 - M>(magnitude));
-    return V::asInts(V::multiply(small, V::floats(powerOfTwo(127 - Small<E, M>::bias))));
+template <DType D>
+struct Format;
+template <>
+struct Format<DType::F16> : Small<5, 10, true> {};
+template <>
+struct Format<DType::F8_E5M2> : Small<5, 2, true> {};
+/// As machine learning has it ("fn").
+template <>
+struct Format<DType::F8_E4M3> : Small<4, 3, false> {};
+
+// No conversion computes with float32 subnormals: processors multiply these in microcode, a hundred times
+// slower, and most of N(0, 0.02) is subnormal in E4M3.
+
+/// One element of a small format as float32.
+template <DType D>
+constexpr float widenOne(std::uint32_t bits) {
+    using F = Format<D>;
+    const std::uint32_t magnitude = bits & (F::sign - 1);
+    const std::uint32_t sign = (bits & F::sign) << (8 * (4 - sizeOf(D)));
+    const std::uint32_t rebiased = (magnitude << (23 - F::mantissaBits)) + ((127u - F::bias) << 23);
+    // Read as a normal number, a subnormal has half its scale and a hidden bit too many: its value is twice
+    // what was read, less the smallest normal number. All else is twice itself, less itself. Both are exact.
+    const auto read = bitsAs<float>(rebiased);
+    const float value = read + read - (read > F::smallestNormal ? read : F::smallestNormal);
+    const std::uint32_t exponent = magnitude >= F::special ? kInfinity32 : 0;
+    return bitsAs<float>(sign | exponent | bitsAs<std::uint32_t>(value));
 }
 
-template <class V, int E, int M>
-typename V::Floats withSign(typename V::Ints bits, typename V::Ints wide) {
-    const auto sign = V::both(V::template left<Small<E, M>::signShift>(bits), V::ints(0x8000'0000u));
-    return V::asFloats(V::either(sign, wide));
+/// The values of a dtype of one byte.
+template <DType D>
+struct Values {
+    float of[256]{};
+    constexpr Values() {
+        for (std::uint32_t bits = 0; bits < 256; ++bits) of[bits] = widenOne<D>(bits);
+    }
+};
+
+template <DType D>
+constexpr Values<D> kValues;
+
+/// Two vectors of a dtype of one byte, from its elements in lanes of 16 bits, signs extended: through
+/// float16, whose subnormals cost nothing to convert.
+template <class V, DType D>
+void widenTwo(typename V::Ints bytes, typename V::Floats& first, typename V::Floats& second) {
+    if constexpr (D == DType::F8_E5M2) {
+        // The upper byte of a float16.
+        V::widenHalves(V::both(V::template left<8>(bytes), V::ints(0xFF00'FF00u)), first, second);
+    } else {
+        static_assert(D == DType::F8_E4M3);
+        // With its exponent's bits in the place of the last four of float16's, 2⁻⁸ of the value.
+        const auto halves = V::both(V::template left<7>(bytes), V::ints(0xBF80'BF80u));
+        // One more carries into float16's first exponent bit from NaN alone, and makes it NaN there.
+        const auto carry = V::both(V::add(halves, V::ints(0x0080'0080u)), V::ints(0x4000'4000u));
+        V::widenHalves(V::either(halves, carry), first, second);
+        first = V::multiply(first, V::floats(256));
+        second = V::multiply(second, V::floats(256));
+    }
 }
 
-/// Formats whose last exponent means infinity and NaN, as IEEE 754 has it: float16, E5M2.
-template <class V, int E, int M>
-typename V::Floats widenIeee(typename V::Ints bits) {
-    const auto magnitude = V::both(bits, V::ints(Small<E, M>::magnitude));
-    const auto special = V::either(V::template left<23 - M>(magnitude), V::ints(kInfinity32));
-    const auto isFinite = V::less(magnitude, V::ints(Small<E, M>::infinity));
-    return withSign<V, E, M>(bits, V::select(isFinite, widenFinite<V, E, M>(magnitude), special));
+// Rounding to M mantissa bits adds an anchor to the number: 2^(23 − M) times the power of two it starts with,
+// but no less than that of the format's smallest normal number. The last place of the sum is then that of the
+// result: hardware has rounded to it, ties to even, and the sum's low bits are the result's mantissa with its
+// hidden bit. Adding the exponent to them makes the result; a mantissa rounded up to the next power of two
+// carries into the exponent by itself.
+
+/// The anchor of float32 of one sign and exponent, and the exponent and sign to add to the low bits of the
+/// sum.
+struct Rounding {
+    float anchor;
+    std::uint32_t offset;
+};
+
+template <DType D>
+struct Roundings {
+    /// By the upper nine bits of a float32.
+    Rounding of[512]{};
+    constexpr Roundings() {
+        using F = Format<D>;
+        constexpr std::uint32_t least = 128 - F::bias;
+        constexpr std::uint32_t last = 128 + F::bias;
+        for (std::uint32_t upper = 0; upper < 512; ++upper) {
+            const std::uint32_t sign = upper >> 8;
+            const std::uint32_t own = upper & 255;
+            const std::uint32_t exponent = own < least ? least : own < last ? own : last;
+            of[upper].anchor = bitsAs<float>(sign << 31 | (exponent + 23 - F::mantissaBits) << 23);
+            of[upper].offset = sign * F::sign + ((exponent - least) << F::mantissaBits);
+        }
+    }
+};
+
+template <DType D>
+constexpr Roundings<D> kRoundings;
+
+/// A float32 rounded to dtype D, in the lower bits; NaN canonical.
+template <DType D>
+std::uint32_t roundOne(float x) {
+    using F = Format<D>;
+    const auto bits = bitsAs<std::uint32_t>(x);
+    const std::uint32_t magnitude = bits & 0x7FFF'FFFFu;
+    if (magnitude >= F::beyond) {
+        const bool isNan = !F::hasInfinity || magnitude > kInfinity32;
+        return isNan ? F::nan : F::special | (bits >> 31) * F::sign;
+    }
+    const Rounding& rounding = kRoundings<D>.of[bits >> 23];
+    return bitsAs<std::uint32_t>(x + rounding.anchor) + rounding.offset;
 }
 
-/// E4M3 as machine learning has it ("fn"): no infinity, and one NaN, of all ones.
-template <class V>
-typename V::Floats widenE4M3(typename V::Ints bits) {
-    const auto magnitude = V::both(bits, V::ints(0x7Fu));
-    const auto isNumber = V::less(magnitude, V::ints(0x7Fu));
-    return withSign<V, 4, 3>(bits,
-                             V::select(isNumber, widenFinite<V, 4, 3>(magnitude), V::ints(kCanonicalNan32)));
+/// The magnitudes of a vector of float32, rounded to dtype D, each in a lane of 32 bits; NaN canonical.
+template <class V, DType D>
+typename V::Ints roundMagnitudes(typename V::Floats x) {
+    using F = Format<D>;
+    constexpr int shift = 23 - F::mantissaBits;
+    constexpr auto least = bitsAs<std::uint32_t>(F::smallestNormal);
+    // The anchor takes the difference of biases off, modulo the format's magnitudes.
+    constexpr std::uint32_t anchorBits = (shift << 23) + ((0u - (least >> shift)) & (F::sign - 1));
+    const auto own = V::both(V::asInts(x), V::ints(0x7FFF'FFFFu));
+    const auto magnitude = V::smaller(own, V::ints(F::beyond));
+    const auto exponent = V::larger(V::both(magnitude, V::ints(kInfinity32)), V::ints(least));
+    const auto anchor = V::add(exponent, V::ints(anchorBits));
+    const auto sum = V::asInts(V::add(V::asFloats(magnitude), V::asFloats(anchor)));
+    const auto biased = V::add(sum, V::template right<shift>(exponent));
+    const auto rounded = V::both(biased, V::ints(F::sign - 1));
+    if constexpr (F::hasInfinity)
+        return V::select(V::isNan(x), V::ints(F::nan), rounded);
+    else
+        return rounded;
 }
 
-/// The magnitude of a canonical float32, rounded to E and M bits as if exponents had no end above.
-template <class V, int E, int M>
-typename V::Ints roundMagnitude(typename V::Ints magnitude) {
-    constexpr int shift = 23 - M;
-    // Below the smallest normal number, adding a power of two rounds to multiples of the smallest subnormal
-    // in hardware.
-    constexpr float smallest = powerOfTwo(1 - Small<E, M>::bias);
-    const auto anchor = V::floats(powerOfTwo(1 - Small<E, M>::bias - M + 23));
-    const auto subnormal = V::subtract(V::asInts(V::add(V::asFloats(magnitude), anchor)), V::asInts(anchor));
-    const auto rebiased =
-        V::subtract(magnitude, V::ints(static_cast<std::uint32_t>(127 - Small<E, M>::bias) << 23));
-    const auto odd = V::both(V::template right<shift>(magnitude), V::ints(1));
-    const auto half = V::add(odd, V::ints((1u << (shift - 1)) - 1));
-    const auto normal = V::template right<shift>(V::add(rebiased, half));
-    return V::select(V::less(magnitude, V::asInts(V::floats(smallest))), subnormal, normal);
-}
-
-template <class V, int E, int M>
-typename V::Ints signOf(typename V::Ints x) {
-    return V::both(V::template right<Small<E, M>::signShift>(x), V::ints(1u << (E + M)));
-}
-
-template <class V, int E, int M>
-typename V::Ints roundIeee(typename V::Floats x) {
-    const auto bits = V::asInts(x);
-    const auto magnitude = V::both(bits, V::ints(0x7FFF'FFFFu));
-    const auto rounded = roundMagnitude<V, E, M>(magnitude);
-    const auto inRange = V::less(rounded, V::ints(Small<E, M>::infinity));
-    const auto number =
-        V::either(signOf<V, E, M>(bits), V::select(inRange, rounded, V::ints(Small<E, M>::infinity)));
-    return V::select(V::isNan(x), V::ints(Small<E, M>::nan), number);
-}
-
-/// Beyond the largest number, 448, there is only NaN.
-template <class V>
-typename V::Ints roundE4M3(typename V::Floats x) {
-    const auto bits = V::asInts(x);
-    const auto rounded = roundMagnitude<V, 4, 3>(V::both(bits, V::ints(0x7FFF'FFFFu)));
-    const auto inRange = V::less(rounded, V::ints(0x7Fu));
-    return V::select(inRange, V::either(signOf<V, 4, 3>(bits), rounded), V::ints(0x7Fu));
+/// Four magnitudes of a dtype of one byte in each lane of 32 bits, with the signs of what they were rounded
+/// from, which NaN do not take.
+template <class V, DType D>
+typename V::Ints withSigns(typename V::Ints magnitudes, typename V::Ints signs) {
+    const auto places = V::ints(0x8080'8080u);
+    // NaN is the largest magnitude: it alone reaches the place of the sign.
+    const auto isNan = V::add(magnitudes, V::ints(0x0101'0101u * (0x80 - Format<D>::nan)));
+    return V::either(magnitudes, V::both(V::both(signs, places), V::oneOf(isNan, places)));
 }
 
 /// bfloat16 is the upper half of a float32: this rounds it, and leaves the lower half undefined. Overflow
@@ -119,62 +192,76 @@ typename V::Ints roundUpperHalf(typename V::Floats x) {
     return V::add(bits, V::add(odd, V::ints(0x7FFF)));
 }
 
-/// `V::lanes` elements of dtype D, widened to float32. D is not F64.
+/// `V::lanes` elements of dtype D, widened to float32. D is not F64, and of one byte only for Scalar.
 template <class V, DType D>
 typename V::Floats load(const std::byte* at) {
     if constexpr (D == DType::F32) return V::loadFloats(at);
     if constexpr (D == DType::BF16) return V::asFloats(V::template left<16>(V::load16(at)));
-    if constexpr (D == DType::F8_E4M3) return widenE4M3<V>(V::load8(at));
-    if constexpr (D == DType::F8_E5M2) return widenIeee<V, 5, 2>(V::load8(at));
+    if constexpr (sizeOf(D) == 1) return kValues<D>.of[loadAt<std::uint8_t>(at)];
     if constexpr (D == DType::F16) {
         if constexpr (V::hasHalf)
             return V::loadHalf(at);
         else
-            return widenIeee<V, 5, 10>(V::load16(at));
+            return widenOne<D>(loadAt<std::uint16_t>(at));
     }
 }
 
-/// Rounds `V::lanes` canonical float32 into elements of dtype D. D is not F64.
+/// Rounds `V::lanes` float32 into elements of dtype D, NaN made canonical. D is of one byte only for Scalar.
 template <class V, DType D>
 void store(typename V::Floats x, std::byte* at) {
-    if constexpr (D == DType::F32) V::storeFloats(x, at);
-    if constexpr (D == DType::BF16) V::store16(V::template right<16>(roundUpperHalf<V>(x)), at);
-    if constexpr (D == DType::F8_E4M3) V::store8(roundE4M3<V>(x), at);
-    if constexpr (D == DType::F8_E5M2) V::store8(roundIeee<V, 5, 2>(x), at);
+    if constexpr (D == DType::F32) V::storeFloats(canonical<V>(x), at);
+    if constexpr (D == DType::BF16) V::store16(V::template right<16>(roundUpperHalf<V>(canonical<V>(x))), at);
+    if constexpr (sizeOf(D) == 1) storeAt(at, static_cast<std::uint8_t>(roundOne<D>(x)));
     if constexpr (D == DType::F16) {
         if constexpr (V::hasHalf)
-            V::storeHalf(x, at);
+            V::storeHalf(canonical<V>(x), at);
         else
-            V::store16(roundIeee<V, 5, 10>(x), at);
+            storeAt(at, static_cast<std::uint16_t>(roundOne<D>(x)));
     }
 }
 
-/// Two vectors of consecutive elements. From BF16 to BF16 the even elements are one vector and the odd ones
-/// the other: as each 32-bit word holds one of both, neither way needs a shuffle. All else is in order.
+/// Vectors that kernels work on side by side, so that one's additions wait for no other's, and that fill one
+/// with elements of a byte each.
+constexpr std::size_t kAbreast = 4;
+
+/// Four vectors of consecutive elements. From BF16 to BF16 the even elements of each two are one vector and
+/// the odd ones the other: as each 32-bit word holds one of both, neither way needs a shuffle. All else is in
+/// order.
 template <class V, DType In, DType Out>
-void loadTwo(const std::byte* at, typename V::Floats (&x)[2]) {
-    if constexpr (In == DType::BF16 && Out == DType::BF16) {
-        const auto words = V::asInts(V::loadFloats(at));
-        x[0] = V::asFloats(V::template left<16>(words));
-        x[1] = V::asFloats(V::both(words, V::ints(0xFFFF'0000u)));
-    } else {
-        x[0] = load<V, In>(at);
-        x[1] = load<V, In>(at + V::lanes * sizeOf(In));
+[[gnu::always_inline]] inline void loadFour(const std::byte* at, typename V::Floats (&x)[kAbreast]) {
+    for (std::size_t n = 0; n < kAbreast; n += 2) {
+        const std::byte* from = at + n * V::lanes * sizeOf(In);
+        if constexpr (In == DType::BF16 && Out == DType::BF16) {
+            const auto words = V::asInts(V::loadFloats(from));
+            x[n] = V::asFloats(V::template left<16>(words));
+            x[n + 1] = V::asFloats(V::both(words, V::ints(0xFFFF'0000u)));
+        } else if constexpr (sizeOf(In) == 1) {
+            widenTwo<V, In>(V::load8(from), x[n], x[n + 1]);
+        } else {
+            x[n] = load<V, In>(from);
+            x[n + 1] = load<V, In>(from + V::lanes * sizeOf(In));
+        }
     }
 }
 
-/// Rounds two vectors, arranged as `loadTwo` arranges them.
+/// Rounds four vectors, arranged as `loadFour` arranges them.
 template <class V, DType In, DType Out>
-void storeTwo(const typename V::Floats (&x)[2], std::byte* at) {
-    const auto first = canonical<V>(x[0]);
-    const auto second = canonical<V>(x[1]);
+[[gnu::always_inline]] inline void storeFour(const typename V::Floats (&x)[kAbreast], std::byte* at) {
     if constexpr (In == DType::BF16 && Out == DType::BF16) {
-        const auto even = V::template right<16>(roundUpperHalf<V>(first));
-        const auto odd = V::both(roundUpperHalf<V>(second), V::ints(0xFFFF'0000u));
-        V::storeFloats(V::asFloats(V::either(even, odd)), at);
+        for (std::size_t n = 0; n < kAbreast; n += 2) {
+            const auto even = V::template right<16>(roundUpperHalf<V>(canonical<V>(x[n])));
+            const auto odd = V::both(roundUpperHalf<V>(canonical<V>(x[n + 1])), V::ints(0xFFFF'0000u));
+            V::storeFloats(V::asFloats(V::either(even, odd)), at + n * V::lanes * sizeOf(Out));
+        }
+    } else if constexpr (sizeOf(Out) == 1 && V::lanes > 1) {
+        typename V::Ints magnitudes[kAbreast], signs[kAbreast];
+        for (std::size_t n = 0; n < kAbreast; ++n) {
+            magnitudes[n] = roundMagnitudes<V, Out>(x[n]);
+            signs[n] = V::asInts(x[n]);
+        }
+        V::store8(withSigns<V, Out>(V::pack8(magnitudes), V::pack8(signs)), at);
     } else {
-        store<V, Out>(first, at);
-        store<V, Out>(second, at + V::lanes * sizeOf(Out));
+        for (std::size_t n = 0; n < kAbreast; ++n) store<V, Out>(x[n], at + n * V::lanes * sizeOf(Out));
     }
 }
 

@@ -8,28 +8,19 @@
 namespace layerloom {
 namespace {
 
-/// Pairs of vectors that are summed side by side, so that one's additions wait for no other's.
-constexpr std::size_t kAbreast = 2;
-
 /// One block of output, from element `i` on.
 template <class V, DType In, DType Out>
 [[gnu::always_inline]] inline void linearBlock(const std::byte* const* sources, const float* weights,
                                                std::size_t terms, std::byte* out, std::size_t i) {
-    constexpr std::size_t pair = 2 * V::lanes;
-    typename V::Floats sums[kAbreast][2];
-    typename V::Floats x[2];
-    for (std::size_t n = 0; n < kAbreast; ++n) {
-        loadTwo<V, In, Out>(sources[0] + (i + n * pair) * sizeOf(In), x);
-        for (std::size_t h = 0; h < 2; ++h) sums[n][h] = V::multiply(V::floats(weights[0]), x[h]);
+    typename V::Floats sums[kAbreast], x[kAbreast];
+    loadFour<V, In, Out>(sources[0] + i * sizeOf(In), x);
+    for (std::size_t n = 0; n < kAbreast; ++n) sums[n] = V::multiply(V::floats(weights[0]), x[n]);
+    for (std::size_t t = 1; t < terms; ++t) {
+        loadFour<V, In, Out>(sources[t] + i * sizeOf(In), x);
+        for (std::size_t n = 0; n < kAbreast; ++n)
+            sums[n] = V::add(sums[n], V::multiply(V::floats(weights[t]), x[n]));
     }
-    for (std::size_t t = 1; t < terms; ++t)
-        for (std::size_t n = 0; n < kAbreast; ++n) {
-            loadTwo<V, In, Out>(sources[t] + (i + n * pair) * sizeOf(In), x);
-            for (std::size_t h = 0; h < 2; ++h)
-                sums[n][h] = V::add(sums[n][h], V::multiply(V::floats(weights[t]), x[h]));
-        }
-    for (std::size_t n = 0; n < kAbreast; ++n)
-        storeTwo<V, In, Out>(sums[n], out + (i + n * pair) * sizeOf(Out));
+    storeFour<V, In, Out>(sums, out + i * sizeOf(Out));
 }
 
 template <DType In, DType Out>
@@ -40,14 +31,14 @@ template <DType In, DType Out>
         const float product = weights[t] * load<Scalar, In>(sources[t] + i * sizeOf(In));
         sum = sum + product;
     }
-    store<Scalar, Out>(canonical<Scalar>(sum), out + i * sizeOf(Out));
+    store<Scalar, Out>(sum, out + i * sizeOf(Out));
 }
 
 /// Whole blocks, then the last elements one by one, which gives the same bits.
 template <class V, DType In, DType Out>
 void linear(const std::byte* const* sources, const float* weights, std::size_t terms, std::byte* out,
             std::size_t count) {
-    constexpr std::size_t block = kAbreast * 2 * V::lanes;
+    constexpr std::size_t block = kAbreast * V::lanes;
     std::size_t i = 0;
     if constexpr (V::lanes > 1)
         for (; i + block <= count; i += block) linearBlock<V, In, Out>(sources, weights, terms, out, i);

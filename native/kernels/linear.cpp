@@ -50,17 +50,17 @@ double load64(DType dtype, const std::byte* at) {
 void store64(DType dtype, double x, std::byte* at) {
     switch (dtype) {
         case DType::BF16:
-            return store<Scalar, DType::BF16>(canonical<Scalar>(toOdd32(x)), at);
+            return store<Scalar, DType::BF16>(toOdd32(x), at);
         case DType::F16:
-            return store<Scalar, DType::F16>(canonical<Scalar>(toOdd32(x)), at);
+            return store<Scalar, DType::F16>(toOdd32(x), at);
         case DType::F32:
-            return store<Scalar, DType::F32>(canonical<Scalar>(static_cast<float>(x)), at);
+            return store<Scalar, DType::F32>(static_cast<float>(x), at);
         case DType::F64:
             return storeAt(at, canonical64(x));
         case DType::F8_E4M3:
-            return store<Scalar, DType::F8_E4M3>(canonical<Scalar>(toOdd32(x)), at);
+            return store<Scalar, DType::F8_E4M3>(toOdd32(x), at);
         case DType::F8_E5M2:
-            return store<Scalar, DType::F8_E5M2>(canonical<Scalar>(toOdd32(x)), at);
+            return store<Scalar, DType::F8_E5M2>(toOdd32(x), at);
     }
 }
 

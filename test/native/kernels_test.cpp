@@ -10,6 +10,10 @@
 #include <utility>
 #include <vector>
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 #include "kernels/dispatch.hpp"
 #include "kernels/linear.hpp"
 
@@ -211,35 +215,75 @@ void halfwayCases() {
         Input f32{DType::F32, 1, {}, 0};
         Input f64{DType::F64, 1, {}, 0};
         const Format& format = formatOf(to);
-        const auto add = [&](double value) {
+        const auto add = [](Input& input, auto value) {
+            const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+            input.bytes.insert(input.bytes.end(), bytes, bytes + sizeof value);
+        };
+        // A value and its neighbours, in either precision.
+        const auto addAround = [&](double value) {
             const auto narrow = static_cast<float>(value);
-            const auto* n = reinterpret_cast<const std::byte*>(&narrow);
-            const auto* w = reinterpret_cast<const std::byte*>(&value);
-            f32.bytes.insert(f32.bytes.end(), n, n + 4);
-            f64.bytes.insert(f64.bytes.end(), w, w + 8);
+            for (const double towards : {-1e300, value, 1e300}) {
+                add(f64, std::nextafter(value, towards));
+                add(f32,
+                    towards == value ? narrow : std::nextafter(narrow, std::copysign(INFINITY, towards)));
+            }
         };
         for (std::uint64_t bits = 0; bits + 1 < patterns(to); ++bits) {
             const double x = decode(format, bits);
             const double next = decode(format, bits + 1);
             if (!std::isfinite(x) || !std::isfinite(next) || std::signbit(x) != std::signbit(next)) continue;
-            const double halfway = x + (next - x) / 2;
-            for (const double value :
-                 {halfway, std::nextafter(halfway, -1e300), std::nextafter(halfway, 1e300)})
-                add(value);
+            addAround(x + (next - x) / 2);
         }
         // The end of the range: halfway to where the next number would be, and around it.
         const double step =
             format.largest - roundTo(format, format.largest * (1 - std::ldexp(1.0, -format.precision)));
-        const double end = format.largest + step / 2;
-        for (const double value :
-             {end, std::nextafter(end, 0), std::nextafter(end, 1e300), 4 * format.largest}) {
-            add(value);
-            add(-value);
+        for (const double value : {format.largest + step / 2, 4 * format.largest}) {
+            addAround(value);
+            addAround(-value);
         }
-        check({f32}, to, f32.bytes.size() / 4, 0, "halfway between two values, from float32");
+        check({f32}, to, f32.bytes.size() / 4, 0, "around halfway between two values, from float32");
         check({f64}, to, f64.bytes.size() / 8, 0, "around halfway between two values, from float64");
     }
 }
+
+/// Every float32 of eight significant bits and its neighbours: all places where formats of one byte change
+/// how they round are among the former.
+void everyUpperHalfOfAFloat32() {
+    Input f32{DType::F32, 1, {}, 0};
+    for (std::uint32_t upper = 0; upper < 1u << 16; ++upper)
+        for (const std::uint32_t lower : {0u, 1u, 0xFFFFu}) {
+            const std::uint32_t bits = upper << 16 | lower;
+            const auto* bytes = reinterpret_cast<const std::byte*>(&bits);
+            f32.bytes.insert(f32.bytes.end(), bytes, bytes + 4);
+        }
+    for (const DType to : {DType::F8_E4M3, DType::F8_E5M2})
+        check({f32}, to, f32.bytes.size() / 4, 0, "every upper half of a float32, rounded");
+}
+
+#ifdef __x86_64__
+/// x86 notes when it has computed with a subnormal, which is a hundred times slower. Small formats have
+/// subnormals of their own, but float32 holds all these as normal numbers.
+void noSubnormalIsComputedWith() {
+    for (const DType from : {DType::F16, DType::F8_E4M3, DType::F8_E5M2}) {
+        Input every{from, 0.5, std::vector<std::byte>(patterns(from) * sizeOf(from)), 0};
+        for (std::uint64_t bits = 0; bits < patterns(from); ++bits)
+            std::memcpy(every.bytes.data() + sizeOf(from) * bits, &bits, sizeOf(from));
+        const Source sources[] = {{every.bytes.data(), from}, {every.bytes.data(), from}};
+        const double weights[] = {0.5, 0.25};
+        for (const DType to : {from, DType::F32})
+            for (const Kernels* kernels : availableKernels()) {
+                std::vector<std::byte> out(patterns(from) * sizeOf(to));
+                for (std::size_t terms = 1; terms <= 2; ++terms) {
+                    _MM_SET_EXCEPTION_STATE(0);
+                    linear(*kernels, {sources, terms}, {weights, terms}, {out.data(), to}, patterns(from));
+                    const unsigned state = _MM_GET_EXCEPTION_STATE();
+                    expect((state & _MM_EXCEPT_DENORM) == 0, kernels->isa, "computed with a subnormal", 0,
+                           state);
+                }
+            }
+    }
+}
+#endif
 
 void lengthsAndMisalignments() {
     for (const std::size_t count :
@@ -646,6 +690,10 @@ void votes() {
 int main() {
     everyPatternOfAFormat();
     halfwayCases();
+    everyUpperHalfOfAFloat32();
+#ifdef __x86_64__
+    noSubnormalIsComputedWith();
+#endif
     lengthsAndMisalignments();
     everyMixtureOfDtypes();
     negativeZeroSurvives();

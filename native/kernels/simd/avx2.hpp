@@ -35,6 +35,8 @@ struct Avx2 {
     static Ints right(Ints a) {
         return _mm256_srli_epi32(a, N);
     }
+    static Ints smaller(Ints a, Ints b) { return _mm256_min_epu32(a, b); }
+    static Ints larger(Ints a, Ints b) { return _mm256_max_epu32(a, b); }
     static Mask less(Ints a, Ints b) { return _mm256_cmpgt_epi32(b, a); }
     static Mask lessUnsigned(Ints a, Ints b) {
         const Ints sign = ints(0x8000'0000u);
@@ -70,15 +72,21 @@ struct Avx2 {
     }
     static void storeFloats(Floats a, std::byte* at) { _mm256_storeu_ps(reinterpret_cast<float*>(at), a); }
     static Ints load16(const std::byte* at) { return _mm256_cvtepu16_epi32(load128(at)); }
-    static Ints load8(const std::byte* at) {
-        return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at)));
-    }
+    static Ints load8(const std::byte* at) { return _mm256_cvtepi8_epi16(load128(at)); }
     static void store16(Ints a, std::byte* at) { store128(packed16(a), at); }
-    static void store8(Ints a, std::byte* at) {
-        const __m128i halves = packed16(a);
-        _mm_storel_epi64(reinterpret_cast<__m128i*>(at), _mm_packus_epi16(halves, halves));
+    static Ints pack8(const Ints (&a)[4]) {
+        return _mm256_packs_epi16(_mm256_packs_epi32(a[0], a[1]), _mm256_packs_epi32(a[2], a[3]));
+    }
+    static void store8(Ints packed, std::byte* at) {
+        // Packing works within 128-bit halves: each has four elements of each vector.
+        const Ints order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), _mm256_permutevar8x32_epi32(packed, order));
     }
     static Floats loadHalf(const std::byte* at) { return _mm256_cvtph_ps(load128(at)); }
+    static void widenHalves(Ints halves, Floats& first, Floats& second) {
+        first = _mm256_cvtph_ps(_mm256_castsi256_si128(halves));
+        second = _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1));
+    }
     static void storeHalf(Floats a, std::byte* at) {
         store128(_mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), at);
     }

@@ -36,6 +36,8 @@ struct Avx512 {
     static Ints right(Ints a) {
         return _mm512_srli_epi32(a, N);
     }
+    static Ints smaller(Ints a, Ints b) { return _mm512_min_epu32(a, b); }
+    static Ints larger(Ints a, Ints b) { return _mm512_max_epu32(a, b); }
     static Mask less(Ints a, Ints b) { return _mm512_cmplt_epi32_mask(a, b); }
     static Mask lessUnsigned(Ints a, Ints b) { return _mm512_cmplt_epu32_mask(a, b); }
     static Mask equal(Ints a, Ints b) { return _mm512_cmpeq_epi32_mask(a, b); }
@@ -65,14 +67,21 @@ struct Avx512 {
     static Floats loadFloats(const std::byte* at) { return _mm512_loadu_ps(at); }
     static void storeFloats(Floats a, std::byte* at) { _mm512_storeu_ps(at, a); }
     static Ints load16(const std::byte* at) { return _mm512_cvtepu16_epi32(load256(at)); }
-    static Ints load8(const std::byte* at) {
-        return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
-    }
+    static Ints load8(const std::byte* at) { return _mm512_cvtepi8_epi16(load256(at)); }
     static void store16(Ints a, std::byte* at) { store256(_mm512_cvtepi32_epi16(a), at); }
-    static void store8(Ints a, std::byte* at) {
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(at), _mm512_cvtepi32_epi8(a));
+    static Ints pack8(const Ints (&a)[4]) {
+        return _mm512_packs_epi16(_mm512_packs_epi32(a[0], a[1]), _mm512_packs_epi32(a[2], a[3]));
+    }
+    static void store8(Ints packed, std::byte* at) {
+        // Packing works within 128-bit quarters: each has four elements of each vector.
+        const Ints order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+        _mm512_storeu_si512(at, _mm512_permutexvar_epi32(order, packed));
     }
     static Floats loadHalf(const std::byte* at) { return _mm512_cvtph_ps(load256(at)); }
+    static void widenHalves(Ints halves, Floats& first, Floats& second) {
+        first = _mm512_cvtph_ps(_mm512_castsi512_si256(halves));
+        second = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1));
+    }
     static void storeHalf(Floats a, std::byte* at) {
         store256(_mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), at);
     }

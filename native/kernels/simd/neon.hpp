@@ -35,6 +35,8 @@ struct Neon {
     static Ints right(Ints a) {
         return vshrq_n_u32(a, N);
     }
+    static Ints smaller(Ints a, Ints b) { return vminq_u32(a, b); }
+    static Ints larger(Ints a, Ints b) { return vmaxq_u32(a, b); }
     static Mask less(Ints a, Ints b) { return vcltq_u32(a, b); }
     static Mask lessUnsigned(Ints a, Ints b) { return vcltq_u32(a, b); }
     static Mask equal(Ints a, Ints b) { return vceqq_u32(a, b); }
@@ -65,23 +67,30 @@ struct Neon {
     static void storeFloats(Floats a, std::byte* at) { vst1q_u8(bytes(at), vreinterpretq_u8_u32(asInts(a))); }
     static Ints load16(const std::byte* at) { return vmovl_u16(vreinterpret_u16_u8(vld1_u8(bytes(at)))); }
     static Ints load8(const std::byte* at) {
-        const uint8x8_t four = vcreate_u8(loadAt<std::uint32_t>(at));
-        return vmovl_u16(vget_low_u16(vmovl_u8(four)));
+        return vreinterpretq_u32_s16(vmovl_s8(vreinterpret_s8_u8(vld1_u8(bytes(at)))));
     }
     static void store16(Ints a, std::byte* at) { vst1_u8(bytes(at), vreinterpret_u8_u16(vmovn_u32(a))); }
-    static void store8(Ints a, std::byte* at) {
-        const uint16x4_t halves = vmovn_u32(a);
-        const uint8x8_t four = vmovn_u16(vcombine_u16(halves, halves));
-        storeAt(at, vget_lane_u32(vreinterpret_u32_u8(four), 0));
+    static Ints pack8(const Ints (&a)[4]) {
+        return vreinterpretq_u32_s8(vcombine_s8(pack16(a[0], a[1]), pack16(a[2], a[3])));
     }
+    static void store8(Ints packed, std::byte* at) { vst1q_u8(bytes(at), vreinterpretq_u8_u32(packed)); }
     static Floats loadHalf(const std::byte* at) {
         return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(bytes(at))));
+    }
+    static void widenHalves(Ints halves, Floats& first, Floats& second) {
+        const float16x8_t eight = vreinterpretq_f16_u32(halves);
+        first = vcvt_f32_f16(vget_low_f16(eight));
+        second = vcvt_high_f32_f16(eight);
     }
     static void storeHalf(Floats a, std::byte* at) {
         vst1_u8(bytes(at), vreinterpret_u8_f16(vcvt_f16_f32(a)));
     }
 
   private:
+    static int8x8_t pack16(Ints a, Ints b) {
+        const int16x4_t low = vqmovn_s32(vreinterpretq_s32_u32(a));
+        return vqmovn_s16(vqmovn_high_s32(low, vreinterpretq_s32_u32(b)));
+    }
     static const std::uint8_t* bytes(const std::byte* at) {
         return reinterpret_cast<const std::uint8_t*>(at);
     }

@@ -10,11 +10,8 @@ namespace layerloom {
 namespace {
 
 template <class To, class From>
-To bitsAs(const From& from) {
-    static_assert(sizeof(To) == sizeof(From));
-    To to;
-    std::memcpy(&to, &from, sizeof(To));
-    return to;
+constexpr To bitsAs(const From& from) {
+    return __builtin_bit_cast(To, from);
 }
 
 /// Reads a value at any alignment: tensors start wherever a safetensors header ends.
@@ -39,7 +36,14 @@ struct Scalar {
     /// As many float64 as there are lanes.
     using Wide = double;
     static constexpr std::size_t lanes = 1;
-    /// Whether loadHalf and storeHalf exist: else float16 is converted by convert.hpp.
+    /// Whether there are the members of several lanes: else convert.hpp converts float16 and elements of a
+    /// byte.
+    /// - loadHalf, storeHalf: float16.
+    /// - widenHalves: a register of float16 into two vectors.
+    /// - load8: bytes, signs extended, into lanes of 16 bits.
+    /// - pack8: four vectors of signed integers into one of bytes, saturated, in whatever order is quickest.
+    /// - store8: these bytes, in the order of the vectors.
+    /// - smaller, larger: of unsigned lanes.
     static constexpr bool hasHalf = false;
 
     static Floats floats(float x) { return x; }
@@ -83,11 +87,9 @@ struct Scalar {
 
     static Floats loadFloats(const std::byte* at) { return loadAt<float>(at); }
     static void storeFloats(Floats a, std::byte* at) { storeAt(at, a); }
-    /// Unsigned elements of 16 or 8 bits, widened; and the low bits of each lane, which fit.
+    /// Unsigned elements of 16 bits, widened; and the low bits of each lane, which fit.
     static Ints load16(const std::byte* at) { return loadAt<std::uint16_t>(at); }
-    static Ints load8(const std::byte* at) { return loadAt<std::uint8_t>(at); }
     static void store16(Ints a, std::byte* at) { storeAt(at, static_cast<std::uint16_t>(a)); }
-    static void store8(Ints a, std::byte* at) { storeAt(at, static_cast<std::uint8_t>(a)); }
 };
 
 }  // namespace
