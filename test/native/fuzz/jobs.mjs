@@ -244,7 +244,7 @@ const measure = (random, files) => {
   const { dtypes, ...measurement } = programOf(random, files);
   const { count } = measurement;
   const { columns } = measurement.program;
-  const kind = random.below(8);
+  const kind = random.below(9);
   const length = kind === 6 ? 1 : kind === 7 ? 2 : random.from(1, 3);
   const values = random.list(length, () => random.below(dtypes.length));
   const pairs = (length * (length + 1)) / 2;
@@ -257,6 +257,7 @@ const measure = (random, files) => {
     length,
     1,
     count / columns,
+    length,
   ];
   const bins = kind === 4 ? 1 + random.below(300) : 0;
   const windows = values.flatMap(() => {
