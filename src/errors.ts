@@ -1,3 +1,5 @@
+import { visible, visibleLine } from './visible.js';
+
 /** Exit codes of the command line: one for each kind of failure. */
 export const exitCodes = { failed: 1, usage: 2, input: 3, partial: 4, interrupted: 130 } as const;
 
@@ -299,6 +301,18 @@ const catalogue = {
   },
 } satisfies Record<string, Entry<never>>;
 
+/** Texts of several lines, which were made of visible ones, and what messages show as JSON. */
+const shownAsTheyAre = ['excerpt', 'message', 'value'];
+
+/** Details as messages have them: names come from files of strangers, and each is one line without what a terminal acts on. */
+const shown = (value: unknown, key = ''): unknown => {
+  if (shownAsTheyAre.includes(key)) return value;
+  if (typeof value === 'string') return visibleLine(value);
+  if (Array.isArray(value)) return value.map((item) => shown(item, key));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, shown(inner, name)]));
+};
+
 type Catalogue = typeof catalogue;
 
 export type ErrorCode = keyof Catalogue;
@@ -308,7 +322,7 @@ export const errorCodes = Object.keys(catalogue) as ErrorCode[];
 
 /**
  * The one error class. `code` is stable and for programs; `message` is for people and names the file, the tensor and the
- * remedy; `details` holds what the message was made of; `exitCode` is what the command line ends with.
+ * remedy, control characters in them escaped; `details` holds what the message was made of, as it is; `exitCode` is what the command line ends with.
  */
 export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
@@ -317,7 +331,9 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
 
   constructor(code: Code, details: ErrorDetails<Code>, options?: ErrorOptions) {
     const entry = catalogue[code] as unknown as Entry<ErrorDetails<Code>>;
-    super(entry.message(details), options);
+    // What was asked for is the user's own text, and commander's may have two lines.
+    const texts = code === 'USAGE' ? details : (shown(details) as ErrorDetails<Code>);
+    super(visible(entry.message(texts)), options);
     this.name = 'LayerloomError';
     this.code = code;
     this.details = details;
@@ -327,7 +343,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   /** The same error of a run whose staging was kept for `--resume`. */
   keptIn(directory: string): LayerloomError<Code> {
     const kept = new LayerloomError(this.code, { ...this.details, kept: directory }, { cause: this.cause });
-    kept.message = `${this.message}; what is done waits in ${directory} for --resume`;
+    kept.message = `${this.message}; what is done waits in ${visibleLine(directory)} for --resume`;
     return kept;
   }
 
@@ -339,7 +355,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
       { ...this.details, file, line, column },
       { cause: this.cause },
     );
-    placed.message = `${file}:${line}:${column}: ${this.message}\n${excerpt}`;
+    placed.message = `${visibleLine(file)}:${line}:${column}: ${this.message}\n${visible(excerpt)}`;
     return placed;
   }
 
@@ -353,7 +369,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   /** The same error with the merge of a batch that it was found in. */
   ofMerge(merge: string): LayerloomError<Code> {
     const placed = new LayerloomError(this.code, { ...this.details, merge }, { cause: this.cause });
-    placed.message = `${merge}: ${this.message}`;
+    placed.message = `${visibleLine(merge)}: ${this.message}`;
     return placed;
   }
 

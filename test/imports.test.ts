@@ -7,6 +7,7 @@ const root = fileURLToPath(new URL('../src', import.meta.url));
 
 /** The order in which data flows: what stands further down may import what stands above it. */
 const order = [
+  'visible',
   'errors',
   'version',
   'tensor',

@@ -1,8 +1,11 @@
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { encodeHeader, parseHeader, parsePrefix, prefixBytes } from '../checkpoint/header.js';
+import { readSmallFile } from '../checkpoint/small-file.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { MavVectors } from './analysis.js';
+
+/** Four bytes for each row: of the largest models with experts, about a gigabyte. */
+const limit = { most: 2 ** 31 - 1, what: 'a file of MAV vectors' };
 
 /** What the metadata's `mav` holds says, beside the vectors. */
 const formatName = 'layerloom-mav-1';
@@ -29,7 +32,7 @@ export const encodeVectors = ({ vectors, ...facts }: MavVectors): Uint8Array[] =
 
 /** @throws LayerloomError READ_FAILED, VECTORS_INVALID, and the codes of a header */
 export const readVectors = async (file: string): Promise<MavVectors> => {
-  const bytes = await readFile(file).catch((cause: unknown) => {
+  const bytes = await readSmallFile(file, limit).catch((cause: unknown) => {
     throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
   });
   const begin = prefixBytes + parsePrefix(bytes, file, bytes.length);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open } from 'node:fs/promises';
+import { constants, type FileHandle, open } from 'node:fs/promises';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { FileIdentity, FileState } from './checkpoint.js';
 import { readHeader } from './header.js';
@@ -90,7 +90,7 @@ export const observe = (
 /** `observe`, of a file that is not open. */
 export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Promise<FileState> =>
   reading(file, async () => {
-    const handle = await open(file.path, 'r');
+    const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       return await observe(handle, file, hashOf);
     } finally {

@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { visit } from 'jsonc-parser';
 import { parse as parseYaml } from 'yaml';
 import { LayerloomError } from '../errors.js';
+import { readSideFile } from './small-file.js';
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -19,11 +19,12 @@ const parsePythonJson = (text: string): unknown => {
   }
 };
 
-/** The object in a side file that Python wrote. @throws LayerloomError CONFIG_INVALID */
+/** The object in a side file that Python wrote. @throws LayerloomError READ_FAILED, CONFIG_INVALID */
 export const readJsonObject = async (file: string): Promise<Record<string, unknown>> => {
+  const text = (await readSideFile(file)).toString();
   let value: unknown;
   try {
-    value = parsePythonJson(await readFile(file, 'utf8'));
+    value = parsePythonJson(text);
   } catch (cause) {
     throw new LayerloomError(
       'CONFIG_INVALID',

@@ -1,7 +1,8 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, join, resolve, sep } from 'node:path';
 import { LayerloomError } from '../errors.js';
+import { readSmallFile } from './small-file.js';
 
 /** A model as the user gave it, found. */
 export interface Location {
@@ -17,10 +18,20 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** The local cache of the Hugging Face hub, by the variables its own tools read. */
-export const hubCache = (env: NodeJS.ProcessEnv = process.env): string =>
-  env['HF_HUB_CACHE'] ??
-  join(env['HF_HOME'] ?? join(env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'huggingface'), 'hub');
+/** The local cache of the Hugging Face hub, by the variables that its own library reads, the older name of the first among them. */
+export const hubCache = (env: NodeJS.ProcessEnv = process.env): string => {
+  const home = env['HF_HOME'] ?? join(env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'huggingface');
+  return expand(env['HF_HUB_CACHE'] ?? env['HUGGINGFACE_HUB_CACHE'] ?? join(expand(home, env), 'hub'), env);
+};
+
+/** `~` and `$NAME` as the library expands them: a service's file of variables does not. */
+const expand = (path: string, env: NodeJS.ProcessEnv): string =>
+  path
+    .replace(/^~(?=\/|$)/, homedir())
+    .replace(
+      /\$(?:(\w+)|\{([^}]*)\})/g,
+      (whole, name?: string, braced?: string) => env[name ?? braced ?? ''] ?? whole,
+    );
 
 const hubId = /^(?<repository>[\w.-]+\/[\w.-]+)(?:@(?<revision>[\w./-]+))?$/;
 const snapshotPath = /models--(?<organisation>[^/]+?)--(?<model>[^/]+)\/snapshots\/[^/]+$/;
@@ -31,8 +42,8 @@ const findInHubCache = async (model: string): Promise<{ found?: Location; tried?
   if (groups === undefined) return {};
   const { repository = '', revision = 'main' } = groups;
   const root = join(hubCache(), `models--${repository.replace('/', '--')}`);
-  const commit = await readFile(join(root, 'refs', ...revision.split('/')), 'utf8').then(
-    (text) => text.trim(),
+  const commit = await readSmallFile(join(root, 'refs', ...revision.split('/'))).then(
+    (text) => text.toString().trim(),
     () => revision,
   );
   const path = join(root, 'snapshots', commit);

@@ -1,4 +1,4 @@
-import { constants, open, readdir, readFile, stat } from 'node:fs/promises';
+import { constants, open, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { TensorReference } from '../tensor/reference.js';
@@ -8,12 +8,13 @@ import { readJsonObject } from './json.js';
 import { locate } from './locate.js';
 import { indexFileName, parseShardIndex, singleFileName } from './shard-index.js';
 import { listSideFiles } from './side-files.js';
+import { readSideFile } from './small-file.js';
 
 /**
  * Opens a checkpoint for reading: a directory with `model.safetensors` or an index with shards, one `.safetensors` file, or
  * `org/name[@revision]` in the local hub cache. Headers, `config.json` and names of side files are read; weights are not.
  *
- * @throws LayerloomError MODEL_NOT_FOUND, NOT_A_CHECKPOINT, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, CONFIG_INVALID
+ * @throws LayerloomError MODEL_NOT_FOUND, NOT_A_CHECKPOINT, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, READ_FAILED, CONFIG_INVALID
  *   and the codes of `parseShardIndex` and `parseHeader`
  */
 export const openCheckpoint = async (model: string): Promise<CheckpointIndex> => {
@@ -60,7 +61,7 @@ const findWeights = async (directory: string): Promise<{ files: string[]; index?
     throw new LayerloomError('NOT_A_CHECKPOINT', { path: directory, reason: whyNot(names) });
   }
   const path = join(directory, indexFileName);
-  const weightMap = parseShardIndex(await readFile(path, 'utf8'), path);
+  const weightMap = parseShardIndex((await readSideFile(path)).toString(), path);
   const files = [...new Set(weightMap.values())].sort().map((file) => join(directory, file));
   // Some write an index also of one file; beside other files one cannot tell which is meant.
   if (hasSingle && files.join() !== single)

@@ -32,9 +32,11 @@ export const listSideFiles = async (directory: string): Promise<string[]> => {
     .filter((entry) => !entry.isDirectory())
     .map(({ name }) => name);
   const hasTemplates = entries.some((entry) => entry.name === templates && entry.isDirectory());
-  const inFolder = hasTemplates ? await readdir(join(directory, templates)) : [];
+  const inFolder = hasTemplates ? await readdir(join(directory, templates), { withFileTypes: true }) : [];
   return [
     ...files,
-    ...inFolder.filter((name) => name.endsWith('.jinja')).map((name) => `${templates}/${name}`),
+    ...inFolder
+      .filter((entry) => entry.name.endsWith('.jinja') && !entry.isDirectory())
+      .map(({ name }) => `${templates}/${name}`),
   ].sort();
 };

@@ -8,7 +8,7 @@ import { readExperiment } from '../experiment/read-experiment.js';
 import { type SlurmParameters, slurmScript } from '../experiment/slurm.js';
 import { relativeTo } from '../recipe/model-path.js';
 import type { OutputOptions } from './options.js';
-import { printJson, printLine } from './print.js';
+import { printJson, printLine, printText } from './print.js';
 
 export interface ExperimentInitOptions extends OutputOptions {
   readonly preset: PresetName;
@@ -37,7 +37,7 @@ export const experimentInitCommand = async ({
   const text = experimentPreset(preset, models);
   if (out !== undefined) await writeNew(out, text);
   if (json) printJson({ preset, ...(out === undefined ? {} : { file: out }), text });
-  else if (out === undefined) printLine(text.trimEnd());
+  else if (out === undefined) printText(text.trimEnd());
   else if (!quiet) printLine(out);
 };
 
@@ -122,7 +122,7 @@ export const experimentSlurmCommand = async (
     command: ownCommand(),
   });
   if (json) printJson({ merges, out: directory, script });
-  else printLine(script.trimEnd());
+  else printText(script.trimEnd());
 };
 
 /** Nodes may have another PATH: they run what printed the script. */

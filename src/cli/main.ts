@@ -1,17 +1,18 @@
 #!/usr/bin/env node
+import { inspect } from 'node:util';
 import { CommanderError } from 'commander';
 import { exitCodes, LayerloomError } from '../errors.js';
 import { instructionSets } from '../native/addon.js';
 import { version } from '../version.js';
-import { printJson, printLine } from './print.js';
+import { note, printJson, printLine } from './print.js';
 import { buildProgram } from './program.js';
 
 /** One error is one message; with --json also an object on stdout; a stack trace only with -v. Returns the exit code. */
 const report = (error: unknown, args: readonly string[]): number => {
   const known = asLayerloomError(error);
   const message = known?.message ?? (error instanceof Error ? error.message : String(error));
-  process.stderr.write(`error: ${message}\n`);
-  if (args.includes('-v') || args.includes('--verbose')) console.error(error);
+  note(`error: ${message}`);
+  if (args.includes('-v') || args.includes('--verbose')) note(inspect(error));
   if (args.includes('--json')) {
     const value = { error: known ?? { code: 'INTERNAL', message, details: {} } };
     // A batch says one thing a line.

@@ -1,4 +1,3 @@
-import colours from 'picocolors';
 import { explainTensor, planMerge } from '../analysis/plan.js';
 import { checkOutput } from '../engine/output.js';
 import { checkThreads, type MergeResult, type RunOptions, runPlan } from '../engine/run-plan.js';
@@ -12,7 +11,7 @@ import { drawLayerStack } from '../report/layer-stack.js';
 import { describePlan, describeRecipe } from '../report/plan.js';
 import { interruptSignal } from './interrupt.js';
 import type { CommonOptions, OutputOptions } from './options.js';
-import { note, printJson, printLine, warn } from './print.js';
+import { note, printJson, printLine, stdoutColours, warn } from './print.js';
 import { ProgressDisplay } from './progress.js';
 
 /** Plans a merge and prints the plan, or runs it and prints what came of it. */
@@ -50,8 +49,10 @@ const planAndRun = async (
       onProgress,
     }),
   );
-  if (!options.quiet)
-    [...plan.warnings.map((warning) => `warning: ${warning}`), ...settled(plan)].forEach(note);
+  if (!options.quiet) {
+    plan.warnings.forEach(warn);
+    settled(plan).forEach(note);
+  }
   if (options.dryRun) {
     if (options.out !== undefined) await checkOutput(plan, options.out, options.force ?? false);
     if (options.json) printJson(plan);
@@ -77,10 +78,6 @@ const explainCommand = async (
   if (json) printJson(explanation);
   else if (!quiet) printLine(describeExplanation(explanation));
 };
-
-/** Colours where stdout is a terminal that shows them: NO_COLOR and FORCE_COLOR decide first. */
-const stdoutColours = () =>
-  colours.createColors(colours.isColorSupported && (process.stdout.isTTY || 'FORCE_COLOR' in process.env));
 
 const requireOut = ({ out }: CommonOptions): string => {
   if (out === undefined)

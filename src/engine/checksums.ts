@@ -24,7 +24,7 @@ export const computeChecksums = async (
     ...plan.inputs.flatMap(({ files }) => files.map(({ path }) => path)),
     ...plan.shards.map(({ file }) => join(directory, file)),
   ]);
-  const waiting = [...paths];
+  const waiting = paths.values();
   const checksums = new Map<string, string>();
   const hash = async (path: string, fd: number): Promise<void> => {
     const result = await pool.checksum(fd);
@@ -32,10 +32,10 @@ export const computeChecksums = async (
     if (result.sha256 !== undefined) checksums.set(path, result.sha256);
   };
   await pool.inLanes(async () => {
-    for (let path = waiting.shift(); path !== undefined && !pool.stopped; path = waiting.shift()) {
-      const held = path;
+    for (const path of waiting) {
+      if (pool.stopped) return;
       const fd = inputs.fdOfPath(path);
-      await (fd === undefined ? withFile(path, 'r', (file) => hash(held, file.fd)) : hash(path, fd));
+      await (fd === undefined ? withFile(path, 'r', (file) => hash(path, file.fd)) : hash(path, fd));
       report(checksums.size, paths.size);
     }
   });

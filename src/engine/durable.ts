@@ -29,8 +29,10 @@ export const syncDirectory = (directory: string): Promise<void> =>
 /**
  * Makes a directory and those above it. Node's own `recursive` never ends where a file system answers ENOENT for a directory whose
  * parent is there, as /proc does.
+ *
+ * @param durably whether the names of those that it makes are on the disk when it returns
  */
-export const makeDirectories = async (path: string): Promise<void> => {
+export const makeDirectories = async (path: string, durably = false): Promise<void> => {
   const exists = (directory: string) =>
     stat(directory).then(
       (found) => found.isDirectory(),
@@ -38,9 +40,10 @@ export const makeDirectories = async (path: string): Promise<void> => {
     );
   if (await exists(path)) return;
   const parent = dirname(path);
-  if (!(await exists(parent)) && parent !== path) await makeDirectories(parent);
+  if (!(await exists(parent)) && parent !== path) await makeDirectories(parent, durably);
   await mkdir(path).catch(async (error: NodeJS.ErrnoException) => {
     // Another process may have made it meanwhile.
     if (error.code !== 'EEXIST' || !(await exists(path))) throw error;
   });
+  if (durably) await syncDirectory(parent);
 };

@@ -1,4 +1,4 @@
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { constants, type FileHandle, open, stat } from 'node:fs/promises';
 import type { FileIdentity, FileState } from '../checkpoint/checkpoint.js';
 import { observe, observeAgain } from '../checkpoint/identity.js';
 import { LayerloomError, reasonOf } from '../errors.js';
@@ -46,9 +46,12 @@ export class Inputs {
     const opened = new Map<string, OpenInput>();
     const inputs = new Inputs(planned, opened);
     const openOne = async (file: FileIdentity): Promise<void> => {
-      const handle = await open(file.path, 'r').catch((cause: unknown) => {
-        throw new LayerloomError('READ_FAILED', { file: file.path, reason: reasonOf(cause) }, { cause });
-      });
+      // What became a pipe is not waited for: its state says that it has changed.
+      const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
+        (cause: unknown) => {
+          throw new LayerloomError('READ_FAILED', { file: file.path, reason: reasonOf(cause) }, { cause });
+        },
+      );
       try {
         const state =
           file.seen === undefined

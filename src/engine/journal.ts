@@ -1,6 +1,8 @@
-import { type FileHandle, open, readFile, rename } from 'node:fs/promises';
+import { type FileHandle, open, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { isObject } from '../checkpoint/json.js';
-import { writeDurably } from './durable.js';
+import { readSmallFile } from '../checkpoint/small-file.js';
+import { syncDirectory, writeDurably } from './durable.js';
 
 /** Bytes of a shard, from the start of the file. */
 export interface Extent {
@@ -29,14 +31,16 @@ const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {
 /** What a journal says is on the disk. */
 export const readJournal = async (path: string): Promise<Extents> => {
   const extents = new Map<string, Extent[]>();
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const text = await readSmallFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
     throw error;
   });
-  for (const line of text.split('\n')) {
+  for (const line of text.toString().split('\n')) {
     const { shard, begin, end } = parseLine(line) ?? {};
-    if (shard !== undefined && begin !== undefined && end !== undefined)
-      extents.set(shard, [...(extents.get(shard) ?? []), { begin, end }]);
+    if (shard === undefined || begin === undefined || end === undefined) continue;
+    const ofShard = extents.get(shard);
+    if (ofShard === undefined) extents.set(shard, [{ begin, end }]);
+    else ofShard.push({ begin, end });
   }
   return extents;
 };
@@ -80,6 +84,7 @@ export class Journal {
   static async open(path: string, known: Extents): Promise<Journal> {
     await writeDurably(`${path}.new`, [...known].map(([shard, extents]) => linesOf(shard, extents)).join(''));
     await rename(`${path}.new`, path);
+    await syncDirectory(dirname(path));
     return new Journal(await open(path, 'a'));
   }
 

@@ -1,6 +1,7 @@
-import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { isObject } from '../checkpoint/json.js';
+import { readSmallFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import type { MergePlan } from '../plan/plan.js';
 
@@ -117,10 +118,10 @@ const isAsWritten = async (path: string, link: unknown, written: bigint): Promis
 
 /** The files that a directory's provenance says layerloom wrote, with how they are linked; undefined where it has none. */
 const readProvenance = async (directory: string): Promise<ReadonlyMap<string, unknown> | undefined> => {
-  const text = await readFile(join(directory, provenanceName), 'utf8').catch(() => '');
+  const text = await readSmallFile(join(directory, provenanceName)).catch(() => '');
   let provenance: unknown;
   try {
-    provenance = JSON.parse(text);
+    provenance = JSON.parse(text.toString());
   } catch {
     // A file of that name that we did not write, or none.
     return undefined;

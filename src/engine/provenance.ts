@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { keptOf } from '../plan/kept.js';
 import type { MergePlan, PlannedFile } from '../plan/plan.js';
 import type { Checksums } from './checksums.js';
-import { makeDirectories, writeDurably } from './durable.js';
+import { makeDirectories, syncDirectory, writeDurably } from './durable.js';
 import type { Linked } from './link.js';
 import { provenanceName } from './output.js';
 
@@ -81,14 +81,20 @@ export const writeSideFiles = async (
   const write = async (file: PlannedFile): Promise<void> => {
     const content = await contentOf(file);
     const path = join(directory, file.name);
-    await writeWithFolder(path, content).catch((cause: unknown) => {
-      throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-    });
+    await writing(path, () => writeWithFolder(path, content));
   };
   // Together, so that the disk syncs them together.
   await Promise.all(plan.files.map(write));
+  const folders = new Set(plan.files.map(({ name }) => dirname(join(directory, name))));
+  // The directory itself is synced by who renames it.
+  for (const folder of folders) if (folder !== directory) await writing(folder, () => syncDirectory(folder));
   await write({ name: provenanceName, text: provenance });
 };
+
+const writing = (file: string, action: () => Promise<void>): Promise<void> =>
+  action().catch((cause: unknown) => {
+    throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
+  });
 
 const writeWithFolder = async (path: string, content: string | Uint8Array): Promise<void> => {
   await makeDirectories(dirname(path));
@@ -96,8 +102,4 @@ const writeWithFolder = async (path: string, content: string | Uint8Array): Prom
 };
 
 const contentOf = (file: PlannedFile): Promise<string | Uint8Array> =>
-  'text' in file
-    ? Promise.resolve(file.text)
-    : readFile(file.copyOf).catch((cause: unknown) => {
-        throw new LayerloomError('READ_FAILED', { file: file.copyOf, reason: reasonOf(cause) }, { cause });
-      });
+  'text' in file ? Promise.resolve(file.text) : readSideFile(file.copyOf);

@@ -147,8 +147,11 @@ export const runReductions = async (plan: ReductionPlan, options: ReduceOptions)
   const tick = () => report({ phase: 'analysis', done: pool.counters.bytesRead, total });
   const timer = setInterval(tick, 100);
   try {
+    // One iterator for all lanes: taking blocks off an array's front takes time with the square of their number.
+    const waiting = blocks.values();
     await pool.inLanes(async () => {
-      for (let block = blocks.shift(); block !== undefined && !pool.stopped; block = blocks.shift()) {
+      for (const block of waiting) {
+        if (pool.stopped) return;
         const { tensor } = block.accumulator;
         const result = await pool.reduce(reductionOf(block, inputs), plan.pairs);
         if (!result.ok)

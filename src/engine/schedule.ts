@@ -2,9 +2,10 @@ import type { PlannedShard } from '../plan/plan.js';
 import { covers, type Extents } from './journal.js';
 import { type Stretch, stretchesOf } from './slices.js';
 
-/** A shard's work: what of it remains, handed out in the order of the file. */
+/** A shard's work. */
 export interface ShardWork {
   readonly shard: PlannedShard;
+  /** What of it remains, from the end of the file: handed out from its beginning. */
   readonly remaining: Stretch[];
   /** Stretches handed out or not, and not yet done. */
   outstanding: number;
@@ -20,6 +21,7 @@ export class Schedule {
   /** Of all shards, and of what is left to do. */
   readonly total: number;
   readonly bytes: number;
+  /** The largest last. */
   readonly #waiting: ShardWork[];
   readonly #begun: ShardWork[] = [];
 
@@ -29,14 +31,15 @@ export class Schedule {
       const extents = done.get(shard.file) ?? [];
       const stretches = [...stretchesOf(shard, sliceBytes)];
       total += bytesOf(stretches);
-      const remaining = stretches.filter((stretch) => !covers(extents, stretch));
+      const remaining = stretches.filter((stretch) => !covers(extents, stretch)).reverse();
       return { shard, remaining, outstanding: remaining.length };
     });
     this.total = total;
     this.bytes = this.works.reduce((bytes, { remaining }) => bytes + bytesOf(remaining), 0);
     this.#waiting = this.works
       .filter(({ outstanding }) => outstanding > 0)
-      .sort((a, b) => bytesOf(b.remaining) - bytesOf(a.remaining));
+      .reverse()
+      .sort((a, b) => bytesOf(a.remaining) - bytesOf(b.remaining));
   }
 
   /** The next stretch for a lane that last worked on `current`; undefined when all are handed out. */
@@ -45,12 +48,12 @@ export class Schedule {
       current !== undefined && current.remaining.length > 0
         ? current
         : (this.#begin() ?? this.#largestBegun());
-    const stretch = work?.remaining.shift();
+    const stretch = work?.remaining.pop();
     return work === undefined || stretch === undefined ? undefined : { work, stretch };
   }
 
   #begin(): ShardWork | undefined {
-    const work = this.#waiting.shift();
+    const work = this.#waiting.pop();
     if (work !== undefined) this.#begun.push(work);
     return work;
   }

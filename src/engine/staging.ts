@@ -1,6 +1,8 @@
+import { constants } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, lstat, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { readSmallFile } from '../checkpoint/small-file.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { exchange, tryLock } from '../native/addon.js';
 import type { MergePlan } from '../plan/plan.js';
@@ -31,6 +33,9 @@ export interface Staging {
   keep(): Promise<void>;
 }
 
+/** A plan of many tensors is large, but was written as one text. */
+const longestText = { most: constants.MAX_STRING_LENGTH, what: 'a plan' };
+
 const nameBeside = (out: string, what: string): string =>
   join(dirname(out), `.${basename(out)}.layerloom-${what}`);
 
@@ -52,12 +57,12 @@ export const openStaging = async (output: Output, plan: MergePlan, resume: boole
   const { lock, warnings } = await acquire(directory, output.path);
   try {
     warnings.push(...(await leftovers(output.path)));
-    const former = await readFile(paths.plan, 'utf8').catch(() => undefined);
+    const former = await readSmallFile(paths.plan, longestText).catch(() => undefined);
     const continues = resume && former !== undefined;
     if (continues) requireSamePlan(former, plan, directory);
     else if (former !== undefined)
       warnings.push(`removed what an interrupted merge had left in ${directory}`);
-    if (!continues) await begin(paths, plan);
+    if (!continues) await begin(directory, paths, plan);
     return {
       directory,
       checkpoint: paths.checkpoint,
@@ -65,7 +70,7 @@ export const openStaging = async (output: Output, plan: MergePlan, resume: boole
       done: continues ? await whatStands(paths, plan) : new Map(),
       warnings,
       commit: async () => {
-        const remaining = await publish(paths, output);
+        const remaining = await publish(directory, paths, output);
         return [...remaining, ...(await remove(directory, output.path, lock))];
       },
       discard: async () => {
@@ -83,7 +88,7 @@ export const openStaging = async (output: Output, plan: MergePlan, resume: boole
 const acquire = async (directory: string, out: string): Promise<{ lock: FileHandle; warnings: string[] }> => {
   const path = join(directory, 'lock');
   for (;;) {
-    await makeDirectories(directory).catch((cause: unknown) => {
+    await makeStaging(directory).catch((cause: unknown) => {
       throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
     });
     const lock = await open(path, 'a').catch((error: NodeJS.ErrnoException) => {
@@ -102,7 +107,14 @@ const acquire = async (directory: string, out: string): Promise<{ lock: FileHand
   }
 };
 
+/** The directories above the target stay with it, the staging itself need not outlive a crash. */
+const makeStaging = async (directory: string): Promise<void> => {
+  await makeDirectories(dirname(directory), true);
+  await makeDirectories(directory);
+};
+
 const begin = async (
+  directory: string,
   paths: { checkpoint: string; journal: string; plan: string },
   plan: MergePlan,
 ): Promise<void> => {
@@ -110,15 +122,18 @@ const begin = async (
   await rm(paths.journal, { force: true });
   await rm(paths.checkpoint, { recursive: true, force: true });
   await mkdir(paths.checkpoint);
+  // A crash must not bring a former plan or journal back beside this merge's shards.
+  await syncDirectory(directory);
   // Whole or not there: a plan cut short must not look like another plan.
   await writeDurably(`${paths.plan}.new`, JSON.stringify(plan));
   await rename(`${paths.plan}.new`, paths.plan);
+  await syncDirectory(directory);
 };
 
-const requireSamePlan = (former: string, plan: MergePlan, staging: string): void => {
+const requireSamePlan = (former: Buffer, plan: MergePlan, staging: string): void => {
   let differences: string[];
   try {
-    differences = planDifferences(JSON.parse(former) as MergePlan, plan);
+    differences = planDifferences(JSON.parse(former.toString()) as MergePlan, plan);
   } catch {
     differences = ['its plan cannot be read'];
   }
@@ -144,12 +159,13 @@ const whatStands = async (
 
 /**
  * Renames the checkpoint into place. A former one of ours is exchanged with it in one step, or, where the file system has no such
- * step, set aside. It is removed last, and only if nothing has come into it since it was found to be ours. The plan goes first: a run
- * killed just after the exchange leaves the former checkpoint in the staging, and no `--resume` may take its shards for the merge's.
+ * step, set aside. It is removed last, and only if nothing has come into it since it was found to be ours. The plan goes first, also on the
+ * disk: what ends just after the exchange leaves the former checkpoint in the staging, and no `--resume` may take its shards for the merge's.
  *
  * @returns warnings about what stayed
  */
 const publish = async (
+  directory: string,
   { checkpoint, plan }: { readonly checkpoint: string; readonly plan: string },
   { path, replaces }: Output,
 ): Promise<string[]> => {
@@ -157,11 +173,15 @@ const publish = async (
   const former = nameBeside(path, `former-${randomUUID().slice(0, 8)}`);
   try {
     await syncDirectory(checkpoint);
-    if (replaces) await rm(plan);
+    if (replaces) {
+      await rm(plan);
+      await syncDirectory(directory);
+    }
     if (!replaces) await rename(checkpoint, path);
     else if (exchange(checkpoint, path)) await rename(checkpoint, former);
     else await setAside(path, former, checkpoint);
     await syncDirectory(parent);
+    await syncDirectory(directory);
   } catch (cause) {
     throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   }

@@ -1,5 +1,6 @@
-import { mkdir, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, syncDirectory } from '../engine/durable.js';
 import type { Inputs } from '../engine/inputs.js';
 import { type Link, type Linked, linkFileBy } from '../engine/link.js';
@@ -25,7 +26,7 @@ export const assemble = async (
   inputs: Inputs,
   link: Link,
 ): Promise<string[]> => {
-  await makeDirectories(dirname(out));
+  await makeDirectories(dirname(out), true);
   const output = await checkOutput(plan, out, true);
   const staging = join(dirname(output.path), `.${basename(output.path)}.layerloom-batch-${process.pid}`);
   const warnings: string[] = [];
@@ -100,9 +101,9 @@ export const isAssembled = async (
   shards: readonly MergeShard[],
   store: ShardStore,
 ): Promise<boolean> => {
-  const text = await readFile(join(out, provenanceName), 'utf8').catch(() => '{}');
+  const text = await readSmallFile(join(out, provenanceName)).catch(() => '{}');
   try {
-    const { shards: found = [] } = JSON.parse(text) as { shards?: FoundShard[] };
+    const { shards: found = [] } = JSON.parse(text.toString()) as { shards?: FoundShard[] };
     const byFile = new Map(found.map((shard) => [shard.file, shard]));
     if (byFile.size !== shards.length) return false;
     const isThere = await Promise.all(

@@ -13,7 +13,7 @@ import {
 import { layOut } from '../plan/layout.js';
 import { plannedInput } from '../plan/models.js';
 import type { MergePlan, PlannedInput, PlannedShard, Source } from '../plan/plan.js';
-import { inputFiles, type PlanOptions, parseLayout, planRecipe } from '../plan/plan-merge.js';
+import { checkSideFiles, inputFiles, type PlanOptions, parseLayout, planRecipe } from '../plan/plan-merge.js';
 import { shardKey } from '../plan/shard-key.js';
 import { parseRecipe, type Recipe, type RecipeInput } from '../recipe/recipe.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
@@ -192,9 +192,11 @@ const checkModels = async (
         .filter((inner) => inner.statistics !== undefined)
         .map((inner) => [inner, assumed(inner)]),
     );
-    await compose(recipe, { ...opened, made: new Map() }, statistics).catch((error: unknown) => {
-      throw named(merge, error);
-    });
+    await compose(recipe, { ...opened, made: new Map() }, statistics)
+      .then(checkSideFiles)
+      .catch((error: unknown) => {
+        throw named(merge, error);
+      });
   }
 };
 

@@ -1,4 +1,4 @@
-import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { lstat, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { makeDirectories, writeDurably } from '../engine/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
@@ -97,7 +97,7 @@ export const runExperiment = async (
       return { ...result, experiment: recordOf(experiment, merges, batch, result.cost, new Map(), started) };
     }
     return await locked(out, async () => {
-      const former = await readFile(join(out, recordName), 'utf8').catch(() => undefined);
+      const former = await lstat(join(out, recordName)).catch(() => undefined);
       if (former !== undefined && !options.resume && !options.force)
         throw new LayerloomError('OUTPUT_EXISTS', { out, experiment: true });
       await clearStaging(
@@ -113,7 +113,7 @@ export const runExperiment = async (
 const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
   const lockPath = join(out, '.layerloom-lock');
   const isNew = (await stat(out).catch(() => undefined)) === undefined;
-  const file = await makeDirectories(out)
+  const file = await makeDirectories(out, true)
     .then(() => open(lockPath, 'a'))
     .catch((cause: unknown) => {
       throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(cause) }, { cause });

@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Architecture } from '../architecture/architecture.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { configDifferences, ofLayers } from '../checkpoint/config.js';
 import { readJsonObject } from '../checkpoint/json.js';
+import { readSideFile } from '../checkpoint/small-file.js';
 import { readTokenIds, tokenDifferences } from '../checkpoint/tokenizer.js';
 import { LayerloomError } from '../errors.js';
 import { isFloating } from '../tensor/dtype.js';
@@ -29,7 +29,7 @@ export interface Fit {
  * @param stacks whether layers of both are stacked, and their number may differ
 
  * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER, SHAPE_MISMATCH,
- *   DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH
+ *   DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED
  */
 export const checkCompatible = async (first: Model, other: Model, stacks = false): Promise<Fit> => {
   checkArchitecture(first, other, stacks);
@@ -122,7 +122,7 @@ const checkConfig = (first: CheckpointIndex, other: CheckpointIndex, stacks: boo
 };
 
 const readText = async ({ path, sideFiles }: CheckpointIndex, name: string): Promise<string | undefined> =>
-  sideFiles.includes(name) ? await readFile(join(path, name), 'utf8') : undefined;
+  sideFiles.includes(name) ? (await readSideFile(join(path, name))).toString() : undefined;
 
 const checkTokens = async (first: CheckpointIndex, other: CheckpointIndex): Promise<void> => {
   if (

@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Document, isScalar, isSeq, parse, stringify, visit } from 'yaml';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
+import { readSideFile } from '../checkpoint/small-file.js';
 import { version } from '../version.js';
 import type { Origin } from './origins.js';
 
@@ -100,7 +100,7 @@ const commonLicence = async (checkpoints: readonly CheckpointIndex[]): Promise<{
 
 const licenceOf = async ({ path, sideFiles }: CheckpointIndex): Promise<string | undefined> => {
   if (sideFiles.length === 0) return undefined;
-  const card = await readFile(join(path, 'README.md'), 'utf8').catch(() => '');
+  const card = (await readSideFile(join(path, 'README.md')).catch(() => '')).toString();
   const frontMatter = /^---\r?\n(?<yaml>.*?)\r?\n---/s.exec(card)?.groups?.['yaml'];
   try {
     const value: unknown = frontMatter === undefined ? undefined : parse(frontMatter);

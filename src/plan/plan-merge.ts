@@ -1,8 +1,9 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { editConfig } from '../checkpoint/config.js';
 import { encodeShardIndex, indexFileName } from '../checkpoint/shard-index.js';
+import { checkSideFile, readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { elementCount } from '../tensor/reference.js';
@@ -165,7 +166,7 @@ const planFiles = async (
 ): Promise<PlannedFile[]> => {
   const first = composed.models[0] as OpenedModel;
   return [
-    ...(await planSideFiles(first.checkpoint, composed)),
+    ...(await planSideFiles(composed)),
     ...(shards.length > 1 ? [{ name: indexFileName, text: indexOf(shards) }] : []),
     ...(card === undefined ? await keptCard(first.checkpoint) : [{ name: cardName, text: card }]),
   ];
@@ -175,7 +176,9 @@ const cardName = 'README.md';
 
 const keptCard = async ({ path, sideFiles }: CheckpointIndex): Promise<PlannedFile[]> => {
   const names = sideFiles.length === 0 ? [] : await readdir(path);
-  return names.includes(cardName) ? [{ name: cardName, copyOf: join(path, cardName) }] : [];
+  if (!names.includes(cardName)) return [];
+  await checkSideFile(join(path, cardName));
+  return [{ name: cardName, copyOf: join(path, cardName) }];
 };
 
 /** What a tokenizer is made of, on disk. */
@@ -184,22 +187,45 @@ const tokenizerFile =
 
 const templateFile = 'chat_template.jinja';
 
-const planSideFiles = async (donor: CheckpointIndex, composed: Composed): Promise<PlannedFile[]> => {
-  const { recipe, configEdits } = composed;
+/** The side files that an output has from its models: all of the first one's, but for the tokenizer's where the recipe asks for another's. */
+const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[] => {
+  const donor = (composed.models[0] as OpenedModel).checkpoint;
   const tokenizer = tokenizerOf(composed) ?? donor;
-  const names = [
+  return [
     ...donor.sideFiles
       .filter((name) => tokenizer === donor || !tokenizerFile.test(name))
       .map((name) => [donor, name] as const),
     ...(tokenizer === donor ? [] : tokenizer.sideFiles.filter((name) => tokenizerFile.test(name))).map(
       (name) => [tokenizer, name] as const,
     ),
-  ].filter(([, name]) => recipe.chatTemplate === undefined || name !== templateFile);
+  ].filter(([, name]) => composed.recipe.chatTemplate === undefined || name !== templateFile);
+};
+
+/** Those that were found sound: a batch plans many merges of one checkpoint. */
+const sound = new WeakMap<CheckpointIndex, Set<string>>();
+
+/**
+ * Refuses before any weight is read what could not be copied in the end.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
+export const checkSideFiles = async (composed: Composed): Promise<void> => {
+  for (const [checkpoint, name] of sideFilesOf(composed)) {
+    const known = sound.get(checkpoint) ?? new Set();
+    sound.set(checkpoint, known);
+    if (!known.has(name)) await checkSideFile(join(checkpoint.path, name));
+    known.add(name);
+  }
+};
+
+const planSideFiles = async (composed: Composed): Promise<PlannedFile[]> => {
+  const { recipe, configEdits } = composed;
+  await checkSideFiles(composed);
   const files = await Promise.all(
-    names.map(async ([{ path, config }, name]): Promise<PlannedFile> => {
+    sideFilesOf(composed).map(async ([{ path, config }, name]): Promise<PlannedFile> => {
       const file = join(path, name);
       if (name !== 'config.json' || config === undefined) return { name, copyOf: file };
-      const text = await readFile(file, 'utf8');
+      const text = (await readSideFile(file)).toString();
       const written = JSON.parse(text) as Record<string, unknown>;
       return { name, text: editConfig(text, written, recipe.dtype, configEdits) };
     }),

@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
+import { readSmallFile } from '../checkpoint/small-file.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { parseDocuments } from './document.js';
 import { invalid } from './invalid.js';
@@ -37,9 +37,9 @@ export const readRecipeFile = async (file: string): Promise<[RecipeDocument, ...
  */
 export const readText = async (file: string, what = 'a recipe'): Promise<string> => {
   try {
-    const { size } = await stat(file);
-    if (size > largest) throw new Error(`it has ${size} bytes, and ${what} at most ${largest}`);
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
+    return new TextDecoder('utf-8', { fatal: true }).decode(
+      await readSmallFile(file, { most: largest, what }),
+    );
   } catch (cause) {
     const reason = cause instanceof TypeError ? 'it is not text in UTF-8' : reasonOf(cause);
     throw new LayerloomError('RECIPE_INVALID', { file, reason: `cannot be read: ${reason}` }, { cause });

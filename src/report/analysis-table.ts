@@ -68,4 +68,6 @@ export const shortName = (column: string): string =>
   /^(?:attention|feed_forward)\.(w\w)\.weight$/.exec(column)?.[1] ?? column.replace(/\.weight$/, '');
 
 export const mostOf = (tables: readonly { readonly cells: AnalysisTable['cells'] }[]): number =>
-  Math.max(1e-6, ...tables.flatMap(({ cells }) => cells.flatMap((row) => row.map((value) => value ?? 0))));
+  tables
+    .flatMap(({ cells }) => cells.flat())
+    .reduce<number>((most, value) => Math.max(most, value ?? 0), 1e-6);

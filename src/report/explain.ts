@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import type { Explanation } from '../analysis/plan.js';
+import { visibleLine } from '../visible.js';
 import { plainTable } from './table.js';
 
 /** How one tensor of a merge comes about, for people. */
@@ -12,7 +13,7 @@ export const describeExplanation = ({
   words,
 }: Explanation): string =>
   [
-    tensor,
+    visibleLine(tensor),
     '',
     plainTable([
       ['layer', layer === null ? 'outside the layers' : String(layer)],

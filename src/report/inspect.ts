@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { type Architecture, describeArchitecture } from '../architecture/architecture.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { elementCount, type TensorReference } from '../tensor/reference.js';
+import { visibleLine } from '../visible.js';
 import { formatBytes, formatCount } from './format.js';
 import { countTensors, joinRuns, plainTable, shardRows } from './table.js';
 
@@ -35,45 +36,45 @@ export interface CheckpointSummary extends Totals {
   readonly warnings: readonly string[];
 }
 
-const totals = (references: Iterable<TensorReference>): Totals => {
-  const sum = { tensors: 0, parameters: 0, bytes: 0 };
-  for (const { shape, begin, end } of references) {
+const totalsBy = <Key>(entries: Iterable<readonly [Key, TensorReference]>): Map<Key, Totals> => {
+  const sums = new Map<Key, { tensors: number; parameters: number; bytes: number }>();
+  for (const [key, { shape, begin, end }] of entries) {
+    const sum = sums.get(key) ?? { tensors: 0, parameters: 0, bytes: 0 };
     sum.tensors += 1;
     sum.parameters += elementCount(shape) ?? 0;
     sum.bytes += end - begin;
+    sums.set(key, sum);
   }
-  return sum;
+  return sums;
 };
 
-const totalsBy = <Key>(entries: Iterable<readonly [Key, TensorReference]>): [Key, Totals][] => {
-  const groups = new Map<Key, TensorReference[]>();
-  for (const [key, reference] of entries) groups.set(key, [...(groups.get(key) ?? []), reference]);
-  return [...groups].map(([key, references]) => [key, totals(references)]);
-};
+const none: Totals = { tensors: 0, parameters: 0, bytes: 0 };
 
 /** Summarises an opened checkpoint: architecture, layers, dtypes, parameters, shards and sizes. */
 export const summariseCheckpoint = (checkpoint: CheckpointIndex): CheckpointSummary => {
   const { name, path, files, tensors, sideFiles, warnings } = checkpoint;
   const { places, family, naming, layers, stacks, tied, unrecognised } = describeArchitecture(checkpoint);
+  const references = [...tensors.values()];
   const placed = [...tensors].map(([tensor, reference]) => [places.get(tensor), reference] as const);
+  const byFile = totalsBy(references.map((reference) => [reference.file, reference]));
   return {
     name,
     path,
     architecture: { family, naming, layers, stacks, tied, known: unrecognised.length === 0, unrecognised },
-    ...totals(tensors.values()),
-    dtypes: Object.fromEntries(
-      totalsBy([...tensors.values()].map((reference) => [reference.dtype, reference] as const)),
-    ),
+    ...(totalsBy(references.map((reference) => ['all', reference])).get('all') ?? none),
+    dtypes: Object.fromEntries(totalsBy(references.map((reference) => [reference.dtype, reference]))),
     shards: files.map((file, index) => ({
       file: basename(file.path),
       bytes: file.bytes,
-      tensors: [...tensors.values()].filter((reference) => reference.file === index).length,
+      tensors: byFile.get(index)?.tensors ?? 0,
     })),
-    layers: totalsBy(
-      placed.flatMap(([place, reference]) =>
-        place?.layer === undefined ? [] : [[place.layer, reference] as const],
+    layers: [
+      ...totalsBy(
+        placed.flatMap(([place, reference]) =>
+          place?.layer === undefined ? [] : [[place.layer, reference] as const],
+        ),
       ),
-    )
+    ]
       .sort(([a], [b]) => a - b)
       .map(([layer, sum]) => ({ layer, ...sum })),
     outside: Object.fromEntries(
@@ -111,7 +112,7 @@ export const describeCheckpoint = (summary: CheckpointSummary): string => {
     ? ''
     : ` (not a family layerloom knows: ${architecture.unrecognised.length} tensors such as ${architecture.unrecognised[0]})`;
   return [
-    summary.path,
+    visibleLine(summary.path),
     '',
     plainTable([
       ['architecture', `${architecture.family}${known}`],
@@ -135,7 +136,7 @@ export const describeCheckpoint = (summary: CheckpointSummary): string => {
     ),
     '',
     plainTable(shardRows(shards, formatBytes), 1),
-    ...(sideFiles.length === 0 ? [] : ['', `  beside them: ${sideFiles.join(', ')}`]),
+    ...(sideFiles.length === 0 ? [] : ['', `  beside them: ${visibleLine(sideFiles.join(', '))}`]),
   ].join('\n');
 };
 

@@ -1,6 +1,7 @@
 import type { Colors } from 'picocolors/types.js';
 import { describeOrigins, type Origin } from '../plan/origins.js';
 import type { MergePlan } from '../plan/plan.js';
+import { visibleLine } from '../visible.js';
 
 /** Layers of one run that are drawn before the middle is left out. */
 const drawn = 8;
@@ -9,6 +10,11 @@ const drawn = 8;
 const shades = ['░', '█', '▓'] as const;
 const mixture = '▒';
 const width = 24;
+
+/** A bar in its colour, as `painter` makes them: the only escape sequences that are printed. */
+export const paintedBar = new RegExp(
+  `(\\u001b\\[3\\dm[${shades.join('')}${mixture}]{${width}}\\u001b\\[39m)`,
+);
 
 /**
  * The model as a stack, top layer first, and where each part comes from:
@@ -28,9 +34,10 @@ export const drawLayerStack = ({ shards, inputs }: MergePlan, colours: Colors): 
   );
   const outside = origins.find(({ layers }) => layers === null);
   const layers = origins.filter(({ layers: range }) => range !== null).toReversed();
-  const label = Math.max(8, ...layers.map(({ layers: range }) => `layer ${range?.[1]}`.length));
+  const top = layers[0]?.layers?.[1] ?? 0;
+  const label = Math.max(8, `layer ${top}`.length);
   const row = (name: string, origin: Origin, first: boolean) =>
-    `  ${name.padEnd(label)}  ${paint(origin)}  ${first ? origin.from.join('; ') : ''}`.trimEnd();
+    `  ${name.padEnd(label)}  ${paint(origin)}  ${first ? visibleLine(origin.from.join('; ')) : ''}`.trimEnd();
   const lines = layers.flatMap((origin) =>
     rowsOf(origin).map((name, index) => row(name, origin, index === 0)),
   );

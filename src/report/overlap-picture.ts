@@ -19,7 +19,7 @@ export const drawOverlap = ({ experts, parts }: Overlap): string => {
   const layers = parts.filter(({ layer }) => layer !== null);
   const [left, top, width, rowHeight] = [44, 72, 300, 13];
   const height = Math.max(1, layers.length) * rowHeight;
-  const lowest = Math.min(0, ...layers.map(({ cosine }) => cosine ?? 0));
+  const lowest = layers.reduce((least, { cosine }) => Math.min(least, cosine ?? 0), 0);
   const from = lowest < 0 ? Math.floor(lowest * 10) / 10 : 0;
   const x = (value: number) => left + ((value - from) / (1 - from)) * width;
   const y = (index: number) => top + (layers.length - 1 - index) * rowHeight + rowHeight / 2;

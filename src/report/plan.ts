@@ -1,6 +1,7 @@
 import type { Colors } from 'picocolors/types.js';
 import { passesOf } from '../plan/measured.js';
 import type { MergePlan } from '../plan/plan.js';
+import { visibleLine } from '../visible.js';
 import { formatBytes, formatCount } from './format.js';
 import { drawLayerStack } from './layer-stack.js';
 import { plainTable, shardRows } from './table.js';
@@ -12,7 +13,7 @@ const threadBytes = 9e6;
 /** `Layer swap: bottom 5, top 2, …`: the parameters as they are used, scaled ones as they were scaled. */
 export const describeRecipe = ({ title, recipe }: MergePlan): string => {
   const settings = Object.entries(recipe).map(([key, value]) => `${key} ${describeValue(value)}`);
-  return `${title}: ${settings.join(', ')}`;
+  return visibleLine(`${title}: ${settings.join(', ')}`);
 };
 
 /** Numbers as `1,2`; filters, models and recipes as YAML has them on one line. */
@@ -70,6 +71,6 @@ export const describePlan = (plan: MergePlan, threads: number, colours: Colors):
       1,
     ),
     '',
-    `  beside them: ${files.map(({ name }) => name).join(', ')}, layerloom.json`,
+    `  beside them: ${visibleLine(files.map(({ name }) => name).join(', '))}, layerloom.json`,
   ].join('\n');
 };

@@ -1,4 +1,5 @@
 import Table from 'cli-table3';
+import { visibleLine } from '../visible.js';
 
 const borders = ['top', 'bottom', 'left', 'right', 'mid'].flatMap((side) => [
   side,
@@ -7,18 +8,27 @@ const borders = ['top', 'bottom', 'left', 'right', 'mid'].flatMap((side) => [
   `${side}-right`,
 ]);
 
-/** A table without lines, columns two spaces apart; those from `rightFrom` on are aligned to the right. */
+/** Rows that are shown at most: nobody reads more, and cli-table3 takes time with their square. */
+const mostRows = 4000;
+
+const shortened = (rows: readonly (readonly string[])[]): readonly (readonly string[])[] =>
+  rows.length <= mostRows ? rows : [...rows.slice(0, mostRows / 2), ['⋮'], ...rows.slice(-mostRows / 2)];
+
+/**
+ * A table without lines, columns two spaces apart; those from `rightFrom` on are aligned to the right. Of very many rows the first and last
+ * are shown.
+ */
 export const plainTable = (
   rows: readonly (readonly string[])[],
   rightFrom = Number.POSITIVE_INFINITY,
 ): string => {
-  const columns = Math.max(...rows.map((row) => row.length));
+  const columns = rows.reduce((most, row) => Math.max(most, row.length), 0);
   const table = new Table({
     chars: { ...Object.fromEntries(borders.map((border) => [border, ''])), middle: '  ' },
     style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
     colAligns: Array.from({ length: columns }, (_, column) => (column >= rightFrom ? 'right' : 'left')),
   });
-  table.push(...rows.map((row) => [...row]));
+  for (const row of shortened(rows)) table.push(row.map(visibleLine));
   return table
     .toString()
     .split('\n')

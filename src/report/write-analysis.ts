@@ -1,10 +1,11 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type Analysis, analyseAt, fileName, type MavVectors, vectorsName } from '../analysis/analysis.js';
 import type { Overlap } from '../analysis/overlap.js';
 import { type Shares, sharesOf } from '../analysis/shares.js';
 import { encodeVectors } from '../analysis/vectors-file.js';
 import { indexFileName, singleFileName } from '../checkpoint/shard-index.js';
+import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, withFile } from '../engine/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { version } from '../version.js';
@@ -135,10 +136,10 @@ export const prepareDirectory = async (out: string): Promise<void> => {
 
 /** @throws LayerloomError READ_FAILED, INVALID_PARAMETER */
 export const readPublishedTable = async (path: string): Promise<PublishedTable> => {
-  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+  const text = await readSmallFile(path).catch((cause: unknown) => {
     throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   });
-  const table = parseTable(text);
+  const table = parseTable(text.toString());
   if (table === undefined)
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: 'compare',

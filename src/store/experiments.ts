@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { isObject } from '../checkpoint/json.js';
+import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, syncDirectory, writeDurably } from '../engine/durable.js';
 import { LayerloomError } from '../errors.js';
 import { absent, codeOf, writing } from './failures.js';
@@ -71,7 +72,7 @@ export const readExperiments = async (
 };
 
 const readRegistration = async (paths: StorePaths, path: string): Promise<Registration | undefined> => {
-  const text = await readFile(path, 'utf8').catch(absent);
+  const text = (await readSmallFile(path).catch(absent))?.toString();
   if (text === undefined) return undefined;
   try {
     const value: unknown = JSON.parse(text);

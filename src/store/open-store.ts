@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, realpath, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, realpath, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from '../checkpoint/json.js';
+import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, syncDirectory, writeDurably } from '../engine/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { version } from '../version.js';
@@ -36,7 +37,7 @@ export const openStore = async (directory: string, create: boolean): Promise<Sto
 };
 
 const formatOf = async ({ marker }: StorePaths): Promise<number | 'unreadable' | undefined> => {
-  const text = await readFile(marker, 'utf8').catch(absent);
+  const text = (await readSmallFile(marker).catch(absent))?.toString();
   if (text === undefined) return undefined;
   let value: unknown;
   try {

@@ -1,7 +1,8 @@
 import type { BigIntStats } from 'node:fs';
-import { readdir, readFile, rename, stat } from 'node:fs/promises';
+import { readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from '../checkpoint/json.js';
+import { readSmallFile } from '../checkpoint/small-file.js';
 import { syncDirectory, writeDurably } from '../engine/durable.js';
 import { absent, writing } from './failures.js';
 import { isKey, type StorePaths } from './paths.js';
@@ -26,7 +27,7 @@ export interface StoredShard {
 
 /** Undefined where there is none, or none that can be read: what is not known to be whole is computed again. */
 export const readRecord = async (paths: StorePaths, key: string): Promise<StoredShard | undefined> => {
-  const text = await readFile(paths.record(key), 'utf8').catch(absent);
+  const text = (await readSmallFile(paths.record(key)).catch(absent))?.toString();
   let value: unknown;
   try {
     value = JSON.parse(text ?? '');

@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { hubCache } from '../../src/checkpoint/locate.js';
 import { openCheckpoint } from '../../src/checkpoint/open.js';
 import { llama, safetensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
@@ -297,6 +299,22 @@ describe('the hub cache', () => {
     writeSnapshot();
     await expect(openCheckpoint('math/expert-2')).rejects.toThrow(/models--math--expert-2/);
     await expect(openCheckpoint('math/expert-1@v2')).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
+  });
+});
+
+describe('the hub cache’s place', () => {
+  const home = homedir();
+
+  it.each<[string, NodeJS.ProcessEnv, string]>([
+    ['HF_HUB_CACHE', { HF_HUB_CACHE: '/a', HUGGINGFACE_HUB_CACHE: '/b', HF_HOME: '/c' }, '/a'],
+    ['its older name', { HUGGINGFACE_HUB_CACHE: '/b', HF_HOME: '/c', XDG_CACHE_HOME: '/d' }, '/b'],
+    ['a folder of HF_HOME', { HF_HOME: '/c', XDG_CACHE_HOME: '/d' }, '/c/hub'],
+    ['a folder of XDG_CACHE_HOME', { XDG_CACHE_HOME: '/d' }, '/d/huggingface/hub'],
+    ['a folder of the home directory', {}, `${home}/.cache/huggingface/hub`],
+    ['written with the home directory', { HF_HUB_CACHE: '~/hub' }, `${home}/hub`],
+    ['written with other variables', { HF_HOME: `$A/\${B}/$C`, A: '/a', B: 'b' }, '/a/b/$C/hub'],
+  ])('is %s', (_, env, place) => {
+    expect(hubCache(env)).toBe(place);
   });
 });
 

@@ -1,0 +1,133 @@
+import type { Stats } from 'node:fs';
+import { constants, type FileHandle, open, realpath } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { LayerloomError, reasonOf } from '../errors.js';
+
+interface Limit {
+  /** Bytes that are read at most. */
+  readonly most: number;
+  /** Such a file, as messages call it, and what to do with one that is larger. */
+  readonly what: string;
+  readonly remedy?: string;
+}
+
+/**
+ * The largest tokenizers and shard indexes have about 40 MB; what is larger than this was put there by mistake or has no end, and would fill the memory.
+ */
+const usual: Limit = { most: 256 * 1024 * 1024, what: 'such a file' };
+const besideWeights: Limit = {
+  ...usual,
+  what: 'a file beside weights',
+  remedy: '; remove it, or put a smaller one in its place',
+};
+
+/**
+ * Reads a file that is not weights: one that a user names, or that layerloom wrote. It must be a regular file or a link to one; a pipe is refused
+ * without waiting for its other end. Checked and read through one descriptor, and no further than the limit, whatever size it claims.
+ *
+ * @throws as the system does, also for what is refused here: `reasonOf` gives the reason
+ */
+export const readSmallFile = async (path: string, limit = usual): Promise<Buffer> =>
+  await withRegularFile(path, await open(path, reading), limit, (file, bytes) =>
+    readAll(path, file, bytes, limit),
+  );
+
+/**
+ * Reads a file that stands beside a checkpoint's weights, whose directory may come from strangers: like `readSmallFile`, and a link must lead to a file that may
+ * be meant for the checkpoint (`mayBeLinked`).
+ *
+ * @throws LayerloomError READ_FAILED
+ */
+export const readSideFile = (path: string): Promise<Buffer> =>
+  withSideFile(path, (file, bytes) => readAll(path, file, bytes, besideWeights));
+
+/** Refuses what `readSideFile` would refuse before it reads. @throws LayerloomError READ_FAILED */
+export const checkSideFile = (path: string): Promise<void> => withSideFile(path, async () => undefined);
+
+/** Without waiting for a pipe's other end. */
+const reading = constants.O_RDONLY | constants.O_NONBLOCK;
+
+const withSideFile = async <T>(
+  path: string,
+  use: (file: FileHandle, bytes: number) => Promise<T>,
+): Promise<T> => {
+  try {
+    return await withRegularFile(path, await openBeside(path), besideWeights, use);
+  } catch (cause) {
+    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  }
+};
+
+/** A link's target is opened by its own name and followed no further: it is the file whose name was looked at. */
+const openBeside = async (path: string): Promise<FileHandle> => {
+  try {
+    return await open(path, reading | constants.O_NOFOLLOW);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ELOOP') throw error;
+  }
+  const target = await realpath(path);
+  if (!(await mayBeLinked(path, target)))
+    throw refusal(
+      path,
+      `it is a link to ${target}, a file of another name, and in no hub cache; if that belongs to the checkpoint, put a copy of it in the link's place`,
+    );
+  return await open(target, reading | constants.O_NOFOLLOW);
+};
+
+/** Where files are named by their content: the hub's cache, and a store of shards. */
+const contentAddressed = [
+  /\/(models|datasets|spaces)--[^/]+\/blobs\/[^/]+$/,
+  /\/shards\/[0-9a-f]{2}\/[0-9a-f]{16,}\.\w+$/,
+];
+
+/** A link from a stranger must not bring just any file of this machine into an output: its target has the same name, stands in the same directory, or is named by its content. */
+const mayBeLinked = async (path: string, target: string): Promise<boolean> =>
+  basename(target) === basename(path) ||
+  dirname(target) === (await realpath(dirname(path))) ||
+  contentAddressed.some((pattern) => pattern.test(target));
+
+/** Calls `use` with a file that was found to be regular, and its size; closes it, however that ends. */
+const withRegularFile = async <T>(
+  path: string,
+  file: FileHandle,
+  limit: Limit,
+  use: (file: FileHandle, bytes: number) => Promise<T>,
+): Promise<T> => {
+  try {
+    const found = await file.stat();
+    if (found.isDirectory()) throw refusal(path, 'EISDIR: illegal operation on a directory');
+    if (!found.isFile()) throw refusal(path, `it is a ${kindOf(found)}; put a regular file in its place`);
+    if (found.size > limit.most) throw tooLarge(path, `${found.size}`, limit);
+    return await use(file, found.size);
+  } finally {
+    await file.close();
+  }
+};
+
+/** Reads to the end, which may lie behind `bytes`: files grow, and those of /proc claim to have none. */
+const readAll = async (path: string, file: FileHandle, bytes: number, limit: Limit): Promise<Buffer> => {
+  let content = Buffer.allocUnsafe(bytes + 1);
+  for (let length = 0; ; ) {
+    const { bytesRead } = await file.read(
+      content,
+      length,
+      Math.min(content.length - length, 2 ** 30),
+      length,
+    );
+    if (bytesRead === 0) return content.subarray(0, length);
+    length += bytesRead;
+    if (length > limit.most) throw tooLarge(path, `more than ${limit.most}`, limit);
+    if (length === content.length) content = Buffer.concat([content], Math.min(2 * length, limit.most) + 1);
+  }
+};
+
+const kindOf = (found: Stats): string => {
+  if (found.isFIFO()) return 'pipe';
+  return found.isSocket() ? 'socket' : 'device';
+};
+
+const tooLarge = (path: string, bytes: string, { most, what, remedy = '' }: Limit): Error =>
+  refusal(path, `it has ${bytes} bytes, and ${what} at most ${most}${remedy}`);
+
+/** An error as Node's file system gives them. */
+const refusal = (path: string, reason: string): Error => new Error(`${reason}, open '${path}'`);
