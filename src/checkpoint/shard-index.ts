@@ -1,4 +1,5 @@
 import { LayerloomError } from '../errors.js';
+import { staysInside } from './file-names.js';
 import { isObject } from './json.js';
 
 export const singleFileName = 'model.safetensors';
@@ -9,14 +10,6 @@ export const shardFileName = (index: number, count: number): string => {
   const digits = (n: number) => String(n).padStart(5, '0');
   return count === 1 ? singleFileName : `model-${digits(index + 1)}-of-${digits(count)}.safetensors`;
 };
-
-/** A name that stays inside the checkpoint's directory. An index comes from strangers. */
-const isSafe = (name: string): boolean =>
-  name !== '' &&
-  !name.includes('://') &&
-  !name.includes('\0') &&
-  !/^([/\\]|[A-Za-z]:)/.test(name) &&
-  !name.split(/[/\\]/).includes('..');
 
 /**
  * The `weight_map` of a sharded checkpoint: tensor name to file name.
@@ -38,7 +31,7 @@ export const parseShardIndex = (text: string, file: string): ReadonlyMap<string,
     throw invalid('its weight_map names no tensors; write or download the index again');
   for (const [tensor, name] of Object.entries(weightMap)) {
     if (typeof name !== 'string') throw invalid(`weight_map gives no file name for ${tensor}`);
-    if (!isSafe(name)) throw new LayerloomError('INDEX_UNSAFE_NAME', { file, tensor, name });
+    if (!staysInside(name)) throw new LayerloomError('INDEX_UNSAFE_NAME', { file, tensor, name });
   }
   return new Map(Object.entries(weightMap as Record<string, string>));
 };
@@ -48,6 +41,6 @@ export const encodeShardIndex = (
   weightMap: ReadonlyMap<string, string>,
   metadata: { total_parameters: number; total_size: number },
 ): string => {
-  const sorted = [...weightMap].sort(([a], [b]) => (a < b ? -1 : 1));
+  const sorted = [...weightMap.keys()].sort().map((name) => [name, weightMap.get(name)]);
   return `${JSON.stringify({ metadata, weight_map: Object.fromEntries(sorted) }, null, 2)}\n`;
 };

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { provenanceName, staysInside } from './file-names.js';
 
 /** What stands beside weights and belongs to the model: read by transformers, vLLM and llama.cpp, or its licence. */
 const patterns: readonly RegExp[] = [
@@ -39,4 +40,18 @@ export const listSideFiles = async (directory: string): Promise<string[]> => {
       .filter((entry) => entry.name.endsWith('.jinja') && !entry.isDirectory())
       .map(({ name }) => `${templates}/${name}`),
   ].sort();
+};
+
+/** Whether a plan may write a file of this name beside its shards: into their directory or its one folder, and over none of them. */
+export const isSideFileName = (name: string): boolean => {
+  const inFolder = name.startsWith(`${templates}/`);
+  const last = inFolder ? name.slice(templates.length + 1) : name;
+  return (
+    staysInside(name) &&
+    /^[^/\\\p{Cc}]+$/u.test(last) &&
+    !['.', templates].includes(last) &&
+    // In any spelling: file systems that do not tell cases apart would write one over the other.
+    last.toLowerCase() !== provenanceName &&
+    !/\.safetensors$/i.test(last)
+  );
 };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LayerloomError } from '../errors.js';
 import type { Pruning } from '../methods/expression.js';
-import { type Gram, gramRules } from '../methods/gram.js';
+import { type Gram, ruleNamed } from '../methods/gram.js';
 import { rowSenses } from '../native/addon.js';
 import { isSource, type Operand, type PlannedExpression } from '../plan/plan.js';
 import type { ArithmeticDtype } from '../tensor/dtype.js';
@@ -140,11 +140,10 @@ const apply = (
   gram: Gram,
   parameters: Of<'gram'>['parameters'],
 ): readonly number[] => {
-  const rule = gramRules.get(name);
-  if (rule === undefined)
-    throw undefinedMerge(tensor, name, 'no such rule is registered in this process (docs/methods.md)');
-  const coefficients = rule(gram, parameters);
+  const coefficients = ruleNamed(name, tensor).coefficients(gram, parameters);
   if (typeof coefficients === 'string') throw undefinedMerge(tensor, name, coefficients);
+  if (coefficients.length !== gram.count)
+    throw undefinedMerge(tensor, name, `its rule gives ${coefficients.length} of ${gram.count} coefficients`);
   return coefficients;
 };
 

@@ -1,12 +1,10 @@
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { provenanceName } from '../checkpoint/file-names.js';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import type { MergePlan } from '../plan/plan.js';
-
-/** The provenance file, which also marks a directory as ours to replace. Written last. */
-export const provenanceName = 'layerloom.json';
 
 /** Where a merge goes, as checked before anything is written. */
 export interface Output {

@@ -38,7 +38,8 @@ export class Program {
 
   source(source: Source): Value {
     const known = this.#sources.findIndex(
-      ({ input, file, begin }) => input === source.input && file === source.file && begin === source.begin,
+      ({ input, file, begin, dtype }) =>
+        input === source.input && file === source.file && begin === source.begin && dtype === source.dtype,
     );
     return { source: known === -1 ? this.#sources.push(source) - 1 : known };
   }

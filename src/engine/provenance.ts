@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path';
+import { provenanceName } from '../checkpoint/file-names.js';
 import { readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { keptOf } from '../plan/kept.js';
@@ -6,7 +7,6 @@ import type { MergePlan, PlannedFile } from '../plan/plan.js';
 import type { Checksums } from './checksums.js';
 import { makeDirectories, syncDirectory, writeDurably } from './durable.js';
 import type { Linked } from './link.js';
-import { provenanceName } from './output.js';
 
 /** A shard as it came about. */
 export interface ShardRecord {

@@ -72,15 +72,15 @@ export interface MergeResult {
  * renamed into place.
  *
  * @throws LayerloomError PLAN_INVALID, an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, WRITE_FAILED, NON_FLOATING_MISMATCH,
- *   DISK_SPACE, LINK_REFUSED, RESUME_MISMATCH, INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
+ *   DISK_SPACE, LINK_REFUSED, RESUME_MISMATCH, MERGE_UNDEFINED, INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
  */
-export const runPlan = async (plan: MergePlan, options: RunOptions): Promise<MergeResult> => {
+export const runPlan = async (given: MergePlan, options: RunOptions): Promise<MergeResult> => {
   const started = performance.now();
   const { out, force = false, resume = false, signal = new AbortController().signal } = options;
   const threads = checkThreads(options.threads);
   const sliceBytes = checkSliceBytes(options.sliceBytes);
   const link = checkLink(options.link);
-  checkPlan(plan);
+  const plan = checkPlan(given);
   instructionSets();
   const output = await checkOutput(plan, out, force);
 

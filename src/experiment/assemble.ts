@@ -1,10 +1,11 @@
 import { mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { provenanceName } from '../checkpoint/file-names.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, syncDirectory } from '../engine/durable.js';
 import type { Inputs } from '../engine/inputs.js';
 import { type Link, type Linked, linkFileBy } from '../engine/link.js';
-import { checkOutput, provenanceName } from '../engine/output.js';
+import { checkOutput } from '../engine/output.js';
 import { writeSideFiles } from '../engine/provenance.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { MergePlan } from '../plan/plan.js';

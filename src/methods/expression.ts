@@ -46,7 +46,7 @@ export type Formula<T> =
       readonly kept: string;
     }
   /**
-   * origin + Σ cᵢ(xᵢ − origin), or Σ cᵢxᵢ without an origin, with coefficients that a rule (`gramRules`) finds from the Gram matrix of the
+   * origin + Σ cᵢ(xᵢ − origin), or Σ cᵢxᵢ without an origin, with coefficients that a rule (gram.ts) finds from the Gram matrix of the
    * xᵢ − origin: of whole tensors, or of each output row (along the last dimension) or input row (along dimension 0).
    */
   | {
@@ -85,6 +85,9 @@ export type Formula<T> =
   | { readonly kind: 'nearSwap'; readonly base: T; readonly source: T; readonly t: number }
   /** The source's elements whose importance, |source − base| · KL of the row, reaches median + 1.5 · interquartile range; else the base's. */
   | { readonly kind: 'fusion'; readonly base: T; readonly source: T };
+
+/** Task vectors that `consensus` and `sce` combine, at most: as many as the native door lets through. */
+export const mostTaskVectors = 64;
 
 /** What a method says of a tensor. */
 export type Expression =

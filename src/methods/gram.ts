@@ -1,3 +1,5 @@
+import { LayerloomError } from '../errors.js';
+
 /** Dot products of k vectors: `of(i, j)` is Σ xᵢxⱼ. */
 export interface Gram {
   readonly count: number;
@@ -136,11 +138,56 @@ const modelStock: GramRule = (gram) => {
   return norms.map(() => t / count);
 };
 
-/** The rules by the names that formulas give them. A method from outside adds its own with `registerMethod`. */
-export const gramRules = new Map<string, GramRule>([
-  ['slerp', slerp],
-  ['nuslerp', nuslerp],
-  ['multislerp', multislerp],
-  ['karcher', karcher],
-  ['model_stock', modelStock],
+/** A rule as formulas name it. */
+interface NamedRule {
+  readonly coefficients: GramRule;
+  /** Whether it is a rule of so many vectors with these parameters, which a plan from another program may have got wrong. */
+  readonly accepts: (parameters: RuleParameters, count: number) => boolean;
+}
+
+/** Iterations of a rule, at most: they run on the main thread, where nothing interrupts them. */
+export const mostIterations = 10_000;
+
+const isNumber = (value: unknown): value is number => typeof value === 'number';
+const isPositive = (value: unknown): boolean => isNumber(value) && value > 0;
+const isIterations = (value: unknown): boolean =>
+  isNumber(value) && Number.isInteger(value) && value >= 0 && value <= mostIterations;
+
+const rules = new Map<string, NamedRule>([
+  ['slerp', { coefficients: slerp, accepts: ({ t }, count) => count === 2 && isNumber(t) }],
+  ['nuslerp', { coefficients: nuslerp, accepts: ({ t }, count) => count === 2 && isNumber(t) }],
+  [
+    'multislerp',
+    {
+      coefficients: multislerp,
+      accepts: ({ weights, normalizeWeights, eps }, count) =>
+        Array.isArray(weights) &&
+        weights.length === count &&
+        typeof normalizeWeights === 'boolean' &&
+        isPositive(eps),
+    },
+  ],
+  [
+    'karcher',
+    { coefficients: karcher, accepts: ({ maxIter, tol }) => isIterations(maxIter) && isPositive(tol) },
+  ],
+  ['model_stock', { coefficients: modelStock, accepts: (_, count) => count >= 2 }],
 ]);
+
+/** Makes a rule known to formulas of this process; its parameters are its own to check. @throws LayerloomError USAGE where its name is taken */
+export const registerRule = (name: string, rule: GramRule): void => {
+  if (rules.has(name)) throw new LayerloomError('USAGE', { reason: `there is a rule ${name} already` });
+  rules.set(name, { coefficients: rule, accepts: () => true });
+};
+
+/** The rule that a tensor's formula names. @throws LayerloomError MERGE_UNDEFINED where this process has none of that name */
+export const ruleNamed = (name: string, tensor: string): NamedRule => {
+  const rule = rules.get(name);
+  if (rule === undefined)
+    throw new LayerloomError('MERGE_UNDEFINED', {
+      tensor,
+      method: name,
+      reason: 'no such rule is registered in this process (docs/methods.md)',
+    });
+  return rule;
+};

@@ -6,7 +6,7 @@ import { dareLinear } from './dare-linear.js';
 import { dareTies } from './dare-ties.js';
 import { della } from './della.js';
 import { dellaLinear } from './della-linear.js';
-import { type GramRule, gramRules } from './gram.js';
+import { type GramRule, registerRule } from './gram.js';
 import { karcher } from './karcher.js';
 import { layerSwap } from './layer-swap.js';
 import { linear } from './linear.js';
@@ -45,10 +45,7 @@ export const registerMethod = <Parameters>(
     });
   if (registered.has(method.name))
     throw new LayerloomError('USAGE', { reason: `there is a method ${method.name} already` });
-  for (const [name, rule] of Object.entries(rules)) {
-    if (gramRules.has(name)) throw new LayerloomError('USAGE', { reason: `there is a rule ${name} already` });
-    gramRules.set(name, rule);
-  }
+  for (const [name, rule] of Object.entries(rules)) registerRule(name, rule);
   registered.set(method.name, method as unknown as Method<never>);
 };
 

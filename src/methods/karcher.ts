@@ -1,3 +1,4 @@
+import { mostIterations } from './gram.js';
 import { numberParameter } from './settings.js';
 import { tensorMethod } from './tensor-method.js';
 
@@ -11,8 +12,8 @@ export const karcher = tensorMethod({
   base: 'ignored',
   shared: {
     maxIter: numberParameter(
-      'a whole number, 0 or more',
-      (value) => Number.isInteger(value) && value >= 0,
+      `a whole number, ${mostIterations} at most`,
+      (value) => Number.isInteger(value) && value >= 0 && value <= mostIterations,
       10,
     ),
     tol: numberParameter('a number above 0', (value) => value > 0, 1e-5),

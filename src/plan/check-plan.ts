@@ -1,60 +1,109 @@
-import { encodeHeader } from '../checkpoint/header.js';
+import { encodeHeader, maxHeaderBytes, prefixBytes } from '../checkpoint/header.js';
+import { indexFileName, shardFileName } from '../checkpoint/shard-index.js';
+import { isSideFileName } from '../checkpoint/side-files.js';
 import { LayerloomError } from '../errors.js';
-import { bitsOf, isDtype } from '../tensor/dtype.js';
 import { byteLength, elementCount } from '../tensor/reference.js';
-import { type MergePlan, movesBytes, type PlannedShard, type PlannedTensor, sourcesOf } from './plan.js';
+import { parseExpression } from './check-expression.js';
+import { indexTextOf } from './layout.js';
+import type { MergePlan, PlannedFile, PlannedInput, PlannedShard, PlannedTensor } from './plan.js';
+import { parseBy, planSchema, type Refuse, type UnparsedShard, type UnparsedTensor } from './plan-schema.js';
 
 /**
- * Asks that the byte ranges of a plan fit together: it may have come through JSON, from another program. The engine trusts it from here on.
+ * Parses a plan, which may have come through JSON from another program: its structure, and what its parts say of each other. Nothing is
+ * opened. The engine trusts what it gives, which is plain data of its own: what was checked is what runs.
  *
- * @throws LayerloomError PLAN_INVALID
+ * @throws LayerloomError PLAN_INVALID; MERGE_UNDEFINED where a formula's rule is not registered in this process
  */
-export const checkPlan = (plan: MergePlan): void => {
-  for (const shard of plan.shards) {
-    for (const tensor of shard.tensors) checkTensor(plan, shard, tensor);
-    checkLayout(shard);
+export const checkPlan = (value: unknown): MergePlan => {
+  const plan = parseBy(planSchema, value, invalid);
+  const shards = plan.shards.map((shard) => parseShard(shard, plan.inputs));
+  for (const [index, { file }] of shards.entries()) {
+    const expected = shardFileName(index, shards.length);
+    if (file !== expected) invalid(`a shard is named ${JSON.stringify(file)} and not ${expected}`);
+  }
+  requireDistinct(
+    'tensor',
+    shards.flatMap(({ tensors }) => tensors),
+  );
+  checkFiles(plan.files, shards);
+  return { ...plan, shards };
+};
+
+const invalid = (reason: string): never => {
+  throw new LayerloomError('PLAN_INVALID', { reason });
+};
+
+const requireDistinct = (what: string, named: readonly { readonly name: string }[]): void => {
+  const seen = new Set<string>();
+  for (const { name } of named) {
+    if (seen.has(name)) invalid(`it has two ${what}s ${JSON.stringify(name)}`);
+    seen.add(name);
   }
 };
 
-const invalid = (shard: PlannedShard, tensor: PlannedTensor | undefined, reason: string): LayerloomError =>
-  new LayerloomError('PLAN_INVALID', {
-    reason: `${shard.file}${tensor === undefined ? '' : `, tensor ${tensor.name}`}: ${reason}`,
-  });
+/** Side files go where they are to, over no shard; and the index, which loaders find shards by, is that of these. */
+const checkFiles = (files: readonly PlannedFile[], shards: readonly PlannedShard[]): void => {
+  for (const { name } of files)
+    if (!isSideFileName(name)) invalid(`no side file may be named ${JSON.stringify(name)}`);
+  requireDistinct('side file', files);
+  const index = files.find(({ name }) => name === indexFileName);
+  const expected = shards.length > 1 ? indexTextOf(shards) : undefined;
+  if (index === undefined ? expected !== undefined : !('text' in index) || index.text !== expected)
+    invalid(`its ${indexFileName} is not that of its shards`);
+};
 
-const checkTensor = (plan: MergePlan, shard: PlannedShard, tensor: PlannedTensor): void => {
-  const { dtype, shape, begin, end, expression } = tensor;
-  if (!isDtype(dtype)) throw invalid(shard, tensor, `unknown dtype ${String(dtype)}`);
+const parseShard = (shard: UnparsedShard, inputs: readonly PlannedInput[]): PlannedShard => {
+  const tensors = shard.tensors.map((tensor) => {
+    const refuse = (reason: string) => invalid(`${shard.file}, tensor ${tensor.name}: ${reason}`);
+    return parseTensor(tensor, inputs, refuse);
+  });
+  const parsed = { ...shard, tensors };
+  const refuse = (reason: string) => invalid(`${shard.file}: ${reason}`);
+  if (shard.verbatim !== undefined) checkVerbatim(parsed, shard.verbatim, inputs, refuse);
+  checkLayout(parsed, refuse);
+  return parsed;
+};
+
+const parseTensor = (
+  tensor: UnparsedTensor,
+  inputs: readonly PlannedInput[],
+  refuse: Refuse,
+): PlannedTensor => {
+  const { name, dtype, shape, begin, end, expression } = tensor;
+  if (!name.isWellFormed() || name === '__metadata__') refuse('no tensor may have this name');
   const elements = elementCount(shape);
   if (elements === undefined || byteLength(dtype, elements) !== end - begin)
-    throw invalid(shard, tensor, 'its range is not its shape’s');
-  if (expression.kind === 'rowSelect') {
-    const rows = shape.length === 2 ? shape[expression.rows === 'input' ? 1 : 0] : undefined;
-    if (rows === undefined || Buffer.from(expression.kept, 'base64').length !== Math.ceil(rows / 8))
-      throw invalid(shard, tensor, 'its kept rows are not those of its shape');
-  }
-  for (const source of sourcesOf(expression)) {
-    const file = plan.inputs[source.input]?.files[source.file];
-    if (file === undefined || source.begin < 0 || source.end > file.bytes)
-      throw invalid(shard, tensor, 'a source lies outside its file');
-    const bits = movesBytes(expression) ? bitsOf(dtype) : bitsOf(source.dtype);
-    if ((source.end - source.begin) * 8 !== elements * bits)
-      throw invalid(shard, tensor, 'a source has another length');
+    return refuse('its range is not its shape’s');
+  return {
+    ...tensor,
+    expression: parseExpression(expression, { name, dtype, shape, elements }, inputs, refuse),
+  };
+};
+
+/** A shard that is an input file: as long as that, and each tensor where the file has it. */
+const checkVerbatim = (
+  { bytes, tensors }: PlannedShard,
+  { input, file }: NonNullable<PlannedShard['verbatim']>,
+  inputs: readonly PlannedInput[],
+  refuse: Refuse,
+): void => {
+  if (inputs[input]?.files[file]?.bytes !== bytes) refuse('it is not as long as the file that it is');
+  for (const { name, begin, expression } of tensors) {
+    const source = expression.kind === 'copy' ? expression.source : undefined;
+    if (source?.input !== input || source.file !== file || source.begin !== begin)
+      refuse(`tensor ${name} is not where the file that the shard is has it`);
   }
 };
 
-const checkLayout = (shard: PlannedShard): void => {
-  const { tensors, bytes, verbatim } = shard;
-  const sizes = tensors.map(({ name, dtype, shape, begin, end }) => ({
-    name,
-    dtype,
-    shape,
-    bytes: end - begin,
-  }));
-  let position = verbatim === undefined ? encodeHeader(sizes).length : (tensors[0]?.begin ?? bytes);
-  for (const tensor of tensors) {
-    if (tensor.begin !== position)
-      throw invalid(shard, tensor, 'it does not begin where the one before it ends');
-    position = tensor.end;
+const checkLayout = ({ tensors, bytes, verbatim }: PlannedShard, refuse: Refuse): void => {
+  const header = encodeHeader(
+    tensors.map(({ name, dtype, shape, begin, end }) => ({ name, dtype, shape, bytes: end - begin })),
+  );
+  if (header.length > prefixBytes + maxHeaderBytes) refuse('its header is longer than loaders read');
+  let position = verbatim === undefined ? header.length : (tensors[0]?.begin ?? bytes);
+  for (const { name, begin, end } of tensors) {
+    if (begin !== position) refuse(`tensor ${name} does not begin where the one before it ends`);
+    position = end;
   }
-  if (position !== bytes) throw invalid(shard, undefined, 'its tensors do not end where it does');
+  if (position !== bytes) refuse('its tensors do not end where it does');
 };

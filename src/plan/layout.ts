@@ -1,9 +1,9 @@
 import type { Place } from '../architecture/architecture.js';
 import { compareForFile, encodeHeader } from '../checkpoint/header.js';
-import { shardFileName } from '../checkpoint/shard-index.js';
+import { encodeShardIndex, shardFileName } from '../checkpoint/shard-index.js';
 import { LayerloomError } from '../errors.js';
 import type { Dtype } from '../tensor/dtype.js';
-import type { Shape } from '../tensor/reference.js';
+import { elementCount, type Shape } from '../tensor/reference.js';
 import type { PlannedExpression, PlannedShard, PlannedTensor, Source } from './plan.js';
 
 /** `layer`: a shard for each layer, and for embeddings, final norm and head. `size`: as full as the limit allows, in the model's order. */
@@ -146,4 +146,17 @@ const placeInFile = (tensors: readonly UnplacedTensor[], file: string): PlannedS
     return { name, dtype, shape, begin, end: position, layer: place.layer ?? null, expression };
   });
   return { file, bytes: position, tensors: planned };
+};
+
+/** The index of shards, as it stands beside them where there are several. */
+export const indexTextOf = (shards: readonly PlannedShard[]): string => {
+  const places = new Map<string, string>();
+  let [parameters, bytes] = [0, 0];
+  for (const { file, tensors } of shards)
+    for (const { name, shape, begin, end } of tensors) {
+      places.set(name, file);
+      parameters += elementCount(shape) ?? 0;
+      bytes += end - begin;
+    }
+  return encodeShardIndex(places, { total_parameters: parameters, total_size: bytes });
 };

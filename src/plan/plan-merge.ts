@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { editConfig } from '../checkpoint/config.js';
-import { encodeShardIndex, indexFileName } from '../checkpoint/shard-index.js';
+import { indexFileName } from '../checkpoint/shard-index.js';
 import { checkSideFile, readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import type { Recipe } from '../recipe/recipe.js';
@@ -17,7 +17,14 @@ import {
   requireMatches,
   type StatisticsByRecipe,
 } from './compose.js';
-import { defaultShardSize, type InputFile, type Layout, layOut, parseShardSize } from './layout.js';
+import {
+  defaultShardSize,
+  type InputFile,
+  indexTextOf,
+  type Layout,
+  layOut,
+  parseShardSize,
+} from './layout.js';
 import { passesOf } from './measured.js';
 import { writeModelCard } from './model-card.js';
 import { type OpenedCheckpoint, type OpenedModel, plannedInput } from './models.js';
@@ -167,7 +174,7 @@ const planFiles = async (
   const first = composed.models[0] as OpenedModel;
   return [
     ...(await planSideFiles(composed)),
-    ...(shards.length > 1 ? [{ name: indexFileName, text: indexOf(shards) }] : []),
+    ...(shards.length > 1 ? [{ name: indexFileName, text: indexTextOf(shards) }] : []),
     ...(card === undefined ? await keptCard(first.checkpoint) : [{ name: cardName, text: card }]),
   ];
 };
@@ -252,14 +259,6 @@ const tokenizerOf = (composed: Composed): CheckpointIndex | undefined => {
       path: ['tokenizerSource'],
     });
   return found.checkpoint;
-};
-
-const indexOf = (shards: readonly PlannedShard[]): string => {
-  const tensors = shards.flatMap((shard) => shard.tensors.map((tensor) => ({ ...tensor, file: shard.file })));
-  return encodeShardIndex(new Map(tensors.map(({ name, file }) => [name, file])), {
-    total_parameters: tensors.reduce((total, { shape }) => total + (elementCount(shape) ?? 0), 0),
-    total_size: tensors.reduce((total, { begin, end }) => total + end - begin, 0),
-  });
 };
 
 /** Families by pattern alone work, and say so. */

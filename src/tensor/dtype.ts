@@ -43,7 +43,8 @@ export const arithmeticDtypes = [
 
 export type ArithmeticDtype = (typeof arithmeticDtypes)[number];
 
-export const isDtype = (name: string): name is Dtype => Object.hasOwn(bits, name);
+export const isDtype = (name: unknown): name is Dtype =>
+  typeof name === 'string' && Object.hasOwn(bits, name);
 
 export const bitsOf = (dtype: Dtype): number => bits[dtype];
 

@@ -10,3 +10,9 @@ export const decodeKept = (text: string, rows: number): Uint8Array => {
   const bits = Buffer.from(text, 'base64');
   return Uint8Array.from({ length: rows }, (_, row) => ((bits[row >> 3] ?? 0) >> (row & 7)) & 1);
 };
+
+/** Whether a text is bits for so many rows, as `encodeKept` spells them. */
+export const isKept = (text: string, rows: number): boolean => {
+  const bits = Buffer.from(text, 'base64');
+  return bits.length === Math.ceil(rows / 8) && bits.toString('base64') === text;
+};

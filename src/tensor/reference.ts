@@ -14,6 +14,9 @@ export interface TensorReference {
 
 /** The number of elements; 1 for a scalar (`[]`); undefined where multiplying the extents in order passes 2⁶⁴, or they end above 2⁵³. */
 export const elementCount = (shape: Shape): number | undefined => {
+  // Whatever a double holds exactly it has multiplied exactly.
+  const small = shape.reduce((product, extent) => product * extent, 1);
+  if (small > 0 && small <= Number.MAX_SAFE_INTEGER) return small;
   let count = 1n;
   for (const extent of shape) {
     count *= BigInt(extent);

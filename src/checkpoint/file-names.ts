@@ -1,0 +1,10 @@
+/** The provenance file, which also marks a directory as ours to replace. Written last. */
+export const provenanceName = 'layerloom.json';
+
+/** Whether a file's name, which may come from a stranger, stays inside the directory that it is a name in. */
+export const staysInside = (name: string): boolean =>
+  name !== '' &&
+  !name.includes('://') &&
+  !name.includes('\0') &&
+  !/^([/\\]|[A-Za-z]:)/.test(name) &&
+  !name.split(/[/\\]/).includes('..');

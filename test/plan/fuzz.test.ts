@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+import { errorCodes } from '../../src/index.js';
+import { writePlans } from '../fixtures/plans.js';
+
+const program = fileURLToPath(new URL('../fixtures/plan-fuzz.mjs', import.meta.url));
+
+/** What stands in a folder, but for what the program itself writes there. */
+const contents = (folder: string): Record<string, string> =>
+  Object.fromEntries(
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name !== 'at-hand.json' && statSync(join(folder, name)).isFile())
+      .map((name) => [
+        name,
+        createHash('sha256')
+          .update(readFileSync(join(folder, name)))
+          .digest('hex'),
+      ]),
+  );
+
+// LAYERLOOM_PLAN_MUTATIONS=20000 for a longer search, LAYERLOOM_SEED=… to play one again.
+const runs = process.env['LAYERLOOM_PLAN_MUTATIONS'] ?? '300';
+const seed = process.env['LAYERLOOM_SEED'] ?? String(Math.floor(Math.random() * 2 ** 31));
+
+it(
+  'a plan that was tampered with is refused, or gives what it says, and touches nothing else',
+  async () => {
+    const { root, plans } = await writePlans();
+    writeFileSync(join(root, 'plans.json'), JSON.stringify(plans));
+    mkdirSync(join(root, 'sentinel'));
+    writeFileSync(join(root, 'sentinel', 'precious.txt'), 'precious');
+    const before = contents(root);
+    // In a process of its own: a crash is then an error that tells seed and plan.
+    const run = promisify(execFile)(process.execPath, [program, root, seed, runs]);
+    const { stdout } = await run.catch((cause: unknown) => {
+      throw new Error(`seed ${seed}: ${readFileSync(join(root, 'at-hand.json'), 'utf8')}`, { cause });
+    });
+    const tally = JSON.parse(stdout) as Record<string, number>;
+    console.info(`seed ${seed}: ${stdout.trim()}`);
+    expect(contents(root)).toEqual(before);
+    expect(
+      Object.keys(tally).filter((outcome) => outcome !== 'done' && !errorCodes.includes(outcome as never)),
+    ).toEqual([]);
+    expect(tally['PLAN_INVALID']).toBeGreaterThan(0);
+    expect(tally['done']).toBeGreaterThan(0);
+  },
+  Math.max(300_000, Number(runs) * 1000),
+);
