@@ -19,7 +19,10 @@ const environments = {
     LD_PRELOAD: pathOf('libasan.so'),
     ASAN_OPTIONS: 'detect_leaks=0:handle_sigbus=0:allocator_may_return_null=1',
   },
-  thread: { LD_PRELOAD: pathOf('libtsan.so'), TSAN_OPTIONS: 'handle_sigbus=0:halt_on_error=1:exitcode=66' },
+  thread: {
+    LD_PRELOAD: pathOf('libtsan.so'),
+    TSAN_OPTIONS: `handle_sigbus=0:halt_on_error=1:suppressions=${root}test/native/tsan.supp`,
+  },
   undefined: { UBSAN_OPTIONS: 'print_stacktrace=1' },
 };
 const environment = environments[sanitizer];
