@@ -205,8 +205,12 @@ const merge = async (
   try {
     await execute(schedule, pool, inputs, shards);
     tick();
+  } catch (error) {
+    // The journal takes what still can be recorded; what fails in that is not why the run failed.
+    await shards.close().catch(() => undefined);
+    throw error;
   } finally {
     clearInterval(timer);
-    await shards.close();
   }
+  await shards.close();
 };

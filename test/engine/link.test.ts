@@ -17,7 +17,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { stagingPath } from '../../src/engine/staging.js';
-import { type Link, layerSwap, openCheckpoint, planMerge, relayout } from '../../src/index.js';
+import { type Link, layerSwap, openCheckpoint, planMerge, relayout, runPlan } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint, writePair } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
 
@@ -180,9 +180,10 @@ describe('a merge of checkpoints laid out by layer', () => {
     const before = new Map(swapped.map((name) => [name, readFileSync(join(language, name))]));
     for (const link of ['hard', 'symbolic'] as const) {
       const controller = new AbortController();
+      const plan = await planMerge({ method: 'layer_swap', ...parameters });
       controller.abort();
       await expect(
-        layerSwap(parameters, { out, link, resume: true, signal: controller.signal }),
+        runPlan(plan, { out, link, resume: true, signal: controller.signal }),
       ).rejects.toMatchObject({ code: 'INTERRUPTED' });
       expect(lstatSync(join(stagingPath(out), 'checkpoint', swapped[0] ?? '')).isSymbolicLink()).toBe(
         link === 'symbolic',

@@ -58,11 +58,13 @@ describe('a plan', () => {
   });
 
   it('may tell its input files apart by more than it must', async () => {
-    const plan = put(await planOf('linear'), 'inputs.0.files.0.ctimeNs', '1700000000123456789');
+    const seen = { ctimeNs: '1700000000123456789', links: 2, hash: 'a'.repeat(64), hashOf: 'samples' };
+    const plan = put(await planOf('linear'), 'inputs.0.files.0.seen', seen);
     expect(checkPlan(plan)).toEqual(plan);
-    expect(() => checkPlan(put(plan, 'inputs.0.files.0.ctimeNs', 17))).toThrow(
-      /inputs\.0\.files\.0\.ctimeNs/,
-    );
+    for (const [key, value] of Object.entries({ ctimeNs: 17, links: -1, hash: 'a', hashOf: 'name' }))
+      expect(() => checkPlan(put(structuredClone(plan), `inputs.0.files.0.seen.${key}`, value))).toThrow(
+        `inputs.0.files.0.seen.${key}`,
+      );
   });
 
   it.each<[string, string, unknown, RegExp]>([
