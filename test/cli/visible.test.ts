@@ -53,7 +53,7 @@ describe('a terminal', () => {
   it('has our own colours, and none of a model’s', async () => {
     const { task } = writeHostile();
     const painted = `\u001b[31mred\u001b[39m=${task}`;
-    const { stdout } = await cli(['soup', painted, '--dry-run'], { FORCE_COLOR: '1' });
+    const { stdout } = await cli(['soup', painted, '--dry-run'], { FORCE_COLOR: '1', NO_COLOR: undefined });
     expect(stdout).toContain('\u001b[34m');
     expect(stdout).toContain('\\u001b[31mred\\u001b[39m');
     // biome-ignore lint/suspicious/noControlCharactersInRegex: bars are all that is painted
