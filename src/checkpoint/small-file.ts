@@ -1,5 +1,5 @@
 import type { Stats } from 'node:fs';
-import { constants, type FileHandle, open, realpath } from 'node:fs/promises';
+import { constants, type FileHandle, open, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
 
@@ -58,7 +58,7 @@ const withSideFile = async <T>(
   }
 };
 
-/** A link's target is opened by its own name and followed no further: it is the file whose name was looked at. */
+/** A link's target is opened by its own name and followed no further, so that it is the file whose name was looked at. */
 const openBeside = async (path: string): Promise<FileHandle> => {
   try {
     return await open(path, reading | constants.O_NOFOLLOW);
@@ -71,7 +71,11 @@ const openBeside = async (path: string): Promise<FileHandle> => {
       path,
       `it is a link to ${target}, a file of another name, and in no hub cache; if that belongs to the checkpoint, put a copy of it in the link's place`,
     );
-  return await open(target, reading | constants.O_NOFOLLOW);
+  const file = await open(target, reading | constants.O_NOFOLLOW);
+  // A directory above it may have become a link since; where there is no /proc to tell, its name is still the one looked at.
+  if ((await readlink(`/proc/self/fd/${file.fd}`).catch(() => target)) === target) return file;
+  await file.close();
+  throw refusal(path, `its target ${target} was replaced while it was opened; run again`);
 };
 
 /** Where files are named by their content: the hub's cache, and a store of shards. */

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { readSideFile, readSmallFile } from '../../src/checkpoint/small-file.js';
 import { runBatch } from '../../src/experiment/run-batch.js';
 import { openCheckpoint, planMerge, runPlan, ShardStore, soup } from '../../src/index.js';
@@ -100,6 +100,40 @@ describe('a side file', () => {
       expect((error as Error).message).toMatch(message);
     },
     limit,
+  );
+
+  it.runIf(process.platform === 'linux')(
+    'whose target’s directory is replaced while it is opened is refused',
+    async () => {
+      const root = temporaryDirectory();
+      for (const name of ['checkpoint', 'elsewhere']) {
+        mkdirSync(join(root, name));
+        writeFileSync(join(root, name, 'notes'), name);
+      }
+      symlinkSync('notes', join(root, 'checkpoint', 'LICENSE'));
+      vi.doMock('node:fs/promises', async (original) => {
+        const real = await original<typeof import('node:fs/promises')>();
+        return {
+          ...real,
+          realpath: async (path: string) => {
+            const found = await real.realpath(path);
+            if (path !== join(root, 'checkpoint')) return found;
+            renameSync(path, `${path}-former`);
+            symlinkSync('elsewhere', path);
+            return found;
+          },
+        };
+      });
+      onTestFinished(() => {
+        vi.doUnmock('node:fs/promises');
+        vi.resetModules();
+      });
+      vi.resetModules();
+      const mocked = await import('../../src/checkpoint/small-file.js');
+      await expect(mocked.readSideFile(join(root, 'checkpoint', 'LICENSE'))).rejects.toThrow(
+        /its target .*notes was replaced while it was opened/,
+      );
+    },
   );
 
   const withPipe = (): string => {
