@@ -96,7 +96,7 @@ void passOnTo(const struct sigaction& action) {
 void install() {
     struct sigaction action = {};
     action.sa_sigaction = onBusError;
-    // SA_NODEFER: leaving the handler by siglongjmp must not leave the signal blocked.
+    // SA_NODEFER: a host's handler may leave by siglongjmp too, which must not leave the signal blocked.
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     if (isSame(replaceAction(nullptr), action)) return;

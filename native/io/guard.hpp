@@ -34,7 +34,8 @@ bool guarded(std::span<const std::span<const std::byte>> windows, Read&& read) {
         ~Disarming() { disarm(); }
     } const disarming;
     Guard guard{windows, {}};
-    if (sigsetjmp(guard.resume, 0) != 0) return false;
+    // With the signal mask: the handler may have been called by a host's, under which signals are blocked.
+    if (sigsetjmp(guard.resume, 1) != 0) return false;
     arm(guard);
     read();
     return true;
