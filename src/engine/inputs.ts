@@ -10,8 +10,8 @@ interface OpenInput {
   readonly handle: FileHandle;
   /** As it was found when the run began, or when it was last seen to be the same. */
   state: FileState;
-  /** Whether this process has made or removed links of it since. */
-  relinked: boolean;
+  /** How many pieces of work are under way that make or remove hard links of it. */
+  linking: number;
 }
 
 /**
@@ -21,10 +21,17 @@ interface OpenInput {
 export class Inputs {
   readonly #inputs: readonly PlannedInput[];
   readonly #open: Map<string, OpenInput>;
+  /** Paths of the files that were opened to be linked as they stand. */
+  readonly linked: readonly string[];
 
-  private constructor(planned: readonly PlannedInput[], opened: Map<string, OpenInput>) {
+  private constructor(
+    planned: readonly PlannedInput[],
+    opened: Map<string, OpenInput>,
+    linked: readonly string[],
+  ) {
     this.#inputs = planned;
     this.#open = opened;
+    this.linked = linked;
   }
 
   /**
@@ -44,7 +51,7 @@ export class Inputs {
     ];
     const used = new Map(files.map((file) => [file.path, file]));
     const opened = new Map<string, OpenInput>();
-    const inputs = new Inputs(planned, opened);
+    const inputs = new Inputs(planned, opened, [...linked]);
     const openOne = async (file: FileIdentity): Promise<void> => {
       // What became a pipe is not waited for: its state says that it has changed.
       const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
@@ -57,7 +64,7 @@ export class Inputs {
           file.seen === undefined
             ? await observe(handle, file)
             : await observeAgain(handle, file, file.seen, false);
-        opened.set(file.path, { file, handle, state, relinked: false });
+        opened.set(file.path, { file, handle, state, linking: 0 });
       } catch (error) {
         await handle.close();
         throw error;
@@ -112,11 +119,9 @@ export class Inputs {
       const input = this.#open.get(path);
       if (input === undefined) continue;
       const before = input.state;
-      const state = await observeAgain(input.handle, input.file, before, input.relinked);
+      const state = await observeAgain(input.handle, input.file, before, input.linking > 0);
       // Another call may have seen it meanwhile.
-      if (state === before || input.state !== before) continue;
-      input.state = state;
-      input.relinked = false;
+      if (input.state === before) input.state = state;
     }
   }
 
@@ -144,9 +149,23 @@ export class Inputs {
     await this.verify([path]);
   }
 
-  /** To be called before this process makes or removes links of input files: their status-change times then move. */
-  expectLinks(): void {
-    for (const input of this.#open.values()) input.relinked = true;
+  /**
+   * Does what makes or removes hard links of input files, which moves their status-change times. Only while this is under way a moved time is no
+   * change where the content's hash is the same; what came before is looked at before.
+   *
+   * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+   */
+  async whileLinking<T>(paths: readonly string[], work: () => Promise<T>): Promise<T> {
+    const files = [...new Set(paths)].flatMap((path) => this.#open.get(path) ?? []);
+    await this.verify(paths);
+    for (const input of files) input.linking += 1;
+    try {
+      const result = await work();
+      await this.verify(paths);
+      return result;
+    } finally {
+      for (const input of files) input.linking -= 1;
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,7 +1,7 @@
 import { chmod, constants, copyFile, link as linkFile, realpath, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
-import type { MergePlan } from '../plan/plan.js';
+import type { MergePlan, PlannedShard } from '../plan/plan.js';
 import { withFile } from './durable.js';
 import type { Inputs } from './inputs.js';
 import type { Staging } from './staging.js';
@@ -38,14 +38,35 @@ export const linkShards = async (
   inputs: Inputs,
   link: Link | undefined,
 ): Promise<Linking> => {
+  if (link === 'copy') return { linked: new Map(), warnings: [] };
+  const verbatim = plan.shards.flatMap((shard) => {
+    const path = verbatimPath(plan, shard);
+    return path === undefined ? [] : [{ file: shard.file, path }];
+  });
+  const work = () => linkEach(plan, verbatim, staging, inputs, link);
+  return link === 'hard'
+    ? await inputs.whileLinking(
+        verbatim.map(({ path }) => path),
+        work,
+      )
+    : await work();
+};
+
+/** The path of the input file that a shard is, where it is one. */
+const verbatimPath = ({ inputs }: MergePlan, { verbatim }: PlannedShard): string | undefined =>
+  verbatim === undefined ? undefined : inputs[verbatim.input]?.files[verbatim.file]?.path;
+
+const linkEach = async (
+  plan: MergePlan,
+  verbatim: readonly { readonly file: string; readonly path: string }[],
+  staging: Staging,
+  inputs: Inputs,
+  link: Exclude<Link, 'copy'> | undefined,
+): Promise<Linking> => {
   const linked = new Map<string, Exclude<Link, 'copy'>>();
-  if (link === 'copy') return { linked, warnings: [] };
-  inputs.expectLinks();
-  for (const { file, verbatim } of plan.shards) {
-    if (verbatim === undefined) continue;
-    const named = plan.inputs[verbatim.input]?.files[verbatim.file]?.path ?? '';
+  for (const { file, path } of verbatim) {
     // A hub snapshot's file is itself a link, to be followed: link(2) would link to the link.
-    const [from, to] = [await realpath(named), join(staging.checkpoint, file)];
+    const [from, to] = [await realpath(path), join(staging.checkpoint, file)];
     await rm(to, { force: true });
     const refusal = await linkFileBy[link ?? 'reflink'](from, to).catch(
       (error: NodeJS.ErrnoException) => error,
@@ -56,10 +77,22 @@ export const linkShards = async (
       const details = { file: from, link: link ?? 'reflink', reason: reasonOf(refusal) };
       throw new LayerloomError('LINK_REFUSED', details, { cause: refusal });
     }
-    await inputs.verifyPath(named);
+    await inputs.verifyPath(path);
     linked.set(file, link ?? 'reflink');
   }
   return { linked, warnings: [] };
+};
+
+/**
+ * Asks that symbolic links to input files still lead to the files that were read: to be called before the output gets its name.
+ *
+ * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+ */
+export const verifyLinks = async (plan: MergePlan, linked: Linked, inputs: Inputs): Promise<void> => {
+  for (const shard of plan.shards) {
+    const path = verbatimPath(plan, shard);
+    if (path !== undefined && linked.get(shard.file) === 'symbolic') await inputs.verifyPath(path);
+  }
 };
 
 const notShared = ({ cost, shards }: MergePlan): string =>

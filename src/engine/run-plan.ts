@@ -9,7 +9,7 @@ import { computeChecksums } from './checksums.js';
 import { usableCores } from './cores.js';
 import { execute } from './execute.js';
 import { Inputs } from './inputs.js';
-import { type Link, linkShards, links } from './link.js';
+import { type Link, linkShards, links, verifyLinks } from './link.js';
 import { checkOutput, type Output } from './output.js';
 import { WorkerPool } from './pool.js';
 import { describeShards, type ShardRecord, writeSideFiles } from './provenance.js';
@@ -95,12 +95,14 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
     await using pool = new WorkerPool(threads, signal);
     const report = reporter(options.onProgress, pool);
     await merge(schedule, staging, inputs, pool, report);
+    await verifyLinks(plan, linked, inputs);
     const checksums = options.checksums
       ? await computeChecksums(plan, staging.checkpoint, inputs, pool, (done, total) =>
           report({ phase: 'checksums', done, total }),
         )
       : new Map<string, string>();
     await inputs.verify();
+    await verifyLinks(plan, linked, inputs);
     await writeSideFiles(plan, staging.checkpoint, checksums, linked);
     pool.throwIfStopped();
     const warnings = await staging.commit();

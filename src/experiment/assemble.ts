@@ -35,21 +35,25 @@ export const assemble = async (
     await rm(staging, { recursive: true, force: true });
     await mkdir(staging);
     const linked = new Map<string, Exclude<Link, 'copy'>>();
-    inputs.expectLinks();
-    for (const shard of shards) {
-      const to = join(staging, shard.file);
-      const how = await linkOne(shard, to, store, inputs, link, warnings);
-      if (how !== 'copy') linked.set(shard.file, how);
-    }
+    const linkAll = async (): Promise<void> => {
+      for (const shard of shards) {
+        const how = await linkOne(shard, join(staging, shard.file), store, inputs, link, warnings);
+        if (how !== 'copy') linked.set(shard.file, how);
+      }
+    };
+    if (link === 'hard') await inputs.whileLinking(verbatimOf(shards), linkAll);
+    else await linkAll();
     await writeSideFiles(plan, staging, new Map(), linked as Linked, keysOf(shards));
     await syncDirectory(staging);
     await inputs.verify(plan.inputs.flatMap(({ files }) => files.map(({ path }) => path)));
-    // A former merge, or this one if it fails, may hold links of inputs.
-    inputs.expectLinks();
-    await replace(staging, output.path, output.replaces);
+    if (link === 'symbolic') for (const path of verbatimOf(shards)) await inputs.verifyPath(path);
+    const former = await replace(staging, output.path, output.replaces);
+    // A former merge may be links of inputs.
+    const remove = () => rm(former, { recursive: true, force: true });
+    if (output.replaces && link === 'hard') await inputs.whileLinking(inputs.linked, remove);
+    else if (output.replaces) await remove();
     return warnings;
   } catch (error) {
-    inputs.expectLinks();
     await rm(staging, { recursive: true, force: true });
     throw error instanceof LayerloomError
       ? error
@@ -81,12 +85,17 @@ const linkOne = async (
   return link;
 };
 
-const replace = async (staging: string, path: string, replaces: boolean): Promise<void> => {
+/** Paths of the input files that shards are as they stand. */
+const verbatimOf = (shards: readonly MergeShard[]): string[] =>
+  shards.flatMap(({ verbatim }) => verbatim ?? []);
+
+/** Renames a merge into place. @returns where its former one is */
+const replace = async (staging: string, path: string, replaces: boolean): Promise<string> => {
   const former = `${staging}-former`;
   if (replaces) await rename(path, former);
   await rename(staging, path);
   await syncDirectory(dirname(path));
-  if (replaces) await rm(former, { recursive: true, force: true });
+  return former;
 };
 
 /** A shard as `layerloom.json` has it. */

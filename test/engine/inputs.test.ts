@@ -12,10 +12,16 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Inputs } from '../../src/engine/inputs.js';
-import { layerSwap, openCheckpoint, planMerge, runPlan } from '../../src/index.js';
+import { layerSwap, openCheckpoint, planMerge, runPlan, soup } from '../../src/index.js';
 import type { PlannedInput } from '../../src/plan/plan.js';
-import { llama, temporaryDirectory, writeCheckpoint, writePair } from '../fixtures/checkpoints.js';
-import { overwrite } from '../fixtures/overwrite.js';
+import {
+  llama,
+  temporaryDirectory,
+  writeCheckpoint,
+  writeLarge,
+  writePair,
+} from '../fixtures/checkpoints.js';
+import { overwrite, overwriteBetweenSamples } from '../fixtures/overwrite.js';
 
 /** A checkpoint of one file, as a plan has it, and the file. */
 const planned = async (): Promise<{ inputs: PlannedInput[]; file: string; root: string }> => {
@@ -62,16 +68,38 @@ describe('inputs while they are read', () => {
     await expect(opened.verify()).rejects.toMatchObject(changed);
   });
 
-  it('are not changed by links of this process that come and go between two looks', async () => {
-    const { inputs, file, root } = await planned();
-    await using opened = await Inputs.open(inputs, sources);
-    opened.expectLinks();
-    linkSync(file, join(root, 'link'));
-    rmSync(join(root, 'link'));
+  it('are changed by few bytes, of which no sample tells, unless a link is made at the very moment', async () => {
+    const root = temporaryDirectory();
+    const path = writeLarge(join(root, 'model'), 1, 2, 1);
+    const file = join(path, 'model.safetensors');
+    const { name, files } = await openCheckpoint(path);
+    await using opened = await Inputs.open([{ role: 'model', name, path, files }], sources);
+    const linkAndUnlink = async () => {
+      linkSync(file, join(root, 'link'));
+      rmSync(join(root, 'link'));
+    };
+    await opened.whileLinking([file], linkAndUnlink);
+    await opened.whileLinking([file], linkAndUnlink);
     await opened.verify();
-    overwrite(file);
+    overwriteBetweenSamples(file);
+    await expect(opened.whileLinking([file], linkAndUnlink)).rejects.toMatchObject(changed);
     await expect(opened.verify()).rejects.toMatchObject(changed);
   });
+
+  it.each([undefined, 'hard', 'symbolic', 'copy'] as const)(
+    'are changed by few bytes in the middle of a merge, with link %s',
+    async (link) => {
+      const root = temporaryDirectory();
+      const models = ['a', 'b'].map((name, seed) => writeLarge(join(root, name), 4, 8, seed));
+      let isWritten = false;
+      const onProgress = () => {
+        if (!isWritten) overwriteBetweenSamples(join(models[0] ?? '', 'model.safetensors'));
+        isWritten = true;
+      };
+      const run = soup({ models }, { out: join(root, 'out'), ...(link && { link }), onProgress });
+      await expect(run).rejects.toMatchObject(changed);
+    },
+  );
 
   it('stay what they were when a new file takes their name, but are no longer what has the name', async () => {
     const { inputs, file } = await planned();
@@ -157,16 +185,21 @@ describe('inputs between plan and run', () => {
   });
 });
 
+/** A checkpoint in a file for each layer, and the file of the first. */
+const writeByLayer = (root: string): { byLayer: string; file: string } => {
+  const { tensors, config } = llama({ seed: 11 });
+  const names = Object.keys(tensors);
+  const inLayer = (layer: number) => names.filter((name) => name.startsWith(`model.layers.${layer}.`));
+  const outside = names.filter((name) => !name.startsWith('model.layers.'));
+  const shards = [...Array.from({ length: 8 }, (_, layer) => inLayer(layer)), outside];
+  const byLayer = writeCheckpoint(join(root, 'by-layer'), { tensors, shards, config });
+  return { byLayer, file: join(byLayer, 'model-1.safetensors') };
+};
+
 describe('a merge that links input files', () => {
   it('does not take its own links for changes, run after run', async () => {
     const { root, task, language } = writePair();
-    const file = join(root, 'by-layer', 'model-1.safetensors');
-    const { tensors, config } = llama({ seed: 11 });
-    const names = Object.keys(tensors);
-    const inLayer = (layer: number) => names.filter((name) => name.startsWith(`model.layers.${layer}.`));
-    const outside = names.filter((name) => !name.startsWith('model.layers.'));
-    const shards = [...Array.from({ length: 8 }, (_, layer) => inLayer(layer)), outside];
-    const byLayer = writeCheckpoint(join(root, 'by-layer'), { tensors, shards, config });
+    const { byLayer, file } = writeByLayer(root);
     const before = statSync(file).nlink;
     const options = { out: join(root, 'out'), link: 'hard', force: true } as const;
     for (let run = 0; run < 3; run += 1) {
@@ -179,5 +212,19 @@ describe('a merge that links input files', () => {
     rmSync(join(root, 'out'), { recursive: true });
     rmSync(join(root, 'other'), { recursive: true });
     expect(statSync(file).nlink).toBe(before);
+  });
+
+  it('by symbolic links is refused where a file was replaced before the end', async () => {
+    const { root, language } = writePair();
+    const { byLayer, file } = writeByLayer(root);
+    const onProgress = () => {
+      copyFileSync(file, `${file}.new`);
+      renameSync(`${file}.new`, file);
+    };
+    const run = layerSwap(
+      { task: language, language: byLayer, bottom: 1, top: 1 },
+      { out: join(root, 'out'), link: 'symbolic', onProgress },
+    );
+    await expect(run).rejects.toMatchObject(changed);
   });
 });
