@@ -9,6 +9,8 @@ interface Limit {
   /** Such a file, as messages call it, and what to do with one that is larger. */
   readonly what: string;
   readonly remedy?: string;
+  /** Whether it may be a pipe, whose other end is waited for: of what a user names, such as `/dev/stdin`. */
+  readonly pipes?: boolean;
 }
 
 /**
@@ -23,12 +25,12 @@ const besideWeights: Limit = {
 
 /**
  * Reads a file that is not weights: one that a user names, or that layerloom wrote. It must be a regular file or a link to one; a pipe is refused
- * without waiting for its other end. Checked and read through one descriptor, and no further than the limit, whatever size it claims.
+ * without waiting for its other end, unless `limit` allows it. Checked and read through one descriptor, and no further than the limit, whatever size it claims.
  *
  * @throws as the system does, also for what is refused here: `reasonOf` gives the reason
  */
 export const readSmallFile = async (path: string, limit = usual): Promise<Buffer> =>
-  await withRegularFile(path, await open(path, reading), limit, (file, bytes) =>
+  await withRegularFile(path, await open(path, limit.pipes ? 'r' : reading), limit, (file, bytes) =>
     readAll(path, file, bytes, limit),
   );
 
@@ -100,7 +102,8 @@ const withRegularFile = async <T>(
   try {
     const found = await file.stat();
     if (found.isDirectory()) throw refusal(path, 'EISDIR: illegal operation on a directory');
-    if (!found.isFile()) throw refusal(path, `it is a ${kindOf(found)}; put a regular file in its place`);
+    if (!found.isFile() && !(limit.pipes && found.isFIFO()))
+      throw refusal(path, `it is a ${kindOf(found)}; put a regular file in its place`);
     if (found.size > limit.most) throw tooLarge(path, `${found.size}`, limit);
     return await use(file, found.size);
   } finally {
@@ -116,7 +119,7 @@ const readAll = async (path: string, file: FileHandle, bytes: number, limit: Lim
       content,
       length,
       Math.min(content.length - length, 2 ** 30),
-      length,
+      limit.pipes ? null : length,
     );
     if (bytesRead === 0) return content.subarray(0, length);
     length += bytesRead;

@@ -38,7 +38,7 @@ export const readRecipeFile = async (file: string): Promise<[RecipeDocument, ...
 export const readText = async (file: string, what = 'a recipe'): Promise<string> => {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(
-      await readSmallFile(file, { most: largest, what }),
+      await readSmallFile(file, { most: largest, what, pipes: true }),
     );
   } catch (cause) {
     const reason = cause instanceof TypeError ? 'it is not text in UTF-8' : reasonOf(cause);

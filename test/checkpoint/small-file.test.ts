@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -237,14 +237,13 @@ describe('a checkpoint', () => {
 
 describe('a pipe', () => {
   it(
-    'as a recipe is refused',
+    'may give a recipe, which a user names',
     async () => {
       const file = join(temporaryDirectory(), 'merge.yaml');
       makePipe(file);
-      await expect(readRecipe(file)).rejects.toMatchObject({
-        code: 'RECIPE_INVALID',
-        message: `${file}: cannot be read: it is a pipe; put a regular file in its place`,
-      });
+      spawn('sh', ['-c', 'printf "method: soup\\nmodels: [./a, ./b]" > "$0"', file]);
+      const { recipe } = await readRecipe(file);
+      expect(recipe).toMatchObject({ method: 'soup' });
     },
     limit,
   );
