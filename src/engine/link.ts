@@ -1,7 +1,7 @@
 import { chmod, constants, copyFile, link as linkFile, realpath, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
-import type { MergePlan, PlannedShard } from '../plan/plan.js';
+import { type MergePlan, verbatimPath } from '../plan/plan.js';
 import { withFile } from './durable.js';
 import type { Inputs } from './inputs.js';
 import type { Staging } from './staging.js';
@@ -40,7 +40,7 @@ export const linkShards = async (
 ): Promise<Linking> => {
   if (link === 'copy') return { linked: new Map(), warnings: [] };
   const verbatim = plan.shards.flatMap((shard) => {
-    const path = verbatimPath(plan, shard);
+    const path = verbatimPath(shard, plan.inputs);
     return path === undefined ? [] : [{ file: shard.file, path }];
   });
   const work = () => linkEach(plan, verbatim, staging, inputs, link);
@@ -51,10 +51,6 @@ export const linkShards = async (
       )
     : await work();
 };
-
-/** The path of the input file that a shard is, where it is one. */
-const verbatimPath = ({ inputs }: MergePlan, { verbatim }: PlannedShard): string | undefined =>
-  verbatim === undefined ? undefined : inputs[verbatim.input]?.files[verbatim.file]?.path;
 
 const linkEach = async (
   plan: MergePlan,
@@ -90,7 +86,7 @@ const linkEach = async (
  */
 export const verifyLinks = async (plan: MergePlan, linked: Linked, inputs: Inputs): Promise<void> => {
   for (const shard of plan.shards) {
-    const path = verbatimPath(plan, shard);
+    const path = verbatimPath(shard, plan.inputs);
     if (path !== undefined && linked.get(shard.file) === 'symbolic') await inputs.verifyPath(path);
   }
 };

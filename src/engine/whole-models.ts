@@ -1,6 +1,6 @@
 import { LayerloomError } from '../errors.js';
 import type { MajoritySign } from '../methods/method.js';
-import { isSource, type Operand, type PlannedInput, type Source, sourcesOf } from '../plan/plan.js';
+import { isSource, type Operand, type PlannedInput, sourcesOfOperand } from '../plan/plan.js';
 import type { ArithmeticDtype } from '../tensor/dtype.js';
 import { floatOfBits } from '../tensor/float-bits.js';
 import { Inputs } from './inputs.js';
@@ -27,9 +27,6 @@ interface Written {
   /** Of each expert: its difference from the base, rounded to float32. */
   readonly changes: readonly Value[];
 }
-
-const sourcesOfOperand = (operand: Operand): readonly Source[] =>
-  isSource(operand) ? [operand] : sourcesOf(operand.expression);
 
 /** Parameters of a model whose sample is worth its passes. */
 const largeModel = 2 ** 26;

@@ -12,7 +12,7 @@ import {
 } from '../plan/compose.js';
 import { layOut } from '../plan/layout.js';
 import { plannedInput } from '../plan/models.js';
-import type { MergePlan, PlannedInput, PlannedShard, Source } from '../plan/plan.js';
+import { type MergePlan, type PlannedInput, type Source, verbatimPath } from '../plan/plan.js';
 import { checkSideFiles, inputFiles, type PlanOptions, parseLayout, planRecipe } from '../plan/plan-merge.js';
 import { shardKey } from '../plan/shard-key.js';
 import { parseRecipe, type Recipe, type RecipeInput } from '../recipe/recipe.js';
@@ -146,9 +146,6 @@ export const groupsOf = (
   { shards }: Pick<BatchPlan<BatchMerge>, 'shards'>,
   isWanted: (key: string) => boolean,
 ): ShardGroup[] => groupShards([...shards.values()].filter(({ key }) => isWanted(key)));
-
-const verbatimPath = ({ verbatim }: PlannedShard, inputs: readonly PlannedInput[]): string | undefined =>
-  verbatim === undefined ? undefined : inputs[verbatim.input]?.files[verbatim.file]?.path;
 
 const named = ({ name }: BatchMerge, error: unknown): unknown =>
   error instanceof LayerloomError ? error.ofMerge(name) : error;

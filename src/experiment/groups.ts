@@ -1,4 +1,4 @@
-import { type PlannedTensor, type Source, sourcesOf } from '../plan/plan.js';
+import { bytesOfSources, distinctSources, type PlannedTensor, sourceId, sourcesOf } from '../plan/plan.js';
 import { isFloating } from '../tensor/dtype.js';
 
 /** A shard that several merges may share: its place in files is decided, its place in the store is its key's. */
@@ -54,8 +54,6 @@ class Components {
   }
 }
 
-const idOf = ({ input, file, begin, end }: Source): string => `${input} ${file} ${begin} ${end}`;
-
 /** Puts what is made of the same bytes together, in the order of the shards. */
 export const groupShards = (shards: readonly DistinctShard[]): ShardGroup[] => {
   const components = new Components();
@@ -64,7 +62,7 @@ export const groupShards = (shards: readonly DistinctShard[]): ShardGroup[] => {
     const id = components.add();
     for (const { expression } of tensors)
       for (const source of sourcesOf(expression)) {
-        const key = idOf(source);
+        const key = sourceId(source);
         const other = bySource.get(key);
         if (other === undefined) bySource.set(key, id);
         else components.join(id, other);
@@ -96,7 +94,7 @@ const slabsOf = (shards: readonly DistinctShard[]): Slab[] => {
     if (!isShareable(dtype, expression)) return id;
     for (const source of sourcesOf(expression)) {
       // A tensor of another shape has slices of its own.
-      const key = `${idOf(source)} ${shape.join()}`;
+      const key = `${sourceId(source)} ${shape.join()}`;
       const other = bySource.get(key);
       if (other === undefined) bySource.set(key, id);
       else components.join(id, other);
@@ -116,11 +114,5 @@ const slabsOf = (shards: readonly DistinctShard[]): Slab[] => {
 export const isShareable = (dtype: PlannedTensor['dtype'], { kind }: PlannedTensor['expression']): boolean =>
   isFloating(dtype) && kind !== 'same' && kind !== 'rowSelect';
 
-const bytesOf = (outputs: readonly SlabOutput[]): number => {
-  const distinct = new Map(
-    outputs.flatMap(({ tensor }) =>
-      sourcesOf(tensor.expression).map((source) => [idOf(source), source] as const),
-    ),
-  );
-  return [...distinct.values()].reduce((total, { begin, end }) => total + end - begin, 0);
-};
+const bytesOf = (outputs: readonly SlabOutput[]): number =>
+  bytesOfSources(distinctSources(outputs.flatMap(({ tensor }) => sourcesOf(tensor.expression))));

@@ -106,6 +106,13 @@ export interface MergePlan {
   readonly warnings: readonly string[];
 }
 
+/** The path of the input file that a shard is, where it is one. */
+export const verbatimPath = (
+  { verbatim }: PlannedShard,
+  inputs: readonly PlannedInput[],
+): string | undefined =>
+  verbatim === undefined ? undefined : inputs[verbatim.input]?.files[verbatim.file]?.path;
+
 /** The byte ranges that an expression reads, in order; those that it reads twice stand twice. */
 export const sourcesOf = (expression: PlannedExpression): readonly Source[] => {
   if (expression.kind === 'copy') return [expression.source];
