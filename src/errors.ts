@@ -5,16 +5,25 @@ export const exitCodes = { failed: 1, usage: 2, input: 3, partial: 4, interrupte
 
 type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-interface Entry<Details> {
+interface ErrorEntry<Details> {
   readonly exitCode: ExitCode;
   readonly message: (details: Details) => string;
 }
 
-const failed = <Details>(message: (details: Details) => string): Entry<Details> => ({ exitCode: 1, message });
-const usage = <Details>(message: (details: Details) => string): Entry<Details> => ({ exitCode: 2, message });
-const input = <Details>(message: (details: Details) => string): Entry<Details> => ({ exitCode: 3, message });
+const failed = <Details>(message: (details: Details) => string): ErrorEntry<Details> => ({
+  exitCode: 1,
+  message,
+});
+const usage = <Details>(message: (details: Details) => string): ErrorEntry<Details> => ({
+  exitCode: 2,
+  message,
+});
+const input = <Details>(message: (details: Details) => string): ErrorEntry<Details> => ({
+  exitCode: 3,
+  message,
+});
 
-interface Place {
+interface TensorInFile {
   file: string;
   tensor: string;
 }
@@ -117,25 +126,26 @@ const catalogue = {
     (d: { file: string; tensor?: string; reason: string }) =>
       `${d.file}: ${d.tensor === undefined ? 'header' : `tensor ${d.tensor}`}: ${d.reason}; write the file anew`,
   ),
-  DUPLICATE_TENSOR: input((d: Place & { alsoIn?: string }) =>
+  DUPLICATE_TENSOR: input((d: TensorInFile & { alsoIn?: string }) =>
     d.alsoIn === undefined
       ? `${d.file}: the header names ${d.tensor} twice; write the file anew`
       : `${d.tensor} stands in both ${d.alsoIn} and ${d.file}; remove one of them`,
   ),
   UNKNOWN_DTYPE: input(
-    (d: Place & { dtype: string }) =>
+    (d: TensorInFile & { dtype: string }) =>
       `${d.file}: tensor ${d.tensor}: unknown dtype ${d.dtype}; this layerloom is older than the file`,
   ),
   SHAPE_OVERFLOW: input(
-    (d: Place & { shape: readonly number[] }) =>
+    (d: TensorInFile & { shape: readonly number[] }) =>
       `${d.file}: tensor ${d.tensor}: shape [${d.shape.join(', ')}] has too many elements; write the file anew`,
   ),
   LENGTH_MISMATCH: input(
-    (d: Place & { expected: number; actual: number }) =>
+    (d: TensorInFile & { expected: number; actual: number }) =>
       `${d.file}: tensor ${d.tensor}: shape and dtype need ${d.expected} bytes, the offsets give ${d.actual}; write the file anew`,
   ),
   OFFSETS_INVALID: input(
-    (d: Place & { reason: string }) => `${d.file}: tensor ${d.tensor}: ${d.reason}; write the file anew`,
+    (d: TensorInFile & { reason: string }) =>
+      `${d.file}: tensor ${d.tensor}: ${d.reason}; write the file anew`,
   ),
   FILE_LENGTH_MISMATCH: input(
     (d: { file: string; expected: number; actual: number }) =>
@@ -143,11 +153,11 @@ const catalogue = {
   ),
   INDEX_INVALID: input((d: { file: string; reason: string }) => `${d.file}: ${d.reason}`),
   INDEX_UNSAFE_NAME: input(
-    (d: Place & { name: string }) =>
+    (d: TensorInFile & { name: string }) =>
       `${d.file}: tensor ${d.tensor} is said to be in ${JSON.stringify(d.name)}, which is outside the checkpoint; do not trust this index`,
   ),
   TENSOR_MISSING: input(
-    (d: Place & { index: string }) =>
+    (d: TensorInFile & { index: string }) =>
       `${d.index} says that ${d.tensor} is in ${d.file}, which does not have it; download or write the checkpoint again`,
   ),
   CONFIG_INVALID: input((d: { file: string; reason: string }) => `${d.file}: ${d.reason}`),
@@ -235,7 +245,7 @@ const catalogue = {
       `${d.file} ${d.reason} since the merge was planned; run it again`,
   ),
   INPUT_SHRANK: input(
-    (d: Place) =>
+    (d: TensorInFile) =>
       `${d.file} became shorter while tensor ${d.tensor} was read from it; let what writes it finish, then run again`,
   ),
   READ_FAILED: input(
@@ -299,7 +309,7 @@ const catalogue = {
         ? 'interrupted'
         : `interrupted; nothing was written${d.out === undefined ? '' : ` at ${d.out}`}`,
   },
-} satisfies Record<string, Entry<never>>;
+} satisfies Record<string, ErrorEntry<never>>;
 
 /** Texts of several lines, which were made of visible ones, and what messages show as JSON. */
 const shownAsTheyAre = ['excerpt', 'message', 'value'];
@@ -330,7 +340,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly exitCode: ExitCode;
 
   constructor(code: Code, details: ErrorDetails<Code>, options?: ErrorOptions) {
-    const entry = catalogue[code] as unknown as Entry<ErrorDetails<Code>>;
+    const entry = catalogue[code] as unknown as ErrorEntry<ErrorDetails<Code>>;
     // What was asked for is the user's own text, and commander's may have two lines.
     const texts = code === 'USAGE' ? details : (shown(details) as ErrorDetails<Code>);
     super(visible(entry.message(texts)), options);

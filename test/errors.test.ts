@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { batchCommand } from '../src/cli/batch.js';
 import { storeVerifyCommand } from '../src/cli/store.js';
-import { openStaging } from '../src/engine/staging.js';
+import { openStaging } from '../src/engine/output/staging.js';
 import {
   analyze,
   type ErrorCode,

@@ -1,5 +1,5 @@
 import type { FileIdentity } from '../checkpoint/checkpoint.js';
-import { meanMavOf } from '../methods/parameters.js';
+import { meanMavOf } from '../methods/framework/parameters.js';
 import type { Rows } from '../tensor/rows.js';
 
 /** The paper's threshold for a math expert (Fig. 2): rows whose MAV is above it count as changed. */

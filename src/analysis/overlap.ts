@@ -1,4 +1,4 @@
-import type { ReducedTensor } from '../engine/reduce.js';
+import type { ReducedTensor } from '../engine/compute/reduce.js';
 import type { ReductionPlan } from '../plan/reduction.js';
 import type { MavVectors } from './analysis.js';
 

@@ -2,7 +2,7 @@ import { requireLayers } from '../architecture/architecture.js';
 import { LayerloomError } from '../errors.js';
 import { checkCompatible } from '../plan/compatible.js';
 import { type OpenedCheckpoint, openModels, plannedInput } from '../plan/models.js';
-import type { Source } from '../plan/plan.js';
+import type { StoredTensor } from '../plan/plan.js';
 import { quantisedTensors } from '../plan/quantised.js';
 import type { PlannedReduction, ReductionPlan } from '../plan/reduction.js';
 import { arithmeticDtypes } from '../tensor/dtype.js';
@@ -62,7 +62,7 @@ const reductionOf = (
   references: readonly (TensorReference | undefined)[],
   rows: Rows,
 ): PlannedReduction | 'left out' | undefined => {
-  const sources: Source[] = [];
+  const sources: StoredTensor[] = [];
   for (const [input, reference] of references.entries()) {
     if (reference === undefined || !(arithmeticDtypes as readonly string[]).includes(reference.dtype))
       return undefined;

@@ -1,16 +1,16 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FileIdentity } from '../checkpoint/checkpoint.js';
-import type { ReduceOptions } from '../engine/reduce.js';
-import { type ComparedTensor, findTrimming, sumMagnitudes } from '../engine/whole-models.js';
+import type { ReduceOptions } from '../engine/compute/reduce.js';
+import { type ComparedTensor, findTrimming, sumMagnitudes } from '../engine/compute/whole-models.js';
 import { LayerloomError } from '../errors.js';
 import {
   type ModelInput,
   noStatistics,
   type Statistics,
   type TaskVectorStatistics,
-} from '../methods/method.js';
-import { type Inputs, modelOpener, openInputs, type StatisticsByRecipe } from '../plan/compose.js';
+} from '../methods/framework/method.js';
+import { modelOpener, type OpenedInputs, openInputs, type StatisticsByRecipe } from '../plan/compose.js';
 import { type OpenedModel, openModels, plannedInput } from '../plan/models.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { isFloating } from '../tensor/dtype.js';
@@ -67,7 +67,7 @@ const comparedTensors = async (
   found: StatisticsByRecipe,
   base: ModelInput,
   experts: readonly ModelInput[],
-): Promise<{ inputs: Inputs; tensors: ComparedTensor[]; models: OpenedModel[] }> => {
+): Promise<{ inputs: OpenedInputs; tensors: ComparedTensor[]; models: OpenedModel[] }> => {
   const inputs = await openInputs(recipe);
   const open = modelOpener(recipe, inputs, found);
   const models = await Promise.all(

@@ -1,4 +1,4 @@
-import { type ReducedTensor, type ReduceOptions, runReductions } from '../engine/reduce.js';
+import { type ReducedTensor, type ReduceOptions, runReductions } from '../engine/compute/reduce.js';
 import { LayerloomError } from '../errors.js';
 import type { OpenedCheckpoint } from '../plan/models.js';
 import { rowsOf } from '../plan/reduction.js';

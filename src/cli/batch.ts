@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { checkThreads } from '../engine/run-plan.js';
 import { LayerloomError } from '../errors.js';
 import { planExperiment, runExperiment } from '../experiment/run-experiment.js';
-import { describeCost, describeOutcomes } from '../report/batch.js';
+import { describeCost, describeOutcomes } from '../report/batch-text.js';
 import { interruptSignal } from './interrupt.js';
 import type { CommonOptions, OutputOptions } from './options.js';
 import { note, printJson, printLine, warn } from './print.js';

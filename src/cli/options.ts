@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { type Link, links } from '../engine/link.js';
+import { type Link, links } from '../engine/output/link.js';
 import type { Layout } from '../plan/layout.js';
 
 /** What the common options parse to. Values that are no numbers stay text, which the function they go to refuses by name. */

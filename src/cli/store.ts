@@ -1,5 +1,5 @@
 import { LayerloomError } from '../errors.js';
-import { describeCollection, describeStore, describeVerification } from '../report/store.js';
+import { describeCollection, describeStore, describeVerification } from '../report/store-text.js';
 import { ShardStore } from '../store/shard-store.js';
 import { interruptSignal } from './interrupt.js';
 import type { OutputOptions } from './options.js';

@@ -4,18 +4,18 @@ import { type ErrorCode, LayerloomError } from '../errors.js';
 import { instructionSets } from '../native/addon.js';
 import { checkPlan } from '../plan/check-plan.js';
 import { keptOf } from '../plan/kept.js';
-import { type MergePlan, type Source, sourcesOf } from '../plan/plan.js';
-import { computeChecksums } from './checksums.js';
-import { usableCores } from './cores.js';
-import { execute } from './execute.js';
-import { Inputs } from './inputs.js';
-import { type Link, linkShards, links, verifyLinks } from './link.js';
-import { checkOutput, type Output } from './output.js';
-import { WorkerPool } from './pool.js';
-import { describeShards, type ShardRecord, writeSideFiles } from './provenance.js';
-import { Schedule } from './schedule.js';
-import { ShardFiles } from './shard-files.js';
-import { openStaging, type Staging } from './staging.js';
+import { type MergePlan, type StoredTensor, sourcesOf } from '../plan/plan.js';
+import { execute } from './compute/execute.js';
+import { Schedule } from './compute/schedule.js';
+import { InputFiles } from './input-files.js';
+import { computeChecksums } from './output/checksums.js';
+import { type Link, linkShards, links, verifyLinks } from './output/link.js';
+import { checkOutput, type Output } from './output/output.js';
+import { describeShards, type ShardRecord, writeSideFiles } from './output/provenance.js';
+import { ShardFiles } from './output/shard-files.js';
+import { openStaging, type Staging } from './output/staging.js';
+import { usableCores } from './threads/cores.js';
+import { WorkerPool } from './threads/pool.js';
 
 export interface Progress {
   readonly phase: 'merge' | 'checksums' | 'analysis';
@@ -84,7 +84,7 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
   instructionSets();
   const output = await checkOutput(plan, out, force);
 
-  await using inputs = await Inputs.open(plan.inputs, sourcesOfPlan(plan));
+  await using inputs = await InputFiles.open(plan.inputs, sourcesOfPlan(plan));
   const staging = await openStaging(output, { ...plan, inputs: inputs.observed }, resume);
   try {
     const { linked, warnings: unlinked } = await linkShards(plan, staging, inputs, link);
@@ -123,7 +123,7 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
   }
 };
 
-const sourcesOfPlan = ({ shards }: MergePlan): Source[] =>
+const sourcesOfPlan = ({ shards }: MergePlan): StoredTensor[] =>
   shards.flatMap(({ tensors }) => tensors.flatMap(({ expression }) => sourcesOf(expression)));
 
 const interrupted = ({ path: out }: Output, cause: unknown): LayerloomError =>
@@ -196,7 +196,7 @@ export const reporter = (onProgress: RunOptions['onProgress'], pool: WorkerPool)
 const merge = async (
   schedule: Schedule,
   staging: Staging,
-  inputs: Inputs,
+  inputs: InputFiles,
   pool: WorkerPool,
   report: Report,
 ): Promise<void> => {

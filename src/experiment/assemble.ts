@@ -2,11 +2,11 @@ import { mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { provenanceName } from '../checkpoint/file-names.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
-import { makeDirectories, syncDirectory } from '../engine/durable.js';
-import type { Inputs } from '../engine/inputs.js';
-import { type Link, type Linked, linkFileBy } from '../engine/link.js';
-import { checkOutput } from '../engine/output.js';
-import { writeSideFiles } from '../engine/provenance.js';
+import type { InputFiles } from '../engine/input-files.js';
+import { makeDirectories, syncDirectory } from '../engine/output/durable.js';
+import { type Link, type Linked, linkFileBy } from '../engine/output/link.js';
+import { checkOutput } from '../engine/output/output.js';
+import { writeSideFiles } from '../engine/output/provenance.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { MergePlan } from '../plan/plan.js';
 import type { ShardStore } from '../store/shard-store.js';
@@ -24,7 +24,7 @@ export const assemble = async (
   shards: readonly MergeShard[],
   out: string,
   store: ShardStore,
-  inputs: Inputs,
+  inputs: InputFiles,
   link: Link,
 ): Promise<string[]> => {
   await makeDirectories(dirname(out), true);
@@ -68,7 +68,7 @@ const linkOne = async (
   { verbatim, key }: MergeShard,
   to: string,
   store: ShardStore,
-  inputs: Inputs,
+  inputs: InputFiles,
   link: Link,
   warnings: string[],
 ): Promise<Link> => {

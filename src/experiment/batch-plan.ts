@@ -1,19 +1,25 @@
 import { gatherStatistics, type StatisticsOptions } from '../analysis/statistics.js';
 import { computeTaskVectors } from '../analysis/task-vectors.js';
 import { LayerloomError } from '../errors.js';
-import { noStatistics, type Statistics, type TaskVectorStatistics } from '../methods/method.js';
+import { noStatistics, type Statistics, type TaskVectorStatistics } from '../methods/framework/method.js';
 import {
   compose,
-  type Inputs,
   inputsOf,
+  type OpenedInputs,
   observeInputs,
   openInputs,
   type StatisticsByRecipe,
 } from '../plan/compose.js';
 import { layOut } from '../plan/layout.js';
 import { plannedInput } from '../plan/models.js';
-import { type MergePlan, type PlannedInput, type Source, verbatimPath } from '../plan/plan.js';
-import { checkSideFiles, inputFiles, type PlanOptions, parseLayout, planRecipe } from '../plan/plan-merge.js';
+import { type MergePlan, type PlannedInput, type StoredTensor, verbatimPath } from '../plan/plan.js';
+import {
+  checkSideFiles,
+  inputFiles,
+  type PlanOptions,
+  parseLayout,
+  planRecipe,
+} from '../plan/plan-recipe.js';
 import { shardKey } from '../plan/shard-key.js';
 import { parseRecipe, type Recipe, type RecipeInput } from '../recipe/recipe.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
@@ -47,7 +53,7 @@ export interface BatchPlan<M extends BatchMerge> {
   /** Distinct ones, by key, in the order in which merges need them; those that are input files as they stand aside. */
   readonly shards: ReadonlyMap<string, DistinctShard>;
   readonly inputs: readonly PlannedInput[];
-  readonly opened: Inputs;
+  readonly opened: OpenedInputs;
   /** Bytes that the merges would take if each were written by itself. */
   readonly bytesPlain: number;
   /** Of distinct shards. */
@@ -87,7 +93,7 @@ export const planBatch = async <M extends BatchMerge>(
     parsed.map(({ recipe }) => recipe),
     options,
   );
-  const identifySource = ({ input, file }: Source): string => {
+  const identifySource = ({ input, file }: StoredTensor): string => {
     const seen = opened.checkpoints[input]?.checkpoint.files[file]?.seen;
     if (seen === undefined) throw new Error(`file ${file} of input ${input} was not observed`);
     return seen.hash;
@@ -161,7 +167,7 @@ const inMerge = <T>(merge: BatchMerge, work: () => T): T => {
 /** Opens every checkpoint once; where one cannot be opened, says which merge needs it. */
 const openAll = async (
   parsed: readonly { readonly merge: BatchMerge; readonly recipe: Recipe }[],
-): Promise<Inputs> => {
+): Promise<OpenedInputs> => {
   try {
     return await openInputs(...parsed.map(({ recipe }) => recipe));
   } catch (error) {
@@ -176,7 +182,7 @@ const openAll = async (
 /** Says what does not fit before any weight is read: of merges of the same models by one method, one is tried. */
 const checkModels = async (
   parsed: readonly { readonly merge: BatchMerge; readonly recipe: Recipe }[],
-  opened: Inputs,
+  opened: OpenedInputs,
 ): Promise<void> => {
   const tried = new Set<string>();
   for (const { merge, recipe } of parsed) {

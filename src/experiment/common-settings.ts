@@ -4,7 +4,7 @@ import { expectMapping } from '../recipe/fields.js';
 import { invalid } from '../recipe/invalid.js';
 import { nearest } from '../recipe/nearest.js';
 import { locationOf } from '../recipe/source.js';
-import { type Entry, isText, type Text, type Tree, toPlain } from '../recipe/tree.js';
+import { isText, type MappingEntry, type Text, type Tree, toPlain } from '../recipe/tree.js';
 import { parseDtype } from '../tensor/dtype.js';
 
 // What an experiment says of all its merges. Each is undefined where it says nothing.
@@ -24,7 +24,7 @@ export const expectText = (tree: Tree, key: string, expected: string): Text => {
 };
 
 export const evaluationOf = (
-  entry: Entry | undefined,
+  entry: MappingEntry | undefined,
   languages: readonly string[],
 ): Evaluation | undefined => {
   if (entry === undefined) return undefined;
@@ -52,14 +52,14 @@ export const evaluationOf = (
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
 
-export const flagOf = (entry: Entry | undefined, key: string): boolean | undefined => {
+export const flagOf = (entry: MappingEntry | undefined, key: string): boolean | undefined => {
   if (entry === undefined) return undefined;
   const { value } = entry;
   if (value.kind === 'leaf' && typeof value.value === 'boolean') return value.value;
   throw invalid(value.mark, { key, reason: 'neither true nor false' });
 };
 
-export const dtypeOf = (entry: Entry | undefined): string | undefined => {
+export const dtypeOf = (entry: MappingEntry | undefined): string | undefined => {
   if (entry === undefined) return undefined;
   const { value, mark } = expectText(entry.value, 'dtype', 'bfloat16, float32, …');
   if (parseDtype(value) === undefined)
@@ -71,14 +71,14 @@ export const dtypeOf = (entry: Entry | undefined): string | undefined => {
   return value;
 };
 
-export const layoutOf = (entry: Entry | undefined): Layout | undefined => {
+export const layoutOf = (entry: MappingEntry | undefined): Layout | undefined => {
   if (entry === undefined) return undefined;
   const { value, mark } = expectText(entry.value, 'layout', 'layer or size');
   if (value === 'layer' || value === 'size') return value;
   throw invalid(mark, { key: value, reason: 'no layout', expected: 'layer or size' });
 };
 
-export const shardSizeOf = (entry: Entry | undefined): string | number | undefined => {
+export const shardSizeOf = (entry: MappingEntry | undefined): string | number | undefined => {
   if (entry === undefined) return undefined;
   const { value: tree } = entry;
   const size = tree.kind === 'leaf' ? tree.value : undefined;

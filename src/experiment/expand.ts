@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { LayerloomError } from '../errors.js';
+import type { Method, ModelInput } from '../methods/framework/method.js';
 import { methods } from '../methods/index.js';
-import type { Method, ModelInput } from '../methods/method.js';
 import { expectKey, expectList } from '../recipe/fields.js';
 import { invalid } from '../recipe/invalid.js';
 import { nearest } from '../recipe/nearest.js';

@@ -1,14 +1,14 @@
 import { expectList } from '../recipe/fields.js';
 import { invalid } from '../recipe/invalid.js';
 import type { Mark } from '../recipe/source.js';
-import { type Entries, type Entry, isText, leaf, list, type Tree } from '../recipe/tree.js';
+import { type Entries, isText, leaf, list, type MappingEntry, type Tree } from '../recipe/tree.js';
 import { placeOf } from './names.js';
 
 /** Values for some parameters at once, and what names call them. */
 interface Option {
   readonly label: string;
   readonly mark: Mark;
-  readonly entries: readonly (readonly [string, Entry])[];
+  readonly entries: readonly (readonly [string, MappingEntry])[];
 }
 
 /** The values that a parameter takes in turn; `layers` is bottom and top together. */
@@ -52,7 +52,7 @@ export const dimensionsOf = (entries: Entries): Dimension[] => {
     if (tied !== undefined && entries.has(key))
       throw invalid(tied.key, { key: 'layers', reason: `stands beside ${key}`, expected: 'one of the two' });
   const keys = [...first.filter((key) => entries.has(key)), ...entries.keys()];
-  return [...new Set(keys)].map((key) => ({ options: optionsOf(key, entries.get(key) as Entry) }));
+  return [...new Set(keys)].map((key) => ({ options: optionsOf(key, entries.get(key) as MappingEntry) }));
 };
 
 /** How many configurations there are. */
@@ -74,7 +74,7 @@ export const configurationsOf = (dimensions: readonly Dimension[]): Configuratio
   }));
 };
 
-const optionsOf = (key: string, { key: at, value }: Entry): Option[] => {
+const optionsOf = (key: string, { key: at, value }: MappingEntry): Option[] => {
   const isPair = key === 'weights' || key === 'layers';
   const single = value.kind !== 'list' || (isPair && value.items.every(isNumber));
   const values = single && !isEmpty(value) ? [value] : expectList(value, key, 'a value or several').items;

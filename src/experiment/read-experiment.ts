@@ -10,12 +10,12 @@ import { readText } from '../recipe/recipe-file.js';
 import type { Location, Mark } from '../recipe/source.js';
 import {
   type Entries,
-  type Entry,
   isText,
   leaf,
   list,
   locate,
   type Mapping,
+  type MappingEntry,
   mapping,
   type Path,
   type Tree,
@@ -150,20 +150,20 @@ const spelt = (value: unknown): unknown => {
   return made;
 };
 
-interface Place {
+interface MergePlace {
   /** As messages name it. */
   readonly label: string;
   readonly file: string | undefined;
   readonly directory: string;
 }
 
-const read = async (text: string, { label, file, directory }: Place): Promise<Experiment> => {
+const read = async (text: string, { label, file, directory }: MergePlace): Promise<Experiment> => {
   const [document, second] = parseDocuments(text, label, kind);
   if (second !== undefined)
     throw invalid(second.mark, { reason: 'a second document', expected: 'one experiment in a file' });
   checkKeys(document.entries, 'the experiment', known);
   const entries = inCamelCase(document.entries, 'the experiment');
-  const needed = (key: string): Entry => expectKey(document, key, 'the experiment');
+  const needed = (key: string): MappingEntry => expectKey(document, key, 'the experiment');
 
   const names = new Names();
   const base = await baseOf(entries.get('base'), directory);
@@ -216,7 +216,7 @@ class Names {
 }
 
 const baseOf = async (
-  entry: Entry | undefined,
+  entry: MappingEntry | undefined,
   directory: string,
 ): Promise<{ model: string; name: string; path: string; mark: Mark } | undefined> => {
   if (entry === undefined) return undefined;

@@ -1,15 +1,15 @@
 import { stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeDirectories } from '../engine/durable.js';
-import { Inputs } from '../engine/inputs.js';
-import { type Link, links } from '../engine/link.js';
-import { makeShards } from '../engine/make-shards.js';
-import { WorkerPool } from '../engine/pool.js';
+import { makeShards } from '../engine/compute/make-shards.js';
+import { InputFiles } from '../engine/input-files.js';
+import { makeDirectories } from '../engine/output/durable.js';
+import { type Link, links } from '../engine/output/link.js';
 import { checkThreads, type Progress, reporter } from '../engine/run-plan.js';
+import { WorkerPool } from '../engine/threads/pool.js';
 import { LayerloomError } from '../errors.js';
 import { instructionSets } from '../native/addon.js';
 import { sourcesOf } from '../plan/plan.js';
-import type { PlanOptions } from '../plan/plan-merge.js';
+import type { PlanOptions } from '../plan/plan-recipe.js';
 import { ShardStore } from '../store/shard-store.js';
 import { assemble, isAssembled } from './assemble.js';
 import {
@@ -95,7 +95,7 @@ export const runBatch = async (
   await options.onPlan?.(plan, cost);
   await checkSpace(store.directory, cost.bytesToWrite);
 
-  await using inputs = await Inputs.open(plan.inputs, sourcesIn(groups), linkedIn(plan, options.range));
+  await using inputs = await InputFiles.open(plan.inputs, sourcesIn(groups), linkedIn(plan, options.range));
   await using pool = new WorkerPool(threads, signal);
   const tracker = new Tracker(plan, options, store, inputs, link, readsOf(plan, groups));
   const sink = new StoreSink(store, pool, inputs, {
@@ -141,7 +141,7 @@ const resumable: readonly string[] = ['INTERRUPTED', 'DISK_SPACE', 'WRITE_FAILED
 const makeAll = async (
   groups: readonly ShardGroup[],
   pool: WorkerPool,
-  inputs: Inputs,
+  inputs: InputFiles,
   sink: StoreSink,
   store: ShardStore,
   signal: AbortSignal,
@@ -274,7 +274,7 @@ class Tracker {
   readonly #plan: BatchPlan<BatchMerge>;
   readonly #options: BatchOptions;
   readonly #store: ShardStore;
-  readonly #inputs: Inputs;
+  readonly #inputs: InputFiles;
   readonly #link: Link;
   /** By key, the merges that need it. */
   readonly #needing = new Map<string, Set<PlannedMerge<BatchMerge>>>();
@@ -293,7 +293,7 @@ class Tracker {
     plan: BatchPlan<BatchMerge>,
     options: BatchOptions,
     store: ShardStore,
-    inputs: Inputs,
+    inputs: InputFiles,
     link: Link,
     reads: ReadonlyMap<PlannedMerge<BatchMerge>, number>,
   ) {

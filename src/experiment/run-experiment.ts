@@ -1,6 +1,6 @@
 import { lstat, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { makeDirectories, writeDurably } from '../engine/durable.js';
+import { makeDirectories, writeDurably } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { tryLock } from '../native/addon.js';
 import { withPlace } from '../recipe/read-recipe.js';

@@ -1,8 +1,8 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import type { Inputs } from '../engine/inputs.js';
-import type { ShardSink } from '../engine/make-shards.js';
-import type { WorkerPool } from '../engine/pool.js';
-import { headerOf } from '../engine/slices.js';
+import type { ShardSink } from '../engine/compute/make-shards.js';
+import { headerOf } from '../engine/compute/slices.js';
+import type { InputFiles } from '../engine/input-files.js';
+import type { WorkerPool } from '../engine/threads/pool.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { sourcesOf } from '../plan/plan.js';
 import type { Claim } from '../store/claim.js';
@@ -26,7 +26,7 @@ interface Making {
 export class StoreSink implements ShardSink<DistinctShard> {
   readonly #store: ShardStore;
   readonly #pool: WorkerPool;
-  readonly #inputs: Inputs;
+  readonly #inputs: InputFiles;
   readonly #events: ShardEvents;
   readonly #making = new Map<DistinctShard, Making>();
   /** Claimed elsewhere. */
@@ -37,7 +37,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
   /** Of the shards begun here. */
   headerBytes = 0;
 
-  constructor(store: ShardStore, pool: WorkerPool, inputs: Inputs, events: ShardEvents) {
+  constructor(store: ShardStore, pool: WorkerPool, inputs: InputFiles, events: ShardEvents) {
     this.#store = store;
     this.#pool = pool;
     this.#inputs = inputs;

@@ -1,4 +1,4 @@
-import type { ModelInput, NestedRecipe } from '../methods/method.js';
+import type { ModelInput, NestedRecipe } from '../methods/framework/method.js';
 import { expectList } from '../recipe/fields.js';
 import { invalid } from '../recipe/invalid.js';
 import { nearest } from '../recipe/nearest.js';

@@ -1,4 +1,4 @@
-import { tensorMethod } from './tensor-method.js';
+import { tensorMethod } from './framework/tensor-method.js';
 
 /**
  * Arcee Fusion (mergekit's `arcee_fusion`): the model's elements of high importance, the base's elsewhere. Importance is |x − base| times

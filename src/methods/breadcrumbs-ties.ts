@@ -1,4 +1,4 @@
-import { taskVectorMethod } from './task-vector-method.js';
+import { taskVectorMethod } from './framework/task-vector-method.js';
 
 /** Model Breadcrumbs with the election of `ties` (mergekit's `breadcrumbs_ties`). */
 export const breadcrumbsTies = taskVectorMethod({

@@ -1,4 +1,4 @@
-import { taskVectorMethod } from './task-vector-method.js';
+import { taskVectorMethod } from './framework/task-vector-method.js';
 
 /**
  * Model Breadcrumbs (Davari and Belilovsky 2023): without the `gamma` share of largest changes, the `density` share of largest among the rest;

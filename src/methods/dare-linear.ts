@@ -1,4 +1,4 @@
-import { taskVectorMethod } from './task-vector-method.js';
+import { taskVectorMethod } from './framework/task-vector-method.js';
 
 /**
  * DARE (Yu et al. 2023): each change stays with probability `density` and is rescaled; base + λ · Σ wᵢδᵢ. Which stay is drawn from a

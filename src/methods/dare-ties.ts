@@ -1,4 +1,4 @@
-import { taskVectorMethod } from './task-vector-method.js';
+import { taskVectorMethod } from './framework/task-vector-method.js';
 
 /** DARE with TIES' election (Yu et al. 2023): each change stays with probability `density`, rescaled; then as `ties`, not normalised. */
 export const dareTies = taskVectorMethod({

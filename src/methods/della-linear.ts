@@ -1,4 +1,4 @@
-import { taskVectorMethod } from './task-vector-method.js';
+import { taskVectorMethod } from './framework/task-vector-method.js';
 
 /** DELLA's drops without an election: base + λ · Σ wᵢδᵢ (mergekit's `della_linear`). */
 export const dellaLinear = taskVectorMethod({

@@ -1,4 +1,4 @@
-import { taskVectorMethod } from './task-vector-method.js';
+import { taskVectorMethod } from './framework/task-vector-method.js';
 
 /**
  * DELLA (Deep et al. 2024): a change stays with a probability that rises with the rank of its magnitude in its row, from density − epsilon to

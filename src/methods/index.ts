@@ -1,4 +1,5 @@
 import { LayerloomError } from '../errors.js';
+import { type GramRule, registerRule } from '../operations/rules.js';
 import { arceeFusion } from './arcee-fusion.js';
 import { breadcrumbs } from './breadcrumbs.js';
 import { breadcrumbsTies } from './breadcrumbs-ties.js';
@@ -6,11 +7,10 @@ import { dareLinear } from './dare-linear.js';
 import { dareTies } from './dare-ties.js';
 import { della } from './della.js';
 import { dellaLinear } from './della-linear.js';
-import { type GramRule, registerRule } from './gram.js';
+import type { Method } from './framework/method.js';
 import { karcher } from './karcher.js';
 import { layerSwap } from './layer-swap.js';
 import { linear } from './linear.js';
-import type { Method } from './method.js';
 import { modelStock } from './model-stock.js';
 import { multislerp } from './multislerp.js';
 import { nearswap } from './nearswap.js';

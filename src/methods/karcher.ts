@@ -1,6 +1,6 @@
-import { mostIterations } from './gram.js';
-import { numberParameter } from './settings.js';
-import { tensorMethod } from './tensor-method.js';
+import { mostIterations } from '../operations/rules.js';
+import { numberParameter } from './framework/settings.js';
+import { tensorMethod } from './framework/tensor-method.js';
 
 /**
  * The Riemannian (Karcher) mean of the models' directions on a sphere, by iteration of logarithm and exponential maps, times the mean

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Place } from '../architecture/architecture.js';
 import { LayerloomError } from '../errors.js';
-import type { Expression } from './expression.js';
-import type { Compiled, Method } from './method.js';
+import type { Expression } from '../operations/expression.js';
+import type { Compiled, Method } from './framework/method.js';
 import {
   countSchema,
   magnitudeWeights,
@@ -11,7 +11,7 @@ import {
   requireBase,
   resolvedWeights,
   weightingSchema,
-} from './parameters.js';
+} from './framework/parameters.js';
 
 /** The defaults are those of the paper's §4.2, for 32 layers. */
 const schema = z.strictObject({

@@ -1,7 +1,7 @@
-import type { Expression } from './expression.js';
-import { normalise } from './parameters.js';
-import { anyNumber, flag, invalid } from './settings.js';
-import { tensorMethod } from './tensor-method.js';
+import type { Expression } from '../operations/expression.js';
+import { normalise } from './framework/parameters.js';
+import { anyNumber, flag, invalid } from './framework/settings.js';
+import { tensorMethod } from './framework/tensor-method.js';
 
 /**
  * Weighted average: Σ wᵢxᵢ / Σ wᵢ, or Σ wᵢxᵢ with `normalize: false` (Wortsman et al. 2022; mergekit's `linear`).

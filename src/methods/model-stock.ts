@@ -1,5 +1,5 @@
-import { flag } from './settings.js';
-import { tensorMethod } from './tensor-method.js';
+import { flag } from './framework/settings.js';
+import { tensorMethod } from './framework/tensor-method.js';
 
 /**
  * Model Stock (Jang et al. 2024): t·average + (1−t)·base, where t = N·c / (1 + (N−1)·c) and c is the mean cosine of the pairs of task

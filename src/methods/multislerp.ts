@@ -1,5 +1,5 @@
-import { anyNumber, flag, numberParameter } from './settings.js';
-import { tensorMethod } from './tensor-method.js';
+import { anyNumber, flag, numberParameter } from './framework/settings.js';
+import { tensorMethod } from './framework/tensor-method.js';
 
 /**
  * Barycentric interpolation of any number of models on a sphere (Goddard 2025; mergekit's `multislerp`): directions are taken to the

@@ -1,5 +1,5 @@
-import { anyNumber } from './settings.js';
-import { tensorMethod } from './tensor-method.js';
+import { anyNumber } from './framework/settings.js';
+import { tensorMethod } from './framework/tensor-method.js';
 
 /**
  * NearSwap (alchemonaut 2024; mergekit's `nearswap`): the base, moved towards the model where the two are near: w·b + (1−w)·a with

@@ -1,5 +1,5 @@
-import { anyNumber, flag } from './settings.js';
-import { tensorMethod } from './tensor-method.js';
+import { anyNumber, flag } from './framework/settings.js';
+import { tensorMethod } from './framework/tensor-method.js';
 
 /**
  * Spherical interpolation of two models with t = w₁ / (w₀ + w₁), or of their task vectors where a base is given (mergekit's `nuslerp`).

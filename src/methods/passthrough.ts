@@ -1,5 +1,5 @@
-import { anyNumber, type ParameterSpec } from './settings.js';
-import { tensorMethod } from './tensor-method.js';
+import { anyNumber, type ParameterSpec } from './framework/settings.js';
+import { tensorMethod } from './framework/tensor-method.js';
 
 /** Not given is not 1: then the bytes stay as they are. */
 const scale: ParameterSpec = { ...anyNumber(), default: 1 };

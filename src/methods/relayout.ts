@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Method } from './method.js';
-import { modelSchema } from './parameters.js';
+import type { Method } from './framework/method.js';
+import { modelSchema } from './framework/parameters.js';
 
 const schema = z.strictObject({ model: modelSchema });
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Place } from '../architecture/architecture.js';
 import { LayerloomError } from '../errors.js';
+import type { Expression } from '../operations/expression.js';
 import { encodeKept } from '../tensor/kept.js';
-import type { Expression } from './expression.js';
-import type { Compiled, Method, TaskVectorStatistics } from './method.js';
-import { countSchema, modelSchema } from './parameters.js';
+import type { Compiled, Method, TaskVectorStatistics } from './framework/method.js';
+import { countSchema, modelSchema } from './framework/parameters.js';
 
 /** Whether rows decide, and whether layers do: one or the other. */
 const byRows = (parameters: { threshold?: unknown; targetKept?: unknown }): boolean =>

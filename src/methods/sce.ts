@@ -1,5 +1,5 @@
-import { flag, share } from './settings.js';
-import { tensorMethod } from './tensor-method.js';
+import { flag, share } from './framework/settings.js';
+import { tensorMethod } from './framework/tensor-method.js';
 
 /**
  * SCE (Wan et al. 2024; mergekit's `sce`): of each tensor the `select_topk` share of elements whose task vectors vary most (of those that vary

@@ -1,5 +1,5 @@
-import { anyNumber } from './settings.js';
-import { tensorMethod } from './tensor-method.js';
+import { anyNumber } from './framework/settings.js';
+import { tensorMethod } from './framework/tensor-method.js';
 
 /**
  * Spherical interpolation between the base (t = 0) and one model (t = 1), tensor by tensor and flattened (Shoemake 1985; mergekit's

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Expression } from './expression.js';
-import type { Method } from './method.js';
+import type { Expression } from '../operations/expression.js';
+import type { Method } from './framework/method.js';
 import {
   magnitudeWeights,
   modelSchema,
@@ -8,7 +8,7 @@ import {
   requireBase,
   resolvedWeights,
   weightingSchema,
-} from './parameters.js';
+} from './framework/parameters.js';
 
 const schema = z
   .strictObject({

@@ -1,4 +1,4 @@
-import { taskVectorMethod } from './task-vector-method.js';
+import { taskVectorMethod } from './framework/task-vector-method.js';
 
 /**
  * TIES (Yadav et al. 2023): of each task vector the `density` share of largest magnitude, and of those what has the sign of their weighted sum;

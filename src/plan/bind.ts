@@ -1,6 +1,6 @@
 import { LayerloomError } from '../errors.js';
-import type { Expression, ModelTensor } from '../methods/expression.js';
-import { mapOperands, operandsOf } from '../methods/expression.js';
+import type { Expression, ModelTensor } from '../operations/expression.js';
+import { mapOperands, operandsOf } from '../operations/expression.js';
 import { type ArithmeticDtype, type Dtype, isFloating } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { OpenedModel } from './models.js';
@@ -8,13 +8,13 @@ import { isSource, type Operand, type PlannedExpression, sourcesOfOperand } from
 import { quantisedTensors } from './quantised.js';
 
 /** A tensor's expression over byte ranges, and the dtype its output has. */
-export interface Bound {
+export interface BoundTensor {
   readonly dtype: Dtype;
   readonly expression: PlannedExpression;
 }
 
 /** An output tensor to bind: its name, and the tensor whose shape and dtype it has. */
-export interface Wanted {
+export interface TensorToBind {
   readonly name: string;
   readonly like: { readonly model: number; readonly tensor: string };
 }
@@ -43,7 +43,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     return operand;
   };
 
-  const dtypeOf = ({ like }: Wanted): Dtype => {
+  const dtypeOf = ({ like }: TensorToBind): Dtype => {
     const stored = referenceOf(like).dtype;
     return dtype !== undefined && isFloating(stored) && !quantised[like.model]?.has(like.tensor)
       ? dtype
@@ -62,7 +62,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
 
   /** Rows are taken as they stand: both models' bytes must mean the same. */
   const checkRows = (
-    wanted: Wanted,
+    wanted: TensorToBind,
     output: Dtype,
     { source, base }: Extract<Expression, { kind: 'rowSelect' }>,
   ) => {
@@ -89,7 +89,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     return isSource(operand) ? { kind: 'copy', source: operand } : operand.expression;
   };
 
-  return (wanted: Wanted, expression: Expression): Bound => {
+  return (wanted: TensorToBind, expression: Expression): BoundTensor => {
     const output = dtypeOf(wanted);
     const over: readonly ModelTensor[] =
       expression.kind === 'copy' ? [expression.source] : operandsOf(expression);

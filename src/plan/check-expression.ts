@@ -1,9 +1,15 @@
-import { type Formula, mapOperands, mostTaskVectors, operandsOf } from '../methods/expression.js';
-import { ruleNamed } from '../methods/gram.js';
+import { type Formula, mapOperands, mostTaskVectors, operandsOf } from '../operations/expression.js';
+import { ruleNamed } from '../operations/rules.js';
 import { bitsOf, type Dtype, isFloating } from '../tensor/dtype.js';
 import { isKept } from '../tensor/kept.js';
 import type { Shape } from '../tensor/reference.js';
-import { movesBytes, type Operand, type PlannedExpression, type PlannedInput, type Source } from './plan.js';
+import {
+  movesBytes,
+  type Operand,
+  type PlannedExpression,
+  type PlannedInput,
+  type StoredTensor,
+} from './plan.js';
 import { asSource, computedSchema, expressionSchema, parseBy, type Refuse } from './plan-schema.js';
 
 /** Recipes in recipes, and operands of one tensor, at most: a structure that holds itself has no end. */
@@ -70,7 +76,7 @@ const parseOperand = (value: unknown, level: number, context: Context): Operand 
   return { dtype, expression: parseLevel(expression, dtype, level + 1, context) };
 };
 
-const parseSource = (value: unknown, { target, inputs, refuse }: Context): Source => {
+const parseSource = (value: unknown, { target, inputs, refuse }: Context): StoredTensor => {
   const source = asSource(value);
   if (source === undefined) return refuse('a source is not a range of a file, in a known dtype');
   const { input, file, begin, end, dtype } = source;
@@ -82,7 +88,7 @@ const parseSource = (value: unknown, { target, inputs, refuse }: Context): Sourc
 };
 
 /** A source whose bytes are taken as they stand. */
-const parseMoved = (value: unknown, dtype: Dtype, context: Context): Source => {
+const parseMoved = (value: unknown, dtype: Dtype, context: Context): StoredTensor => {
   const source = parseSource(value, context);
   return source.dtype === dtype ? source : context.refuse(`bytes of ${source.dtype} are taken for ${dtype}`);
 };

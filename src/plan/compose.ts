@@ -11,7 +11,7 @@ import {
   noStatistics,
   type OutputTensor,
   type Statistics,
-} from '../methods/method.js';
+} from '../methods/framework/method.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { torchName } from '../tensor/dtype.js';
 import { byteLength, elementCount } from '../tensor/reference.js';
@@ -30,7 +30,7 @@ import {
 import type { Operand } from './plan.js';
 
 /** The checkpoints that a recipe and the recipes in it name, each opened once. */
-export interface Inputs {
+export interface OpenedInputs {
   /** By their place in the plan. */
   readonly checkpoints: readonly OpenedCheckpoint[];
   indexOf(model: string): number;
@@ -68,7 +68,7 @@ const referencesOf = (recipe: Recipe): ModelReference[] =>
   });
 
 /** Opens what a recipe names, at any depth: headers and small files, no weights. */
-export const openInputs = async (...recipes: readonly Recipe[]): Promise<Inputs> => {
+export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedInputs> => {
   const wanted = new Map<string, ModelReference & { model: string }>();
   for (const reference of recipes.flatMap(referencesOf))
     if (typeof reference.model === 'string' && !wanted.has(reference.model))
@@ -100,9 +100,9 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<Inputs>
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED
  */
 export const observeInputs = async (
-  inputs: Inputs,
+  inputs: OpenedInputs,
   hashOf: FileState['hashOf'] = 'samples',
-): Promise<Inputs> => {
+): Promise<OpenedInputs> => {
   const observed = new Map<string, Promise<FileIdentity>>();
   const observe = (file: FileIdentity): Promise<FileIdentity> => {
     const found = observed.get(file.path) ?? observePath(file, hashOf).then((seen) => ({ ...file, seen }));
@@ -118,7 +118,7 @@ export const observeInputs = async (
 };
 
 /** Those of the inputs that a recipe names, numbered anew: nothing is opened or compared again. */
-export const inputsOf = (recipe: Recipe, inputs: Inputs): Inputs => {
+export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => {
   const wanted = referencesOf(recipe).map(({ model }) => inputs.indexOf(String(model)));
   const kept = [...new Set(wanted)];
   return {
@@ -139,7 +139,7 @@ const sameInput = (a: CheckpointIndex, b: CheckpointIndex): boolean => a.path ==
  */
 export const compose = async (
   recipe: Recipe,
-  inputs: Inputs,
+  inputs: OpenedInputs,
   statistics: StatisticsByRecipe,
 ): Promise<Composed> => {
   const open = modelOpener(recipe, inputs, statistics);
@@ -207,7 +207,7 @@ export const compose = async (
 
 /** Opens a recipe's models: checkpoints, and recipes that stand in their place. */
 export const modelOpener =
-  (recipe: Recipe, inputs: Inputs, statistics: StatisticsByRecipe) =>
+  (recipe: Recipe, inputs: OpenedInputs, statistics: StatisticsByRecipe) =>
   async (reference: ModelReference): Promise<OpenedModel> => {
     if (typeof reference.model === 'string') return fromCheckpoint(reference, inputs);
     const inner = recipe.nested.get(reference.model);
@@ -247,7 +247,7 @@ const stackedEdits = ({ layersLike }: Compiled, models: readonly OpenedModel[]):
   return layerEdits(configs, layersLike);
 };
 
-const fromCheckpoint = (reference: ModelReference, inputs: Inputs): OpenedModel => {
+const fromCheckpoint = (reference: ModelReference, inputs: OpenedInputs): OpenedModel => {
   const input = inputs.indexOf(String(reference.model));
   const opened = inputs.checkpoints[input];
   if (opened === undefined) throw new Error(`${String(reference.model)} was not opened`);
@@ -311,7 +311,7 @@ const checkAll = async (
   recipe: Recipe,
   models: readonly OpenedModel[],
   companions: readonly OpenedModel[],
-  { fits }: Inputs,
+  { fits }: OpenedInputs,
 ): Promise<{ warnings: string[]; omitted: ReadonlySet<string> }> => {
   const [first] = models;
   const warnings = [...models, ...companions].flatMap(({ checkpoint }) => checkpoint.warnings);

@@ -4,7 +4,7 @@ import { encodeShardIndex, shardFileName } from '../checkpoint/shard-index.js';
 import { LayerloomError } from '../errors.js';
 import type { Dtype } from '../tensor/dtype.js';
 import { elementCount, type Shape } from '../tensor/reference.js';
-import type { PlannedExpression, PlannedShard, PlannedTensor, Source } from './plan.js';
+import type { PlannedExpression, PlannedShard, PlannedTensor, StoredTensor } from './plan.js';
 
 /** `layer`: a shard for each layer, and for embeddings, final norm and head. `size`: as full as the limit allows, in the model's order. */
 export type Layout = 'layer' | 'size';
@@ -65,7 +65,7 @@ export interface InputFile {
 export const layOut = (
   tensors: readonly UnplacedTensor[],
   { layout, maxShardBytes }: LayoutOptions,
-  inputFileOf: (source: Source) => InputFile | undefined,
+  inputFileOf: (source: StoredTensor) => InputFile | undefined,
 ): PlannedShard[] => {
   const groups = layout === 'layer' ? groupByLayer(tensors) : [inModelOrder(tensors)];
   const shards = groups.flatMap((group) => fill(group, maxShardBytes));
@@ -117,7 +117,7 @@ const fill = (tensors: readonly UnplacedTensor[], maxShardBytes: number): Unplac
 const asInputFile = (
   tensors: readonly UnplacedTensor[],
   file: string,
-  inputFileOf: (source: Source) => InputFile | undefined,
+  inputFileOf: (source: StoredTensor) => InputFile | undefined,
 ): PlannedShard | undefined => {
   const sources = tensors.flatMap(({ expression }) =>
     expression.kind === 'copy' ? [expression.source] : [],

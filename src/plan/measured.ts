@@ -1,10 +1,10 @@
-import { type Formula, operandsOf } from '../methods/expression.js';
+import { type Formula, operandsOf } from '../operations/expression.js';
 import {
   distinctSources,
   isSource,
   type Operand,
   type PlannedExpression,
-  type Source,
+  type StoredTensor,
   sourcesOfOperand,
 } from './plan.js';
 
@@ -12,7 +12,7 @@ import {
 export interface Pass {
   /** What is found: `Gram matrices`. */
   readonly what: string;
-  readonly sources: readonly Source[];
+  readonly sources: readonly StoredTensor[];
 }
 
 /**

@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path';
 import { describeArchitecture } from '../architecture/architecture.js';
 import { openCheckpoint } from '../checkpoint/open.js';
 import { LayerloomError } from '../errors.js';
-import type { RecipePath } from '../methods/method.js';
+import type { RecipePath } from '../methods/framework/method.js';
 import type { Model } from './compatible.js';
 import type { Operand, PlannedInput } from './plan.js';
 

@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import type { FileIdentity, FileState } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
-import type { Formula, Pruning, Sparsifier } from '../methods/expression.js';
+import type { Formula, Pruning, Sparsifier } from '../operations/expression.js';
 import { type Dtype, isDtype } from '../tensor/dtype.js';
 import type {
   Cost,
@@ -11,7 +11,7 @@ import type {
   PlannedFile,
   PlannedShard,
   PlannedTensor,
-  Source,
+  StoredTensor,
 } from './plan.js';
 
 // The structure of a plan: which keys, of which types, and numbers that mean something. What parts say of each other is for
@@ -104,7 +104,7 @@ export const expressionSchema = oneOf<UnparsedExpression>('kind', expressions);
  * A copy of a source, or undefined where the value is none. By hand: a plan has more of them than of all else, and zod takes four times as
  * long.
  */
-export const asSource = (value: unknown): Source | undefined => {
+export const asSource = (value: unknown): StoredTensor | undefined => {
   if (!isObject(value)) return undefined;
   const { input, file, begin, end, dtype, ...rest } = value;
   const isWhole = isCount(input) && isCount(file) && isCount(begin) && isCount(end) && isDtype(dtype);

@@ -1,10 +1,10 @@
 import type { FileIdentity } from '../checkpoint/checkpoint.js';
-import { type Formula, operandsOf } from '../methods/expression.js';
+import { type Formula, operandsOf } from '../operations/expression.js';
 import type { Dtype } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 
 /** A tensor's bytes in an input: `inputs[input].files[file]` from `begin` to `end`. */
-export interface Source {
+export interface StoredTensor {
   readonly input: number;
   readonly file: number;
   readonly begin: number;
@@ -13,21 +13,21 @@ export interface Source {
 }
 
 /** A tensor that a recipe in the recipe makes: rounded to its dtype before it is used, so that two steps would give the same bits. */
-export interface Computed {
+export interface ComputedTensor {
   readonly dtype: Dtype;
   readonly expression: PlannedExpression;
 }
 
 /** What a formula is over. */
-export type Operand = Source | Computed;
+export type Operand = StoredTensor | ComputedTensor;
 
-export const isSource = (operand: Operand): operand is Source => 'input' in operand;
+export const isSource = (operand: Operand): operand is StoredTensor => 'input' in operand;
 
 /** What one output tensor is, down to byte ranges. */
 export type PlannedExpression =
-  | { readonly kind: 'copy'; readonly source: Source }
+  | { readonly kind: 'copy'; readonly source: StoredTensor }
   /** Integers that would be averaged: the first source's bytes, once all are found equal. */
-  | { readonly kind: 'same'; readonly sources: readonly Source[] }
+  | { readonly kind: 'same'; readonly sources: readonly StoredTensor[] }
   /** Weights of `linear` are normalised. */
   | Formula<Operand>;
 
@@ -114,24 +114,25 @@ export const verbatimPath = (
   verbatim === undefined ? undefined : inputs[verbatim.input]?.files[verbatim.file]?.path;
 
 /** The byte ranges that an expression reads, in order; those that it reads twice stand twice. */
-export const sourcesOf = (expression: PlannedExpression): readonly Source[] => {
+export const sourcesOf = (expression: PlannedExpression): readonly StoredTensor[] => {
   if (expression.kind === 'copy') return [expression.source];
   if (expression.kind === 'same') return expression.sources;
   return operandsOf(expression).flatMap(sourcesOfOperand);
 };
 
-export const sourcesOfOperand = (operand: Operand): readonly Source[] =>
+export const sourcesOfOperand = (operand: Operand): readonly StoredTensor[] =>
   isSource(operand) ? [operand] : sourcesOf(operand.expression);
 
 /** What tells a byte range from others. */
-export const sourceId = ({ input, file, begin, end }: Source): string => `${input} ${file} ${begin} ${end}`;
+export const sourceId = ({ input, file, begin, end }: StoredTensor): string =>
+  `${input} ${file} ${begin} ${end}`;
 
 /** Byte ranges, each once. */
-export const distinctSources = (sources: readonly Source[]): readonly Source[] => [
+export const distinctSources = (sources: readonly StoredTensor[]): readonly StoredTensor[] => [
   ...new Map(sources.map((source) => [sourceId(source), source])).values(),
 ];
 
-export const bytesOfSources = (sources: readonly Source[]): number =>
+export const bytesOfSources = (sources: readonly StoredTensor[]): number =>
   sources.reduce((total, { begin, end }) => total + end - begin, 0);
 
 /** Whether the bytes are moved as they are, whatever their dtype; all else is computed. */

@@ -1,5 +1,5 @@
 import type { Rows } from '../tensor/rows.js';
-import type { PlannedInput, Source } from './plan.js';
+import type { PlannedInput, StoredTensor } from './plan.js';
 
 /** A matrix whose differences from the base are summed row by row. A 1-D parameter is one row: [1, n] by `output`. */
 export interface PlannedReduction {
@@ -7,7 +7,7 @@ export interface PlannedReduction {
   readonly shape: readonly [number, number];
   readonly rows: Rows;
   /** The base, then the experts. */
-  readonly sources: readonly Source[];
+  readonly sources: readonly StoredTensor[];
 }
 
 /** An analysis, decided: plain JSON like a merge's plan, of reductions alone. */

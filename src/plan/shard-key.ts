@@ -1,12 +1,18 @@
 import { createHash } from 'node:crypto';
-import { mapOperands } from '../methods/expression.js';
-import { isSource, type Operand, type PlannedExpression, type PlannedTensor, type Source } from './plan.js';
+import { mapOperands } from '../operations/expression.js';
+import {
+  isSource,
+  type Operand,
+  type PlannedExpression,
+  type PlannedTensor,
+  type StoredTensor,
+} from './plan.js';
 
 /** Raised where the same formula comes to other bits than before, or a shard's file is laid out otherwise. */
 const keyVersion = 1;
 
 /** What tells an input's bytes apart from any others. */
-export type Identify = (source: Source) => string;
+export type Identify = (source: StoredTensor) => string;
 
 /**
  * The key of a shard: a hash of its tensors' names, dtypes, shapes and expressions over identified inputs. Two merges that share a key share
@@ -24,7 +30,8 @@ export const shardKey = (tensors: readonly PlannedTensor[], identify: Identify):
 
 /** An expression in which inputs stand by what they are, not by where. */
 const wordsOf = (expression: PlannedExpression, identify: Identify): string => {
-  const ofSource = (source: Source) => `${identify(source)}:${source.begin}-${source.end}:${source.dtype}`;
+  const ofSource = (source: StoredTensor) =>
+    `${identify(source)}:${source.begin}-${source.end}:${source.dtype}`;
   const ofOperand = (operand: Operand): string =>
     isSource(operand) ? ofSource(operand) : `(${operand.dtype} ${wordsOf(operand.expression, identify)})`;
   switch (expression.kind) {

@@ -11,8 +11,8 @@ import {
   type Node as YamlNode,
 } from 'yaml';
 import { invalid } from './invalid.js';
-import { type Mark, type Source, sourceOf } from './source.js';
-import { type Entry, isText, type Leaf, type List, type Mapping, type Tree } from './tree.js';
+import { type Mark, type RecipeText, sourceOf } from './source.js';
+import { isText, type Leaf, type List, type Mapping, type MappingEntry, type Tree } from './tree.js';
 
 /** Recipes are a few levels deep; the limit keeps the parser, which recurses, from running out of stack. */
 const deepest = 64;
@@ -54,7 +54,7 @@ export const parseDocuments = (
   return [first, ...others];
 };
 
-const composed = (source: Source): Document.Parsed[] => {
+const composed = (source: RecipeText): Document.Parsed[] => {
   const tokens = [...new Parser().parse(source.text)];
   const deep = tooDeep(tokens);
   if (deep !== undefined)
@@ -92,12 +92,12 @@ const tooDeep = (tokens: readonly CST.Token[]): number | undefined => {
 class Reader {
   /** By anchor, with how many values each is. */
   readonly #anchors = new Map<string, { readonly tree: Tree; readonly size: number }>();
-  readonly #source: Source;
+  readonly #source: RecipeText;
   readonly #what: DocumentKind;
   #read = 0;
   #aliased = 0;
 
-  constructor(source: Source, what: DocumentKind) {
+  constructor(source: RecipeText, what: DocumentKind) {
     this.#source = source;
     this.#what = what;
   }
@@ -157,7 +157,7 @@ class Reader {
   }
 
   #mapping({ items }: YAMLMap, mark: Mark): Mapping {
-    const entries = new Map<string, Entry>();
+    const entries = new Map<string, MappingEntry>();
     const merged: Mapping[] = [];
     for (const pair of items) {
       const node = pair.key as YamlNode;

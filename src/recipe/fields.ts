@@ -1,7 +1,15 @@
 import { isSnakeCase, toCamelCase, toSnakeCase } from './case.js';
 import { invalid } from './invalid.js';
 import type { Mark } from './source.js';
-import { type Entries, type Entry, type List, list, type Mapping, mapping, type Tree } from './tree.js';
+import {
+  type Entries,
+  type List,
+  list,
+  type Mapping,
+  type MappingEntry,
+  mapping,
+  type Tree,
+} from './tree.js';
 
 // What both dialects read alike.
 
@@ -41,7 +49,7 @@ export const expectList = (tree: Tree, key: string, expected: string): List => {
 };
 
 /** @param place what lacks the key, as a message says it */
-export const expectKey = ({ entries, mark }: Mapping, key: string, place: string): Entry => {
+export const expectKey = ({ entries, mark }: Mapping, key: string, place: string): MappingEntry => {
   const entry = entries.get(key);
   if (entry !== undefined) return entry;
   throw invalid(mark, { reason: `${place} lacks ${key}` });
@@ -65,7 +73,7 @@ export const readFields = async (
   { mark, entries }: Mapping,
   fields: Readonly<Record<string, Field>>,
 ): Promise<Mapping> => {
-  const read = new Map<string, Entry>();
+  const read = new Map<string, MappingEntry>();
   for (const [key, { key: at, value }] of entries) {
     const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
     read.set(key, { key: at, value: field === undefined ? value : await field(value) });
@@ -79,7 +87,7 @@ export const readFields = async (
  *
  * @param place what the keys stand in, as a message says it
  */
-export const inCamelCase = (entries: Entries, place: string): Map<string, Entry> =>
+export const inCamelCase = (entries: Entries, place: string): Map<string, MappingEntry> =>
   new Map([...entries].map(([key, entry]) => [camelKey(key, entry.key, place), entry]));
 
 const camelKey = (key: string, mark: Mark, place: string): string => {

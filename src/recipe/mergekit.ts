@@ -10,7 +10,7 @@ import {
 } from './fields.js';
 import { checkKeys, invalid } from './invalid.js';
 import { overlay, readParameters } from './settings.js';
-import { type Entries, type Entry, isText, leaf, type Mapping, mapping, type Tree } from './tree.js';
+import { type Entries, isText, leaf, type Mapping, type MappingEntry, mapping, type Tree } from './tree.js';
 
 const recipeKeys = [
   'merge_method',
@@ -51,7 +51,7 @@ export const readMergekit = async (recipe: Mapping, scope: Scope): Promise<Mappi
   const globals = readParameters(given.entries.get('parameters'));
   return mapping(
     recipe.mark,
-    new Map<string, Entry>([
+    new Map<string, MappingEntry>([
       ['method', method],
       ['dialect', { key: method.key, value: leaf(method.key, 'mergekit') }],
       ...(await baseOf(given.entries, model)),
@@ -69,7 +69,7 @@ export const readMergekit = async (recipe: Mapping, scope: Scope): Promise<Mappi
 const present = (entries: Entries): Entries =>
   new Map([...entries].filter(([, { value }]) => value.kind !== 'leaf' || value.value !== null));
 
-const kept = (entries: Entries, names: Readonly<Record<string, string>>): [string, Entry][] =>
+const kept = (entries: Entries, names: Readonly<Record<string, string>>): [string, MappingEntry][] =>
   Object.entries(names).flatMap(([key, name]) => {
     const entry = entries.get(key);
     return entry === undefined ? [] : [[name, entry]];
@@ -88,7 +88,7 @@ const partOf = <Key extends string>({ entries, mark }: Mapping, keys: readonly K
 };
 
 /** The one module of `modules`, whatever it is called. */
-const onlyModule = ({ value }: Entry): Mapping => {
+const onlyModule = ({ value }: MappingEntry): Mapping => {
   const { entries } = expectMapping(value, 'modules', 'one module');
   const [first, second] = entries;
   if (first === undefined)
@@ -104,7 +104,7 @@ const onlyModule = ({ value }: Entry): Mapping => {
   return module;
 };
 
-const baseOf = async (entries: Entries, model: Field): Promise<[string, Entry][]> => {
+const baseOf = async (entries: Entries, model: Field): Promise<[string, MappingEntry][]> => {
   const base = entries.get('base_model');
   return base === undefined ? [] : [['base', { key: base.key, value: await model(base.value) }]];
 };
@@ -119,7 +119,7 @@ const modelsField = (model: Field): Field =>
     );
   });
 
-const modelOf = async (given: Mapping, model: Field): Promise<[string, Entry]> => {
+const modelOf = async (given: Mapping, model: Field): Promise<[string, MappingEntry]> => {
   const { key, value } = expectKey(given, 'model', 'the entry');
   return ['model', { key, value: await model(value) }];
 };
@@ -147,7 +147,7 @@ const slicesField = (model: Field): Field => {
     const { key, value: inputs } = expectKey(given, 'sources', 'the slice');
     return mapping(
       given.mark,
-      new Map<string, Entry>([
+      new Map<string, MappingEntry>([
         ['sources', { key, value: await sources(inputs) }],
         ...(await baseOf(entries, model)),
         ...readParameters(entries.get('parameters')),
@@ -196,7 +196,7 @@ const pathOf = (tree: Tree): string => {
 };
 
 /** `tokenizer_source`, or what `tokenizer` has of it: `base`, `union` or a model. */
-const tokenizerOf = async (entries: Entries, model: Field): Promise<[string, Entry][]> => {
+const tokenizerOf = async (entries: Entries, model: Field): Promise<[string, MappingEntry][]> => {
   const [source, tokenizer] = [entries.get('tokenizer_source'), entries.get('tokenizer')];
   if (source !== undefined && tokenizer !== undefined)
     throw invalid(tokenizer.key, {
@@ -209,7 +209,7 @@ const tokenizerOf = async (entries: Entries, model: Field): Promise<[string, Ent
   return [['tokenizerSource', { key: used.key, value: await tokenizerSource(used.value, model) }]];
 };
 
-const sourceOfTokenizer = ({ key, value }: Entry): Entry => {
+const sourceOfTokenizer = ({ key, value }: MappingEntry): MappingEntry => {
   const given = expectMapping(value, 'tokenizer', 'source');
   checkKeys(given.entries, 'tokenizer', ['source', 'tokens', 'pad_to_multiple_of']);
   const entries = present(given.entries);

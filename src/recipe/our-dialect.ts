@@ -14,10 +14,10 @@ import { invalid } from './invalid.js';
 import { relativeTo } from './model-path.js';
 import {
   type Entries,
-  type Entry,
   isText,
   leaf,
   type Mapping,
+  type MappingEntry,
   mapping,
   type Text,
   type Tree,
@@ -84,7 +84,7 @@ const flattened = ({ mark, entries }: Mapping, place: string): Mapping => {
   return mapping(mark, flat);
 };
 
-const parametersOf = ({ value }: Entry): Entries =>
+const parametersOf = ({ value }: MappingEntry): Entries =>
   expectMapping(value, 'parameters', 'names and values').entries;
 
 const modelField =

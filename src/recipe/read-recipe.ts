@@ -3,7 +3,7 @@ import { Reading } from './reading.js';
 import type { Location } from './source.js';
 import { locate, type Path, toPlain } from './tree.js';
 
-export type { Setting } from './settings.js';
+export type { MergekitValue } from './settings.js';
 export type { Location } from './source.js';
 export type { Path } from './tree.js';
 

@@ -1,7 +1,5 @@
 import type { z } from 'zod';
 import { LayerloomError } from '../errors.js';
-import { methods } from '../methods/index.js';
-import type { LayerSwapParameters } from '../methods/layer-swap.js';
 import type {
   CompileContext,
   Compiled,
@@ -10,12 +8,14 @@ import type {
   NeededStatistics,
   NestedRecipe,
   RecipePath,
-} from '../methods/method.js';
+} from '../methods/framework/method.js';
+import { invalid } from '../methods/framework/settings.js';
+import type { TensorMethodParameters } from '../methods/framework/tensor-method.js';
+import { methods } from '../methods/index.js';
+import type { LayerSwapParameters } from '../methods/layer-swap.js';
 import type { RelayoutParameters } from '../methods/relayout.js';
 import type { RevertParameters } from '../methods/revert.js';
-import { invalid } from '../methods/settings.js';
 import type { SoupParameters } from '../methods/soup.js';
-import type { TensorMethodParameters } from '../methods/tensor-method.js';
 import { type ArithmeticDtype, dtypeNames, parseDtype } from '../tensor/dtype.js';
 import { toSnakeCase } from './case.js';
 import { nearest } from './nearest.js';

@@ -3,12 +3,12 @@ import { expectKey, expectMapping, inCamelCase } from './fields.js';
 import { checkKeys, invalid } from './invalid.js';
 import {
   type Entries,
-  type Entry,
   type Leaf,
   type List,
   leaf,
   list,
   type Mapping,
+  type MappingEntry,
   mapping,
   type Tree,
 } from './tree.js';
@@ -22,7 +22,7 @@ interface Conditional {
 }
 
 /** What a recipe may give a parameter: a value, a gradient over the layers, or values by tensor of which the first that fits counts. */
-export type Setting = Scalar | readonly Scalar[] | Conditional | readonly Conditional[];
+export type MergekitValue = Scalar | readonly Scalar[] | Conditional | readonly Conditional[];
 
 /** What stands beside parameters in a recipe as it is handed on, so that none may be called so. */
 const reserved = new Set([
@@ -48,7 +48,7 @@ const reserved = new Set([
  *
  * @throws LayerloomError RECIPE_INVALID
  */
-export const readParameters = (given: Entry | undefined): Map<string, Entry> => {
+export const readParameters = (given: MappingEntry | undefined): Map<string, MappingEntry> => {
   if (given === undefined) return new Map();
   const { entries } = expectMapping(given.value, 'parameters', 'names and values');
   for (const [key, { key: mark }] of entries)
@@ -113,7 +113,7 @@ const readScalar = (given: Leaf): Leaf => {
  * The parameters of a scope over those of the one around it. A setting with filters leaves the tensors that fit none of them to the scope
  * around, as mergekit does.
  */
-export const overlay = (inner: Entries, outer: Entries): Map<string, Entry> => {
+export const overlay = (inner: Entries, outer: Entries): Map<string, MappingEntry> => {
   const joined = new Map([...outer, ...inner]);
   for (const [name, { key, value }] of inner) {
     const around = outer.get(name);

@@ -10,7 +10,7 @@ export interface Location {
 }
 
 /** The text of a recipe's file. */
-export interface Source {
+export interface RecipeText {
   /** As messages name it. */
   readonly file: string;
   readonly text: string;
@@ -19,11 +19,11 @@ export interface Source {
 
 /** A place kept as an offset: it becomes a `Location` only where something is wrong. */
 export interface Mark {
-  readonly source: Source;
+  readonly source: RecipeText;
   readonly offset: number;
 }
 
-export const sourceOf = (file: string, text: string): Source => {
+export const sourceOf = (file: string, text: string): RecipeText => {
   const lines = new LineCounter();
   lines.addNewLine(0);
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines.addNewLine(at + 1);

@@ -27,12 +27,12 @@ export interface Mapping {
 }
 
 /** The value of a key, and where the key itself stands. */
-export interface Entry {
+export interface MappingEntry {
   readonly key: Mark;
   readonly value: Tree;
 }
 
-export type Entries = ReadonlyMap<string, Entry>;
+export type Entries = ReadonlyMap<string, MappingEntry>;
 
 export const leaf = (mark: Mark, value: Leaf['value']): Leaf => ({ kind: 'leaf', mark, value, bare: false });
 

@@ -1,8 +1,8 @@
 import type { Overlap } from '../analysis/overlap.js';
-import type { AnalysisResult } from './analyze.js';
 import { formatBytes, formatSeconds } from './format.js';
 import { formatNumber } from './svg.js';
 import { plainTable } from './table.js';
+import type { AnalysisResult } from './write-analysis.js';
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 

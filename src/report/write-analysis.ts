@@ -6,7 +6,7 @@ import { type Shares, sharesOf } from '../analysis/shares.js';
 import { encodeVectors } from '../analysis/vectors-file.js';
 import { indexFileName, singleFileName } from '../checkpoint/shard-index.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
-import { makeDirectories, withFile } from '../engine/durable.js';
+import { makeDirectories, withFile } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { version } from '../version.js';
 import { type PublishedTable, writeAnalysisPage } from './analysis-page.js';
@@ -23,6 +23,12 @@ export interface WrittenAnalysis {
   readonly experts: readonly Analysis[];
   readonly shares: readonly (Shares & { readonly name: string })[];
   readonly overlaps: readonly Overlap[];
+}
+
+export interface AnalysisResult extends WrittenAnalysis {
+  readonly bytesRead: number;
+  readonly seconds: number;
+  readonly warnings: readonly string[];
 }
 
 /**

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { constants, type FileHandle, open, readFile, rm } from 'node:fs/promises';
 import { isObject } from '../checkpoint/json.js';
-import { withFile } from '../engine/durable.js';
+import { withFile } from '../engine/output/durable.js';
 import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
 import type { StoreClock } from './clock.js';
 import { absent, codeOf, writing } from './failures.js';

@@ -1,5 +1,5 @@
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
-import { makeDirectories, syncDirectory } from '../engine/durable.js';
+import { makeDirectories, syncDirectory } from '../engine/output/durable.js';
 import { version } from '../version.js';
 import type { ClaimFile } from './claim-file.js';
 import { writing } from './failures.js';

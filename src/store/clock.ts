@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { withFile } from '../engine/durable.js';
+import { withFile } from '../engine/output/durable.js';
 import { writing } from './failures.js';
 
 /** The present, in milliseconds, by the clock that gives the store's files their times. */

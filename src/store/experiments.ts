@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
-import { makeDirectories, syncDirectory, writeDurably } from '../engine/durable.js';
+import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
 import { LayerloomError } from '../errors.js';
 import { absent, codeOf, writing } from './failures.js';
 import { isKey, type StorePaths } from './paths.js';

@@ -4,7 +4,7 @@ import { clockAt } from './clock.js';
 import { type ExperimentFound, forget, readExperiments } from './experiments.js';
 import { clearLeftovers, type Leftovers } from './leftovers.js';
 import type { StorePaths } from './paths.js';
-import { type Entry, readEntry, storedKeys } from './record.js';
+import { readEntry, type StoreEntry, storedKeys } from './record.js';
 import { namesAside, putBack, removeAside, setAside } from './set-aside.js';
 
 export interface GcOptions {
@@ -42,7 +42,7 @@ export const collect = async (paths: StorePaths, options: GcOptions): Promise<Co
   for await (const key of options.keep ?? []) kept.add(key);
 
   const keys = await storedKeys(paths);
-  const unneeded: Entry[] = [];
+  const unneeded: StoreEntry[] = [];
   for (const key of keys) {
     const entry = await readEntry(paths, key);
     if (!needed.has(key) && !kept.has(key) && (entry.file?.names ?? 1) === 1) unneeded.push(entry);
@@ -67,17 +67,17 @@ export const collect = async (paths: StorePaths, options: GcOptions): Promise<Co
 };
 
 /** Those that no process has claimed. */
-const unclaimed = async (paths: StorePaths, entries: readonly Entry[]): Promise<Entry[]> => {
+const unclaimed = async (paths: StorePaths, entries: readonly StoreEntry[]): Promise<StoreEntry[]> => {
   const now = clockAt(paths.clock);
   const states = await Promise.all(entries.map(({ key }) => examine(paths.claim(key), now)));
   return entries.filter((_, index) => states[index]?.state !== 'live');
 };
 
 /** @returns those that it removed: not those that a process has claimed, or linked meanwhile, or that an experiment has come to need */
-const remove = async (paths: StorePaths, entries: readonly Entry[]): Promise<Entry[]> => {
+const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promise<StoreEntry[]> => {
   const now = clockAt(paths.clock);
-  const open = new Map<Entry, ClaimFile>();
-  const removed: Entry[] = [];
+  const open = new Map<StoreEntry, ClaimFile>();
+  const removed: StoreEntry[] = [];
   try {
     for (const entry of entries) {
       const claim = await acquire(paths.claim(entry.key), now);

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { type Link, linkFileBy } from '../engine/link.js';
+import { type Link, linkFileBy } from '../engine/output/link.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { codeOf, isAbsent } from './failures.js';
 import type { StorePaths } from './paths.js';

@@ -5,7 +5,7 @@ import type { Claimant } from './claimant.js';
 import { clockAt } from './clock.js';
 import { absent } from './failures.js';
 import { isKey, type StorePaths } from './paths.js';
-import { type Entry, readEntry, type StoredShard, storedKeys } from './record.js';
+import { readEntry, type StoredShard, type StoreEntry, storedKeys } from './record.js';
 
 export interface ListedShard extends StoredShard {
   readonly file: string;
@@ -47,7 +47,7 @@ export const listStore = async (paths: StorePaths): Promise<StoreListing> => {
   return { store: paths.root, shards, bytes, claims: await listClaims(paths) };
 };
 
-const stateOf = ({ record, file }: Entry): ListedShard['state'] => {
+const stateOf = ({ record, file }: StoreEntry): ListedShard['state'] => {
   if (record?.damaged !== undefined) return 'damaged';
   return file?.bytes === record?.bytes ? 'whole' : 'incomplete';
 };

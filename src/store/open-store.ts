@@ -3,7 +3,7 @@ import { mkdir, readdir, realpath, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
-import { makeDirectories, syncDirectory, writeDurably } from '../engine/durable.js';
+import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { version } from '../version.js';
 import { absent, codeOf, writing } from './failures.js';

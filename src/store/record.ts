@@ -3,7 +3,7 @@ import { readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
-import { syncDirectory, writeDurably } from '../engine/durable.js';
+import { syncDirectory, writeDurably } from '../engine/output/durable.js';
 import { absent, writing } from './failures.js';
 import { isKey, type StorePaths } from './paths.js';
 
@@ -61,7 +61,7 @@ export const placeRecord = (paths: StorePaths, token: string, key: string): Prom
   });
 
 /** What stands under a key: a shard without a record, or a record without a shard, is of a process that died in between. */
-export interface Entry {
+export interface StoreEntry {
   readonly key: string;
   readonly record: StoredShard | undefined;
   readonly file: FoundFile | undefined;
@@ -80,7 +80,7 @@ export const stampOf = ({ mtimeNs, ino }: BigIntStats): Stamp => ({
   inode: String(ino),
 });
 
-export const readEntry = async (paths: StorePaths, key: string): Promise<Entry> => {
+export const readEntry = async (paths: StorePaths, key: string): Promise<StoreEntry> => {
   const [record, file] = await Promise.all([
     readRecord(paths, key),
     stat(paths.shard(key), { bigint: true }).catch(absent),
@@ -93,17 +93,17 @@ export const readEntry = async (paths: StorePaths, key: string): Promise<Entry> 
 };
 
 /** A published shard's record, undefined for anything less. */
-export const wholeOf = (entry: Entry): StoredShard | undefined =>
+export const wholeOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) && isUntouched(entry) ? entry.record : undefined;
 
 /** True if the shard has its size and is not marked, but its file has been written or replaced since: through a hard link, or with the store, by a copy. */
-export const isInDoubt = (entry: Entry): boolean => hasItsSize(entry) && !isUntouched(entry);
+export const isInDoubt = (entry: StoreEntry): boolean => hasItsSize(entry) && !isUntouched(entry);
 
-const hasItsSize = ({ record, file }: Entry): boolean =>
+const hasItsSize = ({ record, file }: StoreEntry): boolean =>
   record !== undefined && record.damaged === undefined && file?.bytes === record.bytes;
 
 /** A record without a stamp, of an earlier version, says nothing of it. */
-const isUntouched = ({ record, file }: Entry): boolean =>
+const isUntouched = ({ record, file }: StoreEntry): boolean =>
   (record?.mtimeNs === undefined || record.mtimeNs === file?.mtimeNs) &&
   (record?.inode === undefined || record.inode === file?.inode);
 

@@ -1,5 +1,5 @@
 import { rename, rm, stat } from 'node:fs/promises';
-import { makeDirectories } from '../engine/durable.js';
+import { makeDirectories } from '../engine/output/durable.js';
 import { absent, writing } from './failures.js';
 import type { StorePaths } from './paths.js';
 

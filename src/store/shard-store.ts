@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import type { Link } from '../engine/link.js';
+import type { Link } from '../engine/output/link.js';
 import { Claim } from './claim.js';
 import { acquire } from './claim-file.js';
 import { clockAt } from './clock.js';

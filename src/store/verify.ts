@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { withFile } from '../engine/durable.js';
-import { WorkerPool } from '../engine/pool.js';
+import { withFile } from '../engine/output/durable.js';
 import { checkThreads, type Progress, reporter } from '../engine/run-plan.js';
+import { WorkerPool } from '../engine/threads/pool.js';
 import { checkInterrupt, reasonOf } from '../errors.js';
 import { acquire } from './claim-file.js';
 import { clockAt } from './clock.js';

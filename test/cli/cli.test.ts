@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { stagingPath } from '../../src/engine/staging.js';
+import { stagingPath } from '../../src/engine/output/staging.js';
 import { layerSwap, type MergePlan, planMerge } from '../../src/index.js';
 import { version } from '../../src/version.js';
 import {

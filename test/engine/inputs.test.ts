@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Inputs } from '../../src/engine/inputs.js';
+import { InputFiles } from '../../src/engine/input-files.js';
 import { layerSwap, openCheckpoint, planMerge, runPlan, soup } from '../../src/index.js';
 import type { PlannedInput } from '../../src/plan/plan.js';
 import {
@@ -38,7 +38,7 @@ const changed = { code: 'INPUT_CHANGED', exitCode: 3 };
 describe('inputs while they are read', () => {
   it('are changed when they are written, also where the modification time is put back', async () => {
     const { inputs, file } = await planned();
-    await using opened = await Inputs.open(inputs, sources);
+    await using opened = await InputFiles.open(inputs, sources);
     await opened.verify();
     overwrite(file);
     await expect(opened.verify()).rejects.toMatchObject(changed);
@@ -46,14 +46,14 @@ describe('inputs while they are read', () => {
 
   it('are changed when anything moves their status-change time but a link', async () => {
     const { inputs, file } = await planned();
-    await using opened = await Inputs.open(inputs, sources);
+    await using opened = await InputFiles.open(inputs, sources);
     chmodSync(file, 0o600);
     await expect(opened.verify()).rejects.toMatchObject(changed);
   });
 
   it('are not changed by links that another process makes or removes', async () => {
     const { inputs, file, root } = await planned();
-    await using opened = await Inputs.open(inputs, sources);
+    await using opened = await InputFiles.open(inputs, sources);
     linkSync(file, join(root, 'link'));
     await opened.verify();
     rmSync(join(root, 'link'));
@@ -62,7 +62,7 @@ describe('inputs while they are read', () => {
 
   it('are changed when they are written beside a new link', async () => {
     const { inputs, file, root } = await planned();
-    await using opened = await Inputs.open(inputs, sources);
+    await using opened = await InputFiles.open(inputs, sources);
     linkSync(file, join(root, 'link'));
     overwrite(file);
     await expect(opened.verify()).rejects.toMatchObject(changed);
@@ -73,7 +73,7 @@ describe('inputs while they are read', () => {
     const path = writeLarge(join(root, 'model'), 1, 2, 1);
     const file = join(path, 'model.safetensors');
     const { name, files } = await openCheckpoint(path);
-    await using opened = await Inputs.open([{ role: 'model', name, path, files }], sources);
+    await using opened = await InputFiles.open([{ role: 'model', name, path, files }], sources);
     const linkAndUnlink = async () => {
       linkSync(file, join(root, 'link'));
       rmSync(join(root, 'link'));
@@ -103,7 +103,7 @@ describe('inputs while they are read', () => {
 
   it('stay what they were when a new file takes their name, but are no longer what has the name', async () => {
     const { inputs, file } = await planned();
-    await using opened = await Inputs.open(inputs, sources);
+    await using opened = await InputFiles.open(inputs, sources);
     copyFileSync(file, `${file}.new`);
     renameSync(`${file}.new`, file);
     await opened.verify();
@@ -120,7 +120,7 @@ describe('inputs while they are read', () => {
     const known = [
       { ...(input as PlannedInput), files: (input?.files ?? []).map((of) => ({ ...of, seen })) },
     ];
-    await using opened = await Inputs.open(known, sources);
+    await using opened = await InputFiles.open(known, sources);
     chmodSync(file, 0o600);
     await opened.verify();
     overwrite(file);

@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { stagingPath } from '../../src/engine/staging.js';
+import { stagingPath } from '../../src/engine/output/staging.js';
 import { type Link, layerSwap, openCheckpoint, planMerge, relayout, runPlan } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint, writePair } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';

@@ -3,7 +3,7 @@ import { closeSync, ftruncateSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { WorkerPool } from '../../src/engine/pool.js';
+import { WorkerPool } from '../../src/engine/threads/pool.js';
 import { type Job, jobKinds } from '../../src/native/addon.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
@@ -30,7 +30,7 @@ describe('a pool that is disposed of', () => {
     const program = `
       import { ftruncateSync, openSync } from 'node:fs';
       import { setTimeout } from 'node:timers/promises';
-      import { WorkerPool } from ${url('engine/pool.js')};
+      import { WorkerPool } from ${url('engine/threads/pool.js')};
       import { jobKinds } from ${url('native/addon.js')};
       const [source, output] = ['source', 'output'].map((name) => {
         const fd = openSync(${JSON.stringify(temporaryDirectory())} + '/' + name, 'w+');

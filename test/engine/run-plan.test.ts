@@ -14,8 +14,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { defaultSliceBytes } from '../../src/engine/slices.js';
-import { openStaging, stagingPath } from '../../src/engine/staging.js';
+import { defaultSliceBytes } from '../../src/engine/compute/slices.js';
+import { openStaging, stagingPath } from '../../src/engine/output/staging.js';
 import {
   analyze,
   LayerloomError,

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Bound, boundsOf } from '../../src/engine/bounds.js';
-import type { Counted, Measurer, Window } from '../../src/engine/measure.js';
-import { Program } from '../../src/engine/program.js';
-import { selectMagnitudes } from '../../src/engine/select.js';
+import { boundsOf, type MagnitudeBound } from '../../src/engine/compute/bounds.js';
+import type { Counted, Measurer, Window } from '../../src/engine/compute/measure.js';
+import { Program } from '../../src/engine/compute/program.js';
+import { selectMagnitudes } from '../../src/engine/compute/select.js';
 import { merge } from '../../src/index.js';
 import { type Tensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
@@ -117,7 +117,7 @@ describe('selectMagnitudes', () => {
   });
 });
 
-const isAbove = ({ bits, cutoff, early }: Bound, magnitude: number, index: number): boolean =>
+const isAbove = ({ bits, cutoff, early }: MagnitudeBound, magnitude: number, index: number): boolean =>
   magnitude > bits || (magnitude === bits && (early ? index < cutoff : index >= cutoff));
 
 describe('boundsOf', () => {
@@ -154,7 +154,9 @@ describe('boundsOf', () => {
           (i, j) => (all[j] ?? 0) - (all[i] ?? 0) || (early ? i - j : j - i),
         );
         const wanted = order.slice(0, kept).filter((index) => all[index] !== 0);
-        const above = [...all.keys()].filter((index) => isAbove(bound as Bound, all[index] ?? 0, index));
+        const above = [...all.keys()].filter((index) =>
+          isAbove(bound as MagnitudeBound, all[index] ?? 0, index),
+        );
         expect(above.filter((index) => all[index] !== 0)).toEqual(wanted.sort((i, j) => i - j));
       },
     );

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { covers } from '../../src/engine/journal.js';
-import type { Emitted } from '../../src/engine/program.js';
-import { Schedule } from '../../src/engine/schedule.js';
-import { defaultSliceBytes, jobOf, stretchesOf } from '../../src/engine/slices.js';
+import type { Emitted } from '../../src/engine/compute/program.js';
+import { Schedule } from '../../src/engine/compute/schedule.js';
+import { defaultSliceBytes, jobOf, stretchesOf } from '../../src/engine/compute/slices.js';
+import { covers } from '../../src/engine/output/journal.js';
 import { dtypeIndex } from '../../src/native/addon.js';
 import { type PlannedShard, type PlannedTensor, sourcesOf } from '../../src/plan/plan.js';
 import type { ArithmeticDtype, Dtype } from '../../src/tensor/dtype.js';

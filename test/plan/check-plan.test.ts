@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type MergePlan, planMerge, type RecipeInput, relayout, runPlan } from '../../src/index.js';
 import { checkPlan } from '../../src/plan/check-plan.js';
-import type { PlannedExpression, Source } from '../../src/plan/plan.js';
+import type { PlannedExpression, StoredTensor } from '../../src/plan/plan.js';
 import { temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { everyMethod } from '../fixtures/every-method.js';
 import { writeFamilyOf } from '../fixtures/family.js';
@@ -235,7 +235,7 @@ describe('a formula', () => {
 
   it('is checked at every depth', async () => {
     const plan = await planOf('linear', 'size');
-    const [one, two] = (at(plan) as unknown as { terms: { source: Source }[] }).terms.map(
+    const [one, two] = (at(plan) as unknown as { terms: { source: StoredTensor }[] }).terms.map(
       ({ source }) => source,
     );
     const within = (dtype: string, expression: unknown) => {
@@ -287,7 +287,7 @@ describe('a shard that is an input file', () => {
     await relayout({ model: a }, { out });
     const plan = await planMerge({ method: 'relayout', model: out });
     expect(plan.shards[0]?.verbatim).toEqual({ input: 0, file: 0 });
-    const { source } = at(plan) as { source: Source };
+    const { source } = at(plan) as { source: StoredTensor };
     put(plan, path, value ?? { kind: 'linear', terms: [{ source, weight: 1 }] });
     expect(() => checkPlan(plan)).toThrow(reason);
   });
@@ -308,9 +308,9 @@ describe('runPlan', () => {
       for (const input of plan.inputs) for (const file of input.files) put(file, 'path', join(root, 'gone'));
       return expect(runPlan(plan, { out })).rejects.toMatchObject({ code: 'PLAN_INVALID' });
     };
-    const select = (plan: MergePlan, operand: (source: Source) => unknown) => {
-      const [one, two] = (at(plan) as unknown as { terms: { source: Source }[] }).terms.map(({ source }) =>
-        operand(source),
+    const select = (plan: MergePlan, operand: (source: StoredTensor) => unknown) => {
+      const [one, two] = (at(plan) as unknown as { terms: { source: StoredTensor }[] }).terms.map(
+        ({ source }) => operand(source),
       );
       const [, rows = 0] = plan.shards[0]?.tensors[0]?.shape ?? [];
       const kept = Buffer.alloc(Math.ceil(rows / 8), 255).toString('base64');
@@ -338,7 +338,7 @@ describe('runPlan', () => {
       tensors: { 'model.norm.weight': { dtype: 'BF16', shape: [24], data } },
     });
     const plan = await planMerge({ method: 'passthrough', models: [{ model, scale: 0.5 }] });
-    const { terms } = at(plan) as unknown as { terms: { source: Source; weight: number }[] };
+    const { terms } = at(plan) as unknown as { terms: { source: StoredTensor; weight: number }[] };
     const other = { source: { ...terms[0]?.source, dtype: 'F16' }, weight: 0.5 };
     await runPlan(put(plan, `${tensor}.expression.terms`, [...terms, other]), { out: join(root, 'out') });
     const [one, two] = ['BF16', 'F16'].map((dtype) => ({ dtype, shape: [24], data }));

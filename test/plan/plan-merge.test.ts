@@ -1,7 +1,7 @@
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { planMerge } from '../../src/analysis/plan.js';
+import { planMerge } from '../../src/api/plan-merge.js';
 import { encodeHeader } from '../../src/checkpoint/header.js';
 import { type MergePlan, sourcesOf } from '../../src/plan/plan.js';
 import { quantisedTensors } from '../../src/plan/quantised.js';

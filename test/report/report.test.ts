@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import pc from 'picocolors';
 import { describe, expect, it } from 'vitest';
-import { planMerge } from '../../src/analysis/plan.js';
+import { planMerge } from '../../src/api/plan-merge.js';
 import { formatBytes, formatCount, formatRate, formatSeconds } from '../../src/report/format.js';
 import { drawLayerStack } from '../../src/report/layer-stack.js';
 import { joinRuns, plainTable } from '../../src/report/table.js';

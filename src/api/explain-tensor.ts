@@ -1,0 +1,20 @@
+import { compose } from '../plan/compose.js';
+import { type Explanation, explain } from '../plan/explanation.js';
+import { plannedInput } from '../plan/models.js';
+import type { RecipeInput } from '../recipe/recipe.js';
+import { type MergePlanOptions, openFor, withRecipe } from './plan-merge.js';
+
+/**
+ * Explains how one tensor of a merge is made.
+ *
+ * @throws LayerloomError INVALID_PARAMETER where the merge has no such tensor; the codes of `planMerge`
+ */
+export const explainTensor = (
+  input: RecipeInput | string,
+  tensor: string,
+  options: MergePlanOptions = {},
+): Promise<Explanation> =>
+  withRecipe(input, options, async (recipe) => {
+    const { inputs, statistics } = await openFor(recipe, options);
+    return explain(await compose(recipe, inputs, statistics), tensor, inputs.checkpoints.map(plannedInput));
+  });

@@ -1,0 +1,43 @@
+import { join } from 'node:path';
+import { LayerloomError } from '../../errors.js';
+import type { MergePlan } from '../../plan/plan.js';
+import type { InputFiles } from '../input-files.js';
+import type { WorkerPool } from '../threads/pool.js';
+import { withFile } from './durable.js';
+
+/** SHA-256 in hexadecimal by absolute path, of inputs and staged shards. */
+export type Checksums = ReadonlyMap<string, string>;
+
+/**
+ * Hashes the inputs, through the descriptors that the merge read, and the staged shards.
+ *
+ * @param report called with how many files are done, and of how many
+ */
+export const computeChecksums = async (
+  plan: MergePlan,
+  directory: string,
+  inputs: InputFiles,
+  pool: WorkerPool,
+  report: (done: number, total: number) => void,
+): Promise<Checksums> => {
+  const paths = new Set([
+    ...plan.inputs.flatMap(({ files }) => files.map(({ path }) => path)),
+    ...plan.shards.map(({ file }) => join(directory, file)),
+  ]);
+  const waiting = paths.values();
+  const checksums = new Map<string, string>();
+  const hash = async (path: string, fd: number): Promise<void> => {
+    const result = await pool.checksum(fd);
+    if (!result.ok) throw new LayerloomError('READ_FAILED', { file: path, reason: result.reason });
+    if (result.sha256 !== undefined) checksums.set(path, result.sha256);
+  };
+  await pool.inLanes(async () => {
+    for (const path of waiting) {
+      if (pool.stopped) return;
+      const fd = inputs.fdOfPath(path);
+      await (fd === undefined ? withFile(path, 'r', (file) => hash(path, file.fd)) : hash(path, fd));
+      report(checksums.size, paths.size);
+    }
+  });
+  return checksums;
+};

@@ -1,0 +1,103 @@
+import { type FileHandle, open, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { isObject } from '../../checkpoint/json.js';
+import { readSmallFile } from '../../checkpoint/small-file.js';
+import { syncDirectory, writeDurably } from './durable.js';
+
+/** Bytes of a shard, from the start of the file. */
+export interface Extent {
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** Extents of shards by file name. */
+export type Extents = ReadonlyMap<string, readonly Extent[]>;
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** A line's entry; undefined where a crash cut it short or left it unwritten. */
+const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {
+  let entry: unknown;
+  try {
+    entry = JSON.parse(line);
+  } catch {
+    // What the journal does not say is done again.
+    return undefined;
+  }
+  const { shard, begin, end } = isObject(entry) ? entry : {};
+  return typeof shard === 'string' && isCount(begin) && isCount(end) ? { shard, begin, end } : undefined;
+};
+
+/** What a journal says is on the disk. */
+export const readJournal = async (path: string): Promise<Extents> => {
+  const extents = new Map<string, Extent[]>();
+  const text = await readSmallFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  for (const line of text.toString().split('\n')) {
+    const { shard, begin, end } = parseLine(line) ?? {};
+    if (shard === undefined || begin === undefined || end === undefined) continue;
+    const ofShard = extents.get(shard);
+    if (ofShard === undefined) extents.set(shard, [{ begin, end }]);
+    else ofShard.push({ begin, end });
+  }
+  return extents;
+};
+
+/** Neighbours joined, so that a shard written in order is one line. */
+const merge = (extents: readonly Extent[]): Extent[] => {
+  const merged: Extent[] = [];
+  for (const { begin, end } of [...extents].sort((a, b) => a.begin - b.begin)) {
+    const last = merged.at(-1);
+    if (last !== undefined && last.end === begin) merged[merged.length - 1] = { begin: last.begin, end };
+    else merged.push({ begin, end });
+  }
+  return merged;
+};
+
+/** Whether others cover all of an extent. */
+export const covers = (extents: readonly Extent[], { begin, end }: Extent): boolean => {
+  let reached = begin;
+  for (const extent of [...extents].sort((a, b) => a.begin - b.begin))
+    if (extent.begin <= reached) reached = Math.max(reached, extent.end);
+  return reached >= end;
+};
+
+const linesOf = (shard: string, extents: readonly Extent[]): string =>
+  merge(extents)
+    .map((extent) => `${JSON.stringify({ shard, ...extent })}\n`)
+    .join('');
+
+/**
+ * Which bytes of the staged shards are on the disk: a line is written only after the file it speaks of was synced. So what a
+ * journal says holds after a crash, and what it does not say is done again.
+ */
+export class Journal {
+  readonly #file: FileHandle;
+
+  private constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  /** Begins with what is known to hold and nothing else: lines of a former journal that no longer do are gone before a shard is touched. */
+  static async open(path: string, known: Extents): Promise<Journal> {
+    await writeDurably(`${path}.new`, [...known].map(([shard, extents]) => linesOf(shard, extents)).join(''));
+    await rename(`${path}.new`, path);
+    await syncDirectory(dirname(path));
+    return new Journal(await open(path, 'a'));
+  }
+
+  /** Syncs `shard`, then records extents that were complete before the call. One call at a time. */
+  async record(
+    shard: { readonly name: string; readonly file: FileHandle },
+    extents: readonly Extent[],
+  ): Promise<void> {
+    await shard.file.datasync();
+    await this.#file.appendFile(linesOf(shard.name, extents));
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+}

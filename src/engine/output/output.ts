@@ -1,0 +1,136 @@
+import { lstat, readdir, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { provenanceName } from '../../checkpoint/file-names.js';
+import { isObject } from '../../checkpoint/json.js';
+import { readSmallFile } from '../../checkpoint/small-file.js';
+import { LayerloomError } from '../../errors.js';
+import type { MergePlan } from '../../plan/plan.js';
+
+/** Where a merge goes, as checked before anything is written. */
+export interface Output {
+  /** Absolute, links resolved. */
+  readonly path: string;
+  /** Whether a checkpoint of ours stands there and is to be replaced. */
+  readonly replaces: boolean;
+}
+
+const kindOf = async (path: string): Promise<'absent' | 'directory' | 'other'> => {
+  const found = await stat(path).catch(() => undefined);
+  if (found !== undefined) return found.isDirectory() ? 'directory' : 'other';
+  const isLink = await lstat(path).then(
+    () => true,
+    () => false,
+  );
+  return isLink ? 'other' : 'absent';
+};
+
+/** The real path of what may not exist yet: that of its nearest existing ancestor, and the rest. */
+const realPathOf = async (path: string): Promise<string> => {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (dirname(path) === path) throw error;
+    return join(await realPathOf(dirname(path)), basename(path));
+  }
+};
+
+const isInside = (path: string, directory: string): boolean => {
+  const way = relative(directory, path);
+  return way === '' || !(way === '..' || way.startsWith(`..${sep}`));
+};
+
+/**
+ * Decides whether a merge may write to `out`, before it writes anything.
+ *
+ * @throws LayerloomError OUTPUT_INVALID, OUTPUT_INSIDE_INPUT, OUTPUT_EXISTS, OUTPUT_NOT_OURS
+ */
+export const checkOutput = async (plan: MergePlan, out: string, force: boolean): Promise<Output> => {
+  const invalid = (reason: string) => new LayerloomError('OUTPUT_INVALID', { out, reason });
+  if (typeof out !== 'string' || out === '')
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'out',
+      value: out,
+      expected: 'a directory to create',
+    });
+  const path = await realPathOf(resolve(out));
+  await checkAgainstInputs(plan, path);
+  const kind = await kindOf(path);
+  if (kind === 'other') throw invalid('is not a directory; a merge is written as one');
+  if (path.endsWith('.safetensors')) throw invalid('names a file, but a merge is written as a directory');
+  if (kind === 'absent') return { path, replaces: false };
+  if ((await stat(path)).dev !== (await stat(dirname(path))).dev)
+    throw invalid('is a mount point, which cannot be renamed into place; name a directory in it');
+  if (path === process.cwd())
+    throw invalid('is the working directory, which a merge would replace; name a directory in it');
+  if ((await readdir(path)).length === 0) return { path, replaces: false };
+  if (!force) throw new LayerloomError('OUTPUT_EXISTS', { out: path });
+  const others = await foreignFiles(path);
+  if (others.length > 0) throw new LayerloomError('OUTPUT_NOT_OURS', { out: path, others });
+  return { path, replaces: true };
+};
+
+/** Neither an output in an input, which would change it, nor an input in the output, which replacing it would lose. */
+const checkAgainstInputs = async ({ inputs }: MergePlan, out: string): Promise<void> => {
+  for (const input of inputs) {
+    if ((await kindOf(input.path)) === 'directory' && isInside(out, await realPathOf(input.path)))
+      throw new LayerloomError('OUTPUT_INSIDE_INPUT', { out, input: input.path });
+    for (const file of [input, ...input.files])
+      if (isInside(await realPathOf(file.path), out))
+        throw new LayerloomError('OUTPUT_INVALID', {
+          out,
+          reason: `holds the input ${file.path}; choose an output elsewhere`,
+        });
+  }
+};
+
+/**
+ * What a directory holds that layerloom did not write there: names that its provenance does not list, files written after it, and everything where
+ * there is no provenance of ours.
+ */
+export const foreignFiles = async (directory: string): Promise<string[]> => {
+  const names = (await readdir(directory, { recursive: true })).sort();
+  const provenance = await readProvenance(directory);
+  if (provenance === undefined) return names;
+  const { mtimeNs: written } = await stat(join(directory, provenanceName), { bigint: true });
+  const folders = new Set([...provenance.keys()].map(dirname));
+  const foreign: string[] = [];
+  for (const name of names) {
+    const path = join(directory, name);
+    const isOurs = provenance.has(name)
+      ? await isAsWritten(path, provenance.get(name), written)
+      : folders.has(name);
+    if (!isOurs) foreign.push(name);
+  }
+  return foreign;
+};
+
+const isAsWritten = async (path: string, link: unknown, written: bigint): Promise<boolean> => {
+  const found = await lstat(path, { bigint: true });
+  if (link === 'symbolic') return found.isSymbolicLink();
+  // A store's shard, which it may have replaced since: then this is the last name of a damaged one.
+  if (link === 'stored') return found.isFile();
+  // A hard link is as old as the input that it is, and changes with it.
+  if (link === 'hard' && found.nlink > 1n) return true;
+  return found.isFile() && found.mtimeNs <= written;
+};
+
+/** The files that a directory's provenance says layerloom wrote, with how they are linked; undefined where it has none. */
+const readProvenance = async (directory: string): Promise<ReadonlyMap<string, unknown> | undefined> => {
+  const text = await readSmallFile(join(directory, provenanceName)).catch(() => '');
+  let provenance: unknown;
+  try {
+    provenance = JSON.parse(text.toString());
+  } catch {
+    // A file of that name that we did not write, or none.
+    return undefined;
+  }
+  if (!isObject(provenance) || typeof provenance['layerloom'] !== 'string') return undefined;
+  const { files, shards } = provenance;
+  if (!Array.isArray(files) || !Array.isArray(shards)) return undefined;
+  const links = new Map(
+    shards
+      .filter(isObject)
+      .map(({ file, link, key }) => [file, link === 'hard' && typeof key === 'string' ? 'stored' : link]),
+  );
+  return new Map(files.map((file) => [String(file), links.get(file)]));
+};

@@ -1,0 +1,105 @@
+import { basename, dirname, join } from 'node:path';
+import { provenanceName } from '../../checkpoint/file-names.js';
+import { readSideFile } from '../../checkpoint/small-file.js';
+import { LayerloomError, reasonOf } from '../../errors.js';
+import { keptOf } from '../../plan/kept.js';
+import type { MergePlan, PlannedFile } from '../../plan/plan.js';
+import type { Checksums } from './checksums.js';
+import { makeDirectories, syncDirectory, writeDurably } from './durable.js';
+import type { Linked } from './link.js';
+
+/** A shard as it came about. */
+export interface ShardRecord {
+  readonly file: string;
+  readonly bytes: number;
+  readonly sha256?: string;
+  /** Of a batch: under which key the store has it. */
+  readonly key?: string;
+  /** How it is one with an input file or with the store's, where it was not written. */
+  readonly link?: 'reflink' | 'hard' | 'symbolic';
+}
+
+export const describeShards = (
+  plan: MergePlan,
+  directory: string,
+  checksums: Checksums,
+  linked: Linked,
+  keys: ReadonlyMap<string, string> = new Map(),
+): ShardRecord[] =>
+  plan.shards.map(({ file, bytes }) => {
+    const [sha256, link, key] = [checksums.get(join(directory, file)), linked.get(file), keys.get(file)];
+    return {
+      file,
+      bytes,
+      ...(sha256 === undefined ? {} : { sha256 }),
+      ...(key === undefined ? {} : { key }),
+      ...(link === undefined ? {} : { link }),
+    };
+  });
+
+/** `layerloom.json`: how the checkpoint came about. The same merge of the same inputs gives the same text. */
+export const provenanceOf = (
+  plan: MergePlan,
+  directory: string,
+  checksums: Checksums,
+  linked: Linked,
+  keys?: ReadonlyMap<string, string>,
+): Record<string, unknown> => {
+  const sha256 = (path: string) => (checksums.has(path) ? { sha256: checksums.get(path) } : {});
+  return {
+    layerloom: plan.layerloom,
+    method: plan.method,
+    recipe: plan.recipe,
+    ...(plan.method === 'revert' ? { kept: keptOf(plan) } : {}),
+    architecture: plan.architecture,
+    inputs: plan.inputs.map(({ role, name, path, files }) => ({
+      role,
+      name,
+      path,
+      files: files.map((file) => ({
+        file: basename(file.path),
+        bytes: file.bytes,
+        mtimeNs: file.mtimeNs,
+        header: file.header,
+        ...sha256(file.path),
+      })),
+    })),
+    shards: describeShards(plan, directory, checksums, linked, keys),
+    files: [...plan.shards.map(({ file }) => file), ...plan.files.map(({ name }) => name), provenanceName],
+  };
+};
+
+/** Writes what stands beside the shards, provenance last: by its age one knows what was written later. @throws LayerloomError READ_FAILED, WRITE_FAILED */
+export const writeSideFiles = async (
+  plan: MergePlan,
+  directory: string,
+  checksums: Checksums,
+  linked: Linked,
+  keys?: ReadonlyMap<string, string>,
+): Promise<void> => {
+  const provenance = `${JSON.stringify(provenanceOf(plan, directory, checksums, linked, keys), null, 2)}\n`;
+  const write = async (file: PlannedFile): Promise<void> => {
+    const content = await contentOf(file);
+    const path = join(directory, file.name);
+    await writing(path, () => writeWithFolder(path, content));
+  };
+  // Together, so that the disk syncs them together.
+  await Promise.all(plan.files.map(write));
+  const folders = new Set(plan.files.map(({ name }) => dirname(join(directory, name))));
+  // The directory itself is synced by who renames it.
+  for (const folder of folders) if (folder !== directory) await writing(folder, () => syncDirectory(folder));
+  await write({ name: provenanceName, text: provenance });
+};
+
+const writing = (file: string, action: () => Promise<void>): Promise<void> =>
+  action().catch((cause: unknown) => {
+    throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
+  });
+
+const writeWithFolder = async (path: string, content: string | Uint8Array): Promise<void> => {
+  await makeDirectories(dirname(path));
+  await writeDurably(path, content);
+};
+
+const contentOf = (file: PlannedFile): Promise<string | Uint8Array> =>
+  'text' in file ? Promise.resolve(file.text) : readSideFile(file.copyOf);

@@ -1,0 +1,143 @@
+import type { z } from 'zod';
+import type { Place } from '../../architecture/architecture.js';
+import type { Expression } from '../../operations/expression.js';
+import type { Rows } from '../../tensor/rows.js';
+
+/** A recipe as it stands in another one, in a model's place: the model is what it makes. */
+export interface NestedRecipe {
+  readonly method: string;
+  readonly [key: string]: unknown;
+}
+
+/** A path, `org/name` or `NAME=PATH`; or a recipe. */
+export type ModelInput = string | NestedRecipe;
+
+/** A model as a recipe refers to it. */
+export interface ModelReference {
+  /** What the recipe uses it for (`task`, `language`, `base`, `model`). */
+  readonly role: string;
+  readonly model: ModelInput;
+  /** Where in the recipe it stands, for errors: `['models', 1]`. */
+  readonly path?: RecipePath;
+}
+
+/** Keys and indexes that lead from a recipe to one of its values. */
+export type RecipePath = readonly (string | number)[];
+
+/** What must be known of whole models before a method compiles. */
+export interface NeededStatistics {
+  readonly base: ModelInput;
+  readonly experts: readonly ModelInput[];
+  /** Task vectors by rows; or the magnitude that a share of all elements of a task vector reaches, and the sign that then prevails. */
+  readonly what:
+    | { readonly kind: 'rows'; readonly rows: Rows }
+    | { readonly kind: 'thresholds'; readonly densities: readonly number[] };
+}
+
+/** The task vector of a model, row by row (`analyze`). */
+export interface TaskVectorStatistics {
+  readonly name: string;
+  /** Of the base it was taken from. */
+  readonly base: { readonly name: string };
+  readonly rows: Rows;
+  readonly tensors: Readonly<
+    Record<
+      string,
+      {
+        readonly rows: number;
+        readonly parametersPerRow: number;
+        readonly meanMav: number;
+        readonly nonFiniteRows: number;
+      }
+    >
+  >;
+  /** MAV of each row; NaN for a row with a NaN or an infinity. */
+  readonly vectors: ReadonlyMap<string, Float32Array>;
+}
+
+/** What was found of the experts that `statistics` names, in their order. */
+export interface Statistics {
+  readonly taskVectors: readonly TaskVectorStatistics[];
+  /** Magnitudes, for `thresholds`. */
+  readonly thresholds: readonly number[];
+  /** For `thresholds`: the sign of the sum of signs, over all elements, of the sum of changes that reach them. */
+  readonly majoritySign: MajoritySign;
+}
+
+export type MajoritySign = -1 | 0 | 1;
+
+export const noStatistics: Statistics = { taskVectors: [], thresholds: [], majoritySign: 0 };
+
+/** A merged model as a method sees it: names and places, no weights. */
+export interface ModelView {
+  readonly name: string;
+  /** The recipe that makes it, where one does. */
+  readonly recipe?: Readonly<Record<string, unknown>>;
+  /** L. */
+  readonly layers: number;
+  readonly places: ReadonlyMap<string, Place>;
+}
+
+/** What a method compiles against. */
+export interface CompileContext extends Statistics {
+  /** L of the first model. */
+  readonly layers: number;
+  /** The merged models, in the order of `models`. */
+  readonly models: readonly ModelView[];
+}
+
+/** A tensor of an output that is not made like the first model. */
+export interface OutputTensor {
+  readonly name: string;
+  /** The tensor of the first model whose shape and dtype it has. */
+  readonly like: ModelTensorPlace;
+  readonly place: Place;
+}
+
+export interface ModelTensorPlace {
+  readonly model: number;
+  readonly tensor: string;
+}
+
+/** A method with its parameters settled: a function from a tensor's place to its expression. Pure, without I/O. */
+export interface Compiled {
+  /** The parameters as they are used, for `layerloom.json` and the model card; in YAML's spelling. */
+  readonly resolved: Readonly<Record<string, unknown>>;
+  expressionOf(place: Place, tensor: string): Expression;
+  /** The tensor's parameters as they are used, for `--explain`. */
+  parametersOf?(place: Place, tensor: string): Readonly<Record<string, unknown>>;
+  /** The output's tensors, where they are not those of the first model. */
+  readonly outputs?: readonly OutputTensor[];
+  /** For each layer of the output, which layer of which model it is made like; where layers come, go or repeat. */
+  readonly layersLike?: readonly { readonly model: number; readonly layer: number }[];
+  /** What no tensor has used, asked when all have their expressions: filters that match nothing. */
+  unused?(): readonly { readonly what: string; readonly path: RecipePath }[];
+}
+
+/** A way to merge. One file under src/methods/ each, registered in src/methods/index.ts. */
+export interface Method<Parameters> {
+  /** In snake_case, as recipes spell it. */
+  readonly name: string;
+  readonly title: string;
+  /** Defaults and checks of the parameters; `shape` names them. */
+  readonly schema: z.ZodType<Parameters> & { readonly shape: object };
+  /** Tags of the model card. */
+  readonly tags: readonly string[];
+  /**
+   * The models to merge, in the order of terms. The first gives the output its tensors' names and dtypes, its side files and its
+   * configuration.
+   */
+  models(parameters: Parameters): readonly ModelReference[];
+  /** Models whose tensors no expression uses and which are still to fit the others. */
+  companions(parameters: Parameters): readonly ModelReference[];
+  /** Whether the output is the first model still, and keeps its model card. */
+  readonly keepsCard: boolean;
+  /** Whether tensors must have layer numbers 0 … L−1. */
+  readonly needsLayers: boolean | ((parameters: Parameters) => boolean);
+  /** Whether models may differ in their number of layers, as where layers are stacked. */
+  stacksLayers?(parameters: Parameters): boolean;
+  /** What must be known of whole models first; undefined where headers are enough. */
+  statistics?(parameters: Parameters): NeededStatistics | undefined;
+  /** @throws LayerloomError where the parameters do not fit the models */
+  compile(parameters: Parameters, context: CompileContext): Compiled;
+}

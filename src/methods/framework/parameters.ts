@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { LayerloomError } from '../../errors.js';
+import type { ModelInput, NestedRecipe, TaskVectorStatistics } from './method.js';
+
+// Parameters that several methods have. Each message ends the sentence "PARAMETER: expected …".
+
+const isModel = (value: unknown): value is ModelInput =>
+  typeof value === 'string'
+    ? value !== ''
+    : typeof value === 'object' && value !== null && typeof (value as NestedRecipe).method === 'string';
+
+/** `{ model, name }` is NAME=MODEL. */
+const named = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null || !('model' in value) || 'method' in value) return value;
+  const { model, name, ...rest } = value as { model: unknown; name?: unknown };
+  if (Object.keys(rest).length > 0) return value;
+  return typeof model === 'string' && typeof name === 'string' ? `${name}=${model}` : model;
+};
+
+/** A model: where it is, or the recipe that makes it. */
+export const modelSchema = z.preprocess(
+  named,
+  z.custom<ModelInput>(isModel, {
+    error: 'a model: a directory, a .safetensors file, org/name, or a recipe with its method',
+  }),
+);
+
+export const countSchema = z
+  .int({ error: 'a whole number of layers, 0 or more' })
+  .nonnegative({ error: 'a whole number of layers, 0 or more' });
+
+const sum = (weights: readonly number[]): number => weights.reduce((total, weight) => total + weight, 0);
+
+/** What is left of 1 and −1 after rounding is no sum to divide by. */
+const sumsToZero = (weights: readonly number[]): boolean =>
+  Math.abs(sum(weights)) <= 1e-8 * Math.max(...weights.map(Math.abs));
+
+/** One weight a model. Negative ones are legal; what they sum to must not be 0, since they are normalised. */
+export const weightsSchema = z
+  .array(z.number({ error: 'finite numbers' }), { error: 'a list of numbers' })
+  .min(1, { error: 'a weight for each model' })
+  .refine((weights) => !sumsToZero(weights) && Number.isFinite(sum(weights)), {
+    error: 'weights whose sum is finite and not 0, since they are normalised',
+  });
+
+/** Weights given as numbers, or found by `magnitudeWeights`. */
+export const weightingSchema = z.union([z.literal('magnitude'), weightsSchema], {
+  error: (issue) => (Array.isArray(issue.input) ? undefined : 'numbers, or magnitude'),
+});
+
+/**
+ * Magnitude-adjusted weights (paper §5): each expert's is 1 / (mean MAV over all rows of all its task-vector tensors, every row counting
+ * once).
+ *
+ * @throws LayerloomError MAV_UNDEFINED for an expert that equals its base
+ */
+export const magnitudeWeights = (experts: readonly TaskVectorStatistics[]): number[] =>
+  experts.map(({ name, base, tensors }) => {
+    const mean = meanMavOf(Object.values(tensors));
+    if (!(mean > 0)) throw new LayerloomError('MAV_UNDEFINED', { expert: name, base: base.name });
+    return 1 / mean;
+  });
+
+/** @throws LayerloomError INVALID_PARAMETER where a method needs a base and has none */
+export const requireBase = (base: ModelInput | undefined): ModelInput => {
+  if (base === undefined)
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'base',
+      value: null,
+      expected: 'the model that the experts were fine-tuned from, which magnitude weights need',
+    });
+  return base;
+};
+
+/** How weights are recorded: as given, and with `magnitude` also as they came out, each over their sum. */
+export const resolvedWeights = (
+  weights: readonly number[] | 'magnitude',
+  used: readonly number[],
+): Record<string, unknown> =>
+  weights === 'magnitude' ? { weights, magnitude_weights: normalise(used) } : { weights };
+
+/** Mean MAV over all rows of all tensors, every row counting once. Rows that are not finite are left out. */
+export const meanMavOf = (
+  tensors: readonly { readonly rows: number; readonly meanMav: number; readonly nonFiniteRows: number }[],
+): number => {
+  let [sum, rows] = [0, 0];
+  for (const tensor of tensors) {
+    const finite = tensor.rows - tensor.nonFiniteRows;
+    if (finite > 0) sum += tensor.meanMav * finite;
+    rows += finite;
+  }
+  return sum / rows;
+};
+
+/** w / Σw, in float64; kernels round the result to the precision they compute in. */
+export const normalise = (weights: readonly number[]): number[] => {
+  const total = sum(weights);
+  return weights.map((weight) => weight / total);
+};

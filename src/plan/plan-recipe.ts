@@ -1,0 +1,272 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { editConfig } from '../checkpoint/config.js';
+import { indexFileName } from '../checkpoint/shard-index.js';
+import { checkSideFile, readSideFile } from '../checkpoint/small-file.js';
+import { LayerloomError } from '../errors.js';
+import type { Recipe } from '../recipe/recipe.js';
+import { elementCount } from '../tensor/reference.js';
+import { version } from '../version.js';
+import {
+  type Composed,
+  compose,
+  modelNamed,
+  type OpenedInputs,
+  openInputs,
+  requireMatches,
+  type StatisticsByRecipe,
+} from './compose.js';
+import {
+  defaultShardSize,
+  type InputFile,
+  indexTextOf,
+  type Layout,
+  layOut,
+  parseShardSize,
+} from './layout.js';
+import { passesOf } from './measured.js';
+import { writeModelCard } from './model-card.js';
+import { type OpenedCheckpoint, type OpenedModel, plannedInput } from './models.js';
+import { describeOrigins } from './origins.js';
+import {
+  bytesOfSources,
+  type Cost,
+  distinctSources,
+  type MergePlan,
+  movesBytes,
+  type PlannedFile,
+  type PlannedShard,
+  type StoredTensor,
+  sourcesOf,
+} from './plan.js';
+
+export interface PlanOptions {
+  /** Default `layer`. */
+  layout?: Layout | undefined;
+  /** Bytes, or a size such as `5GB` (the default). */
+  maxShardSize?: string | number | undefined;
+  /** A filter that matches no tensor is an error, not a warning. */
+  strict?: boolean | undefined;
+}
+
+/**
+ * Decides a merge: opens the recipe's models (headers and small files, no weights), checks that they fit, and fixes every
+ * byte range of the output.
+ *
+ * @param statistics what the recipe, and recipes in it, must know beforehand
+ * @param inputs the recipe's, where they have been opened
+ * @throws LayerloomError: a recipe's, a checkpoint's or an incompatibility's code, before any weight is read
+ */
+export const planRecipe = async (
+  recipe: Recipe,
+  options: PlanOptions,
+  statistics: StatisticsByRecipe,
+  inputs?: OpenedInputs,
+): Promise<MergePlan> => {
+  const layout = parseLayout(options);
+  const opened = inputs ?? (await openInputs(recipe));
+  const composed = await compose(recipe, opened, statistics);
+  if (options.strict) requireMatches(composed);
+  const { models, companions, settled, tensors, layers } = composed;
+  const first = models[0] as OpenedModel;
+
+  const shards = layOut(tensors, layout, inputFiles(opened.checkpoints));
+  const planned = opened.checkpoints.map(plannedInput);
+  const origins = describeOrigins(
+    shards.flatMap(({ tensors: placed }) => placed),
+    planned,
+  );
+  const card = recipe.keepsCard
+    ? undefined
+    : await writeModelCard({
+        ...recipe,
+        models: [...models, ...companions],
+        inputs: opened.checkpoints.map(({ checkpoint }) => checkpoint),
+        recipe: settled,
+        origins,
+      });
+  const { family, naming } = first.architecture;
+
+  return {
+    layerloom: version,
+    method: recipe.method,
+    title: recipe.title,
+    recipe: settled,
+    architecture: { family, naming, layers },
+    inputs: planned,
+    shards,
+    files: await planFiles(composed, shards, card),
+    cost: costOf(shards),
+    warnings: [...composed.warnings, ...withoutConfig(first), ...unfamiliar(first, recipe)],
+  };
+};
+
+export const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize }: PlanOptions) => {
+  if (layout !== 'layer' && layout !== 'size')
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'layout',
+      value: layout,
+      expected: 'layer or size',
+    });
+  return { layout, maxShardBytes: parseShardSize(maxShardSize) };
+};
+
+/** Loaders need a configuration; a bare file has none. */
+const withoutConfig = ({ checkpoint: { config, path } }: OpenedModel): string[] => {
+  if (config !== undefined) return [];
+  return [
+    path.endsWith('.safetensors')
+      ? `${path} is one file, and so the output has no config.json, which loaders need; give its directory to have what lies beside it`
+      : `${path} has no config.json, and so the output has none; loaders need one`,
+  ];
+};
+
+/** Files of the inputs as shards may be them: PyTorch loaders insist on the format in `__metadata__`. */
+export const inputFiles = (
+  models: readonly OpenedCheckpoint[],
+): ((source: StoredTensor) => InputFile | undefined) => {
+  const names = models.map(({ checkpoint: { files, tensors } }) => {
+    const inFiles = files.map(() => new Set<string>());
+    for (const [name, { file }] of tensors) inFiles[file]?.add(name);
+    return inFiles;
+  });
+  return ({ input, file }) => {
+    const checkpoint = models[input]?.checkpoint;
+    if (checkpoint?.metadata[file]?.['format'] !== 'pt') return undefined;
+    return { bytes: checkpoint.files[file]?.bytes ?? 0, tensors: names[input]?.[file] ?? new Set() };
+  };
+};
+
+const costOf = (shards: readonly PlannedShard[]): Cost => {
+  const cost = {
+    bytesToRead: 0,
+    bytesToMeasure: 0,
+    bytesToWrite: 0,
+    bytesCopied: 0,
+    bytesComputed: 0,
+    bytesVerbatim: 0,
+    parameters: 0,
+  };
+  for (const shard of shards) {
+    cost.bytesToWrite += shard.bytes;
+    if (shard.verbatim !== undefined) {
+      cost.bytesVerbatim += shard.bytes;
+      cost.bytesToRead += shard.tensors[0]?.begin ?? shard.bytes;
+    }
+    for (const { expression, begin, end, shape } of shard.tensors) {
+      // A tensor that an expression names several times is read once.
+      cost.bytesToRead += bytesOfSources(distinctSources(sourcesOf(expression)));
+      for (const { sources } of passesOf(expression)) cost.bytesToMeasure += bytesOfSources(sources);
+      cost[movesBytes(expression) ? 'bytesCopied' : 'bytesComputed'] += end - begin;
+      cost.parameters += elementCount(shape) ?? 0;
+    }
+  }
+  return cost;
+};
+
+/** What stands beside the shards: the first model's side files, the index, the model card. */
+const planFiles = async (
+  composed: Composed,
+  shards: readonly PlannedShard[],
+  card: string | undefined,
+): Promise<PlannedFile[]> => {
+  const first = composed.models[0] as OpenedModel;
+  return [
+    ...(await planSideFiles(composed)),
+    ...(shards.length > 1 ? [{ name: indexFileName, text: indexTextOf(shards) }] : []),
+    ...(card === undefined ? await keptCard(first.checkpoint) : [{ name: cardName, text: card }]),
+  ];
+};
+
+const cardName = 'README.md';
+
+const keptCard = async ({ path, sideFiles }: CheckpointIndex): Promise<PlannedFile[]> => {
+  const names = sideFiles.length === 0 ? [] : await readdir(path);
+  if (!names.includes(cardName)) return [];
+  await checkSideFile(join(path, cardName));
+  return [{ name: cardName, copyOf: join(path, cardName) }];
+};
+
+/** What a tokenizer is made of, on disk. */
+const tokenizerFile =
+  /^(tokenizer(_config)?\.json|tokenizer\.model(\.v\d+)?|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|spiece\.model|sentencepiece\.bpe\.model|tekken\.json|chat_template\.(jinja|json))$/;
+
+const templateFile = 'chat_template.jinja';
+
+/** The side files that an output has from its models: all of the first one's, but for the tokenizer's where the recipe asks for another's. */
+const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[] => {
+  const donor = (composed.models[0] as OpenedModel).checkpoint;
+  const tokenizer = tokenizerOf(composed) ?? donor;
+  return [
+    ...donor.sideFiles
+      .filter((name) => tokenizer === donor || !tokenizerFile.test(name))
+      .map((name) => [donor, name] as const),
+    ...(tokenizer === donor ? [] : tokenizer.sideFiles.filter((name) => tokenizerFile.test(name))).map(
+      (name) => [tokenizer, name] as const,
+    ),
+  ].filter(([, name]) => composed.recipe.chatTemplate === undefined || name !== templateFile);
+};
+
+/** Those that were found sound: a batch plans many merges of one checkpoint. */
+const sound = new WeakMap<CheckpointIndex, Set<string>>();
+
+/**
+ * Refuses before any weight is read what could not be copied in the end.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
+export const checkSideFiles = async (composed: Composed): Promise<void> => {
+  for (const [checkpoint, name] of sideFilesOf(composed)) {
+    const known = sound.get(checkpoint) ?? new Set();
+    sound.set(checkpoint, known);
+    if (!known.has(name)) await checkSideFile(join(checkpoint.path, name));
+    known.add(name);
+  }
+};
+
+const planSideFiles = async (composed: Composed): Promise<PlannedFile[]> => {
+  const { recipe, configEdits } = composed;
+  await checkSideFiles(composed);
+  const files = await Promise.all(
+    sideFilesOf(composed).map(async ([{ path, config }, name]): Promise<PlannedFile> => {
+      const file = join(path, name);
+      if (name !== 'config.json' || config === undefined) return { name, copyOf: file };
+      const text = (await readSideFile(file)).toString();
+      const written = JSON.parse(text) as Record<string, unknown>;
+      return { name, text: editConfig(text, written, recipe.dtype, configEdits) };
+    }),
+  );
+  return recipe.chatTemplate === undefined
+    ? files
+    : [...files, { name: templateFile, text: recipe.chatTemplate }];
+};
+
+/** Whose tokenizer files the recipe asks for; vocabularies have been found to agree. */
+const tokenizerOf = (composed: Composed): CheckpointIndex | undefined => {
+  const { tokenizerSource } = composed.recipe;
+  if (tokenizerSource === undefined || tokenizerSource === 'union') return undefined;
+  const found =
+    tokenizerSource === 'base'
+      ? [...composed.models, ...composed.companions].find(({ role }) => role === 'base')
+      : modelNamed(composed, tokenizerSource);
+  if (found === undefined)
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'tokenizerSource',
+      value: tokenizerSource,
+      expected:
+        "base (where the recipe has one), union, or one of the recipe's models as it is written there",
+      path: ['tokenizerSource'],
+    });
+  return found.checkpoint;
+};
+
+/** Families by pattern alone work, and say so. */
+const unfamiliar = ({ architecture, checkpoint }: OpenedModel, { needsLayers }: Recipe): string[] => {
+  const { unrecognised, family, stacks, layers } = architecture;
+  if (!needsLayers || unrecognised.length === 0) return [];
+  return [
+    `${checkpoint.name}: family ${family} is not one layerloom knows (${unrecognised.length} tensors such as ${unrecognised[0]}); ` +
+      `its ${layers} layers are those named ${stacks[0]}.N, and all else counts as outside the layers`,
+  ];
+};
