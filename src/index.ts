@@ -17,12 +17,14 @@ export { encodeHeader, type Header, type HeaderTensor, parseHeader } from './che
 export { openCheckpoint } from './checkpoint/open.js';
 export type { Link } from './engine/output/link.js';
 export type { ShardRecord } from './engine/output/provenance.js';
-export { type MergeResult, type Progress, type RunOptions, runPlan } from './engine/run-plan.js';
+export type { Progress, RunControls, RunCost } from './engine/run.js';
+export { type MergeResult, type RunOptions, runPlan } from './engine/run-plan.js';
 export { type ErrorCode, type ErrorDetails, errorCodes, LayerloomError } from './errors.js';
 export type { BatchMerge, BatchPlan, MergeShard, PlannedMerge } from './experiment/batch-plan.js';
 export type { BatchCost } from './experiment/cost.js';
 export { type ExperimentMerge, expandExperiment } from './experiment/expand.js';
 export type { DistinctShard } from './experiment/groups.js';
+export type { MergeOutcome, MergeState } from './experiment/merge-tracker.js';
 export { experimentPreset, type PresetModels, type PresetName } from './experiment/presets.js';
 export {
   type Evaluation,
@@ -33,7 +35,7 @@ export {
   readExperiment,
 } from './experiment/read-experiment.js';
 export { type ExperimentReference, experimentReferences } from './experiment/references.js';
-export type { BatchOptions, BatchResult, MergeOutcome, MergeState } from './experiment/run-batch.js';
+export type { BatchOptions, BatchResult } from './experiment/run-batch.js';
 export {
   type ExperimentOptions,
   type ExperimentRecord,
@@ -65,8 +67,11 @@ export type { RelayoutParameters } from './methods/relayout.js';
 export type { RevertParameters } from './methods/revert.js';
 export type { SoupParameters } from './methods/soup.js';
 export { instructionSets } from './native/addon.js';
-export type { Expression, Formula, ModelTensor, Pruning, Sparsifier } from './operations/expression.js';
+export type { Pruning } from './operations/consensus.js';
+export type { Expression, ModelTensor } from './operations/expression.js';
+export type { Formula } from './operations/formula.js';
 export type { Gram, GramRule, RuleParameters } from './operations/rules.js';
+export type { Sparsifier } from './operations/sparsifiers.js';
 export type { Explanation } from './plan/explanation.js';
 export type { Layout } from './plan/layout.js';
 export type * from './plan/plan.js';

@@ -9,6 +9,7 @@ const root = fileURLToPath(new URL('../src', import.meta.url));
 const order = [
   'visible',
   'errors',
+  'lookup',
   'version',
   'tensor',
   'checkpoint',

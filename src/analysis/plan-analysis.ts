@@ -2,12 +2,12 @@ import { requireLayers } from '../architecture/architecture.js';
 import { LayerloomError } from '../errors.js';
 import { checkCompatible } from '../plan/compatible.js';
 import { type OpenedCheckpoint, openModels, plannedInput } from '../plan/models.js';
-import type { StoredTensor } from '../plan/plan.js';
 import { quantisedTensors } from '../plan/quantised.js';
 import type { PlannedReduction, ReductionPlan } from '../plan/reduction.js';
 import { arithmeticDtypes } from '../tensor/dtype.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { Rows } from '../tensor/rows.js';
+import type { StoredTensor } from '../tensor/stored-tensor.js';
 
 export interface AnalysisPlan {
   readonly reductions: ReductionPlan;

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { checkThreads } from '../engine/run-plan.js';
+import { checkThreads } from '../engine/run.js';
 import { LayerloomError } from '../errors.js';
 import { planExperiment, runExperiment } from '../experiment/run-experiment.js';
 import { describeCost, describeOutcomes } from '../report/batch-text.js';

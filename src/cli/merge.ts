@@ -1,7 +1,8 @@
 import { explainTensor } from '../api/explain-tensor.js';
 import { planMerge } from '../api/plan-merge.js';
 import { checkOutput } from '../engine/output/output.js';
-import { checkThreads, type MergeResult, type RunOptions, runPlan } from '../engine/run-plan.js';
+import { checkThreads } from '../engine/run.js';
+import { type MergeResult, type RunOptions, runPlan } from '../engine/run-plan.js';
 import { LayerloomError } from '../errors.js';
 import type { Kept } from '../plan/kept.js';
 import type { MergePlan } from '../plan/plan.js';

@@ -1,5 +1,5 @@
 import cliProgress from 'cli-progress';
-import type { Progress } from '../engine/run-plan.js';
+import type { Progress } from '../engine/run.js';
 import { formatBytes, formatRate, formatSeconds } from '../report/format.js';
 
 /** Between two lines where there is no terminal to draw a bar on. */

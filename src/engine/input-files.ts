@@ -2,7 +2,8 @@ import { constants, type FileHandle, open, stat } from 'node:fs/promises';
 import type { FileIdentity, FileState } from '../checkpoint/checkpoint.js';
 import { observe, observeAgain } from '../checkpoint/identity.js';
 import { LayerloomError, reasonOf } from '../errors.js';
-import type { PlannedInput, StoredTensor } from '../plan/plan.js';
+import type { PlannedInput } from '../plan/plan.js';
+import type { StoredTensor } from '../tensor/stored-tensor.js';
 
 /** A file that a plan reads. */
 interface OpenInput {

@@ -12,7 +12,7 @@ import {
 } from '../plan/compose.js';
 import { layOut } from '../plan/layout.js';
 import { plannedInput } from '../plan/models.js';
-import { type MergePlan, type PlannedInput, type StoredTensor, verbatimPath } from '../plan/plan.js';
+import { type MergePlan, type PlannedInput, verbatimPath } from '../plan/plan.js';
 import {
   checkSideFiles,
   inputFiles,
@@ -22,6 +22,7 @@ import {
 } from '../plan/plan-recipe.js';
 import { shardKey } from '../plan/shard-key.js';
 import { parseRecipe, type Recipe, type RecipeInput } from '../recipe/recipe.js';
+import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
 
 /** A merge of a batch, and where it goes. */

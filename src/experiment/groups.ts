@@ -1,5 +1,10 @@
-import { bytesOfSources, distinctSources, type PlannedTensor, sourceId, sourcesOf } from '../plan/plan.js';
+import type { Group, Slab, SlabOutput } from '../engine/compute/tasks.js';
+import { itemAt } from '../lookup.js';
+import { operationOf } from '../operations/index.js';
+import { sourcesOf } from '../plan/operands.js';
+import type { PlannedTensor } from '../plan/plan.js';
 import { isFloating } from '../tensor/dtype.js';
+import { bytesOfSources, distinctSources, sourceId } from '../tensor/stored-tensor.js';
 
 /** A shard that several merges may share: its place in files is decided, its place in the store is its key's. */
 export interface DistinctShard {
@@ -8,23 +13,15 @@ export interface DistinctShard {
   readonly tensors: readonly PlannedTensor[];
 }
 
-/** An output tensor and the shard it stands in. */
-export interface SlabOutput {
-  readonly shard: DistinctShard;
-  readonly tensor: PlannedTensor;
-}
-
-/** Output tensors that are made of the same inputs, which are read once for all. */
-export interface Slab {
-  readonly outputs: readonly SlabOutput[];
+/** A slab of shards that merges share, and what it costs. */
+export interface CostedSlab extends Slab<DistinctShard> {
   /** Distinct byte ranges of inputs, in bytes. */
   readonly bytesToRead: number;
 }
 
-/** Shards whose slabs hang together: they are written side by side. */
-export interface ShardGroup {
-  readonly shards: readonly DistinctShard[];
-  readonly slabs: readonly Slab[];
+/** Shards whose slabs have inputs in common: they are written side by side. */
+export interface ShardGroup extends Group<DistinctShard> {
+  readonly slabs: readonly CostedSlab[];
 }
 
 /** Files written side by side, at most: a group of more is cut, and what its parts share is read for each. */
@@ -73,7 +70,7 @@ export const groupShards = (shards: readonly DistinctShard[]): ShardGroup[] => {
   for (const [index, id] of ids.entries()) {
     const root = components.find(id);
     const group = groups.get(root) ?? [];
-    group.push(shards[index] as DistinctShard);
+    group.push(itemAt(shards, index));
     groups.set(root, group);
   }
   return [...groups.values()].flatMap((group) =>
@@ -85,13 +82,16 @@ export const groupShards = (shards: readonly DistinctShard[]): ShardGroup[] => {
 };
 
 /** Of tensors that share a source. Those whose bytes are moved whatever they mean stand alone, as do empty ones. */
-const slabsOf = (shards: readonly DistinctShard[]): Slab[] => {
+const slabsOf = (shards: readonly DistinctShard[]): CostedSlab[] => {
   const components = new Components();
   const bySource = new Map<string, number>();
-  const outputs: SlabOutput[] = shards.flatMap((shard) => shard.tensors.map((tensor) => ({ shard, tensor })));
-  const ids = outputs.map(({ tensor: { expression, shape, dtype } }) => {
+  const outputs: SlabOutput<DistinctShard>[] = shards.flatMap((shard) =>
+    shard.tensors.map((tensor) => ({ shard, tensor })),
+  );
+  const ids = outputs.map(({ tensor }) => {
+    const { expression, shape } = tensor;
     const id = components.add();
-    if (!isShareable(dtype, expression)) return id;
+    if (!isShareable(tensor)) return id;
     for (const source of sourcesOf(expression)) {
       // A tensor of another shape has slices of its own.
       const key = `${sourceId(source)} ${shape.join()}`;
@@ -101,18 +101,19 @@ const slabsOf = (shards: readonly DistinctShard[]): Slab[] => {
     }
     return id;
   });
-  const slabs = new Map<number, SlabOutput[]>();
+  const slabs = new Map<number, SlabOutput<DistinctShard>[]>();
   for (const [index, id] of ids.entries()) {
     const root = components.find(id);
     const slab = slabs.get(root) ?? [];
-    slab.push(outputs[index] as SlabOutput);
+    slab.push(itemAt(outputs, index));
     slabs.set(root, slab);
   }
   return [...slabs.values()].map((of) => ({ outputs: of, bytesToRead: bytesOf(of) }));
 };
 
-export const isShareable = (dtype: PlannedTensor['dtype'], { kind }: PlannedTensor['expression']): boolean =>
-  isFloating(dtype) && kind !== 'same' && kind !== 'rowSelect';
+/** True for a tensor that a program over inputs of several tensors may make; others go by themselves. */
+const isShareable = ({ dtype, expression }: PlannedTensor): boolean =>
+  isFloating(dtype) && (expression.kind === 'copy' || operationOf(expression).takesBits !== true);
 
-const bytesOf = (outputs: readonly SlabOutput[]): number =>
+const bytesOf = (outputs: readonly SlabOutput<DistinctShard>[]): number =>
   bytesOfSources(distinctSources(outputs.flatMap(({ tensor }) => sourcesOf(tensor.expression))));

@@ -9,15 +9,10 @@ import { clearStaging } from './assemble.js';
 import { type BatchPlan, groupsOf, planBatch } from './batch-plan.js';
 import { type BatchCost, costOf } from './cost.js';
 import { type ExperimentMerge, expandExperiment } from './expand.js';
+import type { MergeOutcome, MergeState } from './merge-tracker.js';
 import { type Experiment, type ExperimentInput, parseExperiment, readExperiment } from './read-experiment.js';
 import { type ExperimentReference, experimentReferences } from './references.js';
-import {
-  type BatchOptions,
-  type BatchResult,
-  type MergeOutcome,
-  type MergeState,
-  runBatch,
-} from './run-batch.js';
+import { type BatchOptions, type BatchResult, runBatch } from './run-batch.js';
 
 /** A merge as `experiment.json` has it. */
 export interface MergeRecord {

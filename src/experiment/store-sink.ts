@@ -1,10 +1,10 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import type { ShardSink } from '../engine/compute/make-shards.js';
-import { headerOf } from '../engine/compute/slices.js';
 import type { InputFiles } from '../engine/input-files.js';
+import { beginShardFile } from '../engine/output/shard-file.js';
 import type { WorkerPool } from '../engine/threads/pool.js';
 import { LayerloomError, reasonOf } from '../errors.js';
-import { sourcesOf } from '../plan/plan.js';
+import { sourcesOf } from '../plan/operands.js';
 import type { Claim } from '../store/claim.js';
 import type { ShardStore } from '../store/shard-store.js';
 import type { DistinctShard } from './groups.js';
@@ -90,6 +90,10 @@ export class StoreSink implements ShardSink<DistinctShard> {
     this.again.add(shard);
   }
 
+  nameOf({ key }: DistinctShard): string {
+    return key;
+  }
+
   /** Gives up what is under way when a run was stopped. */
   async close(): Promise<void> {
     for (const making of this.#making.values()) await this.#abandon(making);
@@ -116,10 +120,7 @@ const create = async (path: string, shard: DistinctShard): Promise<FileHandle> =
   let file: FileHandle | undefined;
   try {
     file = await open(path, 'wx+');
-    await file.truncate(shard.bytes);
-    const header = headerOf({ file: path, bytes: shard.bytes, tensors: shard.tensors });
-    for (let written = 0; written < header.length; )
-      written += (await file.write(header, written, header.length - written, written)).bytesWritten;
+    await beginShardFile(file, shard);
     return file;
   } catch (cause) {
     await file?.close();

@@ -1,10 +1,18 @@
 import { LayerloomError } from '../errors.js';
+import { itemAt } from '../lookup.js';
+import { pairIndex } from '../tensor/pair-index.js';
 
 /** Dot products of k vectors: `of(i, j)` is Σ xᵢxⱼ. */
 export interface Gram {
   readonly count: number;
   of(i: number, j: number): number;
 }
+
+/** The Gram matrix whose pairs i ≤ j stand in order from `at` on. */
+export const gramOf = (pairs: Float64Array, at: number, count: number): Gram => ({
+  count,
+  of: (i, j) => itemAt(pairs, at + pairIndex(Math.min(i, j), Math.max(i, j), count)),
+});
 
 export type RuleParameters = Readonly<Record<string, number | boolean | string | readonly number[]>>;
 

@@ -1,10 +1,13 @@
 import { LayerloomError } from '../errors.js';
+import { itemAt } from '../lookup.js';
 import type { Expression, ModelTensor } from '../operations/expression.js';
-import { mapOperands, operandsOf } from '../operations/expression.js';
+import type { Computation } from '../operations/formula.js';
+import { mapOperands, operandsOf, operationOf } from '../operations/index.js';
 import { type ArithmeticDtype, type Dtype, isFloating } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { OpenedModel } from './models.js';
-import { isSource, type Operand, type PlannedExpression, sourcesOfOperand } from './plan.js';
+import { isStored, sourcesOfOperand } from './operands.js';
+import type { Operand, PlannedExpression } from './plan.js';
 import { quantisedTensors } from './quantised.js';
 
 /** A tensor's expression over byte ranges, and the dtype its output has. */
@@ -30,22 +33,24 @@ export interface TensorToBind {
 export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | undefined) => {
   const quantised = models.map(({ checkpoint }) => quantisedTensors(checkpoint.tensors.keys()));
 
+  const modelAt = (model: number): OpenedModel => itemAt(models, model);
+
   const referenceOf = ({ model, tensor }: { model: number; tensor: string }) => {
-    const reference = models[model]?.checkpoint.tensors.get(tensor);
+    const reference = modelAt(model).checkpoint.tensors.get(tensor);
     if (reference === undefined)
       throw new Error(`model ${model} has no tensor ${tensor}, though it was found compatible`);
     return reference;
   };
 
   const operandOf = (model: number, tensor: string): Operand => {
-    const operand = models[model]?.operandOf(tensor);
+    const operand = modelAt(model).operandOf(tensor);
     if (operand === undefined) throw new Error(`model ${model} has no tensor ${tensor}`);
     return operand;
   };
 
   const dtypeOf = ({ like }: TensorToBind): Dtype => {
     const stored = referenceOf(like).dtype;
-    return dtype !== undefined && isFloating(stored) && !quantised[like.model]?.has(like.tensor)
+    return dtype !== undefined && isFloating(stored) && !itemAt(quantised, like.model).has(like.tensor)
       ? dtype
       : stored;
   };
@@ -54,45 +59,43 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     const other = referenceOf({ model, tensor }).shape;
     if (other.join() === shape.join()) return;
     throw new LayerloomError('SHAPE_MISMATCH', {
-      first: models[like]?.checkpoint.path ?? '',
-      other: models[model]?.checkpoint.path ?? '',
+      first: modelAt(like).checkpoint.path,
+      other: modelAt(model).checkpoint.path,
       tensors: [`${tensor} [${other.join(', ')}] against [${shape.join(', ')}] of ${name}`],
     });
   };
 
-  /** Rows are taken as they stand: both models' bytes must mean the same. */
-  const checkRows = (
-    wanted: TensorToBind,
-    output: Dtype,
-    { source, base }: Extract<Expression, { kind: 'rowSelect' }>,
-  ) => {
-    const [one, other] = [source, base].map(
-      ({ model, tensor = wanted.name }) => referenceOf({ model, tensor }).dtype,
-    );
-    if (output !== one)
+  /** Bits are taken as they stand: those of all operands must mean the same. */
+  const checkBits = (wanted: TensorToBind, output: Dtype, over: readonly ModelTensor[]) => {
+    const [first, ...others] = over.map(({ model, tensor = wanted.name }) => ({
+      path: modelAt(model).checkpoint.path,
+      dtype: referenceOf({ model, tensor }).dtype,
+    }));
+    if (first === undefined) return;
+    if (output !== first.dtype)
       throw new LayerloomError('INVALID_PARAMETER', {
         parameter: 'dtype',
         value: dtype,
         expected:
           'none where rows are reverted, whose bits are taken as they are; convert the result with relayout',
       });
-    if (one !== other)
-      throw new LayerloomError('DTYPE_MISMATCH', {
-        first: models[source.model]?.checkpoint.path ?? '',
-        other: models[base.model]?.checkpoint.path ?? '',
-        tensors: [`${wanted.name} ${other} against ${one}`],
-      });
+    for (const other of others)
+      if (other.dtype !== first.dtype)
+        throw new LayerloomError('DTYPE_MISMATCH', {
+          first: first.path,
+          other: other.path,
+          tensors: [`${wanted.name} ${other.dtype} against ${first.dtype}`],
+        });
   };
 
   const bindCopy = (operand: Operand, output: Dtype): PlannedExpression => {
     if (operand.dtype !== output) return { kind: 'linear', terms: [{ source: operand, weight: 1 }] };
-    return isSource(operand) ? { kind: 'copy', source: operand } : operand.expression;
+    return isStored(operand) ? { kind: 'copy', source: operand } : operand.expression;
   };
 
   return (wanted: TensorToBind, expression: Expression): BoundTensor => {
     const output = dtypeOf(wanted);
-    const over: readonly ModelTensor[] =
-      expression.kind === 'copy' ? [expression.source] : operandsOf(expression);
+    const over = operandsOf<ModelTensor>(expression);
     const { shape } = referenceOf(wanted.like);
     for (const { model, tensor = wanted.name } of over)
       checkShape(wanted.name, shape, model, tensor, wanted.like.model);
@@ -103,23 +106,21 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
       const operand = bind(only);
       if (operand.dtype === output) return { dtype: output, expression: bindCopy(operand, output) };
     }
-    if (expression.kind === 'rowSelect') checkRows(wanted, output, expression);
+    const takesBits = expression.kind !== 'copy' && operationOf(expression).takesBits === true;
+    if (takesBits) checkBits(wanted, output, over);
     else
       for (const { model, tensor = wanted.name } of over)
-        if (quantised[model]?.has(tensor))
-          throw new LayerloomError('QUANTISED_WEIGHTS', {
-            model: models[model]?.checkpoint.path ?? '',
-            tensor,
-          });
+        if (itemAt(quantised, model).has(tensor))
+          throw new LayerloomError('QUANTISED_WEIGHTS', { model: modelAt(model).checkpoint.path, tensor });
     // Models that differ in dtype were found to be floating both.
-    if (!isFloating(output) && expression.kind !== 'rowSelect')
+    if (!isFloating(output) && !takesBits)
       return {
         dtype: output,
         expression: { kind: 'same', sources: over.flatMap((of) => sourcesOfOperand(bind(of))) },
       };
     if (expression.kind === 'copy')
       return { dtype: output, expression: bindCopy(bind(expression.source), output) };
-    return { dtype: output, expression: mapOperands(expression, bind) };
+    return { dtype: output, expression: mapOperands(expression, bind) as Computation<Operand> };
   };
 };
 

@@ -1,16 +1,10 @@
-import { type Formula, mapOperands, mostTaskVectors, operandsOf } from '../operations/expression.js';
-import { ruleNamed } from '../operations/rules.js';
+import { isMove, mapOperands, operandsOf, operationOf } from '../operations/index.js';
 import { bitsOf, type Dtype, isFloating } from '../tensor/dtype.js';
-import { isKept } from '../tensor/kept.js';
 import type { Shape } from '../tensor/reference.js';
-import {
-  movesBytes,
-  type Operand,
-  type PlannedExpression,
-  type PlannedInput,
-  type StoredTensor,
-} from './plan.js';
-import { asSource, computedSchema, expressionSchema, parseBy, type Refuse } from './plan-schema.js';
+import type { StoredTensor } from '../tensor/stored-tensor.js';
+import { keepsBits } from './operands.js';
+import type { Operand, PlannedExpression, PlannedInput } from './plan.js';
+import { asSource, computedSchema, formulaSchema, parseBy, type Refuse } from './plan-schema.js';
 
 /** Recipes in recipes, and operands of one tensor, at most: a structure that holds itself has no end. */
 const mostLevels = 64;
@@ -45,38 +39,37 @@ interface Context {
   operands: number;
 }
 
-/** @param level 0 for the tensor's own expression, which alone may move bytes that no kernel computes in */
+/** @param level 0 for the tensor's own expression, which alone may be of bytes that no kernel computes in */
 const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Context): PlannedExpression => {
-  const { refuse } = context;
+  const { refuse, target } = context;
   if (level > mostLevels) return refuse(`its expression is nested more than ${mostLevels} deep`);
-  const expression = parseBy(expressionSchema, value, refuse);
-  if (expression.kind === 'copy')
-    return { kind: 'copy', source: parseMoved(expression.source, dtype, context) };
-  if (expression.kind === 'same') {
-    if (level > 0) return refuse('what must be the same is not computed with');
-    return { kind: 'same', sources: expression.sources.map((source) => parseMoved(source, dtype, context)) };
-  }
-  const formula = mapOperands(expression, (operand) => parseOperand(operand, level, context));
+  const unparsed = parseBy(formulaSchema, value, refuse);
+  const parse = isMove(unparsed) ? parseStored : parseOperand;
+  const formula = mapOperands(unparsed, (operand): Operand => parse(operand, context, level));
+  const operation = operationOf(formula);
   const over = operandsOf(formula);
-  if (
-    !(level === 0 && movesBytes(formula)) &&
-    !(isFloating(dtype) && over.every((operand) => isFloating(operand.dtype)))
-  )
+  const other = over.find((operand) => operand.dtype !== dtype);
+  if (operation.takesBits && other !== undefined)
+    return refuse(`bytes of ${other.dtype} are taken for ${dtype}`);
+  if (formula.kind === 'same' && level > 0) return refuse('what must be the same is not computed with');
+  const mayMove = keepsBits(formula) && (level === 0 || formula.kind === 'copy');
+  if (!mayMove && ![dtype, ...over.map((operand) => operand.dtype)].every(isFloating))
     return refuse('it computes with what are no floating numbers');
-  checkFormula(formula, over, dtype, context);
-  return formula;
+  const reason = operation.refusal?.(formula, { name: target.name, dtype, shape: target.shape });
+  // Operands of moves are parsed as stored tensors.
+  return reason === undefined ? (formula as PlannedExpression) : refuse(reason);
 };
 
-const parseOperand = (value: unknown, level: number, context: Context): Operand => {
+const parseOperand = (value: unknown, context: Context, level: number): Operand => {
   context.operands += 1;
   if (context.operands > mostOperands)
     return context.refuse(`its expression has more than ${mostOperands} operands`);
-  if (typeof value === 'object' && value !== null && 'input' in value) return parseSource(value, context);
+  if (typeof value === 'object' && value !== null && 'input' in value) return parseStored(value, context);
   const { dtype, expression } = parseBy(computedSchema, value, context.refuse);
   return { dtype, expression: parseLevel(expression, dtype, level + 1, context) };
 };
 
-const parseSource = (value: unknown, { target, inputs, refuse }: Context): StoredTensor => {
+const parseStored = (value: unknown, { target, inputs, refuse }: Context): StoredTensor => {
   const source = asSource(value);
   if (source === undefined) return refuse('a source is not a range of a file, in a known dtype');
   const { input, file, begin, end, dtype } = source;
@@ -85,38 +78,4 @@ const parseSource = (value: unknown, { target, inputs, refuse }: Context): Store
   if (end > identity.bytes) return refuse('a source lies outside its file');
   if ((end - begin) * 8 !== target.elements * bitsOf(dtype)) return refuse('a source has another length');
   return source;
-};
-
-/** A source whose bytes are taken as they stand. */
-const parseMoved = (value: unknown, dtype: Dtype, context: Context): StoredTensor => {
-  const source = parseSource(value, context);
-  return source.dtype === dtype ? source : context.refuse(`bytes of ${source.dtype} are taken for ${dtype}`);
-};
-
-const checkFormula = (
-  formula: Formula<Operand>,
-  over: readonly Operand[],
-  dtype: Dtype,
-  { target: { name, shape }, refuse }: Context,
-): void => {
-  switch (formula.kind) {
-    case 'rowSelect': {
-      const rows = shape.length === 2 ? shape[formula.rows === 'input' ? 1 : 0] : undefined;
-      if (rows === undefined || !isKept(formula.kept, rows))
-        refuse('its kept rows are not those of its shape');
-      // Rows are moved by whole bytes.
-      if (over.some((operand) => operand.dtype !== dtype) || bitsOf(dtype) % 8 !== 0)
-        refuse(`its rows are not ${dtype}`);
-      break;
-    }
-    case 'gram': {
-      const { rule, sources, parameters } = formula;
-      if (!ruleNamed(rule, name).accepts(parameters, sources.length))
-        refuse(`its parameters are not those of rule ${rule}`);
-      break;
-    }
-    case 'consensus':
-    case 'sce':
-      if (over.length - 1 > mostTaskVectors) refuse(`it combines more than ${mostTaskVectors} task vectors`);
-  }
 };

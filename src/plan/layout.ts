@@ -4,7 +4,8 @@ import { encodeShardIndex, shardFileName } from '../checkpoint/shard-index.js';
 import { LayerloomError } from '../errors.js';
 import type { Dtype } from '../tensor/dtype.js';
 import { elementCount, type Shape } from '../tensor/reference.js';
-import type { PlannedExpression, PlannedShard, PlannedTensor, StoredTensor } from './plan.js';
+import type { StoredTensor } from '../tensor/stored-tensor.js';
+import type { PlannedExpression, PlannedShard, PlannedTensor } from './plan.js';
 
 /** `layer`: a shard for each layer, and for embeddings, final norm and head. `size`: as full as the limit allows, in the model's order. */
 export type Layout = 'layer' | 'size';

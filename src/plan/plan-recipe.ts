@@ -7,6 +7,7 @@ import { checkSideFile, readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { elementCount } from '../tensor/reference.js';
+import { bytesOfSources, distinctSources, type StoredTensor } from '../tensor/stored-tensor.js';
 import { version } from '../version.js';
 import {
   type Composed,
@@ -25,21 +26,11 @@ import {
   layOut,
   parseShardSize,
 } from './layout.js';
-import { passesOf } from './measured.js';
 import { writeModelCard } from './model-card.js';
 import { type OpenedCheckpoint, type OpenedModel, plannedInput } from './models.js';
+import { keepsBits, passesOf, sourcesOf } from './operands.js';
 import { describeOrigins } from './origins.js';
-import {
-  bytesOfSources,
-  type Cost,
-  distinctSources,
-  type MergePlan,
-  movesBytes,
-  type PlannedFile,
-  type PlannedShard,
-  type StoredTensor,
-  sourcesOf,
-} from './plan.js';
+import type { Cost, MergePlan, PlannedFile, PlannedShard } from './plan.js';
 
 export interface PlanOptions {
   /** Default `layer`. */
@@ -158,7 +149,7 @@ const costOf = (shards: readonly PlannedShard[]): Cost => {
       // A tensor that an expression names several times is read once.
       cost.bytesToRead += bytesOfSources(distinctSources(sourcesOf(expression)));
       for (const { sources } of passesOf(expression)) cost.bytesToMeasure += bytesOfSources(sources);
-      cost[movesBytes(expression) ? 'bytesCopied' : 'bytesComputed'] += end - begin;
+      cost[keepsBits(expression) ? 'bytesCopied' : 'bytesComputed'] += end - begin;
       cost.parameters += elementCount(shape) ?? 0;
     }
   }

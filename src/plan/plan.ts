@@ -1,16 +1,12 @@
 import type { FileIdentity } from '../checkpoint/checkpoint.js';
-import { type Formula, operandsOf } from '../operations/expression.js';
+import type { Copy } from '../operations/copy.js';
+import type { Computation } from '../operations/formula.js';
+import type { Same } from '../operations/same.js';
 import type { Dtype } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
+import type { StoredTensor } from '../tensor/stored-tensor.js';
 
-/** A tensor's bytes in an input: `inputs[input].files[file]` from `begin` to `end`. */
-export interface StoredTensor {
-  readonly input: number;
-  readonly file: number;
-  readonly begin: number;
-  readonly end: number;
-  readonly dtype: Dtype;
-}
+export type { StoredTensor };
 
 /** A tensor that a recipe in the recipe makes: rounded to its dtype before it is used, so that two steps would give the same bits. */
 export interface ComputedTensor {
@@ -18,18 +14,11 @@ export interface ComputedTensor {
   readonly expression: PlannedExpression;
 }
 
-/** What a formula is over. */
+/** An operand of a formula in a plan (operands.ts has what each kind is). */
 export type Operand = StoredTensor | ComputedTensor;
 
-export const isSource = (operand: Operand): operand is StoredTensor => 'input' in operand;
-
-/** What one output tensor is, down to byte ranges. */
-export type PlannedExpression =
-  | { readonly kind: 'copy'; readonly source: StoredTensor }
-  /** Integers that would be averaged: the first source's bytes, once all are found equal. */
-  | { readonly kind: 'same'; readonly sources: readonly StoredTensor[] }
-  /** Weights of `linear` are normalised. */
-  | Formula<Operand>;
+/** One output tensor down to byte ranges: moved as they are, or computed. */
+export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;
 
 export interface PlannedTensor {
   readonly name: string;
@@ -112,31 +101,3 @@ export const verbatimPath = (
   inputs: readonly PlannedInput[],
 ): string | undefined =>
   verbatim === undefined ? undefined : inputs[verbatim.input]?.files[verbatim.file]?.path;
-
-/** The byte ranges that an expression reads, in order; those that it reads twice stand twice. */
-export const sourcesOf = (expression: PlannedExpression): readonly StoredTensor[] => {
-  if (expression.kind === 'copy') return [expression.source];
-  if (expression.kind === 'same') return expression.sources;
-  return operandsOf(expression).flatMap(sourcesOfOperand);
-};
-
-export const sourcesOfOperand = (operand: Operand): readonly StoredTensor[] =>
-  isSource(operand) ? [operand] : sourcesOf(operand.expression);
-
-/** What tells a byte range from others. */
-export const sourceId = ({ input, file, begin, end }: StoredTensor): string =>
-  `${input} ${file} ${begin} ${end}`;
-
-/** Byte ranges, each once. */
-export const distinctSources = (sources: readonly StoredTensor[]): readonly StoredTensor[] => [
-  ...new Map(sources.map((source) => [sourceId(source), source])).values(),
-];
-
-export const bytesOfSources = (sources: readonly StoredTensor[]): number =>
-  sources.reduce((total, { begin, end }) => total + end - begin, 0);
-
-/** Whether the bytes are moved as they are, whatever their dtype; all else is computed. */
-export const movesBytes = (expression: PlannedExpression): boolean =>
-  expression.kind === 'copy' ||
-  expression.kind === 'same' ||
-  (expression.kind === 'rowSelect' && isSource(expression.source) && isSource(expression.base));

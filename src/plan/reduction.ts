@@ -1,5 +1,6 @@
 import type { Rows } from '../tensor/rows.js';
-import type { PlannedInput, StoredTensor } from './plan.js';
+import type { StoredTensor } from '../tensor/stored-tensor.js';
+import type { PlannedInput } from './plan.js';
 
 /** A matrix whose differences from the base are summed row by row. A 1-D parameter is one row: [1, n] by `output`. */
 export interface PlannedReduction {

@@ -1,5 +1,6 @@
 import type { BatchCost } from '../experiment/cost.js';
-import type { MergeOutcome } from '../experiment/run-batch.js';
+import type { MergeOutcome } from '../experiment/merge-tracker.js';
+
 import { formatBytes, formatSeconds } from './format.js';
 import { plainTable } from './table.js';
 

@@ -1,5 +1,5 @@
 import type { Colors } from 'picocolors/types.js';
-import { passesOf } from '../plan/measured.js';
+import { passesOf } from '../plan/operands.js';
 import type { MergePlan } from '../plan/plan.js';
 import { visibleLine } from '../visible.js';
 import { formatBytes, formatCount } from './format.js';

@@ -1,21 +1,15 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { withFile } from '../engine/output/durable.js';
-import { checkThreads, type Progress, reporter } from '../engine/run-plan.js';
-import { WorkerPool } from '../engine/threads/pool.js';
-import { checkInterrupt, reasonOf } from '../errors.js';
+import { Run, type RunControls } from '../engine/run.js';
+import { reasonOf } from '../errors.js';
 import { acquire } from './claim-file.js';
 import { clockAt } from './clock.js';
 import type { StorePaths } from './paths.js';
 import { placeRecord, readEntry, readRecord, type StoredShard, storedKeys, writeRecord } from './record.js';
 
-export interface VerifyOptions {
-  /** By default the cores that this process may use. */
-  threads?: number | undefined;
-  signal?: AbortSignal | undefined;
-  /** Of files, in phase `checksums`. */
-  onProgress?: ((progress: Progress) => void) | undefined;
-}
+/** Progress is in files, in phase `checksums`. */
+export type VerifyOptions = RunControls;
 
 export interface DamagedShard {
   readonly key: string;
@@ -131,15 +125,13 @@ export const hashHere: Hash = async (path) => {
  * @throws LayerloomError INVALID_PARAMETER, INTERRUPTED
  */
 export const verifyStore = async (paths: StorePaths, options: VerifyOptions): Promise<Verification> => {
-  const { signal = new AbortController().signal } = options;
   const keys = await storedKeys(paths);
-  const waiting = [...keys];
   const damaged: DamagedShard[] = [];
   const warnings: string[] = [];
   let [shards, bytes, recorded, done] = [0, 0, 0, 0];
 
-  await using pool = new WorkerPool(checkThreads(options.threads), signal);
-  const report = reporter(options.onProgress, pool);
+  await using run = new Run(options, false);
+  const { pool } = run;
   const hash: Hash = (path) =>
     withFile(path, 'r', async ({ fd }) => {
       const result = await pool.checksum(fd);
@@ -155,17 +147,19 @@ export const verifyStore = async (paths: StorePaths, options: VerifyOptions): Pr
     if (isFirst) recorded += 1;
     if (reason !== undefined) damaged.push({ key, file: paths.shard(key), reason, links });
   };
-  const run = pool.inLanes(async () => {
-    for (let key = waiting.shift(); key !== undefined && !pool.stopped; key = waiting.shift()) {
-      await verifyNext(key);
-      done += 1;
-      report({ phase: 'checksums', done, total: keys.length });
-    }
-  });
-  await run.catch((error: unknown) => {
-    checkInterrupt(signal);
-    throw error;
-  });
+  const waiting = keys.values();
+  try {
+    await pool.inLanes(async () => {
+      for (const key of waiting) {
+        if (pool.stopped) return;
+        await verifyNext(key);
+        done += 1;
+        run.report({ phase: 'checksums', done, total: keys.length });
+      }
+    });
+  } catch (error) {
+    throw run.reasonOf(error, {});
+  }
   damaged.sort((a, b) => (a.key < b.key ? -1 : 1));
   return { store: paths.root, shards, bytes, damaged, recorded, warnings };
 };

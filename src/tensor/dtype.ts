@@ -55,6 +55,19 @@ export const bitsOf = (dtype: Dtype): number => bits[dtype];
 export const isFloating = (dtype: Dtype): dtype is ArithmeticDtype =>
   (arithmeticDtypes as readonly Dtype[]).includes(dtype);
 
+/**
+ * The dtype with elements of as many bits that kernels know: itself where it is floating. For programs that move elements without
+ * looking at them.
+ *
+ * @throws RangeError for elements of less than a byte
+ */
+export const arithmeticOf = (dtype: Dtype): ArithmeticDtype => {
+  if (isFloating(dtype)) return dtype;
+  const same = (['F8_E4M3', 'BF16', 'F32', 'F64'] as const).find((other) => bits[other] === bits[dtype]);
+  if (same === undefined) throw new RangeError(`elements of ${dtype} are no whole bytes`);
+  return same;
+};
+
 /** Negative where `a` stands before `b` in a file written by the reference implementation. */
 export const compareDtypes = (a: Dtype, b: Dtype): number => (order.get(b) ?? 0) - (order.get(a) ?? 0);
 

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { defaultSliceBytes } from '../../src/engine/compute/slices.js';
+import { defaultSliceBytes } from '../../src/engine/compute/tasks.js';
 import { openStaging, stagingPath } from '../../src/engine/output/staging.js';
 import {
   analyze,

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { planMerge } from '../../src/api/plan-merge.js';
 import { encodeHeader } from '../../src/checkpoint/header.js';
-import { type MergePlan, sourcesOf } from '../../src/plan/plan.js';
+import { sourcesOf } from '../../src/plan/operands.js';
+import type { MergePlan } from '../../src/plan/plan.js';
 import { quantisedTensors } from '../../src/plan/quantised.js';
 import { version } from '../../src/version.js';
 import {

@@ -1,9 +1,17 @@
+import { itemAt } from '../../lookup.js';
 import { dtypeIndex, type MeasureKind, type Measurement, measureKinds } from '../../native/addon.js';
+import {
+  type Counted,
+  type Measurer,
+  mostCandidates,
+  type TiedElement,
+  type Window,
+} from '../../operations/measurer.js';
+import type { Emitted, Program, Value } from '../../operations/program.js';
 import { type ArithmeticDtype, bitsOf } from '../../tensor/dtype.js';
 import type { InputFiles } from '../input-files.js';
 import { sourceError } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
-import type { Emitted, Program, Value } from './program.js';
 
 /** Elements of a block. Part of the numeric contract: sums are taken block by block, and then in their order. */
 const blockElements = 4 * 1024 * 1024;
@@ -21,31 +29,8 @@ interface Block {
   readonly count: number;
 }
 
-export interface Counted {
-  /** How many elements are above the window, for each value. */
-  readonly above: readonly number[];
-  /** How many are in each of its bins. */
-  readonly counts: readonly Uint32Array[];
-  /** For each value and each of its window's candidates, how many each block has. */
-  readonly exact: readonly (readonly (readonly number[])[])[];
-  /** How many elements were looked at. */
-  readonly elements: number;
-}
-
-/** A window of magnitudes, as bits of float32, from `low`, which is not 0, to `last`: bins of 2^shift neighbours. */
-export interface Window {
-  readonly low: number;
-  readonly last: number;
-  readonly shift: number;
-  /** Magnitudes in the window that are counted exactly, block by block: where the search may end, and ties may have to be broken. */
-  readonly candidates: readonly number[];
-}
-
-/** As many as native code counts. */
-export const mostCandidates = 4;
-
-/** Finds what is to be known of values of a tensor's program, block by block in worker threads. The same numbers whatever their number. */
-export class Measurer {
+/** Measures in worker threads, block by block. */
+export class BlockMeasurer implements Measurer {
   readonly #pool: WorkerPool;
   readonly #inputs: InputFiles;
   readonly #tensor: string;
@@ -121,22 +106,9 @@ export class Measurer {
     };
   }
 
-  /**
-   * The indexes of the n-th elements that have given magnitudes.
-   *
-   * @param wanted for each value the magnitude's bits, and n from 1 on; and how many each block has, where that is known
-   */
-  async findTies(
-    program: Program,
-    values: readonly Value[],
-    wanted: readonly {
-      readonly bits: number;
-      readonly ordinal: number;
-      readonly ofBlocks: readonly number[] | undefined;
-    }[],
-  ): Promise<number[]> {
+  async findTies(program: Program, tied: readonly TiedElement[]): Promise<number[]> {
     const blocks = blocksOf(program);
-    const unknown = wanted.flatMap(({ ofBlocks }, index) => (ofBlocks === undefined ? [index] : []));
+    const unknown = tied.filter(({ ofBlocks }) => ofBlocks === undefined);
     const counted =
       unknown.length === 0
         ? []
@@ -144,26 +116,29 @@ export class Measurer {
             blocks,
             'ties',
             program,
-            unknown.map((index) => values[index] as Value),
-            unknown.map((index) => wanted[index]?.bits ?? 0),
+            unknown.map(({ value }) => value),
+            unknown.map(({ bits }) => bits),
           );
     return await Promise.all(
-      wanted.map(async ({ bits: magnitude, ordinal, ofBlocks }, value) => {
-        const found = ofBlocks ?? counted.map((counts) => counts[unknown.indexOf(value)] ?? 0);
+      tied.map(async (one) => {
+        const { value, bits, ordinal } = one;
+        const found = one.ofBlocks ?? counted.map((counts) => itemAt(counts, unknown.indexOf(one)));
         let left = ordinal;
         const at = found.findIndex((count) => {
           if (left <= count) return true;
           left -= count;
           return false;
         });
-        const block = blocks[at];
-        if (block === undefined)
-          throw new Error(`${this.#tensor} has no ${ordinal} elements of one magnitude`);
-        const only = [values[value] as Value];
-        const [index] = await this.#over([block], 'findTie', program, only, [magnitude, left]);
-        return index?.[0] ?? 0;
+        if (at === -1) throw new Error(`${this.#tensor} has no ${ordinal} elements of one magnitude`);
+        const block = itemAt(blocks, at);
+        const [index] = await this.#over([block], 'findTie', program, [value], [bits, left]);
+        return itemAt(index ?? [], 0);
       }),
     );
+  }
+
+  sampleSize(program: Program): number {
+    return program.elements < leastSampled ? 0 : sampleElements(program);
   }
 
   /** A measure of every block, in their order. */
@@ -252,10 +227,7 @@ const sampleOf = (program: Program): Block[] => {
   );
 };
 
-/** How many elements a sample of a tensor has; 0 where it is too small for a sample to be worth its pass. */
-export const sampleSize = (program: Program): number =>
-  program.elements < leastSampled ? 0 : sampleElements(program);
-
+/** The elements of a sample, also of a tensor too small to be worth its pass. */
 export const sampleElements = (program: Program): number =>
   sampleOf(program).reduce((total, { count }) => total + count, 0);
 

@@ -1,21 +1,13 @@
-import { LayerloomError } from '../../errors.js';
-import { dtypeIndex, instructionSets, type Reduction, rowSenses, type Sums } from '../../native/addon.js';
+import { dtypeIndex, type Reduction, rowSenses, type Sums } from '../../native/addon.js';
 import { type PlannedReduction, type ReductionPlan, rowsOf } from '../../plan/reduction.js';
 import { type ArithmeticDtype, bitsOf } from '../../tensor/dtype.js';
-import { InputFiles } from '../input-files.js';
-import { checkThreads, type Progress, reporter } from '../run-plan.js';
+import { bytesOfSources } from '../../tensor/stored-tensor.js';
+import type { InputFiles } from '../input-files.js';
+import { type Progress, Run, type RunControls } from '../run.js';
 import { sourceError } from '../threads/errors.js';
-import { WorkerPool } from '../threads/pool.js';
 import { emptySums } from './sums.js';
 
-export interface ReduceOptions {
-  /** Worker threads; by default the cores that this process may use. */
-  threads?: number | undefined;
-  /** Aborting stops within a tile; then the run throws INTERRUPTED. */
-  signal?: AbortSignal | undefined;
-  /** Called about ten times a second, and once at the end: input bytes. */
-  onProgress?: ((progress: Progress) => void) | undefined;
-}
+export type ReduceOptions = RunControls;
 
 /** Sums of one tensor. */
 export interface ReducedTensor {
@@ -128,53 +120,37 @@ const reductionOf = ({ accumulator: { tensor }, first, count }: Block, inputs: I
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
 export const runReductions = async (plan: ReductionPlan, options: ReduceOptions): Promise<Reduced> => {
-  const started = performance.now();
-  const threads = checkThreads(options.threads);
-  instructionSets();
-  const signal = options.signal ?? new AbortController().signal;
+  await using run = new Run(options);
+  const { pool } = run;
   const accumulators = plan.tensors.map((tensor) => new Accumulator(tensor, plan.pairs));
   const blocks = accumulators.flatMap((accumulator) => [...blocksOf(accumulator)]);
-  const total = plan.tensors
-    .flatMap(({ sources }) => sources)
-    .reduce((sum, { begin, end }) => sum + end - begin, 0);
-
-  await using inputs = await InputFiles.open(
-    plan.inputs,
-    plan.tensors.flatMap(({ sources }) => sources),
-  );
-  await using pool = new WorkerPool(threads, signal);
-  const report = reporter(options.onProgress, pool);
-  const tick = () => report({ phase: 'analysis', done: pool.counters.bytesRead, total });
-  const timer = setInterval(tick, 100);
+  const sources = plan.tensors.flatMap((tensor) => tensor.sources);
+  const total = bytesOfSources(sources);
+  const inputs = await run.open(plan.inputs, sources);
+  const progress = (): Progress => ({ phase: 'analysis', done: pool.counters.bytesRead, total });
   try {
-    // One iterator for all lanes: taking blocks off an array's front takes time with the square of their number.
-    const waiting = blocks.values();
-    await pool.inLanes(async () => {
-      for (const block of waiting) {
-        if (pool.stopped) return;
-        const { tensor } = block.accumulator;
-        const result = await pool.reduce(reductionOf(block, inputs), plan.pairs);
-        if (!result.ok)
-          throw sourceError(
-            result.status,
-            tensor.name,
-            tensor.sources.map((source) => inputs.pathOf(source)),
-          );
-        block.accumulator.add(block, result.sums);
-      }
+    await run.reporting(progress, async () => {
+      // One iterator for all lanes: taking blocks off an array's front takes time with the square of their number.
+      const waiting = blocks.values();
+      await pool.inLanes(async () => {
+        for (const block of waiting) {
+          if (pool.stopped) return;
+          const { tensor } = block.accumulator;
+          const result = await pool.reduce(reductionOf(block, inputs), plan.pairs);
+          if (!result.ok)
+            throw sourceError(
+              result.status,
+              tensor.name,
+              tensor.sources.map((source) => inputs.pathOf(source)),
+            );
+          block.accumulator.add(block, result.sums);
+        }
+      });
+      await inputs.verify();
     });
-    await inputs.verify();
-    tick();
-    pool.throwIfStopped();
   } catch (error) {
-    throw signal.aborted ? new LayerloomError('INTERRUPTED', {}, { cause: error }) : error;
-  } finally {
-    clearInterval(timer);
+    throw run.reasonOf(error, {});
   }
-  return {
-    tensors: accumulators.map(({ result }) => result),
-    bytesRead: pool.counters.bytesRead,
-    threads,
-    seconds: (performance.now() - started) / 1000,
-  };
+  const { bytesRead, threads, seconds } = run.cost;
+  return { tensors: accumulators.map(({ result }) => result), bytesRead, threads, seconds };
 };

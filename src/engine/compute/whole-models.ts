@@ -1,16 +1,16 @@
-import { LayerloomError } from '../../errors.js';
+import { itemAt } from '../../lookup.js';
 import type { MajoritySign } from '../../methods/framework/method.js';
-import { isSource, type Operand, type PlannedInput, sourcesOfOperand } from '../../plan/plan.js';
-import type { ArithmeticDtype } from '../../tensor/dtype.js';
+import { difference } from '../../operations/lowering.js';
+import type { Measurer } from '../../operations/measurer.js';
+import { Program, type Value } from '../../operations/program.js';
+import { selectMagnitudes } from '../../operations/select-magnitudes.js';
+import { keepReaching } from '../../operations/sparsifiers.js';
+import { lowerOperand, sourcesOfOperand } from '../../plan/operands.js';
+import type { Operand, PlannedInput } from '../../plan/plan.js';
 import { floatOfBits } from '../../tensor/float-bits.js';
-import { InputFiles } from '../input-files.js';
-import { checkThreads, reporter } from '../run-plan.js';
-import { WorkerPool } from '../threads/pool.js';
-import { lower, reaching } from './lower.js';
-import { Measurer, sampleElements } from './measure.js';
-import { Program, type Value } from './program.js';
-import type { ReduceOptions } from './reduce.js';
-import { selectMagnitudes } from './select.js';
+import { bytesOfSources } from '../../tensor/stored-tensor.js';
+import { type Progress, Run, type RunControls } from '../run.js';
+import { BlockMeasurer, sampleElements } from './measure.js';
 
 /** A tensor as a base and experts have it. */
 export interface ComparedTensor {
@@ -31,49 +31,41 @@ interface Written {
 /** Parameters of a model whose sample is worth its passes. */
 const largeModel = 2 ** 26;
 
-/** Runs work over the task vectors of all tensors. */
+/** Does work over the task vectors of all tensors. */
 const overTaskVectors = async <T>(
   inputs: readonly PlannedInput[],
   tensors: readonly ComparedTensor[],
-  options: ReduceOptions,
+  options: RunControls,
   work: (written: readonly Written[]) => Promise<T>,
 ): Promise<T> => {
-  const threads = checkThreads(options.threads);
-  const signal = options.signal ?? new AbortController().signal;
+  await using run = new Run(options);
+  const { pool } = run;
   const sources = tensors.flatMap(({ base, experts }) => [base, ...experts].flatMap(sourcesOfOperand));
-  const total = sources.reduce((sum, { begin, end }) => sum + end - begin, 0);
-  await using opened = await InputFiles.open(inputs, sources);
-  await using pool = new WorkerPool(threads, signal);
-  const report = reporter(options.onProgress, pool);
-  const tick = () => report({ phase: 'analysis', done: Math.min(total, pool.counters.bytesRead), total });
-  const timer = setInterval(tick, 100);
+  const total = bytesOfSources(sources);
+  const opened = await run.open(inputs, sources);
+  const progress = (): Progress => ({
+    phase: 'analysis',
+    done: Math.min(total, pool.counters.bytesRead),
+    total,
+  });
   try {
-    const written: Written[] = [];
-    for (const { name, shape, base, experts } of tensors) {
-      const program = new Program(shape);
-      const measurer = new Measurer(pool, opened, name);
-      const write = async (operand: Operand): Promise<Value> =>
-        isSource(operand)
-          ? program.source(operand)
-          : await lower(operand.expression, operand.dtype as ArithmeticDtype, {
-              tensor: name,
-              program,
-              measurer,
-            });
-      const origin = await write(base);
-      const changes: Value[] = [];
-      for (const expert of experts)
-        changes.push(program.add('linear', [await write(expert), origin], [1, -1]));
-      written.push({ name, program, measurer, changes });
-    }
-    const result = await work(written);
-    await opened.verify();
-    pool.throwIfStopped();
-    return result;
+    return await run.reporting(progress, async () => {
+      const written: Written[] = [];
+      for (const { name, shape, base, experts } of tensors) {
+        const program = new Program(shape);
+        const measurer = new BlockMeasurer(pool, opened, name);
+        const to = { tensor: name, program, measurer };
+        const origin = await lowerOperand(base, to);
+        const changes: Value[] = [];
+        for (const expert of experts) changes.push(difference(to, await lowerOperand(expert, to), origin));
+        written.push({ name, program, measurer, changes });
+      }
+      const result = await work(written);
+      await opened.verify();
+      return result;
+    });
   } catch (error) {
-    throw signal.aborted ? new LayerloomError('INTERRUPTED', {}, { cause: error }) : error;
-  } finally {
-    clearInterval(timer);
+    throw run.reasonOf(error, {});
   }
 };
 
@@ -93,7 +85,7 @@ export const findTrimming = (
   inputs: readonly PlannedInput[],
   tensors: readonly ComparedTensor[],
   shares: readonly number[],
-  options: ReduceOptions,
+  options: RunControls,
 ): Promise<Trimming> =>
   overTaskVectors(inputs, tensors, options, async (written) => {
     const size = written.reduce((total, { program }) => total + program.elements, 0);
@@ -130,9 +122,8 @@ const majoritySignOf = async (
 ): Promise<MajoritySign> => {
   let total = 0;
   for (const { program, measurer, changes } of written) {
-    const kept = changes.map((change, index) => reaching(program, change, thresholds[index] ?? 0, 1));
-    const sum = program.add(
-      'linear',
+    const kept = changes.map((change, index) => keepReaching(program, change, itemAt(thresholds, index), 1));
+    const sum = program.linear(
       kept,
       kept.map(() => 1),
     );
@@ -146,7 +137,7 @@ const majoritySignOf = async (
 export const sumMagnitudes = (
   inputs: readonly PlannedInput[],
   tensors: readonly ComparedTensor[],
-  options: ReduceOptions,
+  options: RunControls,
 ): Promise<Float64Array[]> =>
   overTaskVectors(inputs, tensors, options, (written) =>
     Promise.all(written.map(({ program, measurer, changes }) => measurer.magnitudes(program, changes))),

@@ -2,13 +2,8 @@ import { type FileHandle, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
+import type { Extent } from '../compute/tasks.js';
 import { syncDirectory, writeDurably } from './durable.js';
-
-/** Bytes of a shard, from the start of the file. */
-export interface Extent {
-  readonly begin: number;
-  readonly end: number;
-}
 
 /** Extents of shards by file name. */
 export type Extents = ReadonlyMap<string, readonly Extent[]>;

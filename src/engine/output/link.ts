@@ -14,6 +14,16 @@ export const links = ['copy', 'reflink', 'hard', 'symbolic'] as const;
 
 export type Link = (typeof links)[number];
 
+/** @throws LayerloomError INVALID_PARAMETER */
+export const checkLink = (link: Link): Link => {
+  if (links.includes(link)) return link;
+  throw new LayerloomError('INVALID_PARAMETER', {
+    parameter: 'link',
+    value: link,
+    expected: links.join(', '),
+  });
+};
+
 /** How shards came about that were not written, by file name. */
 export type Linked = ReadonlyMap<string, Exclude<Link, 'copy'>>;
 

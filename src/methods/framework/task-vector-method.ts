@@ -1,4 +1,6 @@
-import type { Expression, Pruning, Sparsifier } from '../../operations/expression.js';
+import type { Pruning } from '../../operations/consensus.js';
+import type { Expression } from '../../operations/expression.js';
+import type { Sparsifier } from '../../operations/sparsifiers.js';
 import type { ModelInput } from './method.js';
 import { anyNumber, flag, invalid, numberParameter, type ParameterSpec, share } from './settings.js';
 import { type TensorInput, tensorMethod, type Values, type WholeModels } from './tensor-method.js';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { boundsOf, type MagnitudeBound } from '../../src/engine/compute/bounds.js';
-import type { Counted, Measurer, Window } from '../../src/engine/compute/measure.js';
-import { Program } from '../../src/engine/compute/program.js';
-import { selectMagnitudes } from '../../src/engine/compute/select.js';
 import { merge } from '../../src/index.js';
+import { boundsOf } from '../../src/operations/magnitude-bounds.js';
+import type { Counted, Measurer, TiedElement, Window } from '../../src/operations/measurer.js';
+import { type MagnitudeBound, Program } from '../../src/operations/program.js';
+import { selectMagnitudes } from '../../src/operations/select-magnitudes.js';
 import { type Tensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
 import { decode, encode } from '../fixtures/numbers.js';
@@ -135,12 +135,9 @@ describe('boundsOf', () => {
               windows,
               bins,
             ),
-          findTies: async (
-            _program: Program,
-            _values: unknown[],
-            wanted: { bits: number; ordinal: number }[],
-          ) =>
-            wanted.map(
+          sampleSize: () => 0,
+          findTies: async (_program: Program, tied: readonly TiedElement[]) =>
+            tied.map(
               ({ bits, ordinal }) =>
                 [...all.keys()].filter((index) => all[index] === bits)[ordinal - 1] as number,
             ),
@@ -172,6 +169,7 @@ describe('boundsOf', () => {
           windows,
           bins,
         ),
+      sampleSize: () => 0,
     } as unknown as Measurer;
     const bounds = await boundsOf(
       { tensor: 'x', program: new Program([4]), measurer },

@@ -1,4 +1,4 @@
-import { type Counted, mostCandidates, type Window } from './measure.js';
+import { type Counted, mostCandidates, type Window } from './measurer.js';
 
 /** An order statistic to find: the magnitude of the k-th largest element, k from 1 to n. */
 export interface WantedRank {

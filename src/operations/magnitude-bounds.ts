@@ -1,31 +1,18 @@
-import { type Measurer, sampleSize } from './measure.js';
-import type { Program, Value } from './program.js';
-import { selectMagnitudes } from './select.js';
+import { itemAt } from '../lookup.js';
+import type { Lowering } from './lowering.js';
+import type { TiedElement } from './measurer.js';
+import type { MagnitudeBound, Value } from './program.js';
+import { selectMagnitudes } from './select-magnitudes.js';
 
-/** What a tensor's expression is written into, and what finds the statistics that it needs on the way. */
-export interface Lowering {
-  readonly tensor: string;
-  readonly program: Program;
-  readonly measurer: Measurer;
-}
-
-/**
- * A place in the order of a tensor's elements by magnitude, largest first. Elements of exactly its magnitude are above it where their index is
- * before `cutoff` (`early`), or from it on (not `early`).
- */
-export interface MagnitudeBound {
-  readonly bits: number;
-  readonly cutoff: number;
-  readonly early: boolean;
-}
-
-/** No element is above this, every element above that. */
+/** No element is above this bound. */
 export const nothing: MagnitudeBound = { bits: 0xffff_ffff, cutoff: 0, early: true };
-export const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true };
+/** Every element is above this bound. */
+const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true };
 
-export interface WantedBound {
+/** A bound to find in the order of a value's magnitudes. */
+export interface BoundToFind {
   readonly value: Value;
-  /** How many elements are to be above. */
+  /** Elements above it. */
   readonly kept: number;
   /** Of equal magnitudes those that come first are above, or those that come last. */
   readonly early: boolean;
@@ -33,10 +20,10 @@ export interface WantedBound {
   readonly threshold?: boolean;
 }
 
-/** Bounds with exactly so many elements above each; ties are broken by index. */
+/** Finds bounds with exactly so many elements above each; ties are broken by index. */
 export const boundsOf = async (
   { program, measurer }: Lowering,
-  wanted: readonly WantedBound[],
+  wanted: readonly BoundToFind[],
 ): Promise<MagnitudeBound[]> => {
   const { elements } = program;
   const bounds = wanted.map(({ kept }): MagnitudeBound => (kept <= 0 ? nothing : everything));
@@ -49,23 +36,16 @@ export const boundsOf = async (
     (indexes, windows, bins, sample) =>
       measurer.histogram(
         program,
-        indexes.map((index) => (searched[index] as WantedBound).value),
+        indexes.map((index) => itemAt(searched, index).value),
         windows,
         bins,
         sample,
       ),
-    sampleSize(program),
+    measurer.sampleSize(program),
   );
-  const tied: {
-    index: number;
-    value: Value;
-    early: boolean;
-    bits: number;
-    ordinal: number;
-    ofBlocks: readonly number[] | undefined;
-  }[] = [];
+  const tied: (TiedElement & { readonly index: number; readonly early: boolean })[] = [];
   for (const [position, { index, kept, early, value, threshold }] of searched.entries()) {
-    const { bits, above, equal, ofBlocks } = statistics[position] as (typeof statistics)[number];
+    const { bits, above, equal, ofBlocks } = itemAt(statistics, position);
     const rest = kept - above;
     bounds[index] = { bits, cutoff: early ? elements : 0, early };
     // A change of 0 is the same above and below.
@@ -73,13 +53,9 @@ export const boundsOf = async (
       tied.push({ index, value, early, bits, ordinal: early ? rest : equal - rest + 1, ofBlocks });
   }
   if (tied.length === 0) return bounds;
-  const cutoffs = await measurer.findTies(
-    program,
-    tied.map(({ value }) => value),
-    tied,
-  );
+  const cutoffs = await measurer.findTies(program, tied);
   for (const [position, { index, early, bits }] of tied.entries()) {
-    const found = cutoffs[position] ?? 0;
+    const found = itemAt(cutoffs, position);
     bounds[index] = { bits, cutoff: early ? found + 1 : found, early };
   }
   return bounds;

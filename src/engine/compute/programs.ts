@@ -1,0 +1,45 @@
+import { type Emitted, Program, type Value } from '../../operations/program.js';
+import { lowerTensor } from '../../plan/operands.js';
+import type { InputFiles } from '../input-files.js';
+import type { WorkerPool } from '../threads/pool.js';
+import { BlockMeasurer } from './measure.js';
+import { isMoved, type Slab } from './tasks.js';
+
+/** Programs kept: enough for the slabs that lanes are at, since tables of rows take memory. */
+const mostKept = 64;
+
+/**
+ * Lowers the expressions of slabs to the programs that workers run, when the engine comes to them: statistics are measured first, over
+ * whole tensors, and slices are computed while the inputs are still in the page cache. An LRU cache.
+ */
+export class Programs {
+  readonly #pool: WorkerPool;
+  readonly #inputs: InputFiles;
+  readonly #kept = new Map<Slab<unknown>, Promise<Emitted>>();
+
+  constructor(pool: WorkerPool, inputs: InputFiles) {
+    this.#pool = pool;
+    this.#inputs = inputs;
+  }
+
+  /** Returns the program of a slab, its values in the order of the outputs; undefined for a slab that moves bytes. */
+  of(slab: Slab<unknown>): Promise<Emitted> | undefined {
+    if (isMoved(slab)) return undefined;
+    const program = this.#kept.get(slab) ?? this.#lower(slab);
+    this.#kept.delete(slab);
+    this.#kept.set(slab, program);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > mostKept && oldest !== undefined) this.#kept.delete(oldest);
+    return program;
+  }
+
+  async #lower({ outputs }: Slab<unknown>): Promise<Emitted> {
+    const program = new Program(outputs[0]?.tensor.shape ?? []);
+    const values: Value[] = [];
+    for (const { tensor } of outputs) {
+      const measurer = new BlockMeasurer(this.#pool, this.#inputs, tensor.name);
+      values.push(await lowerTensor(tensor, { tensor: tensor.name, program, measurer }));
+    }
+    return program.emit(values);
+  }
+}

@@ -1,0 +1,132 @@
+import { isMove } from '../../operations/index.js';
+import { needsRows } from '../../plan/operands.js';
+import type { PlannedShard, PlannedTensor } from '../../plan/plan.js';
+import { bitsOf } from '../../tensor/dtype.js';
+
+/** Output bytes of a task: a few milliseconds of work, and little for the last thread to be alone with. */
+export const defaultSliceBytes = 8 * 1024 * 1024;
+
+/** The same of a slab of several outputs, in slices: each reading of their common inputs should make much. */
+const sharedSlices = 4;
+
+/** An output tensor and the shard (`S`) it stands in. */
+export interface SlabOutput<S> {
+  readonly shard: S;
+  readonly tensor: PlannedTensor;
+}
+
+/** Output tensors of one shape that are made of the same inputs, which are read once for all. One that moves bytes stands alone. */
+export interface Slab<S> {
+  readonly outputs: readonly SlabOutput<S>[];
+}
+
+/** Shards that are written side by side. */
+export interface Group<S> {
+  readonly shards: readonly S[];
+  readonly slabs: readonly Slab<S>[];
+}
+
+/** A slice of a slab: `count` from `first` on, in elements; in bytes where bytes are moved. */
+export interface Piece<S> {
+  readonly slab: Slab<S>;
+  readonly first: number;
+  readonly count: number;
+}
+
+/** Pieces that one thread makes at once: one of a large slab, or many small ones. */
+export interface Task<S> {
+  readonly pieces: readonly Piece<S>[];
+}
+
+/** Bytes of a shard, from the start of the file. */
+export interface Extent {
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** True for a slab whose bytes are moved as they are; others have a program, also where some of their outputs are copies. */
+export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
+  first !== undefined && more === undefined && isMove(first.tensor.expression);
+
+/** Output bytes of one unit of a piece's `first` and `count`, in a tensor of its slab. */
+export const unitOf = (slab: Slab<unknown>, { dtype }: PlannedTensor): number =>
+  isMoved(slab) ? 1 : bitsOf(dtype) / 8;
+
+function* piecesOf<S>(slab: Slab<S>, sliceBytes: number): Generator<Piece<S> & { readonly bytes: number }> {
+  const [first] = slab.outputs;
+  if (first === undefined) return;
+  const unit = slab.outputs.reduce((bytes, { tensor }) => bytes + unitOf(slab, tensor), 0);
+  const total = (first.tensor.end - first.tensor.begin) / unitOf(slab, first.tensor);
+  const row = slab.outputs.some(({ tensor }) => needsRows(tensor.expression))
+    ? Math.max(1, first.tensor.shape.at(-1) ?? 1)
+    : 8;
+  const limit = slab.outputs.length === 1 ? sliceBytes : sharedSlices * sliceBytes;
+  const most = Math.max(row, Math.floor(limit / unit / row) * row);
+  for (let begin = 0; begin < total; begin += most) {
+    const count = Math.min(most, total - begin);
+    yield { slab, first: begin, count, bytes: count * unit };
+  }
+}
+
+/**
+ * Cuts slabs into tasks of about `sliceBytes` of output: large slabs into several, many small ones into one. The tasks of one shard's
+ * slabs follow each other in its file.
+ *
+ * @param sliceBytes a multiple of 8, so that no element is cut
+ */
+export function* tasksOf<S>(slabs: readonly Slab<S>[], sliceBytes = defaultSliceBytes): Generator<Task<S>> {
+  let pieces: Piece<S>[] = [];
+  let bytes = 0;
+  for (const slab of slabs)
+    for (const piece of piecesOf(slab, sliceBytes)) {
+      if (pieces.length > 0 && bytes + piece.bytes > sliceBytes) {
+        yield { pieces };
+        [pieces, bytes] = [[], 0];
+      }
+      pieces.push(piece);
+      bytes += piece.bytes;
+    }
+  if (pieces.length > 0) yield { pieces };
+}
+
+/** The output bytes of a task, by shard; neighbours are joined. */
+export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Extent[]> => {
+  const extents = new Map<S, Extent[]>();
+  for (const { slab, first, count } of pieces)
+    for (const { shard, tensor } of slab.outputs) {
+      const unit = unitOf(slab, tensor);
+      const begin = tensor.begin + first * unit;
+      const end = begin + count * unit;
+      const ofShard = extents.get(shard) ?? [];
+      const last = ofShard.at(-1);
+      if (last?.end === begin) ofShard[ofShard.length - 1] = { begin: last.begin, end };
+      else ofShard.push({ begin, end });
+      extents.set(shard, ofShard);
+    }
+  return extents;
+};
+
+/** The output bytes of a task, of all its shards. */
+export const bytesOf = <S>(task: Task<S>): number =>
+  [...extentsOf(task).values()].flat().reduce((total, { begin, end }) => total + end - begin, 0);
+
+/** A shard of a merge by itself: each tensor is a slab. One that is an input file is copied as one run of bytes, header and all. */
+export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
+  shards: [shard],
+  slabs: (shard.verbatim === undefined ? shard.tensors : [wholeFile(shard, shard.verbatim)]).map(
+    (tensor) => ({ outputs: [{ shard, tensor }] }),
+  ),
+});
+
+const wholeFile = (
+  { file: name, bytes }: PlannedShard,
+  { input, file }: { input: number; file: number },
+): PlannedTensor => ({
+  name,
+  dtype: 'U8',
+  shape: [bytes],
+  begin: 0,
+  end: bytes,
+  layer: null,
+  expression: { kind: 'copy', source: { input, file, begin: 0, end: bytes, dtype: 'U8' } },
+});

@@ -1,0 +1,136 @@
+import { statfs } from 'node:fs/promises';
+import { type ErrorCode, type ErrorDetails, LayerloomError } from '../errors.js';
+import { instructionSets } from '../native/addon.js';
+import { InputFiles } from './input-files.js';
+import { usableCores } from './threads/cores.js';
+import { WorkerPool } from './threads/pool.js';
+
+/** Progress of a run. */
+export interface Progress {
+  readonly phase: 'merge' | 'checksums' | 'analysis';
+  /** Output bytes for `merge`, those of earlier runs included; files for `checksums`; input bytes for `analysis`. */
+  readonly done: number;
+  readonly total: number;
+  /** Of a batch: merges whose directories are there, of all. */
+  readonly merges?: { readonly done: number; readonly total: number };
+  /** Of a batch: input bytes so far. */
+  readonly bytesRead?: number;
+}
+
+/** Controls that every run over weights takes. */
+export interface RunControls {
+  /** Worker threads; by default the cores that this process may use. */
+  threads?: number | undefined;
+  /** Aborting stops within a tile; then the run throws INTERRUPTED. */
+  signal?: AbortSignal | undefined;
+  /** Called about ten times a second, and once at the end. */
+  onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** Cost of a run. */
+export interface RunCost {
+  /** Of inputs, headers aside, and of shards, by this run. */
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+  readonly threads: number;
+  readonly seconds: number;
+}
+
+const neverAborted = new AbortController().signal;
+
+/** A run under way: its threads, the input files that it reads, and its reports. */
+export class Run {
+  readonly pool: WorkerPool;
+  readonly threads: number;
+  readonly signal: AbortSignal;
+  readonly #inputs: InputFiles[] = [];
+  readonly #onProgress: RunControls['onProgress'];
+  readonly #started = performance.now();
+
+  /**
+   * @param computes false for a run that only hashes, which needs no addon
+   * @throws LayerloomError INVALID_PARAMETER, ADDON_MISSING, INSTRUCTION_SET
+   */
+  constructor({ threads, signal = neverAborted, onProgress }: RunControls, computes = true) {
+    this.threads = checkThreads(threads);
+    if (computes) instructionSets();
+    this.signal = signal;
+    this.#onProgress = onProgress;
+    this.pool = new WorkerPool(this.threads, signal);
+  }
+
+  /**
+   * Opens the input files of a plan, which are closed when the run ends: after its threads, which may still be reading.
+   *
+   * @throws LayerloomError the codes of `InputFiles.open`
+   */
+  async open(...files: Parameters<typeof InputFiles.open>): Promise<InputFiles> {
+    const inputs = await InputFiles.open(...files);
+    this.#inputs.push(inputs);
+    return inputs;
+  }
+
+  /** A caller's function that throws stops the run, and what it threw is the run's error. */
+  report(progress: Progress): void {
+    try {
+      this.#onProgress?.(progress);
+    } catch (error) {
+      this.pool.stop(error);
+    }
+  }
+
+  /** Reports about ten times a second while work is under way, and once when it is done. */
+  async reporting<T>(progress: () => Progress, work: () => Promise<T>): Promise<T> {
+    const timer = setInterval(() => this.report(progress()), 100);
+    try {
+      const result = await work();
+      this.report(progress());
+      this.pool.throwIfStopped();
+      return result;
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  get cost(): RunCost {
+    const seconds = (performance.now() - this.#started) / 1000;
+    return { ...this.pool.counters, threads: this.threads, seconds };
+  }
+
+  /** An error as the run's: INTERRUPTED where the caller's signal is aborted. */
+  reasonOf(error: unknown, details: ErrorDetails<'INTERRUPTED'>): unknown {
+    return this.signal.aborted ? new LayerloomError('INTERRUPTED', details, { cause: error }) : error;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.pool[Symbol.asyncDispose]();
+    for (const inputs of this.#inputs) await inputs[Symbol.asyncDispose]();
+  }
+}
+
+/** Errors after which a run may be continued once their cause is gone: an interruption, and a disk that was full or failed. */
+export const resumable: readonly ErrorCode[] = ['INTERRUPTED', 'DISK_SPACE', 'WRITE_FAILED'];
+
+/** @throws LayerloomError INVALID_PARAMETER */
+export const checkThreads = (threads = usableCores()): number => {
+  if (!Number.isInteger(threads) || threads < 1 || threads > 1024)
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'threads',
+      value: threads,
+      expected: 'a whole number from 1 to 1024',
+    });
+  return threads;
+};
+
+/**
+ * Checks that a file system has room. Quotas are not seen here; they are met as WRITE_FAILED.
+ *
+ * @param directory an existing one of that file system
+ * @param out the output, for the error
+ * @throws LayerloomError DISK_SPACE
+ */
+export const checkSpace = async (directory: string, out: string, needed: number): Promise<void> => {
+  const { bavail, bsize } = await statfs(directory);
+  const available = bavail * bsize;
+  if (needed > available) throw new LayerloomError('DISK_SPACE', { out, needed, available });
+};

@@ -1,0 +1,197 @@
+import { join } from 'node:path';
+import type { InputFiles } from '../engine/input-files.js';
+import type { Link } from '../engine/output/link.js';
+import { LayerloomError } from '../errors.js';
+import { sourcesOf } from '../plan/operands.js';
+import type { PlanOptions } from '../plan/plan-recipe.js';
+import type { ShardStore } from '../store/shard-store.js';
+import { sourceId } from '../tensor/stored-tensor.js';
+import { assemble, isAssembled } from './assemble.js';
+import { type BatchMerge, type BatchPlan, type PlannedMerge, planOf } from './batch-plan.js';
+import type { ShardGroup } from './groups.js';
+import type { Part } from './part.js';
+
+/** Where a merge of a batch has come to. */
+export type MergeState = 'pending' | 'done' | 'failed';
+
+export interface MergeOutcome {
+  readonly name: string;
+  readonly state: MergeState;
+  /** Of its shards, those that another merge or an earlier run has made, and those made for it first. */
+  readonly shards: { readonly shared: number; readonly new: number };
+  /** Of inputs and of shards, for those that were made for it first. */
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+/** The options of a batch that its merges come about by. */
+export interface TrackerOptions extends PlanOptions {
+  /** The directory of the merges. */
+  readonly out: string;
+  /** A part makes shards and no merge. */
+  readonly range?: Part | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
+}
+
+/** Bytes of inputs by the merge that needs them first: each is read once for all. */
+export const readsOf = (
+  { merges }: BatchPlan<BatchMerge>,
+  groups: readonly ShardGroup[],
+): ReadonlyMap<PlannedMerge<BatchMerge>, number> => {
+  const toMake = new Map(groups.flatMap(({ shards }) => shards.map((shard) => [shard.key, shard] as const)));
+  const seen = new Set<string>();
+  const reads = new Map<PlannedMerge<BatchMerge>, number>();
+  for (const merge of merges)
+    for (const { key } of merge.shards) {
+      const shard = toMake.get(key);
+      if (shard === undefined) continue;
+      toMake.delete(key);
+      for (const source of shard.tensors.flatMap(({ expression }) => sourcesOf(expression))) {
+        const range = sourceId(source);
+        if (!seen.has(range)) reads.set(merge, (reads.get(merge) ?? 0) + source.end - source.begin);
+        seen.add(range);
+      }
+    }
+  return reads;
+};
+
+/** Errors that stop the whole batch: every other merge would fail the same way. */
+const stopsAll: readonly string[] = ['WRITE_FAILED', 'LINK_REFUSED', 'DISK_SPACE', 'INPUT_CHANGED'];
+
+/** Counts which shards merges still wait for, and assembles a merge when it waits for none. */
+export class MergeTracker {
+  readonly #plan: BatchPlan<BatchMerge>;
+  readonly #options: TrackerOptions;
+  readonly #store: ShardStore;
+  readonly #inputs: InputFiles;
+  readonly #link: Link;
+  /** By key, the merges that need it. */
+  readonly #needing = new Map<string, Set<PlannedMerge<BatchMerge>>>();
+  readonly #waiting = new Map<PlannedMerge<BatchMerge>, Set<string>>();
+  readonly #made = new Map<string, number>();
+  readonly #outcomes = new Map<PlannedMerge<BatchMerge>, MergeOutcome>();
+  readonly #reads: ReadonlyMap<PlannedMerge<BatchMerge>, number>;
+  readonly warnings: string[] = [];
+  /** Merges are put together a few at a time, so that the disk syncs their small files together. */
+  readonly #lanes: Promise<void>[] = Array.from({ length: 8 }, () => Promise.resolve());
+  #next = 0;
+  #stopped: unknown;
+  done = 0;
+
+  constructor(
+    plan: BatchPlan<BatchMerge>,
+    options: TrackerOptions,
+    store: ShardStore,
+    inputs: InputFiles,
+    link: Link,
+    reads: ReadonlyMap<PlannedMerge<BatchMerge>, number>,
+  ) {
+    this.#reads = reads;
+    this.#plan = plan;
+    this.#options = options;
+    this.#store = store;
+    this.#inputs = inputs;
+    this.#link = link;
+    for (const merge of plan.merges) {
+      const keys = new Set(
+        merge.shards.filter(({ verbatim }) => verbatim === undefined).map(({ key }) => key),
+      );
+      this.#waiting.set(merge, keys);
+      for (const key of keys) {
+        const needing = this.#needing.get(key) ?? new Set();
+        this.#needing.set(key, needing.add(merge));
+      }
+      if (keys.size === 0) this.#putTogether(merge);
+    }
+  }
+
+  /** @param made its bytes, where it was made by this run */
+  async ready(key: string, made: number | undefined): Promise<void> {
+    if (made !== undefined) this.#made.set(key, made);
+    for (const merge of this.#needing.get(key) ?? []) {
+      const waiting = this.#waiting.get(merge);
+      waiting?.delete(key);
+      if (waiting?.size === 0 && !this.#outcomes.has(merge)) this.#putTogether(merge);
+    }
+    if (this.#stopped !== undefined) throw this.#stopped;
+  }
+
+  async failed(key: string, error: unknown): Promise<void> {
+    for (const merge of this.#needing.get(key) ?? [])
+      if (!this.#outcomes.has(merge)) await this.#fail(merge, error);
+  }
+
+  /** Waits for the merges that are being put together. @throws what stops the batch */
+  async settled(): Promise<void> {
+    await Promise.all(this.#lanes);
+    if (this.#stopped !== undefined) throw this.#stopped;
+  }
+
+  /** Puts no more merges together, and waits for those under way. */
+  async stop(reason: unknown): Promise<void> {
+    this.#stopped ??= reason;
+    await Promise.all(this.#lanes);
+  }
+
+  outcomes(): MergeOutcome[] {
+    return this.#plan.merges.map((merge) => this.#outcomes.get(merge) ?? this.#outcomeOf(merge, 'pending'));
+  }
+
+  #putTogether(merge: PlannedMerge<BatchMerge>): void {
+    if (this.#options.range !== undefined) return;
+    const lane = this.#next++ % this.#lanes.length;
+    this.#lanes[lane] = (this.#lanes[lane] as Promise<void>).then(async () => {
+      if (this.#stopped !== undefined || this.#options.signal?.aborted) return;
+      const out = join(this.#options.out, merge.merge.name);
+      try {
+        if (!(await isAssembled(out, merge.shards, this.#store))) {
+          const plan = await planOf(merge, this.#plan, this.#options);
+          this.warnings.push(
+            ...(await assemble(plan, merge.shards, out, this.#store, this.#inputs, this.#link)),
+          );
+        }
+        this.done += 1;
+        await this.#settle(merge, this.#outcomeOf(merge, 'done'));
+      } catch (error) {
+        if (error instanceof LayerloomError && stopsAll.includes(error.code)) this.#stopped ??= error;
+        await this.#fail(merge, error);
+      }
+    });
+  }
+
+  async #fail(merge: PlannedMerge<BatchMerge>, error: unknown): Promise<void> {
+    const code = error instanceof LayerloomError ? error.code : 'INTERNAL';
+    const message = error instanceof Error ? error.message : String(error);
+    await this.#settle(merge, { ...this.#outcomeOf(merge, 'failed'), error: { code, message } });
+  }
+
+  async #settle(merge: PlannedMerge<BatchMerge>, outcome: MergeOutcome): Promise<void> {
+    this.#outcomes.set(merge, outcome);
+    try {
+      await this.#options.onMerge?.(outcome);
+    } catch (error) {
+      this.#stopped ??= error;
+    }
+  }
+
+  /** A shard that several merges share counts as new for the first of them. */
+  #outcomeOf(merge: PlannedMerge<BatchMerge>, state: MergeState): MergeOutcome {
+    let [fresh, bytesWritten] = [0, 0];
+    for (const { key } of merge.shards) {
+      const bytes = this.#made.get(key);
+      const [first] = this.#needing.get(key) ?? [];
+      if (bytes === undefined || first !== merge) continue;
+      fresh += 1;
+      bytesWritten += bytes;
+    }
+    return {
+      name: merge.merge.name,
+      state,
+      shards: { shared: merge.shards.length - fresh, new: fresh },
+      bytesRead: fresh === 0 ? 0 : (this.#reads.get(merge) ?? 0),
+      bytesWritten,
+    };
+  }
+}

@@ -1,0 +1,29 @@
+import { type BatchMerge, type BatchPlan, groupsOf } from './batch-plan.js';
+import type { ShardGroup } from './groups.js';
+
+/** The `index`-th of `count` parts of a batch, from 0 on. */
+export interface Part {
+  readonly index: number;
+  readonly count: number;
+}
+
+/**
+ * Returns the keys of a part's shards; all without a part. Parts are of about the same size: groups are dealt out, largest first, to the
+ * part that has least. All shards are, those in the store too: parts that begin at different times divide them alike, and none is left out.
+ */
+export const keysOfPart = (
+  plan: BatchPlan<BatchMerge>,
+  part: Part | undefined,
+): { has(key: string): boolean } => {
+  if (part === undefined) return plan.shards;
+  const bytes = ({ shards }: ShardGroup) => shards.reduce((total, shard) => total + shard.bytes, 0);
+  const loads = Array.from({ length: part.count }, () => 0);
+  const mine = new Set<string>();
+  for (const group of groupsOf(plan, () => true).sort((a, b) => bytes(b) - bytes(a))) {
+    const load = Math.min(...loads);
+    const least = loads.indexOf(load);
+    loads[least] = load + bytes(group);
+    if (least === part.index) for (const { key } of group.shards) mine.add(key);
+  }
+  return mine;
+};

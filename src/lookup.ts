@@ -1,0 +1,20 @@
+/**
+ * Returns `items[index]`.
+ *
+ * @throws RangeError where there is none: the caller's index is wrong, which a default would hide
+ */
+export const itemAt = <T>(items: ArrayLike<T>, index: number): T => {
+  if (!(index >= 0 && index < items.length))
+    throw new RangeError(`there is no item ${index} of ${items.length}`);
+  return items[index] as T;
+};
+
+/**
+ * Returns the value of a key.
+ *
+ * @throws RangeError where the map has no such key, for the same reason
+ */
+export const valueAt = <K, V>(map: { has(key: K): boolean; get(key: K): V | undefined }, key: K): V => {
+  if (!map.has(key)) throw new RangeError(`there is no value of ${String(key)}`);
+  return map.get(key) as V;
+};

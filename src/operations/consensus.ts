@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import { itemAt } from '../lookup.js';
+import { difference, type Lowering } from './lowering.js';
+import { boundsOf } from './magnitude-bounds.js';
+import type { Operation } from './operation.js';
+import type { Election, Value } from './program.js';
+import { kindOf, type Sparsifier, sparsifierSchema } from './sparsifiers.js';
+import { decimals, describeSum } from './words.js';
+
+/** What becomes of a task vector before it is weighted. */
+export interface Pruning {
+  readonly sparsifier: Sparsifier;
+  /** `norm`: its L1 norm is restored; `density`: what stays is divided by the density. */
+  readonly rescale: 'norm' | 'density' | null;
+}
+
+/**
+ * base + scale · (Σ weightᵢδᵢ of those that count) / divisor, where δᵢ = sourceᵢ − base, pruned; with an election only those elements
+ * count whose sign is that of the sum, or `tie` where the sum is 0.
+ */
+export interface Consensus<T> {
+  readonly kind: 'consensus';
+  readonly base: T;
+  readonly terms: readonly {
+    readonly source: T;
+    readonly weight: number;
+    readonly pruning: Pruning | null;
+  }[];
+  readonly election: Election | null;
+  /** Of what counts: the sum of weights, or how many there are; 0 is taken as 1. */
+  readonly divisor: 'none' | 'weights' | 'count';
+  readonly scale: number;
+}
+
+/** Task vectors that `consensus` and `sce` combine, at most: as many as the native door lets through. */
+export const mostTaskVectors = 64;
+
+export const tooManyTaskVectors = `it combines more than ${mostTaskVectors} task vectors`;
+
+/** Elections end ties in favour of + but for TIES' authors. */
+const elected = { positive: ' of one sign', negative: ' of one sign, − where they cancel' };
+
+export const consensus = {
+  schema: z.strictObject({
+    kind: z.literal('consensus'),
+    base: z.unknown(),
+    terms: z
+      .array(
+        z.strictObject({
+          source: z.unknown(),
+          weight: z.number(),
+          pruning: z
+            .strictObject({
+              sparsifier: sparsifierSchema,
+              rescale: z.enum(['norm', 'density']).nullable(),
+            })
+            .nullable(),
+        }),
+      )
+      .min(1),
+    election: z.strictObject({ weighted: z.boolean(), tie: z.enum(['positive', 'negative']) }).nullable(),
+    divisor: z.enum(['none', 'weights', 'count']),
+    scale: z.number(),
+  }),
+  map: <T, U>(formula: Consensus<T>, to: (operand: T) => U): Consensus<U> => ({
+    ...formula,
+    base: to(formula.base),
+    terms: formula.terms.map((term) => ({ ...term, source: to(term.source) })),
+  }),
+  statistics: <T>({ base, terms }: Consensus<T>) => {
+    const of = (what: string, isMeasured: (pruning: Pruning) => boolean) => {
+      const sources = terms.flatMap(({ source, pruning }) =>
+        pruning !== null && isMeasured(pruning) ? [source] : [],
+      );
+      return sources.length === 0 ? [] : [{ what, operands: [base, ...sources] }];
+    };
+    return [
+      ...of('thresholds', ({ sparsifier }) => kindOf(sparsifier).cuts !== undefined),
+      ...of('norms', ({ rescale }) => rescale === 'norm'),
+    ];
+  },
+  needsRows: ({ terms }) =>
+    terms.some(({ pruning }) => pruning !== null && kindOf(pruning.sparsifier).needsRows === true),
+  refusal: ({ terms }) => (terms.length > mostTaskVectors ? tooManyTaskVectors : undefined),
+  describe: ({ base, terms, election, scale }) => {
+    const changes = terms.map(({ source, weight, pruning }): readonly [number, string] => {
+      const kept = pruning === null ? '' : ` (${kindOf(pruning.sparsifier).describe(pruning.sparsifier)})`;
+      return [weight, `Δ${source}${kept}`];
+    });
+    const factor = scale === 1 ? '' : `${decimals(scale)} · `;
+    const signs = election === null ? '' : elected[election.tie];
+    return `${base} + ${factor}[${describeSum(changes)}]${signs}`;
+  },
+  lower: async ({ base, terms, election, divisor, scale }, dtype, to) => {
+    const changes = await prune(
+      terms.map(({ source, pruning }) => ({ change: difference(to, source, base), pruning })),
+      to,
+    );
+    const weights = terms.map(({ weight }) => weight);
+    return to.program.vote({ base, changes, weights, election, divisor, least: 0, scale, dtype });
+  },
+} satisfies Operation<Consensus<unknown>, Consensus<string>, Consensus<Value>>;
+
+/** Norms of less are left alone, as in mergekit. */
+const leastNorm = 1e-7;
+
+/** Task vectors as their prunings leave them: the bounds of all are found in one search, then the norms of those that are restored. */
+const prune = async (
+  all: readonly { readonly change: Value; readonly pruning: Pruning | null }[],
+  to: Lowering,
+): Promise<Value[]> => {
+  const { program, measurer } = to;
+  const cuts = all.map(({ change: value, pruning }) =>
+    pruning === null
+      ? []
+      : (kindOf(pruning.sparsifier).cuts?.(pruning.sparsifier, program.elements) ?? []).map((cut) => ({
+          ...cut,
+          value,
+        })),
+  );
+  const found = await boundsOf(to, cuts.flat());
+  const pruned = all.map(({ change, pruning }, index) => {
+    const bounds = found.splice(0, cuts[index]?.length);
+    const at = (scale: number): Value =>
+      pruning === null
+        ? change
+        : kindOf(pruning.sparsifier).append(program, change, pruning.sparsifier, bounds, scale);
+    return { change, pruning, at, value: at(1) };
+  });
+
+  const restored = pruned.filter(({ pruning }) => pruning?.rescale === 'norm');
+  const norms =
+    restored.length === 0
+      ? new Float64Array()
+      : await measurer.magnitudes(program, [
+          ...restored.map(({ change }) => change),
+          ...restored.map(({ value }) => value),
+        ]);
+  return pruned.map((one) => {
+    const { pruning, at, value } = one;
+    if (pruning?.rescale === 'density' && 'density' in pruning.sparsifier)
+      return at(1 / pruning.sparsifier.density);
+    if (pruning?.rescale !== 'norm') return value;
+    const index = restored.indexOf(one);
+    const [before, after] = [itemAt(norms, index), itemAt(norms, restored.length + index)];
+    return before >= leastNorm && after >= leastNorm ? at(before / after) : value;
+  });
+};

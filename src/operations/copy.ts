@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import type { Operation } from './operation.js';
+import type { Value } from './program.js';
+
+/** One tensor, byte for byte. */
+export interface Copy<T> {
+  readonly kind: 'copy';
+  readonly source: T;
+}
+
+export const copy = {
+  schema: z.strictObject({ kind: z.literal('copy'), source: z.unknown() }),
+  takesBits: true,
+  isMove: true,
+  map: <T, U>(formula: Copy<T>, to: (operand: T) => U): Copy<U> => ({
+    ...formula,
+    source: to(formula.source),
+  }),
+  describe: ({ source }) => source,
+  key: ({ source }) => `copy ${source}`,
+  lower: ({ source }) => source,
+} satisfies Operation<Copy<unknown>, Copy<string>, Copy<Value>>;

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import type { Rows } from '../tensor/rows.js';
+import { difference, undefinedMerge } from './lowering.js';
+import type { Operation } from './operation.js';
+import type { Value } from './program.js';
+import { gramOf, type RuleParameters, ruleNamed } from './rules.js';
+
+/**
+ * origin + Σ cᵢ(xᵢ − origin), or Σ cᵢxᵢ without an origin, with coefficients that a rule (rules.ts) finds from the Gram matrix of the
+ * xᵢ − origin: of whole tensors, or of each output row (along the last dimension) or input row (along dimension 0).
+ */
+export interface GramFormula<T> {
+  readonly kind: 'gram';
+  readonly rule: string;
+  readonly origin: T | null;
+  readonly sources: readonly T[];
+  readonly of: 'tensor' | Rows;
+  readonly parameters: RuleParameters;
+}
+
+export const gram = {
+  schema: z.strictObject({
+    kind: z.literal('gram'),
+    rule: z.string(),
+    origin: z.unknown(),
+    sources: z.array(z.unknown()).min(1),
+    of: z.enum(['tensor', 'input', 'output']),
+    parameters: z.record(z.string(), z.union([z.number(), z.boolean(), z.string(), z.array(z.number())])),
+  }),
+  map: <T, U>(formula: GramFormula<T>, to: (operand: T) => U): GramFormula<U> => ({
+    ...formula,
+    origin: formula.origin === null ? null : to(formula.origin),
+    sources: formula.sources.map(to),
+  }),
+  statistics: <T>({ origin, sources }: GramFormula<T>) => [
+    { what: 'Gram matrices', operands: [...(origin === null ? [] : [origin]), ...sources] },
+  ],
+  refusal: ({ rule, sources, parameters }, { name }) =>
+    ruleNamed(rule, name).accepts(parameters, sources.length)
+      ? undefined
+      : `its parameters are not those of rule ${rule}`,
+  describe: ({ rule, sources, origin }) =>
+    `${rule} of ${sources.join(', ')}${origin === null ? '' : ` from ${origin}`}`,
+  lower: async ({ rule, origin, sources, of: wanted, parameters }, dtype, to) => {
+    const { program, measurer, tensor } = to;
+    const vectors = origin === null ? sources : sources.map((value) => difference(to, value, origin));
+    // A tensor of one dimension is one row, whichever way rows are meant.
+    const of = program.shape.length < 2 ? 'tensor' : wanted;
+    if (of === 'input' && program.shape.length > 2)
+      throw undefinedMerge(
+        tensor,
+        rule,
+        `it has ${program.shape.length} dimensions, and only a matrix has input rows`,
+      );
+    const measures = { tensor: 'gram', output: 'rowGram', input: 'columnGram' } as const;
+    const sums = await measurer[measures[of]](program, vectors);
+
+    const count = sources.length;
+    const pairs = (count * (count + 1)) / 2;
+    const weights: number[] = [];
+    for (let at = 0; at < sums.length; at += pairs) {
+      const coefficients = ruleNamed(rule, tensor).coefficients(gramOf(sums, at, count), parameters);
+      if (typeof coefficients === 'string') throw undefinedMerge(tensor, rule, coefficients);
+      if (coefficients.length !== count)
+        throw undefinedMerge(tensor, rule, `its rule gives ${coefficients.length} of ${count} coefficients`);
+      // origin + Σ c(x − origin), as weights of origin and x.
+      if (origin !== null) weights.push(1 - coefficients.reduce((sum, c) => sum + c, 0));
+      weights.push(...coefficients);
+    }
+    const values = origin === null ? sources : [origin, ...sources];
+    return of === 'tensor'
+      ? program.linear(values, weights, dtype)
+      : program.rowLinear({ values, rows: of, weights, dtype });
+  },
+} satisfies Operation<GramFormula<unknown>, GramFormula<string>, GramFormula<Value>>;

@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import type { Operation } from './operation.js';
+import type { Value } from './program.js';
+import { describeSum } from './words.js';
+
+/** Σ weight · tensor, by the numeric contract. In a plan weights are normalised where the method says so. */
+export interface Linear<T> {
+  readonly kind: 'linear';
+  readonly terms: readonly { readonly source: T; readonly weight: number }[];
+}
+
+export const linear = {
+  schema: z.strictObject({
+    kind: z.literal('linear'),
+    terms: z.array(z.strictObject({ source: z.unknown(), weight: z.number() })).min(1),
+  }),
+  map: <T, U>(formula: Linear<T>, to: (operand: T) => U): Linear<U> => ({
+    ...formula,
+    terms: formula.terms.map((term) => ({ ...term, source: to(term.source) })),
+  }),
+  describe: ({ terms }) => describeSum(terms.map(({ source, weight }) => [weight, source])),
+  key: ({ terms }) => `linear ${terms.map(({ source, weight }) => `${weight} ${source}`).join(' ')}`,
+  lower: ({ terms }, dtype, { program }) =>
+    program.linear(
+      terms.map(({ source }) => source),
+      terms.map(({ weight }) => weight),
+      dtype,
+    ),
+} satisfies Operation<Linear<unknown>, Linear<string>, Linear<Value>>;

@@ -1,0 +1,163 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { bitsOfFloat } from '../tensor/float-bits.js';
+import { type BoundToFind, nothing } from './magnitude-bounds.js';
+import type { MagnitudeBound, Program, RandomKey, Value } from './program.js';
+import { decimals } from './words.js';
+
+/** Keeps the ⌊density · n⌋ (`least` at least) of largest magnitude in the tensor; of equal ones those that come first. */
+export interface ByMagnitude {
+  readonly by: 'magnitude';
+  readonly density: number;
+  readonly least: number;
+}
+
+/** Without the ⌊gamma · n⌋ largest, keeps the ⌊density · n⌋ largest of the rest; of equal ones those that come last. */
+export interface ByOutliers {
+  readonly by: 'outliers';
+  readonly density: number;
+  readonly gamma: number;
+}
+
+/** Keeps each element by itself, with probability `density`. */
+export interface ByRandom {
+  readonly by: 'random';
+  readonly density: number;
+  readonly seed: string;
+}
+
+/** Keeps each by itself, with a probability that rises from density − epsilon to density + epsilon with its rank in the row. */
+export interface ByRank {
+  readonly by: 'rank';
+  readonly density: number;
+  readonly epsilon: number;
+  readonly seed: string;
+}
+
+/** Keeps those of at least this magnitude: a threshold found over the whole model. */
+export interface ByThreshold {
+  readonly by: 'threshold';
+  readonly atLeast: number;
+}
+
+/** Chooses which elements of a task vector stay; the others become 0. */
+export type Sparsifier = ByMagnitude | ByOutliers | ByRandom | ByRank | ByThreshold;
+
+/** Every fact about one way to sparsify. */
+interface SparsifierKind<S> {
+  /** The structure in a plan's JSON. */
+  readonly schema: z.ZodType<S>;
+  /** True if the program ranks the elements of whole rows. */
+  readonly needsRows?: true;
+  /** Positions in the order of magnitudes to find first: the elements that are to be above each. Needs a pass of the tensor. */
+  cuts?(sparsifier: S, elements: number): readonly Omit<BoundToFind, 'value'>[];
+  /** Appends the sparsified value times `scale`; `bounds` are those of `cuts`. */
+  append(
+    program: Program,
+    value: Value,
+    sparsifier: S,
+    bounds: readonly MagnitudeBound[],
+    scale: number,
+  ): Value;
+  /** For people: `50 % by magnitude`. */
+  describe(sparsifier: S): string;
+}
+
+/** Above 0, at most 1. */
+const share = z.number().positive().max(1);
+
+const describeDensity = ({ by, density }: { by: string; density: number }): string =>
+  `${decimals(100 * density)} % by ${by}`;
+
+const keepAbove = (program: Program, value: Value, lower: MagnitudeBound, scale: number): Value =>
+  program.keep({ value, by: value, lower, upper: nothing, scale });
+
+/** Appends a task vector's elements of at least a magnitude, multiplied by `scale`; the others are 0. */
+export const keepReaching = (program: Program, value: Value, atLeast: number, scale: number): Value =>
+  keepAbove(program, value, { bits: bitsOfFloat(atLeast), cutoff: program.elements, early: true }, scale);
+
+/** The generator's key: 64 bits of a text's SHA-256. */
+const keyOf = (text: string): RandomKey => {
+  const hash = createHash('sha256').update(text).digest();
+  return [hash.readUInt32BE(0), hash.readUInt32BE(4)];
+};
+
+const magnitude: SparsifierKind<ByMagnitude> = {
+  schema: z.strictObject({ by: z.literal('magnitude'), density: share, least: z.int().nonnegative() }),
+  cuts: ({ density, least }, elements) => [
+    { kept: Math.max(least, Math.floor(density * elements)), early: true },
+  ],
+  append: (program, value, _, [bound = nothing], scale) => keepAbove(program, value, bound, scale),
+  describe: describeDensity,
+};
+
+const outliers: SparsifierKind<ByOutliers> = {
+  schema: z.strictObject({
+    by: z.literal('outliers'),
+    density: share,
+    gamma: z.number().min(0).max(1),
+  }),
+  cuts: ({ density, gamma }, elements) => {
+    const target = Math.floor(density * elements);
+    const top = Math.floor(gamma * elements);
+    const dropped = Math.max(0, elements - target - top);
+    return [
+      { kept: elements - dropped, early: false },
+      { kept: elements - dropped - target, early: false },
+    ];
+  },
+  append: (program, value, _, [lower = nothing, upper = nothing], scale) =>
+    program.keep({ value, by: value, lower, upper, scale }),
+  describe: describeDensity,
+};
+
+const random: SparsifierKind<ByRandom> = {
+  schema: z.strictObject({ by: z.literal('random'), density: share, seed: z.string() }),
+  append: (program, value, { density, seed }, _, scale) =>
+    program.drop({ value, key: keyOf(seed), probability: density, scale }),
+  describe: describeDensity,
+};
+
+const rank: SparsifierKind<ByRank> = {
+  schema: z
+    .strictObject({
+      by: z.literal('rank'),
+      density: share,
+      epsilon: z.number().nonnegative(),
+      seed: z.string(),
+    })
+    .refine(({ density, epsilon }) => density - epsilon >= 0 && density + epsilon <= 1, {
+      error: 'density ± epsilon is no probability',
+    }),
+  needsRows: true,
+  append: (program, value, { density, epsilon, seed }, _, scale) =>
+    program.dropRanked({
+      value,
+      key: keyOf(seed),
+      lowest: density - epsilon,
+      highest: density + epsilon,
+      scale,
+    }),
+  describe: describeDensity,
+};
+
+const threshold: SparsifierKind<ByThreshold> = {
+  schema: z.strictObject({ by: z.literal('threshold'), atLeast: z.number().nonnegative() }),
+  append: (program, value, { atLeast }, _, scale) => keepReaching(program, value, atLeast, scale),
+  describe: ({ atLeast }) => `from ${atLeast.toPrecision(4)} on`,
+};
+
+type SparsifiersByKind = {
+  readonly [By in Sparsifier['by']]: SparsifierKind<Extract<Sparsifier, { by: By }>>;
+};
+
+const sparsifiers: SparsifiersByKind = { magnitude, outliers, random, rank, threshold };
+
+/** The facts about a sparsifier of any kind. */
+export const kindOf = (sparsifier: Sparsifier): SparsifierKind<Sparsifier> =>
+  sparsifiers[sparsifier.by] as SparsifierKind<Sparsifier>;
+
+export const sparsifierSchema = z.discriminatedUnion(
+  'by',
+  Object.values(sparsifiers).map(({ schema }) => schema) as never,
+) as unknown as z.ZodType<Sparsifier>;

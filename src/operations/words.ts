@@ -1,0 +1,12 @@
+/** A number as people read it: four digits at most. */
+export const decimals = (weight: number): string => String(Number(weight.toPrecision(4)));
+
+/** A weighted sum in words: `0.5 math-1 + 0.5 jpn-1`; one term of weight 1 is its name. */
+export const describeSum = (terms: readonly (readonly [number, string])[]): string => {
+  const [only, more] = terms;
+  if (only !== undefined && more === undefined && only[0] === 1) return only[1];
+  return terms
+    .map(([weight, name]) => `${decimals(weight)} ${name}`)
+    .join(' + ')
+    .replaceAll('+ -', '− ');
+};

@@ -1,0 +1,3 @@
+/** The place of pair i ≤ j among all pairs of `count` things: (0, 0), (0, 1), …, (1, 1), … */
+export const pairIndex = (i: number, j: number, count: number): number =>
+  i * count - (i * (i - 1)) / 2 + (j - i);
