@@ -3,9 +3,11 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/peers/**', 'test/aborts/**'],
-    // Merges are limited by the disk, and a loaded machine is slow: a limit is for what hangs.
-    testTimeout: 300_000,
+    exclude: ['test/peers/**', 'test/aborts/**', 'test/sweeps/**'],
+    // Tests wait for disks and processes more than they compute: one file for each core.
+    maxWorkers: '100%',
+    // Ten times what most tests take; files of batches and of large merges say more.
+    testTimeout: 30_000,
     hookTimeout: 60_000,
   },
 });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { readVectors } from '../../src/analysis/vectors-file.js';
 import { type Analysis, type AnalyzeOptions, type AnalyzeParameters, analyze } from '../../src/index.js';
 import {
@@ -15,6 +15,9 @@ import {
   writeCheckpoint,
 } from '../fixtures/checkpoints.js';
 import { decode, encode, type Floating } from '../fixtures/numbers.js';
+
+// Whole merges and batches, on disks of any speed.
+vi.setConfig({ testTimeout: 180_000 });
 
 const numbersOf = ({ dtype, data }: TensorFixture): number[] => decode(dtype as Floating, data);
 

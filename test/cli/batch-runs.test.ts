@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fill, llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli, finished, startCli } from '../fixtures/cli.js';
 import {
@@ -22,6 +22,9 @@ import {
   someMerges,
   writeExperiment,
 } from '../fixtures/experiment.js';
+
+// Whole merges and batches, on disks of any speed.
+vi.setConfig({ testTimeout: 180_000 });
 
 const eventsOf = (stdout: string): Record<string, unknown>[] =>
   stdout
@@ -64,7 +67,7 @@ describe('layerloom batch', () => {
     expect([code, stderr]).toEqual([0, '']);
     const events = eventsOf(stdout);
     const ofMerges = events.filter(({ event }) => event === 'merge');
-    expect(ofMerges).toHaveLength(mergesOfFixture - 8);
+    expect(ofMerges).toHaveLength(mergesOfFixture - 4);
     expect(events.map(({ event }) => event)).toContain('plan');
     const { cost } = events.find(({ event }) => event === 'plan') as { cost: Record<string, number> };
     expect(events.at(-1)).toMatchObject({
@@ -86,9 +89,9 @@ describe('layerloom batch', () => {
     const { code, stdout, stderr } = await cli(['batch', file, '-o', out]);
     expect(code).toBe(0);
     expect(stderr).toMatch(
-      /merges +53\n.*written plainly[\s\S]*distinct[\s\S]*to read[\s\S]*free on the disk/,
+      /merges +25\n.*written plainly[\s\S]*distinct[\s\S]*to read[\s\S]*free on the disk/,
     );
-    expect(stdout).toMatch(/^.*\/out\n53 of 53 merges, \S+ \S+ written and \S+ \S+ read in /);
+    expect(stdout).toMatch(/^.*\/out\n25 of 25 merges, \S+ \S+ written and \S+ \S+ read in /);
   });
 
   it('makes every shard once for two processes on one store', async () => {

@@ -1,10 +1,13 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { BatchCost, ExperimentRecord } from '../../src/index.js';
 import { openCheckpoint } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
+
+// Whole merges and batches, on disks of any speed.
+vi.setConfig({ testTimeout: 180_000 });
 
 /** Two task experts and two language experts of six layers, and an experiment of two configurations a pair. */
 const written = (merges = ['{name: default, method: layer_swap, bottom: [2, 3], top: 1}']) => {

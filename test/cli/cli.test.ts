@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { stagingPath } from '../../src/engine/output/staging.js';
 import { layerSwap, type MergePlan, planMerge } from '../../src/index.js';
 import { version } from '../../src/version.js';
@@ -16,6 +16,9 @@ import {
 } from '../fixtures/checkpoints.js';
 import { cli, finished, startCli } from '../fixtures/cli.js';
 import { readTensors } from '../fixtures/merged.js';
+
+// Whole merges and batches, on disks of any speed.
+vi.setConfig({ testTimeout: 180_000 });
 
 const swapArgs = (
   { root, task, language }: { root: string; task: string; language: string },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type BatchMerge, groupsOf, planBatch } from '../../src/experiment/batch-plan.js';
 import { costOf } from '../../src/experiment/cost.js';
 import { runBatch } from '../../src/experiment/run-batch.js';
@@ -10,6 +10,9 @@ import { ShardStore } from '../../src/store/shard-store.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { contentsOf } from '../fixtures/experiment.js';
 import { overwrite, putBack } from '../fixtures/overwrite.js';
+
+// Whole merges and batches, on disks of any speed.
+vi.setConfig({ testTimeout: 180_000 });
 
 const shardsIn = (directory: string): Record<string, string> =>
   Object.fromEntries(

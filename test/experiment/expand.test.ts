@@ -210,7 +210,7 @@ describe('the merges of an experiment', () => {
     if (Array.isArray(recipe['models'])) expect(recipe['models'][0]).toMatch(/^math-1=/);
   });
 
-  it('are many and quickly found', async () => {
+  it('are as many as a grid says, also thousands', async () => {
     const range = (length: number) => `[${Array.from({ length }, (_, index) => index).join(', ')}]`;
     const three = head.replace('math-2: ./math-2', 'math-2: ./math-2, math-3: ./math-3');
     const grid = await read(
@@ -220,10 +220,8 @@ describe('the merges of an experiment', () => {
     const large = await read(
       `${head}  - {name: a, method: layer_swap, task: soup, language: soup, bottom: ${range(10)}, top: ${range(10)}, bottom_transition: ${range(50)}}\n`,
     );
-    const start = performance.now();
     expect(expandExperiment(grid)).toHaveLength(729);
     expect(expandExperiment(large)).toHaveLength(10_000);
-    expect(performance.now() - start).toBeLessThan(2000);
   });
 });
 

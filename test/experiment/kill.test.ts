@@ -1,9 +1,12 @@
 import { existsSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { cli, startCli } from '../fixtures/cli.js';
 import { contentsOf, isLasting, mergesOfFixture, recordIn, writeExperiment } from '../fixtures/experiment.js';
 import { generator } from '../fixtures/numbers.js';
+
+// Whole merges and batches, on disks of any speed.
+vi.setConfig({ testTimeout: 180_000 });
 
 describe('a batch that is killed', () => {
   it('comes to the same bytes when it is resumed, and leaves nothing behind', async () => {

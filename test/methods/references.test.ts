@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { merge, planMerge, type RecipeInput } from '../../src/index.js';
 import { type TensorFixture, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { type Family, writeFamilyOf } from '../fixtures/family.js';
@@ -21,6 +21,9 @@ import {
   type Vector,
   withoutOutliers,
 } from './by-hand.js';
+
+// Whole merges and batches, on disks of any speed.
+vi.setConfig({ testTimeout: 180_000 });
 
 /** Odd sizes, one dimension and three, one element and few. */
 const shapes = {

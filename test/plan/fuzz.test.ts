@@ -4,9 +4,12 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { ErrorCode } from '../../src/index.js';
 import { writePlans } from '../fixtures/plans.js';
+
+// Whole merges and batches, on disks of any speed.
+vi.setConfig({ testTimeout: 180_000 });
 
 const program = fileURLToPath(new URL('../fixtures/plan-fuzz.mjs', import.meta.url));
 
