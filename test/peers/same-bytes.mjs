@@ -1,0 +1,102 @@
+// @ts-check
+// Shows that two builds write the same bytes: node test/peers/same-bytes.mjs OLD_TREE NEW_TREE [--work DIR] [--only PATTERN] [--details]
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { writeCheckpoints } from './same-bytes/checkpoints.mjs';
+
+/** @typedef {import('./same-bytes/recorder.mjs').Groups} Results */
+
+const program = fileURLToPath(new URL('same-bytes/run-tree.mjs', import.meta.url));
+
+/** Runs one tree's build over the models of one dtype. @param {string} tree @param {string} work @param {string} dtype @param {string} only @returns {Promise<Results>} */
+const runPart = async (tree, work, dtype, only) => {
+  // Both trees run at one path, one after the other: their inputs are the same files, and links to these count.
+  const [root, results] = [join(work, `run-${dtype}`), join(work, `${dtype}.json`)];
+  const child = spawn(
+    process.execPath,
+    [program, resolve(tree), join(work, 'models'), root, results, dtype, only],
+    { stdio: ['ignore', 'inherit', 'inherit'] },
+  );
+  const code = await new Promise((done) => child.on('close', done));
+  rmSync(root, { recursive: true, force: true });
+  if (code !== 0) throw new Error(`${tree} did not come to the end`);
+  return JSON.parse(readFileSync(results, 'utf8'));
+};
+
+/** @param {string} tree @param {string} work @param {string} only @returns {Promise<Results>} */
+const runTree = async (tree, work, only) => {
+  const [one, other] = await Promise.all(['BF16', 'F32'].map((dtype) => runPart(tree, work, dtype, only)));
+  const both = { ...one };
+  for (const [group, outputs] of Object.entries(other ?? {})) both[group] = { ...both[group], ...outputs };
+  return both;
+};
+
+/** @param {Results} old @param {Results} now */
+const compare = (old, now) =>
+  [...new Set([...Object.keys(old), ...Object.keys(now)])].map((group) => {
+    const [before, after] = [old[group] ?? {}, now[group] ?? {}];
+    const outputs = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+    let files = 0;
+    /** @type {string[]} */
+    const different = [];
+    for (const output of outputs) {
+      const [one = {}, other = {}] = [before[output], after[output]];
+      for (const file of new Set([...Object.keys(one), ...Object.keys(other)])) {
+        files += 1;
+        if (one[file] !== other[file]) different.push(`${output}: ${file}`);
+      }
+    }
+    return { group, outputs: outputs.length, files, different };
+  });
+
+/** What should have written something, and did not. @param {Results} results */
+const refusedIn = (results) =>
+  Object.entries(results)
+    .filter(([group]) => group !== 'refusals')
+    .flatMap(([group, outputs]) =>
+      Object.entries(outputs)
+        .filter(([, files]) => '(error)' in files)
+        .map(([output, files]) => `${group} ${output}: ${files['(error)']}`),
+    );
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { work: { type: 'string' }, details: { type: 'boolean' }, only: { type: 'string', default: '' } },
+});
+const [oldTree, newTree] = positionals;
+if (oldTree === undefined || newTree === undefined) {
+  console.error(
+    'usage: node test/peers/same-bytes.mjs OLD_TREE NEW_TREE [--work DIR] [--only PATTERN] [--details]',
+  );
+  process.exit(2);
+}
+const parent = resolve(values.work ?? tmpdir());
+mkdirSync(parent, { recursive: true });
+const work = mkdtempSync(join(parent, 'same-bytes-'));
+try {
+  writeCheckpoints(join(work, 'models'));
+  const old = await runTree(oldTree, work, values.only);
+  const now = await runTree(newTree, work, values.only);
+  const rows = compare(old, now);
+  const shown = values.details ? Number.POSITIVE_INFINITY : 3;
+  console.log('| group | outputs | files | equal | different |\n| --- | ---: | ---: | ---: | --- |');
+  for (const { group, outputs, files, different } of rows) {
+    const names = different.slice(0, shown).join(', ') + (different.length > shown ? ', …' : '');
+    const said = different.length === 0 ? '0' : `${different.length}: ${names}`;
+    console.log(`| ${group} | ${outputs} | ${files} | ${files - different.length} | ${said} |`);
+  }
+  const count = (/** @type {(row: (typeof rows)[number]) => number} */ of) =>
+    rows.reduce((sum, row) => sum + of(row), 0);
+  const differing = count(({ different }) => different.length);
+  const files = count((row) => row.files);
+  console.log(`| all | ${count((row) => row.outputs)} | ${files} | ${files - differing} | ${differing} |`);
+  const refused = refusedIn(old);
+  if (refused.length > 0) console.log(`refused by ${oldTree}, and so not compared: ${refused.join('; ')}`);
+  process.exitCode = differing === 0 && refused.length === 0 ? 0 : 1;
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}

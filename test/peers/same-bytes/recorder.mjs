@@ -1,0 +1,50 @@
+// @ts-check
+// Collects the hashes of what one tree's build writes.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { fingerprints, sha256, stableJson, stableText } from './fingerprint.mjs';
+
+/** Hashes by group, output and file. @typedef {Record<string, Record<string, Record<string, string>>>} Groups */
+/** @typedef {Awaited<ReturnType<typeof recorderOf>>} Recorder */
+
+/**
+ * @param {string} tree @param {string} root where outputs are written @param {RegExp} only the groups that are wanted
+ */
+export const recorderOf = async (tree, root, only) => {
+  /** @type {typeof import('../../../src/index.js')} */
+  const layerloom = await import(pathToFileURL(join(tree, 'dist', 'index.js')).href);
+  /** @type {Groups} */
+  const groups = {};
+
+  const wants = (/** @type {string} */ group) => only.test(group);
+
+  /** @param {string} group @param {string} output @param {Record<string, string>} files */
+  const add = (group, output, files) => {
+    groups[group] = { ...groups[group], [output]: files };
+  };
+
+  const hashOf = (/** @type {unknown} */ value) => sha256(stableText(stableJson(value), root));
+
+  /** An error as it is, since what it says is compared. @param {unknown} error @returns {Record<string, string>} */
+  const refusal = (error) => {
+    if (!(error instanceof layerloom.LayerloomError)) throw error;
+    return { '(error)': stableText(stableJson({ ...error.toJSON(), exitCode: error.exitCode }), root) };
+  };
+
+  /** Runs one operation over a directory of its own, and hashes what is there then. @param {string} group @param {string} output @param {(out: string) => Promise<Record<string, string>>} work */
+  const record = async (group, output, work) => {
+    if (!wants(group)) return;
+    const out = join(root, 'out');
+    try {
+      const said = await work(out);
+      add(group, output, { ...said, ...fingerprints(out, root) });
+    } catch (error) {
+      add(group, output, refusal(error));
+    } finally {
+      rmSync(out, { recursive: true, force: true });
+    }
+  };
+
+  return { tree, layerloom, root, groups, wants, add, hashOf, refusal, record };
+};
