@@ -1,0 +1,183 @@
+import { expect, it } from 'vitest';
+import type { Sparsifier } from '../../src/index.js';
+import type { PlannedExpression, PlannedTensor, StoredTensor } from '../../src/plan/plan.js';
+import { type Identify, shardKey } from '../../src/plan/shard-key.js';
+
+// Keys name shards in stores that are there: they were computed by the code of version 1 as it first was.
+
+const stored = (input: number, dtype: StoredTensor['dtype'] = 'BF16'): StoredTensor => ({
+  input,
+  file: 0,
+  begin: 128 + input,
+  end: 192 + input,
+  dtype,
+});
+
+const [a, b, c] = [stored(0), stored(1), stored(2, 'F32')];
+
+const identify: Identify = ({ input, file }) => `model ${input} file ${file}`;
+
+const term = (sparsifier: Sparsifier | null, rescale: 'norm' | 'density' | null = null) => ({
+  source: b,
+  weight: 0.7,
+  pruning: sparsifier && { sparsifier, rescale },
+});
+
+const consensus = (...terms: ReturnType<typeof term>[]) =>
+  ({
+    kind: 'consensus',
+    base: a,
+    terms,
+    election: { weighted: true, tie: 'positive' },
+    divisor: 'weights',
+    scale: 0.6,
+  }) as const;
+
+const linear = {
+  kind: 'linear',
+  terms: [
+    { source: a, weight: 0.25 },
+    { source: c, weight: 0.75 },
+  ],
+} as const;
+
+const golden: readonly (readonly [name: string, expression: PlannedExpression, key: string])[] = [
+  ['copy', { kind: 'copy', source: a }, 'b958caf5a63221307aa68980ff63bf40c74b382458709d763751cb132345d274'],
+  [
+    'same',
+    { kind: 'same', sources: [a, b] },
+    '5346aaceef75c588bf37fdd316a9edbb89e9bcc1eca7eb1d298dcd5056044caa',
+  ],
+  ['linear', linear, '8a855e1a4783e09c6d38710db51da92887f0ca5f3cf2ac0cc8f94d60b2969c0f'],
+  [
+    'rowSelect',
+    { kind: 'rowSelect', source: a, base: b, rows: 'input', kept: 'Bg==' },
+    'c03c16dc6ae7f741dd8cac78c8e9e201cf7672534622a6d9a62d6f3d1cc61390',
+  ],
+  [
+    'gram of tensors',
+    { kind: 'gram', rule: 'slerp', origin: null, sources: [a, b], of: 'tensor', parameters: { t: 0.3 } },
+    '05837fe2cff16c2da692e49c4c53817fbec5991d9431b45e3de9dce24966d7ab',
+  ],
+  [
+    'gram of rows',
+    {
+      kind: 'gram',
+      rule: 'multislerp',
+      origin: a,
+      sources: [b, c],
+      of: 'output',
+      parameters: { weights: [1, 2], normalizeWeights: true, eps: 1e-8 },
+    },
+    '1daba8a7b402a68b221a1d743f95f7116c3e850c8ca1bde55997b8fb0cb0f220',
+  ],
+  [
+    'consensus of whole changes',
+    { kind: 'consensus', base: a, terms: [term(null)], election: null, divisor: 'none', scale: 1 },
+    '5f07ec4db3612be9f0f3c7ae3273ed37edb0488096e26926ca95b4d28396d23b',
+  ],
+  [
+    'consensus by magnitude',
+    consensus(
+      term({ by: 'magnitude', density: 0.5, least: 1 }),
+      term({ by: 'magnitude', density: 0.2, least: 0 }, 'norm'),
+    ),
+    '6ab3d059a64d0b5bc5a5342a6ee3e551e24abf1c0b09c2bb1e3f2b4497152c76',
+  ],
+  [
+    'consensus by outliers',
+    consensus(term({ by: 'outliers', density: 0.5, gamma: 0.01 })),
+    'c191c9d0d7cc4a15473cf2b2d8b037ad13bbbc94838946579d9c04b01f0ea47e',
+  ],
+  [
+    'consensus by chance',
+    consensus(term({ by: 'random', density: 0.5, seed: '3/x/0' }, 'density')),
+    '14237472a622678314820696f60ffb106b8b8f0ec727d95c7682b15dea16f1b2',
+  ],
+  [
+    'consensus by rank',
+    consensus(term({ by: 'rank', density: 0.5, epsilon: 0.15, seed: '3/x/0' })),
+    'd8d8d4ae38732ad0883620dc1a7fb8a7408bbc6a1fe7005915da626d87bbb98b',
+  ],
+  [
+    'consensus by threshold',
+    {
+      ...consensus(term({ by: 'threshold', atLeast: 0.001 })),
+      election: { weighted: false, tie: 'negative' },
+      divisor: 'count',
+    },
+    '3789e48fdf9161b4431e59a477ddba8eebca8a92b0f5f4b4babdc7a653513c9f',
+  ],
+  [
+    'sce',
+    { kind: 'sce', base: a, sources: [b, c], share: 0.3 },
+    '0628193535bedb9a1793958e9b679fe3e9679f1136c7f7bd5c4722e6638c3973',
+  ],
+  [
+    'nearSwap',
+    { kind: 'nearSwap', base: a, source: b, t: 0.002 },
+    'b5e63d0fec6923e58c92e164b0de26ce778f5b2695c8ee919ed9cb4da7d5245e',
+  ],
+  [
+    'fusion',
+    { kind: 'fusion', base: a, source: b },
+    '417f11eaee971b7f8dc6b86150cc79bcc1af7eef70c619c4a831e6049cb7cfc7',
+  ],
+  [
+    'a recipe in a recipe',
+    {
+      kind: 'linear',
+      terms: [
+        { source: { dtype: 'F32', expression: linear }, weight: 0.5 },
+        { source: b, weight: 0.5 },
+      ],
+    },
+    '0a4a3beaf67227451ce9cfc2d436aacf8307d34ba8d700a9ada9142fa8321548',
+  ],
+  [
+    'a recipe in a formula',
+    {
+      kind: 'nearSwap',
+      base: {
+        dtype: 'BF16',
+        expression: { kind: 'sce', base: a, sources: [{ dtype: 'F16', expression: linear }], share: 1 },
+      },
+      source: b,
+      t: 1,
+    },
+    '4c3be9dceaf0f85105cfb8e1c7789be7af0f108c739ff1ce5f4429d47f04a4b2',
+  ],
+  [
+    'a copy in a formula',
+    { kind: 'fusion', base: { dtype: 'BF16', expression: { kind: 'copy', source: a } }, source: b },
+    'b81bd3e5fe7fcf2ea7c6e8e9c46375dcb41282976d3904ecf471d3b1bf22046e',
+  ],
+];
+
+const tensorOf = (name: string, expression: PlannedExpression): PlannedTensor => ({
+  name: `model.layers.0.${name}`,
+  dtype: 'BF16',
+  shape: [4, 8],
+  begin: 0,
+  end: 64,
+  layer: 0,
+  expression,
+});
+
+it.each(golden)('gives a shard of one tensor the key it always had: %s', (name, expression, key) => {
+  expect(shardKey([tensorOf(name, expression)], identify)).toBe(key);
+});
+
+it('gives a shard of several tensors the key it always had, in the order of the file', () => {
+  const tensors = golden.map(([name, expression]) => tensorOf(name, expression));
+  expect(shardKey(tensors, identify)).toBe(
+    'e85520ef155c81bffc8f0e18bfea7dfd0839040f16278319db66ab7712a3ad64',
+  );
+  expect(shardKey(tensors.toReversed(), identify)).not.toBe(shardKey(tensors, identify));
+});
+
+it('gives other inputs another key', () => {
+  const tensors = [tensorOf('linear', linear)];
+  const other: Identify = ({ input }) => `model ${input === 2 ? 3 : input} file 0`;
+  expect(shardKey(tensors, other)).not.toBe(shardKey(tensors, identify));
+});
