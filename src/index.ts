@@ -48,24 +48,32 @@ export { type SlurmParameters, slurmScript } from './experiment/slurm.js';
 export type {
   CompileContext,
   Compiled,
+  Kept,
   Method,
-  ModelInput,
-  NestedRecipe,
+  MethodReport,
+  ReportedPlan,
+  Takes,
 } from './methods/framework/method.js';
-export { anyNumber, flag, numberParameter, type ParameterSpec, share } from './methods/framework/settings.js';
 export {
-  type ModelEntry,
-  type SliceEntry,
-  type TensorInput,
-  type TensorMethodParameters,
-  type TensorMethodSpec,
-  tensorMethod,
-} from './methods/framework/tensor-method.js';
+  anyNumber,
+  flag,
+  numberParameter,
+  oneOf,
+  type ParameterSpec,
+  type SettingInput,
+  share,
+} from './methods/framework/settings.js';
+export { tensorMethod } from './methods/framework/tensor-method.js';
+export type {
+  MethodParameters,
+  ModelEntry,
+  SliceEntry,
+  TensorMethod,
+} from './methods/framework/tensor-parameters.js';
+export type { BaseUse, ModelCount, TensorInput, TensorMethodSpec } from './methods/framework/tensor-spec.js';
 export { methods, registerMethod } from './methods/index.js';
-export type { LayerSwapParameters } from './methods/layer-swap.js';
-export type { RelayoutParameters } from './methods/relayout.js';
-export type { RevertParameters } from './methods/revert.js';
-export type { SoupParameters } from './methods/soup.js';
+// With `*`, so that programs can add to `CustomMethods` as to an interface of this module.
+export type * from './methods/recipes.js';
 export { instructionSets } from './native/addon.js';
 export type { Pruning } from './operations/consensus.js';
 export type { Expression, ModelTensor } from './operations/expression.js';
@@ -76,7 +84,6 @@ export type { Explanation } from './plan/explanation.js';
 export type { Layout } from './plan/layout.js';
 export type * from './plan/plan.js';
 export { type ReadRecipe, readRecipe } from './recipe/read-recipe.js';
-export type { CommonParameters, RecipeInput, TensorMethodName } from './recipe/recipe.js';
 export type { AnalysisResult } from './report/write-analysis.js';
 export type { Claim, FinishedShard } from './store/claim.js';
 export type { ExperimentShards } from './store/experiments.js';
@@ -86,6 +93,6 @@ export type { ListedShard, StoreListing } from './store/list.js';
 export type { StoredShard } from './store/record.js';
 export { ShardStore } from './store/shard-store.js';
 export type { Verification, VerifyOptions } from './store/verify.js';
-export type { ArithmeticDtype, Dtype } from './tensor/dtype.js';
+export type { ArithmeticDtype, Dtype, DtypeName } from './tensor/dtype.js';
 export type { Shape, TensorReference } from './tensor/reference.js';
 export { version } from './version.js';

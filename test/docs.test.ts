@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { methods } from '../src/methods/index.js';
 import { toSnakeCase } from '../src/recipe/case.js';
 import { readRecipe } from '../src/recipe/read-recipe.js';
-import { parseRecipe, type RecipeInput } from '../src/recipe/recipe.js';
+import { parseRecipe } from '../src/recipe/recipe.js';
 import { temporaryDirectory } from './fixtures/checkpoints.js';
 
 const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
@@ -19,7 +19,7 @@ it.each(blocks('yaml'))('recipe %# of docs/methods.md is one', async (text) => {
   writeFileSync(join(root, 'swahili.yaml'), 'method: soup\nmodels: [./swh-1, ./swh-2]\n');
   writeFileSync(join(root, 'merge.yaml'), text);
   const { recipe } = await readRecipe(join(root, 'merge.yaml'));
-  expect(parseRecipe(recipe as RecipeInput).models.length).toBeGreaterThan(0);
+  expect(parseRecipe(recipe).models.length).toBeGreaterThan(0);
 });
 
 it('the method of docs/methods.md is that of the example, which is tested', () => {

@@ -3,6 +3,7 @@ import {
   anyNumber,
   type Gram,
   type GramRule,
+  type MethodParameters,
   numberParameter,
   registerMethod,
   tensorMethod,
@@ -12,28 +13,24 @@ import {
  * ExPO (Zheng et al. 2024): further in the direction in which fine-tuning went: base + (1 + α)·(x − base). A linear combination of two tensors,
  * like soups and task arithmetic.
  */
-registerMethod(
-  tensorMethod({
-    name: 'expo',
-    title: 'ExPO',
-    base: 'required',
-    models: { least: 1, most: 1 },
-    shared: { alpha: numberParameter('a number, 0 or more', (value) => value >= 0, 0.3) },
-    expression: ({ base = { model: 0 }, models: [source = { model: 1 }], shared }) => {
-      const alpha = Number(shared['alpha']);
-      return {
-        kind: 'linear',
-        terms: [
-          { source, weight: 1 + alpha },
-          { source: base, weight: -alpha },
-        ],
-      };
-    },
+const expo = tensorMethod({
+  name: 'expo',
+  title: 'ExPO',
+  base: 'required',
+  models: { least: 1, most: 1 },
+  shared: { alpha: numberParameter('a number, 0 or more', (value) => value >= 0, 0.3) },
+  expression: ({ base, models: [source], shared: { alpha } }) => ({
+    kind: 'linear',
+    terms: [
+      { source, weight: 1 + alpha },
+      { source: base, weight: -alpha },
+    ],
   }),
-);
+});
+registerMethod(expo);
 
 /** Coefficients wᵢ·m / (‖δᵢ‖·Σw), where m is the mean norm. The Gram matrix has the squared norms on its diagonal. */
-const equalNorms: GramRule = (gram: Gram, { weights }) => {
+const coefficients: GramRule = (gram: Gram, { weights }) => {
   const given = weights as readonly number[];
   const norms = given.map((_, i) => Math.sqrt(gram.of(i, i)));
   const total = given.reduce((sum, weight) => sum + weight, 0);
@@ -44,20 +41,26 @@ const equalNorms: GramRule = (gram: Gram, { weights }) => {
 };
 
 /** A weighted average of task vectors that are first brought to one norm, so that the expert trained longest does not drown the others. */
-registerMethod(
-  tensorMethod({
-    name: 'equal_norms',
-    title: 'Equal norms',
-    base: 'required',
-    perModel: { weight: anyNumber(1) },
-    expression: ({ base = { model: 0 }, models, perModel }) => ({
-      kind: 'gram',
-      rule: 'equal_norms',
-      origin: base,
-      sources: models,
-      of: 'tensor',
-      parameters: { weights: perModel.map(({ weight }) => Number(weight)) },
-    }),
+const equalNorms = tensorMethod({
+  name: 'equal_norms',
+  title: 'Equal norms',
+  base: 'required',
+  perModel: { weight: anyNumber(1) },
+  expression: ({ base, models, perModel }) => ({
+    kind: 'gram',
+    rule: 'equal_norms',
+    origin: base,
+    sources: models,
+    of: 'tensor',
+    parameters: { weights: perModel.map(({ weight }) => weight) },
   }),
-  { rules: { equal_norms: equalNorms } },
-);
+});
+registerMethod(equalNorms, { rules: { equal_norms: coefficients } });
+
+// Lets `merge({ method: 'expo', … })` compile, and refuse parameters that the method does not have.
+declare module 'layerloom' {
+  interface CustomMethods {
+    expo: MethodParameters<typeof expo>;
+    equal_norms: MethodParameters<typeof equalNorms>;
+  }
+}

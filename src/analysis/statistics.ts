@@ -5,11 +5,12 @@ import type { ReduceOptions } from '../engine/compute/reduce.js';
 import { type ComparedTensor, findTrimming, sumMagnitudes } from '../engine/compute/whole-models.js';
 import { LayerloomError } from '../errors.js';
 import {
-  type ModelInput,
+  type NeededStatistics,
   noStatistics,
   type Statistics,
   type TaskVectorStatistics,
 } from '../methods/framework/method.js';
+import type { ModelInput } from '../methods/recipes.js';
 import { modelOpener, type OpenedInputs, openInputs, type StatisticsByRecipe } from '../plan/compose.js';
 import { type OpenedModel, openModels, plannedInput } from '../plan/models.js';
 import type { Recipe } from '../recipe/recipe.js';
@@ -45,7 +46,7 @@ export const gatherStatistics = async (
   }
   const paths = [base, ...experts].filter((model) => typeof model === 'string');
   if (paths.length <= experts.length)
-    return { ...noStatistics, taskVectors: await ofRecipes(recipe, found, options) };
+    return { ...noStatistics, taskVectors: await ofRecipes(recipe, found, { base, experts, what }, options) };
   const [baseModel = '', ...models] = paths;
   const taskVectors =
     analysis === undefined
@@ -93,6 +94,8 @@ const comparedTensors = async (
   return { inputs, tensors, models };
 };
 
+type ByRows = NeededStatistics & { readonly what: Extract<NeededStatistics['what'], { kind: 'rows' }> };
+
 /**
  * Mean MAV of what recipes make: Σ |Δ| of a tensor over the parameters of a row is the sum of its rows' MAV. Of each row by itself nothing is known,
  * which only reverting by rows asks for.
@@ -102,11 +105,11 @@ const comparedTensors = async (
 const ofRecipes = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
+  { base, experts, what }: ByRows,
   options: ReduceOptions,
 ): Promise<TaskVectorStatistics[]> => {
-  const { base, experts, what } = recipe.statistics ?? { base: '', experts: [], what: undefined };
-  const rows = what?.kind === 'rows' ? what.rows : 'input';
-  if (recipe.method === 'revert')
+  const { rows, eachRow } = what;
+  if (eachRow)
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: 'threshold',
       value: null,

@@ -11,6 +11,7 @@ import {
   writeAnalysis,
 } from '../report/write-analysis.js';
 import type { Rows } from '../tensor/rows.js';
+import { requireOut } from './require-out.js';
 
 export interface AnalyzeParameters {
   /** The model that the experts were fine-tuned from. Not needed with `from`. */
@@ -77,6 +78,7 @@ export const analyze = async (
       'nothing beside saved vectors, which say it',
     );
   const reference = from.length > 0 ? '' : requireBase(base);
+  requireOut(options);
   const published = await Promise.all((parameters.compare ?? []).map(readPublishedTable));
   await prepareDirectory(options.out);
   const found =

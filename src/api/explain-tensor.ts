@@ -1,7 +1,7 @@
+import type { RecipeInput } from '../methods/recipes.js';
 import { compose } from '../plan/compose.js';
 import { type Explanation, explain } from '../plan/explanation.js';
 import { plannedInput } from '../plan/models.js';
-import type { RecipeInput } from '../recipe/recipe.js';
 import { type MergePlanOptions, openFor, withRecipe } from './plan-merge.js';
 
 /**

@@ -1,17 +1,19 @@
 import { gatherStatistics, type StatisticsOptions } from '../analysis/statistics.js';
 import { checkInterrupt, LayerloomError } from '../errors.js';
 import type { Statistics } from '../methods/framework/method.js';
+import type { RecipeInput } from '../methods/recipes.js';
 import { type OpenedInputs, observeInputs, openInputs, type StatisticsByRecipe } from '../plan/compose.js';
 import type { MergePlan } from '../plan/plan.js';
 import { type PlanOptions, planRecipe } from '../plan/plan-recipe.js';
 import { readRecipe, withPlace } from '../recipe/read-recipe.js';
-import { parseRecipe, type Recipe, type RecipeInput } from '../recipe/recipe.js';
+import { parseRecipe, type Recipe } from '../recipe/recipe.js';
+import type { DtypeName } from '../tensor/dtype.js';
 
 /** How to plan, and how to run the stage before it where a method needs one. */
 export type MergePlanOptions = PlanOptions &
   StatisticsOptions & {
     /** The output's floating dtype, instead of the recipe's. */
-    dtype?: string | undefined;
+    dtype?: DtypeName | undefined;
   };
 
 /**
@@ -38,7 +40,7 @@ export const withRecipe = async <T>(
   work: (recipe: Recipe) => Promise<T>,
 ): Promise<T> => {
   const read = typeof input === 'string' ? await readRecipe(input) : undefined;
-  const given = (read?.recipe ?? input) as RecipeInput;
+  const given = read?.recipe ?? (input as RecipeInput);
   try {
     return await work(parseRecipe(dtype === undefined ? given : { ...given, dtype, outDtype: undefined }));
   } catch (error) {

@@ -4,9 +4,10 @@ import { checkOutput } from '../engine/output/output.js';
 import { checkThreads } from '../engine/run.js';
 import { type MergeResult, type RunOptions, runPlan } from '../engine/run-plan.js';
 import { LayerloomError } from '../errors.js';
-import type { Kept } from '../plan/kept.js';
+import type { Kept } from '../methods/framework/method.js';
+import type { RecipeInput } from '../methods/recipes.js';
+import { notesOf } from '../plan/method-report.js';
 import type { MergePlan } from '../plan/plan.js';
-import type { RecipeInput } from '../recipe/recipe.js';
 import { describeExplanation } from '../report/explanation-text.js';
 import { formatBytes, formatRate, formatSeconds } from '../report/format.js';
 import { drawLayerStack } from '../report/layer-stack.js';
@@ -53,7 +54,7 @@ const planAndRun = async (
   );
   if (!options.quiet) {
     plan.warnings.forEach(warn);
-    settled(plan).forEach(note);
+    notesOf(plan).forEach(note);
   }
   if (options.dryRun) {
     if (options.out !== undefined) await checkOutput(plan, options.out, options.force ?? false);
@@ -112,24 +113,6 @@ const runWithProgress = async (
   );
   if (!options.quiet) result.warnings.slice(plan.warnings.length).forEach(warn);
   return result;
-};
-
-/** What was found from the models and not given: said before the merge begins. */
-const settled = ({ recipe, inputs, method }: MergePlan): string[] => {
-  const weights = recipe['magnitude_weights'];
-  const names = inputs.map(({ name }) => name);
-  return [
-    ...(Array.isArray(weights)
-      ? [
-          `magnitude weights: ${weights.map((weight, index) => `${names[index]} ${Number(weight).toFixed(4)}`).join(', ')}`,
-        ]
-      : []),
-    ...(method === 'revert' && 'target_kept' in recipe
-      ? [
-          `threshold ${String(recipe['threshold'])} keeps ${String(recipe['target_kept'])} of the parameters or more`,
-        ]
-      : []),
-  ];
 };
 
 const describeResult = (

@@ -1,13 +1,14 @@
 import { type Command, Option } from 'commander';
 import { type Link, links } from '../engine/output/link.js';
 import type { Layout } from '../plan/layout.js';
+import type { DtypeName } from '../tensor/dtype.js';
 
-/** What the common options parse to. Values that are no numbers stay text, which the function they go to refuses by name. */
+/** The common options as they should be. Values are passed on as they were typed, and refused by name by the function that they go to. */
 export interface CommonOptions {
   readonly out?: string;
   readonly layout?: Layout;
   readonly maxShardSize?: string;
-  readonly dtype?: string;
+  readonly dtype?: DtypeName;
   readonly threads?: number;
   readonly resume?: boolean;
   readonly force?: boolean;

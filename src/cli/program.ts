@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { openCheckpoint } from '../checkpoint/open.js';
 import { methods } from '../methods/index.js';
-import type { LayerSwapParameters } from '../methods/layer-swap.js';
-import type { RecipeInput } from '../recipe/recipe.js';
+
+import type { RecipeInput, RecipesByMethod } from '../methods/recipes.js';
 import { describeCheckpoint, summariseCheckpoint } from '../report/inspect.js';
 import { version } from '../version.js';
 import type { AnalyzeCliOptions } from './analyze.js';
@@ -23,13 +23,11 @@ import { printJson, printLine, warn } from './print.js';
 
 type Options = CommonOptions & OutputOptions;
 
-/** Of a command's options those that are the method's parameters: they have the same names. */
-const recipeOf = (method: string, options: object): object => {
+/** The recipe of a command: its options that have names of the method's parameters. Their values are checked where recipes are. */
+const recipeOf = (method: keyof RecipesByMethod, options: object): RecipeInput => {
   const parameters = [...Object.keys(methods.get(method)?.schema.shape ?? {}), 'dtype'];
-  return {
-    method,
-    ...Object.fromEntries(Object.entries(options).filter(([name]) => parameters.includes(name))),
-  };
+  const given = Object.entries(options).filter(([name]) => parameters.includes(name));
+  return { method, ...Object.fromEntries(given) } as unknown as RecipeInput;
 };
 
 const addSwap = (program: Command): void => {
@@ -66,11 +64,8 @@ const addSwap = (program: Command): void => {
       'scale the counts from the 32 layers of the paper to those of the models, and print them',
     );
   addMergeOptions(addAnalysisOption(command)).action(
-    async ({
-      lang: language,
-      ...options
-    }: Options & { lang: string } & Omit<LayerSwapParameters, 'language'>) => {
-      await mergeCommand({ ...recipeOf('layer_swap', options), language } as RecipeInput, options);
+    async ({ lang: language, ...options }: Options & { lang: string }) => {
+      await mergeCommand(recipeOf('layer_swap', { ...options, language }), options);
     },
   );
 };
@@ -90,7 +85,7 @@ const addSoup = (program: Command): void => {
       toWeights,
     );
   addMergeOptions(addAnalysisOption(command)).action(async (models: string[], options: Options) => {
-    await mergeCommand({ ...recipeOf('soup', options), models } as RecipeInput, options);
+    await mergeCommand(recipeOf('soup', { ...options, models }), options);
   });
 };
 
@@ -115,7 +110,7 @@ const addRevert = (program: Command): void => {
     )
     .option('--rows <which>', 'what a row is: an input or an output feature (default: input)');
   addMergeOptions(addAnalysisOption(command)).action(async (model: string, options: Options) => {
-    await mergeCommand({ ...recipeOf('revert', options), model } as RecipeInput, options);
+    await mergeCommand(recipeOf('revert', { ...options, model }), options);
   });
 };
 
@@ -125,7 +120,7 @@ const addRelayout = (program: Command): void => {
     .description('write a checkpoint in other shards, so that later merges can link its layers')
     .argument('<checkpoint>', 'a directory, a .safetensors file or org/name in the hub cache');
   addMergeOptions(command).action(async (model: string, options: Options) => {
-    await mergeCommand({ ...recipeOf('relayout', options), model } as RecipeInput, options);
+    await mergeCommand(recipeOf('relayout', { ...options, model }), options);
   });
 };
 

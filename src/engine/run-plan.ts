@@ -1,7 +1,8 @@
 import { dirname } from 'node:path';
 import { LayerloomError } from '../errors.js';
+import type { MethodReport } from '../methods/framework/method.js';
 import { checkPlan } from '../plan/check-plan.js';
-import { keptOf } from '../plan/kept.js';
+import { reportOf } from '../plan/method-report.js';
 import { sourcesOf } from '../plan/operands.js';
 import type { MergePlan, PlannedShard } from '../plan/plan.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
@@ -31,14 +32,12 @@ export interface RunOptions extends RunControls {
   checksums?: boolean | undefined;
 }
 
-export interface MergeResult extends RunCost {
+export interface MergeResult extends RunCost, MethodReport {
   /** Absolute. */
   readonly out: string;
   readonly method: string;
   readonly recipe: Readonly<Record<string, unknown>>;
   readonly shards: readonly ShardRecord[];
-  /** Of a revert: what stayed the expert's. */
-  readonly kept?: ReturnType<typeof keptOf>;
   /** Bytes of shards that an interrupted run had written and this run kept. */
   readonly bytesResumed: number;
   readonly warnings: readonly string[];
@@ -80,7 +79,7 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
       out: output.path,
       method: plan.method,
       recipe: plan.recipe,
-      ...(plan.method === 'revert' ? { kept: keptOf(plan) } : {}),
+      ...reportOf(plan),
       shards: describeShards(plan, staging.checkpoint, checksums, linked),
       ...run.cost,
       bytesResumed,

@@ -2,6 +2,7 @@ import { gatherStatistics, type StatisticsOptions } from '../analysis/statistics
 import { computeTaskVectors } from '../analysis/task-vectors.js';
 import { LayerloomError } from '../errors.js';
 import { noStatistics, type Statistics, type TaskVectorStatistics } from '../methods/framework/method.js';
+import type { RecipeInput } from '../methods/recipes.js';
 import {
   compose,
   inputsOf,
@@ -21,7 +22,7 @@ import {
   planRecipe,
 } from '../plan/plan-recipe.js';
 import { shardKey } from '../plan/shard-key.js';
-import { parseRecipe, type Recipe, type RecipeInput } from '../recipe/recipe.js';
+import { parseRecipe, type Recipe } from '../recipe/recipe.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
 

@@ -1,12 +1,13 @@
 import type { z } from 'zod';
 import { LayerloomError } from '../errors.js';
-import type { Method, ModelInput } from '../methods/framework/method.js';
+import type { Method } from '../methods/framework/method.js';
 import { methods } from '../methods/index.js';
+import type { ModelInput, RecipeInput } from '../methods/recipes.js';
 import { expectKey, expectList } from '../recipe/fields.js';
 import { invalid } from '../recipe/invalid.js';
 import { nearest } from '../recipe/nearest.js';
 import { withPlace } from '../recipe/read-recipe.js';
-import { parseRecipe, type RecipeInput } from '../recipe/recipe.js';
+import { parseRecipe } from '../recipe/recipe.js';
 import { locationOf } from '../recipe/source.js';
 import { isText, locate, type Mapping, mapping, type Text, toPlain } from '../recipe/tree.js';
 import { checkDirectories } from './directories.js';
@@ -89,11 +90,10 @@ const expandEntry = (
       key: entry.name,
       reason: `this comes to ${size} merges, and an experiment has ${mostMerges} at most`,
     });
-  const needsBase = requiresBase(method, toModels(example));
   const defaults = defaultsOf(method);
   return configurationsOf(dimensions).flatMap((configuration) => {
     const { base: given, ...parameters } = parametersOf(configuration, method, experiment);
-    const base = baseFor(given, { needsBase, weights: parameters['weights'], method, experiment, entry });
+    const base = baseFor(given, { weights: parameters['weights'], method, experiment, entry });
     const recipeOf = (subject: Subject) =>
       ({
         method: method.name,
@@ -134,19 +134,8 @@ const methodOf = ({ method: { value: name, mark } }: Expanding): Method<never> =
 
 const shapeOf = ({ schema }: Method<never>) => schema.shape as Readonly<Record<string, z.ZodType>>;
 
-/** A pair as any method may be tried with. */
-const example: Subject = {
-  language: '',
-  task: '',
-  languageExpert: '',
-  directory: '',
-  models: { task: 'task', language: 'language' },
-};
-
-/** What a method merges, by the names of its parameters: a task and a language expert, a list of both, or one model. */
-const mergedBy = (method: Method<never>, entry: Expanding, models: Models) => {
-  const shape = shapeOf(method);
-  const { tree } = entry;
+/** What an entry merges, and the parameters that name it: pairs of a task and a language expert, or single models. */
+const mergedBy = ({ takes }: Method<never>, { tree }: Expanding, models: Models) => {
   for (const key of ['models', 'slices']) {
     const found = tree.entries.get(key);
     if (found !== undefined)
@@ -156,45 +145,18 @@ const mergedBy = (method: Method<never>, entry: Expanding, models: Models) => {
         expected: 'task and language, which say which of them',
       });
   }
-  if ('task' in shape && 'language' in shape)
-    return {
-      subjects: pairsOf(tree, models),
-      roles: ['task', 'language'],
-      toModels: ({ models: { task, language } }: Subject): object => ({ task, language }),
-    };
-  if ('models' in shape)
-    return {
-      subjects: pairsOf(tree, models),
-      roles: ['task', 'language'],
-      toModels: ({ models: { task, language } }: Subject): object => ({ models: [task, language] }),
-    };
-  if ('model' in shape)
+  if (takes.models === 'one')
     return {
       subjects: singlesOf(tree, models),
       roles: ['model'],
       toModels: ({ models: { task, language } }: Subject): object => ({ model: task ?? language }),
     };
-  throw invalid(entry.method.mark, {
-    key: method.name,
-    reason: 'takes neither models, nor a task and a language expert, nor one model',
-  });
-};
-
-/** Go from a base to one model: of a pair, the task expert is the base. */
-const fromOneToTheOther = ['slerp', 'nearswap', 'arcee_fusion'];
-
-const requiresBase = (method: Method<never>, models: object): boolean => {
-  const base = shapeOf(method)['base'];
-  if (base === undefined) return false;
-  if (!base.safeParse(undefined).success) return true;
-  try {
-    parseRecipe({ method: method.name, ...models } as RecipeInput);
-    return false;
-  } catch (error) {
-    if (error instanceof LayerloomError)
-      return (error.details as { parameter?: string }).parameter === 'base';
-    throw error;
-  }
+  return {
+    subjects: pairsOf(tree, models),
+    roles: ['task', 'language'],
+    toModels: ({ models: { task, language } }: Subject): object =>
+      takes.models === 'pair' ? { task, language } : { models: [task, language] },
+  };
 };
 
 /** What a method's schema settles where a recipe says nothing. */
@@ -221,7 +183,6 @@ const parametersOf = (
 };
 
 interface BaseQuestion {
-  readonly needsBase: boolean;
   readonly weights: unknown;
   readonly method: Method<never>;
   readonly experiment: Experiment;
@@ -234,12 +195,12 @@ interface BaseQuestion {
  */
 const baseFor = (
   given: unknown,
-  { needsBase, weights, method, experiment, entry }: BaseQuestion,
+  { weights, method, experiment, entry }: BaseQuestion,
 ): ((subject: Subject) => ModelInput | undefined) | undefined => {
-  const isPair = fromOneToTheOther.includes(method.name);
-  const isMagnitude = weights === 'magnitude' && 'base' in shapeOf(method);
-  if (given === undefined && !needsBase && !isMagnitude) return undefined;
-  if (given === 'task' || (given === undefined && isPair)) return ({ models }) => models.task;
+  const { base: needs, startsFromBase } = method.takes;
+  const isMagnitude = weights === 'magnitude' && needs !== 'none';
+  if (given === undefined && needs !== 'required' && !isMagnitude) return undefined;
+  if (given === 'task' || (given === undefined && startsFromBase)) return ({ models }) => models.task;
   if (given === 'language') return ({ models }) => models.language;
   if (given !== undefined && given !== 'base') return () => given as ModelInput;
   const { base } = experiment;

@@ -1,4 +1,4 @@
-import type { ModelInput, NestedRecipe } from '../methods/framework/method.js';
+import type { ModelInput, RecipeInput } from '../methods/recipes.js';
 import { expectList } from '../recipe/fields.js';
 import { invalid } from '../recipe/invalid.js';
 import { nearest } from '../recipe/nearest.js';
@@ -31,7 +31,7 @@ interface Choice {
 export class Models {
   readonly tasks: readonly Choice[];
   readonly languages: ReadonlyMap<string, readonly Choice[]>;
-  readonly #soups = new Map<string | undefined, NestedRecipe>();
+  readonly #soups = new Map<string | undefined, RecipeInput>();
 
   constructor({ tasks, languages }: Experiment) {
     this.tasks = choicesOf(tasks);

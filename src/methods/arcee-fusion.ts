@@ -1,4 +1,8 @@
 import { tensorMethod } from './framework/tensor-method.js';
+import type { TensorMethod } from './framework/tensor-parameters.js';
+
+/** `arcee_fusion` has no parameters besides its models. */
+export type ArceeFusionParameters = Readonly<Record<never, never>>;
 
 /**
  * Arcee Fusion (mergekit's `arcee_fusion`): the model's elements of high importance, the base's elsewhere. Importance is |x − base| times
@@ -6,12 +10,13 @@ import { tensorMethod } from './framework/tensor-method.js';
  * whole tensor. Divergences are float64 and quantiles exact: mergekit's float32 sums are mostly rounding where experts are near their base, and it
  * samples the quantiles of tensors above a million elements.
  */
-export const arceeFusion = tensorMethod({
+export const arceeFusion: TensorMethod<'required', ArceeFusionParameters> = tensorMethod({
   name: 'arcee_fusion',
   title: 'Arcee Fusion',
   base: 'required',
+  startsFromBase: true,
   models: { least: 1, most: 1 },
-  expression: ({ base = { model: 0 }, models: [source = { model: 1 }] }) => ({
+  expression: ({ base, models: [source] }) => ({
     kind: 'fusion',
     base,
     source,

@@ -1,14 +1,39 @@
-import { taskVectorMethod } from './framework/task-vector-method.js';
+import { flag } from './framework/settings.js';
+import {
+  changesOf,
+  density,
+  gamma,
+  int8Mask,
+  lambda,
+  type OutlierParameters,
+  pruned,
+  rescale,
+  summed,
+  weight,
+} from './framework/task-vectors.js';
+import { tensorMethod } from './framework/tensor-method.js';
+import type { TensorMethod } from './framework/tensor-parameters.js';
+
+/** Parameters of `breadcrumbs` besides its models. */
+export type BreadcrumbsParameters = OutlierParameters;
 
 /**
  * Model Breadcrumbs (Davari and Belilovsky 2023): without the `gamma` share of largest changes, the `density` share of largest among the rest;
  * base + λ · Σ wᵢδᵢ. The largest stay where there are too few others.
  */
-export const breadcrumbs = taskVectorMethod({
-  name: 'breadcrumbs',
-  title: 'Model Breadcrumbs',
-  sparsifier: 'outliers',
-  elects: false,
-  normalize: false,
-  rescale: false,
-});
+export const breadcrumbs: TensorMethod<'required', BreadcrumbsParameters, 'weight' | 'density' | 'gamma'> =
+  tensorMethod({
+    name: 'breadcrumbs',
+    title: 'Model Breadcrumbs',
+    base: 'required',
+    shared: { normalize: flag(false), rescale: rescale(false), lambda, int8Mask },
+    perModel: { weight, density, gamma },
+    expression: ({ base, models, perModel, shared }) =>
+      summed(
+        base,
+        changesOf(models, perModel, (own) =>
+          pruned({ by: 'outliers', density: own.density, gamma: own.gamma }, shared.rescale),
+        ),
+        shared,
+      ),
+  });

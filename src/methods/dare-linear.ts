@@ -1,14 +1,42 @@
-import { taskVectorMethod } from './framework/task-vector-method.js';
+import { flag } from './framework/settings.js';
+import {
+  changesOf,
+  density,
+  int8Mask,
+  lambda,
+  pruned,
+  type RandomParameters,
+  rescale,
+  seed,
+  seedOf,
+  summed,
+  weight,
+} from './framework/task-vectors.js';
+import { tensorMethod } from './framework/tensor-method.js';
+import type { TensorMethod } from './framework/tensor-parameters.js';
+
+/** Parameters of `dare_linear` besides its models. */
+export type DareLinearParameters = RandomParameters;
 
 /**
  * DARE (Yu et al. 2023): each change stays with probability `density` and is rescaled; base + λ · Σ wᵢδᵢ. Which stay is drawn from a
  * counter-based generator keyed by `seed`, tensor name, the model's place and element index: the same on every machine.
  */
-export const dareLinear = taskVectorMethod({
+export const dareLinear: TensorMethod<'required', DareLinearParameters, 'weight' | 'density'> = tensorMethod({
   name: 'dare_linear',
   title: 'Linear DARE',
-  sparsifier: 'random',
-  elects: false,
-  normalize: false,
-  rescale: true,
+  base: 'required',
+  shared: { normalize: flag(false), rescale: rescale(true), lambda, int8Mask, seed },
+  perModel: { weight, density },
+  expression: ({ base, models, perModel, shared, tensor }) =>
+    summed(
+      base,
+      changesOf(models, perModel, (own, model) =>
+        pruned(
+          { by: 'random', density: own.density, seed: seedOf(shared.seed, tensor, model) },
+          shared.rescale,
+        ),
+      ),
+      shared,
+    ),
 });

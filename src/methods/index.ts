@@ -16,6 +16,7 @@ import { multislerp } from './multislerp.js';
 import { nearswap } from './nearswap.js';
 import { nuslerp } from './nuslerp.js';
 import { passthrough } from './passthrough.js';
+import type { RecipesByMethod } from './recipes.js';
 import { relayout } from './relayout.js';
 import { revert } from './revert.js';
 import { sce } from './sce.js';
@@ -49,28 +50,29 @@ export const registerMethod = <Parameters>(
   registered.set(method.name, method as unknown as Method<never>);
 };
 
-registerMethod(layerSwap);
-registerMethod(soup);
-registerMethod(revert);
-registerMethod(relayout);
-for (const method of [
+const known = {
+  layer_swap: layerSwap,
+  soup,
+  revert,
+  relayout,
   linear,
   passthrough,
   slerp,
   nuslerp,
   multislerp,
   karcher,
-  taskArithmetic,
+  task_arithmetic: taskArithmetic,
   ties,
-  dareTies,
-  dareLinear,
+  dare_ties: dareTies,
+  dare_linear: dareLinear,
   breadcrumbs,
-  breadcrumbsTies,
+  breadcrumbs_ties: breadcrumbsTies,
   della,
-  dellaLinear,
-  modelStock,
+  della_linear: dellaLinear,
+  model_stock: modelStock,
   sce,
   nearswap,
-  arceeFusion,
-])
-  registerMethod(method);
+  arcee_fusion: arceeFusion,
+} satisfies Record<keyof RecipesByMethod, { readonly name: string }>;
+
+for (const method of Object.values<Method<never>>(known as never)) registerMethod(method);

@@ -2,41 +2,78 @@ import { z } from 'zod';
 import type { Place } from '../architecture/architecture.js';
 import { LayerloomError } from '../errors.js';
 import type { Expression } from '../operations/expression.js';
+import { schemaOf } from './framework/declared.js';
 import type { Compiled, Method } from './framework/method.js';
 import {
   countSchema,
+  magnitudeNotes,
+  magnitudeStatistics,
   magnitudeWeights,
   modelSchema,
   normalise,
-  requireBase,
   resolvedWeights,
   weightingSchema,
 } from './framework/parameters.js';
+import type { ModelInput } from './framework/recipe-input.js';
 
-/** The defaults are those of the paper's §4.2, for 32 layers. */
-const schema = z.strictObject({
-  task: modelSchema,
-  language: modelSchema,
-  base: modelSchema.optional(),
-  bottom: countSchema.default(5),
-  top: countSchema.default(2),
-  bottomTransition: countSchema.default(0),
-  topTransition: countSchema.default(0),
-  weights: weightingSchema
-    .refine((weights) => weights === 'magnitude' || weights.length === 2, {
-      error: 'two weights, of task and language',
-    })
-    .default([1, 1]),
-  others: z
-    .enum(['average', 'task', 'language', 'lang'], { error: 'average, task or language' })
-    .transform((value) => (value === 'lang' ? 'language' : value))
-    .default('average'),
-  norms: z.enum(['layer', 'average'], { error: 'layer or average' }).default('layer'),
-  scaled: z.boolean({ error: 'true or false' }).default(false),
-});
+/**
+ * Parameters of `layer_swap` (paper, Algorithm 1). The counts' defaults are those of §4.2, for models of 32 layers; together they must not
+ * exceed the number of layers.
+ */
+export interface LayerSwapParameters {
+  /** The task expert: gives the middle layers, and the output's side files. */
+  task: ModelInput;
+  /** The language expert: gives the bottom and top layers. */
+  language: ModelInput;
+  /** The model that both were fine-tuned from: checked against them, and named in the model card. `weights: 'magnitude'` needs it. */
+  base?: ModelInput | undefined;
+  /** Layers from the language expert next to the embeddings: a whole number, 0 or more. Default 5 (§4.2). */
+  bottom?: number | undefined;
+  /** Layers from the language expert next to the head: a whole number, 0 or more. Default 2 (§4.2). */
+  top?: number | undefined;
+  /** Averaged layers above the bottom ones: a whole number, 0 or more. Default 0. */
+  bottomTransition?: number | undefined;
+  /** Averaged layers below the top ones: a whole number, 0 or more. Default 0. */
+  topTransition?: number | undefined;
+  /**
+   * Weights of task and language expert where they are averaged, divided by their sum, which must not be 0; or `magnitude`, 1 / mean MAV of each
+   * task vector (§5). Default [1, 1].
+   */
+  weights?: readonly [number, number] | 'magnitude' | undefined;
+  /**
+   * Tensors outside the layers (embeddings, final norm, head): the average of both experts, or one's own. `lang` is short for `language`. Default
+   * `average` (Algorithm 1).
+   */
+  others?: 'average' | 'task' | 'language' | 'lang' | undefined;
+  /** Norms inside a layer: with their `layer`, or as tensors outside the layers (`average`), as Algorithm 1 reads literally. Default `layer`. */
+  norms?: 'layer' | 'average' | undefined;
+  /** Scale the counts from the paper's 32 layers to those of the models: count · L / 32, to the nearest, half up. Default false. */
+  scaled?: boolean | undefined;
+}
 
-/** What a caller gives: everything but `task` and `language` has a default. */
-export type LayerSwapParameters = z.input<typeof schema>;
+const isMagnitudeOrPair = (weights: 'magnitude' | number[]): weights is 'magnitude' | [number, number] =>
+  weights === 'magnitude' || weights.length === 2;
+
+const schema = schemaOf<LayerSwapParameters>()(
+  z.strictObject({
+    task: modelSchema,
+    language: modelSchema,
+    base: modelSchema.optional(),
+    bottom: countSchema.default(5),
+    top: countSchema.default(2),
+    bottomTransition: countSchema.default(0),
+    topTransition: countSchema.default(0),
+    weights: weightingSchema
+      .refine(isMagnitudeOrPair, { error: 'two weights, of task and language' })
+      .default([1, 1]),
+    others: z
+      .enum(['average', 'task', 'language', 'lang'], { error: 'average, task or language' })
+      .transform((value) => (value === 'lang' ? 'language' : value))
+      .default('average'),
+    norms: z.enum(['layer', 'average'], { error: 'layer or average' }).default('layer'),
+    scaled: z.boolean({ error: 'true or false' }).default(false),
+  }),
+);
 
 type Parameters = z.output<typeof schema>;
 type Counts = Pick<Parameters, 'bottom' | 'top' | 'bottomTransition' | 'topTransition'>;
@@ -65,6 +102,7 @@ export const layerSwap: Method<Parameters> = {
   title: 'Layer swap',
   schema,
   tags: ['layer-swap'],
+  takes: { base: 'optional', models: 'pair' },
   keepsCard: false,
   needsLayers: true,
   models: ({ task, language }) => [
@@ -73,14 +111,12 @@ export const layerSwap: Method<Parameters> = {
   ],
   companions: ({ base }) => (base === undefined ? [] : [{ role: 'base', model: base }]),
   statistics: ({ weights, task, language, base }) =>
-    weights === 'magnitude'
-      ? { base: requireBase(base), experts: [task, language], what: { kind: 'rows', rows: 'input' } }
-      : undefined,
+    weights === 'magnitude' ? magnitudeStatistics(base, [task, language]) : undefined,
   compile: (parameters, { layers, taskVectors }) => {
     const counts = parameters.scaled ? scale(parameters, layers) : parameters;
     checkCounts(counts, layers);
     const weights = parameters.weights === 'magnitude' ? magnitudeWeights(taskVectors) : parameters.weights;
-    const [task = 0, language = 0] = normalise(weights);
+    const [task, language] = normalise(weights) as [number, number];
     const average: Expression = {
       kind: 'linear',
       terms: [
@@ -94,6 +130,7 @@ export const layerSwap: Method<Parameters> = {
       expressionOf: (place) => copies[sourceOf(place, parameters, counts, layers)],
     } satisfies Compiled;
   },
+  notes: magnitudeNotes,
 };
 
 const copy = (index: number): Expression => ({ kind: 'copy', source: { model: index } });

@@ -1,22 +1,29 @@
-import { flag } from './framework/settings.js';
+import { flag, type SettingInput } from './framework/settings.js';
 import { tensorMethod } from './framework/tensor-method.js';
+import type { TensorMethod } from './framework/tensor-parameters.js';
+
+/** Parameters of `model_stock` besides its models. */
+export interface ModelStockParameters {
+  /** True takes each row by itself, along the last dimension; false the whole tensor. Default false. */
+  filterWise?: SettingInput<boolean> | undefined;
+}
 
 /**
  * Model Stock (Jang et al. 2024): t·average + (1−t)·base, where t = N·c / (1 + (N−1)·c) and c is the mean cosine of the pairs of task
  * vectors; of whole tensors, or with `filter_wise` of each row along the last dimension.
  */
-export const modelStock = tensorMethod({
+export const modelStock: TensorMethod<'required', ModelStockParameters> = tensorMethod({
   name: 'model_stock',
   title: 'Model Stock',
   base: 'required',
   models: { least: 2 },
   shared: { filterWise: flag(false) },
-  expression: ({ base = { model: 0 }, models, shared }) => ({
+  expression: ({ base, models, shared: { filterWise } }) => ({
     kind: 'gram',
     rule: 'model_stock',
     origin: base,
     sources: models,
-    of: shared['filterWise'] === true ? 'output' : 'tensor',
+    of: filterWise ? 'output' : 'tensor',
     parameters: {},
   }),
 });

@@ -1,21 +1,23 @@
-import { anyNumber, type ParameterSpec } from './framework/settings.js';
+import { anyNumber, type SettingInput } from './framework/settings.js';
 import { tensorMethod } from './framework/tensor-method.js';
+import type { TensorMethod } from './framework/tensor-parameters.js';
 
-/** Not given is not 1: then the bytes stay as they are. */
-const scale: ParameterSpec = { ...anyNumber(), default: 1 };
+/** Parameters of `passthrough` besides its model. */
+export interface PassthroughParameters {
+  /** Factor of the tensors. Default 1, at which they are copied byte for byte. */
+  scale?: SettingInput<number> | undefined;
+}
 
 /**
  * One model's tensors as they are, or times `scale` (mergekit's `passthrough`): with `slices`, for stacking layers. Where the scale is 1
  * the output is the input, byte for byte.
  */
-export const passthrough = tensorMethod({
+export const passthrough: TensorMethod<'ignored', PassthroughParameters, 'scale'> = tensorMethod({
   name: 'passthrough',
   title: 'Passthrough',
   base: 'ignored',
   models: { least: 1, most: 1 },
-  perModel: { scale },
-  expression: ({ models: [source = { model: 0 }], perModel: [values] }) => {
-    const weight = Number(values?.['scale'] ?? 1);
-    return weight === 1 ? { kind: 'copy', source } : { kind: 'linear', terms: [{ source, weight }] };
-  },
+  perModel: { scale: anyNumber(1) },
+  expression: ({ models: [source], perModel: [{ scale: weight }] }) =>
+    weight === 1 ? { kind: 'copy', source } : { kind: 'linear', terms: [{ source, weight }] },
 });

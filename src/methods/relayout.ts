@@ -1,12 +1,18 @@
 import { z } from 'zod';
+import { schemaOf } from './framework/declared.js';
 import type { Method } from './framework/method.js';
 import { modelSchema } from './framework/parameters.js';
+import type { ModelInput } from './framework/recipe-input.js';
 
-const schema = z.strictObject({ model: modelSchema });
+/** Parameters of `relayout`. */
+export interface RelayoutParameters {
+  /** The checkpoint to write in other shards. */
+  model: ModelInput;
+}
+
+const schema = schemaOf<RelayoutParameters>()(z.strictObject({ model: modelSchema }));
 
 type Parameters = z.output<typeof schema>;
-
-export type RelayoutParameters = z.input<typeof schema>;
 
 /** One checkpoint as it is, in other shards: so that later merges can link those of layers they take whole. */
 export const relayout: Method<Parameters> = {
@@ -14,6 +20,7 @@ export const relayout: Method<Parameters> = {
   title: 'Relayout',
   schema,
   tags: [],
+  takes: { base: 'none', models: 'one' },
   needsLayers: false,
   keepsCard: true,
   models: ({ model }) => [{ role: 'model', model }],

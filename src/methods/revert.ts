@@ -3,13 +3,39 @@ import type { Place } from '../architecture/architecture.js';
 import { LayerloomError } from '../errors.js';
 import type { Expression } from '../operations/expression.js';
 import { encodeKept } from '../tensor/kept.js';
+import { schemaOf } from './framework/declared.js';
 import type { Compiled, Method, TaskVectorStatistics } from './framework/method.js';
 import { countSchema, modelSchema } from './framework/parameters.js';
+import type { ModelInput } from './framework/recipe-input.js';
+import { keptOf } from './revert-kept.js';
 
-/** Whether rows decide, and whether layers do: one or the other. */
+/** Parameters of `revert` (paper §3.3): by location (`bottom`, `top`, `others`, `norms`) or by rows (`threshold` or `targetKept`, and `rows`). */
+export interface RevertParameters {
+  /** The model that the expert was fine-tuned from. */
+  base: ModelInput;
+  /** The expert that is put back in part. */
+  model: ModelInput;
+  /** First layers to revert: a whole number, 0 or more. Default 5. */
+  bottom?: number | undefined;
+  /** Last layers to revert: a whole number, 0 or more. Default 2. */
+  top?: number | undefined;
+  /** Tensors outside the layers (embeddings, final norm, head). Default `keep`. */
+  others?: 'keep' | 'revert' | undefined;
+  /** Norms inside a layer: with their `layer`, or as tensors outside the layers (`average`). Default `layer`. */
+  norms?: 'layer' | 'average' | undefined;
+  /** Revert the rows whose MAV is below it: 0 or more, in the units of the weights. */
+  threshold?: number | undefined;
+  /** Revert rows by the largest threshold that keeps at least this share of the parameters: above 0, at most 1. */
+  targetKept?: number | undefined;
+  /** Rows of a matrix: one an input feature (a column as it is stored) or one an output feature. Default `input`, as in the paper. */
+  rows?: 'input' | 'output' | undefined;
+}
+
+/** True where rows decide. */
 const byRows = (parameters: { threshold?: unknown; targetKept?: unknown }): boolean =>
   parameters.threshold !== undefined || parameters.targetKept !== undefined;
 
+/** True where layers decide. */
 const byLocation = (parameters: {
   bottom?: unknown;
   top?: unknown;
@@ -20,39 +46,39 @@ const byLocation = (parameters: {
     (given) => given !== undefined,
   );
 
-const schema = z
-  .strictObject({
-    base: modelSchema,
-    model: modelSchema,
-    bottom: countSchema.optional(),
-    top: countSchema.optional(),
-    others: z.enum(['keep', 'revert'], { error: 'keep or revert' }).optional(),
-    norms: z.enum(['layer', 'average'], { error: 'layer or average' }).optional(),
-    threshold: z
-      .number({ error: 'a number, 0 or more' })
-      .nonnegative({ error: 'a number, 0 or more' })
-      .optional(),
-    targetKept: z
-      .number({ error: 'a share above 0, at most 1' })
-      .positive({ error: 'a share above 0, at most 1' })
-      .max(1, { error: 'a share above 0, at most 1' })
-      .optional(),
-    rows: z.enum(['input', 'output'], { error: 'input or output' }).optional(),
-  })
-  .refine(({ threshold, targetKept }) => threshold === undefined || targetKept === undefined, {
-    path: ['targetKept'],
-    error: 'either a threshold or a share to keep, not both',
-  })
-  .refine((parameters) => !(byRows(parameters) && byLocation(parameters)), {
-    path: ['threshold'],
-    error: 'no threshold where layers are reverted by location: revert in two steps',
-  })
-  .refine((parameters) => byRows(parameters) || parameters.rows === undefined, {
-    path: ['rows'],
-    error: 'rows only with a threshold or a share to keep',
-  });
-
-export type RevertParameters = z.input<typeof schema>;
+const schema = schemaOf<RevertParameters>()(
+  z
+    .strictObject({
+      base: modelSchema,
+      model: modelSchema,
+      bottom: countSchema.optional(),
+      top: countSchema.optional(),
+      others: z.enum(['keep', 'revert'], { error: 'keep or revert' }).optional(),
+      norms: z.enum(['layer', 'average'], { error: 'layer or average' }).optional(),
+      threshold: z
+        .number({ error: 'a number, 0 or more' })
+        .nonnegative({ error: 'a number, 0 or more' })
+        .optional(),
+      targetKept: z
+        .number({ error: 'a share above 0, at most 1' })
+        .positive({ error: 'a share above 0, at most 1' })
+        .max(1, { error: 'a share above 0, at most 1' })
+        .optional(),
+      rows: z.enum(['input', 'output'], { error: 'input or output' }).optional(),
+    })
+    .refine(({ threshold, targetKept }) => threshold === undefined || targetKept === undefined, {
+      path: ['targetKept'],
+      error: 'either a threshold or a share to keep, not both',
+    })
+    .refine((parameters) => !(byRows(parameters) && byLocation(parameters)), {
+      path: ['threshold'],
+      error: 'no threshold where layers are reverted by location: revert in two steps',
+    })
+    .refine((parameters) => byRows(parameters) || parameters.rows === undefined, {
+      path: ['rows'],
+      error: 'rows only with a threshold or a share to keep',
+    }),
+);
 
 type Parameters = z.output<typeof schema>;
 
@@ -74,6 +100,7 @@ export const revert: Method<Parameters> = {
   title: 'Revert',
   schema,
   tags: ['revert'],
+  takes: { base: 'required', models: 'one' },
   keepsCard: false,
   needsLayers: true,
   models: ({ model, base }) => [
@@ -86,11 +113,18 @@ export const revert: Method<Parameters> = {
       ? {
           base: parameters.base,
           experts: [parameters.model],
-          what: { kind: 'rows', rows: parameters.rows ?? 'input' },
+          what: { kind: 'rows', rows: parameters.rows ?? 'input', eachRow: true },
         }
       : undefined,
   compile: (parameters, { layers, taskVectors: [statistics] }) =>
     statistics === undefined ? compileByLocation(parameters, layers) : compileByRows(parameters, statistics),
+  notes: ({ recipe }) =>
+    'target_kept' in recipe
+      ? [
+          `threshold ${String(recipe['threshold'])} keeps ${String(recipe['target_kept'])} of the parameters or more`,
+        ]
+      : [],
+  report: (plan) => ({ kept: keptOf(plan) }),
 };
 
 const copy = (model: number): Expression => ({ kind: 'copy', source: { model } });

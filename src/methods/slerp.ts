@@ -1,17 +1,25 @@
-import { anyNumber } from './framework/settings.js';
+import { anyNumber, type SettingInput } from './framework/settings.js';
 import { tensorMethod } from './framework/tensor-method.js';
+import type { TensorMethod } from './framework/tensor-parameters.js';
+
+/** Parameters of `slerp` besides its models. */
+export interface SlerpParameters {
+  /** Place between the base (0) and the model (1). Any number; no default. */
+  t: SettingInput<number>;
+}
 
 /**
  * Spherical interpolation between the base (t = 0) and one model (t = 1), tensor by tensor and flattened (Shoemake 1985; mergekit's
  * `slerp`): (sin((1−t)θ)·x₀ + sin(tθ)·x₁) / sin θ, where θ is the angle between the two; linear where |cos θ| > 0.9995.
  */
-export const slerp = tensorMethod({
+export const slerp: TensorMethod<'required', SlerpParameters> = tensorMethod({
   name: 'slerp',
   title: 'SLERP',
   base: 'required',
+  startsFromBase: true,
   models: { least: 1, most: 1 },
   shared: { t: anyNumber() },
-  expression: ({ base = { model: 0 }, models, shared: { t = 0 } }) => ({
+  expression: ({ base, models, shared: { t } }) => ({
     kind: 'gram',
     rule: 'slerp',
     origin: null,

@@ -1,4 +1,22 @@
-import { taskVectorMethod } from './framework/task-vector-method.js';
+import { itemAt } from '../lookup.js';
+import type { Expression } from '../operations/expression.js';
+import { flag } from './framework/settings.js';
+import {
+  changesOf,
+  density,
+  elected,
+  int8Mask,
+  lambda,
+  pruned,
+  rescale,
+  type SparseParameters,
+  weight,
+} from './framework/task-vectors.js';
+import { tensorMethod } from './framework/tensor-method.js';
+import type { TensorMethod } from './framework/tensor-parameters.js';
+
+/** Parameters of `ties` besides its models. */
+export type TiesParameters = SparseParameters;
 
 /**
  * TIES (Yadav et al. 2023): of each task vector the `density` share of largest magnitude, and of those what has the sign of their weighted sum;
@@ -10,12 +28,58 @@ import { taskVectorMethod } from './framework/task-vector-method.js';
  * of 0 is no sign, and there the authors keep the negative changes.
  * `peft`: as mergekit, but ⌊density·n⌋ may be 0 and the election is unweighted; divided by how many models count.
  */
-export const ties = taskVectorMethod({
-  name: 'ties',
-  title: 'TIES',
-  sparsifier: 'magnitude',
-  elects: true,
-  normalize: true,
-  rescale: false,
-  dialects: ['paper', 'peft'],
+export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density', 'paper' | 'peft'> =
+  tensorMethod({
+    name: 'ties',
+    title: 'TIES',
+    base: 'required',
+    shared: { normalize: flag(true), rescale: rescale(false), lambda, int8Mask },
+    perModel: { weight, density },
+    dialects: ['paper', 'peft'],
+    statistics: ({ base, models, dialect, constant }) =>
+      dialect === 'paper'
+        ? {
+            base,
+            experts: models,
+            what: { kind: 'thresholds', densities: models.map((_, index) => constant(index, 'density')) },
+          }
+        : undefined,
+    expression: ({ base, models, perModel, shared, thresholds, majoritySign }, dialect) => {
+      if (dialect === 'paper') {
+        const terms = models.map((source, index) => ({
+          source,
+          weight: 1,
+          pruning: {
+            sparsifier: { by: 'threshold' as const, atLeast: itemAt(thresholds, index) },
+            rescale: null,
+          },
+        }));
+        // The authors keep negative changes wherever the sign is not above 0.
+        return counted(base, terms, majoritySign > 0 ? 'positive' : 'negative', shared.lambda);
+      }
+      const least = dialect === 'peft' ? 0 : 1;
+      const terms = changesOf(models, perModel, (own) =>
+        pruned({ by: 'magnitude', density: own.density, least }, shared.rescale),
+      );
+      return dialect === 'peft'
+        ? counted(base, terms, 'positive', shared.lambda)
+        : elected(base, terms, shared);
+    },
+  });
+
+type Consensus = Extract<Expression, { kind: 'consensus' }>;
+
+/** The mean over the models whose sign is elected, weights aside. */
+const counted = (
+  base: Consensus['base'],
+  terms: Consensus['terms'],
+  tie: 'positive' | 'negative',
+  scale: number,
+): Expression => ({
+  kind: 'consensus',
+  base,
+  terms,
+  election: { weighted: false, tie },
+  divisor: 'count',
+  scale,
 });

@@ -5,13 +5,12 @@ import { observePath } from '../checkpoint/identity.js';
 import { LayerloomError } from '../errors.js';
 import {
   type Compiled,
-  type ModelInput,
   type ModelReference,
-  type NestedRecipe,
   noStatistics,
   type OutputTensor,
   type Statistics,
 } from '../methods/framework/method.js';
+import type { ModelInput, RecipeInput } from '../methods/recipes.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { torchName } from '../tensor/dtype.js';
 import { byteLength, elementCount } from '../tensor/reference.js';
@@ -36,7 +35,7 @@ export interface OpenedInputs {
   indexOf(model: string): number;
   /** What was found of them already: how two fit, and what a recipe in several recipes makes. */
   readonly fits: Map<string, Promise<Fit>>;
-  readonly made: Map<NestedRecipe, Promise<Composed>>;
+  readonly made: Map<RecipeInput, Promise<Composed>>;
 }
 
 /** What a recipe makes, decided down to byte ranges of its inputs. */

@@ -1,5 +1,6 @@
 import type { LayerloomError } from '../errors.js';
 import { Reading } from './reading.js';
+import type { UncheckedRecipe } from './recipe.js';
 import type { Location } from './source.js';
 import { locate, type Path, toPlain } from './tree.js';
 
@@ -7,15 +8,10 @@ export type { MergekitValue } from './settings.js';
 export type { Location } from './source.js';
 export type { Path } from './tree.js';
 
-/** A recipe in our dialect's shape, not yet checked by its method. Where a model stands there may be another one. */
-export interface RecipeInputLike {
-  method: string;
-  [key: string]: unknown;
-}
-
 /** A recipe's file, read. */
 export interface ReadRecipe {
-  readonly recipe: RecipeInputLike;
+  /** In our dialect's shape, not yet checked by its method. Where a model stands there may be another recipe. */
+  readonly recipe: UncheckedRecipe;
   /** The whole file. */
   readonly text: string;
   /**
@@ -36,7 +32,7 @@ export interface ReadRecipe {
 export const readRecipe = async (file: string): Promise<ReadRecipe> => {
   const recipe = await new Reading().file(file);
   return {
-    recipe: toPlain(recipe) as RecipeInputLike,
+    recipe: toPlain(recipe) as UncheckedRecipe,
     text: recipe.mark.source.text,
     locate: (path, part) => locate(recipe, path, part),
   };

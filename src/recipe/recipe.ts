@@ -6,65 +6,20 @@ import type {
   Method,
   ModelReference,
   NeededStatistics,
-  NestedRecipe,
   RecipePath,
 } from '../methods/framework/method.js';
 import { invalid } from '../methods/framework/settings.js';
-import type { TensorMethodParameters } from '../methods/framework/tensor-method.js';
 import { methods } from '../methods/index.js';
-import type { LayerSwapParameters } from '../methods/layer-swap.js';
-import type { RelayoutParameters } from '../methods/relayout.js';
-import type { RevertParameters } from '../methods/revert.js';
-import type { SoupParameters } from '../methods/soup.js';
+import type { RecipeInput } from '../methods/recipes.js';
 import { type ArithmeticDtype, dtypeNames, parseDtype } from '../tensor/dtype.js';
 import { toSnakeCase } from './case.js';
 import { nearest } from './nearest.js';
 
-/** What every recipe may say, whatever its method. */
-export interface CommonParameters {
-  /**
-   * The output's floating dtype (`bfloat16`, `float32`, …): every floating tensor is converted, copied ones too. Without it
-   * the output has the dtypes of the first model.
-   */
-  dtype?: string | undefined;
-  /** The same, and stronger: where mergekit's recipes have both, `dtype` is that of its arithmetic. */
-  outDtype?: string | undefined;
-  /** Whose tokenizer files the output has: `base`, `union` (of vocabularies that agree, as they must) or a model. */
-  tokenizerSource?: string | undefined;
-  /** The text of a chat template (Jinja), instead of the model's own. */
-  chatTemplate?: string | undefined;
+/** A recipe whose parameters are not known when a program is compiled, such as a file's. */
+export interface UncheckedRecipe {
+  readonly method: string;
+  readonly [parameter: string]: unknown;
 }
-
-/** Methods that make each tensor from the same tensor of several models. */
-export type TensorMethodName =
-  | 'linear'
-  | 'passthrough'
-  | 'slerp'
-  | 'nuslerp'
-  | 'multislerp'
-  | 'karcher'
-  | 'task_arithmetic'
-  | 'ties'
-  | 'dare_ties'
-  | 'dare_linear'
-  | 'breadcrumbs'
-  | 'breadcrumbs_ties'
-  | 'della'
-  | 'della_linear'
-  | 'model_stock'
-  | 'sce'
-  | 'nearswap'
-  | 'arcee_fusion';
-
-/** A merge as a caller describes it. */
-export type RecipeInput =
-  | ({ method: 'layer_swap' } & LayerSwapParameters & CommonParameters)
-  | ({ method: 'soup' } & SoupParameters & CommonParameters)
-  | ({ method: 'revert' } & RevertParameters & CommonParameters)
-  | ({ method: 'relayout' } & RelayoutParameters & CommonParameters)
-  | ({ method: TensorMethodName } & TensorMethodParameters & CommonParameters)
-  /** Of a method from outside (`registerMethod`). */
-  | (NestedRecipe & { method: `${string}_${string}` | string } & CommonParameters);
 
 /** A recipe checked: what follows trusts it. Models have not been opened yet. */
 export interface Recipe {
@@ -77,10 +32,10 @@ export interface Recipe {
   readonly models: readonly ModelReference[];
   readonly companions: readonly ModelReference[];
   /** The recipes that stand in models' places, checked too. */
-  readonly nested: ReadonlyMap<NestedRecipe, Recipe>;
+  readonly nested: ReadonlyMap<RecipeInput, Recipe>;
   readonly keepsCard: boolean;
   readonly needsLayers: boolean;
-  /** Whether models may differ in their number of layers. */
+  /** True where models may differ in their number of layers. */
   readonly stacksLayers: boolean;
   /** What must be known of whole models before the recipe compiles. */
   readonly statistics: NeededStatistics | undefined;
@@ -95,15 +50,10 @@ const mostNesting = 16;
  *
  * @throws LayerloomError INVALID_PARAMETER, USAGE (an unknown parameter), both with the `path` of what is wrong
  */
-export const parseRecipe = (input: RecipeInput, path: RecipePath = []): Recipe => {
-  const {
-    method: name,
-    dtype,
-    outDtype,
-    tokenizerSource,
-    chatTemplate,
-    ...rest
-  } = input as NestedRecipe & CommonParameters;
+export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePath = []): Recipe => {
+  if (typeof input !== 'object' || input === null)
+    throw invalid(path.length === 0 ? ['recipe'] : path, input, 'a recipe: an object with its method');
+  const { method: name, dtype, outDtype, tokenizerSource, chatTemplate, ...rest } = input as UncheckedRecipe;
   const method = methods.get(name);
   if (method === undefined) {
     const near = nearest(name, methods.keys());
@@ -126,9 +76,9 @@ export const parseRecipe = (input: RecipeInput, path: RecipePath = []): Recipe =
   );
   const models = method.models(parameters);
   const companions = method.companions(parameters);
-  const nested = new Map<NestedRecipe, Recipe>();
+  const nested = new Map<RecipeInput, Recipe>();
   for (const { model, path: at = [] } of [...models, ...companions])
-    if (typeof model !== 'string') nested.set(model, parseRecipe(model as RecipeInput, [...path, ...at]));
+    if (typeof model !== 'string') nested.set(model, parseRecipe(model, [...path, ...at]));
   const decided = (value: boolean | ((parameters: never) => boolean) | undefined) =>
     typeof value === 'function' ? value(parameters) : (value ?? false);
   return {

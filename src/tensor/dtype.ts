@@ -71,15 +71,20 @@ export const arithmeticOf = (dtype: Dtype): ArithmeticDtype => {
 /** Negative where `a` stands before `b` in a file written by the reference implementation. */
 export const compareDtypes = (a: Dtype, b: Dtype): number => (order.get(b) ?? 0) - (order.get(a) ?? 0);
 
-/** What people and `torch` call the floating dtypes, as `--dtype` takes them, and the name that `config.json` has. */
-const names: Record<ArithmeticDtype, readonly [string, ...string[]]> = {
+/** Names of the floating dtypes that `--dtype` takes; torch's own, which `config.json` has, come first. */
+const names = {
   BF16: ['bfloat16', 'bf16'],
   F16: ['float16', 'fp16', 'f16', 'half'],
   F32: ['float32', 'fp32', 'f32', 'float'],
   F64: ['float64', 'fp64', 'f64', 'double'],
   F8_E4M3: ['float8_e4m3fn', 'float8_e4m3', 'fp8_e4m3', 'f8_e4m3'],
   F8_E5M2: ['float8_e5m2', 'fp8_e5m2', 'f8_e5m2'],
-};
+} as const satisfies Record<ArithmeticDtype, readonly [string, ...string[]]>;
+
+type Name = (typeof names)[ArithmeticDtype][number];
+
+/** Spellings of a floating dtype: `bfloat16`, `bf16`, `torch.bfloat16`, or safetensors' `BF16`. */
+export type DtypeName = Name | Uppercase<Name> | `torch.${Name}`;
 
 export const dtypeNames: readonly string[] = Object.values(names).flat();
 
@@ -88,5 +93,5 @@ export const torchName = (dtype: ArithmeticDtype): string => names[dtype][0];
 /** `bfloat16`, `bf16`, `torch.bfloat16` or `BF16` to `BF16`; undefined where it names no dtype that can be computed. */
 export const parseDtype = (name: string): ArithmeticDtype | undefined => {
   const wanted = name.toLowerCase().replace(/^torch\./, '');
-  return arithmeticDtypes.find((dtype) => names[dtype].includes(wanted));
+  return arithmeticDtypes.find((dtype) => (names[dtype] as readonly string[]).includes(wanted));
 };

@@ -1,18 +1,18 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { merge, type NestedRecipe, planMerge, type RecipeInput } from '../../src/index.js';
+import { merge, planMerge, type RecipeInput } from '../../src/index.js';
 import { describeRecipe } from '../../src/report/plan-text.js';
 import { type Family, writeFamily } from '../fixtures/family.js';
 import { readTensors } from '../fixtures/merged.js';
 
 type Of<T> = (family: Family) => T;
 
-const weighted = (...models: (string | NestedRecipe)[]) =>
+const weighted = (...models: (string | RecipeInput)[]) =>
   models.map((model, index) => ({ model, weight: 1 + index / 2 }));
 
-const soup: Of<NestedRecipe> = ({ a, b, c }) => ({ method: 'soup', models: [a, b, c], weights: [2, 1, 1] });
+const soup: Of<RecipeInput> = ({ a, b, c }) => ({ method: 'soup', models: [a, b, c], weights: [2, 1, 1] });
 
-const ties: Of<NestedRecipe> = ({ base, a, b }) => ({
+const ties: Of<RecipeInput> = ({ base, a, b }) => ({
   method: 'ties',
   base,
   models: weighted(a, b),
@@ -22,7 +22,7 @@ const ties: Of<NestedRecipe> = ({ base, a, b }) => ({
 /** An outer recipe of what inner ones make, and those by name: given as recipes or as directories. */
 const combinations: [
   string,
-  Of<Record<string, NestedRecipe>>,
+  Of<Record<string, RecipeInput>>,
   (inner: Record<string, string>, family: Family) => unknown,
 ][] = [
   [
@@ -140,7 +140,7 @@ describe('a recipe in a recipe', () => {
     const written: Record<string, string> = {};
     for (const [name, recipe] of Object.entries(inner)) {
       written[name] = join(family.root, `step-${name}`);
-      await merge(recipe as unknown as RecipeInput, { out: written[name] });
+      await merge(recipe, { out: written[name] });
     }
     const outer = (of: Record<string, unknown>) =>
       outerOf(of as Record<string, string>, family) as RecipeInput;
@@ -154,7 +154,7 @@ describe('a recipe in a recipe', () => {
     const { root, base, a, c } = family;
     const middle = { method: 'slerp', base: ties(family), models: [soup(family)], t: 0.5 };
     const outer = (model: unknown) =>
-      ({ method: 'ties', base, models: weighted(model as NestedRecipe, a, c), density: 0.5 }) as RecipeInput;
+      ({ method: 'ties', base, models: weighted(model as RecipeInput, a, c), density: 0.5 }) as RecipeInput;
     await merge(middle as unknown as RecipeInput, { out: join(root, 'middle') });
     await merge(outer(join(root, 'middle')), { out: join(root, 'two') });
     await merge(outer(middle), { out: join(root, 'one') });
@@ -176,7 +176,7 @@ describe('a recipe in a recipe', () => {
       }) as RecipeInput;
     const weightsOf = async (task: unknown) =>
       (await planMerge(recipe(task))).recipe['magnitude_weights'] as number[];
-    await merge(soup(family) as unknown as RecipeInput, { out: join(root, 'soup') });
+    await merge(soup(family), { out: join(root, 'soup') });
     const [nested, written] = [await weightsOf(soup(family)), await weightsOf(join(root, 'soup'))];
     for (const [index, weight] of nested.entries())
       expect(Math.abs(weight - (written[index] ?? 0))).toBeLessThan(1e-6);
@@ -193,7 +193,7 @@ describe('a recipe in a recipe', () => {
         density: 0.2,
         dialect: 'paper',
       }) as RecipeInput;
-    await merge(soup(family) as unknown as RecipeInput, { out: join(root, 'soup') });
+    await merge(soup(family), { out: join(root, 'soup') });
     await merge(recipe(join(root, 'soup')), { out: join(root, 'two') });
     await merge(recipe(soup(family)), { out: join(root, 'one') });
     expect(await readTensors(join(root, 'one'))).toEqual(await readTensors(join(root, 'two')));

@@ -3,6 +3,12 @@ import { expect, it } from 'vitest';
 import { merge, planMerge, registerMethod, tensorMethod } from '../../src/index.js';
 import { writeFamily } from '../fixtures/family.js';
 
+declare module '../../src/index.js' {
+  interface CustomMethods {
+    first_alone: { models: readonly string[] };
+  }
+}
+
 it('a rule that gives a number too few has no result', async () => {
   const method = tensorMethod({
     name: 'first_alone',

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { merge } from '../../src/index.js';
+import { merge, type RecipeInput } from '../../src/index.js';
 import { boundsOf } from '../../src/operations/magnitude-bounds.js';
 import type { Counted, Measurer, TiedElement, Window } from '../../src/operations/measurer.js';
 import { type MagnitudeBound, Program } from '../../src/operations/program.js';
@@ -190,7 +190,7 @@ const mergeOver = async (
     writeCheckpoint(`${root}/${name}`, { tensors: all }),
   );
   const models = [{ model: expert, weight: 1 }];
-  await merge({ method, base: baseModel, models, ...parameters }, { out: `${root}/out` });
+  await merge({ method, base: baseModel, models, ...parameters } as RecipeInput, { out: `${root}/out` });
   return await readTensors(`${root}/out`);
 };
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { merge } from '../../src/index.js';
+import { merge, type RecipeInput } from '../../src/index.js';
 import { fill, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { withModels } from '../fixtures/recipes.js';
 
@@ -229,7 +229,7 @@ describe.skipIf(!hasMergekit)('random methods (LAYERLOOM_PYTHON with mergekit)',
           ...(epsilon === undefined ? {} : { epsilon }),
           dtype: 'float32',
           seed,
-        },
+        } as RecipeInput,
         { out: join(root, `ours-${seed}`) },
       );
       merged.push(out);

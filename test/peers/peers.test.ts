@@ -150,7 +150,7 @@ describe.skipIf(!python || !oracle || !experts)(
       await layerSwap({ task, language, base, weights: 'magnitude', bottomTransition: 2 }, { out });
       const args = argumentsOf({
         bottomTransition: 2,
-        weights: analyses.map(({ inverseMav }) => inverseMav ?? 0),
+        weights: analyses.map(({ inverseMav }) => inverseMav ?? 0) as [number, number],
       });
       expect(await run(oracle ?? '', 'swap', '--task', task, '--lang', language, ...args, out)).toMatch(
         /^ok: /,

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { parseRecipe, type RecipeInput } from '../../src/recipe/recipe.js';
+import { parseRecipe } from '../../src/recipe/recipe.js';
 
 const swap = (parameters: Record<string, unknown>) =>
-  parseRecipe({ method: 'layer_swap', task: 't', language: 'l', ...parameters } as RecipeInput);
+  parseRecipe({ method: 'layer_swap', task: 't', language: 'l', ...parameters });
 const soup = (parameters: Record<string, unknown>) =>
-  parseRecipe({ method: 'soup', models: ['a', 'b'], ...parameters } as RecipeInput);
+  parseRecipe({ method: 'soup', models: ['a', 'b'], ...parameters });
 
 describe('a recipe', () => {
   it.each<[string, Record<string, unknown>]>([
@@ -50,7 +50,7 @@ describe('a recipe', () => {
   });
 
   it('of an unknown method names those there are', () => {
-    expect(() => parseRecipe({ method: 'swop' } as unknown as RecipeInput)).toThrow(/layer_swap or soup/);
+    expect(() => parseRecipe({ method: 'swop' })).toThrow(/layer_swap or soup/);
   });
 
   it.each(['bfloat16', 'bf16', 'BF16', 'torch.bfloat16'])('takes %s for a dtype', (dtype) => {

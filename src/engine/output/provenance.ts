@@ -2,7 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import { provenanceName } from '../../checkpoint/file-names.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
 import { LayerloomError, reasonOf } from '../../errors.js';
-import { keptOf } from '../../plan/kept.js';
+import { reportOf } from '../../plan/method-report.js';
 import type { MergePlan, PlannedFile } from '../../plan/plan.js';
 import type { Checksums } from './checksums.js';
 import { makeDirectories, syncDirectory, writeDurably } from './durable.js';
@@ -50,7 +50,7 @@ export const provenanceOf = (
     layerloom: plan.layerloom,
     method: plan.method,
     recipe: plan.recipe,
-    ...(plan.method === 'revert' ? { kept: keptOf(plan) } : {}),
+    ...reportOf(plan),
     architecture: plan.architecture,
     inputs: plan.inputs.map(({ role, name, path, files }) => ({
       role,

@@ -1,16 +1,11 @@
 import type { z } from 'zod';
 import type { Place } from '../../architecture/architecture.js';
+import type { Copy } from '../../operations/copy.js';
 import type { Expression } from '../../operations/expression.js';
+import type { Formula } from '../../operations/formula.js';
+import type { Shape } from '../../tensor/reference.js';
 import type { Rows } from '../../tensor/rows.js';
-
-/** A recipe as it stands in another one, in a model's place: the model is what it makes. */
-export interface NestedRecipe {
-  readonly method: string;
-  readonly [key: string]: unknown;
-}
-
-/** A path, `org/name` or `NAME=PATH`; or a recipe. */
-export type ModelInput = string | NestedRecipe;
+import type { ModelInput } from './recipe-input.js';
 
 /** A model as a recipe refers to it. */
 export interface ModelReference {
@@ -28,9 +23,12 @@ export type RecipePath = readonly (string | number)[];
 export interface NeededStatistics {
   readonly base: ModelInput;
   readonly experts: readonly ModelInput[];
-  /** Task vectors by rows; or the magnitude that a share of all elements of a task vector reaches, and the sign that then prevails. */
+  /**
+   * Task vectors by rows, with the MAV of each row where `eachRow` is true and else only means; or the magnitude that a share of all elements
+   * of a task vector reaches, and the sign that then prevails.
+   */
   readonly what:
-    | { readonly kind: 'rows'; readonly rows: Rows }
+    | { readonly kind: 'rows'; readonly rows: Rows; readonly eachRow: boolean }
     | { readonly kind: 'thresholds'; readonly densities: readonly number[] };
 }
 
@@ -89,7 +87,7 @@ export interface CompileContext extends Statistics {
 /** A tensor of an output that is not made like the first model. */
 export interface OutputTensor {
   readonly name: string;
-  /** The tensor of the first model whose shape and dtype it has. */
+  /** The model's tensor whose shape and dtype it has. */
   readonly like: ModelTensorPlace;
   readonly place: Place;
 }
@@ -99,10 +97,14 @@ export interface ModelTensorPlace {
   readonly tensor: string;
 }
 
-/** A method with its parameters settled: a function from a tensor's place to its expression. Pure, without I/O. */
+/**
+ * A method with its parameters settled: a function from a tensor's place to its expression, without I/O. The same calls in the same order give
+ * the same results; filters remember which tensors they matched, for `unused`.
+ */
 export interface Compiled {
   /** The parameters as they are used, for `layerloom.json` and the model card; in YAML's spelling. */
   readonly resolved: Readonly<Record<string, unknown>>;
+  /** @throws LayerloomError INVALID_PARAMETER where the parameters give no expression for the tensor */
   expressionOf(place: Place, tensor: string): Expression;
   /** The tensor's parameters as they are used, for `--explain`. */
   parametersOf?(place: Place, tensor: string): Readonly<Record<string, unknown>>;
@@ -110,8 +112,51 @@ export interface Compiled {
   readonly outputs?: readonly OutputTensor[];
   /** For each layer of the output, which layer of which model it is made like; where layers come, go or repeat. */
   readonly layersLike?: readonly { readonly model: number; readonly layer: number }[];
-  /** What no tensor has used, asked when all have their expressions: filters that match nothing. */
+  /** Filters that matched no tensor. To be called once all tensors have their expressions. */
   unused?(): readonly { readonly what: string; readonly path: RecipePath }[];
+}
+
+/** The models that a method takes. */
+export interface Takes {
+  /** `required`: no recipe is complete without a base. `optional`: a recipe may name one. `none`: `base` is no parameter. */
+  readonly base: 'required' | 'optional' | 'none';
+  /** Parameters that name the other models: `task` and `language` (`pair`), `models` (`list`) or `model` (`one`). */
+  readonly models: 'pair' | 'list' | 'one';
+  /**
+   * True where `base` is the model that the merge starts from and goes from towards the other, as in slerp, and no ancestor of both. An
+   * experiment then merges from the task expert towards the language expert.
+   */
+  readonly startsFromBase?: boolean;
+}
+
+/** A plan as the method that it is of reports on it. */
+export interface ReportedPlan {
+  readonly recipe: Readonly<Record<string, unknown>>;
+  readonly inputs: readonly { readonly name: string }[];
+  readonly shards: readonly {
+    readonly tensors: readonly {
+      readonly name: string;
+      readonly shape: Shape;
+      readonly expression: ReportedExpression;
+    }[];
+  }[];
+}
+
+type ReportedExpression = Copy<{ readonly input: number }> | Exclude<Formula<unknown>, Copy<unknown>>;
+
+/** Rows and parameters of the output, and those of them that are the expert's. */
+export interface Kept {
+  /** Rows of matrices by the recipe's sense; any other tensor counts as one row. */
+  readonly rows: number;
+  readonly rowsKept: number;
+  readonly parameters: number;
+  readonly parametersKept: number;
+}
+
+/** What a method reports of a plan, in the result of the merge and in `layerloom.json`. */
+export interface MethodReport {
+  /** What stayed the expert's, in all and of each tensor. */
+  readonly kept?: { readonly all: Kept; readonly tensors: Readonly<Record<string, Kept>> };
 }
 
 /** A way to merge. One file under src/methods/ each, registered in src/methods/index.ts. */
@@ -123,21 +168,25 @@ export interface Method<Parameters> {
   readonly schema: z.ZodType<Parameters> & { readonly shape: object };
   /** Tags of the model card. */
   readonly tags: readonly string[];
+  readonly takes: Takes;
   /**
    * The models to merge, in the order of terms. The first gives the output its tensors' names and dtypes, its side files and its
    * configuration.
    */
   models(parameters: Parameters): readonly ModelReference[];
-  /** Models whose tensors no expression uses and which are still to fit the others. */
+  /** Models whose tensors no expression uses and which must still fit the others. */
   companions(parameters: Parameters): readonly ModelReference[];
-  /** Whether the output is the first model still, and keeps its model card. */
+  /** True where the output is still the first model, and keeps its model card. */
   readonly keepsCard: boolean;
-  /** Whether tensors must have layer numbers 0 … L−1. */
+  /** True where tensors must have layer numbers 0 … L−1. */
   readonly needsLayers: boolean | ((parameters: Parameters) => boolean);
-  /** Whether models may differ in their number of layers, as where layers are stacked. */
+  /** True where models may differ in their number of layers, as where layers are stacked. */
   stacksLayers?(parameters: Parameters): boolean;
   /** What must be known of whole models first; undefined where headers are enough. */
   statistics?(parameters: Parameters): NeededStatistics | undefined;
   /** @throws LayerloomError where the parameters do not fit the models */
   compile(parameters: Parameters, context: CompileContext): Compiled;
+  /** Lines on what a plan of the method found from the models, such as magnitude weights; printed before the merge begins. */
+  notes?(plan: ReportedPlan): readonly string[];
+  report?(plan: ReportedPlan): MethodReport;
 }

@@ -1,18 +1,22 @@
 import { z } from 'zod';
 import { LayerloomError } from '../../errors.js';
-import type { ModelInput, NestedRecipe, TaskVectorStatistics } from './method.js';
+import type { NeededStatistics, ReportedPlan, TaskVectorStatistics } from './method.js';
+import type { ModelInput } from './recipe-input.js';
 
 // Parameters that several methods have. Each message ends the sentence "PARAMETER: expected …".
 
 const isModel = (value: unknown): value is ModelInput =>
   typeof value === 'string'
     ? value !== ''
-    : typeof value === 'object' && value !== null && typeof (value as NestedRecipe).method === 'string';
+    : typeof value === 'object' &&
+      value !== null &&
+      typeof (value as { method?: unknown }).method === 'string';
 
 /** `{ model, name }` is NAME=MODEL. */
-const named = (value: unknown): unknown => {
-  if (typeof value !== 'object' || value === null || !('model' in value) || 'method' in value) return value;
-  const { model, name, ...rest } = value as { model: unknown; name?: unknown };
+const named = (value: ModelInput): unknown => {
+  const given: unknown = value;
+  if (typeof given !== 'object' || given === null || !('model' in given) || 'method' in given) return given;
+  const { model, name, ...rest } = given as { model: unknown; name?: unknown };
   if (Object.keys(rest).length > 0) return value;
   return typeof model === 'string' && typeof name === 'string' ? `${name}=${model}` : model;
 };
@@ -61,15 +65,30 @@ export const magnitudeWeights = (experts: readonly TaskVectorStatistics[]): numb
     return 1 / mean;
   });
 
-/** @throws LayerloomError INVALID_PARAMETER where a method needs a base and has none */
-export const requireBase = (base: ModelInput | undefined): ModelInput => {
+/**
+ * The statistics that `magnitudeWeights` needs.
+ *
+ * @throws LayerloomError INVALID_PARAMETER where there is no base
+ */
+export const magnitudeStatistics = (
+  base: ModelInput | undefined,
+  experts: readonly ModelInput[],
+): NeededStatistics => {
   if (base === undefined)
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: 'base',
       value: null,
       expected: 'the model that the experts were fine-tuned from, which magnitude weights need',
     });
-  return base;
+  return { base, experts, what: { kind: 'rows', rows: 'input', eachRow: false } };
+};
+
+/** `magnitude weights: math-1 0.5112, swh-1 0.4888`, where a plan has them. */
+export const magnitudeNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
+  const weights = recipe['magnitude_weights'];
+  if (!Array.isArray(weights)) return [];
+  const named = weights.map((weight, index) => `${inputs[index]?.name} ${Number(weight).toFixed(4)}`);
+  return [`magnitude weights: ${named.join(', ')}`];
 };
 
 /** How weights are recorded: as given, and with `magnitude` also as they came out, each over their sum. */

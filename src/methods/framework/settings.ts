@@ -1,48 +1,74 @@
 import { LayerloomError } from '../../errors.js';
 import type { RecipePath } from './method.js';
 
-/** What a parameter may be. */
+/** A value of a parameter for one tensor. */
 export type Scalar = number | boolean | string;
 
 /**
- * A parameter as a recipe gives it: one value; a list, which is a gradient over the layers; or values by filters, the first of which
+ * A parameter as a recipe gives it: one value; a list, which is a gradient over the layers; or values by filters, of which the first that
  * matches the tensor's name counts (a filter is a part of the name; none, or `*`, matches all).
  */
-export type SettingInput = Scalar | readonly Scalar[] | FilteredValue | readonly FilteredValue[];
+export type SettingInput<Value extends Scalar = Scalar> =
+  | Value
+  | readonly Value[]
+  | FilteredValue<Value>
+  | readonly FilteredValue<Value>[];
 
-interface FilteredValue {
+interface FilteredValue<Value extends Scalar = Scalar> {
   readonly filter?: string | undefined;
-  readonly value: Scalar | readonly Scalar[];
+  readonly value: Value | readonly Value[];
 }
 
-/** A parameter of a method: what it may be, and what it is where a recipe says nothing. */
-export interface ParameterSpec {
+/** A parameter of a method: its values, and the one that it has where a recipe gives none. */
+export interface ParameterSpec<Value extends Scalar = Scalar> {
   /** Ends the sentence "PARAMETER: expected …". */
   readonly expected: string;
-  readonly accepts: (value: unknown) => boolean;
-  /** None: the recipe must say. */
-  readonly default?: Scalar;
+  accepts(value: unknown): value is Value;
+  /** None: the recipe must give it. */
+  readonly default?: Value;
 }
 
+/** Specs by the parameters' names. */
+export type ParameterSpecs<Values> = {
+  readonly [Name in keyof Values]: ParameterSpec<Values[Name] & Scalar>;
+};
+
+/**
+ * A parameter that is a finite number.
+ *
+ * @param expected ends the sentence "PARAMETER: expected …"
+ * @param preset the default; without one a recipe must give the parameter
+ */
 export const numberParameter = (
   expected: string,
   accepts: (value: number) => boolean,
   preset?: number,
-): ParameterSpec => ({
+): ParameterSpec<number> => ({
   expected,
-  accepts: (value) => typeof value === 'number' && Number.isFinite(value) && accepts(value),
+  accepts: (value): value is number => typeof value === 'number' && Number.isFinite(value) && accepts(value),
   ...(preset === undefined ? {} : { default: preset }),
 });
 
-export const anyNumber = (preset?: number): ParameterSpec =>
+export const anyNumber = (preset?: number): ParameterSpec<number> =>
   numberParameter('a finite number', () => true, preset);
 
-export const share = (preset?: number): ParameterSpec =>
+export const share = (preset?: number): ParameterSpec<number> =>
   numberParameter('a share above 0, at most 1', (value) => value > 0 && value <= 1, preset);
 
-export const flag = (preset: boolean): ParameterSpec => ({
+export const flag = (preset: boolean): ParameterSpec<boolean> => ({
   expected: 'true or false',
   accepts: (value) => typeof value === 'boolean',
+  default: preset,
+});
+
+/** A parameter that is one of a few values. */
+export const oneOf = <const Value extends Scalar>(
+  expected: string,
+  values: readonly Value[],
+  preset: NoInfer<Value>,
+): ParameterSpec<Value> => ({
+  expected,
+  accepts: (value): value is Value => (values as readonly unknown[]).includes(value),
   default: preset,
 });
 
@@ -51,7 +77,7 @@ const isScalar = (value: unknown): value is Scalar => ['number', 'boolean', 'str
 const isFiltered = (value: unknown): value is FilteredValue =>
   typeof value === 'object' && value !== null && 'value' in value;
 
-/** A parameter's values over a model's tensors. */
+/** A parameter's values over a model's tensors. It remembers which of its filters have matched one. */
 export class Setting {
   readonly path: RecipePath;
   readonly input: SettingInput;
@@ -88,7 +114,7 @@ export class Setting {
     return interpolate(found.values, t);
   }
 
-  /** Filters that no tensor has matched, or none first. A case that filters nothing need not come up. */
+  /** Filters that no tensor has matched so far; cases without a filter are no filters. */
   unused(): { what: string; path: RecipePath }[] {
     return this.#cases.flatMap(({ filter, path }, index) =>
       filter === undefined || this.#matched.has(index) ? [] : [{ what: `filter ${filter}`, path }],
@@ -138,7 +164,12 @@ export const invalid = (path: RecipePath, value: unknown, expected: string): Lay
     path,
   });
 
-/** What methods read parameters from: the most particular setting that says something counts. */
+/**
+ * The value of a parameter for a tensor: that of the first setting that has one, else the default.
+ *
+ * @param settings the most particular one first
+ * @throws LayerloomError INVALID_PARAMETER where there is neither
+ */
 export const resolveSetting = (
   name: string,
   spec: ParameterSpec,

@@ -1,6 +1,7 @@
 import type { Place } from '../../architecture/architecture.js';
 import { LayerloomError } from '../../errors.js';
-import type { CompileContext, Compiled, ModelInput, OutputTensor } from './method.js';
+import type { CompileContext, Compiled, OutputTensor } from './method.js';
+import type { ModelInput } from './recipe-input.js';
 import { invalid } from './settings.js';
 import type { LayerSlice, TensorRecipe } from './tensor-recipe.js';
 

@@ -1,23 +1,21 @@
 import { z } from 'zod';
 import type { Place } from '../../architecture/architecture.js';
 import type { ModelTensor } from '../../operations/expression.js';
-import type { CompileContext, Compiled, Method, ModelInput, ModelReference, RecipePath } from './method.js';
+import type { CompileContext, Compiled, ModelReference, RecipePath } from './method.js';
 import { modelSchema } from './parameters.js';
+import type { ModelInput } from './recipe-input.js';
 import { invalid, type ParameterSpec, resolveSetting, type Scalar } from './settings.js';
 import { checkRanges, layersOf, nameIn, placeIn, stacked, wholeModels } from './tensor-layers.js';
+import type * as parameters from './tensor-parameters.js';
 import {
   baseOf,
+  type RawTensorRecipe,
   type Settings,
   same,
-  type TensorInput,
-  type TensorMethodParameters,
-  type TensorMethodSpec,
   type TensorRecipe,
   toRecipe,
-  type Values,
 } from './tensor-recipe.js';
-
-export type * from './tensor-recipe.js';
+import type { BaseUse, ModelCount, TensorInput, TensorMethodSpec, Values } from './tensor-spec.js';
 
 /** A model by itself is an entry without parameters; `name` is the model's. */
 const asEntry = (value: unknown): unknown => {
@@ -37,8 +35,31 @@ const rangeSchema = z.tuple([z.int().nonnegative(), z.int().nonnegative()], {
 const unknowns = (names: Iterable<string>): Record<string, z.ZodType> =>
   Object.fromEntries([...names].map((name) => [name, z.unknown().optional()]));
 
-/** Makes a method of what a tensor method is defined by: gradients, filters, slices and precedence are the same for all. */
-export const tensorMethod = (spec: TensorMethodSpec): Method<TensorRecipe> => {
+/** Nothing, as the values of no parameters. */
+type None = Readonly<Record<never, never>>;
+
+/**
+ * Makes a method of what defines it: gradients, filters, slices and precedence are the same for all tensor methods (docs/methods.md).
+ *
+ * @example tensorMethod({ name: 'nearswap', title: 'NearSwap', base: 'required', models: { least: 1, most: 1 }, shared: { t: anyNumber() },
+ *   expression: ({ base, models: [source], shared: { t } }) => ({ kind: 'nearSwap', base, source, t }) })
+ */
+export const tensorMethod = <
+  const Base extends BaseUse,
+  const Count extends ModelCount = { readonly least: 1 },
+  Shared = None,
+  PerModel = None,
+  const Dialect extends string = never,
+>(
+  typed: TensorMethodSpec<Base, Count, Shared, PerModel, Dialect>,
+): parameters.TensorMethod<
+  Base,
+  parameters.Settings<NoInfer<Shared> & NoInfer<PerModel>>,
+  keyof NoInfer<PerModel>,
+  NoInfer<Dialect>
+> => {
+  // Counts and values are checked against the spec before `expression` sees them.
+  const spec = typed as unknown as TensorMethodSpec;
   const [shared, perModel] = [spec.shared ?? {}, spec.perModel ?? {}];
   const all = { ...shared, ...perModel };
   const entry = z.strictObject({ model: modelSchema, ...unknowns(Object.keys(perModel)) });
@@ -71,15 +92,20 @@ export const tensorMethod = (spec: TensorMethodSpec): Method<TensorRecipe> => {
   };
   const schema = z.strictObject(shape).transform((raw, context) =>
     // What is misspelt is said before what is missing for it.
-    context.issues.length > 0 ? z.NEVER : toRecipe(spec, raw as unknown as TensorMethodParameters),
+    context.issues.length > 0 ? z.NEVER : toRecipe(spec, raw as unknown as RawTensorRecipe),
   );
 
   return {
     name: spec.name,
     title: spec.title,
     tags: spec.tags ?? [spec.name.replaceAll('_', '-')],
+    takes: {
+      base: spec.base === 'required' ? 'required' : 'optional',
+      models: 'list',
+      startsFromBase: spec.startsFromBase ?? false,
+    },
     keepsCard: false,
-    schema: Object.assign(schema, { shape }) as unknown as Method<TensorRecipe>['schema'],
+    schema: Object.assign(schema as z.ZodType<TensorRecipe>, { shape }),
     needsLayers: ({ slices }) => slices !== undefined,
     stacksLayers: ({ slices }) => slices !== undefined,
     models: (recipe) => distinctModels(recipe),
@@ -92,7 +118,7 @@ export const tensorMethod = (spec: TensorMethodSpec): Method<TensorRecipe> => {
       const others = recipe.models.filter(({ model }) => !same(model, base));
       const models = others.map(({ model }) => model);
       const constant = (index: number, name: string) =>
-        constantOf(name, perModel[name], [others[index]?.settings ?? {}, recipe.settings], dialect);
+        constantOf(name, spec, [others[index]?.settings ?? {}, recipe.settings], dialect);
       const needed = spec.statistics({ base, models, dialect, constant });
       if (needed !== undefined && recipe.slices !== undefined)
         throw invalid(
@@ -106,21 +132,24 @@ export const tensorMethod = (spec: TensorMethodSpec): Method<TensorRecipe> => {
   };
 };
 
-/** A parameter that must not vary over tensors, since a whole model's statistic depends on it. */
+/** A model's parameter that must not vary over tensors, since a whole model's statistic depends on it. */
 const constantOf = (
   name: string,
-  spec: ParameterSpec | undefined,
+  { name: by, perModel = {} }: TensorMethodSpec,
   settings: readonly Settings[],
   dialect: string,
-): Scalar | undefined => {
+): Scalar => {
+  const { expected, default: preset } = perModel[name] as ParameterSpec;
   const setting = settings.map((of) => of[name]).find((found) => found !== undefined);
-  if (setting === undefined) return spec?.default;
-  if (typeof setting.input !== 'object') return setting.input;
-  throw invalid(
-    setting.path,
-    setting.input,
-    `one value for all tensors in the ${dialect} dialect, whose threshold is the whole model's`,
-  );
+  if (setting !== undefined && typeof setting.input !== 'object') return setting.input;
+  if (setting !== undefined)
+    throw invalid(
+      setting.path,
+      setting.input,
+      `one value for all tensors in the ${dialect} dialect, whose threshold is the whole model's`,
+    );
+  if (preset === undefined) throw invalid([name], null, `${expected}, which ${by} needs`);
+  return preset;
 };
 
 /** Every model once: the donor first, the base last where it is not the donor. */

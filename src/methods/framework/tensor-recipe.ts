@@ -1,58 +1,7 @@
-import type { Expression, ModelTensor } from '../../operations/expression.js';
-import type { MajoritySign, ModelInput, NeededStatistics, RecipePath } from './method.js';
-import { invalid, type ParameterSpec, type Scalar, Setting, type SettingInput } from './settings.js';
-
-/** Values of a method's parameters for one tensor. */
-export type Values = Readonly<Record<string, Scalar>>;
-
-/** One output tensor as a method sees it: the models' tensors that it is made of, and the parameters that hold for it. */
-export interface TensorInput {
-  /** The output's name. */
-  readonly tensor: string;
-  /** Of the base, where the recipe has one. */
-  readonly base: ModelTensor | undefined;
-  /** Of the other models, in the recipe's order; and each one's own parameters. */
-  readonly models: readonly ModelTensor[];
-  readonly perModel: readonly Values[];
-  /** The parameters that all models share. */
-  readonly shared: Values;
-  /** Magnitudes that `statistics` asked for, one a model; and the sign that prevails among the sums of what reaches them. */
-  readonly thresholds: readonly number[];
-  readonly majoritySign: MajoritySign;
-  /** Where the recipe lists the models, for errors. */
-  readonly path: RecipePath;
-}
-
-/** A recipe as a statistic of whole models sees it. */
-export interface WholeModels {
-  readonly base: ModelInput;
-  readonly models: readonly ModelInput[];
-  readonly dialect: string;
-  /**
-   * A parameter of one of the models.
-   *
-   * @throws LayerloomError INVALID_PARAMETER where it varies over tensors
-   */
-  constant(model: number, parameter: string): Scalar | undefined;
-}
-
-/** What defines a method that makes each tensor from the same tensor of several models. */
-export interface TensorMethodSpec {
-  readonly name: string;
-  readonly title: string;
-  readonly tags?: readonly string[];
-  /** `ignored`: a base is one of the models where mergekit's recipes name one, and else only checked against them. */
-  readonly base: 'required' | 'optional' | 'ignored';
-  /** How many models, the base aside. */
-  readonly models?: { readonly least: number; readonly most?: number };
-  readonly shared?: Readonly<Record<string, ParameterSpec>>;
-  readonly perModel?: Readonly<Record<string, ParameterSpec>>;
-  /** Others than mergekit's, which is the default. */
-  readonly dialects?: readonly string[];
-  /** What must be known of whole models. */
-  statistics?(recipe: WholeModels): NeededStatistics | undefined;
-  expression(input: TensorInput, dialect: string): Expression;
-}
+import type { RecipePath } from './method.js';
+import type { ModelInput } from './recipe-input.js';
+import { invalid, type ParameterSpec, Setting } from './settings.js';
+import type { TensorMethodSpec } from './tensor-spec.js';
 
 export type Settings = Readonly<Record<string, Setting>>;
 
@@ -85,31 +34,21 @@ export interface TensorRecipe {
   readonly donor: ModelInput;
 }
 
-/** A model in a tensor method's recipe. */
-export type ModelEntry =
-  | ModelInput
-  | { readonly model: ModelInput; readonly [parameter: string]: SettingInput | ModelInput };
-
-/** What a caller gives a tensor method. */
-export interface TensorMethodParameters {
-  base?: ModelInput | undefined;
-  models?: readonly ModelEntry[] | undefined;
-  /** Layers of the output from the bottom up: each slice's sources are merged layer by layer. */
-  slices?: readonly SliceEntry[] | undefined;
-  /** One weight a model, in their order: short for each model's `weight`. */
-  weights?: readonly number[] | undefined;
-  [parameter: string]: unknown;
-}
-
-export interface SliceEntry {
-  readonly sources: readonly ({
-    readonly model: ModelInput;
-    /** First layer, and the one after the last. */
-    readonly layerRange: readonly [number, number];
-  } & Readonly<Record<string, unknown>>)[];
-  readonly base?: ModelInput | undefined;
+/** A tensor method's recipe as its schema leaves it: models checked, settings not yet. */
+export interface RawTensorRecipe {
+  readonly base?: ModelInput;
+  readonly models?: readonly RawModel[];
+  readonly slices?: readonly {
+    readonly sources: readonly (RawModel & { readonly layerRange: readonly [number, number] })[];
+    readonly base?: ModelInput;
+    readonly [parameter: string]: unknown;
+  }[];
+  readonly weights?: readonly number[];
+  readonly dialect?: string;
   readonly [parameter: string]: unknown;
 }
+
+type RawModel = { readonly model: ModelInput; readonly [parameter: string]: unknown };
 
 export const settingsOf = (
   specs: Readonly<Record<string, ParameterSpec>>,
@@ -125,11 +64,10 @@ export const settingsOf = (
 export const same = (a: ModelInput | undefined, b: ModelInput | undefined): boolean =>
   a !== undefined && a === b;
 
-export const toRecipe = (spec: TensorMethodSpec, raw: TensorMethodParameters): TensorRecipe => {
+export const toRecipe = (spec: TensorMethodSpec, raw: RawTensorRecipe): TensorRecipe => {
   const [shared, perModel] = [spec.shared ?? {}, spec.perModel ?? {}];
-  const fromMergekit = raw['dialect'] === 'mergekit';
-  const dialect = typeof raw['dialect'] === 'string' ? raw['dialect'] : 'mergekit';
-  const base = raw.base;
+  const { base, dialect = 'mergekit' } = raw;
+  const fromMergekit = raw.dialect === 'mergekit';
   if ((raw.models === undefined) === (raw.slices === undefined))
     throw invalid(
       [raw.models === undefined ? 'models' : 'slices'],
@@ -138,7 +76,7 @@ export const toRecipe = (spec: TensorMethodSpec, raw: TensorMethodParameters): T
     );
 
   const given = (raw.models ?? []).map((value, index): ModelSettings => {
-    const { model, ...rest } = value as { model: ModelInput };
+    const { model, ...rest } = value;
     const path = ['models', index];
     const weight = raw.weights?.[index];
     const own = weight === undefined ? rest : { weight, ...rest };

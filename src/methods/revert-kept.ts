@@ -1,22 +1,10 @@
 import { decodeKept } from '../tensor/kept.js';
 import { elementCount } from '../tensor/reference.js';
 import type { Rows } from '../tensor/rows.js';
-import type { MergePlan } from './plan.js';
+import type { Kept, MethodReport, ReportedPlan } from './framework/method.js';
 
-/** How much of an expert a revert kept. */
-export interface Kept {
-  /** Rows (of matrices by the recipe's sense; any other tensor is one row), and those that are the expert's. */
-  readonly rows: number;
-  readonly rowsKept: number;
-  readonly parameters: number;
-  readonly parametersKept: number;
-}
-
-/** What a plan of `revert` keeps of the expert, per tensor and in all. */
-export const keptOf = ({
-  shards,
-  recipe,
-}: MergePlan): { readonly all: Kept; readonly tensors: Readonly<Record<string, Kept>> } => {
+/** Rows and parameters that a plan of `revert` keeps of the expert, in all and of each tensor. */
+export const keptOf = ({ shards, recipe }: ReportedPlan): NonNullable<MethodReport['kept']> => {
   const sense: Rows = recipe['rows'] === 'output' ? 'output' : 'input';
   const tensors: Record<string, Kept> = {};
   const all = { rows: 0, rowsKept: 0, parameters: 0, parametersKept: 0 };
