@@ -23,13 +23,13 @@ export { type ErrorCode, type ErrorDetails, errorCodes, LayerloomError } from '.
 export type { BatchMerge, BatchPlan, MergeShard, PlannedMerge } from './experiment/batch-plan.js';
 export type { BatchCost } from './experiment/cost.js';
 export { type ExperimentMerge, expandExperiment } from './experiment/expand.js';
+export type { ExperimentInput, MergeInput } from './experiment/experiment-input.js';
 export type { DistinctShard } from './experiment/groups.js';
 export type { MergeOutcome, MergeState } from './experiment/merge-tracker.js';
 export { experimentPreset, type PresetModels, type PresetName } from './experiment/presets.js';
 export {
   type Evaluation,
   type Experiment,
-  type ExperimentInput,
   type MergeEntry,
   parseExperiment,
   readExperiment,

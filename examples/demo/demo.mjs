@@ -73,7 +73,7 @@ const runSmallExperiment = async () => {
             [8, 4],
           ],
         },
-        { name: 'transition', method: 'layer_swap', bottomTransition: 1, top_transition: 1 },
+        { name: 'transition', method: 'layer_swap', bottomTransition: 1, topTransition: 1 },
       ],
     },
     { out: place('experiment') },

@@ -29,6 +29,7 @@ import {
   layoutOf,
   shardSizeOf,
 } from './common-settings.js';
+import type { ExperimentInput } from './experiment-input.js';
 import { modelAt, nameAndPath } from './model-at.js';
 import { checkName, folded, placeOf } from './names.js';
 
@@ -70,21 +71,6 @@ export interface MergeEntry {
   readonly name: string;
   /** All that it says, in camel case. */
   readonly tree: Mapping;
-}
-
-/** An experiment as a caller describes it. Parameters of merges stand beside their names; a list is a grid. */
-export interface ExperimentInput {
-  base?: string | undefined;
-  tasks: Readonly<Record<string, string>>;
-  languages: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  merges: readonly ({ name: string; method: string | readonly string[] } & Readonly<
-    Record<string, unknown>
-  >)[];
-  evaluate?: Evaluation | undefined;
-  references?: boolean | undefined;
-  dtype?: string | undefined;
-  layout?: Layout | undefined;
-  maxShardSize?: string | number | undefined;
 }
 
 const kind: DocumentKind = { name: 'an experiment', document: 'a mapping with tasks, languages and merges' };

@@ -9,8 +9,9 @@ import { clearStaging } from './assemble.js';
 import { type BatchPlan, groupsOf, planBatch } from './batch-plan.js';
 import { type BatchCost, costOf } from './cost.js';
 import { type ExperimentMerge, expandExperiment } from './expand.js';
+import type { ExperimentInput } from './experiment-input.js';
 import type { MergeOutcome, MergeState } from './merge-tracker.js';
-import { type Experiment, type ExperimentInput, parseExperiment, readExperiment } from './read-experiment.js';
+import { type Experiment, parseExperiment, readExperiment } from './read-experiment.js';
 import { type ExperimentReference, experimentReferences } from './references.js';
 import { type BatchOptions, type BatchResult, runBatch } from './run-batch.js';
 
