@@ -11,7 +11,7 @@ import { parseRecipe } from '../recipe/recipe.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';
 import { requireOut } from './require-out.js';
 
-/** What any merge may be told besides its recipe. */
+/** Options of every merge: how to plan, and how to run. */
 export type MergeOptions = MergePlanOptions & RunOptions;
 
 /**

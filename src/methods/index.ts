@@ -75,4 +75,4 @@ const known = {
   arcee_fusion: arceeFusion,
 } satisfies Record<keyof RecipesByMethod, { readonly name: string }>;
 
-for (const method of Object.values<Method<never>>(known as never)) registerMethod(method);
+for (const method of Object.values(known)) registerMethod(method as unknown as Method<never>);

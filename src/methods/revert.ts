@@ -156,7 +156,7 @@ const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics)
     },
     expressionOf: (_place, tensor) => {
       const vector = vectors.get(tensor);
-      // What has no rows, of integers or of three dimensions, stays the expert's.
+      // Tensors without rows, of integers or of three dimensions, stay the expert's.
       if (vector === undefined) return copy(EXPERT);
       const isRow = tensors[tensor]?.rows === 1 && vector.length === 1;
       const kept = Uint8Array.from(vector, (mav) => (mav < threshold ? 0 : 1));

@@ -37,12 +37,12 @@ export interface Recipe {
   readonly needsLayers: boolean;
   /** True where models may differ in their number of layers. */
   readonly stacksLayers: boolean;
-  /** What must be known of whole models before the recipe compiles. */
+  /** Statistics of whole models that `compile` needs. */
   readonly statistics: NeededStatistics | undefined;
   readonly compile: (context: CompileContext) => Compiled;
 }
 
-/** How deep recipes may stand in recipes. */
+/** The deepest nesting of recipes in recipes. */
 const mostNesting = 16;
 
 /**

@@ -21,10 +21,10 @@ interface Conditional {
   readonly value: Scalar | readonly Scalar[];
 }
 
-/** What a recipe may give a parameter: a value, a gradient over the layers, or values by tensor of which the first that fits counts. */
+/** A parameter as a recipe gives it: a value, a gradient over the layers, or values by tensor of which the first that fits counts. */
 export type MergekitValue = Scalar | readonly Scalar[] | Conditional | readonly Conditional[];
 
-/** What stands beside parameters in a recipe as it is handed on, so that none may be called so. */
+/** Keys that stand beside parameters in a recipe as it is handed on, and so are no parameters' names. */
 const reserved = new Set([
   'method',
   'dialect',

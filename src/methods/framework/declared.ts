@@ -3,7 +3,7 @@ import type { z } from 'zod';
 /** Arrays as read-only lists, since zod infers mutable ones and no tuples. */
 type Listed<T> = T extends readonly (infer Item)[] ? readonly Item[] : T;
 
-/** What a parameter may be where it is given. */
+/** A parameter's type where it is given. */
 type Given<T> = Listed<Exclude<T, undefined>>;
 
 type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;

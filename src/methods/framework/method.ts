@@ -9,17 +9,17 @@ import type { ModelInput } from './recipe-input.js';
 
 /** A model as a recipe refers to it. */
 export interface ModelReference {
-  /** What the recipe uses it for (`task`, `language`, `base`, `model`). */
+  /** The recipe's use of it: `task`, `language`, `base`, `model`. */
   readonly role: string;
   readonly model: ModelInput;
-  /** Where in the recipe it stands, for errors: `['models', 1]`. */
+  /** Its path in the recipe, for errors: `['models', 1]`. Default: the role. */
   readonly path?: RecipePath;
 }
 
 /** Keys and indexes that lead from a recipe to one of its values. */
 export type RecipePath = readonly (string | number)[];
 
-/** What must be known of whole models before a method compiles. */
+/** Statistics of whole models that a method needs before it compiles. */
 export interface NeededStatistics {
   readonly base: ModelInput;
   readonly experts: readonly ModelInput[];
@@ -35,7 +35,7 @@ export interface NeededStatistics {
 /** The task vector of a model, row by row (`analyze`). */
 export interface TaskVectorStatistics {
   readonly name: string;
-  /** Of the base it was taken from. */
+  /** The base that it was taken from. */
   readonly base: { readonly name: string };
   readonly rows: Rows;
   readonly tensors: Readonly<
@@ -53,7 +53,7 @@ export interface TaskVectorStatistics {
   readonly vectors: ReadonlyMap<string, Float32Array>;
 }
 
-/** What was found of the experts that `statistics` names, in their order. */
+/** Statistics of the experts that `NeededStatistics` names, in their order. */
 export interface Statistics {
   readonly taskVectors: readonly TaskVectorStatistics[];
   /** Magnitudes, for `thresholds`. */
@@ -76,7 +76,7 @@ export interface ModelView {
   readonly places: ReadonlyMap<string, Place>;
 }
 
-/** What a method compiles against. */
+/** The merged models and their statistics, as a method compiles against them. */
 export interface CompileContext extends Statistics {
   /** L of the first model. */
   readonly layers: number;
@@ -153,9 +153,9 @@ export interface Kept {
   readonly parametersKept: number;
 }
 
-/** What a method reports of a plan, in the result of the merge and in `layerloom.json`. */
+/** Figures on a plan that its method adds to the result of the merge and to `layerloom.json`. */
 export interface MethodReport {
-  /** What stayed the expert's, in all and of each tensor. */
+  /** Rows and parameters that stay the expert's, in all and of each tensor. */
   readonly kept?: { readonly all: Kept; readonly tensors: Readonly<Record<string, Kept>> };
 }
 
@@ -182,7 +182,7 @@ export interface Method<Parameters> {
   readonly needsLayers: boolean | ((parameters: Parameters) => boolean);
   /** True where models may differ in their number of layers, as where layers are stacked. */
   stacksLayers?(parameters: Parameters): boolean;
-  /** What must be known of whole models first; undefined where headers are enough. */
+  /** Statistics of whole models that `compile` needs; undefined where headers are enough. */
   statistics?(parameters: Parameters): NeededStatistics | undefined;
   /** @throws LayerloomError where the parameters do not fit the models */
   compile(parameters: Parameters, context: CompileContext): Compiled;

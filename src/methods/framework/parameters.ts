@@ -35,7 +35,7 @@ export const countSchema = z
 
 const sum = (weights: readonly number[]): number => weights.reduce((total, weight) => total + weight, 0);
 
-/** What is left of 1 and −1 after rounding is no sum to divide by. */
+/** True where weights cancel but for rounding: such a sum must not be divided by. */
 const sumsToZero = (weights: readonly number[]): boolean =>
   Math.abs(sum(weights)) <= 1e-8 * Math.max(...weights.map(Math.abs));
 
@@ -91,7 +91,7 @@ export const magnitudeNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   return [`magnitude weights: ${named.join(', ')}`];
 };
 
-/** How weights are recorded: as given, and with `magnitude` also as they came out, each over their sum. */
+/** Weights as they are recorded: as given, and with `magnitude` also the weights found, each over their sum. */
 export const resolvedWeights = (
   weights: readonly number[] | 'magnitude',
   used: readonly number[],

@@ -43,7 +43,7 @@ export interface OutlierParameters extends SparseParameters {
 
 /** Parameters of the methods that leave elements out by chance and rank. */
 export interface RankParameters extends RandomParameters {
-  /** How far probabilities spread: 0 to 0.5, and density ± epsilon between 0 and 1. Default 0.15. */
+  /** Spread of the probabilities: 0 to 0.5, and density ± epsilon between 0 and 1. Default 0.15. */
   epsilon?: SettingInput<number> | undefined;
 }
 
@@ -103,7 +103,7 @@ export const pruned = (
     ? null
     : { sparsifier, rescale: given === 'density' ? 'density' : given === false ? null : 'norm' };
 
-/** What draws depend on besides the element's place: the recipe's seed, the tensor's name and the model's place in the recipe. */
+/** The key of the draws: the recipe's seed, the tensor's name and the model's place in the recipe. */
 export const seedOf = (given: number, tensor: string, model: number): string => `${given}/${tensor}/${model}`;
 
 /** @throws LayerloomError INVALID_PARAMETER where probabilities would not lie between 0 and 1 */

@@ -30,7 +30,7 @@ export const layersOf = (slice: LayerSlice): Layer[] => {
   }));
 };
 
-/** What is outside the layers goes with the first slice before them, with the last behind, and stands at the gradients' beginning. */
+/** The slice of a tensor: outside the layers embeddings go with the first slice, others with the last, and stand at the gradients' beginning. */
 export const placeIn = (
   slices: readonly LayerSlice[],
   layers: readonly Layer[],

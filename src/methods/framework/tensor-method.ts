@@ -91,7 +91,7 @@ export const tensorMethod = <
     ...unknowns(Object.keys(all)),
   };
   const schema = z.strictObject(shape).transform((raw, context) =>
-    // What is misspelt is said before what is missing for it.
+    // A misspelt parameter is reported before the one that is missing for it.
     context.issues.length > 0 ? z.NEVER : toRecipe(spec, raw as unknown as RawTensorRecipe),
   );
 

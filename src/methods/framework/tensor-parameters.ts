@@ -87,7 +87,7 @@ type TensorParameters<Base extends BaseUse, Parameters, PerModel extends keyof P
     dialect?: 'mergekit' | Dialect | undefined;
   };
 
-/** What recipes of a tensor method may have besides `method`: for `CustomMethods` (docs/methods.md). */
+/** Parameters of a tensor method's recipes, models among them: for `CustomMethods` (docs/methods.md). */
 export type MethodParameters<M> =
   M extends TensorMethod<infer Base, infer Parameters, infer PerModel, infer Dialect>
     ? TensorParameters<Base, Parameters, PerModel & keyof Parameters, Dialect>

@@ -9,7 +9,7 @@ export type Values = Readonly<Record<string, Scalar>>;
 /** The use of a base. `ignored`: where mergekit's recipes name one it is one of the models, else only checked against them. */
 export type BaseUse = 'required' | 'optional' | 'ignored';
 
-/** How many models a method takes, the base aside; without `most` any number. */
+/** The number of models that a method takes, the base aside; without `most` there is no limit. */
 export interface ModelCount {
   readonly least: number;
   readonly most?: number;
@@ -73,7 +73,7 @@ export interface WholeModels<PerModel = Values, Dialect extends string = string>
 }
 
 /**
- * What defines a method that makes each tensor from the same tensor of several models. The parameters' values, the number of models and the
+ * The definition of a method that makes each tensor from the same tensor of several models. The parameters' values, the number of models and the
  * use of a base are in its type, and so in `expression`'s.
  */
 export interface TensorMethodSpec<
@@ -89,7 +89,7 @@ export interface TensorMethodSpec<
   readonly base: Base;
   /** True where the base is the model that the merge starts from (slerp at t = 0), and no ancestor of the others. */
   readonly startsFromBase?: boolean;
-  /** How many models, the base aside; default one or more. */
+  /** The number of models, the base aside; default one or more. */
   readonly models?: Count;
   /** Parameters that all models share. */
   readonly shared?: ParameterSpecs<Shared>;
@@ -97,7 +97,7 @@ export interface TensorMethodSpec<
   readonly perModel?: ParameterSpecs<PerModel>;
   /** Others than mergekit's, which is the default. */
   readonly dialects?: readonly Dialect[];
-  /** What must be known of whole models first; asked where the recipe is of one of `dialects`. */
+  /** Statistics of whole models that `expression` needs; asked for where the recipe is of one of `dialects`. */
   statistics?(recipe: WholeModels<PerModel, Dialect>): NeededStatistics | undefined;
   /** The tensor over the models' tensors. Pure: called for each output tensor, in any order. */
   expression(input: TensorInput<Base, Count, Shared, PerModel>, dialect: 'mergekit' | Dialect): Expression;
