@@ -10,6 +10,16 @@ export const itemAt = <T>(items: ArrayLike<T>, index: number): T => {
 };
 
 /**
+ * Returns `record[key]`.
+ *
+ * @throws RangeError where the record has no such key, for the same reason
+ */
+export const propertyAt = <V>(record: Readonly<Record<string, V>>, key: string): V => {
+  if (!Object.hasOwn(record, key)) throw new RangeError(`there is no value of ${key}`);
+  return record[key] as V;
+};
+
+/**
  * Returns the value of a key.
  *
  * @throws RangeError where the map has no such key, for the same reason

@@ -1,16 +1,17 @@
+import { itemAt } from '../lookup.js';
 import type { TensorRows } from './analysis.js';
 
-/** A column of the paper's figures: a kind of matrix, one in each layer. */
+/** A column of the paper's figures: one kind of matrix, across all layers. */
 export interface Column {
-  /** As the published tables name it: `attention.wq.weight`; for other modules the name behind `layers.N.`. */
+  /** Name in the published tables, such as `attention.wq.weight`; for other modules the name after `layers.N.`. */
   readonly name: string;
-  /** Short: `wq`. */
+  /** Short name, such as `wq`. */
   readonly label: string;
-  /** The tensors of each layer, from layer 0 on. A mixture of experts has several, whose rows are pooled. */
+  /** Tensors of each layer, layer 0 first. A mixture-of-experts layer has several, whose rows are pooled. */
   readonly layers: readonly (readonly string[])[];
 }
 
-/** The seven matrices of a Llama layer in the paper's order, with Hugging Face's and Meta's names. */
+/** Label, published name and pattern (Hugging Face or Meta name) of a Llama layer's matrices, in the paper's order. */
 const paperColumns: readonly (readonly [string, string, RegExp])[] = [
   ['wq', 'attention.wq.weight', /^(self_attn\.q_proj|attention\.wq)\.weight$/],
   ['wk', 'attention.wk.weight', /^(self_attn\.k_proj|attention\.wk)\.weight$/],
@@ -25,8 +26,8 @@ const paperColumns: readonly (readonly [string, string, RegExp])[] = [
 const pooled = (module: string): string => module.replaceAll(/\.\d+\./g, '.*.');
 
 /**
- * The columns that a model has: the paper's seven first, in its order, then its other matrices as they come. Norms and biases
- * are no matrices.
+ * Lists a model's columns: the paper's seven in its order, then the other matrices in the tensors' order. Excludes
+ * norms and biases, which are not matrices.
  */
 export const columnsOf = (tensors: Readonly<Record<string, TensorRows>>, layers: number): Column[] => {
   const columns = new Map<string, { label: string; layers: string[][] }>();
@@ -35,17 +36,16 @@ export const columnsOf = (tensors: Readonly<Record<string, TensorRows>>, layers:
     columns.set(name, column);
     return column.layers;
   };
-  const inLayers = Object.entries(tensors).filter(
-    ([, { layer, rows, parametersPerRow }]) => layer !== null && rows > 1 && parametersPerRow > 1,
+  const matrices = Object.entries(tensors).flatMap(([tensor, { layer, module, rows, parametersPerRow }]) =>
+    layer !== null && rows > 1 && parametersPerRow > 1 ? [{ tensor, layer, module }] : [],
   );
-  const published = ({ module }: TensorRows) => paperColumns.find(([, , pattern]) => pattern.test(module));
   for (const [label, name, pattern] of paperColumns)
-    for (const [tensor, { module, layer }] of inLayers)
-      if (pattern.test(module)) add(name, label)[layer ?? 0]?.push(tensor);
-  for (const [tensor, rows] of inLayers) {
-    if (published(rows) !== undefined) continue;
-    const name = pooled(rows.module);
-    add(name, name.replace(/\.weight$/, ''))[rows.layer ?? 0]?.push(tensor);
+    for (const { tensor, layer, module } of matrices)
+      if (pattern.test(module)) itemAt(add(name, label), layer).push(tensor);
+  for (const { tensor, layer, module } of matrices) {
+    if (paperColumns.some(([, , pattern]) => pattern.test(module))) continue;
+    const name = pooled(module);
+    itemAt(add(name, name.replace(/\.weight$/, '')), layer).push(tensor);
   }
   return [...columns].map(([name, column]) => ({ name, ...column }));
 };

@@ -1,22 +1,23 @@
 import type { ReducedTensor } from '../engine/compute/reduce.js';
+import { itemAt, propertyAt, valueAt } from '../lookup.js';
 import type { ReductionPlan } from '../plan/reduction.js';
 import type { MavVectors } from './analysis.js';
 
-/** How the changes of two experts lie to each other, in a layer or elsewhere. */
+/** Overlap of the changes of two experts, in one layer, outside the layers, or in the whole model. */
 export interface OverlapPart {
-  /** Layer number, or null for all that is outside the layers. */
+  /** Layer number; null for the part outside the layers, and for the whole model. */
   readonly layer: number | null;
   /** Cosine of the angle between the task vectors; null where one of them is 0. */
   readonly cosine: number | null;
-  /** Of the elements that both changed, the share that both changed with one sign; null where there are none. */
+  /** Share, of the elements that both changed, whose changes have the same sign; null where there are none. */
   readonly signAgreement: number | null;
-  /** The share of rows whose MAV is above the threshold in both. */
+  /** Share of the rows that are finite in both whose MAV is above the threshold in both. */
   readonly rowsAboveInBoth: number;
 }
 
 export interface Overlap {
   readonly experts: readonly [string, string];
-  /** Outside the layers first, then layer 0 and up, then all together. */
+  /** Outside the layers first, then layer 0 to the last. */
   readonly parts: readonly OverlapPart[];
   readonly whole: OverlapPart;
 }
@@ -42,17 +43,25 @@ const partOf = (layer: number | null, { dot, squares, both, same, rows, rowsAbov
   };
 };
 
-/** Where pair i ≤ j of `count` experts stands among their pairs. */
+/** Returns the index of pair i ≤ j among the pairs of `count` experts, in row-major order of the upper triangle. */
 const pairIndex = (i: number, j: number, count: number): number => i * count - (i * (i - 1)) / 2 + (j - i);
 
-/** Rows above the threshold in both of two experts. */
-const countAboveInBoth = (a: Float32Array, b: Float32Array, threshold: number): number => {
-  let count = 0;
-  for (const [index, mav] of a.entries()) if (mav > threshold && (b[index] ?? 0) > threshold) count += 1;
-  return count;
+/** Counts the rows that are finite in both experts, and those above the threshold in both. */
+const countRows = (
+  a: Float32Array,
+  b: Float32Array,
+  threshold: number,
+): { finite: number; above: number } => {
+  let [finite, above] = [0, 0];
+  for (const [row, mavOfA] of a.entries()) {
+    const mavOfB = itemAt(b, row);
+    if (!Number.isNaN(mavOfA) && !Number.isNaN(mavOfB)) finite += 1;
+    if (mavOfA > threshold && mavOfB > threshold) above += 1;
+  }
+  return { finite, above };
 };
 
-/** The overlap of every pair of experts, layer by layer. */
+/** Computes the overlap of every pair of experts, layer by layer; none where the plan sums no pairs. */
 export const overlapsOf = (
   { tensors, pairs }: ReductionPlan,
   reduced: readonly ReducedTensor[],
@@ -67,16 +76,12 @@ export const overlapsOf = (
       const whole = newTotals();
       const byLayer = new Map<number | null, Totals>([[null, newTotals()]]);
       for (const [index, { name }] of tensors.entries()) {
-        const layer = a.tensors[name]?.layer ?? null;
+        const { layer } = propertyAt(a.tensors, name);
         const totals = byLayer.get(layer) ?? newTotals();
         byLayer.set(layer, totals);
-        for (const sum of [totals, whole])
-          add(sum, reduced[index]?.pairs ?? new Float64Array(), [i, j], experts.length);
-        const [rowsOfA, rowsOfB] = [a.vectors.get(name), b.vectors.get(name)];
-        if (rowsOfA === undefined || rowsOfB === undefined) continue;
-        const above = countAboveInBoth(rowsOfA, rowsOfB, threshold);
-        const finite = rowsOfA.filter((mav, row) => !Number.isNaN(mav + (rowsOfB[row] ?? 0))).length;
+        const { finite, above } = countRows(valueAt(a.vectors, name), valueAt(b.vectors, name), threshold);
         for (const sum of [totals, whole]) {
+          add(sum, itemAt(reduced, index).pairs, [i, j], experts.length);
           sum.rows += finite;
           sum.rowsAbove += above;
         }
@@ -92,8 +97,9 @@ export const overlapsOf = (
   return overlaps;
 };
 
+/** Adds a tensor's sums of pair i < j; `pairs` has three numbers a pair, as `ReducedTensor` says. */
 const add = (totals: Totals, pairs: Float64Array, [i, j]: [number, number], count: number): void => {
-  const at = (pair: number, what: number) => pairs[3 * pair + what] ?? 0;
+  const at = (pair: number, sum: 0 | 1 | 2) => itemAt(pairs, 3 * pair + sum);
   totals.dot += at(pairIndex(i, j, count), 0);
   totals.both += at(pairIndex(i, j, count), 1);
   totals.same += at(pairIndex(i, j, count), 2);

@@ -17,7 +17,7 @@ export interface AnalysisPlan {
 }
 
 /**
- * Decides an analysis: every 1-D and 2-D floating tensor that base and experts share. Headers are read, weights are not.
+ * Plans an analysis of every 1-D and 2-D floating tensor that base and experts all have. Reads headers, not weights.
  *
  * @throws LayerloomError the codes of `openModels` and `checkCompatible`, QUANTISED_WEIGHTS
  */
@@ -30,7 +30,7 @@ export const planAnalysis = async (
     { role: 'base', model: base },
     ...experts.map((model) => ({ role: 'expert', model })),
   ]);
-  if (first === undefined) throw new Error('an analysis has a base');
+  if (first === undefined) throw new RangeError('openModels gave no base');
   const warnings = [first, ...others].flatMap(({ checkpoint }) => checkpoint.warnings);
   for (const expert of others) warnings.push(...(await checkCompatible(first, expert)).warnings);
   if (first.architecture.stacks.length > 0) requireLayers(first.architecture, first.checkpoint.path);
@@ -56,7 +56,10 @@ export const planAnalysis = async (
   };
 };
 
-/** Undefined for what cannot be compared: integers, tensors that not every model stores, empty ones. */
+/**
+ * Returns the reduction of one tensor; undefined where it cannot be compared (integers, empty tensors, tensors that
+ * some model lacks), 'left out' for three or more dimensions, which have no rows.
+ */
 const reductionOf = (
   name: string,
   references: readonly (TensorReference | undefined)[],
@@ -69,8 +72,8 @@ const reductionOf = (
     const { file, begin, end, dtype } = reference;
     sources.push({ input, file, begin, end, dtype });
   }
-  const shape = references[0]?.shape ?? [];
-  if (shape.length === 0 || shape.includes(0)) return undefined;
+  const shape = references[0]?.shape;
+  if (shape === undefined || shape.length === 0 || shape.includes(0)) return undefined;
   if (shape.length > 2) return 'left out';
   const [a = 1, b] = shape;
   return b === undefined

@@ -1,17 +1,20 @@
+import { itemAt } from '../lookup.js';
 import type { MavVectors } from './analysis.js';
 
-/** Where an expert's change is: shares of Σ|Δ|, which add up to 1 (all 0 where nothing changed). */
+/** An expert's change by location: shares of Σ|Δ| over all parameters, which add up to 1 (all 0 where nothing changed). */
 export interface Shares {
-  /** The first `bottom` and the last `top` layers, those between, and what is outside the layers. */
+  /** The first `bottom` layers. */
   readonly bottom: number;
   readonly middle: number;
+  /** The last `top` layers. */
   readonly top: number;
+  /** Tensors outside the layers. */
   readonly outside: number;
-  /** Of each layer. */
+  /** Share of each layer, layer 0 first. */
   readonly layers: readonly number[];
 }
 
-/** Sums |Δ| over all parameters of each part (paper §3.2: which layers a fine-tuning changes). */
+/** Computes the shares from each tensor's mean MAV, finite rows only (paper §3.2: which layers fine-tuning changes). */
 export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: number): Shares => {
   const byLayer = Array.from({ length: layers }, () => 0);
   let outside = 0;
@@ -19,7 +22,7 @@ export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: n
     if (rows === nonFiniteRows) continue;
     const change = meanMav * (rows - nonFiniteRows) * parametersPerRow;
     if (layer === null) outside += change;
-    else byLayer[layer] = (byLayer[layer] ?? 0) + change;
+    else byLayer[layer] = itemAt(byLayer, layer) + change;
   }
   const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
   const total = outside + sum(byLayer);

@@ -4,6 +4,7 @@ import type { FileIdentity } from '../checkpoint/checkpoint.js';
 import type { ReduceOptions } from '../engine/compute/reduce.js';
 import { type ComparedTensor, findTrimming, sumMagnitudes } from '../engine/compute/whole-models.js';
 import { LayerloomError } from '../errors.js';
+import { itemAt } from '../lookup.js';
 import {
   type NeededStatistics,
   noStatistics,
@@ -15,21 +16,24 @@ import { modelOpener, type OpenedInputs, openInputs, type StatisticsByRecipe } f
 import { type OpenedModel, openModels, plannedInput } from '../plan/models.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { isFloating } from '../tensor/dtype.js';
-import { elementCount } from '../tensor/reference.js';
+import { checkedElementCount } from '../tensor/reference.js';
+import type { Rows } from '../tensor/rows.js';
 import { type MavVectors, vectorsName } from './analysis.js';
 import { computeTaskVectors } from './task-vectors.js';
 import { readVectors } from './vectors-file.js';
 
 export interface StatisticsOptions extends ReduceOptions {
-  /** A directory that `analyze` wrote, from whose `NAME.mav.safetensors` the task vectors are read instead of weights. */
+  /** A directory that `analyze` wrote; task vectors are read from its `NAME.mav.safetensors` instead of weights. */
   analysis?: string | undefined;
 }
 
 /**
- * What a recipe's method must know of whole models: from a saved analysis where one is given, else measured, as a first stage of the merge.
+ * Gathers the statistics of whole models that a recipe's method needs, from a saved analysis if given, else by reading
+ * the weights as a first stage of the merge.
  *
- * @param found what the recipes in it must know
- * @throws LayerloomError ANALYSIS_MISMATCH where a saved analysis is of other files; the codes of `computeTaskVectors`
+ * @param found statistics of the recipes nested in it, gathered before
+ * @throws LayerloomError ANALYSIS_MISMATCH where a saved analysis is missing or was made from other files; the codes of
+ *   `computeTaskVectors`
  */
 export const gatherStatistics = async (
   recipe: Recipe,
@@ -44,25 +48,24 @@ export const gatherStatistics = async (
     const planned = inputs.checkpoints.map(plannedInput);
     return { ...noStatistics, ...(await findTrimming(planned, tensors, what.densities, options)) };
   }
-  const paths = [base, ...experts].filter((model) => typeof model === 'string');
-  if (paths.length <= experts.length)
-    return { ...noStatistics, taskVectors: await ofRecipes(recipe, found, { base, experts, what }, options) };
-  const [baseModel = '', ...models] = paths;
-  const taskVectors =
-    analysis === undefined
-      ? (
-          await computeTaskVectors(
-            baseModel,
-            models,
-            { rows: what.rows, threshold: 0 },
-            { ...options, pairs: false },
-          )
-        ).experts
-      : await readSaved(analysis, baseModel, models, what.rows);
-  return { ...noStatistics, taskVectors };
+  const { rows } = what;
+  if (typeof base !== 'string' || !experts.every((model) => typeof model === 'string'))
+    return {
+      ...noStatistics,
+      taskVectors: await sumNestedRecipes(recipe, found, { base, experts, what }, options),
+    };
+  if (analysis !== undefined)
+    return { ...noStatistics, taskVectors: await readSaved(analysis, base, experts, rows) };
+  const vectors = await computeTaskVectors(
+    base,
+    experts,
+    { rows, threshold: 0 },
+    { ...options, pairs: false },
+  );
+  return { ...noStatistics, taskVectors: vectors.experts };
 };
 
-/** Every floating tensor as a base and experts have it, which may be recipes. */
+/** Lists the non-empty floating tensors that the base and every expert have; a model may be a nested recipe. */
 const comparedTensors = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
@@ -74,22 +77,15 @@ const comparedTensors = async (
   const models = await Promise.all(
     [base, ...experts].map((model, index) => open({ role: index === 0 ? 'base' : 'expert', model })),
   );
-  const [first, ...others] = models;
   const tensors: ComparedTensor[] = [];
-  for (const [name, { dtype, shape }] of first?.checkpoint.tensors ?? []) {
-    const operands = others.map((model) => model.operandOf(name));
-    const origin = first?.operandOf(name);
+  for (const [name, { dtype, shape }] of itemAt(models, 0).checkpoint.tensors) {
+    const [origin, ...operands] = models.flatMap((model) => model.operandOf(name) ?? []);
     const isComparable =
+      operands.length === experts.length &&
       isFloating(dtype) &&
-      elementCount(shape) !== 0 &&
-      operands.every((operand) => operand !== undefined && isFloating(operand.dtype));
-    if (origin !== undefined && isComparable)
-      tensors.push({
-        name,
-        shape,
-        base: origin,
-        experts: operands as Exclude<(typeof operands)[number], undefined>[],
-      });
+      !shape.includes(0) &&
+      operands.every((operand) => isFloating(operand.dtype));
+    if (origin !== undefined && isComparable) tensors.push({ name, shape, base: origin, experts: operands });
   }
   return { inputs, tensors, models };
 };
@@ -97,12 +93,12 @@ const comparedTensors = async (
 type ByRows = NeededStatistics & { readonly what: Extract<NeededStatistics['what'], { kind: 'rows' }> };
 
 /**
- * Mean MAV of what recipes make: Σ |Δ| of a tensor over the parameters of a row is the sum of its rows' MAV. Of each row by itself nothing is known,
- * which only reverting by rows asks for.
+ * Sums the mean MAV of task vectors of which a model is a nested recipe: the mean MAV of a tensor's rows is Σ|Δ| over
+ * its elements. MAVs of single rows are not computed; only reverting by rows needs them, and it is refused.
  *
- * @throws LayerloomError INVALID_PARAMETER where rows are asked for, NON_FINITE
+ * @throws LayerloomError INVALID_PARAMETER for a revert by rows, NON_FINITE
  */
-const ofRecipes = async (
+const sumNestedRecipes = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
   { base, experts, what }: ByRows,
@@ -120,10 +116,10 @@ const ofRecipes = async (
   const sums = await sumMagnitudes(inputs.checkpoints.map(plannedInput), counted, options);
   return experts.map((_, expert): TaskVectorStatistics => {
     const entries = counted.map(({ name, shape }, index) => {
-      const elements = elementCount(shape) ?? 0;
-      const count = shape.length === 1 ? 1 : (shape[rows === 'input' ? 1 : 0] ?? 1);
-      const sum = sums[index]?.[expert] ?? 0;
-      const model = models[expert + 1]?.checkpoint.name ?? '';
+      const elements = checkedElementCount(shape);
+      const count = shape.length === 1 ? 1 : itemAt(shape, rows === 'input' ? 1 : 0);
+      const sum = itemAt(itemAt(sums, index), expert);
+      const model = itemAt(models, expert + 1).checkpoint.name;
       if (!Number.isFinite(sum))
         throw new LayerloomError('NON_FINITE', { tensors: [{ tensor: name, model, count: 1 }] });
       return [
@@ -132,8 +128,8 @@ const ofRecipes = async (
       ] as const;
     });
     return {
-      name: models[expert + 1]?.checkpoint.name ?? '',
-      base: { name: models[0]?.checkpoint.name ?? '' },
+      name: itemAt(models, expert + 1).checkpoint.name,
+      base: { name: itemAt(models, 0).checkpoint.name },
       rows,
       tensors: Object.fromEntries(entries),
       vectors: new Map(),
@@ -141,16 +137,18 @@ const ofRecipes = async (
   });
 };
 
+/** Reads the experts' saved vectors. @throws LayerloomError ANALYSIS_MISMATCH, the codes of `openModels` and `readVectors` */
 const readSaved = async (
   analysis: string,
   base: string,
   experts: readonly string[],
-  rows: string,
+  rows: Rows,
 ): Promise<MavVectors[]> => {
   const [openedBase, ...opened] = await openModels([
     { role: 'base', model: base },
     ...experts.map((model) => ({ role: 'expert', model })),
   ]);
+  if (openedBase === undefined) throw new RangeError('openModels gave no base');
   return await Promise.all(
     opened.map(async ({ checkpoint }) => {
       const file = join(analysis, vectorsName(checkpoint.name));
@@ -158,27 +156,31 @@ const readSaved = async (
         throw new LayerloomError('ANALYSIS_MISMATCH', { file, reason: 'is not there' }, { cause });
       });
       const mav = await readVectors(file);
-      const mismatch = mismatchOf(mav, rows, openedBase?.checkpoint.files ?? [], checkpoint.files);
+      const mismatch = mismatchOf(mav, rows, openedBase.checkpoint.files, checkpoint.files);
       if (mismatch !== undefined) throw new LayerloomError('ANALYSIS_MISMATCH', { file, reason: mismatch });
       return mav;
     }),
   );
 };
 
-const same = (a: readonly FileIdentity[], b: readonly FileIdentity[]): boolean => {
+/** True if two checkpoints have the same files by size, modification time and header; paths may differ. */
+const sameFiles = (a: readonly FileIdentity[], b: readonly FileIdentity[]): boolean => {
   const keys = (files: readonly FileIdentity[]) =>
     files.map(({ bytes, mtimeNs, header }) => `${bytes} ${mtimeNs} ${header}`).sort();
   return keys(a).join() === keys(b).join();
 };
 
+/** Returns the reason why a saved analysis does not fit, or undefined. */
 const mismatchOf = (
   mav: MavVectors,
-  rows: string,
+  rows: Rows,
   base: readonly FileIdentity[],
   expert: readonly FileIdentity[],
 ): string | undefined => {
   if (mav.rows !== rows) return `is by ${mav.rows} rows, and ${rows} rows are needed`;
-  if (!same(mav.base.files, base)) return `was taken from another base, or the base was written since`;
-  if (!same(mav.expert.files, expert)) return `is of another expert, or the expert was written since`;
+  if (!sameFiles(mav.base.files, base))
+    return 'was computed from another base, or the base has changed since';
+  if (!sameFiles(mav.expert.files, expert))
+    return 'was computed from another expert, or the expert has changed since';
   return undefined;
 };

@@ -1,5 +1,6 @@
 import { type ReducedTensor, type ReduceOptions, runReductions } from '../engine/compute/reduce.js';
 import { LayerloomError } from '../errors.js';
+import { itemAt } from '../lookup.js';
 import type { OpenedCheckpoint } from '../plan/models.js';
 import { rowsOf } from '../plan/reduction.js';
 import type { Rows } from '../tensor/rows.js';
@@ -8,13 +9,13 @@ import { type Overlap, overlapsOf } from './overlap.js';
 import { type AnalysisPlan, planAnalysis } from './plan-analysis.js';
 
 export interface TaskVectorOptions extends ReduceOptions {
-  /** Leave rows with a NaN or an infinity out, and count them, instead of refusing them. */
+  /** Exclude and count rows with a NaN or an infinity instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
-  /** Whether to compare experts with each other too; by default yes. */
+  /** Compare the experts with each other too. Default true. */
   pairs?: boolean | undefined;
 }
 
-/** The task vectors of experts, and how they lie to each other. */
+/** The task vectors of experts, and the overlap of each pair. */
 export interface TaskVectors {
   readonly experts: readonly MavVectors[];
   readonly overlaps: readonly Overlap[];
@@ -25,8 +26,8 @@ export interface TaskVectors {
 }
 
 /**
- * W_expert − W_base of every 1-D and 2-D parameter, row by row (paper §3.2). Differences are rounded to float32, sums are float64,
- * and the base is read once for all experts.
+ * Computes the MAV of W_expert − W_base for every row of every 1-D and 2-D parameter (paper §3.2). Differences are
+ * rounded to float32, sums are float64; the base is read once for all experts.
  *
  * @throws LayerloomError the codes of `planAnalysis` and `runReductions`, NON_FINITE
  */
@@ -47,6 +48,7 @@ export const computeTaskVectors = async (
   return { experts, overlaps: overlapsOf(reductions, reduced, experts, threshold), ...run, warnings };
 };
 
+/** Returns a warning for each tensor with values that are not finite. @throws LayerloomError NON_FINITE unless allowed */
 const checkFinite = (
   { reductions, base, experts }: AnalysisPlan,
   reduced: readonly ReducedTensor[],
@@ -54,8 +56,8 @@ const checkFinite = (
 ): string[] => {
   const models = [base, ...experts];
   const tensors = reductions.tensors.flatMap(({ name }, index) =>
-    (reduced[index]?.nonFinite ?? []).flatMap((count, model) =>
-      count === 0 ? [] : [{ tensor: name, model: models[model]?.checkpoint.name ?? '', count }],
+    itemAt(reduced, index).nonFinite.flatMap((count, model) =>
+      count === 0 ? [] : [{ tensor: name, model: itemAt(models, model).checkpoint.name, count }],
     ),
   );
   if (tensors.length === 0) return [];
@@ -78,7 +80,7 @@ const vectorsOf = (
   for (const [at, reduction] of reductions.tensors.entries()) {
     const [count, parametersPerRow] = rowsOf(reduction);
     const place = base.architecture.places.get(reduction.name);
-    const sums = reduced[at]?.magnitudes[index] ?? new Float64Array(count);
+    const sums = itemAt(itemAt(reduced, at).magnitudes, index);
     let [total, nonFiniteRows] = [0, 0];
     const vector = new Float32Array(count);
     for (const [row, sum] of sums.entries()) {

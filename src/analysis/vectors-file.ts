@@ -4,15 +4,15 @@ import { readSmallFile } from '../checkpoint/small-file.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { MavVectors } from './analysis.js';
 
-/** Four bytes for each row: of the largest models with experts, about a gigabyte. */
+/** Largest file that is read: files have four bytes a row, about 1 GB for the largest mixture-of-experts models. */
 const limit = { most: 2 ** 31 - 1, what: 'a file of MAV vectors' };
 
-/** What the metadata's `mav` holds says, beside the vectors. */
+/** Format and version, in `__metadata__.format`. */
 const formatName = 'layerloom-mav-1';
 
 /**
- * `NAME.mav.safetensors`: one F32 tensor [rows] for each parameter, under its name, and in `__metadata__` all else that an analysis
- * needs.
+ * Encodes `NAME.mav.safetensors`: one F32 tensor [rows] per parameter under its name, and the rest of `MavVectors` as
+ * JSON in `__metadata__.mav`.
  */
 export const encodeVectors = ({ vectors, ...facts }: MavVectors): Uint8Array[] => {
   const entries = [...vectors].map(([name, { length, byteLength: bytes }]) => ({
@@ -30,7 +30,11 @@ export const encodeVectors = ({ vectors, ...facts }: MavVectors): Uint8Array[] =
   ];
 };
 
-/** @throws LayerloomError READ_FAILED, VECTORS_INVALID, and the codes of a header */
+/**
+ * Reads a file that `encodeVectors` wrote.
+ *
+ * @throws LayerloomError READ_FAILED, VECTORS_INVALID, and the codes of a safetensors header
+ */
 export const readVectors = async (file: string): Promise<MavVectors> => {
   const bytes = await readSmallFile(file, limit).catch((cause: unknown) => {
     throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
@@ -39,19 +43,16 @@ export const readVectors = async (file: string): Promise<MavVectors> => {
   const { metadata, tensors } = parseHeader(bytes.subarray(prefixBytes, begin), file, bytes.length - begin);
   const invalid = (reason: string) => new LayerloomError('VECTORS_INVALID', { file, reason });
   if (metadata['format'] !== formatName) throw invalid('is not a file of MAV vectors');
-  const facts = parseFacts(metadata['mav'] ?? '');
+  const facts = metadata['mav'] === undefined ? undefined : parseFacts(metadata['mav']);
   if (facts === undefined) throw invalid('its metadata is damaged');
   const vectors = new Map<string, Float32Array>();
   for (const [name, { rows }] of Object.entries(facts.tensors)) {
     const tensor = tensors.get(name);
     if (tensor?.dtype !== 'F32' || tensor.shape.length !== 1 || tensor.shape[0] !== rows)
       throw invalid(`it has no vector of ${rows} rows for ${name}`);
-    // A copy: data may begin anywhere, a Float32Array only at a multiple of four.
-    const from = bytes.byteOffset + begin;
-    vectors.set(
-      name,
-      new Float32Array(bytes.buffer.slice(from + tensor.begin, from + tensor.end) as ArrayBuffer),
-    );
+    // Copied, since tensor data may begin at any offset and a Float32Array only at a multiple of four.
+    const copy = Uint8Array.from(bytes.subarray(begin + tensor.begin, begin + tensor.end));
+    vectors.set(name, new Float32Array(copy.buffer));
   }
   return { ...facts, vectors };
 };
@@ -86,7 +87,7 @@ const parseFacts = (text: string): z.output<typeof factsSchema> | undefined => {
   try {
     return factsSchema.safeParse(JSON.parse(text)).data;
   } catch {
-    // Not JSON: damaged, as the caller says.
+    // Not JSON; the caller reports a damaged file.
     return undefined;
   }
 };

@@ -25,6 +25,17 @@ export const elementCount = (shape: Shape): number | undefined => {
   return count <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(count) : undefined;
 };
 
+/**
+ * Returns the number of elements of an opened checkpoint's tensor, whose header was checked.
+ *
+ * @throws RangeError where `elementCount` has none: the shape is not from a checked header
+ */
+export const checkedElementCount = (shape: Shape): number => {
+  const count = elementCount(shape);
+  if (count === undefined) throw new RangeError(`[${shape.join(', ')}] has too many elements`);
+  return count;
+};
+
 /** The bytes of a tensor; undefined where sub-byte elements do not fill whole bytes, or above 2⁵³. */
 export const byteLength = (dtype: Dtype, elements: number): number | undefined => {
   const bytes = (elements * bitsOf(dtype)) / 8;
