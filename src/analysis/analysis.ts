@@ -75,7 +75,10 @@ export const countAbove = (vector: Float32Array, threshold: number): number => {
   return count;
 };
 
-/** Computes the analysis at a threshold from the MAV vectors: exact, since a row's MAV is defined as its float32 value. */
+/**
+ * Computes the analysis at a threshold from the MAV vectors: exact, since a row's MAV is defined as its
+ * float32 value.
+ */
 export const analyseAt = (mav: MavVectors, threshold: number): Analysis => {
   const { vectors, tensors, ...rest } = mav;
   const meanMav = meanMavOf(Object.values(tensors));

@@ -3,7 +3,10 @@ import type { TensorRows } from './analysis.js';
 
 /** A column of the paper's figures: one kind of matrix, across all layers. */
 export interface Column {
-  /** Name in the published tables, such as `attention.wq.weight`; for other modules the name after `layers.N.`. */
+  /**
+   * Name in the published tables, such as `attention.wq.weight`; for other modules the name after
+   * `layers.N.`.
+   */
   readonly name: string;
   /** Short name, such as `wq`. */
   readonly label: string;
@@ -11,7 +14,10 @@ export interface Column {
   readonly layers: readonly (readonly string[])[];
 }
 
-/** Label, published name and pattern (Hugging Face or Meta name) of a Llama layer's matrices, in the paper's order. */
+/**
+ * Label, published name and pattern (Hugging Face or Meta name) of a Llama layer's matrices, in the paper's
+ * order.
+ */
 const paperColumns: readonly (readonly [string, string, RegExp])[] = [
   ['wq', 'attention.wq.weight', /^(self_attn\.q_proj|attention\.wq)\.weight$/],
   ['wk', 'attention.wk.weight', /^(self_attn\.k_proj|attention\.wk)\.weight$/],
@@ -26,8 +32,8 @@ const paperColumns: readonly (readonly [string, string, RegExp])[] = [
 const pooled = (module: string): string => module.replaceAll(/\.\d+\./g, '.*.');
 
 /**
- * Lists a model's columns: the paper's seven in its order, then the other matrices in the tensors' order. Excludes
- * norms and biases, which are not matrices.
+ * Lists a model's columns: the paper's seven in its order, then the other matrices in the tensors' order.
+ * Excludes norms and biases, which are not matrices.
  */
 export const columnsOf = (tensors: Readonly<Record<string, TensorRows>>, layers: number): Column[] => {
   const columns = new Map<string, { label: string; layers: string[][] }>();

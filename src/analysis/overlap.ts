@@ -9,7 +9,9 @@ export interface OverlapPart {
   readonly layer: number | null;
   /** Cosine of the angle between the task vectors; null where one of them is 0. */
   readonly cosine: number | null;
-  /** Share, of the elements that both changed, whose changes have the same sign; null where there are none. */
+  /**
+   * Share, of the elements that both changed, whose changes have the same sign; null where there are none.
+   */
   readonly signAgreement: number | null;
   /** Share of the rows that are finite in both whose MAV is above the threshold in both. */
   readonly rowsAboveInBoth: number;
@@ -43,7 +45,10 @@ const partOf = (layer: number | null, { dot, squares, both, same, rows, rowsAbov
   };
 };
 
-/** Returns the index of pair i ≤ j among the pairs of `count` experts, in row-major order of the upper triangle. */
+/**
+ * Returns the index of pair i ≤ j among the pairs of `count` experts, in row-major order of the upper
+ * triangle.
+ */
 const pairIndex = (i: number, j: number, count: number): number => i * count - (i * (i - 1)) / 2 + (j - i);
 
 /** Counts the rows that are finite in both experts, and those above the threshold in both. */

@@ -17,7 +17,8 @@ export interface AnalysisPlan {
 }
 
 /**
- * Plans an analysis of every 1-D and 2-D floating tensor that base and experts all have. Reads headers, not weights.
+ * Plans an analysis of every 1-D and 2-D floating tensor that base and experts all have. Reads headers, not
+ * weights.
  *
  * @throws LayerloomError the codes of `openModels` and `checkCompatible`, QUANTISED_WEIGHTS
  */
@@ -57,8 +58,8 @@ export const planAnalysis = async (
 };
 
 /**
- * Returns the reduction of one tensor; undefined where it cannot be compared (integers, empty tensors, tensors that
- * some model lacks), 'left out' for three or more dimensions, which have no rows.
+ * Returns the reduction of one tensor; undefined where it cannot be compared (integers, empty tensors,
+ * tensors that some model lacks), 'left out' for three or more dimensions, which have no rows.
  */
 const reductionOf = (
   name: string,

@@ -1,7 +1,10 @@
 import { itemAt } from '../lookup.js';
 import type { MavVectors } from './analysis.js';
 
-/** An expert's change by location: shares of Σ|Δ| over all parameters, which add up to 1 (all 0 where nothing changed). */
+/**
+ * An expert's change by location: shares of Σ|Δ| over all parameters, which add up to 1 (all 0 where nothing
+ * changed).
+ */
 export interface Shares {
   /** The first `bottom` layers. */
   readonly bottom: number;
@@ -14,7 +17,10 @@ export interface Shares {
   readonly layers: readonly number[];
 }
 
-/** Computes the shares from each tensor's mean MAV, finite rows only (paper §3.2: which layers fine-tuning changes). */
+/**
+ * Computes the shares from each tensor's mean MAV, finite rows only (paper §3.2: which layers fine-tuning
+ * changes).
+ */
 export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: number): Shares => {
   const byLayer = Array.from({ length: layers }, () => 0);
   let outside = 0;

@@ -23,17 +23,20 @@ import { computeTaskVectors } from './task-vectors.js';
 import { readVectors } from './vectors-file.js';
 
 export interface StatisticsOptions extends ReduceOptions {
-  /** A directory that `analyze` wrote; task vectors are read from its `NAME.mav.safetensors` instead of weights. */
+  /**
+   * A directory that `analyze` wrote; task vectors are read from its `NAME.mav.safetensors` instead of
+   * weights.
+   */
   analysis?: string | undefined;
 }
 
 /**
- * Gathers the statistics of whole models that a recipe's method needs, from a saved analysis if given, else by reading
- * the weights as a first stage of the merge.
+ * Gathers the statistics of whole models that a recipe's method needs, from a saved analysis if given, else
+ * by reading the weights as a first stage of the merge.
  *
  * @param found statistics of the recipes nested in it, gathered before
- * @throws LayerloomError ANALYSIS_MISMATCH where a saved analysis is missing or was made from other files; the codes of
- *   `computeTaskVectors`
+ * @throws LayerloomError ANALYSIS_MISMATCH where a saved analysis is missing or was made from other files;
+ *   the codes of `computeTaskVectors`
  */
 export const gatherStatistics = async (
   recipe: Recipe,
@@ -65,7 +68,9 @@ export const gatherStatistics = async (
   return { ...noStatistics, taskVectors: vectors.experts };
 };
 
-/** Lists the non-empty floating tensors that the base and every expert have; a model may be a nested recipe. */
+/**
+ * Lists the non-empty floating tensors that the base and every expert have; a model may be a nested recipe.
+ */
 const comparedTensors = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
@@ -93,8 +98,9 @@ const comparedTensors = async (
 type ByRows = NeededStatistics & { readonly what: Extract<NeededStatistics['what'], { kind: 'rows' }> };
 
 /**
- * Sums the mean MAV of task vectors of which a model is a nested recipe: the mean MAV of a tensor's rows is Σ|Δ| over
- * its elements. MAVs of single rows are not computed; only reverting by rows needs them, and it is refused.
+ * Sums the mean MAV of task vectors of which a model is a nested recipe: the mean MAV of a tensor's rows is
+ * Σ|Δ| over its elements. MAVs of single rows are not computed; only reverting by rows needs them, and it is
+ * refused.
  *
  * @throws LayerloomError INVALID_PARAMETER for a revert by rows, NON_FINITE
  */
@@ -137,7 +143,11 @@ const sumNestedRecipes = async (
   });
 };
 
-/** Reads the experts' saved vectors. @throws LayerloomError ANALYSIS_MISMATCH, the codes of `openModels` and `readVectors` */
+/**
+ * Reads the experts' saved vectors.
+ *
+ * @throws LayerloomError ANALYSIS_MISMATCH, the codes of `openModels` and `readVectors`
+ */
 const readSaved = async (
   analysis: string,
   base: string,

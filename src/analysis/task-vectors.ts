@@ -26,8 +26,8 @@ export interface TaskVectors {
 }
 
 /**
- * Computes the MAV of W_expert − W_base for every row of every 1-D and 2-D parameter (paper §3.2). Differences are
- * rounded to float32, sums are float64; the base is read once for all experts.
+ * Computes the MAV of W_expert − W_base for every row of every 1-D and 2-D parameter (paper §3.2).
+ * Differences are rounded to float32, sums are float64; the base is read once for all experts.
  *
  * @throws LayerloomError the codes of `planAnalysis` and `runReductions`, NON_FINITE
  */
@@ -48,7 +48,11 @@ export const computeTaskVectors = async (
   return { experts, overlaps: overlapsOf(reductions, reduced, experts, threshold), ...run, warnings };
 };
 
-/** Returns a warning for each tensor with values that are not finite. @throws LayerloomError NON_FINITE unless allowed */
+/**
+ * Returns a warning for each tensor with values that are not finite.
+ *
+ * @throws LayerloomError NON_FINITE unless allowed
+ */
 const checkFinite = (
   { reductions, base, experts }: AnalysisPlan,
   reduced: readonly ReducedTensor[],

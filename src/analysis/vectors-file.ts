@@ -4,15 +4,18 @@ import { readSmallFile } from '../checkpoint/small-file.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { MavVectors } from './analysis.js';
 
-/** Largest file that is read: files have four bytes a row, about 1 GB for the largest mixture-of-experts models. */
+/**
+ * Largest file that is read: files have four bytes a row, about 1 GB for the largest mixture-of-experts
+ * models.
+ */
 const limit = { most: 2 ** 31 - 1, what: 'a file of MAV vectors' };
 
 /** Format and version, in `__metadata__.format`. */
 const formatName = 'layerloom-mav-1';
 
 /**
- * Encodes `NAME.mav.safetensors`: one F32 tensor [rows] per parameter under its name, and the rest of `MavVectors` as
- * JSON in `__metadata__.mav`.
+ * Encodes `NAME.mav.safetensors`: one F32 tensor [rows] per parameter under its name, and the rest of
+ * `MavVectors` as JSON in `__metadata__.mav`.
  */
 export const encodeVectors = ({ vectors, ...facts }: MavVectors): Uint8Array[] => {
   const entries = [...vectors].map(([name, { length, byteLength: bytes }]) => ({

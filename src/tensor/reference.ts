@@ -12,7 +12,10 @@ export interface TensorReference {
   readonly shape: Shape;
 }
 
-/** The number of elements; 1 for a scalar (`[]`); undefined where multiplying the extents in order passes 2⁶⁴, or they end above 2⁵³. */
+/**
+ * The number of elements; 1 for a scalar (`[]`); undefined where multiplying the extents in order passes 2⁶⁴,
+ * or they end above 2⁵³.
+ */
 export const elementCount = (shape: Shape): number | undefined => {
   // Whatever a double holds exactly it has multiplied exactly.
   const small = shape.reduce((product, extent) => product * extent, 1);
