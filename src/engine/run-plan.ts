@@ -75,14 +75,17 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
     await writeSideFiles(plan, staging.checkpoint, checksums, linked);
     run.pool.throwIfStopped();
     const warnings = await staging.commit();
+    const { threads, seconds, ...bytes } = run.cost;
     return {
       out: output.path,
       method: plan.method,
       recipe: plan.recipe,
       ...reportOf(plan),
       shards: describeShards(plan, staging.checkpoint, checksums, linked),
-      ...run.cost,
+      ...bytes,
       bytesResumed,
+      threads,
+      seconds,
       warnings: [...plan.warnings, ...staging.warnings, ...unlinked, ...warnings],
     };
   } catch (error) {
