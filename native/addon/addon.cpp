@@ -33,11 +33,13 @@ class FloatingPointDefaults {
 std::string describe(int error) { return std::generic_category().message(error); }
 
 Napi::Object fromStatus(Napi::Env env, const Status& status) {
+    // In the order of Outcome.
+    constexpr const char* outcomes[] = {"done",       "cancelled",   "inputShrank",
+                                        "readFailed", "writeFailed", "notEqual"};
     auto result = Napi::Object::New(env);
-    result.Set("outcome", static_cast<double>(status.outcome));
+    result.Set("outcome", outcomes[static_cast<std::size_t>(status.outcome)]);
     result.Set("source", static_cast<double>(status.source));
-    result.Set("error", status.error);
-    result.Set("message", status.error == 0 ? std::string() : describe(status.error));
+    result.Set("reason", status.error == 0 ? std::string() : describe(status.error));
     return result;
 }
 
@@ -55,8 +57,8 @@ Napi::Value answer(const Napi::CallbackInfo& info, const Call& call) {
     }
 }
 
-/// execute(job, control: BigInt64Array over shared memory) → { outcome, source, error, message }
-Napi::Value execute(const Napi::CallbackInfo& info) {
+/// run(job, control: BigInt64Array over shared memory) → { outcome, source, reason }
+Napi::Value runJob(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const Job job = toJob(info[0]);
         const Control control = toControl(info[1]);
@@ -65,24 +67,13 @@ Napi::Value execute(const Napi::CallbackInfo& info) {
     });
 }
 
-/// reduce(reduction, { magnitudes, pairs, nonFinite: Float64Array to fill }, control) → as execute
-Napi::Value reduceRows(const Napi::CallbackInfo& info) {
-    return answer(info, [&](const Kernels& kernels) {
-        const ReductionCall call = toReductionCall(info[0], info[1]);
-        const Control control = toControl(info[2]);
-        const FloatingPointDefaults defaults;
-        return reduce(kernels, call.reduction, call.sums, control);
-    });
-}
-
-/// measure({ kind, sources, program, count, values, numbers, bins }, out: Float64Array to fill,
-/// counts: Uint32Array that threads share, control) → as execute
+/// measure({ program, measures }, out: a Float64Array to fill for each measure, control) → as run
 Napi::Value measureBlock(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
-        const MeasureCall call = toMeasureCall(info[0], info[1], info[2]);
-        const Control control = toControl(info[3]);
+        const MeasureCall call = toMeasureCall(info[0], info[1]);
+        const Control control = toControl(info[2]);
         const FloatingPointDefaults defaults;
-        return measure(kernels, call.measure, call.out, call.counts, control);
+        return measure(kernels, call.measurement, call.out, control);
     });
 }
 
@@ -105,8 +96,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
     for (const Kernels* candidate : availableKernels()) available.Set(available.Length(), candidate->isa);
     exports.Set("instructionSets", available);
     exports.Set("instructionSet", kernels() == nullptr ? env.Null() : Napi::String::New(env, kernels()->isa));
-    exports.Set("execute", Napi::Function::New(env, execute, "execute"));
-    exports.Set("reduce", Napi::Function::New(env, reduceRows, "reduce"));
+    exports.Set("run", Napi::Function::New(env, runJob, "run"));
     exports.Set("measure", Napi::Function::New(env, measureBlock, "measure"));
     exports.Set("lock", Napi::Function::New(env, lock, "lock"));
     exports.Set("exchange", Napi::Function::New(env, exchangePaths, "exchange"));

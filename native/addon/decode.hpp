@@ -2,32 +2,58 @@
 #include <napi.h>
 
 #include "../jobs/check.hpp"
+#include "read.hpp"
 
-/// Jobs as JavaScript gives them (src/native/addon.ts has their types), decoded and checked: once, here. What
-/// is behind it trusts them. All throw TypeError, RangeError or BadJob.
+/// Jobs as JavaScript gives them (src/native/job.ts and measure.ts have their types), decoded and checked:
+/// once, here. What is behind it trusts them. All throw TypeError, RangeError or BadJob.
 namespace layerloom {
 
 Job toJob(const Napi::Value& value);
 
-/// What one call adds up, and the caller's arrays that it goes to.
-struct ReductionCall {
-    Reduction reduction;
-    Sums sums;
-};
+/// A program, decoded and not yet checked.
+Program toProgram(const Napi::Value& value);
 
-ReductionCall toReductionCall(const Napi::Value& reduction, const Napi::Value& sums);
-
+/// A measurement, and the caller's arrays that each measure fills.
 struct MeasureCall {
-    Measure measure;
-    std::span<double> out;
-    std::span<std::uint32_t> counts;
+    Measurement measurement;
+    std::vector<std::span<double>> out;
 };
 
-MeasureCall toMeasureCall(const Napi::Value& measure, const Napi::Value& out, const Napi::Value& counts);
+MeasureCall toMeasureCall(const Napi::Value& measurement, const Napi::Value& out);
 
 /// Last of all: see `toSpan` in read.hpp.
 Control toControl(const Napi::Value& value);
 
 int toDescriptor(const Napi::Value& value);
+
+/// `{ fd, begin }`
+Location toLocation(const Napi::Value& value);
+
+DType readDType(const Napi::Object& object);
+Rows readRows(const Napi::Object& object);
+/// A source or a node, by its number.
+ValueId readValue(const Napi::Object& object, const char* key);
+std::vector<ValueId> readValues(const Napi::Object& object, const char* key);
+/// An integer of 32 bits, none above `most`.
+std::uint32_t toWord32(const Napi::Value& value, const char* name, std::uint32_t most = 0xFFFF'FFFFu);
+
+/// The bits of a magnitude of float32.
+inline constexpr std::uint32_t kMostMagnitude = 0x7FFF'FFFF;
+
+/// Reads one alternative of a variant.
+template <class Variant>
+struct Reader {
+    const char* kind;
+    Variant (*read)(const Napi::Object&);
+};
+
+/// Reads the alternative that an object's `kind` names.
+template <class Variant, std::size_t count>
+Variant readKind(const Napi::Object& object, const Reader<Variant> (&readers)[count]) {
+    static_assert(count == std::variant_size_v<Variant>, "a kind has no reader");
+    const char* kinds[count];
+    for (std::size_t i = 0; i < count; ++i) kinds[i] = readers[i].kind;
+    return readers[indexOfName(object.Get("kind"), "kind", kinds)].read(object);
+}
 
 }  // namespace layerloom

@@ -1,6 +1,7 @@
 #include "read.hpp"
 
 #include <cmath>
+#include <string_view>
 
 namespace layerloom {
 namespace {
@@ -51,6 +52,18 @@ double toNumber(const Napi::Value& value, const char* name) {
     return value.As<Napi::Number>().DoubleValue();
 }
 
+std::size_t indexOfName(const Napi::Value& value, const char* what, std::span<const char* const> names) {
+    if (!value.IsString()) refuseType(value, what, "a string");
+    // A longer name than any is cut, and is none of them.
+    char text[32];
+    std::size_t length = 0;
+    napi_get_value_string_utf8(value.Env(), value, text, sizeof text, &length);
+    const std::string_view name(text, length);
+    for (std::size_t i = 0; i < names.size(); ++i)
+        if (name == names[i]) return i;
+    throw Napi::RangeError::New(value.Env(), std::string(what) + " has no such name");
+}
+
 std::string toPath(const Napi::Value& value, const char* name) {
     if (!value.IsString()) refuseType(value, name, "a string");
     std::string path = value.As<Napi::String>();
@@ -89,6 +102,23 @@ template std::span<double> toSpan(const Napi::Value&, const char*);
 
 std::uint64_t readInteger(const Napi::Object& object, const char* key, std::uint64_t most) {
     return toInteger(object.Get(key), key, most);
+}
+
+double readNumber(const Napi::Object& object, const char* key) { return toNumber(object.Get(key), key); }
+
+bool readBoolean(const Napi::Object& object, const char* key) {
+    const Napi::Value value = object.Get(key);
+    if (!value.IsBoolean()) refuseType(value, key, "a boolean");
+    return value.As<Napi::Boolean>();
+}
+
+std::uint64_t readWord64(const Napi::Object& object, const char* key) {
+    const Napi::Value value = object.Get(key);
+    if (!value.IsBigInt()) refuseType(value, key, "a big integer");
+    bool isWord = false;
+    const std::uint64_t word = value.As<Napi::BigInt>().Uint64Value(&isWord);
+    if (!isWord) throw Napi::RangeError::New(value.Env(), std::string(key) + " is not of 64 bits");
+    return word;
 }
 
 Napi::Object readObject(const Napi::Object& object, const char* key) {

@@ -12,6 +12,8 @@
 namespace layerloom {
 
 std::uint64_t toInteger(const Napi::Value& value, const char* name, std::uint64_t most = kMostInteger);
+/// @return the index of the name that a string is
+std::size_t indexOfName(const Napi::Value& value, const char* what, std::span<const char* const> names);
 double toNumber(const Napi::Value& value, const char* name);
 /// For the system, to which it ends at the first NUL: it has none.
 std::string toPath(const Napi::Value& value, const char* name);
@@ -24,13 +26,17 @@ template <class Number>
 std::span<Number> toSpan(const Napi::Value& value, const char* name);
 
 std::uint64_t readInteger(const Napi::Object& object, const char* key, std::uint64_t most = kMostInteger);
+double readNumber(const Napi::Object& object, const char* key);
+bool readBoolean(const Napi::Object& object, const char* key);
+/// 64 bits, of a big integer.
+std::uint64_t readWord64(const Napi::Object& object, const char* key);
 Napi::Object readObject(const Napi::Object& object, const char* key);
 Napi::Array readArray(const Napi::Object& object, const char* key);
 
-/// An enumeration's number, which tables are indexed by.
-template <class Enumeration>
-Enumeration readEnumeration(const Napi::Object& object, const char* key, std::int64_t count) {
-    return static_cast<Enumeration>(readInteger(object, key, static_cast<std::uint64_t>(count - 1)));
+/// One of an enumeration's names, which stand in its order.
+template <class Enumeration, std::size_t count>
+Enumeration readName(const Napi::Object& object, const char* key, const char* const (&names)[count]) {
+    return static_cast<Enumeration>(indexOfName(object.Get(key), key, names));
 }
 
 /// Of each element in order.

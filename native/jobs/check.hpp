@@ -3,11 +3,11 @@
 
 #include "job.hpp"
 #include "measure.hpp"
-#include "reduction.hpp"
 
 namespace layerloom {
 
-/// What is asked for contradicts itself, or lies beyond the memory it is given. Says which part of it does.
+/// A job or a measurement contradicts itself, or lies beyond the memory it is given. Says which part of it
+/// does.
 class BadJob : public std::invalid_argument {
   public:
     using std::invalid_argument::invalid_argument;
@@ -17,21 +17,29 @@ class BadJob : public std::invalid_argument {
 /// sum of two nor the bytes of so many elements wrap in 64 bits.
 inline constexpr std::uint64_t kMostInteger = (std::uint64_t{1} << 53) - 1;
 
-/// Returns count · width.
-///
-/// @throws BadJob where that is above kMostInteger, naming `what`
-std::uint64_t checkedLength(std::uint64_t count, std::uint64_t width, const char* what);
-
 // Asked once, before any source is mapped; what carries the work out then indexes by what it is told. Whether
 // a source lies within its file is asked when it is mapped (sources.hpp): a file may change at any time. All
 // throw BadJob.
 
 void check(const Job& job);
+void check(const Program& program);
 
-/// `sums`: of the lengths that the reduction fills.
-void check(const Reduction& reduction, const Sums& sums);
+/// @param out as long as the measures find numbers
+void check(const Measurement& measurement, std::span<const std::span<double>> out);
 
-/// `numbers` and `counts`: how many the measure is given room for.
-void check(const Measure& what, std::size_t numbers, std::size_t counts);
+/// @throws BadJob naming `what` if it does not hold
+void require(bool holds, const char* what);
+
+/// Returns count · width.
+///
+/// @throws BadJob naming `what` where that is above kMostInteger
+std::uint64_t checkedLength(std::uint64_t count, std::uint64_t width, const char* what);
+
+/// Elements [first, first + count) of `width` bytes have offsets that are integers.
+void checkElements(const Location& at, std::size_t width, std::uint64_t first, std::uint64_t count,
+                   const char* what);
+
+/// Each source is a mapping, and a process has some tens of thousands of these for all of its threads.
+inline constexpr std::size_t kMostSources = 4096;
 
 }  // namespace layerloom

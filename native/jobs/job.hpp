@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 #include "program.hpp"
@@ -7,43 +8,45 @@
 
 namespace layerloom {
 
-enum class JobKind : std::uint8_t {
-    Copy,     ///< the bytes of the one source
-    Same,     ///< the bytes of the first source, all others having been found equal
-    Compute,  ///< values of a program
-    Select,   ///< rows of the first source or of the second
+/// Copies bytes [first, first + count) of a tensor, whatever their dtype.
+struct Copy {
+    Location source, to;
+    std::uint64_t first, count;
 };
 
-inline constexpr std::int64_t kJobKinds = 4;
-
-/// For Select: which rows of the matrix are the first source's, and where in it the slice begins.
-struct Selection {
-    std::vector<std::uint8_t> kept;  ///< for each row 1 or 0
-    std::uint64_t columns;
-    std::uint64_t width;  ///< bytes of an element
-    std::uint64_t first;  ///< in bytes, a multiple of `width`
-    RowSense sense;
+/// Copies the same of the first source, once those of all the others are found equal.
+struct Same {
+    std::vector<Location> sources;
+    Location to;
+    std::uint64_t first, count;
 };
 
-/// Where a value of a program goes: a node's, or a source's as it stands.
+/// A value of a program, and the tensor that it goes to: a node's, or a source's as it stands.
 struct Output {
-    std::uint32_t value;
-    Range to;
+    ValueId value;
+    Location to;
+    DType dtype;
 };
 
-/// A slice of one output tensor, or for Compute of several that are made of the same inputs, which are read
-/// once for all. `count` is in elements for Compute and in bytes for the others, which know no dtype.
-struct Job {
-    JobKind kind;
-    std::vector<Range> sources;  ///< but for Compute, whose program has them
+/// Computes a slice of one output tensor, or of several that are made of the same inputs, which are read once
+/// for all.
+struct Compute {
     Program program;
-    std::vector<Output> outputs;  ///< for Compute
-    Range output;                 ///< for the others
-    std::uint64_t count;
-    Selection selection;
+    std::vector<Output> outputs;
 };
+
+/// A slice of output tensors.
+using Job = std::variant<Copy, Same, Compute>;
 
 /// Runs one job on the calling thread, tile by tile. Private memory is one tile, whatever the job's size.
 Status run(const Kernels& kernels, const Job& job, Control control);
+
+Status run(const Copy& copy, Control control);
+Status run(const Same& same, Control control);
+Status run(const Kernels& kernels, const Compute& compute, Control control);
+
+/// Output bytes between two looks at the cancel flag: small enough to stay in the L2 cache between kernel and
+/// write.
+inline constexpr std::size_t kTileBytes = 1024 * 1024;
 
 }  // namespace layerloom

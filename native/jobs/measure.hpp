@@ -1,43 +1,132 @@
 #pragma once
 #include <span>
+#include <variant>
 
 #include "program.hpp"
 
 namespace layerloom {
 
-/// What is found of some values of a program over a block of whole rows.
-enum class MeasureKind : std::uint8_t {
-    Gram,        ///< Σ xᵢxⱼ for pairs i ≤ j of the values, in order
-    RowGram,     ///< the same for each row of the block
-    ColumnGram,  ///< the same for each column, summed over the block's rows
-    Magnitudes,  ///< Σ |x| of each value
-    Histogram,   ///< magnitudes within a window of each value; how many are above it, and of each candidate
-    Ties,        ///< how many elements of each value have a given magnitude
-    FindTie,     ///< the index in the tensor of the n-th element with a given magnitude
-    Divergence,  ///< for each row the Kullback-Leibler divergence of softmax(value 0) from softmax(value 1)
-    Signs,       ///< of each value, elements above 0 less those below
+/// How a block is cut into tiles. Part of the numeric contract: sums of float32 products, and lanes, begin
+/// anew with each tile or row of it. Tiles are whole rows where the program needs them.
+enum class Tiling : std::uint8_t {
+    Runs,      ///< 1024 elements, wherever rows end: those of all values share the L1 cache
+    LongRuns,  ///< the same of 4096
+    Rows,  ///< whole rows of together at most 4096 elements, or pieces of one row of 4096 and what remains
 };
 
-inline constexpr std::int64_t kMeasureKinds = 9;
+// What may be found of values of a program over a block of whole rows. A new measure is a struct here, a
+// reader in addon/decode_measure.cpp, a `check` in check_measure.cpp and a `sizeOf` and an accumulator in
+// measures/: the compiler names those that are missing.
 
-struct Measure {
-    MeasureKind kind;
+/// Σ xᵢxⱼ for pairs i ≤ j of the values, in order.
+struct Gram {
+    std::vector<ValueId> values;
+    static constexpr Tiling tiling = Tiling::Runs;
+};
+
+/// The same for each row of the block.
+struct RowGram {
+    std::vector<ValueId> values;
+    static constexpr Tiling tiling = Tiling::LongRuns;
+};
+
+/// The same for each column, summed over the block's rows.
+struct ColumnGram {
+    std::vector<ValueId> values;
+    static constexpr Tiling tiling = Tiling::Runs;
+};
+
+/// Σ |x|.
+struct Magnitudes {
+    ValueId value;
+    static constexpr Tiling tiling = Tiling::Runs;
+};
+
+/// The same for each row of the block.
+struct RowMagnitudes {
+    ValueId value;
+    static constexpr Tiling tiling = Tiling::Rows;
+};
+
+/// The same for each column, summed over the block's rows.
+struct ColumnMagnitudes {
+    ValueId value;
+    static constexpr Tiling tiling = Tiling::Rows;
+};
+
+/// For each pair i ≤ j of the values, in order: Σ xᵢxⱼ, elements where neither is 0, those of them with one
+/// sign (both 0 for i = j). Beside RowMagnitudes or ColumnMagnitudes of each value: where these are not all
+/// finite, values that are not count as 0.
+struct Overlaps {
+    std::vector<ValueId> values;
+    static constexpr Tiling tiling = Tiling::Rows;
+};
+
+/// Elements that are no finite numbers: of `base`; and of each expert, those too whose difference from a
+/// finite base is none. Beside RowMagnitudes or ColumnMagnitudes of each difference: counted where these are
+/// not all finite.
+struct NonFinite {
+    ValueId base;
+    std::vector<ValueId> experts, differences;
+    static constexpr Tiling tiling = Tiling::Rows;
+};
+
+/// Magnitudes within a window, in bins; how many are above it, and how many have each candidate's.
+struct Histogram {
+    ValueId value;
+    Window window;
+    /// One for each bin at least; threads share them and add to them.
+    std::span<std::uint32_t> counts;
+    static constexpr Tiling tiling = Tiling::Runs;
+};
+
+/// How many elements have a magnitude.
+struct CountMagnitude {
+    ValueId value;
+    std::uint32_t bits;
+    static constexpr Tiling tiling = Tiling::Runs;
+};
+
+/// The index in the tensor of the n-th element with a magnitude; 0 where the block has fewer.
+struct FindMagnitude {
+    ValueId value;
+    std::uint32_t bits;
+    std::uint64_t ordinal;  ///< n, from 1 on
+    static constexpr Tiling tiling = Tiling::Runs;
+};
+
+/// For each row the Kullback-Leibler divergence of softmax(value) from softmax(base).
+struct Divergence {
+    ValueId value, base;
+    static constexpr Tiling tiling = Tiling::Runs;
+};
+
+/// Elements above 0 less those below.
+struct Signs {
+    ValueId value;
+    static constexpr Tiling tiling = Tiling::Runs;
+};
+
+using Measure = std::variant<Gram, RowGram, ColumnGram, Magnitudes, RowMagnitudes, ColumnMagnitudes, Overlaps,
+                             NonFinite, Histogram, CountMagnitude, FindMagnitude, Divergence, Signs>;
+
+/// A block of whole rows of a tensor, and what to find of values of a program over it: measures of one
+/// tiling.
+struct Measurement {
     Program program;
-    std::vector<std::uint32_t> values;
-    /// For each value: low, last, shift and the candidates (Histogram), bits (Ties), bits and ordinal from 1
-    /// on (FindTie).
-    std::vector<double> numbers;
-    std::uint32_t bins = 0;  ///< of each window
+    std::vector<Measure> measures;
 };
 
-/// Measures a block on the calling thread. Sums are float64, in an order that the block alone decides.
-///
-/// @param out `measureSize` zeros: one number for each pair, row and pair, column and pair, value or row
-/// @param counts for Histogram: `bins` for each value, which threads share and add to
-Status measure(const Kernels& kernels, const Measure& what, std::span<double> out,
-               std::span<std::uint32_t> counts, Control control);
+/// How many numbers a measure of a block of the program finds.
+std::size_t sizeOf(const Measure& measure, const Program& program);
 
-/// How many numbers `out` takes.
-std::size_t measureSize(const Measure& what);
+Tiling tilingOf(const Measure& measure);
+
+/// Measures a block on the calling thread. Sums are float64, in an order that the block alone decides. Every
+/// byte of a source is read once, or twice where the block has values that are not finite.
+///
+/// @param out for each measure `sizeOf` zeros
+Status measure(const Kernels& kernels, const Measurement& measurement, std::span<const std::span<double>> out,
+               Control control);
 
 }  // namespace layerloom

@@ -1,23 +1,49 @@
 #pragma once
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "../io/mapped_file.hpp"
+#include "../kernels/dtype.hpp"
 #include "status.hpp"
 
 namespace layerloom {
 
-/// Whether `length` bytes of a range lie in its file, as that is now; `s` is which source it is.
-Status checkBounds(const Range& range, std::uint64_t length, std::size_t s);
+/// The first byte of a tensor, in an open file.
+struct Location {
+    int fd;
+    std::uint64_t begin;
+};
+
+/// Bytes of an open file.
+struct Range {
+    int fd;
+    std::uint64_t offset, length;
+};
+
+/// Which part of a source a slice of the output is made of.
+enum class Slicing : std::uint8_t {
+    Elements,  ///< element i of the output, of element i of the source
+};
+
+/// A stored tensor that a program is over.
+struct StoredSource {
+    Location at;
+    DType dtype;
+    Slicing slicing;
+};
+
+/// `count` elements of `width` bytes, from element `first` of a tensor on.
+constexpr Range rangeOf(const Location& at, std::size_t width, std::uint64_t first, std::uint64_t count) {
+    return {at.fd, at.begin + first * width, count * width};
+}
+
+/// The bytes of a source that elements [first, first + count) of the output are made of.
+Range windowOf(const StoredSource& source, std::uint64_t first, std::uint64_t count);
 
 /// The sources of a job, mapped: windows of its slice, not of files.
 struct Windows {
-    /// `length` gives each source's bytes.
-    template <class Length>
-    Windows(std::span<const Range> sources, const Length& length) {
-        for (std::size_t s = 0; s < sources.size() && status.outcome == Outcome::Done; ++s)
-            map(sources[s], length(sources[s]), s);
-    }
+    explicit Windows(std::span<const Range> ranges);
 
     std::vector<std::span<const std::byte>> bytes;
     /// Done, or why a source could not be mapped.
@@ -27,8 +53,6 @@ struct Windows {
     Status lostPage() const;
 
   private:
-    void map(const Range& range, std::uint64_t length, std::size_t s);
-
     std::vector<MappedFile> files_;
     std::vector<Range> ranges_;
 };

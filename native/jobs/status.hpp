@@ -1,22 +1,11 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
-#include <vector>
-
-#include "../kernels/kernels.hpp"
 
 namespace layerloom {
 
-/// Elements of one dtype in an open file, from a byte offset.
-struct Range {
-    int fd;
-    std::uint64_t offset;
-    DType dtype;
-};
-
 /// What a row of a matrix is (docs/analysis.md): an input feature, along dimension 0, or an output one.
-enum class RowSense : std::uint8_t { Input, Output };
-
-inline constexpr std::int64_t kRowSenses = 2;
+enum class Rows : std::uint8_t { Input, Output };
 
 enum class Outcome : std::uint8_t { Done, Cancelled, InputShrank, ReadFailed, WriteFailed, NotEqual };
 

@@ -61,7 +61,7 @@ void randoms(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::si
 /// N vectors from element i on: side by side, so that what the rule asks is asked once for all.
 template <class V, DType Out, std::size_t N>
 [[gnu::always_inline]] inline void voteAt(const float* base, const float* const* changes,
-                                          const float* weights, std::size_t terms, const Vote& rule,
+                                          const float* weights, std::size_t terms, const VoteRule& rule,
                                           std::byte* out, std::size_t i) {
     using Floats = typename V::Floats;
     const auto load = [i](const float* x, std::size_t n) {
@@ -120,9 +120,9 @@ template <class V, DType Out, std::size_t N>
 
 template <class V, DType Out>
 void vote(const float* base, const float* const* changes, const float* weights, std::size_t terms,
-          const Vote& shared, std::byte* out, std::size_t count) {
+          const VoteRule& shared, std::byte* out, std::size_t count) {
     // A copy of its own: `out` could stand anywhere, for all that the compiler knows.
-    const Vote rule = shared;
+    const VoteRule rule = shared;
     constexpr std::size_t block = kAbreast * V::lanes;
     std::size_t i = 0;
     for (; i + block <= count; i += block)

@@ -5,7 +5,6 @@
 namespace layerloom {
 
 /// The dtypes that kernels compute in. Every other safetensors dtype is only ever copied, as bytes.
-/// The order is that of `arithmeticDtypes` in src/tensor/dtype.ts.
 enum class DType : std::uint8_t { BF16, F16, F32, F64, F8_E4M3, F8_E5M2 };
 
 inline constexpr std::size_t kDTypes = 6;

@@ -35,7 +35,7 @@ enum class Divisor : std::uint8_t { None, Weights, Count };
 inline constexpr std::int64_t kDivisors = 3;
 
 /// How task vectors are combined (TIES, DARE, DELLA, breadcrumbs, SCE).
-struct Vote {
+struct VoteRule {
     bool elects;       ///< whether only changes of the elected sign count
     bool weighted;     ///< whether the election is of weighted changes
     bool tiePositive;  ///< the sign where changes cancel
@@ -83,7 +83,7 @@ struct Kernels {
     /// out[i] = base[i] + scale·Σ (weight·change of those that count) / divisor, terms in order, rounded once
     /// more to the output's dtype. A change of 0 never agrees with an elected sign.
     void (*vote[kDTypes])(const float* base, const float* const* changes, const float* weights,
-                          std::size_t terms, const Vote& rule, std::byte* out, std::size_t count);
+                          std::size_t terms, const VoteRule& rule, std::byte* out, std::size_t count);
 
     /// out[i] = population variance of x[0][i], x[1][i], …, in float64 and rounded once.
     void (*variance)(const float* const* x, std::size_t terms, float* out, std::size_t count);

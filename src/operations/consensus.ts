@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { itemAt } from '../lookup.js';
+import type { Election } from '../native/job.js';
 import { difference, type Lowering } from './lowering.js';
 import { boundsOf } from './magnitude-bounds.js';
 import type { Operation } from './operation.js';
-import type { Election, Value } from './program.js';
+import type { Value } from './program.js';
 import { kindOf, type Sparsifier, sparsifierSchema } from './sparsifiers.js';
 import { decimals, describeSum } from './words.js';
 

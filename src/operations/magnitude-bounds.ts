@@ -1,7 +1,8 @@
 import { itemAt } from '../lookup.js';
+import type { MagnitudeBound } from '../native/job.js';
 import type { Lowering } from './lowering.js';
 import type { TiedElement } from './measurer.js';
-import type { MagnitudeBound, Value } from './program.js';
+import type { Value } from './program.js';
 import { selectMagnitudes } from './select-magnitudes.js';
 
 /** No element is above this bound. */

@@ -1,16 +1,5 @@
+import type { Window } from '../native/measure.js';
 import type { Program, Value } from './program.js';
-
-/** A window of magnitudes, as bits of float32, from `low`, which is not 0, to `last`: bins of 2^shift neighbours. */
-export interface Window {
-  readonly low: number;
-  readonly last: number;
-  readonly shift: number;
-  /** Magnitudes in the window that are counted exactly, block by block: where the search may end, and ties may have to be broken. */
-  readonly candidates: readonly number[];
-}
-
-/** Candidates of a window at most: as many as native code counts. */
-export const mostCandidates = 4;
 
 /** Histograms of magnitudes, one for each value. */
 export interface Counted {

@@ -1,4 +1,5 @@
-import { dtypeIndex, type NativeProgram, nodeKinds, type ProgramNode, rowSenses } from '../native/addon.js';
+import { itemAt } from '../lookup.js';
+import type { Election, MagnitudeBound, NodeOperation, ProgramNode } from '../native/job.js';
 import type { ArithmeticDtype } from '../tensor/dtype.js';
 import type { Rows } from '../tensor/rows.js';
 import { type StoredTensor, sourceId } from '../tensor/stored-tensor.js';
@@ -6,41 +7,21 @@ import { type StoredTensor, sourceId } from '../tensor/stored-tensor.js';
 /** A value of a program that is being written: a source or a node. */
 export type Value = { readonly source: number } | { readonly node: number };
 
-/**
- * A position in the order of a tensor's elements by magnitude, largest first. Elements of exactly its magnitude are above it where their
- * index is before `cutoff` (`early`), or from it on (not `early`).
- */
-export interface MagnitudeBound {
-  /** Of the magnitude as a float32. */
-  readonly bits: number;
-  readonly cutoff: number;
-  readonly early: boolean;
-}
-
-/** Key of the counter-based random generator: two 32-bit words. */
-export type RandomKey = readonly [number, number];
-
-/** Which elements of the changes count in a `vote`: those whose sign is that of the sum, or `tie` where the sum is 0. */
-export interface Election {
-  /** The sum is weighted. */
-  readonly weighted: boolean;
-  readonly tie: 'positive' | 'negative';
-}
-
+/** A node that is being written. */
 interface Node {
-  readonly kind: keyof typeof nodeKinds;
-  readonly dtype: ArithmeticDtype;
+  readonly operation: NodeOperation;
   readonly inputs: readonly Value[];
-  readonly numbers: readonly number[];
-  readonly table: Float64Array | undefined;
+  readonly dtype: ArithmeticDtype;
 }
 
 /** A program as workers get it: what some values need and nothing else. */
 export interface Emitted {
   readonly sources: readonly StoredTensor[];
-  readonly nodes: NativeProgram['nodes'];
+  readonly nodes: readonly ProgramNode[];
   /** The values asked for, as they are numbered there. */
   readonly values: readonly number[];
+  /** Elements of a row. */
+  readonly columns: number;
 }
 
 /**
@@ -70,7 +51,7 @@ export class Program {
 
   /** Σ weightᵢ · valueᵢ, by the numeric contract. */
   linear(values: readonly Value[], weights: readonly number[], dtype: ArithmeticDtype = 'F32'): Value {
-    return this.#add({ kind: 'linear', dtype, inputs: values, numbers: weights });
+    return this.#add({ kind: 'linear', weights }, values, dtype);
   }
 
   /** The same with weights of its own for each row: `weights[row · values.length + value]`. */
@@ -85,13 +66,7 @@ export class Program {
     weights: ArrayLike<number>;
     dtype: ArithmeticDtype;
   }): Value {
-    return this.#add({
-      kind: 'rowLinear',
-      dtype,
-      inputs: values,
-      numbers: [rowSenses[rows]],
-      table: sharedTable(weights),
-    });
+    return this.#add({ kind: 'rowLinear', rows, weights: sharedNumbers(weights) }, values, dtype);
   }
 
   /** `value` · `scale` where `by` is above `lower` and not above `upper` in the order of magnitudes, else 0. */
@@ -108,9 +83,7 @@ export class Program {
     upper: MagnitudeBound;
     scale: number;
   }): Value {
-    const numbersOf = ({ bits, cutoff, early }: MagnitudeBound) => [bits, cutoff, Number(early)];
-    const numbers = [...numbersOf(lower), ...numbersOf(upper), scale];
-    return this.#add({ kind: 'keep', dtype: 'F32', inputs: [value, by], numbers });
+    return this.#add({ kind: 'keep', lower, upper, scale }, [value, by]);
   }
 
   /** `value` · `scale` with a probability, else 0. */
@@ -121,11 +94,12 @@ export class Program {
     scale,
   }: {
     value: Value;
-    key: RandomKey;
+    /** Of the counter-based random generator: 64 bits. */
+    key: bigint;
     probability: number;
     scale: number;
   }): Value {
-    return this.#add({ kind: 'drop', dtype: 'F32', inputs: [value], numbers: [...key, probability, scale] });
+    return this.#add({ kind: 'drop', key, probability, scale }, [value]);
   }
 
   /** The same; the probability rises from `lowest` to `highest` with the rank of the magnitude in its row. */
@@ -137,13 +111,13 @@ export class Program {
     scale,
   }: {
     value: Value;
-    key: RandomKey;
+    /** Of the counter-based random generator: 64 bits. */
+    key: bigint;
     lowest: number;
     highest: number;
     scale: number;
   }): Value {
-    const numbers = [...key, lowest, highest, scale];
-    return this.#add({ kind: 'dropRanked', dtype: 'F32', inputs: [value], numbers });
+    return this.#add({ kind: 'dropRanked', key, lowest, highest, scale }, [value]);
   }
 
   /**
@@ -169,22 +143,13 @@ export class Program {
     scale: number;
     dtype: ArithmeticDtype;
   }): Value {
-    const divisors = { none: 0, weights: 1, count: 2 };
-    const numbers = [
-      Number(election !== null),
-      Number(election?.weighted ?? false),
-      Number(election?.tie === 'positive'),
-      divisors[divisor],
-      least,
-      scale,
-      ...weights,
-    ];
-    return this.#add({ kind: 'vote', dtype, inputs: [base, ...changes], numbers });
+    const operation = { kind: 'vote', weights, election, divisor, least, scale } as const;
+    return this.#add(operation, [base, ...changes], dtype);
   }
 
   /** The variance of each element over the values. */
   variance(values: readonly Value[]): Value {
-    return this.#add({ kind: 'variance', dtype: 'F32', inputs: values, numbers: [] });
+    return this.#add({ kind: 'variance' }, values);
   }
 
   /** base + (value − base) · clamp(t / |value − base|, 0, 1). */
@@ -199,7 +164,7 @@ export class Program {
     t: number;
     dtype: ArithmeticDtype;
   }): Value {
-    return this.#add({ kind: 'nearSwap', dtype, inputs: [base, value], numbers: [t] });
+    return this.#add({ kind: 'nearSwap', t }, [base, value], dtype);
   }
 
   /** |value − base| · the row's divergence. */
@@ -212,8 +177,7 @@ export class Program {
     base: Value;
     divergences: ArrayLike<number>;
   }): Value {
-    const table = sharedTable(divergences);
-    return this.#add({ kind: 'importance', dtype: 'F32', inputs: [value, base], numbers: [], table });
+    return this.#add({ kind: 'importance', divergences: sharedNumbers(divergences) }, [value, base]);
   }
 
   /** Rows of `value` where `kept` is 1, those of `base` elsewhere, bit by bit: both are of `dtype`. */
@@ -227,20 +191,14 @@ export class Program {
     value: Value;
     base: Value;
     rows: Rows;
-    kept: ArrayLike<number>;
+    kept: Uint8Array;
     dtype: ArithmeticDtype;
   }): Value {
-    return this.#add({
-      kind: 'select',
-      dtype,
-      inputs: [value, base],
-      numbers: [rowSenses[rows]],
-      table: sharedTable(kept),
-    });
+    return this.#add({ kind: 'select', rows, kept: sharedBytes(kept) }, [value, base], dtype);
   }
 
-  #add(node: Omit<Node, 'table'> & { table?: Float64Array }): Value {
-    return { node: this.#nodes.push({ table: undefined, ...node }) - 1 };
+  #add(operation: NodeOperation, inputs: readonly Value[], dtype: ArithmeticDtype = 'F32'): Value {
+    return { node: this.#nodes.push({ operation, inputs, dtype }) - 1 };
   }
 
   emit(wanted: readonly Value[]): Emitted {
@@ -262,23 +220,24 @@ export class Program {
     return {
       sources: [...sourceIds.keys()].map((source) => this.#sources[source] as StoredTensor),
       nodes: [...nodeIds.keys()].map((index): ProgramNode => {
-        const { kind, dtype, inputs, numbers, table } = this.#nodes[index] as Node;
-        return {
-          kind: nodeKinds[kind],
-          dtype: dtypeIndex(dtype),
-          inputs: inputs.map(idOf),
-          numbers,
-          ...(table === undefined ? {} : { table, tableRow: 0 }),
-        };
+        const { operation, inputs, dtype } = itemAt(this.#nodes, index);
+        return { ...operation, inputs: inputs.map(idOf), dtype };
       }),
       values: wanted.map(idOf),
+      columns: this.columns,
     };
   }
 }
 
 /** Numbers in memory that threads share, so that every slice's job need not carry a copy. */
-const sharedTable = (numbers: ArrayLike<number>): Float64Array => {
-  const table = new Float64Array(new SharedArrayBuffer(numbers.length * Float64Array.BYTES_PER_ELEMENT));
-  table.set(numbers);
-  return table;
+const sharedNumbers = (numbers: ArrayLike<number>): Float64Array => {
+  const shared = new Float64Array(new SharedArrayBuffer(numbers.length * Float64Array.BYTES_PER_ELEMENT));
+  shared.set(numbers);
+  return shared;
+};
+
+const sharedBytes = (bytes: Uint8Array): Uint8Array => {
+  const shared = new Uint8Array(new SharedArrayBuffer(bytes.length));
+  shared.set(bytes);
+  return shared;
 };

@@ -1,4 +1,5 @@
-import { type Counted, mostCandidates, type Window } from './measurer.js';
+import { mostCandidates, type Window } from '../native/measure.js';
+import type { Counted } from './measurer.js';
 
 /** An order statistic to find: the magnitude of the k-th largest element, k from 1 to n. */
 export interface WantedRank {

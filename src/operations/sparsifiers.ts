@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import type { MagnitudeBound } from '../native/job.js';
 import { bitsOfFloat } from '../tensor/float-bits.js';
 import { type BoundToFind, nothing } from './magnitude-bounds.js';
-import type { MagnitudeBound, Program, RandomKey, Value } from './program.js';
+import type { Program, Value } from './program.js';
 import { decimals } from './words.js';
 
 /** Keeps the ⌊density · n⌋ (`least` at least) of largest magnitude in the tensor; of equal ones those that come first. */
@@ -77,10 +78,7 @@ export const keepReaching = (program: Program, value: Value, atLeast: number, sc
   keepAbove(program, value, { bits: bitsOfFloat(atLeast), cutoff: program.elements, early: true }, scale);
 
 /** The generator's key: 64 bits of a text's SHA-256. */
-const keyOf = (text: string): RandomKey => {
-  const hash = createHash('sha256').update(text).digest();
-  return [hash.readUInt32BE(0), hash.readUInt32BE(4)];
-};
+const keyOf = (text: string): bigint => createHash('sha256').update(text).digest().readBigUInt64BE();
 
 const magnitude: SparsifierKind<ByMagnitude> = {
   schema: z.strictObject({ by: z.literal('magnitude'), density: share, least: z.int().nonnegative() }),

@@ -31,7 +31,7 @@ export type Dtype = keyof typeof bits;
 
 const order = new Map(Object.keys(bits).map((name, index) => [name as Dtype, index]));
 
-/** What kernels compute in, in the order of `DType` in native/kernels/dtype.hpp. */
+/** Dtypes that kernels compute in. */
 export const arithmeticDtypes = [
   'BF16',
   'F16',

@@ -633,7 +633,7 @@ void votes() {
     const float weights[] = {1, 0.5f, -1.5f};
     for (const std::size_t count : {0, 1, 15, 16, 17, 63, 64, 200})
         for (int way = 0; way < 2 * 2 * 2 * 3 * 2; ++way) {
-            const Vote rule{(way & 1) != 0,
+            const VoteRule rule{(way & 1) != 0,
                             (way & 2) != 0,
                             (way & 4) != 0,
                             static_cast<Divisor>(way / 8 % 3),

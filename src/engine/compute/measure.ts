@@ -1,20 +1,13 @@
 import { itemAt } from '../../lookup.js';
-import { dtypeIndex, type MeasureKind, type Measurement, measureKinds } from '../../native/addon.js';
-import {
-  type Counted,
-  type Measurer,
-  mostCandidates,
-  type TiedElement,
-  type Window,
-} from '../../operations/measurer.js';
-import type { Emitted, Program, Value } from '../../operations/program.js';
-import { type ArithmeticDtype, bitsOf } from '../../tensor/dtype.js';
+import type { Measure, Window } from '../../native/measure.js';
+import type { Counted, Measurer, TiedElement } from '../../operations/measurer.js';
+import type { Program, Value } from '../../operations/program.js';
 import type { InputFiles } from '../input-files.js';
-import { sourceError } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
+import { type Block, BlockSums, blocksOf, measureBlock, type Wanted } from './blocks.js';
 
-/** Elements of a block. Part of the numeric contract: sums are taken block by block, and then in their order. */
-const blockElements = 4 * 1024 * 1024;
+/** Gives the measures of values, by their numbers in the emitted program. */
+type MeasuresOf = (ids: readonly number[]) => readonly Measure[];
 
 /** A sample: pieces of at most so many elements, and together of a share of the tensor. */
 const samplePieces = 32;
@@ -22,12 +15,6 @@ const pieceElements = 32 * 1024;
 const sampled = 1 / 64;
 /** Elements of a tensor that is worth a sample. */
 const leastSampled = 2 ** 20;
-
-/** Whole rows of a tensor, in elements. */
-interface Block {
-  readonly first: number;
-  readonly count: number;
-}
 
 /** Measures in worker threads, block by block. */
 export class BlockMeasurer implements Measurer {
@@ -42,43 +29,38 @@ export class BlockMeasurer implements Measurer {
     this.#tensor = tensor;
   }
 
-  /** Σ xᵢxⱼ for pairs i ≤ j, in order. */
   async gram(program: Program, values: readonly Value[]): Promise<Float64Array> {
-    return addAll(await this.#over(blocksOf(program), 'gram', program, values));
+    return await this.#sumOf(program, values, (ids) => [{ kind: 'gram', values: ids }]);
   }
 
-  /** The same of each row along the last dimension, one behind the other. */
   async rowGram(program: Program, values: readonly Value[]): Promise<Float64Array> {
-    return joinAll(await this.#over(blocksOf(program), 'rowGram', program, values));
+    return await this.#sumOf(program, values, (ids) => [{ kind: 'rowGram', values: ids }]);
   }
 
-  /** The same of each column. */
   async columnGram(program: Program, values: readonly Value[]): Promise<Float64Array> {
-    return addAll(await this.#over(blocksOf(program), 'columnGram', program, values));
+    return await this.#sumOf(program, values, (ids) => [{ kind: 'columnGram', values: ids }]);
   }
 
-  /** Σ |x| of each value. */
-  async magnitudes(program: Program, values: readonly Value[]): Promise<Float64Array> {
-    return addAll(await this.#over(blocksOf(program), 'magnitudes', program, values));
-  }
-
-  /** For each row the Kullback-Leibler divergence of softmax(x) from softmax(base). */
   async divergence(program: Program, x: Value, base: Value): Promise<Float64Array> {
-    return joinAll(await this.#over(blocksOf(program), 'divergence', program, [x, base]));
+    return await this.#sumOf(program, [x, base], (ids) => [
+      { kind: 'divergence', value: itemAt(ids, 0), base: itemAt(ids, 1) },
+    ]);
   }
 
-  /** How many elements of each value have a magnitude of 0. */
+  async magnitudes(program: Program, values: readonly Value[]): Promise<Float64Array> {
+    return await this.#numbersOf(program, values, (value) => ({ kind: 'magnitudes', value }));
+  }
+
   async zeros(program: Program, values: readonly Value[]): Promise<readonly number[]> {
-    const numbers = values.map(() => 0);
-    return [...addAll(await this.#over(blocksOf(program), 'ties', program, values, numbers))];
+    return [
+      ...(await this.#numbersOf(program, values, (value) => ({ kind: 'countMagnitude', value, bits: 0 }))),
+    ];
   }
 
-  /** Of each value how many elements are above 0, less those below: whole numbers, whose sum has no order. */
   async signs(program: Program, values: readonly Value[]): Promise<Float64Array> {
-    return addAll(await this.#over(blocksOf(program), 'signs', program, values));
+    return await this.#numbersOf(program, values, (value) => ({ kind: 'signs', value }));
   }
 
-  /** Counts magnitudes in a window for each value; of a large tensor's sample, where that is enough. */
   async histogram(
     program: Program,
     values: readonly Value[],
@@ -88,19 +70,22 @@ export class BlockMeasurer implements Measurer {
   ): Promise<Counted> {
     const blocks = sample ? sampleOf(program) : blocksOf(program);
     const counts = new Uint32Array(new SharedArrayBuffer(4 * bins * values.length));
-    const numbers = windows.flatMap(({ low, last, shift, candidates }) => [
-      low,
-      last,
-      shift,
-      ...Array.from({ length: mostCandidates }, (_, index) => candidates[index] ?? 0xffff_ffff),
-    ]);
-    const found = await this.#over(blocks, 'histogram', program, values, numbers, bins, counts);
-    const each = 1 + mostCandidates;
+    const countsOf = (index: number) => counts.subarray(index * bins, (index + 1) * bins);
+    const found = await this.#over(blocks, program, values, (ids) =>
+      ids.map((value, index) => ({
+        kind: 'histogram',
+        value,
+        window: itemAt(windows, index),
+        counts: countsOf(index),
+      })),
+    );
+    const numberOf = (ofBlock: readonly Float64Array[], value: number, number: number): number =>
+      itemAt(itemAt(ofBlock, value), number);
     return {
-      above: values.map((_, index) => found.reduce((total, part) => total + (part[index * each] ?? 0), 0)),
-      counts: values.map((_, index) => counts.subarray(index * bins, (index + 1) * bins)),
-      exact: windows.map(({ candidates }, index) =>
-        candidates.map((_, c) => found.map((part) => part[index * each + 1 + c] ?? 0)),
+      above: values.map((_, value) => found.reduce((total, block) => total + numberOf(block, value, 0), 0)),
+      counts: values.map((_, value) => countsOf(value)),
+      exact: windows.map(({ candidates }, value) =>
+        candidates.map((_, c) => found.map((block) => numberOf(block, value, 1 + c))),
       ),
       elements: blocks.reduce((total, { count }) => total + count, 0),
     };
@@ -114,25 +99,32 @@ export class BlockMeasurer implements Measurer {
         ? []
         : await this.#over(
             blocks,
-            'ties',
             program,
             unknown.map(({ value }) => value),
-            unknown.map(({ bits }) => bits),
+            (ids) =>
+              ids.map((value, index) => ({
+                kind: 'countMagnitude',
+                value,
+                bits: itemAt(unknown, index).bits,
+              })),
           );
     return await Promise.all(
       tied.map(async (one) => {
         const { value, bits, ordinal } = one;
-        const found = one.ofBlocks ?? counted.map((counts) => itemAt(counts, unknown.indexOf(one)));
+        const ofBlocks =
+          one.ofBlocks ?? counted.map((counts) => itemAt(itemAt(counts, unknown.indexOf(one)), 0));
         let left = ordinal;
-        const at = found.findIndex((count) => {
+        const at = ofBlocks.findIndex((count) => {
           if (left <= count) return true;
           left -= count;
           return false;
         });
         if (at === -1) throw new Error(`${this.#tensor} has no ${ordinal} elements of one magnitude`);
         const block = itemAt(blocks, at);
-        const [index] = await this.#over([block], 'findTie', program, [value], [bits, left]);
-        return itemAt(index ?? [], 0);
+        const [found = []] = await this.#over([block], program, [value], (ids) =>
+          ids.map((id) => ({ kind: 'findMagnitude', value: id, bits, ordinal: left })),
+        );
+        return itemAt(itemAt(found, 0), 0);
       }),
     );
   }
@@ -141,80 +133,54 @@ export class BlockMeasurer implements Measurer {
     return program.elements < leastSampled ? 0 : sampleElements(program);
   }
 
-  /** A measure of every block, in their order. */
-  async #over(
-    blocks: readonly Block[],
-    kind: MeasureKind,
+  /** The sum of one measure over all blocks. */
+  async #sumOf(program: Program, values: readonly Value[], measuresOf: MeasuresOf): Promise<Float64Array> {
+    return itemAt(await this.#sums(program, values, measuresOf), 0);
+  }
+
+  /** A number for each value, summed over all blocks. */
+  async #numbersOf(
     program: Program,
     values: readonly Value[],
-    numbers: readonly number[] = [],
-    bins = 0,
-    counts: Uint32Array = new Uint32Array(),
-  ): Promise<Float64Array[]> {
-    const emitted = program.emit(values);
-    return await Promise.all(
-      blocks.map(async (block) => {
-        const measurement = this.#measurementOf(block, kind, program, emitted, numbers, bins);
-        const size = sizeOf(kind, program, block, values.length);
-        const result = await this.#pool.measure(measurement, size, counts);
-        if (result.ok) return result.out;
-        const files = emitted.sources.map((source) => this.#inputs.pathOf(source));
-        throw sourceError(result.status, this.#tensor, files);
-      }),
-    );
+    measureOf: (id: number) => Measure,
+  ): Promise<Float64Array> {
+    const sums = await this.#sums(program, values, (ids) => ids.map(measureOf));
+    return Float64Array.from(sums, (sum) => itemAt(sum, 0));
   }
 
-  #measurementOf(
-    { first, count }: Block,
-    kind: MeasureKind,
-    { columns }: Program,
-    { sources, nodes, values }: Emitted,
-    numbers: readonly number[],
-    bins: number,
-  ): Measurement {
-    return {
-      kind: measureKinds[kind],
-      sources: sources.map((source) => ({
-        fd: this.#inputs.fdOf(source),
-        offset: source.begin + (first * bitsOf(source.dtype)) / 8,
-        dtype: dtypeIndex(source.dtype as ArithmeticDtype),
-      })),
-      program: { nodes, first, columns },
-      count,
-      values,
-      numbers: Float64Array.from(numbers),
-      bins,
-    };
+  async #sums(
+    program: Program,
+    values: readonly Value[],
+    measuresOf: MeasuresOf,
+  ): Promise<readonly Float64Array[]> {
+    const wanted = this.#wanted(program, values, measuresOf);
+    const sums = new BlockSums(program, wanted.measures);
+    await Promise.all(
+      blocksOf(program).map(async (block) => sums.add(block, await this.#measure(wanted, block))),
+    );
+    return sums.found;
+  }
+
+  /** What each of some blocks has, in their order. */
+  async #over(
+    blocks: readonly Block[],
+    program: Program,
+    values: readonly Value[],
+    measuresOf: MeasuresOf,
+  ): Promise<(readonly Float64Array[])[]> {
+    const wanted = this.#wanted(program, values, measuresOf);
+    return await Promise.all(blocks.map((block) => this.#measure(wanted, block)));
+  }
+
+  #wanted(program: Program, values: readonly Value[], measuresOf: MeasuresOf): Wanted {
+    const emitted = program.emit(values);
+    return { tensor: this.#tensor, emitted, measures: measuresOf(emitted.values) };
+  }
+
+  #measure(wanted: Wanted, block: Block): Promise<readonly Float64Array[]> {
+    return measureBlock(this.#pool, this.#inputs, wanted, block);
   }
 }
-
-const sizeOf = (kind: MeasureKind, { columns }: Program, { count }: Block, values: number): number => {
-  const pairs = (values * (values + 1)) / 2;
-  switch (kind) {
-    case 'gram':
-      return pairs;
-    case 'rowGram':
-      return (count / columns) * pairs;
-    case 'columnGram':
-      return columns * pairs;
-    case 'divergence':
-      return count / columns;
-    case 'histogram':
-      return (1 + mostCandidates) * values;
-    case 'findTie':
-      return 1;
-    default:
-      return values;
-  }
-};
-
-const blocksOf = ({ elements, columns }: Program, most = blockElements): Block[] => {
-  const size = Math.max(1, Math.floor(most / columns)) * columns;
-  return Array.from({ length: Math.ceil(elements / size) }, (_, index) => ({
-    first: index * size,
-    count: Math.min(size, elements - index * size),
-  }));
-};
 
 /** Pieces at equal distances: small enough together, and of all parts of the tensor. */
 const sampleOf = (program: Program): Block[] => {
@@ -230,20 +196,3 @@ const sampleOf = (program: Program): Block[] => {
 /** The elements of a sample, also of a tensor too small to be worth its pass. */
 export const sampleElements = (program: Program): number =>
   sampleOf(program).reduce((total, { count }) => total + count, 0);
-
-const addAll = (parts: readonly Float64Array[]): Float64Array => {
-  const [first = new Float64Array(), ...rest] = parts;
-  for (const part of rest)
-    for (const [index, value] of part.entries()) first[index] = (first[index] ?? 0) + value;
-  return first;
-};
-
-const joinAll = (parts: readonly Float64Array[]): Float64Array => {
-  const joined = new Float64Array(parts.reduce((total, { length }) => total + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    joined.set(part, at);
-    at += part.length;
-  }
-  return joined;
-};

@@ -1,11 +1,10 @@
-import { dtypeIndex, type Reduction, rowSenses, type Sums } from '../../native/addon.js';
-import { type PlannedReduction, type ReductionPlan, rowsOf } from '../../plan/reduction.js';
-import { type ArithmeticDtype, bitsOf } from '../../tensor/dtype.js';
+import { itemAt } from '../../lookup.js';
+import type { Measure } from '../../native/measure.js';
+import { Program } from '../../operations/program.js';
+import type { PlannedReduction, ReductionPlan } from '../../plan/reduction.js';
 import { bytesOfSources } from '../../tensor/stored-tensor.js';
-import type { InputFiles } from '../input-files.js';
 import { type Progress, Run, type RunControls } from '../run.js';
-import { sourceError } from '../threads/errors.js';
-import { emptySums } from './sums.js';
+import { type Block, BlockSums, blocksOf, measureBlock, type Wanted } from './blocks.js';
 
 export type ReduceOptions = RunControls;
 
@@ -27,90 +26,38 @@ export interface Reduced {
   readonly seconds: number;
 }
 
-/** Elements of a block. Part of the numeric contract: sums of a column are taken block by block, and then in their order. */
-const blockElements = 4 * 1024 * 1024;
-
-/** Whole rows of a tensor. */
-interface Block {
-  readonly accumulator: Accumulator;
-  readonly index: number;
-  readonly first: number;
-  readonly count: number;
+/** A tensor at work. */
+interface Reducing {
+  readonly wanted: Wanted;
+  readonly blocks: readonly Block[];
+  readonly sums: BlockSums;
+  readonly result: () => ReducedTensor;
 }
 
-/** Takes a tensor's blocks in whatever order they come, and adds them in theirs. */
-class Accumulator {
-  readonly tensor: PlannedReduction;
-  readonly #sums: Sums;
-  readonly #waiting = new Map<number, { block: Block; sums: Sums }>();
-  #next = 0;
-
-  constructor(tensor: PlannedReduction, pairs: boolean) {
-    this.tensor = tensor;
-    this.#sums = emptySums(tensor.sources.length - 1, rowsOf(tensor)[0], pairs);
-  }
-
-  add(block: Block, sums: Sums): void {
-    this.#waiting.set(block.index, { block, sums });
-    for (
-      let ready = this.#waiting.get(this.#next);
-      ready !== undefined;
-      ready = this.#waiting.get(this.#next)
-    ) {
-      this.#waiting.delete(this.#next);
-      this.#next += 1;
-      this.#fold(ready.block, ready.sums);
-    }
-  }
-
-  #fold({ first, count }: Block, { magnitudes, pairs, nonFinite }: Sums): void {
-    addTo(this.#sums.pairs, pairs);
-    addTo(this.#sums.nonFinite, nonFinite);
-    if (this.tensor.rows === 'input') addTo(this.#sums.magnitudes, magnitudes);
-    else
-      for (let expert = 0; expert < this.tensor.sources.length - 1; expert += 1)
-        this.#sums.magnitudes.set(
-          magnitudes.subarray(expert * count, (expert + 1) * count),
-          expert * this.tensor.shape[0] + first,
-        );
-  }
-
-  get result(): ReducedTensor {
-    const { magnitudes, pairs, nonFinite } = this.#sums;
-    const [rows] = rowsOf(this.tensor);
-    const experts = this.tensor.sources.length - 1;
-    return {
-      magnitudes: Array.from({ length: experts }, (_, expert) =>
-        magnitudes.subarray(expert * rows, (expert + 1) * rows),
-      ),
-      pairs,
-      nonFinite: [...nonFinite],
-    };
-  }
-}
-
-const addTo = (sums: Float64Array, more: Float64Array): void => {
-  for (const [index, value] of more.entries()) sums[index] = (sums[index] ?? 0) + value;
-};
-
-function* blocksOf(accumulator: Accumulator): Generator<Block> {
-  const [rows, columns] = accumulator.tensor.shape;
-  const most = Math.max(1, Math.floor(blockElements / columns));
-  for (let first = 0, index = 0; first < rows; first += most, index += 1)
-    yield { accumulator, index, first, count: Math.min(most, rows - first) };
-}
-
-const reductionOf = ({ accumulator: { tensor }, first, count }: Block, inputs: InputFiles): Reduction => {
-  const columns = tensor.shape[1];
+const reducing = ({ name, shape, rows, sources }: PlannedReduction, pairs: boolean): Reducing => {
+  const program = new Program(shape);
+  const [base, ...experts] = sources.map((source) => program.source(source));
+  if (base === undefined) throw new Error(`${name} has no base`);
+  const differences = experts.map((expert) => program.linear([expert, base], [1, -1]));
+  const emitted = program.emit([base, ...experts, ...differences]);
+  const ids = emitted.values.slice(1, 1 + experts.length);
+  const values = emitted.values.slice(1 + experts.length);
+  const kind = rows === 'input' ? 'columnMagnitudes' : 'rowMagnitudes';
+  const measures: Measure[] = [
+    { kind: 'nonFinite', base: itemAt(emitted.values, 0), experts: ids, differences: values },
+    ...values.map((value) => ({ kind, value }) as const),
+    ...(pairs ? [{ kind: 'overlaps', values } as const] : []),
+  ];
+  const sums = new BlockSums(program, measures);
   return {
-    sources: tensor.sources.map((source) => ({
-      fd: inputs.fdOf(source),
-      offset: source.begin + (first * columns * bitsOf(source.dtype)) / 8,
-      dtype: dtypeIndex(source.dtype as ArithmeticDtype),
-    })),
-    rows: count,
-    columns,
-    sense: rowSenses[tensor.rows],
+    wanted: { tensor: name, emitted, measures },
+    blocks: blocksOf(program),
+    sums,
+    result: () => ({
+      nonFinite: [...itemAt(sums.found, 0)],
+      magnitudes: sums.found.slice(1, 1 + experts.length),
+      pairs: pairs ? itemAt(sums.found, 1 + experts.length) : new Float64Array(),
+    }),
   };
 };
 
@@ -122,8 +69,7 @@ const reductionOf = ({ accumulator: { tensor }, first, count }: Block, inputs: I
 export const runReductions = async (plan: ReductionPlan, options: ReduceOptions): Promise<Reduced> => {
   await using run = new Run(options);
   const { pool } = run;
-  const accumulators = plan.tensors.map((tensor) => new Accumulator(tensor, plan.pairs));
-  const blocks = accumulators.flatMap((accumulator) => [...blocksOf(accumulator)]);
+  const tensors = plan.tensors.map((tensor) => reducing(tensor, plan.pairs));
   const sources = plan.tensors.flatMap((tensor) => tensor.sources);
   const total = bytesOfSources(sources);
   const inputs = await run.open(plan.inputs, sources);
@@ -131,19 +77,11 @@ export const runReductions = async (plan: ReductionPlan, options: ReduceOptions)
   try {
     await run.reporting(progress, async () => {
       // One iterator for all lanes: taking blocks off an array's front takes time with the square of their number.
-      const waiting = blocks.values();
+      const waiting = tensors.flatMap((tensor) => tensor.blocks.map((block) => ({ tensor, block }))).values();
       await pool.inLanes(async () => {
-        for (const block of waiting) {
+        for (const { tensor, block } of waiting) {
           if (pool.stopped) return;
-          const { tensor } = block.accumulator;
-          const result = await pool.reduce(reductionOf(block, inputs), plan.pairs);
-          if (!result.ok)
-            throw sourceError(
-              result.status,
-              tensor.name,
-              tensor.sources.map((source) => inputs.pathOf(source)),
-            );
-          block.accumulator.add(block, result.sums);
+          tensor.sums.add(block, await measureBlock(pool, inputs, tensor.wanted, block));
         }
       });
       await inputs.verify();
@@ -152,5 +90,5 @@ export const runReductions = async (plan: ReductionPlan, options: ReduceOptions)
     throw run.reasonOf(error, {});
   }
   const { bytesRead, threads, seconds } = run.cost;
-  return { tensors: accumulators.map(({ result }) => result), bytesRead, threads, seconds };
+  return { tensors: tensors.map(({ result }) => result()), bytesRead, threads, seconds };
 };

@@ -1,5 +1,5 @@
 import { LayerloomError } from '../../errors.js';
-import type { JobStatus } from '../../native/addon.js';
+import type { JobStatus } from '../../native/job.js';
 
 /**
  * Gives a native status its names.

@@ -1,15 +1,7 @@
 import { Piscina } from 'piscina';
-import { control, type Measurement, type Reduction } from '../../native/addon.js';
-import type {
-  ChecksumResult,
-  ChecksumTask,
-  MeasureResult,
-  MeasureTask,
-  ReduceResult,
-  ReduceTask,
-  Task,
-  TaskResult,
-} from './task.js';
+import { control } from '../../native/job.js';
+import type { Measurement } from '../../native/measure.js';
+import type { ChecksumResult, ChecksumTask, MeasureResult, MeasureTask, RunResult, RunTask } from './task.js';
 
 /** Compiled, also where this file is run from its source: a worker thread cannot load TypeScript on Node 20. */
 const workerFile = new URL('../../../dist/engine/threads/worker-entry.cjs', import.meta.url).href;
@@ -23,8 +15,8 @@ export interface Counters {
 /** Tasks of a thread: one runs, and one waits at it, which so need not wait for the main thread between two. */
 const tasksOfThread = 2;
 
-type AnyTask = Task | ReduceTask | MeasureTask | ChecksumTask;
-type AnyResult = TaskResult | ReduceResult | MeasureResult | ChecksumResult;
+type AnyTask = RunTask | MeasureTask | ChecksumTask;
+type AnyResult = RunResult | MeasureResult | ChecksumResult;
 
 /**
  * Worker threads that run native jobs, and the memory they share: one flag that stops them all, and what they have done. The first reason to
@@ -86,18 +78,14 @@ export class WorkerPool {
   // A pool that is stopped does not begin these, and throws the reason to stop; so it does of a job that the flag has stopped. A job that ended
   // otherwise meanwhile has its result.
 
-  async run(jobs: Task['jobs']): Promise<TaskResult> {
-    return this.#unlessCancelled(await this.#task<TaskResult>('execute', { jobs, shared: this.#shared }));
+  async run(jobs: RunTask['jobs']): Promise<RunResult> {
+    const task: RunTask = { jobs, shared: this.#shared };
+    return this.#unlessCancelled(await this.#task<RunResult>('run', task));
   }
 
-  async reduce(reduction: Reduction, pairs: boolean): Promise<ReduceResult> {
-    const task: ReduceTask = { reduction, pairs, shared: this.#shared };
-    return this.#unlessCancelled(await this.#task<ReduceResult>('reduceRows', task));
-  }
-
-  async measure(measurement: Measurement, size: number, counts: Uint32Array): Promise<MeasureResult> {
-    const task: MeasureTask = { measurement, size, counts, shared: this.#shared };
-    return this.#unlessCancelled(await this.#task<MeasureResult>('measureBlock', task));
+  async measure(measurement: Measurement): Promise<MeasureResult> {
+    const task: MeasureTask = { measurement, shared: this.#shared };
+    return this.#unlessCancelled(await this.#task<MeasureResult>('measure', task));
   }
 
   /** Of a pool that is stopped, an answer without a hash: what is written is of use without it. */

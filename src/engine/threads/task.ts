@@ -1,39 +1,28 @@
-import type { Job, JobStatus, Measurement, Reduction, Sums } from '../../native/addon.js';
+import type { Job, JobStatus } from '../../native/job.js';
+import type { Measurement } from '../../native/measure.js';
 
 // What passes between the engine and its workers: plain data, since structured clone drops classes.
 
 /** Slices that follow each other in one shard, and the memory that worker and engine share. */
-export interface Task {
+export interface RunTask {
   readonly jobs: readonly Job[];
   readonly shared: SharedArrayBuffer;
 }
 
 /** `job` indexes the one that did not end well. */
-export type TaskResult =
+export type RunResult =
   | { readonly ok: true }
   | { readonly ok: false; readonly job: number; readonly status: JobStatus };
 
-/** A block of rows to sum. */
-export interface ReduceTask {
-  readonly reduction: Reduction;
-  readonly pairs: boolean;
-  readonly shared: SharedArrayBuffer;
-}
-
-export type ReduceResult =
-  | { readonly ok: true; readonly sums: Sums }
-  | { readonly ok: false; readonly status: JobStatus };
-
-/** A block to measure: `size` numbers come back, and counts are added to `counts`, which threads share. */
+/** A block to measure. */
 export interface MeasureTask {
   readonly measurement: Measurement;
-  readonly size: number;
-  readonly counts: Uint32Array;
   readonly shared: SharedArrayBuffer;
 }
 
+/** `found` has an array for each measure. */
 export type MeasureResult =
-  | { readonly ok: true; readonly out: Float64Array }
+  | { readonly ok: true; readonly found: readonly Float64Array[] }
   | { readonly ok: false; readonly status: JobStatus };
 
 /** The SHA-256 of an open file. */

@@ -1,41 +1,28 @@
 import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';
 import { reasonOf } from '../../errors.js';
-import { control, execute, measure, reduce, rowSenses } from '../../native/addon.js';
-import { emptySums } from '../compute/sums.js';
-import type {
-  ChecksumResult,
-  ChecksumTask,
-  MeasureResult,
-  MeasureTask,
-  ReduceResult,
-  ReduceTask,
-  Task,
-  TaskResult,
-} from './task.js';
+import * as addon from '../../native/addon.js';
+import { control } from '../../native/job.js';
+import { sizeOf } from '../../native/measure.js';
+import type { ChecksumResult, ChecksumTask, MeasureResult, MeasureTask, RunResult, RunTask } from './task.js';
 
-/** A worker thread's work: one synchronous native call after another. */
-export default ({ jobs, shared }: Task): TaskResult => {
+// A worker thread's work: synchronous native calls.
+
+export const run = ({ jobs, shared }: RunTask): RunResult => {
   const words = new BigInt64Array(shared);
   for (const [index, job] of jobs.entries()) {
-    const status = execute(job, words);
+    const status = addon.run(job, words);
     if (status.outcome !== 'done') return { ok: false, job: index, status };
   }
   return { ok: true };
 };
 
-/** Sums go back as they are: they are vectors of rows, not weights. */
-export const reduceRows = ({ reduction, pairs, shared }: ReduceTask): ReduceResult => {
-  const rows = reduction.sense === rowSenses.input ? reduction.columns : reduction.rows;
-  const sums = emptySums(reduction.sources.length - 1, rows, pairs);
-  const status = reduce(reduction, sums, new BigInt64Array(shared));
-  return status.outcome === 'done' ? { ok: true, sums } : { ok: false, status };
-};
-
-export const measureBlock = ({ measurement, size, counts, shared }: MeasureTask): MeasureResult => {
-  const out = new Float64Array(size);
-  const status = measure(measurement, out, counts, new BigInt64Array(shared));
-  return status.outcome === 'done' ? { ok: true, out } : { ok: false, status };
+/** What is found goes back as it is: sums, not weights. */
+export const measure = ({ measurement, shared }: MeasureTask): MeasureResult => {
+  const { program, measures } = measurement;
+  const found = measures.map((one) => new Float64Array(sizeOf(one, program)));
+  const status = addon.measure(measurement, found, new BigInt64Array(shared));
+  return status.outcome === 'done' ? { ok: true, found } : { ok: false, status };
 };
 
 /** Of this thread: V8 would let buffers of many files gather before it freed them. */

@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "check.hpp"
+
+namespace layerloom {
+namespace {
+
+constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max();
+/// Task vectors that a vote combines.
+constexpr std::size_t kMostChanges = 64;
+/// Sorted rows are indexed by 32 bits.
+constexpr std::uint64_t kMostRanks = std::uint64_t{1} << 32;
+
+void checkInputs(const Node& node, std::size_t least, std::size_t most = kMany) {
+    require(node.inputs.size() >= least && node.inputs.size() <= most, "inputs");
+}
+
+void checkFinite(double number, const char* what) { require(std::isfinite(number), what); }
+
+/// @param rows how many rows the list is of, with `each` numbers a row
+void checkRows(Rows sense, std::uint64_t rows, std::size_t each, const Program& program, const char* what) {
+    if (sense == Rows::Input)
+        require(rows == checkedLength(program.columns, each, what), what);
+    else
+        // Of the tensor, to the end of the slice.
+        require(rows >= checkedLength((program.first + program.count + program.columns - 1) / program.columns,
+                                      each, what),
+                what);
+}
+
+// One for each operation.
+
+void check(const Linear& linear, const Node& node, const Program&) {
+    checkInputs(node, 1);
+    require(linear.weights.size() == node.inputs.size(), "weights");
+}
+
+void check(const RowLinear& linear, const Node& node, const Program& program) {
+    checkInputs(node, 1);
+    checkRows(linear.rows, linear.weights.size(), node.inputs.size(), program, "weights");
+}
+
+void check(const Keep&, const Node& node, const Program&) { checkInputs(node, 2, 2); }
+
+void check(const Drop& drop, const Node& node, const Program&) {
+    checkInputs(node, 1, 1);
+    checkFinite(drop.probability, "probability");
+}
+
+void check(const DropRanked& drop, const Node& node, const Program& program) {
+    checkInputs(node, 1, 1);
+    checkFinite(drop.lowest, "lowest");
+    checkFinite(drop.highest, "highest");
+    require(program.columns <= kMostRanks, "columns");
+    require(program.first % program.columns == 0 && program.count % program.columns == 0, "program");
+}
+
+void check(const Vote& vote, const Node& node, const Program&) {
+    checkInputs(node, 2, 1 + kMostChanges);
+    require(vote.weights.size() == node.inputs.size() - 1, "weights");
+}
+
+void check(const Variance&, const Node& node, const Program&) { checkInputs(node, 1); }
+
+void check(const NearSwap&, const Node& node, const Program&) { checkInputs(node, 2, 2); }
+
+void check(const Importance& importance, const Node& node, const Program& program) {
+    checkInputs(node, 2, 2);
+    checkRows(Rows::Output, importance.divergences.size(), 1, program, "divergences");
+}
+
+void check(const Select& select, const Node& node, const Program& program) {
+    checkInputs(node, 2, 2);
+    checkRows(select.rows, select.kept.size(), 1, program, "kept");
+    // Its inputs' bits are taken as they are.
+    for (const ValueId id : node.inputs) require(program.dtypeOf(id) == node.dtype, "dtype");
+}
+
+/// @param known how many values stand before the node
+void checkNode(const Node& node, const Program& program, std::size_t known) {
+    require(std::ranges::all_of(node.inputs, [&](ValueId id) { return id < known; }), "inputs");
+    std::visit([&](const auto& operation) { check(operation, node, program); }, node.operation);
+}
+
+}  // namespace
+
+void check(const Program& program) {
+    require(program.columns > 0, "columns");
+    require(!program.sources.empty() && program.sources.size() <= kMostSources, "sources");
+    for (const StoredSource& source : program.sources)
+        checkElements(source.at, sizeOf(source.dtype), program.first, program.count, "sources");
+    for (std::size_t n = 0; n < program.nodes.size(); ++n)
+        checkNode(program.nodes[n], program, program.sources.size() + n);
+}
+
+}  // namespace layerloom

@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+
+#include "../io/guard.hpp"
+#include "../io/output_file.hpp"
+#include "evaluator.hpp"
+#include "job.hpp"
+
+namespace layerloom {
+namespace {
+
+/// Output bytes of a tile, of each output, where several are made of the same inputs: their tiles are to stay
+/// in the cache too.
+constexpr std::size_t kSharedTileBytes = 256 * 1024;
+/// Elements that a program of several nodes takes together: their tiles stay in the L1 cache.
+constexpr std::size_t kStep = 1024;
+
+std::span<std::byte> tileBuffer() {
+    thread_local const auto buffer = std::make_unique<std::array<std::byte, kTileBytes>>();
+    return *buffer;
+}
+
+Range rangeOf(const Output& output, std::uint64_t first, std::uint64_t count) {
+    return rangeOf(output.to, sizeOf(output.dtype), first, count);
+}
+
+/// Writes tiles of the outputs of a program: what the evaluator has put in their buffers, or sources as they
+/// stand.
+class OutputTiles {
+  public:
+    OutputTiles(const Compute& compute, std::size_t count)
+        : compute_(compute), places_(compute.program.nodes.size(), nullptr) {
+        std::size_t bytes = 0;
+        for (const Output& output : compute.outputs)
+            bytes += isSource(output) ? 0 : count * sizeOf(output.dtype);
+        // Memory that each thread keeps, where it is enough.
+        if (bytes > kTileBytes) large_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+        std::byte* next = large_ != nullptr ? large_.get() : tileBuffer().data();
+        for (const Output& output : compute.outputs) {
+            tiles_.push_back(isSource(output) ? nullptr : next);
+            if (!isSource(output)) next += count * sizeOf(output.dtype);
+        }
+    }
+
+    /// Where nodes go for the elements from `at` of the tile on.
+    std::span<std::byte* const> placesAt(std::size_t at) {
+        for (std::size_t o = 0; o < tiles_.size(); ++o)
+            if (tiles_[o] != nullptr)
+                places_[compute_.outputs[o].value - compute_.program.sources.size()] =
+                    tiles_[o] + at * sizeOf(compute_.outputs[o].dtype);
+        return places_;
+    }
+
+    /// @param begin the tile's first element in the slice
+    Status write(const Windows& windows, std::uint64_t begin, std::size_t count, Control control) const {
+        for (std::size_t o = 0; o < tiles_.size(); ++o) {
+            const Output& output = compute_.outputs[o];
+            const Range to = rangeOf(output, compute_.program.first + begin, count);
+            const std::byte* data = tiles_[o] != nullptr
+                                        ? tiles_[o]
+                                        : windows.bytes[output.value].data() + begin * sizeOf(output.dtype);
+            const int error = writeAt(to.fd, to.offset, {data, static_cast<std::size_t>(to.length)});
+            // A page of a source that is lost is the write's EFAULT: no signal is raised for a system call.
+            if (error == EFAULT) return windows.lostPage();
+            if (error != 0) return {Outcome::WriteFailed, error};
+            control.count(0, to.length);
+        }
+        return {};
+    }
+
+  private:
+    bool isSource(const Output& output) const { return output.value < compute_.program.sources.size(); }
+
+    const Compute& compute_;
+    std::unique_ptr<std::byte[]> large_;
+    std::vector<std::byte*> tiles_;
+    std::vector<std::byte*> places_;
+};
+
+/// True if every node goes to an output and none is made of another: then none needs a tile of its own, and
+/// goes from the sources to the output in one pass.
+bool isDirect(const Compute& compute) {
+    const Program& program = compute.program;
+    const auto isSource = [&](ValueId id) { return id < program.sources.size(); };
+    const auto written =
+        std::ranges::count_if(compute.outputs, [&](const Output& output) { return !isSource(output.value); });
+    return static_cast<std::size_t>(written) == program.nodes.size() &&
+           std::ranges::all_of(program.nodes,
+                               [&](const Node& node) { return std::ranges::all_of(node.inputs, isSource); });
+}
+
+}  // namespace
+
+Status run(const Kernels& kernels, const Compute& compute, Control control) {
+    const Program& program = compute.program;
+    const std::vector<Output>& outputs = compute.outputs;
+    const Windows windows(program.windows());
+    if (windows.status.outcome != Outcome::Done) return windows.status;
+
+    Evaluator evaluator(kernels, program, windows);
+    std::size_t widest = 1;
+    for (const Output& output : outputs) widest = std::max(widest, sizeOf(output.dtype));
+    const std::size_t tileCount =
+        evaluator.step((outputs.size() == 1 ? kTileBytes : kSharedTileBytes) / widest);
+    const std::size_t stepCount = isDirect(compute) ? tileCount : evaluator.step(kStep);
+    OutputTiles tiles(compute, std::min<std::uint64_t>(tileCount, program.count));
+
+    for (std::uint64_t begin = 0; begin < program.count; begin += tileCount) {
+        if (control.cancelled()) return {Outcome::Cancelled};
+        const std::size_t count = std::min<std::uint64_t>(tileCount, program.count - begin);
+        const bool whole = guarded(windows.bytes, [&] {
+            for (std::size_t at = 0; at < count; at += stepCount)
+                evaluator.compute(begin + at, std::min(stepCount, count - at), tiles.placesAt(at));
+        });
+        if (!whole) return windows.lostPage();
+        const Status written = tiles.write(windows, begin, count, control);
+        if (written.outcome != Outcome::Done) return written;
+        control.count(program.bytesRead(count), 0);
+    }
+    for (const Output& output : outputs) {
+        const Range to = rangeOf(output, program.first, program.count);
+        beginWriteBack(to.fd, to.offset, to.length);
+    }
+    return {};
+}
+
+}  // namespace layerloom

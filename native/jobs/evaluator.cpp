@@ -1,0 +1,254 @@
+#include "evaluator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace layerloom {
+namespace {
+
+constexpr double kOne[] = {1};
+
+/// A probability as the number of 32-bit words below it.
+std::uint64_t toWords(double probability) {
+    return static_cast<std::uint64_t>(std::clamp(probability, 0.0, 1.0) * 4294967296.0);
+}
+
+/// Bytes of `a` where the mask has ones, else of `b`.
+void blend(const std::byte* a, const std::byte* b, const std::uint8_t* mask, std::byte* out,
+           std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+        out[i] = (a[i] & std::byte{mask[i]}) | (b[i] & std::byte(~mask[i]));
+}
+
+}  // namespace
+
+std::byte* Evaluator::Buffer::of(std::size_t size) {
+    if (size > capacity) {
+        // Unwritten memory is unmapped memory: only what a tile needs becomes private.
+        bytes = std::make_unique_for_overwrite<std::byte[]>(size);
+        capacity = size;
+    }
+    return bytes.get();
+}
+
+Evaluator::Evaluator(const Kernels& kernels, const Program& program, const Windows& windows)
+    : kernels_(kernels),
+      program_(program),
+      windows_(windows),
+      values_(program.nodes.size()),
+      prepared_(program.nodes.size()),
+      widened_(program.sources.size() + program.nodes.size()),
+      isWidened_(widened_.size()) {}
+
+std::size_t Evaluator::step(std::size_t wanted) const {
+    if (!program_.needsRows()) return wanted;
+    return std::max<std::size_t>(1, wanted / columns()) * columns();
+}
+
+std::byte* Evaluator::placeOf(std::size_t node) const {
+    return node < places_.size() ? places_[node] : nullptr;
+}
+
+void Evaluator::compute(std::size_t begin, std::size_t count, std::span<std::byte* const> places) {
+    begin_ = begin;
+    count_ = count;
+    places_ = places;
+    std::fill(isWidened_.begin(), isWidened_.end(), false);
+    for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
+        const Node& node = program_.nodes[n];
+        std::byte* const place = placeOf(n);
+        std::byte* data = place != nullptr ? place : values_[n].of(count * sizeOf(node.dtype));
+        const Work work{node, n, {data, node.dtype}, place == nullptr};
+        std::visit([&](const auto& operation) { evaluate(operation, work); }, node.operation);
+    }
+}
+
+Source Evaluator::value(ValueId id) const {
+    if (id < program_.sources.size()) {
+        const DType dtype = program_.sources[id].dtype;
+        return {windows_.bytes[id].data() + begin_ * sizeOf(dtype), dtype};
+    }
+    const std::size_t n = id - program_.sources.size();
+    const std::byte* const place = placeOf(n);
+    return {place != nullptr ? place : values_[n].bytes.get(), program_.nodes[n].dtype};
+}
+
+const float* Evaluator::floats(ValueId id) {
+    const Source source = value(id);
+    // A source may stand at any address of its file; a node's buffer is aligned.
+    if (id >= program_.sources.size() && placeOf(id - program_.sources.size()) == nullptr &&
+        source.dtype == DType::F32)
+        return reinterpret_cast<const float*>(source.data);
+    auto* widened = widened_[id].of(count_ * sizeof(float));
+    if (!isWidened_[id]) {
+        linear(kernels_, {&source, 1}, kOne, {widened, DType::F32}, count_);
+        isWidened_[id] = true;
+    }
+    return reinterpret_cast<const float*>(widened);
+}
+
+const float* const* Evaluator::allFloats(const Node& node) {
+    floats_.clear();
+    for (const ValueId id : node.inputs) floats_.push_back(floats(id));
+    return floats_.data();
+}
+
+const std::uint32_t* Evaluator::randoms(std::uint64_t key) {
+    auto* words = reinterpret_cast<std::uint32_t*>(randoms_.of(count_ * sizeof(std::uint32_t)));
+    kernels_.randoms(key, firstElement(), words, count_);
+    return words;
+}
+
+template <class Fill>
+void Evaluator::inFloats(const Work& work, const Fill& fill) {
+    if (work.isKept && work.sink.dtype == DType::F32) return fill(reinterpret_cast<float*>(work.sink.data));
+    float* out = rounded_.floats(count_);
+    fill(out);
+    const Source source{reinterpret_cast<const std::byte*>(out), DType::F32};
+    linear(kernels_, {&source, 1}, kOne, work.sink, count_);
+}
+
+void Evaluator::evaluate(const Linear& operation, const Work& work) {
+    sources_.clear();
+    for (const ValueId id : work.node.inputs) sources_.push_back(value(id));
+    linear(kernels_, sources_, operation.weights, work.sink, count_);
+}
+
+void Evaluator::evaluate(const RowLinear& operation, const Work& work) {
+    operation.rows == Rows::Input ? linearByColumns(operation, work) : linearByRows(operation, work);
+}
+
+void Evaluator::linearByRows(const RowLinear& operation, const Work& work) {
+    const std::size_t terms = work.node.inputs.size();
+    const auto [data, dtype] = work.sink;
+    sources_.resize(terms);
+    forEachRow(firstElement(), count_, columns(),
+               [&, data = data, dtype = dtype](std::size_t row, std::size_t, std::size_t at, std::size_t n) {
+                   for (std::size_t t = 0; t < terms; ++t) {
+                       const Source source = value(work.node.inputs[t]);
+                       sources_[t] = {source.data + at * sizeOf(source.dtype), source.dtype};
+                   }
+                   const std::span weights(operation.weights.data() + row * terms, terms);
+                   linear(kernels_, sources_, weights, {data + at * sizeOf(dtype), dtype}, n);
+               });
+}
+
+void Evaluator::linearByColumns(const RowLinear& operation, const Work& work) {
+    const std::size_t terms = work.node.inputs.size();
+    std::vector<float>& weights = prepared_[work.index].weights;
+    if (weights.empty())
+        for (std::size_t t = 0; t < terms; ++t)
+            for (std::size_t c = 0; c < columns(); ++c)
+                weights.push_back(static_cast<float>(operation.weights[c * terms + t]));
+    const float* const* inputs = allFloats(work.node);
+    float* sums = rounded_.floats(count_);
+    std::vector<const float*> at(terms), by(terms);
+    forEachRow(firstElement(), count_, columns(),
+               [&](std::size_t, std::size_t column, std::size_t begin, std::size_t n) {
+                   for (std::size_t t = 0; t < terms; ++t) {
+                       at[t] = inputs[t] + begin;
+                       by[t] = weights.data() + t * columns() + column;
+                   }
+                   kernels_.linearColumns(at.data(), by.data(), terms, sums + begin, n);
+               });
+    const Source source{reinterpret_cast<const std::byte*>(sums), DType::F32};
+    linear(kernels_, {&source, 1}, kOne, work.sink, count_);
+}
+
+void Evaluator::evaluate(const Keep& keep, const Work& work) {
+    const float* const* inputs = allFloats(work.node);
+    inFloats(work, [&](float* out) {
+        kernels_.keep(inputs[0], inputs[1], keep.lower, keep.upper, keep.scale, firstElement(), out, count_);
+    });
+}
+
+void Evaluator::evaluate(const Drop& drop, const Work& work) {
+    const float* x = floats(work.node.inputs[0]);
+    const std::uint32_t* words = randoms(drop.key);
+    const std::uint64_t below = toWords(drop.probability);
+    const float scale = drop.scale;
+    inFloats(work, [=, count = count_](float* out) {
+        for (std::size_t i = 0; i < count; ++i) out[i] = words[i] < below ? x[i] * scale : 0.0f;
+    });
+}
+
+/// Rank among the magnitudes of the row, equal ones by index: the probability is `lowest` for the smallest
+/// and `highest` for the largest.
+void Evaluator::evaluate(const DropRanked& drop, const Work& work) {
+    const float* x = floats(work.node.inputs[0]);
+    const std::uint32_t* words = randoms(drop.key);
+    std::vector<std::uint64_t>& below = prepared_[work.index].words;
+    if (below.empty()) {
+        const double last = columns() > 1 ? static_cast<double>(columns() - 1) : 1;
+        for (std::size_t rank = 0; rank < columns(); ++rank)
+            below.push_back(
+                toWords(drop.lowest + (drop.highest - drop.lowest) * (static_cast<double>(rank) / last)));
+    }
+    inFloats(work, [&, scale = drop.scale](float* out) {
+        for (std::size_t row = 0; row < count_; row += columns()) {
+            const std::span<const std::uint64_t> order = sorted_.magnitudes({x + row, columns()});
+            for (std::size_t rank = 0; rank < columns(); ++rank) {
+                const std::size_t i = row + (order[rank] & 0xFFFF'FFFFu);
+                // Without a branch: no processor foresees it.
+                const float scaled = x[i] * scale;
+                std::uint32_t bits;
+                std::memcpy(&bits, &scaled, sizeof bits);
+                bits &= words[i] < below[rank] ? 0xFFFF'FFFFu : 0;
+                std::memcpy(&out[i], &bits, sizeof bits);
+            }
+        }
+    });
+}
+
+void Evaluator::evaluate(const Vote& vote, const Work& work) {
+    const float* const* inputs = allFloats(work.node);
+    const auto into = [&](DType dtype, std::byte* out) {
+        kernels_.vote[static_cast<std::size_t>(dtype)](inputs[0], inputs + 1, vote.weights.data(),
+                                                       vote.weights.size(), vote.rule, out, count_);
+    };
+    // No kernel votes in float64.
+    if (work.sink.dtype != DType::F64) return into(work.sink.dtype, work.sink.data);
+    inFloats(work, [&](float* out) { into(DType::F32, reinterpret_cast<std::byte*>(out)); });
+}
+
+void Evaluator::evaluate(const Variance&, const Work& work) {
+    const float* const* inputs = allFloats(work.node);
+    inFloats(work, [&](float* out) { kernels_.variance(inputs, work.node.inputs.size(), out, count_); });
+}
+
+void Evaluator::evaluate(const NearSwap& nearSwap, const Work& work) {
+    const float* const* inputs = allFloats(work.node);
+    inFloats(work, [&](float* out) { kernels_.nearSwap(inputs[0], inputs[1], nearSwap.t, out, count_); });
+}
+
+void Evaluator::evaluate(const Importance& importance, const Work& work) {
+    const float* const* inputs = allFloats(work.node);
+    inFloats(work, [&](float* out) {
+        forEachRow(firstElement(), count_, columns(),
+                   [&](std::size_t row, std::size_t, std::size_t at, std::size_t n) {
+                       const auto by = static_cast<float>(importance.divergences[row]);
+                       for (std::size_t i = at; i < at + n; ++i)
+                           out[i] = std::fabs(inputs[0][i] - inputs[1][i]) * by;
+                   });
+    });
+}
+
+void Evaluator::evaluate(const Select& select, const Work& work) {
+    const std::byte *a = value(work.node.inputs[0]).data, *b = value(work.node.inputs[1]).data;
+    std::byte* out = work.sink.data;
+    const std::size_t width = sizeOf(work.sink.dtype);
+    std::vector<std::uint8_t>& mask = prepared_[work.index].mask;
+    if (select.rows == Rows::Input && mask.empty())
+        for (const std::uint8_t kept : select.kept) mask.insert(mask.end(), width, kept != 0 ? 0xFF : 0);
+    forEachRow(firstElement(), count_, columns(),
+               [&](std::size_t row, std::size_t column, std::size_t at, std::size_t n) {
+                   const std::size_t begin = at * width, length = n * width;
+                   if (select.rows == Rows::Input)
+                       blend(a + begin, b + begin, mask.data() + column * width, out + begin, length);
+                   else
+                       std::memcpy(out + begin, (select.kept[row] != 0 ? a : b) + begin, length);
+               });
+}
+
+}  // namespace layerloom

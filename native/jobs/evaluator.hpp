@@ -1,0 +1,110 @@
+#pragma once
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "../kernels/linear.hpp"
+#include "program.hpp"
+#include "sorted.hpp"
+
+namespace layerloom {
+
+/// Calls work(row, first column, offset in the run, length) for each piece of a row in a run of `count`
+/// elements that begins with element `first` of a matrix.
+template <class Work>
+void forEachRow(std::uint64_t first, std::size_t count, std::uint64_t columns, const Work& work) {
+    for (std::size_t at = 0; at < count;) {
+        const auto column = static_cast<std::size_t>((first + at) % columns);
+        const std::size_t length = std::min<std::uint64_t>(count - at, columns - column);
+        work(static_cast<std::size_t>((first + at) / columns), column, at, length);
+        at += length;
+    }
+}
+
+/// Evaluates a program tile by tile. Private memory is a tile for each node, whatever the tensor's size.
+class Evaluator {
+  public:
+    /// @param windows the program's sources, mapped
+    Evaluator(const Kernels& kernels, const Program& program, const Windows& windows);
+
+    /// Elements to compute at a time, at most; whole rows where the program needs them.
+    std::size_t step(std::size_t wanted) const;
+
+    /// Computes every node for elements [begin, begin + count) of the slice.
+    /// @param places for each node where it goes, or null: then it is kept here; none where all are
+    void compute(std::size_t begin, std::size_t count, std::span<std::byte* const> places);
+
+    /// A value of the elements last computed, in its dtype.
+    Source value(ValueId id) const;
+    /// The same in float32, widened where it is not.
+    const float* floats(ValueId id);
+
+  private:
+    struct Buffer {
+        std::unique_ptr<std::byte[]> bytes;
+        std::size_t capacity = 0;
+        std::byte* of(std::size_t size);
+        float* floats(std::size_t count) { return reinterpret_cast<float*>(of(count * sizeof(float))); }
+    };
+
+    /// A node at work.
+    struct Work {
+        const Node& node;
+        std::size_t index;
+        Sink sink;
+        bool isKept;  ///< in a buffer of the evaluator, which is aligned
+    };
+
+    /// What an operation makes of its fields at the first tile, and uses at every other.
+    struct Prepared {
+        std::vector<std::uint64_t>
+            words;                   ///< DropRanked: for each rank, the random words below its probability
+        std::vector<float> weights;  ///< RowLinear by columns: [input][column]
+        std::vector<std::uint8_t>
+            mask;  ///< Select by columns: for each byte of a row, ones where it is input 0's
+    };
+
+    void evaluate(const Linear& linear, const Work& work);
+    void evaluate(const RowLinear& linear, const Work& work);
+    void evaluate(const Keep& keep, const Work& work);
+    void evaluate(const Drop& drop, const Work& work);
+    void evaluate(const DropRanked& drop, const Work& work);
+    void evaluate(const Vote& vote, const Work& work);
+    void evaluate(const Variance& variance, const Work& work);
+    void evaluate(const NearSwap& nearSwap, const Work& work);
+    void evaluate(const Importance& importance, const Work& work);
+    void evaluate(const Select& select, const Work& work);
+
+    /// Calls fill(out) for float32 in a buffer, and rounds that to the sink's dtype.
+    template <class Fill>
+    void inFloats(const Work& work, const Fill& fill);
+    void linearByRows(const RowLinear& linear, const Work& work);
+    void linearByColumns(const RowLinear& linear, const Work& work);
+    /// Where a node's value goes that is wanted elsewhere, or null.
+    std::byte* placeOf(std::size_t node) const;
+    /// Of a node's inputs, until it is asked for another's.
+    const float* const* allFloats(const Node& node);
+    /// 32 random bits of each element of the tile.
+    const std::uint32_t* randoms(std::uint64_t key);
+    std::size_t columns() const { return static_cast<std::size_t>(program_.columns); }
+    /// Of the tensor.
+    std::uint64_t firstElement() const { return program_.first + begin_; }
+
+    const Kernels& kernels_;
+    const Program& program_;
+    const Windows& windows_;
+    std::vector<Buffer> values_;      ///< of nodes
+    std::vector<Prepared> prepared_;  ///< of nodes
+    std::vector<Buffer> widened_;     ///< of values that are not float32
+    std::vector<bool> isWidened_;
+    Buffer rounded_, randoms_;
+    Sorted sorted_;
+    std::span<std::byte* const> places_;
+    /// Kept from tile to tile, so that none allocates.
+    std::vector<Source> sources_;
+    std::vector<const float*> floats_;
+    std::size_t begin_ = 0, count_ = 0;
+};
+
+}  // namespace layerloom

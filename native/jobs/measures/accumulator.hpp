@@ -1,0 +1,75 @@
+#pragma once
+#include <array>
+#include <memory>
+#include <span>
+
+#include "../evaluator.hpp"
+#include "../measure.hpp"
+
+namespace layerloom {
+
+/// Elements of a block that were computed together.
+struct Tile {
+    const Kernels& kernels;
+    const Program& program;
+    Evaluator& evaluator;
+    std::size_t begin, count;  ///< in the block
+
+    const float* floats(ValueId id) const { return evaluator.floats(id); }
+
+    /// Calls work(row of the block, first column, offset in the tile, length) for each piece of a row.
+    template <class Work>
+    void forEachRow(const Work& work) const {
+        layerloom::forEachRow(begin, count, program.columns, work);
+    }
+};
+
+/// Finds a measure of a block, tile by tile.
+class Accumulator {
+  public:
+    virtual ~Accumulator() = default;
+    virtual void add(const Tile& tile) = 0;
+    /// True if the rest of the block can change nothing.
+    virtual bool done() const { return false; }
+    /// Stores what was found, at the block's end.
+    virtual void finish() {}
+    /// False if what was found shows values that are not finite.
+    virtual bool isFinite() const { return true; }
+    /// What looks at a block once more that has values which are not finite, or null.
+    virtual std::unique_ptr<Accumulator> again() { return nullptr; }
+};
+
+// One for each measure; `out` has `sizeOf` zeros.
+std::unique_ptr<Accumulator> accumulatorOf(const Gram&, const Program&, std::span<double> out);
+std::unique_ptr<Accumulator> accumulatorOf(const RowGram&, const Program&, std::span<double> out);
+std::unique_ptr<Accumulator> accumulatorOf(const ColumnGram&, const Program&, std::span<double> out);
+std::unique_ptr<Accumulator> accumulatorOf(const Magnitudes&, const Program&, std::span<double> out);
+std::unique_ptr<Accumulator> accumulatorOf(const RowMagnitudes&, const Program&, std::span<double> out);
+std::unique_ptr<Accumulator> accumulatorOf(const ColumnMagnitudes&, const Program&, std::span<double> out);
+std::unique_ptr<Accumulator> accumulatorOf(const Overlaps&, const Program&, std::span<double> out);
+std::unique_ptr<Accumulator> accumulatorOf(const NonFinite&, const Program&, std::span<double> out);
+std::unique_ptr<Accumulator> accumulatorOf(const Histogram&, const Program&, std::span<double> out);
+std::unique_ptr<Accumulator> accumulatorOf(const CountMagnitude&, const Program&, std::span<double> out);
+std::unique_ptr<Accumulator> accumulatorOf(const FindMagnitude&, const Program&, std::span<double> out);
+std::unique_ptr<Accumulator> accumulatorOf(const Divergence&, const Program&, std::span<double> out);
+std::unique_ptr<Accumulator> accumulatorOf(const Signs&, const Program&, std::span<double> out);
+
+using Lanes = std::array<double, kLanes>;
+
+/// The sum of the lanes: one order of additions, whatever summed them.
+inline double total(Lanes lanes) {
+    for (std::size_t half = kLanes / 2; half > 0; half /= 2)
+        for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+    return lanes[0];
+}
+
+constexpr std::size_t pairsOf(std::size_t values) { return values * (values + 1) / 2; }
+
+/// Calls work(pair, i, j) for pairs i ≤ j, in order.
+template <class Work>
+void forEachPair(std::size_t values, const Work& work) {
+    for (std::size_t p = 0, i = 0; i < values; ++i)
+        for (std::size_t j = i; j < values; ++j, ++p) work(p, i, j);
+}
+
+}  // namespace layerloom

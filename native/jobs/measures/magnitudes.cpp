@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cmath>
+
+#include "accumulator.hpp"
+
+namespace layerloom {
+namespace {
+
+class MagnitudeSum : public Accumulator {
+  public:
+    MagnitudeSum(const Magnitudes& magnitudes, std::span<double> out) : value_(magnitudes.value), out_(out) {}
+
+    void add(const Tile& tile) override {
+        tile.kernels.sumMagnitudes(tile.floats(value_), lanes_.data(), tile.count);
+    }
+
+    void finish() override { out_[0] = total(lanes_); }
+
+  private:
+    ValueId value_;
+    std::span<double> out_;
+    Lanes lanes_{};
+};
+
+/// Sums that show values which are not finite: one makes a sum of magnitudes infinite, or NaN.
+class Sums : public Accumulator {
+  public:
+    bool isFinite() const override {
+        return std::ranges::all_of(out_, [](double sum) { return std::isfinite(sum); });
+    }
+
+  protected:
+    Sums(ValueId value, std::span<double> out) : value_(value), out_(out) {}
+
+    ValueId value_;
+    std::span<double> out_;
+};
+
+class RowMagnitudeSums : public Sums {
+  public:
+    RowMagnitudeSums(const RowMagnitudes& magnitudes, std::span<double> out) : Sums(magnitudes.value, out) {}
+
+    void add(const Tile& tile) override {
+        const float* x = tile.floats(value_);
+        tile.forEachRow([&](std::size_t row, std::size_t column, std::size_t at, std::size_t n) {
+            if (column == 0) lanes_.fill(0);
+            tile.kernels.sumMagnitudes(x + at, lanes_.data(), n);
+            if (column + n == tile.program.columns) out_[row] = total(lanes_);
+        });
+    }
+
+  private:
+    Lanes lanes_{};
+};
+
+class ColumnMagnitudeSums : public Sums {
+  public:
+    ColumnMagnitudeSums(const ColumnMagnitudes& magnitudes, std::span<double> out)
+        : Sums(magnitudes.value, out) {}
+
+    void add(const Tile& tile) override {
+        const float* x = tile.floats(value_);
+        tile.forEachRow([&](std::size_t, std::size_t column, std::size_t at, std::size_t n) {
+            tile.kernels.addMagnitudes(x + at, out_.data() + column, n);
+        });
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Accumulator> accumulatorOf(const Magnitudes& magnitudes, const Program&,
+                                           std::span<double> out) {
+    return std::make_unique<MagnitudeSum>(magnitudes, out);
+}
+
+std::unique_ptr<Accumulator> accumulatorOf(const RowMagnitudes& magnitudes, const Program&,
+                                           std::span<double> out) {
+    return std::make_unique<RowMagnitudeSums>(magnitudes, out);
+}
+
+std::unique_ptr<Accumulator> accumulatorOf(const ColumnMagnitudes& magnitudes, const Program&,
+                                           std::span<double> out) {
+    return std::make_unique<ColumnMagnitudeSums>(magnitudes, out);
+}
+
+}  // namespace layerloom

@@ -1,0 +1,101 @@
+import { itemAt } from '../../lookup.js';
+import { type Measure, sizeOf } from '../../native/measure.js';
+import type { Emitted, Program } from '../../operations/program.js';
+import type { InputFiles } from '../input-files.js';
+import { sourceError } from '../threads/errors.js';
+import type { WorkerPool } from '../threads/pool.js';
+import { nativeProgram } from './native-program.js';
+
+/** Elements of a block. Part of the numeric contract: sums are taken block by block, and then in block order. */
+const blockElements = 4 * 1024 * 1024;
+
+/** Whole rows of a tensor, in elements. */
+export interface Block {
+  readonly index: number;
+  readonly first: number;
+  readonly count: number;
+}
+
+/** @param most elements, but for a row that has more */
+export const blocksOf = (
+  { elements, columns }: Pick<Program, 'elements' | 'columns'>,
+  most = blockElements,
+): Block[] => {
+  const size = Math.max(1, Math.floor(most / columns)) * columns;
+  return Array.from({ length: Math.ceil(elements / size) }, (_, index) => ({
+    index,
+    first: index * size,
+    count: Math.min(size, elements - index * size),
+  }));
+};
+
+/** Measures that find numbers of each row. Those of other measures add up. */
+const ofRows: ReadonlySet<Measure['kind']> = new Set(['rowGram', 'rowMagnitudes', 'divergence']);
+
+/** Sums what blocks of a tensor found in block order, however workers finish, so that it is the same on every run. */
+export class BlockSums {
+  /** For each measure, of the blocks so far. */
+  readonly found: readonly Float64Array[];
+  readonly #measures: readonly Measure[];
+  readonly #columns: number;
+  readonly #waiting = new Map<number, { block: Block; found: readonly Float64Array[] }>();
+  #next = 0;
+
+  constructor({ elements, columns }: Pick<Program, 'elements' | 'columns'>, measures: readonly Measure[]) {
+    this.#columns = columns;
+    this.#measures = measures;
+    this.found = measures.map((measure) => new Float64Array(sizeOf(measure, { count: elements, columns })));
+  }
+
+  add(block: Block, found: readonly Float64Array[]): void {
+    this.#waiting.set(block.index, { block, found });
+    for (
+      let ready = this.#waiting.get(this.#next);
+      ready !== undefined;
+      ready = this.#waiting.get(this.#next)
+    ) {
+      this.#waiting.delete(this.#next);
+      this.#next += 1;
+      this.#fold(ready.block, ready.found);
+    }
+  }
+
+  #fold({ first, count }: Block, found: readonly Float64Array[]): void {
+    for (const [index, { kind }] of this.#measures.entries()) {
+      const [whole, part] = [itemAt(this.found, index), itemAt(found, index)];
+      const rows = count / this.#columns;
+      if (ofRows.has(kind)) whole.set(part, (first / this.#columns) * (part.length / rows));
+      else for (const [at, number] of part.entries()) whole[at] = (whole[at] ?? 0) + number;
+    }
+  }
+}
+
+/** What to find of a tensor. */
+export interface Wanted {
+  /** Its name, for errors. */
+  readonly tensor: string;
+  readonly emitted: Emitted;
+  readonly measures: readonly Measure[];
+}
+
+/**
+ * Measures a block in a worker thread.
+ *
+ * @returns for each measure what it found
+ * @throws LayerloomError INPUT_SHRANK, READ_FAILED; and the reason to stop, of a pool that is stopped
+ */
+export const measureBlock = async (
+  pool: WorkerPool,
+  inputs: InputFiles,
+  { tensor, emitted, measures }: Wanted,
+  block: Block,
+): Promise<readonly Float64Array[]> => {
+  const program = nativeProgram(emitted, (source) => inputs.fdOf(source), block);
+  const result = await pool.measure({ program, measures });
+  if (result.ok) return result.found;
+  throw sourceError(
+    result.status,
+    tensor,
+    emitted.sources.map((source) => inputs.pathOf(source)),
+  );
+};

@@ -1,0 +1,22 @@
+import type { NativeProgram } from '../../native/job.js';
+import type { Emitted } from '../../operations/program.js';
+import { arithmeticOf } from '../../tensor/dtype.js';
+import type { StoredTensor } from '../../tensor/stored-tensor.js';
+
+/** A program over open files, for elements [first, first + count) of its tensor. */
+export const nativeProgram = (
+  { sources, nodes, columns }: Emitted,
+  fdOf: (source: StoredTensor) => number,
+  { first, count }: { readonly first: number; readonly count: number },
+): NativeProgram => ({
+  sources: sources.map((source) => ({
+    fd: fdOf(source),
+    begin: source.begin,
+    dtype: arithmeticOf(source.dtype),
+    slicing: 'elements',
+  })),
+  nodes,
+  first,
+  count,
+  columns,
+});

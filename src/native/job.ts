@@ -1,0 +1,150 @@
+import type { ArithmeticDtype } from '../tensor/dtype.js';
+import type { Rows } from '../tensor/rows.js';
+
+// Jobs as the addon takes them; native/addon/decode.cpp and decode_program.cpp read them. An ill-typed job, or one that
+// contradicts itself, is a TypeError or a RangeError before any file is touched.
+
+/** The first byte of a tensor, in an open file. */
+export interface Location {
+  readonly fd: number;
+  readonly begin: number;
+}
+
+/**
+ * A stored tensor that a program is over. `slicing` says which part of it a slice of the output is made of; native code finds
+ * its bytes.
+ *
+ * - `elements`: element i of the output is made of element i of the source.
+ */
+export interface StoredSource extends Location {
+  readonly dtype: ArithmeticDtype;
+  readonly slicing: 'elements';
+}
+
+/**
+ * A place in the order of a tensor's elements by magnitude, largest first. Elements of exactly its magnitude are above it where
+ * their index is before `cutoff` (`early`), or from it on (not `early`).
+ */
+export interface MagnitudeBound {
+  /** Of a float32 magnitude. */
+  readonly bits: number;
+  readonly cutoff: number;
+  readonly early: boolean;
+}
+
+/** Which elements of the changes count in a `vote`: those whose sign is that of the sum, or `tie` where the sum is 0. */
+export interface Election {
+  /** The sum is weighted. */
+  readonly weighted: boolean;
+  readonly tie: 'positive' | 'negative';
+}
+
+/** What a node makes of its inputs. All but `linear`, `rowLinear` and `select` compute in float32. */
+export type NodeOperation =
+  /** Σ weightᵢ · inputᵢ, terms in order (docs/numbers.md). */
+  | { readonly kind: 'linear'; readonly weights: readonly number[] }
+  /** The same with weights of each row's own: `weights[row · inputs + input]`. */
+  | { readonly kind: 'rowLinear'; readonly rows: Rows; readonly weights: Float64Array }
+  /** Input 0 · scale where the magnitude of input 1 is above `lower` and not above `upper`, else 0. */
+  | {
+      readonly kind: 'keep';
+      readonly lower: MagnitudeBound;
+      readonly upper: MagnitudeBound;
+      readonly scale: number;
+    }
+  /** Input 0 · scale where the element's random number, which follows from the key and its index, is below a probability; else 0. */
+  | {
+      readonly kind: 'drop';
+      /** 64 bits. */
+      readonly key: bigint;
+      readonly probability: number;
+      readonly scale: number;
+    }
+  /** The same, the probability rising with the magnitude's rank in the row from `lowest` to `highest`. Slices are whole rows. */
+  | {
+      readonly kind: 'dropRanked';
+      readonly key: bigint;
+      readonly lowest: number;
+      readonly highest: number;
+      readonly scale: number;
+    }
+  /** Input 0 + scale · Σ weightᵢ · inputᵢ₊₁ / divisor, over the elements that count. */
+  | {
+      readonly kind: 'vote';
+      /** One for each input but the first. */
+      readonly weights: readonly number[];
+      /** Null: every element counts. */
+      readonly election: Election | null;
+      /** Of what counts. */
+      readonly divisor: 'none' | 'weights' | 'count';
+      /** The least divisor; 0: a divisor of 0 is taken as 1. */
+      readonly least: number;
+      readonly scale: number;
+    }
+  /** The population variance of the inputs. */
+  | { readonly kind: 'variance' }
+  /** Input 0 moved towards input 1, by at most t. */
+  | { readonly kind: 'nearSwap'; readonly t: number }
+  /** |input 0 − input 1| · the divergence of its row. */
+  | { readonly kind: 'importance'; readonly divergences: Float64Array }
+  /** Rows of input 0 where `kept` is not 0, else of input 1: their bits as they are, whatever the dtype. */
+  | { readonly kind: 'select'; readonly rows: Rows; readonly kept: Uint8Array };
+
+/** A value of a program: of inputs numbered with the sources first, then the nodes before it; rounded to `dtype`. */
+export type ProgramNode = NodeOperation & {
+  readonly dtype: ArithmeticDtype;
+  readonly inputs: readonly number[];
+};
+
+/** How elements [first, first + count) of a tensor come about from those of stored ones. */
+export interface NativeProgram {
+  readonly sources: readonly StoredSource[];
+  readonly nodes: readonly ProgramNode[];
+  readonly first: number;
+  readonly count: number;
+  /** Elements of a row: the extent of the last dimension. */
+  readonly columns: number;
+}
+
+/** A value of a program, and the tensor that it goes to. A source may go anywhere as it stands, a node to one tensor. */
+export interface ProgramOutput extends Location {
+  readonly value: number;
+  readonly dtype: ArithmeticDtype;
+}
+
+/** A slice of output tensors. `first` and `count` are in bytes where bytes are copied. */
+export type Job =
+  | {
+      readonly kind: 'copy';
+      readonly source: Location;
+      readonly to: Location;
+      readonly first: number;
+      readonly count: number;
+    }
+  /** Copies the first source, once all others are found to have the same bytes. */
+  | {
+      readonly kind: 'same';
+      readonly sources: readonly Location[];
+      readonly to: Location;
+      readonly first: number;
+      readonly count: number;
+    }
+  /** Several outputs that are made of the same sources, which are read once for all. */
+  | {
+      readonly kind: 'compute';
+      readonly program: NativeProgram;
+      readonly outputs: readonly ProgramOutput[];
+    };
+
+export type Outcome = 'done' | 'cancelled' | 'inputShrank' | 'readFailed' | 'writeFailed' | 'notEqual';
+
+export interface JobStatus {
+  readonly outcome: Outcome;
+  /** Which source, for `inputShrank`, `readFailed` and `notEqual`. */
+  readonly source: number;
+  /** What the system said, for `readFailed` and `writeFailed`. */
+  readonly reason: string;
+}
+
+/** The words of the memory that the engine's threads share. */
+export const control = { cancel: 0, bytesRead: 1, bytesWritten: 2, words: 3 } as const;

@@ -1,0 +1,109 @@
+import type { NativeProgram } from './job.js';
+
+// Measurements as the addon takes them; native/addon/decode_measure.cpp reads them.
+
+/** A window of magnitudes, as bits of float32, from `low`, which is not 0, to `last`: bins of 2^shift neighbours. */
+export interface Window {
+  readonly low: number;
+  readonly last: number;
+  readonly shift: number;
+  /** Magnitudes in the window that are counted exactly, block by block: where the search may end, and ties may have to be broken. */
+  readonly candidates: readonly number[];
+}
+
+/** Candidates of a window, at most. */
+export const mostCandidates = 4;
+
+/** What may be found of values of a program over a block: numbers of float64, as many as `sizeOf` says. */
+export type Measure =
+  /** Σ xᵢxⱼ for pairs i ≤ j of the values, in order. */
+  | { readonly kind: 'gram'; readonly values: readonly number[] }
+  /** The same of each row along the last dimension, one behind the other. */
+  | { readonly kind: 'rowGram'; readonly values: readonly number[] }
+  /** The same of each column. */
+  | { readonly kind: 'columnGram'; readonly values: readonly number[] }
+  /** Σ |x|. */
+  | { readonly kind: 'magnitudes'; readonly value: number }
+  /** The same of each row. */
+  | { readonly kind: 'rowMagnitudes'; readonly value: number }
+  /** The same of each column. */
+  | { readonly kind: 'columnMagnitudes'; readonly value: number }
+  /**
+   * For each pair i ≤ j of the values, in order: Σ xᵢxⱼ, elements where neither is 0, those of them with one sign (the counts are 0 for
+   * i = j). Stands beside `rowMagnitudes` or `columnMagnitudes` of each value: where these are not all finite, values that are not
+   * count as 0.
+   */
+  | { readonly kind: 'overlaps'; readonly values: readonly number[] }
+  /**
+   * Elements that are no finite numbers: of `base`, then of each expert, where also differences from a finite base count that are none.
+   * Stands beside `rowMagnitudes` or `columnMagnitudes` of each difference.
+   */
+  | {
+      readonly kind: 'nonFinite';
+      readonly base: number;
+      readonly experts: readonly number[];
+      readonly differences: readonly number[];
+    }
+  /** Adds to `counts`, which threads share, the magnitudes in each bin of the window. Finds how many are above it, and of each candidate. */
+  | {
+      readonly kind: 'histogram';
+      readonly value: number;
+      readonly window: Window;
+      readonly counts: Uint32Array;
+    }
+  /** How many elements have a magnitude. */
+  | { readonly kind: 'countMagnitude'; readonly value: number; readonly bits: number }
+  /** The index in the tensor of the n-th element with a magnitude; `ordinal` is n, from 1 on. */
+  | {
+      readonly kind: 'findMagnitude';
+      readonly value: number;
+      readonly bits: number;
+      readonly ordinal: number;
+    }
+  /** For each row the Kullback-Leibler divergence of softmax(value) from softmax(base). */
+  | { readonly kind: 'divergence'; readonly value: number; readonly base: number }
+  /** Elements above 0 less those below. */
+  | { readonly kind: 'signs'; readonly value: number };
+
+/**
+ * A block of whole rows of a tensor, and what to find of values of a program over it. Measures of rows and columns of magnitudes, of
+ * overlaps and of what is not finite may stand together, and so may those of runs of elements (native/jobs/measure.hpp).
+ */
+export interface Measurement {
+  readonly program: NativeProgram;
+  readonly measures: readonly Measure[];
+}
+
+/** How many numbers a measure of a block finds. */
+export const sizeOf = (
+  measure: Measure,
+  { count, columns }: Pick<NativeProgram, 'count' | 'columns'>,
+): number => {
+  const rows = count / columns;
+  switch (measure.kind) {
+    case 'gram':
+      return pairsOf(measure.values);
+    case 'rowGram':
+      return rows * pairsOf(measure.values);
+    case 'columnGram':
+      return columns * pairsOf(measure.values);
+    case 'overlaps':
+      return 3 * pairsOf(measure.values);
+    case 'rowMagnitudes':
+    case 'divergence':
+      return rows;
+    case 'columnMagnitudes':
+      return columns;
+    case 'nonFinite':
+      return 1 + measure.experts.length;
+    case 'histogram':
+      return 1 + mostCandidates;
+    case 'magnitudes':
+    case 'countMagnitude':
+    case 'findMagnitude':
+    case 'signs':
+      return 1;
+  }
+};
+
+const pairsOf = ({ length }: readonly number[]): number => (length * (length + 1)) / 2;
