@@ -195,7 +195,7 @@ describe('an experiment given as an object', () => {
     expect(await refusal(() => parseExperiment(wrong))).toMatch(
       /^experiment:\d+:1: mergs: unknown key .* did you mean merges\?\n {2}mergs: \[\]\n {2}\^$/,
     );
-    const twice = { name: 'a', method: 'soup', bottom_transition: 1, bottomTransition: 1 };
+    const twice = { name: 'a', method: 'soup' as const, bottom_transition: 1, bottomTransition: 1 };
     expect(await refusal(() => parseExperiment({ ...input, merges: [twice] }))).toContain(
       'bottomTransition: stands beside bottom_transition',
     );

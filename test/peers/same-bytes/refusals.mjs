@@ -14,7 +14,10 @@ export const refusalsOf = ({ merge, analyze, runExperiment, openCheckpoint }, { 
   };
   /** A merge that is given as an object, which may be wrong. @param {Record<string, unknown>} recipe @param {Record<string, unknown>} [options] @returns {(out: string) => Promise<unknown>} */
   const object = (recipe, options) => (out) =>
-    merge(/** @type {import('../../../src/index.js').RecipeInput} */ (recipe), { out, ...options });
+    merge(/** @type {import('../../../src/index.js').RecipeInput} */ (/** @type {unknown} */ (recipe)), {
+      out,
+      ...options,
+    });
   const file = (/** @type {string} */ name, /** @type {string} */ text) => (/** @type {string} */ out) =>
     merge(written(name, text), { out });
   const experiment = (/** @type {string} */ merges) => (/** @type {string} */ out) =>

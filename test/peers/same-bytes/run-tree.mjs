@@ -22,7 +22,9 @@ const recordMerge = (group, output, { recipe, file = false, options = {} }, expl
     const path = join(root, 'recipe.yaml');
     // Every JSON text is YAML.
     if (file) writeFileSync(path, JSON.stringify(recipe, null, 2));
-    const input = file ? path : /** @type {import('../../../src/index.js').RecipeInput} */ (recipe);
+    const input = file
+      ? path
+      : /** @type {import('../../../src/index.js').RecipeInput} */ (/** @type {unknown} */ (recipe));
     const all = { threads: 1, ...options };
     const plan = await planMerge(input, all);
     const result = await runPlan(plan, { ...all, out });
@@ -56,8 +58,10 @@ const runAnalyses = async ({ base, a, b, c, half }, of) => {
         { from: [join(out, 'a.mav.safetensors')], threshold: 0.004 },
         { out: join(out, 'again') },
       );
-      const reverted = { method: 'revert', base, model: a, threshold: 0.003, rows };
-      await merge(reverted, { out: join(out, 'reverted'), analysis: out });
+      await merge(
+        { method: 'revert', base, model: a, threshold: 0.003, rows },
+        { out: join(out, 'reverted'), analysis: out },
+      );
       return { '(result)': hashOf(result), '(again)': hashOf(saved) };
     });
 };
