@@ -21,7 +21,7 @@ export interface FileIdentity {
   readonly bytes: number;
   /** Modification time in nanoseconds, in decimal: beyond what a float64 holds exactly. */
   readonly mtimeNs: string;
-  /** SHA-256 of the safetensors header with its prefix, in hexadecimal. */
+  /** SHA-256 of all bytes before the data, in hexadecimal. */
   readonly header: string;
   /** Present where weights have been read since, and numbers taken from them. */
   readonly seen?: FileState;

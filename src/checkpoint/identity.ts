@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { constants, type FileHandle, open } from 'node:fs/promises';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { FileIdentity, FileState } from './checkpoint.js';
-import { readHeader } from './header.js';
+import { formatOf } from './formats.js';
 
 /** Blocks that are read of a file, at equal distances, and their size. */
 const samples = 64;
@@ -82,7 +82,7 @@ export const observe = (
   reading(file, async () => {
     // The status first: whatever is written after it shows in the next one.
     const status = await statOf(handle, file);
-    if ((await readHeader(handle, file.path, file.bytes)).hash !== file.header)
+    if ((await formatOf(file.path).readHeader(handle, file.path, file.bytes)).hash !== file.header)
       throw changed(file, 'has another header');
     return { ...status, hash: await hashBy[hashOf](handle, file), hashOf };
   });

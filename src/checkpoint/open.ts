@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
-import { type Header, parseHeader, prefixBytes, readHeader } from './header.js';
+import type { ContainerFormat, FileHeader } from './format.js';
+import { formatOf, formats, isWeightsName } from './formats.js';
 import { readJsonObject } from './json.js';
 import { locate } from './locate.js';
-import { indexFileName, parseShardIndex, singleFileName } from './shard-index.js';
 import { listSideFiles } from './side-files.js';
 import { readSideFile } from './small-file.js';
 
@@ -15,7 +15,7 @@ import { readSideFile } from './small-file.js';
  * `org/name[@revision]` in the local hub cache. Headers, `config.json` and names of side files are read; weights are not.
  *
  * @throws LayerloomError MODEL_NOT_FOUND, NOT_A_CHECKPOINT, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, READ_FAILED, CONFIG_INVALID
- *   and the codes of `parseShardIndex` and `parseHeader`
+ *   and the codes of its format
  */
 export const openCheckpoint = async (model: string): Promise<CheckpointIndex> => {
   const { name, path } = await locate(model);
@@ -54,27 +54,31 @@ const findWeights = async (directory: string): Promise<{ files: string[]; index?
   const names = await readdir(directory).catch((cause: unknown) => {
     throw new LayerloomError('READ_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
   });
-  const single = join(directory, singleFileName);
-  const hasSingle = names.includes(singleFileName);
-  if (!names.includes(indexFileName)) {
-    if (hasSingle) return { files: [single] };
+  const format = formats.find((one) => namesIn(one).some((name) => names.includes(name)));
+  if (format === undefined)
     throw new LayerloomError('NOT_A_CHECKPOINT', { path: directory, reason: whyNot(names) });
-  }
-  const path = join(directory, indexFileName);
-  const weightMap = parseShardIndex((await readSideFile(path)).toString(), path);
+  const [singleName, indexName] = namesIn(format);
+  const single = join(directory, singleName);
+  const hasSingle = names.includes(singleName);
+  if (!names.includes(indexName)) return { files: [single] };
+  const path = join(directory, indexName);
+  const weightMap = format.parseIndex((await readSideFile(path)).toString(), path);
   const files = [...new Set(weightMap.values())].sort().map((file) => join(directory, file));
   // Some write an index also of one file; beside other files one cannot tell which is meant.
   if (hasSingle && files.join() !== single)
     throw new LayerloomError('NOT_A_CHECKPOINT', {
       path: directory,
-      reason: `has both ${singleFileName} and an index of other files; remove one, or give the file itself`,
+      reason: `has both ${singleName} and an index of other files; remove one, or give the file itself`,
     });
   return { files, index: { path, weightMap } };
 };
 
+/** The file of a checkpoint that is one file, and the index of one that is several. */
+const namesIn = ({ shardName, indexName }: ContainerFormat) => [shardName(0, 1), indexName] as const;
+
 const whyNot = (names: readonly string[]): string => {
-  const wanted = `has neither ${singleFileName} nor ${indexFileName}`;
-  const loose = names.filter((name) => name.endsWith('.safetensors'));
+  const wanted = `has neither ${formats.flatMap(namesIn).join(' nor ')}`;
+  const loose = names.filter((name) => isWeightsName(name));
   if (names.includes('adapter_model.safetensors'))
     return `${wanted}: it is an adapter; merge it into its base first`;
   if (loose.length === 1) return `${wanted}; give ${loose[0]} itself if that is the checkpoint`;
@@ -86,19 +90,17 @@ const whyNot = (names: readonly string[]): string => {
 };
 
 const checkBareFile = (path: string): string => {
-  if (!path.endsWith('.safetensors'))
+  if (!isWeightsName(path))
     throw new LayerloomError('NOT_A_CHECKPOINT', {
       path,
-      reason: 'is neither a directory nor a .safetensors file',
+      reason: `is neither a directory nor a ${formats.map(({ extension }) => extension).join(' or ')} file`,
     });
   return path;
 };
 
 interface OpenedFile {
   readonly identity: FileIdentity;
-  readonly header: Header;
-  /** Where data begins, from the start of the file. */
-  readonly dataBegin: number;
+  readonly header: FileHeader;
 }
 
 const openFile = async (path: string, neededBy: string): Promise<OpenedFile> => {
@@ -115,12 +117,11 @@ const openFile = async (path: string, neededBy: string): Promise<OpenedFile> => 
     if (!found.isFile()) throw new Error('it is not a file');
     const { size, mtimeNs } = found;
     const bytes = Number(size);
-    const { json, hash } = await readHeader(handle, path, bytes);
-    const dataBegin = prefixBytes + json.length;
+    const format = formatOf(path);
+    const { content, hash } = await format.readHeader(handle, path, bytes);
     return {
       identity: { path, bytes, mtimeNs: String(mtimeNs), header: hash },
-      header: parseHeader(json, path, bytes - dataBegin),
-      dataBegin,
+      header: format.parseHeader(content, path, bytes),
     };
   } catch (cause) {
     if (cause instanceof LayerloomError) throw cause;
@@ -132,7 +133,7 @@ const openFile = async (path: string, neededBy: string): Promise<OpenedFile> => 
 
 const collect = (files: readonly OpenedFile[]): Map<string, TensorReference> => {
   const tensors = new Map<string, TensorReference>();
-  for (const [file, { identity, header, dataBegin }] of files.entries()) {
+  for (const [file, { identity, header }] of files.entries()) {
     const inOrder = [...header.tensors].sort(([, a], [, b]) => a.begin - b.begin || a.end - b.end);
     for (const [name, { begin, end, dtype, shape }] of inOrder) {
       const twin = tensors.get(name);
@@ -142,7 +143,7 @@ const collect = (files: readonly OpenedFile[]): Map<string, TensorReference> => 
           tensor: name,
           alsoIn: files[twin.file]?.identity.path ?? '',
         });
-      tensors.set(name, { file, begin: dataBegin + begin, end: dataBegin + end, dtype, shape });
+      tensors.set(name, { file, begin, end, dtype, shape });
     }
   }
   return tensors;

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { provenanceName, staysInside } from './file-names.js';
+import { isWeightsName } from './formats.js';
 
 /** What stands beside weights and belongs to the model: read by transformers, vLLM and llama.cpp, or its licence. */
 const patterns: readonly RegExp[] = [
@@ -52,6 +53,6 @@ export const isSideFileName = (name: string): boolean => {
     !['.', templates].includes(last) &&
     // In any spelling: file systems that do not tell cases apart would write one over the other.
     last.toLowerCase() !== provenanceName &&
-    !/\.safetensors$/i.test(last)
+    !isWeightsName(last.toLowerCase())
   );
 };

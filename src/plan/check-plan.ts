@@ -1,5 +1,4 @@
-import { encodeHeader, maxHeaderBytes, prefixBytes } from '../checkpoint/header.js';
-import { indexFileName, shardFileName } from '../checkpoint/shard-index.js';
+import { outputFormat } from '../checkpoint/formats.js';
 import { isSideFileName } from '../checkpoint/side-files.js';
 import { LayerloomError } from '../errors.js';
 import { byteLength, elementCount } from '../tensor/reference.js';
@@ -18,7 +17,7 @@ export const checkPlan = (value: unknown): MergePlan => {
   const plan = parseBy(planSchema, value, invalid);
   const shards = plan.shards.map((shard) => parseShard(shard, plan.inputs));
   for (const [index, { file }] of shards.entries()) {
-    const expected = shardFileName(index, shards.length);
+    const expected = outputFormat.shardName(index, shards.length);
     if (file !== expected) invalid(`a shard is named ${JSON.stringify(file)} and not ${expected}`);
   }
   requireDistinct(
@@ -46,10 +45,10 @@ const checkFiles = (files: readonly PlannedFile[], shards: readonly PlannedShard
   for (const { name } of files)
     if (!isSideFileName(name)) invalid(`no side file may be named ${JSON.stringify(name)}`);
   requireDistinct('side file', files);
-  const index = files.find(({ name }) => name === indexFileName);
+  const index = files.find(({ name }) => name === outputFormat.indexName);
   const expected = shards.length > 1 ? indexTextOf(shards) : undefined;
   if (index === undefined ? expected !== undefined : !('text' in index) || index.text !== expected)
-    invalid(`its ${indexFileName} is not that of its shards`);
+    invalid(`its ${outputFormat.indexName} is not that of its shards`);
 };
 
 const parseShard = (shard: UnparsedShard, inputs: readonly PlannedInput[]): PlannedShard => {
@@ -96,10 +95,10 @@ const checkVerbatim = (
 };
 
 const checkLayout = ({ tensors, bytes, verbatim }: PlannedShard, refuse: Refuse): void => {
-  const header = encodeHeader(
+  const header = outputFormat.encodeHeader(
     tensors.map(({ name, dtype, shape, begin, end }) => ({ name, dtype, shape, bytes: end - begin })),
   );
-  if (header.length > prefixBytes + maxHeaderBytes) refuse('its header is longer than loaders read');
+  if (header.length > outputFormat.mostHeaderBytes) refuse('its header is longer than loaders read');
   let position = verbatim === undefined ? header.length : (tensors[0]?.begin ?? bytes);
   for (const { name, begin, end } of tensors) {
     if (begin !== position) refuse(`tensor ${name} does not begin where the one before it ends`);

@@ -1,6 +1,5 @@
 import type { Place } from '../architecture/architecture.js';
-import { compareForFile, encodeHeader } from '../checkpoint/header.js';
-import { encodeShardIndex, shardFileName } from '../checkpoint/shard-index.js';
+import { outputFormat } from '../checkpoint/formats.js';
 import { LayerloomError } from '../errors.js';
 import type { Dtype } from '../tensor/dtype.js';
 import { elementCount, type Shape } from '../tensor/reference.js';
@@ -71,7 +70,7 @@ export const layOut = (
   const groups = layout === 'layer' ? groupByLayer(tensors) : [inModelOrder(tensors)];
   const shards = groups.flatMap((group) => fill(group, maxShardBytes));
   return shards.map((shard, index) => {
-    const file = shardFileName(index, shards.length);
+    const file = outputFormat.shardName(index, shards.length);
     return asInputFile(shard, file, inputFileOf) ?? placeInFile(shard, file);
   });
 };
@@ -85,7 +84,7 @@ const orderOf = ({ layer, role }: Place): number => {
 };
 
 const inModelOrder = (tensors: readonly UnplacedTensor[]): UnplacedTensor[] =>
-  [...tensors].sort((a, b) => orderOf(a.place) - orderOf(b.place) || compareForFile(a, b));
+  [...tensors].sort((a, b) => orderOf(a.place) - orderOf(b.place) || outputFormat.compare(a, b));
 
 const groupByLayer = (tensors: readonly UnplacedTensor[]): UnplacedTensor[][] => {
   const groups: UnplacedTensor[][] = [];
@@ -139,8 +138,8 @@ const asInputFile = (
 };
 
 const placeInFile = (tensors: readonly UnplacedTensor[], file: string): PlannedShard => {
-  const inOrder = [...tensors].sort(compareForFile);
-  let position = encodeHeader(inOrder).length;
+  const inOrder = [...tensors].sort(outputFormat.compare);
+  let position = outputFormat.encodeHeader(inOrder).length;
   const planned = inOrder.map(({ name, dtype, shape, bytes, place, expression }) => {
     const begin = position;
     position += bytes;
@@ -159,5 +158,5 @@ export const indexTextOf = (shards: readonly PlannedShard[]): string => {
       parameters += elementCount(shape) ?? 0;
       bytes += end - begin;
     }
-  return encodeShardIndex(places, { total_parameters: parameters, total_size: bytes });
+  return outputFormat.encodeIndex(places, { total_parameters: parameters, total_size: bytes });
 };

@@ -2,9 +2,10 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { editConfig } from '../checkpoint/config.js';
-import { indexFileName } from '../checkpoint/shard-index.js';
+import { formatOf, isWeightsName, outputFormat } from '../checkpoint/formats.js';
 import { checkSideFile, readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
+import { itemAt } from '../lookup.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { elementCount } from '../tensor/reference.js';
 import { bytesOfSources, distinctSources, type StoredTensor } from '../tensor/stored-tensor.js';
@@ -107,13 +108,13 @@ export const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize 
 const withoutConfig = ({ checkpoint: { config, path } }: OpenedModel): string[] => {
   if (config !== undefined) return [];
   return [
-    path.endsWith('.safetensors')
+    isWeightsName(path)
       ? `${path} is one file, and so the output has no config.json, which loaders need; give its directory to have what lies beside it`
       : `${path} has no config.json, and so the output has none; loaders need one`,
   ];
 };
 
-/** Files of the inputs as shards may be them: PyTorch loaders insist on the format in `__metadata__`. */
+/** Files of the inputs as shards may be them: of the output's format, and such as loaders take. */
 export const inputFiles = (
   models: readonly OpenedCheckpoint[],
 ): ((source: StoredTensor) => InputFile | undefined) => {
@@ -123,9 +124,10 @@ export const inputFiles = (
     return inFiles;
   });
   return ({ input, file }) => {
-    const checkpoint = models[input]?.checkpoint;
-    if (checkpoint?.metadata[file]?.['format'] !== 'pt') return undefined;
-    return { bytes: checkpoint.files[file]?.bytes ?? 0, tensors: names[input]?.[file] ?? new Set() };
+    const { files, metadata } = itemAt(models, input).checkpoint;
+    const { path, bytes } = itemAt(files, file);
+    if (formatOf(path) !== outputFormat || !outputFormat.isLoadable(itemAt(metadata, file))) return undefined;
+    return { bytes, tensors: itemAt(itemAt(names, input), file) };
   };
 };
 
@@ -165,7 +167,7 @@ const planFiles = async (
   const first = composed.models[0] as OpenedModel;
   return [
     ...(await planSideFiles(composed)),
-    ...(shards.length > 1 ? [{ name: indexFileName, text: indexTextOf(shards) }] : []),
+    ...(shards.length > 1 ? [{ name: outputFormat.indexName, text: indexTextOf(shards) }] : []),
     ...(card === undefined ? await keptCard(first.checkpoint) : [{ name: cardName, text: card }]),
   ];
 };

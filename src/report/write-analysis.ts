@@ -4,7 +4,7 @@ import { type Analysis, analyseAt, fileName, type MavVectors, vectorsName } from
 import type { Overlap } from '../analysis/overlap.js';
 import { type Shares, sharesOf } from '../analysis/shares.js';
 import { encodeVectors } from '../analysis/vectors-file.js';
-import { indexFileName, singleFileName } from '../checkpoint/shard-index.js';
+import { formats } from '../checkpoint/formats.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, withFile } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
@@ -133,7 +133,8 @@ export const prepareDirectory = async (out: string): Promise<void> => {
     throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
   });
   const names = await readdir(directory).catch((): string[] => []);
-  if (['config.json', singleFileName, indexFileName].some((name) => names.includes(name)))
+  const ofCheckpoints = formats.flatMap(({ shardName, indexName }) => [shardName(0, 1), indexName]);
+  if (['config.json', ...ofCheckpoints].some((name) => names.includes(name)))
     throw new LayerloomError('OUTPUT_INVALID', {
       out: directory,
       reason: 'holds a checkpoint; name another directory for the analysis',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { acquire, examine, staleAfterMs } from './claim-file.js';
 import { clockAt, type StoreClock } from './clock.js';
 import { absent, writing } from './failures.js';
-import type { StorePaths } from './paths.js';
+import { parsePartialName, type StorePaths } from './paths.js';
 import { putBack } from './set-aside.js';
 
 // What processes leave that are killed.
@@ -16,28 +16,26 @@ export interface Leftovers {
   readonly bytes: number;
 }
 
-/** `KEY.TOKEN.safetensors`, `.json`, and the same with `.removed`: see `paths.ts`. */
-const partialName = /^(?<key>[0-9a-f]+)\.(?<token>[0-9a-f-]{36})\.(?<removed>removed\.)?(safetensors|json)$/;
-
 /** Removes the claims and partial files of dead processes; shards that one was removing are put back, to be judged again. */
 export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promise<Leftovers> => {
   const now = clockAt(paths.clock);
   const dead = await clearClaims(paths, now, dryRun);
   let [partials, bytes] = [0, 0];
   for (const name of (await readdir(paths.partials).catch(absent)) ?? []) {
-    const { key, token, removed } = partialName.exec(name)?.groups ?? {};
-    if (key === undefined || token === undefined) continue;
+    const parsed = parsePartialName(name);
+    if (parsed === undefined) continue;
+    const { key, token, isRemoved } = parsed;
     const path = join(paths.partials, name);
     const found = await stat(path).catch(absent);
     if (found === undefined) continue;
     const changed = Math.max(found.mtimeMs, found.ctimeMs);
     if (!dead.has(token) && (await isInUse(paths, key, token, changed, now))) continue;
-    if (removed === undefined) {
+    if (!isRemoved) {
       partials += 1;
       bytes += found.size;
     }
     if (dryRun) continue;
-    if (removed === undefined) await writing(path, () => rm(path, { force: true }));
+    if (!isRemoved) await writing(path, () => rm(path, { force: true }));
     else await putBack(paths, key, token);
   }
   return { claims: dead.size, partials, bytes };

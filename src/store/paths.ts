@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { outputFormat } from '../checkpoint/formats.js';
 import { LayerloomError } from '../errors.js';
+
+const { extension } = outputFormat;
 
 /**
  * Where things are in a store:
@@ -15,7 +18,7 @@ import { LayerloomError } from '../errors.js';
 export const pathsOf = (root: string) => {
   const shardDirectory = (key: string) => join(root, 'shards', key.slice(0, 2));
   const partial = (key: string, token: string, what: string) =>
-    join(root, 'partial', `${key}.${token}.${what}`);
+    join(root, 'partial', `${key}.${token}${what}`);
   return {
     root,
     marker: join(root, markerName),
@@ -25,14 +28,14 @@ export const pathsOf = (root: string) => {
     partials: join(root, 'partial'),
     experiments: join(root, 'experiments'),
     shardDirectory,
-    shard: (key: string) => join(shardDirectory(key), `${key}.safetensors`),
+    shard: (key: string) => join(shardDirectory(key), `${key}${extension}`),
     record: (key: string) => join(shardDirectory(key), `${key}.json`),
     claim: (key: string) => join(root, 'claims', key),
     /** Files of one claim: `token` is the claim's own. */
-    partialShard: (key: string, token: string) => partial(key, token, 'safetensors'),
-    partialRecord: (key: string, token: string) => partial(key, token, 'json'),
-    removedShard: (key: string, token: string) => partial(key, token, 'removed.safetensors'),
-    removedRecord: (key: string, token: string) => partial(key, token, 'removed.json'),
+    partialShard: (key: string, token: string) => partial(key, token, extension),
+    partialRecord: (key: string, token: string) => partial(key, token, '.json'),
+    removedShard: (key: string, token: string) => partial(key, token, `.removed${extension}`),
+    removedRecord: (key: string, token: string) => partial(key, token, '.removed.json'),
     /** Of a directory on a host: the same path is another directory elsewhere. */
     experiment: (host: string, directory: string) =>
       join(
@@ -50,6 +53,26 @@ export const markerName = 'layerloom-store.json';
 const keyPattern = /^[0-9a-f]{16,128}$/;
 
 export const isKey = (text: string): boolean => keyPattern.test(text);
+
+const ends = `([.]${extension.slice(1)}|[.]json)$`;
+const shardName = new RegExp(`^(?<key>.+)${ends}`);
+const partialName = new RegExp(`^(?<key>[0-9a-f]+)[.](?<token>[0-9a-f-]{36})(?<removed>[.]removed)?${ends}`);
+
+/** The key in the name of a shard or a record; undefined for other names. */
+export const keyInName = (name: string): string | undefined => {
+  const key = shardName.exec(name)?.groups?.['key'];
+  return key !== undefined && isKey(key) ? key : undefined;
+};
+
+/** A name in `partial/`; undefined for other names. */
+export const parsePartialName = (
+  name: string,
+): { key: string; token: string; isRemoved: boolean } | undefined => {
+  const { key, token, removed } = partialName.exec(name)?.groups ?? {};
+  return key === undefined || token === undefined
+    ? undefined
+    : { key, token, isRemoved: removed !== undefined };
+};
 
 /** Keys become file names. @throws LayerloomError INVALID_PARAMETER */
 export const checkKey = (key: string): string => {

@@ -5,7 +5,7 @@ import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { syncDirectory, writeDurably } from '../engine/output/durable.js';
 import { absent, writing } from './failures.js';
-import { isKey, type StorePaths } from './paths.js';
+import { keyInName, type StorePaths } from './paths.js';
 
 /** What is known of a shard: `KEY.json` beside it. */
 export interface StoredShard {
@@ -112,8 +112,8 @@ export const storedKeys = async (paths: StorePaths): Promise<string[]> => {
   const keys = new Set<string>();
   for (const directory of (await readdir(paths.shards).catch(absent)) ?? [])
     for (const name of (await readdir(join(paths.shards, directory)).catch(absent)) ?? []) {
-      const key = name.replace(/\.(safetensors|json)$/, '');
-      if (key !== name && isKey(key) && key.startsWith(directory)) keys.add(key);
+      const key = keyInName(name);
+      if (key?.startsWith(directory)) keys.add(key);
     }
   return [...keys].sort();
 };

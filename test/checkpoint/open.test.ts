@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { hubCache } from '../../src/checkpoint/locate.js';
+import { hubCacheRoot } from '../../src/checkpoint/hub-cache.js';
 import { openCheckpoint } from '../../src/checkpoint/open.js';
 import { llama, safetensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
@@ -314,7 +314,7 @@ describe('the hub cache’s place', () => {
     ['written with the home directory', { HF_HUB_CACHE: '~/hub' }, `${home}/hub`],
     ['written with other variables', { HF_HOME: `$A/\${B}/$C`, A: '/a', B: 'b' }, '/a/b/$C/hub'],
   ])('is %s', (_, env, place) => {
-    expect(hubCache(env)).toBe(place);
+    expect(hubCacheRoot(env)).toBe(place);
   });
 });
 

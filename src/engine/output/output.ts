@@ -1,6 +1,7 @@
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { provenanceName } from '../../checkpoint/file-names.js';
+import { isWeightsName } from '../../checkpoint/formats.js';
 import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { LayerloomError } from '../../errors.js';
@@ -56,7 +57,7 @@ export const checkOutput = async (plan: MergePlan, out: string, force: boolean):
   await checkAgainstInputs(plan, path);
   const kind = await kindOf(path);
   if (kind === 'other') throw invalid('is not a directory; a merge is written as one');
-  if (path.endsWith('.safetensors')) throw invalid('names a file, but a merge is written as a directory');
+  if (isWeightsName(path)) throw invalid('names a file, but a merge is written as a directory');
   if (kind === 'absent') return { path, replaces: false };
   if ((await stat(path)).dev !== (await stat(dirname(path))).dev)
     throw invalid('is a mount point, which cannot be renamed into place; name a directory in it');

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { encodeHeader } from '../../checkpoint/header.js';
+import { outputFormat } from '../../checkpoint/formats.js';
 import type { PlannedShard } from '../../plan/plan.js';
 
 type Shard = Pick<PlannedShard, 'bytes' | 'tensors' | 'verbatim'>;
@@ -7,7 +7,7 @@ type Shard = Pick<PlannedShard, 'bytes' | 'tensors' | 'verbatim'>;
 /** A shard's first bytes, which the plan leaves room for; none where they are copied with the rest. */
 const headerOf = ({ tensors, verbatim }: Shard): Uint8Array =>
   verbatim === undefined
-    ? encodeHeader(
+    ? outputFormat.encodeHeader(
         tensors.map(({ name, dtype, shape, begin, end }) => ({ name, dtype, shape, bytes: end - begin })),
       )
     : new Uint8Array();

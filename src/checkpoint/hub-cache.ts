@@ -1,0 +1,48 @@
+import { homedir } from 'node:os';
+import { join, sep } from 'node:path';
+import { exists, type ModelPlace } from './model-place.js';
+import { readSmallFile } from './small-file.js';
+
+/** The local cache of the Hugging Face hub, by the variables that its own library reads, the older name of the first among them. */
+export const hubCacheRoot = (env: NodeJS.ProcessEnv = process.env): string => {
+  const home = env['HF_HOME'] ?? join(env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'huggingface');
+  return expand(env['HF_HUB_CACHE'] ?? env['HUGGINGFACE_HUB_CACHE'] ?? join(expand(home, env), 'hub'), env);
+};
+
+/** `~` and `$NAME` as the library expands them: a service's file of variables does not. */
+const expand = (path: string, env: NodeJS.ProcessEnv): string =>
+  path
+    .replace(/^~(?=\/|$)/, homedir())
+    .replace(
+      /\$(?:(\w+)|\{([^}]*)\})/g,
+      (whole, name?: string, braced?: string) => env[name ?? braced ?? ''] ?? whole,
+    );
+
+const hubId = /^(?<repository>[\w.-]+\/[\w.-]+)(?:@(?<revision>[\w./-]+))?$/;
+
+/** True if a model is spelt as the hub's are: `org/name[@revision]`. */
+export const isHubId = (model: string): boolean => hubId.test(model);
+
+/** `org/name[@revision]` in the hub cache: a branch or tag through `refs/`, or a commit. Nothing is downloaded. */
+export const hubCache: ModelPlace = {
+  find: async (model) => {
+    const groups = hubId.exec(model)?.groups;
+    if (groups === undefined) return undefined;
+    const { repository = '', revision = 'main' } = groups;
+    const root = join(hubCacheRoot(), `models--${repository.replace('/', '--')}`);
+    const commit = await readSmallFile(join(root, 'refs', ...revision.split('/'))).then(
+      (text) => text.toString().trim(),
+      () => revision,
+    );
+    const path = join(root, 'snapshots', commit);
+    return (await exists(path)) ? { name: repository, path } : { tried: path };
+  },
+};
+
+const snapshotPath = /models--(?<organisation>[^/]+?)--(?<model>[^/]+)\/snapshots\/[^/]+$/;
+
+/** `org/name` of a snapshot's folder, which is itself named by its commit; undefined for other paths. */
+export const repositoryOf = (path: string): string | undefined => {
+  const groups = snapshotPath.exec(path.split(sep).join('/'))?.groups;
+  return groups === undefined ? undefined : `${groups['organisation']}/${groups['model']}`;
+};
