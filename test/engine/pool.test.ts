@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WorkerPool } from '../../src/engine/threads/pool.js';
-import { type Job, jobKinds } from '../../src/native/addon.js';
+import type { Job } from '../../src/native/job.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const mebibyte = 2 ** 20;
 const never = new AbortController().signal;
 
 /** A job that copies `bytes` of one file to another. */
-const copying = (bytes: number): Job => {
+const copying = (bytes: number): Extract<Job, { kind: 'copy' }> => {
   const directory = temporaryDirectory();
   const [source = -1, output = -1] = ['source', 'output'].map((name) => {
     const fd = openSync(join(directory, name), 'w+');
@@ -19,8 +19,13 @@ const copying = (bytes: number): Job => {
     ftruncateSync(fd, bytes);
     return fd;
   });
-  const range = (fd: number) => ({ fd, offset: 0, dtype: 0 });
-  return { kind: jobKinds.copy, sources: [range(source)], output: range(output), count: bytes };
+  return {
+    kind: 'copy',
+    source: { fd: source, begin: 0 },
+    to: { fd: output, begin: 0 },
+    first: 0,
+    count: bytes,
+  };
 };
 
 describe('a pool that is disposed of', () => {
@@ -31,14 +36,19 @@ describe('a pool that is disposed of', () => {
       import { ftruncateSync, openSync } from 'node:fs';
       import { setTimeout } from 'node:timers/promises';
       import { WorkerPool } from ${url('engine/threads/pool.js')};
-      import { jobKinds } from ${url('native/addon.js')};
       const [source, output] = ['source', 'output'].map((name) => {
         const fd = openSync(${JSON.stringify(temporaryDirectory())} + '/' + name, 'w+');
         ftruncateSync(fd, ${64 * mebibyte});
-        return { fd, offset: 0, dtype: 0 };
+        return { fd, begin: 0, dtype: 'BF16' };
       });
-      const program = { nodes: [{ kind: 0, dtype: 0, inputs: [0], numbers: [1] }], first: 0, columns: 1 };
-      const job = { kind: jobKinds.compute, sources: [source], program, outputs: [{ value: 1, to: output }], count: ${16 * mebibyte} };
+      const program = {
+        sources: [{ ...source, slicing: 'elements' }],
+        nodes: [{ kind: 'linear', dtype: 'BF16', inputs: [0], weights: [1] }],
+        first: 0,
+        count: ${16 * mebibyte},
+        columns: 1,
+      };
+      const job = { kind: 'compute', program, outputs: [{ value: 1, ...output }] };
       const pool = new WorkerPool(2, new AbortController().signal);
       await Promise.all([pool.run([]), pool.run([])]);
       const ended = [];
@@ -66,7 +76,7 @@ describe('a pool that is disposed of', () => {
   it('is closed when both of two calls say so', async () => {
     const pool = new WorkerPool(1, never);
     let isUnderWay = true;
-    void pool.checksum(copying(mebibyte).sources[0]?.fd ?? -1).finally(() => {
+    void pool.checksum(copying(mebibyte).source.fd).finally(() => {
       isUnderWay = false;
     });
     const close = async () => {
@@ -115,7 +125,7 @@ describe('a pool that is stopped', () => {
 
   it('gives no hash, and no error: what was written is of use without one', async () => {
     await using pool = new WorkerPool(1, never);
-    const fd = copying(mebibyte).sources[0]?.fd ?? -1;
+    const fd = copying(mebibyte).source.fd;
     const tasks = Array.from({ length: 20 }, () => pool.checksum(fd));
     pool.stop(new Error('enough'));
     expect(await Promise.all(tasks)).toContainEqual({ ok: true, sha256: undefined });

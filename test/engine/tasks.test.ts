@@ -80,8 +80,19 @@ describe('tasks of a shard', () => {
     const [first, second] = tasksIn(shard)
       .flatMap(({ pieces }) => pieces)
       .map((piece) => jobOf(piece, files, emitted));
-    expect(first).toMatchObject({ program: { first: 0, columns: 12 * MiB }, count: 4 * MiB });
-    expect(second).toMatchObject({ program: { first: 4 * MiB, columns: 12 * MiB }, count: 2 * MiB });
+    const jobOfElements = (first: number, count: number) => ({
+      kind: 'compute',
+      program: {
+        sources: [{ fd: 3, begin: 1064, dtype: 'BF16', slicing: 'elements' }],
+        nodes: [{ kind: 'linear', dtype: 'BF16', inputs: [0], weights: [1] }],
+        first,
+        count,
+        columns: 12 * MiB,
+      },
+      outputs: [{ value: 1, fd: 7, begin: 64, dtype: 'BF16' }],
+    });
+    expect(first).toEqual(jobOfElements(0, 4 * MiB));
+    expect(second).toEqual(jobOfElements(4 * MiB, 2 * MiB));
   });
 });
 

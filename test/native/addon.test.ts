@@ -12,18 +12,10 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import {
-  control,
-  dtypeIndex,
-  exchange,
-  execute,
-  type Job,
-  type JobStatus,
-  jobKinds,
-  nodeKinds,
-  rowSenses,
-  tryLock,
-} from '../../src/native/addon.js';
+import { itemAt } from '../../src/lookup.js';
+import { exchange, run, tryLock } from '../../src/native/addon.js';
+import { control, type Job, type JobStatus, type StoredSource } from '../../src/native/job.js';
+import { arithmeticDtypes, bitsOf } from '../../src/tensor/dtype.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const openFile = (path: string, flags: string): number => {
@@ -43,44 +35,71 @@ const files = (...contents: Uint8Array[]) => {
 
 const newControl = () => new BigInt64Array(new SharedArrayBuffer(control.words * 8));
 
-const job = (
-  kind: Job['kind'],
+const copyJob = (input: number, output: number, count: number, first = 0): Job => ({
+  kind: 'copy',
+  source: { fd: input, begin: 0 },
+  to: { fd: output, begin: 0 },
+  first,
+  count,
+});
+
+const sameJob = (inputs: readonly number[], output: number, count: number): Job => ({
+  kind: 'same',
+  sources: inputs.map((fd) => ({ fd, begin: 0 })),
+  to: { fd: output, begin: 0 },
+  first: 0,
+  count,
+});
+
+/** An average. */
+const computeJob = (
   inputs: readonly number[],
   output: number,
   count: number,
-  offset = 0,
+  source: Partial<StoredSource> = {},
 ): Job => ({
-  kind,
-  sources: inputs.map((fd) => ({ fd, offset, dtype: 0 })),
+  kind: 'compute',
   program: {
+    sources: inputs.map((fd) => ({ fd, begin: 0, dtype: 'BF16', slicing: 'elements', ...source })),
     nodes: [
       {
-        kind: nodeKinds.linear,
-        dtype: 0,
+        kind: 'linear',
+        dtype: 'BF16',
         inputs: inputs.map((_, index) => index),
-        numbers: inputs.map(() => 1 / inputs.length),
+        weights: inputs.map(() => 1 / inputs.length),
       },
     ],
     first: 0,
+    count,
     columns: 1,
   },
-  outputs: [{ value: inputs.length, to: { fd: output, offset: 0, dtype: 0 } }],
-  output: { fd: output, offset: 0, dtype: 0 },
-  count,
+  outputs: [{ value: inputs.length, fd: output, begin: 0, dtype: 'BF16' }],
 });
 
 describe('a copy', () => {
   it('moves bytes from any offset, and counts them', () => {
     const { directory, inputs, output } = files(Uint8Array.from([1, 2, 3, 4, 5]));
     const shared = newControl();
-    expect(execute(job(jobKinds.copy, inputs, output, 3, 1), shared)).toMatchObject({ outcome: 'done' });
+    const source = { fd: itemAt(inputs, 0), begin: 1 };
+    const to = { fd: output, begin: 0 };
+    expect(run({ kind: 'copy', source, to, first: 0, count: 3 }, shared)).toEqual({
+      outcome: 'done',
+      source: 0,
+      reason: '',
+    });
     expect([...readFileSync(join(directory, 'out'))]).toEqual([2, 3, 4]);
     expect([...shared]).toEqual([0n, 3n, 3n]);
   });
 
+  it('of a slice goes as far into the output as it is in the input', () => {
+    const { directory, inputs, output } = files(Uint8Array.from([1, 2, 3, 4, 5]));
+    run(copyJob(itemAt(inputs, 0), output, 2, 3), newControl());
+    expect([...readFileSync(join(directory, 'out'))]).toEqual([0, 0, 0, 4, 5]);
+  });
+
   it('says when its input is too short', () => {
     const { inputs, output } = files(new Uint8Array(10));
-    expect(execute(job(jobKinds.copy, inputs, output, 11), newControl())).toMatchObject({
+    expect(run(copyJob(itemAt(inputs, 0), output, 11), newControl())).toMatchObject({
       outcome: 'inputShrank',
       source: 0,
     });
@@ -89,13 +108,13 @@ describe('a copy', () => {
   it('says why it cannot write, and why it cannot read', () => {
     const { directory, inputs } = files(new Uint8Array(10));
     const readOnly = openFile(join(directory, '0'), 'r');
-    expect(execute(job(jobKinds.copy, inputs, readOnly, 10), newControl())).toMatchObject({
+    expect(run(copyJob(itemAt(inputs, 0), readOnly, 10), newControl())).toMatchObject({
       outcome: 'writeFailed',
       reason: 'Bad file descriptor',
     });
     writeFileSync(join(directory, 'other'), new Uint8Array(10));
     const writeOnly = openFile(join(directory, 'other'), 'a');
-    expect(execute(job(jobKinds.copy, [writeOnly], writeOnly, 10), newControl())).toMatchObject({
+    expect(run(copyJob(writeOnly, writeOnly, 10), newControl())).toMatchObject({
       outcome: 'readFailed',
     });
   });
@@ -104,7 +123,7 @@ describe('a copy', () => {
 describe('a comparing copy', () => {
   it('copies what is equal', () => {
     const { directory, inputs, output } = files(Uint8Array.from([1, 2]), Uint8Array.from([1, 2]));
-    expect(execute(job(jobKinds.same, inputs, output, 2), newControl())).toMatchObject({ outcome: 'done' });
+    expect(run(sameJob(inputs, output, 2), newControl())).toMatchObject({ outcome: 'done' });
     expect([...readFileSync(join(directory, 'out'))]).toEqual([1, 2]);
   });
 
@@ -114,7 +133,7 @@ describe('a comparing copy', () => {
       Uint8Array.from([1, 2]),
       Uint8Array.from([1, 3]),
     );
-    expect(execute(job(jobKinds.same, inputs, output, 2), newControl())).toMatchObject({
+    expect(run(sameJob(inputs, output, 2), newControl())).toMatchObject({
       outcome: 'notEqual',
       source: 2,
     });
@@ -124,14 +143,14 @@ describe('a comparing copy', () => {
 describe('a linear combination', () => {
   it('never reads beyond a file, whatever it is asked', () => {
     const { inputs, output } = files(new Uint8Array(8), new Uint8Array(6));
-    expect(execute(job(jobKinds.compute, inputs, output, 4), newControl())).toMatchObject({
+    expect(run(computeJob(inputs, output, 4), newControl())).toMatchObject({
       outcome: 'inputShrank',
       source: 1,
     });
-    const wide = job(jobKinds.compute, inputs, output, 2 ** 49);
-    const sources = wide.sources.map((source) => ({ ...source, dtype: dtypeIndex('F64') }));
-    expect(execute({ ...wide, sources }, newControl())).toMatchObject({ outcome: 'inputShrank' });
-    expect(execute(job(jobKinds.compute, inputs, output, 1, 2 ** 52), newControl())).toMatchObject({
+    expect(run(computeJob(inputs, output, 2 ** 49, { dtype: 'F64' }), newControl())).toMatchObject({
+      outcome: 'inputShrank',
+    });
+    expect(run(computeJob(inputs, output, 1, { begin: 2 ** 52 }), newControl())).toMatchObject({
       outcome: 'inputShrank',
       source: 0,
     });
@@ -141,11 +160,13 @@ describe('a linear combination', () => {
     const { inputs, output } = files(new Uint8Array(8));
     const shared = newControl();
     shared[control.cancel] = 1n;
-    const select = { kept: Uint8Array.of(1, 0), columns: 2, width: 1, first: 0, sense: rowSenses.input };
-    for (const kind of Object.values(jobKinds)) {
-      const sources = kind === jobKinds.copy ? inputs : [...inputs, ...inputs];
-      expect(execute({ ...job(kind, sources, output, 2), select }, shared).outcome).toBe('cancelled');
-    }
+    const input = itemAt(inputs, 0);
+    for (const job of [
+      copyJob(input, output, 2),
+      sameJob([input, input], output, 2),
+      computeJob(inputs, output, 2),
+    ])
+      expect(run(job, shared).outcome).toBe('cancelled');
     expect(shared[control.bytesWritten]).toBe(0n);
   });
 
@@ -163,12 +184,12 @@ describe('a linear combination', () => {
     const output = openFile(join(directory, 'out'), 'w+');
     const worker = new Worker(
       `const { parentPort, workerData } = require('node:worker_threads');
-       import(workerData.addon).then(({ execute }) => parentPort.postMessage(execute(workerData.job, workerData.shared)));`,
+       import(workerData.addon).then(({ run }) => parentPort.postMessage(run(workerData.job, workerData.shared)));`,
       {
         eval: true,
         workerData: {
           addon: new URL('../../dist/native/addon.js', import.meta.url).href,
-          job: job(jobKinds.compute, inputs, output, 2 ** 27),
+          job: computeJob(inputs, output, 2 ** 27),
           shared,
         },
       },
@@ -186,10 +207,12 @@ describe('a bus error from elsewhere', () => {
     const { directory } = files(new Uint8Array(8));
     const script = `
       const { openSync } = await import('node:fs');
-      const { execute } = await import(${JSON.stringify(new URL('../../dist/native/addon.js', import.meta.url).href)});
-      const range = (file, flags) => ({ fd: openSync(file, flags), offset: 0, dtype: 0 });
-      const job = { kind: 2, sources: [range(${JSON.stringify(join(directory, '0'))}, 'r')], program: { nodes: [{ kind: 0, dtype: 0, inputs: [0], numbers: [1] }], first: 0, columns: 1 }, outputs: [{ value: 1, to: range(${JSON.stringify(join(directory, 'o'))}, 'w') }], count: 4 };
-      if (execute(job, new BigInt64Array(new SharedArrayBuffer(24))).outcome !== 'done') process.exit(9);
+      const { run } = await import(${JSON.stringify(new URL('../../dist/native/addon.js', import.meta.url).href)});
+      const source = { fd: openSync(${JSON.stringify(join(directory, '0'))}, 'r'), begin: 0, dtype: 'BF16', slicing: 'elements' };
+      const node = { kind: 'linear', dtype: 'BF16', inputs: [0], weights: [1] };
+      const output = { value: 1, fd: openSync(${JSON.stringify(join(directory, 'o'))}, 'w'), begin: 0, dtype: 'BF16' };
+      const program = { sources: [source], nodes: [node], first: 0, count: 4, columns: 1 };
+      if (run({ kind: 'compute', program, outputs: [output] }, new BigInt64Array(new SharedArrayBuffer(24))).outcome !== 'done') process.exit(9);
       process.kill(process.pid, 'SIGBUS');
       await new Promise((resolve) => setTimeout(resolve, 10_000));`;
     expect(spawnSync(process.execPath, ['--input-type=module', '-e', script]).signal).toBe('SIGBUS');
@@ -226,9 +249,16 @@ describe('an exchange', () => {
 });
 
 describe('dtypes', () => {
-  it('are numbered as the native code has them', () => {
-    expect((['BF16', 'F16', 'F32', 'F64', 'F8_E4M3', 'F8_E5M2'] as const).map(dtypeIndex)).toEqual([
-      0, 1, 2, 3, 4, 5,
+  it.each(arithmeticDtypes)('%s has its width in native code', (dtype) => {
+    const { directory, inputs, output } = files(new Uint8Array(64).fill(1));
+    const source = { fd: itemAt(inputs, 0), begin: 0, dtype, slicing: 'elements' } as const;
+    const program = { sources: [source], nodes: [], first: 1, count: 2, columns: 1 };
+    const outputs = [{ value: 0, fd: output, begin: 0, dtype }];
+    expect(run({ kind: 'compute', program, outputs }, newControl())).toMatchObject({ outcome: 'done' });
+    const width = bitsOf(dtype) / 8;
+    expect([...readFileSync(join(directory, 'out'))]).toEqual([
+      ...new Uint8Array(width),
+      ...new Uint8Array(2 * width).fill(1),
     ]);
   });
 });
@@ -236,7 +266,7 @@ describe('dtypes', () => {
 it('writes nothing outside the range it was given', () => {
   const { directory, inputs, output } = files(Uint8Array.from([9, 9]));
   ftruncateSync(output, 6);
-  const one = job(jobKinds.copy, inputs, output, 2);
-  execute({ ...one, output: { fd: output, offset: 2, dtype: 0 } }, newControl());
+  const source = { fd: itemAt(inputs, 0), begin: 0 };
+  run({ kind: 'copy', source, to: { fd: output, begin: 2 }, first: 0, count: 2 }, newControl());
   expect([...readFileSync(join(directory, 'out'))]).toEqual([0, 0, 9, 9, 0, 0]);
 });

@@ -4,7 +4,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { control, jobKinds, measureKinds, nodeKinds, rowSenses } from '../../src/native/addon.js';
+import { control, type NodeOperation } from '../../src/native/job.js';
+import type { Measure } from '../../src/native/measure.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 // The native door itself, which is asked for what its TypeScript side cannot say.
@@ -13,13 +14,9 @@ const file = fileURLToPath(
   new URL(`../../prebuilds/${process.platform}-${process.arch}/layerloom.node`, import.meta.url),
 );
 
-type Call = (...values: unknown[]) => { outcome: number };
+type Call = (...values: unknown[]) => { outcome: string };
 
-const door: Record<'execute' | 'reduce' | 'measure' | 'lock' | 'exchange', Call> = createRequire(
-  import.meta.url,
-)(file);
-
-const dtypes = { bf16: 0, f32: 2, f64: 3, e4m3: 4 };
+const door: Record<'run' | 'measure' | 'lock' | 'exchange', Call> = createRequire(import.meta.url)(file);
 
 /** Elements of the files that jobs below are of: 4 rows of 8. */
 const columns = 8;
@@ -42,90 +39,80 @@ type Files = ReturnType<typeof openFiles>;
 const words = (length: number = control.words) =>
   new BigInt64Array(new SharedArrayBuffer(length * BigInt64Array.BYTES_PER_ELEMENT));
 
-const range = (fd: number, dtype = dtypes.f32, offset = 0) => ({ fd, offset, dtype });
+const location = (fd: number) => ({ fd, begin: 0 });
+
+const source = (fd: number, dtype = 'F32') => ({ fd, begin: 0, dtype, slicing: 'elements' });
 
 const copyJob = ({ a, out }: Files) => ({
-  kind: jobKinds.copy,
-  sources: [range(a)],
-  output: range(out),
+  kind: 'copy',
+  source: location(a),
+  to: location(out),
+  first: 0,
   count,
 });
 
-const rowsJob = ({ a, b, out }: Files) => ({
-  kind: jobKinds.rowSelect,
-  sources: [range(a), range(b)],
-  output: range(out),
+const sameJob = ({ a, b, out }: Files) => ({
+  kind: 'same',
+  sources: [location(a), location(b)],
+  to: location(out),
+  first: 0,
   count,
-  select: { kept: new Uint8Array(columns), columns, width: 1, first: 0, sense: rowSenses.input as number },
 });
 
-const node = (
-  kind: keyof typeof nodeKinds,
-  inputs: readonly number[],
-  numbers: readonly number[],
-  more = {},
-) => ({
-  kind: nodeKinds[kind],
-  dtype: dtypes.f32,
+const node = (operation: NodeOperation, inputs: readonly number[], dtype = 'F32') => ({
+  ...operation,
   inputs,
-  numbers,
-  ...more,
+  dtype,
 });
 
-const computeJob = (
-  { a, b, out }: Files,
-  nodes: readonly ReturnType<typeof node>[] = [node('linear', [0, 1], [1, 1])],
-  dtype = dtypes.f32,
-) => ({
-  kind: jobKinds.compute,
-  sources: [range(a, dtype), range(b, dtype)],
-  program: { nodes, first: 0, columns },
-  outputs: [{ value: 1 + nodes.length, to: range(out, nodes.at(-1)?.dtype) }],
+const sum = node({ kind: 'linear', weights: [1, 1] }, [0, 1]);
+
+const programOf = ({ a, b }: Files, nodes: readonly ReturnType<typeof node>[], dtype = 'F32') => ({
+  sources: [source(a, dtype), source(b, dtype)],
+  nodes,
+  first: 0,
   count,
-});
-
-const reduction = ({ a, b }: Files) => ({
-  sources: [range(a), range(b)],
-  rows: count / columns,
   columns,
-  sense: rowSenses.input,
 });
 
-const sums = () => ({
-  magnitudes: new Float64Array(columns),
-  pairs: new Float64Array(3),
-  nonFinite: new Float64Array(2),
+const computeJob = (files: Files, nodes: readonly ReturnType<typeof node>[] = [sum], dtype = 'F32') => ({
+  kind: 'compute',
+  program: programOf(files, nodes, dtype),
+  outputs: [{ value: 1 + nodes.length, ...location(files.out), dtype: nodes.at(-1)?.dtype }],
 });
 
-/** By output rows, of which there are few, so that sums of the right lengths can be given. */
-const wide = (files: Files, rows: number, columns: number) => ({
-  ...reduction(files),
-  rows,
-  columns,
-  sense: rowSenses.output,
+const measurement = (files: Files, measures: readonly Measure[] = [{ kind: 'gram', values: [0] }]) => ({
+  program: programOf(files, []),
+  measures,
 });
 
-const byRows = (rows: number) => ({ ...sums(), magnitudes: new Float64Array(rows) });
+const one = () => [new Float64Array(1)];
 
-const measurement = ({ a, b }: Files) => ({
-  kind: measureKinds.gram as number,
-  sources: [range(a), range(b)],
-  program: { nodes: [], first: 0, columns },
-  count,
-  values: [0],
-  numbers: new Float64Array(),
-  bins: 0,
+const magnitudes: Measure = { kind: 'columnMagnitudes', value: 2 };
+
+/** What an analysis finds of an expert. */
+const analysis = (files: Files, measures: readonly Measure[] = []) => ({
+  program: programOf(files, [node({ kind: 'linear', weights: [1, -1] }, [1, 0])]),
+  measures: [
+    magnitudes,
+    { kind: 'nonFinite', base: 0, experts: [1], differences: [2] } as const,
+    { kind: 'overlaps', values: [2] } as const,
+    ...measures,
+  ],
 });
 
-/** @param numbers low, last, shift and candidates of a window */
-const histogram = (files: Files, ...numbers: number[]) => ({
-  ...measurement(files),
-  kind: measureKinds.histogram,
-  numbers: Float64Array.from(numbers),
-  bins: 256,
-});
+const analysed = () => [new Float64Array(columns), new Float64Array(2), new Float64Array(3)];
 
-const none = 0xffff_ffff;
+const histogram = (
+  files: Files,
+  window: { low: number; last: number; shift: number; candidates?: readonly number[] },
+  counts: unknown = new Uint32Array(256),
+) =>
+  measurement(files, [
+    { kind: 'histogram', value: 0, window: { candidates: [], ...window }, counts: counts as Uint32Array },
+  ]);
+
+const all = { low: 1, last: 2 ** 31 - 1, shift: 23 };
 
 const detached = () => {
   const array = new BigInt64Array(control.words);
@@ -143,142 +130,229 @@ const having = (whole: unknown, path: string, value: unknown): unknown => {
 
 describe('the native door takes a job that is right', () => {
   it.each([
-    ['a copy', (files: Files) => door.execute(copyJob(files), words())],
-    ['rows', (files: Files) => door.execute(rowsJob(files), words())],
-    ['a computation', (files: Files) => door.execute(computeJob(files), words())],
-    ['a reduction', (files: Files) => door.reduce(reduction(files), sums(), words())],
-    [
-      'a measurement',
-      (files: Files) => door.measure(measurement(files), new Float64Array(1), new Uint32Array(), words()),
-    ],
+    ['a copy', (files: Files) => door.run(copyJob(files), words())],
+    ['a comparing copy', (files: Files) => door.run(sameJob(files), words())],
+    ['a computation', (files: Files) => door.run(computeJob(files), words())],
+    ['a measurement', (files: Files) => door.measure(measurement(files), one(), words())],
+    ['an analysis', (files: Files) => door.measure(analysis(files), analysed(), words())],
     [
       'a histogram',
       (files: Files) =>
-        door.measure(
-          histogram(files, 1, 2 ** 31 - 1, 23, 5, 7, none, none),
-          new Float64Array(5),
-          new Uint32Array(256),
-          words(),
-        ),
+        door.measure(histogram(files, { ...all, candidates: [5, 7] }), [new Float64Array(5)], words()),
     ],
   ])('%s', (_, call) => {
-    expect(call(openFiles())).toMatchObject({ outcome: 0 });
+    expect(call(openFiles())).toEqual({ outcome: 'done', source: 0, reason: '' });
   });
 
   it('a slice of no elements, which has nothing to map', () => {
     const files = openFiles();
-    for (const job of [copyJob(files), rowsJob(files), computeJob(files)])
-      expect(door.execute({ ...job, count: 0 }, words())).toMatchObject({ outcome: 0 });
+    for (const job of [copyJob(files), sameJob(files)])
+      expect(door.run({ ...job, count: 0 }, words())).toMatchObject({ outcome: 'done' });
+    expect(door.run(having(computeJob(files), 'program.count', 0), words())).toMatchObject({
+      outcome: 'done',
+    });
   });
 
   it('whatever the arrays to fill held before', () => {
-    const files = openFiles();
-    const found = sums();
-    found.magnitudes.fill(Number.NaN);
-    found.pairs.fill(5);
-    expect(door.reduce(reduction(files), found, words())).toMatchObject({ outcome: 0 });
-    expect([...found.magnitudes, ...found.pairs]).toEqual([...new Float64Array(columns + 3)]);
+    const out = analysed();
+    for (const numbers of out) numbers.fill(Number.NaN);
+    expect(door.measure(analysis(openFiles()), out, words())).toMatchObject({ outcome: 'done' });
+    expect(out).toEqual(analysed());
   });
 });
 
-const selectNode = (dtype: number, inputs = [0, 1]) =>
-  node('select', inputs, [rowSenses.input], { dtype, table: new Float64Array(columns), tableRow: 0 });
-const rowLinear = (length: number, sense: number, tableRow = 0) =>
-  node('rowLinear', [0, 1], [sense], { table: new Float64Array(length), tableRow });
+const bound = { bits: 0, cutoff: 0, early: false };
+const keep: NodeOperation = { kind: 'keep', lower: bound, upper: bound, scale: 1 };
+const drop: NodeOperation = { kind: 'drop', key: 1n, probability: 0.5, scale: 1 };
+const dropRanked: NodeOperation = { kind: 'dropRanked', key: 1n, lowest: 0, highest: 1, scale: 1 };
+const vote: NodeOperation = {
+  kind: 'vote',
+  weights: [1],
+  election: { weighted: false, tie: 'positive' },
+  divisor: 'none',
+  least: 0,
+  scale: 1,
+};
+const selectNode = (dtype: string, inputs = [0, 1]) =>
+  node({ kind: 'select', rows: 'input', kept: new Uint8Array(columns) }, inputs, dtype);
+const rowLinear = (length: number, rows: 'input' | 'output') =>
+  node({ kind: 'rowLinear', rows, weights: new Float64Array(length) }, [0, 1]);
+const importance = (length: number) =>
+  node({ kind: 'importance', divergences: new Float64Array(length) }, [0, 1]);
+
+describe('the native door takes every operation', () => {
+  it.each([
+    sum,
+    rowLinear(2 * columns, 'input'),
+    rowLinear(8, 'output'),
+    node(keep, [0, 1]),
+    node(drop, [0]),
+    node(dropRanked, [0]),
+    node(vote, [0, 1]),
+    node({ ...vote, election: null }, [0, 1]),
+    node({ kind: 'variance' }, [0, 1]),
+    node({ kind: 'nearSwap', t: 0.1 }, [0, 1]),
+    importance(4),
+    selectNode('F32'),
+  ])('$kind', (operation) => {
+    expect(door.run(computeJob(openFiles(), [operation]), words())).toMatchObject({ outcome: 'done' });
+  });
+});
 
 describe('the native door refuses, before it touches a file,', () => {
   it.each<[string, (files: Files) => unknown]>([
-    ['as many elements as would wrap in bytes', (f) => having(computeJob(f), 'count', 2 ** 62)],
-    ['more elements than an integer can say', (f) => having(computeJob(f), 'count', 2 ** 53)],
-    ['a range whose end wraps', (f) => having(copyJob(f), 'sources.0.offset', Number.MAX_SAFE_INTEGER)],
-    ['an output whose end wraps', (f) => having(copyJob(f), 'output.offset', Number.MAX_SAFE_INTEGER)],
+    ['as many elements as would wrap in bytes', (f) => having(computeJob(f), 'program.count', 2 ** 62)],
+    ['more elements than an integer can say', (f) => having(computeJob(f), 'program.count', 2 ** 53)],
+    ['a copy whose end wraps', (f) => having(copyJob(f), 'source.begin', Number.MAX_SAFE_INTEGER)],
+    ['a copy that begins where its end wraps', (f) => having(copyJob(f), 'first', Number.MAX_SAFE_INTEGER)],
+    ['an output whose end wraps', (f) => having(copyJob(f), 'to.begin', Number.MAX_SAFE_INTEGER)],
+    ['a compared source whose end wraps', (f) => having(sameJob(f), 'sources.1.begin', 2 ** 53 - 8)],
+    ['a source whose end wraps', (f) => having(computeJob(f), 'program.sources.0.begin', 2 ** 53 - 8)],
+    ['a computed output whose end wraps', (f) => having(computeJob(f), 'outputs.0.begin', 2 ** 53 - 8)],
     ['a slice that begins before its tensor', (f) => having(computeJob(f), 'program.first', -8)],
     ['a slice that ends beyond every tensor', (f) => having(computeJob(f), 'program.first', 2 ** 53 - 8)],
-    ['rows that begin before their matrix', (f) => having(rowsJob(f), 'select.first', -8)],
-    ['rows whose bytes wrap', (f) => having(rowsJob(f), 'select.columns', 2 ** 53 - 1)],
-    ['rows of elements of no width', (f) => having(rowsJob(f), 'select.width', 0)],
-    ['rows of a width that no dtype has', (f) => having(rowsJob(f), 'select.width', 2 ** 40)],
-    ['columns that are not as many as the kept ones', (f) => having(rowsJob(f), 'select.columns', 9)],
+    ['a slice whose bytes wrap', (f) => having(computeJob(f), 'program.first', 2 ** 52)],
+    ['a copy that begins before its tensor', (f) => having(copyJob(f), 'first', -8)],
+    [
+      'rows whose elements wrap',
+      (f) => having(computeJob(f, [rowLinear(16, 'input')]), 'program.columns', 2 ** 53 - 1),
+    ],
+    [
+      'columns that are not as many as the kept ones',
+      (f) => having(computeJob(f, [selectNode('F32')]), 'program.columns', 9),
+    ],
     [
       'fewer kept rows than the slice has',
-      (f) => having(having(rowsJob(f), 'select.sense', 1), 'select.first', 256),
+      (f) =>
+        having(
+          having(computeJob(f, [selectNode('F32')]), 'program.nodes.0.rows', 'output'),
+          'program.first',
+          5 * columns,
+        ),
     ],
-    ['a copy of two sources', (f) => having(copyJob(f), 'sources', [range(f.a), range(f.b)])],
-    ['a row sense that is no number', (f) => having(rowsJob(f), 'select.sense', Number.NaN)],
-    ['a row sense of a node that is no number', (f) => computeJob(f, [rowLinear(16, Number.NaN)])],
-    ['a row sense that a cast would make 0', (f) => computeJob(f, [rowLinear(8, 256)])],
-    ['a row sense between two', (f) => computeJob(f, [rowLinear(8, 256.5)])],
-    ['a row sense below the first', (f) => computeJob(f, [rowLinear(8, -1)])],
-    ['a table too short for the columns', (f) => computeJob(f, [rowLinear(15, rowSenses.input)])],
-    ['a table too short for the rows', (f) => computeJob(f, [rowLinear(7, rowSenses.output)])],
-    ['a table that begins after the slice', (f) => computeJob(f, [rowLinear(64, rowSenses.output, 1)])],
-    ['rows selected in another dtype', (f) => computeJob(f, [selectNode(dtypes.f64)], dtypes.bf16)],
+    ['a comparing copy of nothing', (f) => having(sameJob(f), 'sources', [])],
+    ['unknown rows', (f) => having(computeJob(f, [rowLinear(16, 'input')]), 'program.nodes.0.rows', 'both')],
+    [
+      'rows named at length',
+      (f) => having(computeJob(f, [rowLinear(16, 'input')]), 'program.nodes.0.rows', 'input'.padEnd(40)),
+    ],
+    ['weights for too few columns', (f) => computeJob(f, [rowLinear(15, 'input')])],
+    ['weights for too many columns', (f) => computeJob(f, [rowLinear(17, 'input')])],
+    ['weights for too few rows', (f) => computeJob(f, [rowLinear(7, 'output')])],
+    ['divergences of too few rows', (f) => computeJob(f, [importance(3)])],
+    ['rows selected in another dtype', (f) => computeJob(f, [selectNode('F64')], 'BF16')],
     [
       'rows selected in another dtype within a program',
       (f) =>
         computeJob(
           f,
           [
-            node('linear', [0, 1], [1, 1], { dtype: dtypes.e4m3 }),
-            selectNode(dtypes.f64, [2, 2]),
-            node('linear', [3], [1]),
+            node({ kind: 'linear', weights: [1, 1] }, [0, 1], 'F8_E4M3'),
+            selectNode('F64', [2, 2]),
+            node({ kind: 'linear', weights: [1] }, [3]),
           ],
-          dtypes.e4m3,
+          'F8_E4M3',
         ),
     ],
-    ['a node of itself', (f) => computeJob(f, [node('linear', [2], [1])])],
-    ['a node of too few inputs', (f) => computeJob(f, [node('nearSwap', [0], [1])])],
-    ['a node of too many inputs', (f) => computeJob(f, [node('nearSwap', [0, 1, 0], [1])])],
-    ['a node of too few numbers', (f) => computeJob(f, [node('keep', [0, 1], [0, 0, 0, 0, 0, 0])])],
-    ['a bound that is no word', (f) => computeJob(f, [node('keep', [0, 1], [2 ** 32, 0, 0, 0, 0, 0, 1])])],
-    ['a cutoff that is no index', (f) => computeJob(f, [node('keep', [0, 1], [0, -1, 0, 0, 0, 0, 1])])],
-    ['a key that is no words', (f) => computeJob(f, [node('drop', [0], [0.5, 0, 1, 1])])],
-    ['a probability that is no number', (f) => computeJob(f, [node('drop', [0], [0, 0, Number.NaN, 1])])],
+    ['a node of itself', (f) => computeJob(f, [node({ kind: 'linear', weights: [1] }, [2])])],
+    ['a node of no inputs', (f) => computeJob(f, [node({ kind: 'linear', weights: [] }, [])])],
+    ['a node of too few inputs', (f) => computeJob(f, [node({ kind: 'nearSwap', t: 1 }, [0])])],
+    ['a node of too many inputs', (f) => computeJob(f, [node({ kind: 'nearSwap', t: 1 }, [0, 1, 0])])],
+    ['a node of too few weights', (f) => computeJob(f, [node({ kind: 'linear', weights: [1] }, [0, 1])])],
+    ['a vote of too many weights', (f) => computeJob(f, [node({ ...vote, weights: [1, 1] }, [0, 1])])],
+    [
+      'a vote of too many',
+      (f) => computeJob(f, [node({ ...vote, weights: Array(65).fill(1) }, Array(66).fill(0))]),
+    ],
+    [
+      'a bound that is no word',
+      (f) => computeJob(f, [node({ ...keep, lower: { ...bound, bits: 2 ** 32 } }, [0, 1])]),
+    ],
+    [
+      'a cutoff that is no index',
+      (f) => computeJob(f, [node({ ...keep, upper: { ...bound, cutoff: -1 } }, [0, 1])]),
+    ],
+    ['a key of more than 64 bits', (f) => computeJob(f, [node({ ...drop, key: 2n ** 64n }, [0])])],
+    ['a key below 0', (f) => computeJob(f, [node({ ...drop, key: -1n }, [0])])],
+    [
+      'a probability that is no number',
+      (f) => computeJob(f, [node({ ...drop, probability: Number.NaN }, [0])]),
+    ],
+    [
+      'a probability that has no end',
+      (f) => computeJob(f, [node({ ...dropRanked, highest: Number.POSITIVE_INFINITY }, [0])]),
+    ],
     [
       'more ranks than a row can have',
       (f) =>
         having(
-          having(computeJob(f, [node('dropRanked', [0], [0, 0, 0, 1, 1])]), 'program.columns', 2 ** 33),
-          'count',
+          having(computeJob(f, [node(dropRanked, [0])]), 'program.columns', 2 ** 33),
+          'program.count',
           0,
         ),
     ],
-    ['an unknown divisor', (f) => computeJob(f, [node('vote', [0, 1], [0, 0, 0, 1.5, 0, 1, 1])])],
-    ['an output of another dtype', (f) => having(computeJob(f), 'outputs.0.to.dtype', dtypes.f64)],
+    ['ranks in rows that are cut', (f) => having(computeJob(f, [node(dropRanked, [0])]), 'program.first', 1)],
+    [
+      'an unknown divisor',
+      (f) => having(computeJob(f, [node(vote, [0, 1])]), 'program.nodes.0.divisor', 'all'),
+    ],
+    [
+      'an unknown tie',
+      (f) => having(computeJob(f, [node(vote, [0, 1])]), 'program.nodes.0.election.tie', 'none'),
+    ],
+    ['an output of another dtype', (f) => having(computeJob(f), 'outputs.0.dtype', 'F64')],
+    ['an output of an unknown value', (f) => having(computeJob(f), 'outputs.0.value', 3)],
+    ['no outputs', (f) => having(computeJob(f), 'outputs', [])],
     [
       'a node that goes to two places',
       (f) => having(computeJob(f), 'outputs', Array(2).fill(computeJob(f).outputs[0])),
     ],
     ['rows of no columns', (f) => having(computeJob(f), 'program.columns', 0)],
-    ['an unknown kind', (f) => having(copyJob(f), 'kind', 4)],
-    ['an unknown dtype', (f) => having(copyJob(f), 'sources.0.dtype', 6)],
-    ['a descriptor that is none', (f) => having(copyJob(f), 'output.fd', -1)],
-    ['no sources', (f) => having(copyJob(f), 'sources', [])],
+    ['an unknown kind', (f) => having(copyJob(f), 'kind', 'move')],
+    ['an unknown operation', (f) => having(computeJob(f), 'program.nodes.0.kind', 'sum')],
+    ['an unknown dtype', (f) => having(computeJob(f), 'program.sources.0.dtype', 'I8')],
+    ['an unknown slicing', (f) => having(computeJob(f), 'program.sources.0.slicing', 'rows')],
+    ['a descriptor that is none', (f) => having(copyJob(f), 'to.fd', -1)],
+    ['no sources', (f) => having(computeJob(f), 'program.sources', [])],
     [
       'so many sources that a process has no mappings left',
-      (f) => having(computeJob(f), 'sources', Array(70_000).fill(range(f.a))),
+      (f) => having(computeJob(f), 'program.sources', Array(70_000).fill(source(f.a))),
     ],
   ])('%s', (_, job) => {
     const files = openFiles();
-    expect(() => door.execute(job(files), words())).toThrow(RangeError);
+    expect(() => door.run(job(files), words())).toThrow(RangeError);
   });
 
   it.each<[string, (files: Files) => unknown]>([
     ['nothing', () => undefined],
     ['a number', () => 5],
+    ['a job without a kind', (f) => having(copyJob(f), 'kind', undefined)],
+    ['a kind that is a number', (f) => having(copyJob(f), 'kind', 0)],
     ['a job without a count', (f) => having(copyJob(f), 'count', undefined)],
     ['a count that is a big integer', (f) => having(copyJob(f), 'count', 32n)],
-    ['sources that are no list', (f) => having(copyJob(f), 'sources', { 0: range(f.a), length: 1 })],
-    ['a list with a hole', (f) => having(copyJob(f), 'sources', new Array(2 ** 32 - 1))],
+    ['sources that are no list', (f) => having(sameJob(f), 'sources', { 0: location(f.a), length: 1 })],
+    ['a list with a hole', (f) => having(sameJob(f), 'sources', new Array(2 ** 32 - 1))],
     ['a computation without a program', (f) => having(computeJob(f), 'program', undefined)],
-    ['a kept list of another type', (f) => having(rowsJob(f), 'select.kept', new Uint16Array(columns))],
     [
-      'a table of another type',
-      (f) => computeJob(f, [{ ...rowLinear(64, 0), table: new Float32Array(64) } as never]),
+      'an election that is left out',
+      (f) => having(computeJob(f, [node(vote, [0, 1])]), 'program.nodes.0.election', undefined),
+    ],
+    [
+      'a flag that is a number',
+      (f) => having(computeJob(f, [node(keep, [0, 1])]), 'program.nodes.0.lower.early', 1),
+    ],
+    ['a key that is a number', (f) => having(computeJob(f, [node(drop, [0])]), 'program.nodes.0.key', 1)],
+    [
+      'a kept list of another type',
+      (f) => having(computeJob(f, [selectNode('F32')]), 'program.nodes.0.kept', new Uint16Array(columns)),
+    ],
+    [
+      'weights of another type',
+      (f) => having(computeJob(f, [rowLinear(16, 'input')]), 'program.nodes.0.weights', new Float32Array(16)),
     ],
   ])('%s, which is ill typed', (_, job) => {
     const files = openFiles();
-    expect(() => door.execute(job(files), words())).toThrow(TypeError);
+    expect(() => door.run(job(files), words())).toThrow(TypeError);
   });
 
   it.each<[string, () => unknown, new () => Error]>([
@@ -290,121 +364,120 @@ describe('the native door refuses, before it touches a file,', () => {
     ['none', () => undefined, TypeError],
   ])('control words that are %s', (_, shared, error) => {
     const files = openFiles();
-    expect(() => door.execute(copyJob(files), shared())).toThrow(error);
-    expect(() => door.reduce(reduction(files), sums(), shared())).toThrow(error);
-    expect(() => door.measure(measurement(files), new Float64Array(1), new Uint32Array(), shared())).toThrow(
-      error,
-    );
+    expect(() => door.run(copyJob(files), shared())).toThrow(error);
+    expect(() => door.measure(measurement(files), one(), shared())).toThrow(error);
   });
 
-  it.each<[string, (files: Files) => [unknown, unknown], new () => Error]>([
-    ['so many columns that elements wrap', (f) => [wide(f, 4, 2 ** 62), byRows(4)], RangeError],
+  it.each<[string, (files: Files) => unknown, unknown, new () => Error]>([
     [
-      'so many rows and columns that elements wrap',
-      (f) => [wide(f, 4096, 2 ** 52), byRows(4096)],
+      'of as many columns as wrap',
+      (f) => having(measurement(f, [{ kind: 'columnGram', values: [0] }]), 'program.columns', 2 ** 53 - 1),
+      one(),
       RangeError,
     ],
     [
-      'sums of another length',
-      (f) => [reduction(f), { ...sums(), magnitudes: new Float64Array(7) }],
-      RangeError,
-    ],
-    ['pairs of another length', (f) => [reduction(f), { ...sums(), pairs: new Float64Array(1) }], RangeError],
-    ['sums of another type', (f) => [reduction(f), { ...sums(), nonFinite: new Float32Array(2) }], TypeError],
-    ['a base alone', (f) => [having(reduction(f), 'sources', [range(f.a)]), sums()], RangeError],
-    [
-      'sums that a getter of another detaches',
-      (f) => {
-        const { magnitudes, ...others } = sums();
-        const arrays = {
-          magnitudes,
-          get pairs() {
-            structuredClone(magnitudes, { transfer: [magnitudes.buffer] });
-            return others.pairs;
-          },
-          nonFinite: others.nonFinite,
-        };
-        return [reduction(f), arrays];
-      },
-      RangeError,
-    ],
-  ])('a reduction with %s', (_, given, error) => {
-    expect(() => door.reduce(...given(openFiles()), words())).toThrow(error);
-  });
-
-  it.each<[string, (files: Files) => unknown, unknown, unknown, new () => Error]>([
-    [
-      'with a gap among its candidates',
-      (f) => histogram(f, 1, 2 ** 31 - 1, 23, 5, none, 7, none),
-      new Float64Array(5),
-      new Uint32Array(256),
+      'whose pairs wrap',
+      (f) =>
+        having(
+          having(measurement(f, [{ kind: 'columnGram', values: Array(4096).fill(0) }]), 'program.count', 0),
+          'program.columns',
+          2 ** 50,
+        ),
+      one(),
       RangeError,
     ],
     [
       'with a candidate outside its window',
-      (f) => histogram(f, 8, 64, 0, 5, none, none, none),
-      new Float64Array(5),
-      new Uint32Array(256),
+      (f) => histogram(f, { low: 8, last: 64, shift: 0, candidates: [5] }),
+      [new Float64Array(5)],
       RangeError,
     ],
     [
-      'with a window of more bins than it has',
-      (f) => histogram(f, 1, 2 ** 31 - 1, 22, none, none, none, none),
-      new Float64Array(5),
-      new Uint32Array(256),
+      'with more candidates than are counted',
+      (f) => histogram(f, { ...all, candidates: [1, 2, 3, 4, 5] }),
+      [new Float64Array(5)],
+      RangeError,
+    ],
+    ['with a window from 0 on', (f) => histogram(f, { ...all, low: 0 }), [new Float64Array(5)], RangeError],
+    [
+      'with a window of more bins than it has counts',
+      (f) => histogram(f, { ...all, shift: 22 }),
+      [new Float64Array(5)],
       RangeError,
     ],
     [
       'with fewer counts than its bins',
-      (f) => histogram(f, 1, 2 ** 31 - 1, 23, none, none, none, none),
-      new Float64Array(5),
-      new Uint32Array(255),
+      (f) => histogram(f, all, new Uint32Array(255)),
+      [new Float64Array(5)],
       RangeError,
     ],
     [
       'with counts of another type',
-      (f) => histogram(f, 1, 2 ** 31 - 1, 23, none, none, none, none),
-      new Float64Array(5),
-      new Uint8Array(256),
+      (f) => histogram(f, all, new Uint8Array(256)),
+      [new Float64Array(5)],
       TypeError,
     ],
-    ['into too little', measurement, new Float64Array(), new Uint32Array(), RangeError],
-    ['into another type', measurement, new Float32Array(1), new Uint32Array(), TypeError],
+    ['into too little', measurement, [new Float64Array()], RangeError],
+    ['into too few arrays', measurement, [], RangeError],
+    ['into too many arrays', measurement, [...one(), ...one()], RangeError],
+    ['into another type', measurement, [new Float32Array(1)], TypeError],
+    ['into no list', measurement, new Float64Array(1), TypeError],
     [
-      'of no values',
-      (f) => having(measurement(f), 'values', []),
-      new Float64Array(),
-      new Uint32Array(),
+      'of columns into too little',
+      (f) => analysis(f),
+      [new Float64Array(7), new Float64Array(2), new Float64Array(3)],
+      RangeError,
+    ],
+    ['of nothing', (f) => measurement(f, []), [], RangeError],
+    ['of no values', (f) => measurement(f, [{ kind: 'gram', values: [] }]), [new Float64Array()], RangeError],
+    ['of unknown values', (f) => measurement(f, [{ kind: 'gram', values: [2] }]), one(), RangeError],
+    ['of an unknown value', (f) => measurement(f, [{ kind: 'signs', value: 2 }]), one(), RangeError],
+    ['of an unknown kind', (f) => having(measurement(f), 'measures.0.kind', 'ties'), one(), RangeError],
+    [
+      'of the element before the first',
+      (f) => measurement(f, [{ kind: 'findMagnitude', value: 0, bits: 0, ordinal: 0 }]),
+      one(),
       RangeError,
     ],
     [
-      'of unknown values',
-      (f) => having(measurement(f), 'values', [2]),
-      new Float64Array(1),
-      new Uint32Array(),
+      'of measures that cut a block in other ways',
+      (f) => analysis(f, [{ kind: 'gram', values: [0] }]),
+      [...analysed(), ...one()],
       RangeError,
     ],
     [
-      'of a tie of two values',
-      (f) => ({
-        ...measurement(f),
-        kind: measureKinds.findTie,
-        values: [0, 1],
-        numbers: new Float64Array(4),
-      }),
-      new Float64Array(1),
-      new Uint32Array(),
+      'of overlaps without magnitudes',
+      (f) => measurement(f, [{ kind: 'overlaps', values: [0] }]),
+      [new Float64Array(3)],
       RangeError,
     ],
     [
-      'of rows that are cut',
-      (f) => having(measurement(f), 'count', 31),
-      new Float64Array(1),
-      new Uint32Array(),
+      'of what is not finite without magnitudes of all differences',
+      (f) => analysis(f, [{ kind: 'nonFinite', base: 0, experts: [1, 1], differences: [2, 1] }]),
+      [...analysed(), new Float64Array(3)],
       RangeError,
     ],
-  ])('a measurement %s', (_, what, out, counts, error) => {
-    expect(() => door.measure(what(openFiles()), out, counts, words())).toThrow(error);
+    [
+      'of what is not finite with fewer differences than experts',
+      (f) => analysis(f, [{ kind: 'nonFinite', base: 0, experts: [1, 1], differences: [2] }]),
+      [...analysed(), new Float64Array(3)],
+      RangeError,
+    ],
+    ['of rows that are cut', (f) => having(measurement(f), 'program.count', 31), one(), RangeError],
+  ])('a measurement %s', (_, what, out, error) => {
+    expect(() => door.measure(what(openFiles()), out, words())).toThrow(error);
+  });
+
+  it('a measurement into an array that a getter of another detaches', () => {
+    const [first, second, third] = analysed();
+    const out = [first, second, third];
+    Object.defineProperty(out, 2, {
+      get: () => {
+        structuredClone(first, { transfer: [first?.buffer as ArrayBuffer] });
+        return third;
+      },
+    });
+    expect(() => door.measure(analysis(openFiles()), out, words())).toThrow(RangeError);
   });
 
   it('names that are no paths, and numbers that are no descriptors', () => {
@@ -419,17 +492,35 @@ describe('the native door refuses, before it touches a file,', () => {
 it('holds no more memory for a measure of many values than it gives back', () => {
   const files = openFiles();
   const before = process.memoryUsage().rss;
-  const values = Array<number>(4096).fill(0);
-  const ties = { ...measurement(files), kind: measureKinds.ties, values, numbers: new Float64Array(4096) };
-  expect(door.measure(ties, new Float64Array(4096), new Uint32Array(), words())).toMatchObject({
-    outcome: 0,
-  });
+  const counts = Array<Measure>(4096).fill({ kind: 'countMagnitude', value: 0, bits: 0 });
+  const out = counts.map(() => new Float64Array(1));
+  expect(door.measure(measurement(files, counts), out, words())).toMatchObject({ outcome: 'done' });
   expect(process.resourceUsage().maxRSS * 1024 - before).toBeLessThan(2 ** 30);
+});
+
+it('finds in a second look what is not finite, and leaves it out of overlaps', () => {
+  const files = openFiles();
+  const numbers = new Float32Array(count).fill(2);
+  numbers[3] = Number.NaN;
+  numbers[9] = Number.POSITIVE_INFINITY;
+  const path = join(temporaryDirectory(), 'expert');
+  writeFileSync(path, new Uint8Array(numbers.buffer));
+  const expert = openSync(path, 'r');
+  onTestFinished(() => closeSync(expert));
+  const out = analysed();
+  const shared = words();
+  expect(door.measure(analysis({ ...files, b: expert }), out, shared)).toMatchObject({ outcome: 'done' });
+  const [sums, nonFinite, overlaps] = out;
+  expect([...(sums ?? [])].map(Number.isFinite)).toEqual([1, 0, 1, 0, 1, 1, 1, 1].map(Boolean));
+  expect([...(nonFinite ?? [])]).toEqual([0, 2]);
+  expect(overlaps?.[0]).toBeCloseTo(4 * (count - 2));
+  // Each byte counts once.
+  expect(shared[control.bytesRead]).toBe(BigInt(2 * 4 * count));
 });
 
 it('says so where the environment names an instruction set that is none', () => {
   const script = `const door = require(${JSON.stringify(file)});
-    try { door.execute({}, new BigInt64Array(3)); } catch (error) { console.log(error.message); }`;
+    try { door.run({}, new BigInt64Array(3)); } catch (error) { console.log(error.message); }`;
   const { stdout } = spawnSync(process.execPath, ['-e', script], {
     encoding: 'utf8',
     env: { ...process.env, LAYERLOOM_ISA: 'none' },
@@ -439,6 +530,6 @@ it('says so where the environment names an instruction set that is none', () => 
 
 it('writes nothing of a job that it refuses', () => {
   const files = openFiles();
-  expect(() => door.execute(having(computeJob(files), 'program.first', -1), words())).toThrow();
+  expect(() => door.run(having(computeJob(files), 'program.first', -1), words())).toThrow();
   expect(readFileSync(files.out)).toHaveLength(0);
 });

@@ -18,11 +18,11 @@ describe('a thread that is ended inside the addon', () => {
       const { openSync } = require('node:fs');
       const door = require(${JSON.stringify(file)});
       const [from, to] = [openSync(${JSON.stringify(path)}, 'r'), openSync(${JSON.stringify(`${path}.out`)}, 'w+')];
-      const job = { kind: 2, sources: [{ fd: from, offset: 0, dtype: 0 }],
-        program: { nodes: [{ kind: 0, dtype: 0, inputs: [0], numbers: [1] }], first: 0, columns: 1 },
-        outputs: [{ value: 1, to: { fd: to, offset: 0, dtype: 0 } }], count: 2 ** 24 };
+      const program = { sources: [{ fd: from, begin: 0, dtype: 'BF16', slicing: 'elements' }],
+        nodes: [{ kind: 'linear', dtype: 'BF16', inputs: [0], weights: [1] }], first: 0, count: 2 ** 24, columns: 1 };
+      const job = { kind: 'compute', program, outputs: [{ value: 1, fd: to, begin: 0, dtype: 'BF16' }] };
       const shared = new BigInt64Array(require('node:worker_threads').workerData);
-      for (;;) door.execute(job, shared);`;
+      for (;;) door.run(job, shared);`;
     const script = `
       const { Worker } = require('node:worker_threads');
       const shared = new SharedArrayBuffer(24);

@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { merge, type RecipeInput } from '../../src/index.js';
+import type { MagnitudeBound } from '../../src/native/job.js';
+import type { Window } from '../../src/native/measure.js';
 import { boundsOf } from '../../src/operations/magnitude-bounds.js';
-import type { Counted, Measurer, TiedElement, Window } from '../../src/operations/measurer.js';
-import { type MagnitudeBound, Program } from '../../src/operations/program.js';
+import type { Counted, Measurer, TiedElement } from '../../src/operations/measurer.js';
+import { Program } from '../../src/operations/program.js';
 import { selectMagnitudes } from '../../src/operations/select-magnitudes.js';
 import { type Tensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
