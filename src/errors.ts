@@ -42,26 +42,24 @@ const some = (names: readonly string[], shown = 5): string =>
  */
 const catalogue = {
   // What was asked for cannot be done, whatever the files hold.
-  USAGE: usage((d: { reason: string; path?: readonly (string | number)[] }) => d.reason),
+  USAGE: usage((d: { reason: string }) => d.reason),
   INVALID_PARAMETER: usage(
-    (d: { parameter: string; value: unknown; expected: string; path?: readonly (string | number)[] }) =>
+    (d: { parameter: string; value: unknown; expected: string }) =>
       `${d.parameter}: expected ${d.expected}, got ${typeof d.value === 'number' ? d.value : (JSON.stringify(d.value) ?? String(d.value))}`,
   ),
   RECIPE_INVALID: usage(
     (d: {
-      file: string;
-      line?: number;
-      column?: number;
+      /** The recipe's name where its context has no place. */
+      file?: string;
       key?: string;
       reason: string;
       expected?: string;
       nearest?: string | undefined;
       excerpt?: string;
     }) =>
-      `${d.file}${d.line === undefined ? '' : `:${d.line}:${d.column}`}: ${d.key === undefined ? '' : `${d.key}: `}${d.reason}` +
+      `${d.file === undefined ? '' : `${d.file}: `}${d.key === undefined ? '' : `${d.key}: `}${d.reason}` +
       (d.expected === undefined ? '' : `; expected ${d.expected}`) +
-      (d.nearest === undefined ? '' : `; did you mean ${d.nearest}?`) +
-      (d.excerpt === undefined ? '' : `\n${d.excerpt}`),
+      (d.nearest === undefined ? '' : `; did you mean ${d.nearest}?`),
   ),
   TOO_MANY_LAYERS: usage(
     (d: { layers: number; requested: number; counts: Record<string, number> }) =>
@@ -330,60 +328,87 @@ export type ErrorDetails<Code extends ErrorCode> = Parameters<Catalogue[Code]['m
 
 export const errorCodes = Object.keys(catalogue) as ErrorCode[];
 
+/** The circumstances of an error that its code's own details do not say: callers add them as the error passes by. */
+export interface ErrorContext {
+  /** Keys and indexes that lead to the value of a recipe that is to blame. */
+  readonly recipePath?: readonly (string | number)[] | undefined;
+  /** The place of that value in a file; `excerpt` is the line, with a caret below. */
+  readonly place?:
+    | { readonly file: string; readonly line: number; readonly column: number; readonly excerpt: string }
+    | undefined;
+  /** The merge of a batch that the error was found in. */
+  readonly merge?: string | undefined;
+  /** The directory where finished work is kept for `--resume`. */
+  readonly keptIn?: string | undefined;
+}
+
+/** What an error's context adds to its details. */
+export interface ContextDetails {
+  readonly path?: ErrorContext['recipePath'];
+  readonly file?: string;
+  readonly line?: number;
+  readonly column?: number;
+  readonly merge?: string;
+  readonly kept?: string;
+}
+
+/** `details` without what is not there. The place of a recipe stands before a file that the code itself names; a path of the code's own stays. */
+const withContext = <Details>(
+  details: Details,
+  { recipePath, place, merge, keptIn }: ErrorContext,
+): Details & ContextDetails => ({
+  ...(recipePath === undefined ? {} : { path: recipePath }),
+  ...details,
+  ...(place === undefined ? {} : { file: place.file, line: place.line, column: place.column }),
+  ...(merge === undefined ? {} : { merge }),
+  ...(keptIn === undefined ? {} : { kept: keptIn }),
+});
+
+const messageIn = (message: string, { place, merge, keptIn }: ErrorContext): string =>
+  (merge === undefined ? '' : `${visibleLine(merge)}: `) +
+  (place === undefined ? '' : `${visibleLine(place.file)}:${place.line}:${place.column}: `) +
+  message +
+  (keptIn === undefined ? '' : `; what is done waits in ${visibleLine(keptIn)} for --resume`) +
+  (place === undefined ? '' : `\n${visible(place.excerpt)}`);
+
 /**
  * The one error class. `code` is stable and for programs; `message` is for people and names the file, the tensor and the
  * remedy, control characters in them escaped; `details` holds what the message was made of, as it is; `exitCode` is what the command line ends with.
  */
 export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
-  readonly details: ErrorDetails<Code>;
+  /** The code's own details, and those of the context. */
+  readonly details: ErrorDetails<Code> & ContextDetails;
   readonly exitCode: ExitCode;
+  readonly context: ErrorContext;
+  readonly #own: ErrorDetails<Code>;
 
-  constructor(code: Code, details: ErrorDetails<Code>, options?: ErrorOptions) {
+  constructor(
+    code: Code,
+    details: ErrorDetails<Code>,
+    { context = {}, ...options }: ErrorOptions & { context?: ErrorContext } = {},
+  ) {
     const entry = catalogue[code] as unknown as ErrorEntry<ErrorDetails<Code>>;
     // What was asked for is the user's own text, and commander's may have two lines.
     const texts = code === 'USAGE' ? details : (shown(details) as ErrorDetails<Code>);
-    super(visible(entry.message(texts)), options);
+    super(messageIn(visible(entry.message(texts)), context), options);
     this.name = 'LayerloomError';
     this.code = code;
-    this.details = details;
+    this.details = withContext(details, context);
     this.exitCode = entry.exitCode;
+    this.context = context;
+    this.#own = details;
   }
 
-  /** The same error of a run whose staging was kept for `--resume`. */
-  keptIn(directory: string): LayerloomError<Code> {
-    const kept = new LayerloomError(this.code, { ...this.details, kept: directory }, { cause: this.cause });
-    kept.message = `${this.message}; what is done waits in ${visibleLine(directory)} for --resume`;
-    return kept;
+  /** The same error in further circumstances; those that it has and `context` says otherwise are replaced. */
+  with(context: ErrorContext): LayerloomError<Code> {
+    return new LayerloomError(this.code, this.#own, {
+      cause: this.cause,
+      context: { ...this.context, ...context },
+    });
   }
 
-  /** The same error, with the place in a recipe that brought it about. */
-  at(place: { file: string; line: number; column: number; excerpt: string }): LayerloomError<Code> {
-    const { file, line, column, excerpt } = place;
-    const placed = new LayerloomError(
-      this.code,
-      { ...this.details, file, line, column },
-      { cause: this.cause },
-    );
-    placed.message = `${visibleLine(file)}:${line}:${column}: ${this.message}\n${visible(excerpt)}`;
-    return placed;
-  }
-
-  /** The same error with the place in the recipe that it comes from. */
-  inRecipe(path: readonly (string | number)[]): LayerloomError<Code> {
-    const placed = new LayerloomError(this.code, { ...this.details, path }, { cause: this.cause });
-    placed.message = this.message;
-    return placed;
-  }
-
-  /** The same error with the merge of a batch that it was found in. */
-  ofMerge(merge: string): LayerloomError<Code> {
-    const placed = new LayerloomError(this.code, { ...this.details, merge }, { cause: this.cause });
-    placed.message = `${visibleLine(merge)}: ${this.message}`;
-    return placed;
-  }
-
-  toJSON(): { code: Code; message: string; details: ErrorDetails<Code> } {
+  toJSON(): { code: Code; message: string; details: ErrorDetails<Code> & ContextDetails } {
     return { code: this.code, message: this.message, details: this.details };
   }
 }

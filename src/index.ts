@@ -19,7 +19,14 @@ export type { Link } from './engine/output/link.js';
 export type { ShardRecord } from './engine/output/provenance.js';
 export type { Progress, RunControls, RunCost } from './engine/run.js';
 export { type MergeResult, type RunOptions, runPlan } from './engine/run-plan.js';
-export { type ErrorCode, type ErrorDetails, errorCodes, LayerloomError } from './errors.js';
+export {
+  type ContextDetails,
+  type ErrorCode,
+  type ErrorContext,
+  type ErrorDetails,
+  errorCodes,
+  LayerloomError,
+} from './errors.js';
 export type { BatchMerge, BatchPlan, MergeShard, PlannedMerge } from './experiment/batch-plan.js';
 export type { BatchCost } from './experiment/cost.js';
 export { type ExperimentMerge, expandExperiment } from './experiment/expand.js';

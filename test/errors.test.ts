@@ -333,3 +333,41 @@ describe('every error', () => {
     expect(errorCodes.filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
   });
 });
+
+describe('the context of an error', () => {
+  const error = new LayerloomError('WRITE_FAILED', { file: '/out/a', reason: 'full' }, { cause: 'disk' });
+  const place = { file: 'merge.yaml', line: 3, column: 5, excerpt: '  bottom: 9\n  ^' };
+
+  it('stands in the message around what the code says, in whatever order it was added', () => {
+    const message =
+      'grid: merge.yaml:3:5: /out/a cannot be written: full; what is done waits in /out for --resume\n  bottom: 9\n  ^';
+    expect(error.with({ merge: 'grid' }).with({ keptIn: '/out' }).with({ place }).message).toBe(message);
+    expect(error.with({ place, keptIn: '/out' }).with({ merge: 'grid' }).message).toBe(message);
+  });
+
+  it('is in the details, where programs find it', () => {
+    const { code, details, cause, exitCode } = error
+      .with({ recipePath: ['models', 1], merge: 'grid' })
+      .with({ place, keptIn: '/out' });
+    expect({ code, cause, exitCode }).toEqual({ code: 'WRITE_FAILED', cause: 'disk', exitCode: 1 });
+    expect(details).toEqual({
+      path: ['models', 1],
+      file: 'merge.yaml',
+      line: 3,
+      column: 5,
+      merge: 'grid',
+      kept: '/out',
+      reason: 'full',
+    });
+  });
+
+  it('leaves a path that is the code’s own', () => {
+    const refused = new LayerloomError('NOT_A_CHECKPOINT', { path: '/a', reason: 'is empty' });
+    expect(refused.with({ recipePath: ['task'] }).details).toEqual({ path: '/a', reason: 'is empty' });
+  });
+
+  it('leaves the error as it was', () => {
+    expect(error.context).toEqual({});
+    expect(error.details).toEqual({ file: '/out/a', reason: 'full' });
+  });
+});

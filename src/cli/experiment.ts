@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path';
+import { splitName } from '../checkpoint/model-place.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { expandExperiment } from '../experiment/expand.js';
 import { experimentPreset, type PresetModels, type PresetName } from '../experiment/presets.js';
@@ -56,8 +57,7 @@ const expertsOf = async (
 ): Promise<Record<string, string>> => {
   const experts = new Map<string, string>();
   for (const one of given) {
-    const { name = basename(resolve(one)), rest: path = one } =
-      /^(?<name>[^=/]+)=(?<rest>.+)$/s.exec(one)?.groups ?? {};
+    const { name, rest: path } = splitName(one) ?? { name: basename(resolve(one)), rest: one };
     if (experts.has(name))
       throw new LayerloomError('USAGE', {
         reason: `${option} names two experts ${name}; name them apart with NAME=DIR`,

@@ -137,7 +137,7 @@ const giveUp = async (error: unknown, staging: Staging, resume: boolean): Promis
     return error;
   }
   await staging.keep();
-  return error.keptIn(staging.directory);
+  return error.with({ keptIn: staging.directory });
 };
 
 const checkSliceBytes = (bytes: number | undefined): number | undefined => {

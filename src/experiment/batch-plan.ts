@@ -156,7 +156,7 @@ export const groupsOf = (
 ): ShardGroup[] => groupShards([...shards.values()].filter(({ key }) => isWanted(key)));
 
 const named = ({ name }: BatchMerge, error: unknown): unknown =>
-  error instanceof LayerloomError ? error.ofMerge(name) : error;
+  error instanceof LayerloomError ? error.with({ merge: name }) : error;
 
 const inMerge = <T>(merge: BatchMerge, work: () => T): T => {
   try {

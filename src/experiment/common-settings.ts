@@ -86,6 +86,6 @@ export const shardSizeOf = (entry: MappingEntry | undefined): string | number | 
     parseShardSize(size as string | number);
     return size as string | number;
   } catch (error) {
-    throw error instanceof LayerloomError ? error.at(locationOf(tree.mark)) : error;
+    throw error instanceof LayerloomError ? error.with({ place: locationOf(tree.mark) }) : error;
   }
 };

@@ -231,6 +231,6 @@ const check = (
           ? experiment.locate(path, part)
           : locate(tree, path, part),
     });
-    throw placed === error ? error.at(locationOf(entry.tree.mark)) : placed;
+    throw placed.context.place === undefined ? error.with({ place: locationOf(entry.tree.mark) }) : placed;
   }
 };

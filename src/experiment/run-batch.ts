@@ -92,7 +92,7 @@ export const runBatch = async (
     const reason = run.reasonOf(error, { batch: true });
     await tracker.stop(reason);
     throw reason instanceof LayerloomError && mayContinue(reason)
-      ? reason.keptIn(options.range === undefined ? options.out : store.directory)
+      ? reason.with({ keptIn: options.range === undefined ? options.out : store.directory })
       : reason;
   } finally {
     await sink.close();

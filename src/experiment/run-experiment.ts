@@ -229,9 +229,9 @@ const placed = async <T>(experiment: Experiment, work: () => Promise<T>): Promis
     return await work();
   } catch (error) {
     if (!(error instanceof LayerloomError)) throw error;
-    const details = error.details as object;
+    const { merge, place } = error.context;
     // A merge's path leads into its own recipe; what has a line is placed already.
-    throw 'merge' in details || 'line' in details ? error : withPlace(error, experiment);
+    throw merge !== undefined || place !== undefined ? error : withPlace(error, experiment);
   }
 };
 

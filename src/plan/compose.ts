@@ -344,10 +344,13 @@ export const modelNamed = (composed: Composed, model: ModelInput): OpenedModel |
 /** @throws LayerloomError INVALID_PARAMETER where a filter of the recipe or of one in it matches no tensor */
 export const requireMatches = ({ unmatched: [first] }: Composed): void => {
   if (first !== undefined)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: first.path.join('.'),
-      value: first.what,
-      expected: 'a filter that matches a tensor (--strict)',
-      path: first.path,
-    });
+    throw new LayerloomError(
+      'INVALID_PARAMETER',
+      {
+        parameter: first.path.join('.'),
+        value: first.what,
+        expected: 'a filter that matches a tensor (--strict)',
+      },
+      { context: { recipePath: first.path } },
+    );
 };

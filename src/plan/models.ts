@@ -97,7 +97,6 @@ export const plannedInput = ({
 
 /** An error with the place in the recipe where it has its cause. */
 export const at = (error: unknown, path: RecipePath | undefined): unknown => {
-  if (!(error instanceof LayerloomError) || path === undefined || 'path' in (error.details as object))
-    return error;
-  return error.inRecipe(path);
+  if (!(error instanceof LayerloomError) || error.context.recipePath !== undefined) return error;
+  return path === undefined ? error : error.with({ recipePath: path });
 };

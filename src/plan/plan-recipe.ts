@@ -244,13 +244,16 @@ const tokenizerOf = (composed: Composed): CheckpointIndex | undefined => {
       ? [...composed.models, ...composed.companions].find(({ role }) => role === 'base')
       : modelNamed(composed, tokenizerSource);
   if (found === undefined)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'tokenizerSource',
-      value: tokenizerSource,
-      expected:
-        "base (where the recipe has one), union, or one of the recipe's models as it is written there",
-      path: ['tokenizerSource'],
-    });
+    throw new LayerloomError(
+      'INVALID_PARAMETER',
+      {
+        parameter: 'tokenizerSource',
+        value: tokenizerSource,
+        expected:
+          "base (where the recipe has one), union, or one of the recipe's models as it is written there",
+      },
+      { context: { recipePath: ['tokenizerSource'] } },
+    );
   return found.checkpoint;
 };
 

@@ -21,15 +21,12 @@ const shown = (word: string): string =>
     : JSON.stringify(word.length > 80 ? `${word.slice(0, 79)}…` : word);
 
 export const invalid = (mark: Mark, { key, ...fault }: Fault): LayerloomError => {
-  const { file, line, column, excerpt } = locationOf(mark);
-  return new LayerloomError('RECIPE_INVALID', {
-    file,
-    line,
-    column,
-    ...(key === undefined ? {} : { key: shown(key) }),
-    ...fault,
-    excerpt,
-  });
+  const place = locationOf(mark);
+  return new LayerloomError(
+    'RECIPE_INVALID',
+    { ...(key === undefined ? {} : { key: shown(key) }), ...fault, excerpt: place.excerpt },
+    { context: { place } },
+  );
 };
 
 /** @param place what the key stands in, as a message says it */

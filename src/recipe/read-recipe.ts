@@ -39,13 +39,11 @@ export const readRecipe = async (file: string): Promise<ReadRecipe> => {
 };
 
 /**
- * An error about a value of a recipe (`details.path` leads to it), with the place where the file says it: the key where the error is USAGE or
- * `details.part` is `'key'`, the value otherwise. An error without a path stays as it is.
+ * An error about a value of a recipe (`context.recipePath` leads to it), with the place where the file says it: the key where the error is USAGE,
+ * the value otherwise. An error without a path stays as it is.
  */
 export const withPlace = (error: LayerloomError, read: Pick<ReadRecipe, 'locate'>): LayerloomError => {
-  const { path, part = error.code === 'USAGE' ? 'key' : 'value' } = error.details as {
-    path?: Path;
-    part?: 'key' | 'value';
-  };
-  return Array.isArray(path) ? error.at(read.locate(path, part)) : error;
+  const { recipePath } = error.context;
+  if (recipePath === undefined) return error;
+  return error.with({ place: read.locate(recipePath, error.code === 'USAGE' ? 'key' : 'value') });
 };

@@ -132,7 +132,7 @@ const documentsOf = async (file: string, mark: Mark | undefined): ReturnType<typ
   try {
     return await readRecipeFile(file);
   } catch (error) {
-    if (mark === undefined || !(error instanceof LayerloomError) || 'line' in (error.details as object))
+    if (mark === undefined || !(error instanceof LayerloomError) || error.context.place !== undefined)
       throw error;
     throw invalid(mark, { reason: error.message });
   }

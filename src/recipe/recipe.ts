@@ -110,8 +110,7 @@ const within = <T>(path: RecipePath, work: () => T): T => {
     return work();
   } catch (error) {
     if (path.length === 0 || !(error instanceof LayerloomError)) throw error;
-    const { path: own = [] } = error.details as { path?: RecipePath };
-    throw error.inRecipe([...path, ...own]);
+    throw error.with({ recipePath: [...path, ...(error.context.recipePath ?? [])] });
   }
 };
 
@@ -160,21 +159,28 @@ const fromIssue = (
     const where = path.length === 0 ? method.name : `${path.join('.')} of ${method.name}`;
     const known = knownAt(method, path).map((name) => toSnakeCase(name) ?? name);
     const near = nearest(key, known);
-    return new LayerloomError('USAGE', {
-      reason: `${where} has no parameter ${toSnakeCase(key) ?? key}; it has ${known.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`,
-      path: [...path, key],
-    });
+    const meant = near === undefined ? '' : `; did you mean ${near}?`;
+    return new LayerloomError(
+      'USAGE',
+      {
+        reason: `${where} has no parameter ${toSnakeCase(key) ?? key}; it has ${known.join(', ')}${meant}`,
+      },
+      { context: { recipePath: [...path, key] } },
+    );
   }
   const value = path.reduce<unknown>(
     (at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key],
     input,
   );
-  return new LayerloomError('INVALID_PARAMETER', {
-    parameter: path.length === 0 ? 'recipe' : path.join('.'),
-    value: value ?? null,
-    expected: issue?.message ?? 'another value',
-    path,
-  });
+  return new LayerloomError(
+    'INVALID_PARAMETER',
+    {
+      parameter: path.length === 0 ? 'recipe' : path.join('.'),
+      value: value ?? null,
+      expected: issue?.message ?? 'another value',
+    },
+    { context: { recipePath: path } },
+  );
 };
 
 /** The parameters that stand at a place of the recipe. */

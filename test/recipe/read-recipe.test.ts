@@ -226,8 +226,10 @@ describe('a place in a recipe', () => {
 
   it('is told with what a later step finds wrong', async () => {
     const { folder, ...recipe } = await read(files);
-    const wrong = { parameter: 'density', value: 0.5, expected: 'more', path: ['models', 0, 'density'] };
-    const placed = withPlace(new LayerloomError('INVALID_PARAMETER', wrong), recipe);
+    const wrong = { parameter: 'density', value: 0.5, expected: 'more' };
+    const recipePath = ['models', 0, 'density'];
+    const context = { context: { recipePath } };
+    const placed = withPlace(new LayerloomError('INVALID_PARAMETER', wrong, context), recipe);
     const file = join(folder, 'merge.yaml');
     expect(placed).toBeInstanceOf(LayerloomError);
     expect(placed.message).toBe(
@@ -236,12 +238,10 @@ describe('a place in a recipe', () => {
     expect(placed).toMatchObject({
       code: 'INVALID_PARAMETER',
       exitCode: 2,
-      details: { ...wrong, file, line: 6, column: 16 },
+      details: { ...wrong, path: recipePath, file, line: 6, column: 16 },
     });
-    const unknown = { reason: 'no parameter density', path: ['models', 0, 'density'] };
-    expect(withPlace(new LayerloomError('USAGE', unknown), recipe).message).toContain(
-      'merge.yaml:6:7: no parameter density\n',
-    );
+    const unknown = new LayerloomError('USAGE', { reason: 'no parameter density' }, context);
+    expect(withPlace(unknown, recipe).message).toContain('merge.yaml:6:7: no parameter density\n');
   });
 
   it('is not made up for an error that has none', async () => {

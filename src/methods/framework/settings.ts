@@ -157,12 +157,11 @@ const interpolate = (values: readonly Scalar[], t: number): Scalar => {
 
 /** A recipe's value that cannot be, with the place where it stands. */
 export const invalid = (path: RecipePath, value: unknown, expected: string): LayerloomError =>
-  new LayerloomError('INVALID_PARAMETER', {
-    parameter: path.join('.'),
-    value: value ?? null,
-    expected,
-    path,
-  });
+  new LayerloomError(
+    'INVALID_PARAMETER',
+    { parameter: path.join('.'), value: value ?? null, expected },
+    { context: { recipePath: path } },
+  );
 
 /**
  * The value of a parameter for a tensor: that of the first setting that has one, else the default.
@@ -182,10 +181,10 @@ export const resolveSetting = (
     if (value !== undefined) return value;
   }
   if (spec.default !== undefined) return spec.default;
-  throw new LayerloomError('INVALID_PARAMETER', {
-    parameter: [...needed.path, name].join('.'),
-    value: null,
-    expected: `${spec.expected}, which ${needed.by} needs for ${tensor}`,
-    path: needed.path,
-  });
+  const expected = `${spec.expected}, which ${needed.by} needs for ${tensor}`;
+  throw new LayerloomError(
+    'INVALID_PARAMETER',
+    { parameter: [...needed.path, name].join('.'), value: null, expected },
+    { context: { recipePath: needed.path } },
+  );
 };

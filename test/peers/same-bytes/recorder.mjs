@@ -29,7 +29,10 @@ export const recorderOf = async (tree, root, only) => {
   /** An error as it is, since what it says is compared. @param {unknown} error @returns {Record<string, string>} */
   const refusal = (error) => {
     if (!(error instanceof layerloom.LayerloomError)) throw error;
-    return { '(error)': stableText(stableJson({ ...error.toJSON(), exitCode: error.exitCode }), root) };
+    const { details, ...rest } = error.toJSON();
+    const inOrder = Object.fromEntries(Object.entries(details).sort(([a], [b]) => (a < b ? -1 : 1)));
+    const said = { ...rest, details: inOrder, exitCode: error.exitCode };
+    return { '(error)': stableText(stableJson(said), root) };
   };
 
   /** Runs one operation over a directory of its own, and hashes what is there then. @param {string} group @param {string} output @param {(out: string) => Promise<Record<string, string>>} work */
