@@ -4,6 +4,7 @@ import { computeTaskVectors } from '../analysis/task-vectors.js';
 import { readVectors } from '../analysis/vectors-file.js';
 import type { ReduceOptions } from '../engine/compute/reduce.js';
 import { LayerloomError } from '../errors.js';
+import { itemAt } from '../lookup.js';
 import {
   type AnalysisResult,
   prepareDirectory,
@@ -14,27 +15,28 @@ import type { Rows } from '../tensor/rows.js';
 import { requireOut } from './require-out.js';
 
 export interface AnalyzeParameters {
-  /** The model that the experts were fine-tuned from. Not needed with `from`. */
+  /** The model that the experts were fine-tuned from. Required, except with `from`, which excludes it. */
   base?: string | undefined;
-  /** Experts: a path, `org/name`, or `NAME=PATH`. */
+  /** Experts, each a path, `org/name`, or `NAME=PATH`. */
   experts?: readonly string[] | undefined;
-  /** `NAME.mav.safetensors` of earlier analyses, instead of weights: at any threshold, exactly. */
+  /** Files `NAME.mav.safetensors` of earlier analyses, read instead of weights; exact at any threshold. */
   from?: readonly string[] | undefined;
-  /** Default `input`, as in the paper's tables. */
+  /** Rows are input or output features. Default `input`, as in the paper's tables. */
   rows?: Rows | undefined;
-  /** Rows whose MAV is above it count as changed. Default 1e-5. */
+  /** Rows whose MAV is above this count as changed. Default 1e-5, the paper's for a math expert (Fig. 2). */
   threshold?: number | undefined;
-  /** How many of the first and last layers are summed up in the advice. Default 5 and 2, the swap's own. */
+  /** Number of first layers in `shares` and in the advice. Default 5, as in a layer swap. */
   bottom?: number | undefined;
+  /** Number of last layers, likewise. Default 2. */
   top?: number | undefined;
   /** Published tables (CSV) to draw beside the experts. */
   compare?: readonly string[] | undefined;
-  /** Leave rows with a NaN or an infinity out instead of refusing them. */
+  /** Exclude rows with a NaN or an infinity instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
 }
 
 export interface AnalyzeOptions extends ReduceOptions {
-  /** Directory for the files; made if need be. */
+  /** Directory for the files, created if it does not exist. */
   out: string;
 }
 
@@ -42,11 +44,12 @@ const invalid = (parameter: string, value: unknown, expected: string) =>
   new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });
 
 /**
- * Shows where fine-tuning changed the model (paper §3.2): the mean absolute value of the task vector, row by row, for every 1-D and 2-D
- * parameter; fractions of rows above a threshold; pictures; and how the changes of several experts overlap.
+ * Analyses which layers and matrices fine-tuning changed (paper §3.2), and writes tables, pictures and a
+ * page: the mean absolute value (MAV) of each row of the task vector of every 1-D and 2-D parameter, the
+ * fractions of rows above a threshold, and the overlap of each pair of experts.
  *
- * @throws LayerloomError INVALID_PARAMETER, NON_FINITE, VECTORS_INVALID, WRITE_FAILED, INTERRUPTED, the codes of a checkpoint and of an
- *   incompatibility
+ * @throws LayerloomError INVALID_PARAMETER, NON_FINITE, VECTORS_INVALID, NAME_CLASH, OUTPUT_INVALID,
+ *   WRITE_FAILED, INTERRUPTED, the codes of a checkpoint and of an incompatibility
  */
 export const analyze = async (
   parameters: AnalyzeParameters,
@@ -75,7 +78,7 @@ export const analyze = async (
     throw invalid(
       base === undefined ? 'rows' : 'base',
       base ?? rows,
-      'nothing beside saved vectors, which say it',
+      'not to be given with saved vectors, which record it',
     );
   const reference = from.length > 0 ? '' : requireBase(base);
   requireOut(options);
@@ -112,32 +115,41 @@ const requireBase = (base: string | undefined): string => {
   return base;
 };
 
+/**
+ * Reads saved vectors and checks that they can be compared.
+ *
+ * @throws LayerloomError NAME_CLASH, VECTORS_INVALID, the codes of `readVectors`
+ */
 const readAll = async (
   files: readonly string[],
 ): Promise<{ experts: MavVectors[]; overlaps: Overlap[]; bytesRead: number; warnings: string[] }> => {
   const experts = await Promise.all(files.map(readVectors));
+  const first = itemAt(experts, 0);
   const names = new Map<string, string>();
-  for (const [index, { name }] of experts.entries()) {
-    const path = files[index] ?? '';
-    const twin = names.get(name);
-    if (twin !== undefined) throw new LayerloomError('NAME_CLASH', { name, paths: [twin, path] });
-    names.set(name, path);
-    const differs = differenceOf(experts[0], experts[index]);
-    if (differs !== undefined)
-      throw new LayerloomError('VECTORS_INVALID', { file: path, reason: `has ${differs} than ${files[0]}` });
+  for (const [index, expert] of experts.entries()) {
+    const path = itemAt(files, index);
+    const twin = names.get(expert.name);
+    if (twin !== undefined)
+      throw new LayerloomError('NAME_CLASH', { name: expert.name, paths: [twin, path] });
+    names.set(expert.name, path);
+    const difference = differenceOf(first, expert);
+    if (difference !== undefined)
+      throw new LayerloomError('VECTORS_INVALID', {
+        file: path,
+        reason: `has ${difference} than ${itemAt(files, 0)}`,
+      });
   }
   return {
     experts,
     overlaps: [],
     bytesRead: 0,
-    warnings: experts.length > 1 ? ['overlaps of experts need their weights and are left out'] : [],
+    warnings: experts.length > 1 ? ['overlaps of experts are omitted: computing them needs the weights'] : [],
   };
 };
 
-/** What keeps two analyses from standing on one page. */
-const differenceOf = (a: MavVectors | undefined, b: MavVectors | undefined): string | undefined => {
-  if (a === undefined || b === undefined) return undefined;
-  if (a.rows !== b.rows) return 'other rows';
+/** Returns the reason why two analyses cannot be on one page, or undefined. */
+const differenceOf = (a: MavVectors, b: MavVectors): string | undefined => {
+  if (a.rows !== b.rows) return 'rows of another kind (input or output)';
   const baseOf = ({ base }: MavVectors) => base.files.map(({ bytes, header }) => `${bytes} ${header}`).join();
   return baseOf(a) === baseOf(b) ? undefined : 'another base';
 };

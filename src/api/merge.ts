@@ -11,11 +11,12 @@ import { parseRecipe } from '../recipe/recipe.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';
 import { requireOut } from './require-out.js';
 
-/** Options of every merge: how to plan, and how to run. */
+/** Options of any merge, besides its recipe. */
 export type MergeOptions = MergePlanOptions & RunOptions;
 
 /**
- * Merges by a recipe, of any method: an object, or a YAML file of our dialect or mergekit's.
+ * Merges by a recipe of any method: an object, or the path of a YAML file in layerloom's or mergekit's
+ * dialect.
  *
  * @example await merge('ties.yaml', { out: './merged' })
  * @example await merge({ method: 'ties', base: './llama', models: ['./math-1', './swh-1'], weights: [1, 1], density: 0.5 }, { out: './merged' })
@@ -29,8 +30,8 @@ export const merge = async (recipe: RecipeInput | string, options: MergeOptions)
 };
 
 /**
- * Swaps layers of two experts (paper, Algorithm 1): bottom and top from the language expert, the middle from the task expert,
- * averages in the transitions and outside the layers.
+ * Swaps layers of two experts (paper, Algorithm 1): bottom and top layers from the language expert, the
+ * middle from the task expert, averages in the transitions and outside the layers.
  *
  * @example await layerSwap({ task: './math-1', language: './swh-1' }, { out: './merged' })
  * @throws LayerloomError the codes of `merge`
@@ -52,7 +53,7 @@ export const soup = (
 ): Promise<MergeResult> => merge({ method: 'soup', ...parameters }, options);
 
 /**
- * Puts parts of an expert back to its base (paper §3.3): layers by location, or rows that changed little.
+ * Reverts parts of an expert to its base (paper §3.3): layers by location, or rows that changed little.
  *
  * @example await revert({ base: './llama-3.1-8b', model: './math-1', bottom: 5, top: 2 }, { out: './reverted' })
  * @example await revert({ base: './llama-3.1-8b', model: './math-1', targetKept: 0.75 }, { out: './reverted' })
@@ -64,7 +65,8 @@ export const revert = (
 ): Promise<MergeResult> => merge({ method: 'revert', ...parameters }, options);
 
 /**
- * Writes a checkpoint in other shards, its tensors as they are: so that later merges can link those of layers they take whole.
+ * Rewrites a checkpoint in other shards, tensors unchanged, so that later merges can link the shards of
+ * layers that they take whole.
  *
  * @example await relayout({ model: './math-1' }, { out: './math-1-by-layer' })
  * @throws LayerloomError the codes of `merge`

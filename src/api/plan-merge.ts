@@ -9,31 +9,35 @@ import { readRecipe, withPlace } from '../recipe/read-recipe.js';
 import { parseRecipe, type Recipe } from '../recipe/recipe.js';
 import type { DtypeName } from '../tensor/dtype.js';
 
-/** How to plan, and how to run the stage before it where a method needs one. */
+/** Options of planning, and of the stage before it that computes statistics, where a method needs them. */
 export type MergePlanOptions = PlanOptions &
   StatisticsOptions & {
-    /** The output's floating dtype, instead of the recipe's. */
+    /** The output's floating dtype; overrides the recipe's. */
     dtype?: DtypeName | undefined;
   };
 
 /**
- * Decides a merge: opens the recipe's models, checks that they fit, and fixes every byte range of the output. Only headers and small files are
- * read, but where the method needs to know whole models (`weights: 'magnitude'`, `revert` by rows, TIES as in its paper): then task vectors are
- * read from `analysis`, or computed from the weights.
+ * Plans a merge: opens the recipe's models, checks that they are compatible, and fixes every byte range of
+ * the output. Reads only headers and small files, unless the method needs statistics of whole models
+ * (`weights: 'magnitude'`, `revert` by rows, TIES as in its paper): these are computed from the weights, or
+ * read from `analysis`.
  *
- * @param input a recipe, or its file (YAML, of our dialect or mergekit's)
- * @throws LayerloomError: a recipe's, a checkpoint's, an incompatibility's or an analysis's code, with file, line and column where a file is to blame; INTERRUPTED
+ * @param input a recipe, or the path of its YAML file in layerloom's or mergekit's dialect
+ * @throws LayerloomError the codes of a recipe, a checkpoint, an incompatibility or an analysis, with file,
+ *   line and column where the recipe is a file; INTERRUPTED
  */
 export const planMerge = (input: RecipeInput | string, options: MergePlanOptions = {}): Promise<MergePlan> =>
   withRecipe(input, options, async (recipe) => {
     const { inputs, statistics } = await openFor(recipe, options);
     const plan = await planRecipe(recipe, options, statistics, inputs);
-    // Headers are read without looking at the signal.
+    // Checked here, since reading headers does not poll the signal.
     checkInterrupt(options.signal);
     return plan;
   });
 
-/** Parses a recipe, which may be a file's, and gives errors of what follows their place in it. */
+/**
+ * Parses a recipe or its file, calls `work` with it, and adds line and column of the file to errors of both.
+ */
 export const withRecipe = async <T>(
   input: RecipeInput | string,
   { dtype }: MergePlanOptions,
@@ -48,18 +52,20 @@ export const withRecipe = async <T>(
   }
 };
 
-/** A recipe's models, and what it and the recipes in it must know of them beforehand. */
+/** Opens a recipe's models, and gathers the statistics that it and its nested recipes need. */
 export const openFor = async (
   recipe: Recipe,
   options: MergePlanOptions,
 ): Promise<{ inputs: OpenedInputs; statistics: StatisticsByRecipe }> => {
   const statistics = new Map<Recipe, Statistics>();
-  // Whether every model is there is known before weights are read.
+  // Opened first, so that a missing model is reported before any weight is read.
   const opened = await openInputs(recipe);
   if (!needsStatistics(recipe)) return { inputs: opened, statistics };
-  // Statistics and the merge read the same weights, or the merge is refused: their states are of before both.
+  // File states are taken before the statistics: the merge is refused if a file changes after its statistics
+  // were read.
   const inputs = await observeInputs(opened);
   const gather = async (of: Recipe): Promise<void> => {
+    // Statistics of nested recipes come first, since those of the outer one are computed from their results.
     for (const inner of of.nested.values()) await gather(inner);
     if (of.statistics !== undefined) statistics.set(of, await gatherStatistics(of, statistics, options));
   };

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { checkThreads } from '../engine/run.js';
 import { LayerloomError } from '../errors.js';
 import { planExperiment, runExperiment } from '../experiment/run-experiment.js';
-import { describeCost, describeOutcomes } from '../report/batch-text.js';
+import { describeCost, describeOutcomes, failuresOf } from '../report/batch-text.js';
 import { interruptSignal } from './interrupt.js';
 import type { CommonOptions, OutputOptions } from './options.js';
 import { note, printJson, printLine, warn } from './print.js';
@@ -71,7 +71,7 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
           },
     });
     progress.end();
-    const failed = result.merges.filter(({ state }) => state === 'failed');
+    const failed = failuresOf(result.merges);
     if (options.json) {
       const { experiment: _experiment, merges: _merges, ...rest } = result;
       printEvent('done', { ...rest, failed: failed.length });
@@ -80,7 +80,7 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
       throw new LayerloomError('BATCH_INCOMPLETE', {
         out,
         merges: result.merges.length,
-        failed: failed.map(({ name, error }) => ({ merge: name, message: error?.message ?? '' })),
+        failed,
       });
   } finally {
     progress.end();

@@ -2,12 +2,13 @@ import type { MavVectors } from '../analysis/analysis.js';
 import { columnsOf } from '../analysis/columns.js';
 import type { Overlap } from '../analysis/overlap.js';
 import type { Shares } from '../analysis/shares.js';
+import { itemAt, valueAt } from '../lookup.js';
 import { finiteRows, mostOf, shortName, tableOf } from './analysis-table.js';
 import { drawHeatMap } from './heat-map.js';
 import { drawOverlap, drawShares } from './overlap-picture.js';
 import { escapeText, fontFamily, formatNumber, greens, sixDecimals } from './svg.js';
 
-/** A published table that stands beside the experts. */
+/** A published table, drawn beside the experts. */
 export interface PublishedTable {
   readonly name: string;
   readonly columns: readonly string[];
@@ -23,12 +24,13 @@ export interface AnalysisPage {
   readonly top: number;
 }
 
-/** Places of the slider between two powers of ten. */
+/** Slider positions per power of ten. */
 const stopsPerDecade = 40;
 
 /**
- * The thresholds that the slider can be put to: even steps of the logarithm over all that the vectors hold, and the analysed one.
- * Rows are counted at each of them here, so that every number on the page is exact.
+ * Returns the slider's thresholds in ascending order: evenly spaced on a log scale over the range of the
+ * MAVs, plus the analysed one. Rows are counted at each of them when the page is written, so that every
+ * number on it is exact.
  */
 export const stopsOf = (experts: readonly MavVectors[], threshold: number): number[] => {
   let [least, most] = [Number.POSITIVE_INFINITY, 0];
@@ -47,15 +49,15 @@ export const stopsOf = (experts: readonly MavVectors[], threshold: number): numb
   return [...new Set([...even, threshold])].sort((a, b) => a - b);
 };
 
-/** How many of a cell's rows are above each stop. */
+/** Counts a cell's rows above each stop; stops ascend. */
 const countsAt = (vectors: readonly Float32Array[], stops: readonly number[]): number[] => {
   const counts = stops.map(() => 0);
   for (const vector of vectors) {
     const sorted = vector.filter((mav) => !Number.isNaN(mav)).sort();
     let below = 0;
     for (const [index, stop] of stops.entries()) {
-      while (below < sorted.length && (sorted[below] ?? 0) <= stop) below += 1;
-      counts[index] = (counts[index] ?? 0) + sorted.length - below;
+      while (below < sorted.length && itemAt(sorted, below) <= stop) below += 1;
+      counts[index] = itemAt(counts, index) + sorted.length - below;
     }
   }
   return counts;
@@ -66,17 +68,18 @@ const dataOf = ({ mav }: AnalysisPage['experts'][number], stops: readonly number
   return {
     name: mav.name,
     columns: columns.map(({ name }) => name),
-    // By layer and column: rows, and how many of them are above each stop.
+    // By layer, then column: number of rows, and number of rows above each stop; null where the layer has
+    // none.
     cells: Array.from({ length: mav.layers }, (_, layer) =>
       columns.map(({ layers }) => {
-        const names = layers[layer] ?? [];
+        const names = itemAt(layers, layer);
         const rows = finiteRows(mav, names);
         return rows === 0
           ? null
           : {
               rows,
               above: countsAt(
-                names.map((name) => mav.vectors.get(name) ?? new Float32Array()),
+                names.map((name) => valueAt(mav.vectors, name)),
                 stops,
               ),
             };
@@ -85,7 +88,7 @@ const dataOf = ({ mav }: AnalysisPage['experts'][number], stops: readonly number
   };
 };
 
-/** JSON that cannot end the script element it stands in. */
+/** Encodes JSON for a script element, which `</script>` in a string would end. */
 const embed = (value: unknown): string => JSON.stringify(value).replaceAll('<', '\\u003c');
 
 const overlapRows = ({ parts, whole }: Overlap): string =>
@@ -99,7 +102,9 @@ const overlapRows = ({ parts, whole }: Overlap): string =>
     )
     .join('');
 
-/** All experts side by side on one scale, with a slider for the threshold: one file that needs no network. */
+/**
+ * Writes one HTML file, which needs no network: all experts on one scale, with a slider for the threshold.
+ */
 export const writeAnalysisPage = (page: AnalysisPage): string => {
   const { experts, overlaps, published, threshold, bottom, top } = page;
   const stops = stopsOf(
@@ -109,7 +114,7 @@ export const writeAnalysisPage = (page: AnalysisPage): string => {
   const tables = experts.map(({ mav }) => tableOf(mav, threshold));
   const most = mostOf([...tables, ...published]);
   const maps = experts.map(({ mav }, index) => {
-    const { columns, cells } = tables[index] ?? { columns: [], cells: [] };
+    const { columns, cells } = itemAt(tables, index);
     const labels = columns.map(({ label }) => label);
     return `<figure data-expert="${index}">${drawHeatMap({ title: mav.name, subtitle: `rows with MAV above ${formatNumber(threshold)}`, columns: labels, cells, most }, `expert-${index}`)}<figcaption><button type="button" data-download="${index}">Download CSV</button></figcaption></figure>`;
   });
@@ -117,8 +122,7 @@ export const writeAnalysisPage = (page: AnalysisPage): string => {
     ({ name, columns, cells }, index) =>
       `<figure>${drawHeatMap({ title: name, subtitle: 'published table', columns: columns.map(shortName), cells, most }, `published-${index}`)}</figure>`,
   );
-  const base = experts[0]?.mav.base.name ?? '';
-  const rows = experts[0]?.mav.rows ?? 'input';
+  const { base, rows } = itemAt(experts, 0).mav;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -139,14 +143,14 @@ table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabula
 </style>
 </head>
 <body>
-<h1>Where fine-tuning changed the model</h1>
-<p>Each cell is the share of ${rows} rows of a matrix whose mean absolute change from ${escapeText(base)} is above the threshold (paper §3.2). Layer 0 is at the bottom. Hover a cell for its value. All maps have one scale.</p>
+<h1>Changes by fine-tuning, by layer and matrix</h1>
+<p>Each cell is the share of ${rows} rows of a matrix whose mean absolute change from ${escapeText(base.name)} is above the threshold (paper §3.2). Layer 0 is at the bottom. Hover a cell for its value. All maps have one scale.</p>
 <div class="slider"><label for="threshold">Threshold</label><input id="threshold" type="range" min="0" max="${stops.length - 1}" value="${stops.indexOf(threshold)}" step="1"><output id="value" for="threshold">${formatNumber(threshold)}</output><button type="button" id="reset">As analysed (${formatNumber(threshold)})</button></div>
 <div class="maps">
 ${maps.join('\n')}
 ${publishedMaps.join('\n')}
 </div>
-<p>The slider stands at ${stops.length} thresholds; at each of them rows were counted from the full vectors, so that every value is exact.</p>
+<p>The slider has ${stops.length} thresholds. Rows were counted at each of them from the MAV of every row, so that every value is exact.</p>
 ${drawShares(
   experts.map(({ mav, shares }) => ({ name: mav.name, shares })),
   bottom,
@@ -155,8 +159,8 @@ ${drawShares(
 ${
   overlaps.length === 0
     ? ''
-    : `<h2>How changes lie to each other</h2>
-<p>Cosine of the task vectors; of the elements that both experts changed, the share that both changed in one direction; the share of rows above ${formatNumber(threshold)} in both.</p>
+    : `<h2>Overlap of the experts' changes</h2>
+<p>Cosine: of the angle between the two task vectors. Sign agreement: share of the elements changed by both experts whose changes have the same sign. Rows above in both: share of rows whose MAV is above ${formatNumber(threshold)} in both experts.</p>
 <div class="overlaps">
 ${overlaps.map((overlap) => `<figure>${drawOverlap(overlap)}<figcaption><details><summary>Numbers</summary><table><tr><th>layer</th><th>cosine</th><th>sign agreement</th><th>rows above in both</th></tr>${overlapRows(overlap)}</table></details></figcaption></figure>`).join('\n')}
 </div>`

@@ -1,39 +1,42 @@
 import { countAbove, type MavVectors } from '../analysis/analysis.js';
 import { type Column, columnsOf } from '../analysis/columns.js';
+import { itemAt, propertyAt, valueAt } from '../lookup.js';
 import { sixDecimals } from './svg.js';
 
 /** Fractions of rows above a threshold by layer and matrix. */
 export interface AnalysisTable {
   readonly columns: readonly Column[];
-  /** By layer from 0 on; undefined where a layer has no such matrix. */
+  /** By layer, layer 0 first, then column; undefined where a layer has no such matrix. */
   readonly cells: readonly (readonly (number | undefined)[])[];
 }
 
-/** Rows of several tensors together, those left out that are not finite. */
+/** Counts the finite rows of several tensors together. */
 export const finiteRows = ({ tensors }: MavVectors, names: readonly string[]): number =>
-  names.reduce((total, name) => total + (tensors[name]?.rows ?? 0) - (tensors[name]?.nonFiniteRows ?? 0), 0);
+  names.reduce((total, name) => {
+    const { rows, nonFiniteRows } = propertyAt(tensors, name);
+    return total + rows - nonFiniteRows;
+  }, 0);
 
-/** The published figures' numbers: a cell with several tensors pools their rows. */
+/** Computes the numbers of the published figures; a cell of several tensors pools their rows. */
 export const tableOf = (mav: MavVectors, threshold: number): AnalysisTable => {
   const { tensors, layers, vectors } = mav;
   const columns = columnsOf(tensors, layers);
   const cell = (names: readonly string[]): number | undefined => {
     const rows = finiteRows(mav, names);
-    const above = names.reduce(
-      (total, name) => total + countAbove(vectors.get(name) ?? new Float32Array(), threshold),
-      0,
-    );
+    const above = names.reduce((total, name) => total + countAbove(valueAt(vectors, name), threshold), 0);
     return rows > 0 ? above / rows : undefined;
   };
   return {
     columns,
     cells: Array.from({ length: layers }, (_, layer) =>
-      columns.map(({ layers: names }) => cell(names[layer] ?? [])),
+      columns.map(({ layers: names }) => cell(itemAt(names, layer))),
     ),
   };
 };
 
-/** Layer by column, layer 0 first, six decimals: the format of the published tables. */
+/**
+ * Encodes a table as CSV in the format of the published ones: a line per layer, layer 0 first, six decimals.
+ */
 export const encodeTable = ({ columns, cells }: AnalysisTable): string =>
   [
     ['layer', ...columns.map(({ name }) => name)],
@@ -45,7 +48,7 @@ export const encodeTable = ({ columns, cells }: AnalysisTable): string =>
     .map((row) => `${row.join(',')}\n`)
     .join('');
 
-/** A published table, read back. Undefined where it is none. */
+/** Parses CSV that `encodeTable` wrote, or undefined for any other text. */
 export const parseTable = (
   text: string,
 ): { columns: readonly string[]; cells: readonly (readonly (number | undefined)[])[] } | undefined => {
@@ -63,10 +66,11 @@ export const parseTable = (
   };
 };
 
-/** `attention.wq.weight` → `wq`; other modules without their `.weight`. */
+/** Shortens a column's name: `attention.wq.weight` → `wq`; other modules lose their `.weight`. */
 export const shortName = (column: string): string =>
   /^(?:attention|feed_forward)\.(w\w)\.weight$/.exec(column)?.[1] ?? column.replace(/\.weight$/, '');
 
+/** Returns the largest cell of all tables, at least 1e-6: the top of a colour scale. */
 export const mostOf = (tables: readonly { readonly cells: AnalysisTable['cells'] }[]): number =>
   tables
     .flatMap(({ cells }) => cells.flat())

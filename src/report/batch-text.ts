@@ -1,16 +1,17 @@
 import type { BatchCost } from '../experiment/cost.js';
 import type { MergeOutcome } from '../experiment/merge-tracker.js';
-
 import { formatBytes, formatSeconds } from './format.js';
 import { plainTable } from './table.js';
 
 const times = (a: number, b: number): string => (b > 0 ? ` (${(a / b).toPrecision(3)} times less)` : '');
 
-/** What a batch would cost, for people to read before it begins. */
+/**
+ * Formats the cost of a batch for the terminal, before it begins; `free` is the disk's free bytes, if known.
+ */
 export const describeCost = (cost: BatchCost, free: number | undefined): string =>
   plainTable([
     ['merges', String(cost.merges)],
-    ['written plainly', formatBytes(cost.bytesPlain)],
+    ['without sharing', formatBytes(cost.bytesPlain)],
     [
       'distinct',
       `${formatBytes(cost.bytesDistinct)} in ${cost.shards} shards${times(cost.bytesPlain, cost.bytesDistinct)}`,
@@ -22,7 +23,11 @@ export const describeCost = (cost: BatchCost, free: number | undefined): string 
     ['time', `about ${formatSeconds(cost.seconds)}, at 1 GB/s`],
   ]);
 
-/** How a batch ended. */
+/** Lists the failed merges with their messages. */
+export const failuresOf = (merges: readonly MergeOutcome[]): { merge: string; message: string }[] =>
+  merges.flatMap(({ name, error }) => (error === undefined ? [] : [{ merge: name, message: error.message }]));
+
+/** Formats the end of a batch for the terminal. */
 export const describeOutcomes = (
   merges: readonly MergeOutcome[],
   {
@@ -32,11 +37,10 @@ export const describeOutcomes = (
     out,
   }: { bytesRead: number; bytesWritten: number; seconds: number; out: string },
 ): string => {
-  const count = (state: MergeOutcome['state']) => merges.filter((merge) => merge.state === state).length;
-  const failed = merges.filter(({ state }) => state === 'failed');
+  const done = merges.filter(({ state }) => state === 'done').length;
   return [
     out,
-    `${count('done')} of ${merges.length} merges, ${formatBytes(bytesWritten)} written and ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}`,
-    ...failed.map(({ name, error }) => `  failed: ${name}: ${error?.message ?? ''}`),
+    `${done} of ${merges.length} merges, ${formatBytes(bytesWritten)} written and ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}`,
+    ...failuresOf(merges).map(({ merge, message }) => `  failed: ${merge}: ${message}`),
   ].join('\n');
 };

@@ -3,7 +3,7 @@ import type { Explanation } from '../plan/explanation.js';
 import { visibleLine } from '../visible.js';
 import { plainTable } from './table.js';
 
-/** How one tensor of a merge comes about, for people. */
+/** Formats for the terminal how one tensor of a merge is computed. */
 export const describeExplanation = ({
   tensor,
   layer,
@@ -18,7 +18,7 @@ export const describeExplanation = ({
     plainTable([
       ['layer', layer === null ? 'outside the layers' : String(layer)],
       ['shape', `[${shape.join(', ')}] ${dtype}`],
-      ['is', words],
+      ['formula', words],
     ]),
     '',
     '  parameters',

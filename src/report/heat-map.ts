@@ -1,3 +1,4 @@
+import { itemAt } from '../lookup.js';
 import { escapeText, fontFamily, formatNumber, green, greens, sixDecimals } from './svg.js';
 
 /** The paper's figure: fractions of rows by layer and matrix. */
@@ -6,7 +7,7 @@ export interface HeatMap {
   readonly subtitle: string;
   /** Short names of the columns. */
   readonly columns: readonly string[];
-  /** By layer from 0 on, then column; undefined where a layer has no such matrix. */
+  /** By layer, layer 0 first, then column; undefined where a layer has no such matrix. */
   readonly cells: readonly (readonly (number | undefined)[])[];
   /** The value of the darkest colour. */
   readonly most: number;
@@ -15,10 +16,10 @@ export interface HeatMap {
 const [left, top, cellWidth, cellHeight] = [44, 72, 46, 13];
 
 /**
- * Draws it as the paper does: the last layer on top, layer 0 at the bottom, white to green, the value on hover. Cells carry their place
- * in `data-cell`, for pages that recolour them.
+ * Draws a heat map as SVG in the paper's style: the last layer on top, layer 0 at the bottom, white to green,
+ * the value on hover. Cells have `data-cell="layer,column"`, for pages that recolour them.
  *
- * @param id distinguishes pictures on one page
+ * @param id prefix of the SVG's element ids, which must differ between pictures on one page
  */
 export const drawHeatMap = ({ title, subtitle, columns, cells, most }: HeatMap, id = 'map'): string => {
   const width = Math.max(left + columns.length * cellWidth + 24, 300);
@@ -31,7 +32,7 @@ export const drawHeatMap = ({ title, subtitle, columns, cells, most }: HeatMap, 
     row.map((value, column) =>
       value === undefined
         ? `<rect x="${x(column)}" y="${y(layer)}" width="${cellWidth}" height="${cellHeight}" fill="#f4f4f4"/>`
-        : `<rect x="${x(column)}" y="${y(layer)}" width="${cellWidth}" height="${cellHeight}" fill="${green(value, most)}" stroke="#ddd" stroke-width="0.5" data-cell="${layer},${column}"><title>layer ${layer}, ${escapeText(columns[column] ?? '')}: ${sixDecimals(value)}</title></rect>`,
+        : `<rect x="${x(column)}" y="${y(layer)}" width="${cellWidth}" height="${cellHeight}" fill="${green(value, most)}" stroke="#ddd" stroke-width="0.5" data-cell="${layer},${column}"><title>layer ${layer}, ${escapeText(itemAt(columns, column))}: ${sixDecimals(value)}</title></rect>`,
     ),
   );
   const labelled = layers <= 16 ? 1 : layers <= 40 ? 2 : Math.ceil(layers / 20);

@@ -1,19 +1,19 @@
 import { basename } from 'node:path';
 import { type Architecture, describeArchitecture } from '../architecture/architecture.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { elementCount, type TensorReference } from '../tensor/reference.js';
+import { checkedElementCount, type TensorReference } from '../tensor/reference.js';
 import { visibleLine } from '../visible.js';
 import { formatBytes, formatCount } from './format.js';
 import { countTensors, joinRuns, plainTable, shardRows } from './table.js';
 
-/** Totals of some tensors. */
+/** Totals over a group of tensors. */
 export interface Totals {
   readonly tensors: number;
   readonly parameters: number;
   readonly bytes: number;
 }
 
-/** What a checkpoint is, from its headers. */
+/** Summary of a checkpoint, from its headers alone. */
 export interface CheckpointSummary extends Totals {
   readonly name: string;
   readonly path: string;
@@ -23,14 +23,14 @@ export interface CheckpointSummary extends Totals {
     readonly layers: number;
     readonly stacks: readonly string[];
     readonly tied: boolean | undefined;
-    /** Whether every tensor's role is known. */
+    /** True if every tensor's role is known. */
     readonly known: boolean;
     readonly unrecognised: readonly string[];
   };
   readonly dtypes: Readonly<Record<string, Totals>>;
   readonly shards: readonly { readonly file: string; readonly bytes: number; readonly tensors: number }[];
   readonly layers: readonly (Totals & { readonly layer: number })[];
-  /** Outside the layers, by role. */
+  /** Tensors outside the layers, by role. */
   readonly outside: Readonly<Record<string, Totals>>;
   readonly sideFiles: readonly string[];
   readonly warnings: readonly string[];
@@ -41,7 +41,7 @@ const totalsBy = <Key>(entries: Iterable<readonly [Key, TensorReference]>): Map<
   for (const [key, { shape, begin, end }] of entries) {
     const sum = sums.get(key) ?? { tensors: 0, parameters: 0, bytes: 0 };
     sum.tensors += 1;
-    sum.parameters += elementCount(shape) ?? 0;
+    sum.parameters += checkedElementCount(shape);
     sum.bytes += end - begin;
     sums.set(key, sum);
   }
@@ -105,7 +105,7 @@ const layerRows = (layers: CheckpointSummary['layers']): string[][] =>
     ],
   );
 
-/** A summary for people. */
+/** Formats a summary for the terminal. */
 export const describeCheckpoint = (summary: CheckpointSummary): string => {
   const { architecture, dtypes, shards, layers, outside, sideFiles } = summary;
   const known = architecture.known
@@ -136,16 +136,16 @@ export const describeCheckpoint = (summary: CheckpointSummary): string => {
     ),
     '',
     plainTable(shardRows(shards, formatBytes), 1),
-    ...(sideFiles.length === 0 ? [] : ['', `  beside them: ${visibleLine(sideFiles.join(', '))}`]),
+    ...(sideFiles.length === 0 ? [] : ['', `  other files: ${visibleLine(sideFiles.join(', '))}`]),
   ].join('\n');
 };
 
 const describeTying = (tied: boolean | undefined): string =>
   tied === undefined
-    ? 'stored; whether it is tied is left to the class'
+    ? "stored; the model's class decides if it is tied to the embeddings"
     : tied
       ? 'tied to the embeddings'
-      : 'of its own';
+      : 'not tied';
 
 const roleNames: Readonly<Record<string, string>> = {
   embedding: 'embeddings',

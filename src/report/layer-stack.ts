@@ -1,23 +1,24 @@
 import type { Colors } from 'picocolors/types.js';
+import { itemAt } from '../lookup.js';
 import { describeOrigins, type Origin } from '../plan/origins.js';
 import type { MergePlan } from '../plan/plan.js';
 import { visibleLine } from '../visible.js';
 
-/** Layers of one run that are drawn before the middle is left out. */
+/** Largest number of equal neighbouring layers that are all drawn; of more, only the ends are. */
 const drawn = 8;
 
-/** Shades that differ without colour too: one model's layers are not another's, and a mixture is neither. */
+/** Shades of models, by their index, and of what is computed from several: they differ without colour too. */
 const shades = ['░', '█', '▓'] as const;
 const mixture = '▒';
 const width = 24;
 
-/** A bar in its colour, as `painter` makes them: the only escape sequences that are printed. */
+/** Matches a coloured bar of `painter`: the only escape sequences that are printed. */
 export const paintedBar = new RegExp(
   `(\\u001b\\[3\\dm[${shades.join('')}${mixture}]{${width}}\\u001b\\[39m)`,
 );
 
 /**
- * The model as a stack, top layer first, and where each part comes from:
+ * Draws the model as a stack, top layer first, with the origin of each part:
  *
  *     layer 29  ████████████████████████  jpn-1
  *     layer 28  ████████████████████████
@@ -33,32 +34,33 @@ export const drawLayerStack = ({ shards, inputs }: MergePlan, colours: Colors): 
     colours,
   );
   const outside = origins.find(({ layers }) => layers === null);
-  const layers = origins.filter(({ layers: range }) => range !== null).toReversed();
-  const top = layers[0]?.layers?.[1] ?? 0;
-  const label = Math.max(8, `layer ${top}`.length);
-  const row = (name: string, origin: Origin, first: boolean) =>
-    `  ${name.padEnd(label)}  ${paint(origin)}  ${first ? visibleLine(origin.from.join('; ')) : ''}`.trimEnd();
-  const lines = layers.flatMap((origin) =>
-    rowsOf(origin).map((name, index) => row(name, origin, index === 0)),
+  const labelled = origins
+    .toReversed()
+    .flatMap((origin) => (origin.layers === null ? [] : [{ origin, labels: labelsOf(origin.layers) }]));
+  const longest = labelled
+    .flatMap(({ labels }) => labels)
+    .reduce((most, { length }) => Math.max(most, length), 8);
+  const row = (label: string, origin: Origin, first: boolean) =>
+    `  ${label.padEnd(longest)}  ${paint(origin)}  ${first ? visibleLine(origin.from.join('; ')) : ''}`.trimEnd();
+  const lines = labelled.flatMap(({ origin, labels }) =>
+    labels.map((label, index) => row(label, origin, index === 0)),
   );
   return [...lines, ...(outside === undefined ? [] : [row('outside', outside, true)])].join('\n');
 };
 
-/** The labels of a run's rows; of a long one the ends. */
-const rowsOf = ({ layers }: Origin): string[] => {
-  const [first, last] = layers ?? [0, 0];
+/** Returns the labels of a run of equal layers, last layer first; of a long run, the ends. */
+const labelsOf = ([first, last]: readonly [number, number]): string[] => {
   const all = Array.from({ length: last - first + 1 }, (_, index) => `layer ${last - index}`);
   return all.length <= drawn ? all : [...all.slice(0, 2), '    ⋮', ...all.slice(-2)];
 };
 
-/** A bar for an origin: each model has its shade and colour; what is computed from several has one more. */
+/** Returns a function that draws an origin's bar in the shade and colour of its model, or of a mixture. */
 const painter = (names: readonly string[], colours: Colors) => {
   const tints = [colours.blue, colours.green, colours.magenta];
-  return ({ from: [main = ''] }: Origin): string => {
-    const index = names.indexOf(main);
+  return ({ from }: Origin): string => {
+    const index = names.indexOf(itemAt(from, 0));
     if (index === -1) return colours.cyan(mixture.repeat(width));
-    return (tints[index % tints.length] ?? colours.blue)(
-      (shades[index % shades.length] ?? mixture).repeat(width),
-    );
+    const tint = itemAt(tints, index % tints.length);
+    return tint(itemAt(shades, index % shades.length).repeat(width));
   };
 };

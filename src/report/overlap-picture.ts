@@ -2,19 +2,19 @@ import type { Overlap } from '../analysis/overlap.js';
 import type { Shares } from '../analysis/shares.js';
 import { escapeText, fontFamily } from './svg.js';
 
-/** Where each legend begins. */
-const starts = [0, 82, 198];
-
 const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 
-/** Lines that differ without colour too. */
+/** The lines, whose dashes differ without colour too, and the horizontal offset of each one's legend. */
 const series = [
-  { label: 'cosine', of: 'cosine', stroke: '#1b6ca8', dash: '' },
-  { label: 'sign agreement', of: 'signAgreement', stroke: '#b0560f', dash: '6 3' },
-  { label: 'rows above in both', of: 'rowsAboveInBoth', stroke: '#238443', dash: '2 3' },
+  { label: 'cosine', of: 'cosine', stroke: '#1b6ca8', dash: '', legendAt: 0 },
+  { label: 'sign agreement', of: 'signAgreement', stroke: '#b0560f', dash: '6 3', legendAt: 82 },
+  { label: 'rows above in both', of: 'rowsAboveInBoth', stroke: '#238443', dash: '2 3', legendAt: 198 },
 ] as const;
 
-/** How the changes of two experts lie to each other, layer by layer: the last layer on top as in the figures. */
+/**
+ * Draws the overlap of two experts' changes by layer as SVG: the last layer on top, as in the paper's
+ * figures.
+ */
 export const drawOverlap = ({ experts, parts }: Overlap): string => {
   const layers = parts.filter(({ layer }) => layer !== null);
   const [left, top, width, rowHeight] = [44, 72, 300, 13];
@@ -23,7 +23,7 @@ export const drawOverlap = ({ experts, parts }: Overlap): string => {
   const from = lowest < 0 ? Math.floor(lowest * 10) / 10 : 0;
   const x = (value: number) => left + ((value - from) / (1 - from)) * width;
   const y = (index: number) => top + (layers.length - 1 - index) * rowHeight + rowHeight / 2;
-  const lines = series.map(({ label, of, stroke, dash }, number) => {
+  const lines = series.map(({ label, of, stroke, dash, legendAt }) => {
     const points = layers.flatMap((part, index) => {
       const value = part[of];
       return value === null ? [] : [{ value, index, layer: part.layer }];
@@ -33,7 +33,7 @@ export const drawOverlap = ({ experts, parts }: Overlap): string => {
       ({ value, index, layer }) =>
         `<circle cx="${x(value).toFixed(1)}" cy="${y(index).toFixed(1)}" r="2.5" fill="${stroke}"><title>layer ${layer}: ${label} ${value.toFixed(4)}</title></circle>`,
     );
-    const legend = `<path d="M${left + (starts[number] ?? 0)} ${top + height + 42} h24" stroke="${stroke}" stroke-width="2" stroke-dasharray="${dash}"/><text x="${left + 30 + (starts[number] ?? 0)}" y="${top + height + 46}" font-size="10">${label}</text>`;
+    const legend = `<path d="M${left + legendAt} ${top + height + 42} h24" stroke="${stroke}" stroke-width="2" stroke-dasharray="${dash}"/><text x="${left + 30 + legendAt}" y="${top + height + 46}" font-size="10">${label}</text>`;
     return `<polyline points="${path}" fill="none" stroke="${stroke}" stroke-width="1.5" stroke-dasharray="${dash}"/>${dots.join('')}${legend}`;
   });
   const ticks = Array.from({ length: 6 }, (_, tick) => from + ((1 - from) * tick) / 5).map(
@@ -49,7 +49,7 @@ export const drawOverlap = ({ experts, parts }: Overlap): string => {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + width + 50} ${top + height + 64}" width="${left + width + 50}" height="${top + height + 64}" font-family="${escapeText(fontFamily)}" fill="#222" role="img" aria-label="${escapeText(title)}">
 <rect width="100%" height="100%" fill="#fff"/>
 <text x="${left}" y="26" font-size="16" font-weight="600">${escapeText(title)}</text>
-<text x="${left}" y="46" font-size="11" fill="#555">how their changes lie to each other</text>
+<text x="${left}" y="46" font-size="11" fill="#555">overlap of their changes, by layer</text>
 ${ticks.join('\n')}
 <rect x="${left}" y="${top}" width="${width}" height="${height}" fill="none" stroke="#999"/>
 ${labels.join('\n')}
@@ -58,7 +58,7 @@ ${lines.join('\n')}
 `;
 };
 
-/** Where each expert's change is: first layers, middle, last layers, outside, as one bar. */
+/** Draws each expert's shares of change as one bar: first layers, middle, last layers, outside the layers. */
 export const drawShares = (
   experts: readonly { readonly name: string; readonly shares: Shares }[],
   bottom: number,
@@ -89,9 +89,9 @@ export const drawShares = (
     ({ label, fill }, index) =>
       `<rect x="${left + index * 140}" y="${height - 24}" width="12" height="12" fill="${fill}"/><text x="${left + 18 + index * 140}" y="${height - 14}" font-size="11">${label}</text>`,
   );
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + width + 30} ${height}" width="${left + width + 30}" height="${height}" font-family="${escapeText(fontFamily)}" fill="#222" role="img" aria-label="Where the change is">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + width + 30} ${height}" width="${left + width + 30}" height="${height}" font-family="${escapeText(fontFamily)}" fill="#222" role="img" aria-label="Change by location">
 <rect width="100%" height="100%" fill="#fff"/>
-<text x="20" y="26" font-size="16" font-weight="600">Where the change is</text>
+<text x="20" y="26" font-size="16" font-weight="600">Change by location</text>
 <text x="20" y="46" font-size="11" fill="#555">shares of the sum of |Δ| over all parameters</text>
 ${bars.join('\n')}
 ${legend.join('\n')}

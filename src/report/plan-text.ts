@@ -6,17 +6,20 @@ import { formatBytes, formatCount } from './format.js';
 import { drawLayerStack } from './layer-stack.js';
 import { plainTable, shardRows } from './table.js';
 
-/** Private memory of a run: Node, and for each thread its heap, stack and one tile. Measured by bench/memory.mjs. */
+/**
+ * Private memory of a run in bytes: of Node, and of each thread (heap, stack, one tile). Measured by
+ * bench/memory.mjs.
+ */
 const nodeBytes = 27e6;
 const threadBytes = 9e6;
 
-/** `Layer swap: bottom 5, top 2, …`: the parameters as they are used, scaled ones as they were scaled. */
+/** Formats a recipe with its parameters as used, after scaling: `Layer swap: bottom 5, top 2, …`. */
 export const describeRecipe = ({ title, recipe }: MergePlan): string => {
   const settings = Object.entries(recipe).map(([key, value]) => `${key} ${describeValue(value)}`);
   return visibleLine(`${title}: ${settings.join(', ')}`);
 };
 
-/** Numbers as `1,2`; filters, models and recipes as YAML has them on one line. */
+/** Formats numbers as `1,2`; filters, models and recipes in YAML's one-line (flow) style. */
 const describeValue = (value: unknown): string => {
   if (Array.isArray(value))
     return value.some((item) => typeof item === 'object')
@@ -31,17 +34,17 @@ const describeValue = (value: unknown): string => {
 const wholeFiles = (bytes: number): string =>
   bytes === 0 ? '' : `, of which ${formatBytes(bytes)} are whole input files (--link)`;
 
-/** What is found of whole tensors before they are computed, and the bytes that this takes. */
+/** Formats the bytes read for statistics of whole tensors before these are computed, and the statistics. */
 const describeMeasured = ({ shards, cost }: MergePlan): string => {
-  const found = new Set(
+  const statistics = new Set(
     shards.flatMap(({ tensors }) =>
       tensors.flatMap(({ expression }) => passesOf(expression).map(({ what }) => what)),
     ),
   );
-  return `${formatBytes(cost.bytesToMeasure)} before that, for ${[...found].join(', ')}`;
+  return `${formatBytes(cost.bytesToMeasure)} read first, for ${[...statistics].join(', ')}`;
 };
 
-/** A plan for people to read before they run it. */
+/** Formats a plan for the terminal (`--dry-run`). */
 export const describePlan = (plan: MergePlan, threads: number, colours: Colors): string => {
   const { inputs, architecture, shards, files, cost } = plan;
   const tensors = shards.reduce((total, shard) => total + shard.tensors.length, 0);
@@ -71,6 +74,6 @@ export const describePlan = (plan: MergePlan, threads: number, colours: Colors):
       1,
     ),
     '',
-    `  beside them: ${visibleLine(files.map(({ name }) => name).join(', '))}, layerloom.json`,
+    `  other files: ${visibleLine(files.map(({ name }) => name).join(', '))}, layerloom.json`,
   ].join('\n');
 };

@@ -4,12 +4,12 @@ import type { Verification } from '../store/verify.js';
 import { formatBytes } from './format.js';
 import { plainTable } from './table.js';
 
-/** Enough to tell keys apart; `--json` has them whole. */
+/** Characters of a key that are shown, enough to distinguish keys; `--json` has them whole. */
 const shown = 12;
 
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;
 
-/** What is in a store: a line for each shard, then what is being computed. */
+/** Formats a store's listing: a line for each shard, then one for each shard being computed. */
 export const describeStore = ({ store, shards, bytes, claims }: StoreListing): string => {
   const rows = shards.map(({ key, bytes: size, links, written, inputs, state }) => [
     key.slice(0, shown),
@@ -23,7 +23,7 @@ export const describeStore = ({ store, shards, bytes, claims }: StoreListing): s
     ...(rows.length > 0 ? [plainTable(rows)] : []),
     ...claims.map(({ key, host, pid, since, isDead }) =>
       isDead
-        ? `${key.slice(0, shown)} was claimed by process ${pid} on ${host}, which is gone`
+        ? `${key.slice(0, shown)} was claimed by process ${pid} on ${host}, which has died`
         : `${key.slice(0, shown)} is being computed by process ${pid} on ${host} since ${since}`,
     ),
   ].join('\n');
@@ -37,7 +37,7 @@ export const describeVerification = ({ store, shards, bytes, damaged, recorded }
   ]);
   return [
     `${store}: ${count(shards, 'shard')} read, ${formatBytes(bytes)}, ${damaged.length === 0 ? 'none' : damaged.length} damaged`,
-    ...(recorded > 0 ? [`${count(recorded, 'shard')} had no checksum, and has one from now on`] : []),
+    ...(recorded > 0 ? [`checksums recorded for ${count(recorded, 'shard')} that had none`] : []),
     ...(rows.length > 0 ? [plainTable(rows)] : []),
   ].join('\n');
 };
@@ -61,9 +61,11 @@ export const describeCollection = ({
           `${verb} ${count(claims, 'claim')} and ${count(partials, 'partial file')} (${formatBytes(bytes)}) of processes that died`,
         ]
       : []),
-    ...named('gone').map(({ directory }) => `${directory} is gone, and what only it needed with it`),
+    ...named('gone').map(
+      ({ directory }) => `${directory} no longer exists, and its shards are no longer kept`,
+    ),
     ...named('elsewhere').map(
-      ({ directory, host }) => `kept all that ${directory} needs, which can only be seen on ${host}`,
+      ({ directory, host }) => `kept every shard of ${directory}, which only ${host} can check`,
     ),
   ].join('\n');
 };

@@ -8,15 +8,15 @@ const borders = ['top', 'bottom', 'left', 'right', 'mid'].flatMap((side) => [
   `${side}-right`,
 ]);
 
-/** Rows that are shown at most: nobody reads more, and cli-table3 takes time with their square. */
+/** Largest number of rows shown: the time of cli-table3 is quadratic in it. */
 const mostRows = 4000;
 
 const shortened = (rows: readonly (readonly string[])[]): readonly (readonly string[])[] =>
   rows.length <= mostRows ? rows : [...rows.slice(0, mostRows / 2), ['⋮'], ...rows.slice(-mostRows / 2)];
 
 /**
- * A table without lines, columns two spaces apart; those from `rightFrom` on are aligned to the right. Of very many rows the first and last
- * are shown.
+ * Formats a table without lines, columns two spaces apart, those from index `rightFrom` on aligned to the
+ * right. Of more than 4000 rows, the first and last are shown.
  */
 export const plainTable = (
   rows: readonly (readonly string[])[],
@@ -37,7 +37,7 @@ export const plainTable = (
 };
 
 /**
- * Joins neighbours that have the same `key` into one row: a model's layers are many and alike.
+ * Joins neighbours that have the same `key` into one row, since most layers of a model are alike.
  *
  * @param rowOf makes the row of a run from its first and last member
  */
@@ -61,10 +61,10 @@ export interface ShardLine {
   readonly tensors: number;
 }
 
-/** `1 tensor`, `9 tensors`. */
+/** Formats a count: `1 tensor`, `9 tensors`. */
 export const countTensors = (count: number): string => `${count} ${count === 1 ? 'tensor' : 'tensors'}`;
 
-/** Shards as rows of file, tensors and size. */
+/** Returns rows of file, tensors and size; neighbours of equal counts and sizes are one row. */
 export const shardRows = (shards: readonly ShardLine[], sizeOf: (bytes: number) => string): string[][] =>
   joinRuns(
     shards,

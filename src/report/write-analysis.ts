@@ -8,6 +8,7 @@ import { formats } from '../checkpoint/formats.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, withFile } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
+import { itemAt } from '../lookup.js';
 import { version } from '../version.js';
 import { type PublishedTable, writeAnalysisPage } from './analysis-page.js';
 import { encodeTable, mostOf, parseTable, tableOf } from './analysis-table.js';
@@ -16,9 +17,9 @@ import { drawOverlap } from './overlap-picture.js';
 import { formatNumber } from './svg.js';
 
 export interface WrittenAnalysis {
-  /** Absolute. */
+  /** Absolute path of the directory. */
   readonly out: string;
-  /** Names in `out`. */
+  /** Names of the written files, in `out`. */
   readonly files: readonly string[];
   readonly experts: readonly Analysis[];
   readonly shares: readonly (Shares & { readonly name: string })[];
@@ -32,8 +33,8 @@ export interface AnalysisResult extends WrittenAnalysis {
 }
 
 /**
- * Writes per expert `NAME.json`, `.csv`, `.svg` and `.mav.safetensors`, per pair `A+B.overlap.svg`, and `overlap.json` and `index.html`
- * for all of them. Files of those names are replaced.
+ * Writes `NAME.json`, `.csv`, `.svg` and `.mav.safetensors` of each expert, `A+B.overlap.svg` of each pair,
+ * and `overlap.json` and `index.html` of all. Replaces files of those names.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -57,8 +58,8 @@ export const writeAnalysis = async (
   const shares = vectors.map((mav) => sharesOf(mav, bottom, top));
   for (const [index, mav] of vectors.entries()) {
     const name = fileName(mav.name);
-    const table = tables[index] ?? { columns: [], cells: [] };
-    const analysis = { layerloom: version, ...experts[index], shares: shares[index] };
+    const table = itemAt(tables, index);
+    const analysis = { layerloom: version, ...itemAt(experts, index), shares: itemAt(shares, index) };
     files.set(`${name}.json`, [`${JSON.stringify(analysis, null, 2)}\n`]);
     files.set(`${name}.csv`, [encodeTable(table)]);
     files.set(vectorsName(mav.name), encodeVectors(mav));
@@ -75,10 +76,7 @@ export const writeAnalysis = async (
   for (const overlap of overlaps)
     files.set(`${overlap.experts.map(fileName).join('+')}.overlap.svg`, [drawOverlap(overlap)]);
   if (overlaps.length > 0) files.set('overlap.json', [`${JSON.stringify(overlaps, null, 2)}\n`]);
-  const page = vectors.flatMap((mav, index) => {
-    const own = shares[index];
-    return own === undefined ? [] : [{ mav, shares: own }];
-  });
+  const page = vectors.map((mav, index) => ({ mav, shares: itemAt(shares, index) }));
   files.set('index.html', [
     writeAnalysisPage({ experts: page, overlaps, published, threshold, bottom, top }),
   ]);
@@ -95,15 +93,18 @@ export const writeAnalysis = async (
     out: directory,
     files: [...files.keys()],
     experts,
-    shares: shares.map((own, index) => ({ name: vectors[index]?.name ?? '', ...own })),
+    shares: shares.map((own, index) => ({ name: itemAt(vectors, index).name, ...own })),
     overlaps,
   };
 };
 
-/** Names of files that are not an expert's: `overlap.json` and `index.html` are written, the others are a checkpoint's. */
+/**
+ * Names that no expert may have: `overlap.json` and `index.html` are written for all, the others are a
+ * checkpoint's.
+ */
 const reserved = ['overlap', 'index', 'config', 'model', 'generation_config', 'tokenizer'];
 
-/** Experts whose files would be each other's, also where a file system takes `A` for `a`. */
+/** Refuses experts whose files would overwrite each other, also on a case-insensitive file system. */
 const checkFileNames = (vectors: readonly MavVectors[]): void => {
   const names = new Map<string, string>();
   for (const { name, expert } of vectors) {
@@ -114,14 +115,15 @@ const checkFileNames = (vectors: readonly MavVectors[]): void => {
       throw new LayerloomError('INVALID_PARAMETER', {
         parameter: 'experts',
         value: name,
-        expected: `another name (NAME=PATH), since ${name}.json is not an expert's`,
+        expected: `another name (NAME=PATH), since ${name}.json is the name of another file`,
       });
     names.set(key, expert.path);
   }
 };
 
 /**
- * Makes the directory for an analysis. One that holds a checkpoint is refused: files would be mistaken for its own.
+ * Creates the directory for an analysis. Refuses one that holds a checkpoint, whose files the analysis's
+ * would be mistaken for.
  *
  * @throws LayerloomError OUTPUT_INVALID, INVALID_PARAMETER, WRITE_FAILED
  */
@@ -141,7 +143,11 @@ export const prepareDirectory = async (out: string): Promise<void> => {
     });
 };
 
-/** @throws LayerloomError READ_FAILED, INVALID_PARAMETER */
+/**
+ * Reads a published table (CSV), named after its file.
+ *
+ * @throws LayerloomError READ_FAILED, INVALID_PARAMETER
+ */
 export const readPublishedTable = async (path: string): Promise<PublishedTable> => {
   const text = await readSmallFile(path).catch((cause: unknown) => {
     throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });

@@ -129,7 +129,7 @@ describe('an analysis', () => {
     expect((await run({ base, experts })).bytesRead).toBe(4 * bytes);
   });
 
-  it('says how the changes of two experts lie to each other', async () => {
+  it('computes the overlap of two experts’ changes', async () => {
     const { base, experts, tensors } = writeFamily('F32');
     const { overlaps } = await run({ base, experts, threshold: 1.3e-5 });
     expect(overlaps.map(({ experts: pair }) => pair.join())).toEqual([

@@ -315,11 +315,11 @@ describe('layerloom inspect', () => {
     for (const words of [
       /architecture +llama/,
       /layers +8, named model\.layers\.N/,
-      /head +of its own/,
+      /head +not tied/,
       /BF16 +67 tensors/,
       /layers 0–7, each +8 tensors/,
       /embeddings +1 tensor /,
-      /beside them: config\.json/,
+      /other files: config\.json/,
     ])
       expect(stdout).toMatch(words);
   });

@@ -66,7 +66,7 @@ out_dtype: bfloat16
     expect(stdout).toMatch(/layer +2\n/);
     expect(stdout).toMatch(/shape +\[16, 16\] BF16/);
     expect(stdout).toMatch(
-      /is +base \+ \[1.5 Δa \(25 % by magnitude\) \+ 1 Δb \(25 % by magnitude\)\] of one sign/,
+      /formula +base \+ \[1.5 Δa \(25 % by magnitude\) \+ 1 Δb \(25 % by magnitude\)\] of one sign/,
     );
     expect(stdout).toMatch(
       /- model: a\n +tensor: model\.layers\.2\.self_attn\.q_proj\.weight\n +weight: 1\.5\n +density: 0\.25/,
@@ -82,7 +82,7 @@ out_dtype: bfloat16
     const { run, root, recipe, out } = prepare(ties);
     const { stdout } = await run('--dry-run', '-o', out);
     expect(stdout).toMatch(/to read +[\d.]+ kB/);
-    expect(stdout).toMatch(/to measure +[\d.]+ kB before that, for thresholds\n/);
+    expect(stdout).toMatch(/to measure +[\d.]+ kB read first, for thresholds\n/);
     expect(stdout).toMatch(/to write +[\d.]+ kB/);
     const plan = JSON.parse((await run('--dry-run', '--json')).stdout) as MergePlan;
     expect(plan).toEqual(JSON.parse(JSON.stringify(await planMerge(recipe))));
