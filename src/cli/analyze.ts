@@ -9,7 +9,7 @@ import { ProgressDisplay } from './progress.js';
 export type AnalyzeCliOptions = Omit<AnalyzeParameters, 'experts'> &
   OutputOptions & { readonly out?: string; readonly threads?: number };
 
-/** Analyses experts and prints what the numbers say. */
+/** Runs `layerloom analyze`, and prints tables and advice. */
 export const analyzeCommand = async (
   experts: readonly string[],
   options: AnalyzeCliOptions,

@@ -14,10 +14,10 @@ export interface BatchCliOptions extends CommonOptions, OutputOptions {
   readonly shardRange?: string;
 }
 
-/** One event a line. */
+/** Prints an event as one line of JSON. */
 const printEvent = (event: string, value: object): void => printLine(JSON.stringify({ event, ...value }));
 
-/** Runs an experiment, or prints what it would cost. */
+/** Runs an experiment; with `--dry-run`, prints its cost. */
 export const batchCommand = async (file: string, options: BatchCliOptions): Promise<void> => {
   const threads = checkThreads(options.threads);
   const { layout, maxShardSize, analysis } = options;
@@ -94,7 +94,7 @@ const requireOut = ({ out }: CommonOptions): string => {
   return out;
 };
 
-/** `2/8` is the third of eight parts. */
+/** Parses `--shard-range`: `2/8` is the third of eight parts. */
 const parseRange = (text: string): { index: number; count: number } => {
   const groups = /^(?<index>\d+)\/(?<count>\d+)$/.exec(text)?.groups;
   const [index, count] = [Number(groups?.['index']), Number(groups?.['count'])];
@@ -107,7 +107,10 @@ const parseRange = (text: string): { index: number; count: number } => {
   return { index, count };
 };
 
-/** Of the nearest directory that is there. */
+/**
+ * Returns the free bytes of the file system at `path`, or at its nearest existing ancestor; undefined if
+ * unknown.
+ */
 const freeAt = async (path: string): Promise<number | undefined> => {
   for (let at = resolve(path); ; at = dirname(at)) {
     const found = await statfs(at).catch(() => undefined);

@@ -7,6 +7,7 @@ import { expandExperiment } from '../experiment/expand.js';
 import { experimentPreset, type PresetModels, type PresetName } from '../experiment/presets.js';
 import { readExperiment } from '../experiment/read-experiment.js';
 import { type SlurmParameters, slurmScript } from '../experiment/slurm.js';
+import { itemAt } from '../lookup.js';
 import { relativeTo } from '../recipe/model-path.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printLine, printText } from './print.js';
@@ -19,7 +20,7 @@ export interface ExperimentInitOptions extends OutputOptions {
   readonly out?: string;
 }
 
-/** Writes an experiment's file, or prints it. */
+/** Writes an experiment's file from a preset; without `out`, prints it. */
 export const experimentInitCommand = async ({
   preset,
   base,
@@ -42,7 +43,7 @@ export const experimentInitCommand = async ({
   else if (!quiet) printLine(out);
 };
 
-/** A path as a file in a folder names it; a hub's name stays. */
+/** Returns a model's path relative to `folder`; keeps absolute paths and hub names. */
 const pathFrom = async (folder: string, model: string): Promise<string> => {
   const path = await relativeTo(process.cwd(), model);
   if (isAbsolute(model) || !isAbsolute(path)) return model;
@@ -50,6 +51,11 @@ const pathFrom = async (folder: string, model: string): Promise<string> => {
   return way.startsWith('..') ? way : `./${way}`;
 };
 
+/**
+ * Parses the experts of an option, each `NAME=DIR` or `DIR`, as paths by name.
+ *
+ * @throws LayerloomError USAGE
+ */
 const expertsOf = async (
   option: string,
   given: readonly string[],
@@ -67,6 +73,7 @@ const expertsOf = async (
   return Object.fromEntries(experts);
 };
 
+/** Parses `--lang`, each `LANGUAGE:EXPERT`, as experts by language. @throws LayerloomError USAGE */
 const languagesOf = async (
   given: readonly string[],
   folder: string,
@@ -86,6 +93,7 @@ const languagesOf = async (
   return Object.fromEntries(languages);
 };
 
+/** Creates a file that must not exist yet. @throws LayerloomError OUTPUT_INVALID */
 const writeNew = async (file: string, text: string): Promise<void> => {
   try {
     await writeFile(file, text, { flag: 'wx' });
@@ -93,7 +101,7 @@ const writeNew = async (file: string, text: string): Promise<void> => {
     const exists = (error as NodeJS.ErrnoException).code === 'EEXIST';
     throw new LayerloomError(
       'OUTPUT_INVALID',
-      { out: file, reason: exists ? 'is there already; choose another file' : reasonOf(error) },
+      { out: file, reason: exists ? 'exists already; choose another file' : reasonOf(error) },
       { cause: error },
     );
   }
@@ -105,7 +113,7 @@ export interface ExperimentSlurmOptions
   readonly out?: string;
 }
 
-/** Checks an experiment and prints the script that submits it. */
+/** Checks an experiment and prints the script that submits it to SLURM. */
 export const experimentSlurmCommand = async (
   file: string,
   { json, quiet: _quiet, verbose: _verbose, out, store, ...limits }: ExperimentSlurmOptions,
@@ -125,5 +133,5 @@ export const experimentSlurmCommand = async (
   else printText(script.trimEnd());
 };
 
-/** Nodes may have another PATH: they run what printed the script. */
-const ownCommand = (): string[] => [process.execPath, realpathSync(process.argv[1] ?? '')];
+/** Returns this Node and this script by absolute path, since compute nodes may have another PATH. */
+const ownCommand = (): string[] => [process.execPath, realpathSync(itemAt(process.argv, 1))];

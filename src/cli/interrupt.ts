@@ -1,4 +1,7 @@
-/** Aborts at the first SIGINT, SIGTERM or SIGHUP, so that staging is cleared; a second one ends the process as it would have. */
+/**
+ * Returns a signal that aborts at the first SIGINT, SIGTERM or SIGHUP, so that the run can remove or keep its
+ * staging. The handlers are then removed, and a second one ends the process by default.
+ */
 export const interruptSignal = (): { signal: AbortSignal; release: () => void } => {
   const controller = new AbortController();
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;

@@ -7,7 +7,10 @@ import { version } from '../version.js';
 import { note, printJson, printLine } from './print.js';
 import { buildProgram } from './program.js';
 
-/** One error is one message; with --json also an object on stdout; a stack trace only with -v. Returns the exit code. */
+/**
+ * Prints an error as one message; with --json also as an object on stdout, with -v its stack. Returns the
+ * exit code.
+ */
 const report = (error: unknown, args: readonly string[]): number => {
   const known = asLayerloomError(error);
   const message = known?.message ?? (error instanceof Error ? error.message : String(error));
@@ -15,7 +18,7 @@ const report = (error: unknown, args: readonly string[]): number => {
   if (args.includes('-v') || args.includes('--verbose')) note(inspect(error));
   if (args.includes('--json')) {
     const value = { error: known ?? { code: 'INTERNAL', message, details: {} } };
-    // A batch says one thing a line.
+    // A batch prints JSON lines.
     if (args[0] === 'batch') printLine(JSON.stringify(value));
     else printJson(value);
   }
@@ -29,7 +32,7 @@ const asLayerloomError = (error: unknown): LayerloomError | undefined => {
   return undefined;
 };
 
-/** A reader that has seen enough (`| head`) is no error; output that is lost is one, of a merge that may well be done. */
+// A closed pipe (`| head`) is no error. Any other failed write is, although the merge itself may be complete.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') return;
@@ -37,7 +40,7 @@ for (const stream of [process.stdout, process.stderr])
     process.exit(exitCodes.failed);
   });
 
-/** `layerloom --version --json`: the version, and what runs on this machine. */
+/** True for `layerloom --version --json`, which prints the version and the platform. */
 const asksForVersionAsJson = (args: readonly string[]): boolean =>
   args.length === 2 && args.includes('--json') && (args.includes('--version') || args.includes('-V'));
 
@@ -55,7 +58,7 @@ const run = async (): Promise<number> => {
     else await program.parseAsync(process.argv);
     return 0;
   } catch (error) {
-    // Commander throws also where it has printed help or a version.
+    // Commander also throws after printing help or the version.
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
     if (error instanceof CommanderError && error.code === 'commander.help') {
       const command = program.commands.find((known) => known.name() === args[0]);

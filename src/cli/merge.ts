@@ -17,14 +17,17 @@ import type { CommonOptions, OutputOptions } from './options.js';
 import { note, printJson, printLine, stdoutColours, warn } from './print.js';
 import { ProgressDisplay } from './progress.js';
 
-/** Plans a merge and prints the plan, or runs it and prints what came of it. */
+/**
+ * Plans and runs a merge and prints the result; with `--dry-run` prints the plan, with `--explain` one
+ * tensor's formula.
+ */
 export const mergeCommand = async (
   recipe: RecipeInput | string,
   options: CommonOptions & OutputOptions & { outShardSize?: string; strict?: boolean; explain?: string },
 ): Promise<void> => {
   if (options.explain !== undefined) return await explainCommand(recipe, options.explain, options);
   if (!options.dryRun) requireOut(options);
-  // One from the first header to the last byte: a signal that came between two would be lost.
+  // One handler covers planning and running, since a signal between two handlers would be lost.
   const { signal, release } = interruptSignal();
   try {
     await planAndRun(recipe, options, signal);
@@ -45,7 +48,7 @@ const planAndRun = async (
       maxShardSize: options.outShardSize ?? options.maxShardSize,
       analysis: options.analysis,
       strict: options.strict,
-      // Of a recipe on the command line it is a parameter like others.
+      // A recipe made from command-line options has `dtype` among its parameters.
       dtype: typeof recipe === 'string' ? options.dtype : undefined,
       threads,
       signal,
@@ -67,7 +70,7 @@ const planAndRun = async (
   else if (!options.quiet) printLine(describeResult(plan, result));
 };
 
-/** Says how one tensor comes about. */
+/** Prints how one tensor is computed. */
 const explainCommand = async (
   recipe: RecipeInput | string,
   tensor: string,
@@ -88,7 +91,7 @@ const requireOut = ({ out }: CommonOptions): string => {
   return out;
 };
 
-/** Shows progress while `work` runs. */
+/** Shows progress while `work` runs, unless `quiet`. */
 const withProgress = async <T>(
   { quiet }: OutputOptions,
   work: (onProgress: RunOptions['onProgress']) => Promise<T>,
@@ -132,4 +135,4 @@ const describeResult = (
 };
 
 const describeKept = ({ rows, rowsKept, parameters, parametersKept }: Kept): string =>
-  `  kept of the expert: ${rowsKept} of ${rows} rows, ${((100 * parametersKept) / parameters).toFixed(2)} % of the parameters (per tensor in layerloom.json)`;
+  `  kept from the expert: ${rowsKept} of ${rows} rows, ${((100 * parametersKept) / parameters).toFixed(2)} % of the parameters (per tensor in layerloom.json)`;

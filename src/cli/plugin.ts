@@ -6,8 +6,8 @@ import { methods } from '../methods/index.js';
 /**
  * Imports modules that register methods (docs/methods.md), each once.
  *
- * @param files relative to the working directory
- * @throws LayerloomError USAGE where one cannot be imported, or registers nothing here
+ * @param files paths, relative to the working directory
+ * @throws LayerloomError USAGE where one cannot be imported, or registers no method
  */
 export const loadPlugins = async (files: readonly string[]): Promise<void> => {
   for (const file of new Set(files.map((given) => resolve(given)))) {
@@ -16,7 +16,7 @@ export const loadPlugins = async (files: readonly string[]): Promise<void> => {
       const [reason] = (cause instanceof Error ? cause.message : String(cause)).split('\n');
       throw new LayerloomError('USAGE', { reason: `--plugin ${file}: ${reason}` }, { cause });
     });
-    // A plugin that finds another copy of the package registers its methods there.
+    // A plugin that imports another copy of the package registers its methods there instead.
     if (methods.size === before)
       throw new LayerloomError('USAGE', {
         reason: `--plugin ${file}: no method was registered; import registerMethod from the layerloom that runs this command`,

@@ -2,27 +2,32 @@ import colours from 'picocolors';
 import { paintedBar } from '../report/layer-stack.js';
 import { visible, visibleLine } from '../visible.js';
 
-/** Data goes to stdout; everything else to stderr. What a terminal would act on is shown escaped, but for our own colours. */
+/**
+ * Prints data to stdout, with control characters escaped except in our own coloured bars. All else goes to
+ * stderr.
+ */
 export const printLine = (text: string): void => {
   const parts = hasColours() ? text.split(paintedBar) : [text];
-  // Every second part is a bar.
+  // The pattern captures, so that every second part is a bar.
   printText(parts.map((part, index) => (index % 2 === 0 ? visible(part) : part)).join(''));
 };
 
-/** The text of a file that the reader is to keep: as it is. */
+/** Prints the text of a file for the reader to save, unescaped. */
 export const printText = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
+/** Prints indented JSON, escaped as by `printLine`, which leaves its value the same. */
 export const printJson = (value: unknown): void => printLine(JSON.stringify(value, null, 2));
 
+/** Prints a message to stderr. */
 export const note = (text: string): void => {
   process.stderr.write(`${visible(text)}\n`);
 };
 
 export const warn = (warning: string): void => note(`warning: ${visibleLine(warning)}`);
 
-/** Where stdout is a terminal that shows them: NO_COLOR and FORCE_COLOR decide first. */
+/** True if stdout is a terminal that shows colours; NO_COLOR and FORCE_COLOR override. */
 const hasColours = (): boolean =>
   colours.isColorSupported && (process.stdout.isTTY || 'FORCE_COLOR' in process.env);
 

@@ -23,7 +23,9 @@ import { printJson, printLine, warn } from './print.js';
 
 type Options = CommonOptions & OutputOptions;
 
-/** The recipe of a command: its options that have names of the method's parameters. Their values are checked where recipes are. */
+/**
+ * Makes a recipe of a command's options that have the name of a parameter of the method, and of `--dtype`.
+ */
 const recipeOf = (method: keyof RecipesByMethod, options: object): RecipeInput => {
   const parameters = [...Object.keys(methods.get(method)?.schema.shape ?? {}), 'dtype'];
   const given = Object.entries(options).filter(([name]) => parameters.includes(name));
@@ -51,17 +53,17 @@ const addSwap = (program: Command): void => {
     .option('--top-transition <n>', 'averaged layers below the top ones (default: 0)', toNumber)
     .option(
       '--weights <wt,wl>',
-      'weights of task and language expert where they are averaged, or magnitude: 1 / mean MAV (default: 1,1)',
+      'weights of the task and language experts in averages, or magnitude: 1 / mean MAV (default: 1,1)',
       toWeights,
     )
-    .option('--others <which>', 'what is outside the layers: average, task or language (default: average)')
+    .option('--others <which>', 'tensors outside the layers: average, task or language (default: average)')
     .option(
       '--norms <which>',
-      "norms inside a layer: the layer's own, or average like what is outside (default: layer)",
+      'norms inside the layers: layer, as the rest of their layer, or average, as --others (default: layer)',
     )
     .option(
       '--scaled',
-      'scale the counts from the 32 layers of the paper to those of the models, and print them',
+      "scale the numbers of layers from the paper's 32 to the models' number, and print them",
     );
   addMergeOptions(addAnalysisOption(command)).action(
     async ({ lang: language, ...options }: Options & { lang: string }) => {
@@ -92,15 +94,15 @@ const addSoup = (program: Command): void => {
 const addRevert = (program: Command): void => {
   const command = program
     .command('revert')
-    .description('put parts of an expert back to its base: layers by location, or rows that changed little')
+    .description('revert parts of an expert to its base: layers by location, or rows that changed little')
     .argument('<expert>', 'a directory, a .safetensors file or org/name in the hub cache')
     .requiredOption('--base <model>', 'the model that the expert was fine-tuned from')
     .option('--bottom <n>', 'first layers to revert (default: 5)', toNumber)
     .option('--top <n>', 'last layers to revert (default: 2)', toNumber)
-    .option('--others <which>', 'what is outside the layers: keep or revert (default: keep)')
+    .option('--others <which>', 'tensors outside the layers: keep or revert (default: keep)')
     .option(
       '--norms <which>',
-      "norms inside a layer: the layer's own, or average like what is outside (default: layer)",
+      'norms inside the layers: layer, as the rest of their layer, or average, as --others (default: layer)',
     )
     .option('--threshold <t>', 'revert the rows whose MAV is below it, instead of layers', toNumber)
     .option(
@@ -108,7 +110,7 @@ const addRevert = (program: Command): void => {
       'the largest threshold that keeps at least this share of the parameters',
       toNumber,
     )
-    .option('--rows <which>', 'what a row is: an input or an output feature (default: input)');
+    .option('--rows <which>', 'rows are input or output features (default: input)');
   addMergeOptions(addAnalysisOption(command)).action(async (model: string, options: Options) => {
     await mergeCommand(recipeOf('revert', { ...options, model }), options);
   });
@@ -117,7 +119,7 @@ const addRevert = (program: Command): void => {
 const addRelayout = (program: Command): void => {
   const command = program
     .command('relayout')
-    .description('write a checkpoint in other shards, so that later merges can link its layers')
+    .description('rewrite a checkpoint in other shards, so that later merges can link its layers')
     .argument('<checkpoint>', 'a directory, a .safetensors file or org/name in the hub cache');
   addMergeOptions(command).action(async (model: string, options: Options) => {
     await mergeCommand(recipeOf('relayout', { ...options, model }), options);
@@ -128,17 +130,17 @@ const addMerge = (program: Command): void => {
   const command = program
     .command('merge')
     .description(
-      "merge by a recipe, layerloom's or mergekit's: any method, slices, gradients, recipes in recipes",
+      "merge by a recipe, layerloom's or mergekit's: any method, slices, gradients, nested recipes",
     )
     .argument(
       '<recipe>',
-      "a YAML file; paths in it begin in its folder, in mergekit's dialect in the working directory",
+      "a YAML file; its paths are relative to its folder, in mergekit's dialect to the working directory",
     )
-    .option('--explain <tensor>', 'print how one tensor of the output comes about, and write nothing')
-    .option('--strict', 'refuse a filter that matches no tensor, instead of a warning')
+    .option('--explain <tensor>', 'print how one tensor of the output is computed, and write nothing')
+    .option('--strict', 'refuse a filter that matches no tensor, instead of warning')
     .option(
       '--plugin <file>',
-      'a module that registers methods of your own; may be given more than once',
+      'a module that registers your own methods; may be given more than once',
       (file: string, files: readonly string[] = []) => [...files, file],
     );
   addMergeOptions(addAnalysisOption(command)).action(
@@ -152,20 +154,20 @@ const addMerge = (program: Command): void => {
 const addAnalyze = (program: Command): void => {
   const command = program
     .command('analyze')
-    .description('show where fine-tuning changed the model: tables, pictures and a page')
+    .description('show which layers and matrices fine-tuning changed: tables, pictures and a page')
     .argument('[expert...]', 'an expert, or NAME=EXPERT')
     .option('--base <model>', 'the model that the experts were fine-tuned from')
     .option('--from <file...>', 'NAME.mav.safetensors of earlier analyses, instead of weights')
     .option('-o, --out <dir>', 'directory for the files')
     .option('--threshold <t>', 'rows whose MAV is above it count as changed (default: 1e-5)', toNumber)
-    .option('--rows <which>', 'what a row is: an input or an output feature (default: input)')
-    .option('--bottom <n>', 'first layers to sum up (default: 5)', toNumber)
-    .option('--top <n>', 'last layers to sum up (default: 2)', toNumber)
+    .option('--rows <which>', 'rows are input or output features (default: input)')
+    .option('--bottom <n>', 'number of first layers in the summary (default: 5)', toNumber)
+    .option('--top <n>', 'number of last layers in the summary (default: 2)', toNumber)
     .option('--compare <csv...>', 'published tables to draw beside the experts')
-    .option('--allow-non-finite', 'leave rows with a NaN or an infinity out instead of refusing them')
+    .option('--allow-non-finite', 'exclude rows with a NaN or an infinity instead of refusing them')
     .option('-j, --threads <n>', 'worker threads (default: the usable cores)', toNumber);
   addOutputOptions(command).action(async (experts: string[], options: AnalyzeCliOptions) => {
-    // Pages and pictures are loaded by who asks for them.
+    // Loaded on demand: other commands need no pages and pictures.
     const { analyzeCommand } = await import('./analyze.js');
     await analyzeCommand(experts, options);
   });
@@ -174,13 +176,15 @@ const addAnalyze = (program: Command): void => {
 const addBatch = (program: Command): void => {
   const command = program
     .command('batch')
-    .description('run an experiment: every pair, configuration and language, each distinct shard made once')
+    .description(
+      'run an experiment: every pair, configuration and language, each distinct shard written once',
+    )
     .argument('<experiment>', 'a YAML file (layerloom experiment init writes one)')
-    .option('--store <dir>', 'where shards are kept that merges share (default: .store in the output)')
-    .option('--shard-range <i/n>', 'make the i-th (from 0) of n parts of the shards, and no merge');
+    .option('--store <dir>', 'directory of the shards that merges share (default: .store in the output)')
+    .option('--shard-range <i/n>', 'make only part i (from 0) of n of the shards, and no merges');
   addMergeOptions(addAnalysisOption(command)).action(async (file: string, options: BatchCliOptions) => {
     const { batchCommand } = await import('./batch.js');
-    // What is not said here, the experiment may say.
+    // Commander's defaults are dropped: without the option, the experiment's value holds.
     const given = (name: 'layout' | 'maxShardSize') =>
       command.getOptionValueSource(name) === 'cli' ? options[name] : undefined;
     await batchCommand(file, {
@@ -207,22 +211,22 @@ const addInspect = (program: Command): void => {
 };
 
 const addStore = (program: Command): void => {
-  const store = program.command('store').description('look after shards that merges share');
+  const store = program.command('store').description('list, verify and clean up a store of shared shards');
   const add = (name: string, description: string): Command =>
     addOutputOptions(store.command(name).description(description).argument('<dir>', 'the store'));
-  add('ls', 'show what is there, and what is being computed').action(
+  add('ls', 'list the shards, and those being computed').action(
     async (directory: string, options: OutputOptions) => {
       const { storeLsCommand } = await import('./store.js');
       await storeLsCommand(directory, options);
     },
   );
-  add('verify', 'read every shard and compare it with the checksum it was published with')
+  add('verify', 'read every shard and compare it with its recorded checksum')
     .option('-j, --threads <n>', 'worker threads (default: the usable cores)', toNumber)
     .action(async (directory: string, options: OutputOptions & { threads?: number }) => {
       const { storeVerifyCommand } = await import('./store.js');
       await storeVerifyCommand(directory, options);
     });
-  add('gc', 'remove what no experiment links, and what dead processes left')
+  add('gc', 'remove shards that no experiment needs, and leftovers of dead processes')
     .option('--dry-run', 'print what would be removed, and remove nothing')
     .action(async (directory: string, options: OutputOptions & { dryRun?: boolean }) => {
       const { storeGcCommand } = await import('./store.js');
@@ -233,15 +237,15 @@ const addStore = (program: Command): void => {
 const addExperiment = (program: Command): void => {
   const experiment = program
     .command('experiment')
-    .description('write experiments: their files, and jobs that run them');
+    .description('write experiment files, and jobs that run them');
   const init = experiment
     .command('init')
     .description("write an experiment's file, to be edited")
     .requiredOption(
       '--preset <preset>',
-      'paper: what the paper compares; ablation: one choice changed at a time; grid: 81 configurations a pair',
+      "paper: the paper's comparisons; ablation: one choice changed at a time; grid: 81 configurations a pair",
     )
-    .option('--base <model>', 'what all experts were fine-tuned from')
+    .option('--base <model>', 'the model that all experts were fine-tuned from')
     .option('--task <name=dir...>', 'task experts')
     .option('--lang <lang:name=dir...>', 'language experts')
     .option('-o, --out <file>', 'file to create (default: print it)');
@@ -255,10 +259,10 @@ const addExperiment = (program: Command): void => {
     .argument('<experiment>', 'a YAML file')
     .option('-o, --out <dir>', "directory for the merges (default: the file's name without its ending)")
     .option('--store <dir>', "directory for the shards that merges share (default: batch's own)")
-    .option('--parts <n>', 'jobs that the work is divided among (default: 8)', toNumber)
-    .option('--time <time>', 'limit of each job, as sbatch takes it: 02:00:00')
-    .option('--cpus <n>', 'processors of each job, and as many threads', toNumber)
-    .option('--memory <size>', 'memory of each job, as sbatch takes it: 32G')
+    .option('--parts <n>', 'number of jobs to divide the work among (default: 8)', toNumber)
+    .option('--time <time>', 'time limit of each job, in the format of sbatch: 02:00:00')
+    .option('--cpus <n>', 'processors, and worker threads, of each job', toNumber)
+    .option('--memory <size>', 'memory of each job, in the format of sbatch: 32G')
     .option('--partition <name>', 'partition to submit to');
   addOutputOptions(slurm).action(async (file: string, options: ExperimentSlurmOptions) => {
     const { experimentSlurmCommand } = await import('./experiment.js');
@@ -266,7 +270,9 @@ const addExperiment = (program: Command): void => {
   });
 };
 
-/** The command line. Errors are thrown, for `main` to print: commander neither prints nor exits. */
+/**
+ * Builds the command line. Errors are thrown for `main` to print; commander neither prints them nor exits.
+ */
 export const buildProgram = (): Command => {
   const program = new Command('layerloom')
     .description('Merges fine-tuned LLM checkpoints by layer swapping: exact, fast, small in memory')

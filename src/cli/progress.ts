@@ -2,7 +2,7 @@ import cliProgress from 'cli-progress';
 import type { Progress } from '../engine/run.js';
 import { formatBytes, formatRate, formatSeconds } from '../report/format.js';
 
-/** Between two lines where there is no terminal to draw a bar on. */
+/** Interval of progress lines, in ms, where stderr is not a terminal. */
 const lineMs = 5000;
 
 const describe = ({ phase, done, total, merges }: Progress, seconds: number, began: number): string => {
@@ -20,7 +20,10 @@ export class ProgressDisplay {
   #phase: Progress['phase'] | undefined;
   #bar: cliProgress.SingleBar | undefined;
   #lastLine = performance.now();
-  /** What was done when it began, by a run that is being resumed. */
+  /**
+   * `done` at the phase's first report: work of the run that is being resumed, which does not count for the
+   * rate.
+   */
   #began: number | undefined;
 
   constructor(stream: NodeJS.WriteStream) {
@@ -28,7 +31,7 @@ export class ProgressDisplay {
   }
 
   readonly show = (progress: Progress): void => {
-    // What comes before a merge has a pace of its own.
+    // Each phase has a rate of its own.
     if (progress.phase !== this.#phase) [this.#started, this.#began] = [performance.now(), undefined];
     this.#phase = progress.phase;
     this.#began ??= progress.phase === 'merge' ? progress.done : 0;

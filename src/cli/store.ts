@@ -20,7 +20,12 @@ export const storeLsCommand = async (directory: string, options: OutputOptions):
   print(await store.list(), describeStore, options);
 };
 
-/** @throws LayerloomError STORE_DAMAGED, whose details are the result, which with `--json` is so printed once */
+/**
+ * Verifies a store and prints the result. With `--json` a damaged store's result is printed once, as the
+ * error's details.
+ *
+ * @throws LayerloomError STORE_DAMAGED
+ */
 export const storeVerifyCommand = async (
   directory: string,
   { threads, ...options }: OutputOptions & { readonly threads?: number },

@@ -122,8 +122,8 @@ const checkFileNames = (vectors: readonly MavVectors[]): void => {
 };
 
 /**
- * Creates the directory for an analysis. Refuses one that holds a checkpoint, whose files the analysis's
- * would be mistaken for.
+ * Creates the directory for an analysis. Refuses one that holds a checkpoint, so that no
+ * file of the analysis is taken for the checkpoint's.
  *
  * @throws LayerloomError OUTPUT_INVALID, INVALID_PARAMETER, WRITE_FAILED
  */

@@ -458,9 +458,9 @@ describe('what speaks of a base', () => {
     const { root, base, task } = family();
     const args = (...more: string[]) => ['revert', '--base', base, task, '-o', join(root, 'out'), ...more];
     const byLocation = await cli(args('--bottom', '1', '--top', '1'));
-    expect(byLocation).toMatchObject({ code: 0, stdout: expect.stringContaining('kept of the expert') });
+    expect(byLocation).toMatchObject({ code: 0, stdout: expect.stringContaining('kept from the expert') });
     const byRows = await cli(args('--target-kept', '0.5', '--rows', 'output', '--force'));
-    expect(byRows.stderr).toMatch(/^threshold [\d.e-]+ keeps 0\.5 of the parameters or more\n$/);
+    expect(byRows.stderr).toMatch(/^threshold [\d.e-]+ keeps a share of at least 0\.5 of the parameters\n$/);
     expect(await cli(args('--threshold', '1', '--bottom', '1'))).toMatchObject({ code: 2 });
   });
 });

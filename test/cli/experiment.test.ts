@@ -49,10 +49,7 @@ describe('layerloom experiment init', () => {
     expect(experiment.languages.get('telugu')?.get('tel')).toBe(join(process.cwd(), '../tel'));
     expect(expandExperiment(experiment)).toHaveLength(4 * 13);
     const again = await cli(args);
-    expect([again.code, again.stderr]).toEqual([
-      2,
-      `error: ${file}: is there already; choose another file\n`,
-    ]);
+    expect([again.code, again.stderr]).toEqual([2, `error: ${file}: exists already; choose another file\n`]);
   });
 
   it.each([
