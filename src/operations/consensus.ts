@@ -8,16 +8,20 @@ import type { Value } from './program.js';
 import { kindOf, type Sparsifier, sparsifierSchema } from './sparsifiers.js';
 import { decimals, describeSum } from './words.js';
 
-/** What becomes of a task vector before it is weighted. */
+/** The pruning of a task vector, before it is weighted. */
 export interface Pruning {
   readonly sparsifier: Sparsifier;
-  /** `norm`: its L1 norm is restored; `density`: what stays is divided by the density. */
+  /**
+   * `norm` restores the task vector's L1 norm, `density` divides the kept elements by the density, null does
+   * neither.
+   */
   readonly rescale: 'norm' | 'density' | null;
 }
 
 /**
- * base + scale · (Σ weightᵢδᵢ of those that count) / divisor, where δᵢ = sourceᵢ − base, pruned; with an election only those elements
- * count whose sign is that of the sum, or `tie` where the sum is 0.
+ * base + scale · (Σ weightᵢδᵢ) / divisor, where δᵢ is the pruned task vector sourceᵢ − base. With an
+ * election, each element's sum takes only the δᵢ of the elected sign: the sign of Σ δᵢ (weighted or not), or
+ * `tie` where that sum is 0.
  */
 export interface Consensus<T> {
   readonly kind: 'consensus';
@@ -28,17 +32,23 @@ export interface Consensus<T> {
     readonly pruning: Pruning | null;
   }[];
   readonly election: Election | null;
-  /** Of what counts: the sum of weights, or how many there are; 0 is taken as 1. */
+  /**
+   * 1, or over the δᵢ in an element's sum: the sum of their weights, or their number. A divisor of 0 is
+   * replaced by 1.
+   */
   readonly divisor: 'none' | 'weights' | 'count';
   readonly scale: number;
 }
 
-/** Task vectors that `consensus` and `sce` combine, at most: as many as the native door lets through. */
+/** Limit on the task vectors that `consensus` and `sce` combine; native code refuses more. */
 export const mostTaskVectors = 64;
 
 export const tooManyTaskVectors = `it combines more than ${mostTaskVectors} task vectors`;
 
-/** Elections end ties in favour of + but for TIES' authors. */
+/**
+ * Words for each `tie`: peers elect + where the changes sum to 0, the code of the TIES authors takes the
+ * majority sign.
+ */
 const elected = { positive: ' of one sign', negative: ' of one sign, − where they cancel' };
 
 export const consensus = {
@@ -102,10 +112,14 @@ export const consensus = {
   },
 } satisfies Operation<Consensus<unknown>, Consensus<string>, Consensus<Value>>;
 
-/** Norms of less are left alone, as in mergekit. */
+/** Smaller norms are not restored, as in mergekit. */
 const leastNorm = 1e-7;
 
-/** Task vectors as their prunings leave them: the bounds of all are found in one search, then the norms of those that are restored. */
+/**
+ * Appends the pruned task vectors to the program. The magnitude bounds of all task vectors are found in one
+ * search, and the norms of those that are rescaled in one pass, since each search or pass reads the whole
+ * tensor.
+ */
 const prune = async (
   all: readonly { readonly change: Value; readonly pruning: Pruning | null }[],
   to: Lowering,
@@ -121,7 +135,7 @@ const prune = async (
   );
   const found = await boundsOf(to, cuts.flat());
   const pruned = all.map(({ change, pruning }, index) => {
-    const bounds = found.splice(0, cuts[index]?.length);
+    const bounds = found.splice(0, itemAt(cuts, index).length);
     const at = (scale: number): Value =>
       pruning === null
         ? change

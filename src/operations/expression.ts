@@ -1,11 +1,11 @@
 import type { Formula } from './formula.js';
 import type { Same } from './same.js';
 
-/** A tensor of one of a recipe's models: by its index in `models`, and by the output tensor's name unless it has one of its own. */
+/** A tensor of the recipe's model number `model`. Its name is the output tensor's if `tensor` is absent. */
 export interface ModelTensor {
   readonly model: number;
   readonly tensor?: string;
 }
 
-/** A tensor as a method makes it of models' tensors. */
+/** The formula of an output tensor over models' tensors, as methods write it. */
 export type Expression = Exclude<Formula<ModelTensor>, Same<ModelTensor>>;

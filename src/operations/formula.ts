@@ -24,10 +24,11 @@ export interface Formulas<T> {
 export type FormulaKind = keyof Formulas<unknown>;
 
 /**
- * One tensor computed from others (`T`): methods speak of models' tensors, plans of byte ranges. A formula that needs a statistic of
- * whole tensors (a threshold, a Gram matrix) says which, and the engine finds it when it comes to the tensor.
+ * One tensor computed from operands of type `T`: models' tensors where a method writes it, byte ranges in a
+ * plan. A formula that needs statistics of whole tensors (a threshold, a Gram matrix) declares them; the
+ * engine measures them just before it computes the tensor.
  */
 export type Formula<T> = Formulas<T>[FormulaKind];
 
-/** A formula that computes: all but those that move bytes. */
+/** A formula that computes elements; `copy` and `same` move bytes instead. */
 export type Computation<T> = Exclude<Formula<T>, Copy<T> | Same<T>>;

@@ -6,8 +6,9 @@ import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 
 /**
- * The source's elements of high importance, the base's elsewhere. Importance is |source − base| · the Kullback-Leibler divergence of the
- * row; high is median + 1.5 · interquartile range and above, over the whole tensor.
+ * The source's elements whose importance is at least median + 1.5 · interquartile range of the whole tensor;
+ * the base's elsewhere. An element's importance is |source − base| · the Kullback-Leibler divergence of its
+ * row (mergekit's `arcee_fusion`).
  */
 export interface Fusion<T> {
   readonly kind: 'fusion';

@@ -6,8 +6,9 @@ import type { Value } from './program.js';
 import { gramOf, type RuleParameters, ruleNamed } from './rules.js';
 
 /**
- * origin + Σ cᵢ(xᵢ − origin), or Σ cᵢxᵢ without an origin, with coefficients that a rule (rules.ts) finds from the Gram matrix of the
- * xᵢ − origin: of whole tensors, or of each output row (along the last dimension) or input row (along dimension 0).
+ * origin + Σ cᵢ(xᵢ − origin), or Σ cᵢxᵢ without an origin. A rule (rules.ts) computes the coefficients cᵢ
+ * from the Gram matrix of the xᵢ − origin: once for the whole tensor, or for each output row (along the last
+ * dimension) or input row (along dimension 0).
  */
 export interface GramFormula<T> {
   readonly kind: 'gram';
@@ -38,19 +39,19 @@ export const gram = {
   refusal: ({ rule, sources, parameters }, { name }) =>
     ruleNamed(rule, name).accepts(parameters, sources.length)
       ? undefined
-      : `its parameters are not those of rule ${rule}`,
+      : `its parameters or its number of operands do not suit the rule ${rule}`,
   describe: ({ rule, sources, origin }) =>
     `${rule} of ${sources.join(', ')}${origin === null ? '' : ` from ${origin}`}`,
   lower: async ({ rule, origin, sources, of: wanted, parameters }, dtype, to) => {
     const { program, measurer, tensor } = to;
     const vectors = origin === null ? sources : sources.map((value) => difference(to, value, origin));
-    // A tensor of one dimension is one row, whichever way rows are meant.
+    // A tensor of one dimension is a single row of either sense.
     const of = program.shape.length < 2 ? 'tensor' : wanted;
     if (of === 'input' && program.shape.length > 2)
       throw undefinedMerge(
         tensor,
         rule,
-        `it has ${program.shape.length} dimensions, and only a matrix has input rows`,
+        `the tensor has ${program.shape.length} dimensions; input rows are defined for matrices only`,
       );
     const measures = { tensor: 'gram', output: 'rowGram', input: 'columnGram' } as const;
     const sums = await measurer[measures[of]](program, vectors);
@@ -62,8 +63,12 @@ export const gram = {
       const coefficients = ruleNamed(rule, tensor).coefficients(gramOf(sums, at, count), parameters);
       if (typeof coefficients === 'string') throw undefinedMerge(tensor, rule, coefficients);
       if (coefficients.length !== count)
-        throw undefinedMerge(tensor, rule, `its rule gives ${coefficients.length} of ${count} coefficients`);
-      // origin + Σ c(x − origin), as weights of origin and x.
+        throw undefinedMerge(
+          tensor,
+          rule,
+          `the rule returned ${coefficients.length} coefficients for ${count} operands`,
+        );
+      // origin + Σ c(x − origin) is written as a weighted sum of origin and the x, which rounds once.
       if (origin !== null) weights.push(1 - coefficients.reduce((sum, c) => sum + c, 0));
       weights.push(...coefficients);
     }

@@ -22,7 +22,10 @@ type OperationOf<K extends FormulaKind> = Operation<
   statistics?<T>(formula: Formulas<T>[K]): readonly Statistic<T>[];
 };
 
-/** All operations by the kind of their formulas. The compiler asks for one of each kind, and for every fact about it. */
+/**
+ * The operation of each kind of formula. The type is complete: a new kind does not compile until it has an
+ * operation here.
+ */
 const operations: { readonly [K in FormulaKind]: OperationOf<K> } = {
   copy,
   same,
@@ -35,7 +38,10 @@ const operations: { readonly [K in FormulaKind]: OperationOf<K> } = {
   fusion,
 };
 
-/** The operation of a formula, whatever its kind: to be used with formulas of that kind alone. */
+/**
+ * An operation of unknown kind. Its functions take formulas of that kind only, which the types cannot
+ * express.
+ */
 interface AnyOperation extends Operation<Formula<unknown>, Formula<string>, Formula<Value>> {
   map<T, U>(formula: Formula<T>, to: (operand: T) => U): Formula<U>;
   statistics?<T>(formula: Formula<T>): readonly Statistic<T>[];
@@ -44,10 +50,10 @@ interface AnyOperation extends Operation<Formula<unknown>, Formula<string>, Form
 export const operationOf = ({ kind }: { readonly kind: FormulaKind }): AnyOperation =>
   operations[kind] as unknown as AnyOperation;
 
-/** Schemas of formulas in a plan's JSON, by kind. */
+/** The schema of each kind of formula in a plan's JSON. */
 export const formulaSchemas = Object.values(operations).map(({ schema }) => schema);
 
-/** The same formula over other operands; `to` is called in their order. */
+/** Returns the formula with each operand replaced by `to(operand)`; `to` is called in operand order. */
 export const mapOperands = <T, U>(formula: Formula<T>, to: (operand: T) => U): Formula<U> =>
   operationOf(formula).map(formula, to);
 
@@ -58,10 +64,10 @@ export const operandsOf = <T>(formula: Formula<T>): readonly T[] => {
   return operands;
 };
 
-/** The statistics of whole tensors that a formula takes. */
+/** Returns the statistics of whole tensors that must be measured before the formula is computed. */
 export const statisticsOf = <T>(formula: Formula<T>): readonly Statistic<T>[] =>
   operationOf(formula).statistics?.(formula) ?? [];
 
-/** True if the bytes of stored tensors are moved as they are. */
+/** True if the formula moves the bytes of a stored tensor unchanged. */
 export const isMove = <T>(formula: Formula<T>): formula is Copy<T> | Same<T> =>
   operationOf(formula).isMove === true;

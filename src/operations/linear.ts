@@ -3,7 +3,10 @@ import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 import { describeSum } from './words.js';
 
-/** Σ weight · tensor, by the numeric contract. In a plan weights are normalised where the method says so. */
+/**
+ * Σ weight · tensor in float32, added in the order of the terms and rounded once to the output's dtype.
+ * Weights are used as they are: methods that normalise them have done so before.
+ */
 export interface Linear<T> {
   readonly kind: 'linear';
   readonly terms: readonly { readonly source: T; readonly weight: number }[];

@@ -2,7 +2,10 @@ import { LayerloomError } from '../errors.js';
 import type { Measurer } from './measurer.js';
 import type { Program, Value } from './program.js';
 
-/** A tensor's program while its expression is lowered into it, and the measurer of statistics on the way. */
+/**
+ * The context in which an expression is lowered: the program it is appended to, and a measurer for its
+ * statistics.
+ */
 export interface Lowering {
   /** The tensor's name, for errors. */
   readonly tensor: string;
@@ -10,10 +13,10 @@ export interface Lowering {
   readonly measurer: Measurer;
 }
 
-/** x − base in float32, the difference rounded once. */
+/** Appends x − base, rounded once to float32. */
 export const difference = ({ program }: Lowering, x: Value, base: Value): Value =>
   program.linear([x, base], [1, -1]);
 
-/** The error of a tensor for which a method's formula has no result. */
+/** Returns the error MERGE_UNDEFINED, for a tensor on which a method's formula has no result. */
 export const undefinedMerge = (tensor: string, method: string, reason: string): LayerloomError =>
   new LayerloomError('MERGE_UNDEFINED', { tensor, method, reason });

@@ -5,23 +5,32 @@ import type { TiedElement } from './measurer.js';
 import type { Value } from './program.js';
 import { selectMagnitudes } from './select-magnitudes.js';
 
-/** No element is above this bound. */
+/** A bound that no element is above. */
 export const nothing: MagnitudeBound = { bits: 0xffff_ffff, cutoff: 0, early: true };
-/** Every element is above this bound. */
+/** A bound that every element is above. */
 const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true };
 
-/** A bound to find in the order of a value's magnitudes. */
+/** A bound to find among the magnitudes of a value. */
 export interface BoundToFind {
   readonly value: Value;
-  /** Elements above it. */
+  /** The number of elements above it. */
   readonly kept: number;
-  /** Of equal magnitudes those that come first are above, or those that come last. */
+  /**
+   * Tie-break among elements of the bound's magnitude: true puts those with lower indexes above, false those
+   * with higher ones.
+   */
   readonly early: boolean;
-  /** Only the magnitude is wanted: all that equal it are above. */
+  /**
+   * True to search the magnitude only: the bound is not a cutoff between tied elements, all of which are
+   * above it.
+   */
   readonly threshold?: boolean;
 }
 
-/** Finds bounds with exactly so many elements above each; ties are broken by index. */
+/**
+ * Finds bounds with exactly `kept` elements above each; ties are broken by index. All are searched in the
+ * same passes.
+ */
 export const boundsOf = async (
   { program, measurer }: Lowering,
   wanted: readonly BoundToFind[],
@@ -49,7 +58,7 @@ export const boundsOf = async (
     const { bits, above, equal, ofBlocks } = itemAt(statistics, position);
     const rest = kept - above;
     bounds[index] = { bits, cutoff: early ? elements : 0, early };
-    // A change of 0 is the same above and below.
+    // A magnitude of 0 needs no tie-break: a zero kept and a zero dropped are both 0.
     if (rest < equal && threshold !== true && bits > 0)
       tied.push({ index, value, early, bits, ordinal: early ? rest : equal - rest + 1, ofBlocks });
   }

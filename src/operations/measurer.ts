@@ -3,45 +3,45 @@ import type { Program, Value } from './program.js';
 
 /** Histograms of magnitudes, one for each value. */
 export interface Counted {
-  /** Elements above the window. */
+  /** For each value: elements above the window. */
   readonly above: readonly number[];
-  /** Elements in each bin of the window. */
+  /** For each value: elements in each bin of the window. */
   readonly counts: readonly Uint32Array[];
-  /** For each value and each of its window's candidates: elements of that magnitude in each block. */
+  /** For each value and each candidate of its window: elements of exactly that magnitude in each block. */
   readonly exact: readonly (readonly (readonly number[])[])[];
-  /** Elements counted: all of the tensor, or those of its sample. */
+  /** The number of elements counted: the whole tensor, or its sample. */
   readonly elements: number;
 }
 
-/** An element to find: the `ordinal`-th (from 1) of a magnitude. */
+/** An element to find: the `ordinal`-th (from 1) of those whose magnitude has these bits. */
 export interface TiedElement {
   readonly value: Value;
   readonly bits: number;
   readonly ordinal: number;
-  /** Elements of that magnitude in each block, where a pass has counted them. */
+  /** Elements of that magnitude in each block; undefined if no pass has counted them yet. */
   readonly ofBlocks: readonly number[] | undefined;
 }
 
 /**
- * Measures statistics of a program's values over a whole tensor. Sums are float64, taken block by block and added in the order of the
- * blocks: the same numbers for any number of threads.
+ * Measures statistics of a program's values over a whole tensor. Sums are float64 and taken per block; block
+ * results are added in block order, so that they do not depend on the number of threads.
  */
 export interface Measurer {
-  /** Σ xᵢxⱼ for pairs i ≤ j, in order. */
+  /** Σ xᵢxⱼ for pairs i ≤ j, in the order of `pairIndex`. */
   gram(program: Program, values: readonly Value[]): Promise<Float64Array>;
-  /** The same for each row along the last dimension, one row's pairs behind the other's. */
+  /** The same sums for each row along the last dimension, row after row. */
   rowGram(program: Program, values: readonly Value[]): Promise<Float64Array>;
-  /** The same for each column. */
+  /** The same sums for each column, column after column. */
   columnGram(program: Program, values: readonly Value[]): Promise<Float64Array>;
-  /** Σ |x| of each value. */
+  /** Σ |x| for each value. */
   magnitudes(program: Program, values: readonly Value[]): Promise<Float64Array>;
-  /** The Kullback-Leibler divergence of softmax(x) from softmax(base), for each row. */
+  /** The Kullback-Leibler divergence of softmax(x) from softmax(base), one number per row. */
   divergence(program: Program, x: Value, base: Value): Promise<Float64Array>;
-  /** Elements of magnitude 0, of each value. */
+  /** The number of zeros (of either sign) in each value. */
   zeros(program: Program, values: readonly Value[]): Promise<readonly number[]>;
-  /** Elements above 0 less those below, of each value. */
+  /** The number of positive elements minus the number of negative ones, for each value. */
   signs(program: Program, values: readonly Value[]): Promise<Float64Array>;
-  /** Counts magnitudes in a window for each value, of the whole tensor or of its sample. */
+  /** Histograms of magnitudes over a window for each value, of the whole tensor or of a sample. */
   histogram(
     program: Program,
     values: readonly Value[],
@@ -49,8 +49,8 @@ export interface Measurer {
     bins: number,
     sample: boolean,
   ): Promise<Counted>;
-  /** The elements of a sample; 0 where the tensor is too small for a sample to be worth its pass. */
+  /** The number of elements in a sample; 0 if the tensor is so small that sampling would not save a pass. */
   sampleSize(program: Program): number;
-  /** The indexes in the tensor of tied elements. */
+  /** The index in the tensor of each tied element. */
   findTies(program: Program, tied: readonly TiedElement[]): Promise<number[]>;
 }

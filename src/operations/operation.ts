@@ -4,50 +4,65 @@ import type { Shape } from '../tensor/reference.js';
 import type { Lowering } from './lowering.js';
 import type { Value } from './program.js';
 
-/** The tensor that a formula computes, as a plan has it. */
+/** The output tensor that a plan says a formula computes. */
 export interface Target {
   readonly name: string;
   readonly dtype: Dtype;
   readonly shape: Shape;
 }
 
-/** A reading of operands before the tensor is computed, for one statistic of whole tensors. */
+/** A statistic of whole tensors, measured in a pass over these operands before the tensor is computed. */
 export interface Statistic<T> {
-  /** For people: `Gram matrices`. */
+  /** Its name in reports: `Gram matrices`. */
   readonly what: string;
   readonly operands: readonly T[];
 }
 
 /**
- * An operation: one kind of formula, and every fact about it. A formula is generic in its operands: models' tensors (`ModelTensor`) as a
- * method writes it, byte ranges and nested formulas as a plan has it, words when it is described, values of a program when it is lowered.
+ * Everything the rest of the tree knows about one kind of formula. A formula is generic in its operands:
+ * models' tensors (`ModelTensor`) as a method writes it, byte ranges and nested formulas in a plan, words
+ * when it is described, and values of a program when it is lowered.
  */
 export interface Operation<Unparsed, Worded, Valued> {
-  /** The structure in a plan's JSON; operands are parsed by themselves. */
+  /**
+   * The formula's structure in a plan's JSON. Operands are `z.unknown()` here and parsed by
+   * check-expression.ts.
+   */
   readonly schema: z.ZodType<Unparsed>;
   /**
-   * Returns the same formula over other operands, and calls `to` in their order. Generic in both operands, which index.ts checks.
+   * Returns the formula with each operand replaced by `to(operand)`, calling `to` in operand order. The types
+   * of both operands are generic, which index.ts checks.
    */
   readonly map: (formula: never, to: never) => unknown;
-  /** Statistics of whole tensors that `lower` measures: one reading of their operands each. */
+  /** Returns the statistics that `lower` measures, each in one pass over its operands. */
   readonly statistics?: (formula: never) => readonly Statistic<unknown>[];
   /**
-   * True if operands' bits are taken as they are: they must have the output's dtype, whatever it is. Otherwise operands are floating
-   * numbers, each of a dtype of its own, and the result is rounded once.
+   * True if elements are taken bit by bit, so that operands must have the output's dtype, which may be any.
+   * Otherwise operands are floating numbers, which may differ in dtype, and the result is rounded once.
    */
   readonly takesBits?: true;
-  /** True if bytes are moved as they are, by a job of their own that knows no dtype; all else is a program. */
+  /**
+   * True if the engine moves bytes without interpreting them, by a job of its own kind; other formulas become
+   * programs.
+   */
   readonly isMove?: true;
   /** True if the program needs whole rows; such tensors are sliced between rows only. */
   needsRows?(formula: Unparsed): boolean;
-  /** Returns the reason why a formula cannot be the tensor it is said to be, for plans that come from other programs. */
+  /**
+   * Returns the reason why the formula cannot compute `target`, if there is one: a plan may come from another
+   * program.
+   */
   refusal?(formula: Unparsed, target: Target): string | undefined;
-  /** The formula in words, for people. */
+  /** Returns the formula in words, for people to read. */
   describe(formula: Worded): string;
-  /** The formula in a shard's key; by default its JSON. A change makes every store compute such shards anew. */
+  /**
+   * Returns the formula's text in a shard's key; its JSON by default. A change invalidates such shards in
+   * every store.
+   */
   key?(formula: Worded): string;
   /**
-   * Appends the formula to a program: reduce, a little scalar arithmetic, map. Statistics are measured of the operands' values.
+   * Appends the formula to a program: measures the statistics it needs over its operands' values, computes
+   * scalars from them, and appends the nodes that map elements.
    *
    * @returns the value, rounded to `dtype`
    * @throws LayerloomError MERGE_UNDEFINED

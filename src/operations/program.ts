@@ -1,10 +1,10 @@
-import { itemAt } from '../lookup.js';
+import { itemAt, valueAt } from '../lookup.js';
 import type { Election, MagnitudeBound, NodeOperation, ProgramNode } from '../native/job.js';
 import type { ArithmeticDtype } from '../tensor/dtype.js';
 import type { Rows } from '../tensor/rows.js';
 import { type StoredTensor, sourceId } from '../tensor/stored-tensor.js';
 
-/** A value of a program that is being written: a source or a node. */
+/** A value of a program under construction: a stored tensor or a node's result. */
 export type Value = { readonly source: number } | { readonly node: number };
 
 /** A node that is being written. */
@@ -14,7 +14,7 @@ interface Node {
   readonly dtype: ArithmeticDtype;
 }
 
-/** A program as workers get it: what some values need and nothing else. */
+/** A program as workers run it: the sources and nodes that the wanted values depend on, and no others. */
 export interface Emitted {
   readonly sources: readonly StoredTensor[];
   readonly nodes: readonly ProgramNode[];
@@ -25,11 +25,11 @@ export interface Emitted {
 }
 
 /**
- * A program that computes one or several tensors of one shape, built value by value. Each method appends a node and returns its value; a
- * node's result is rounded to `dtype`, float32 unless said otherwise. Statistics on the way are measured of the values so far.
+ * Builder of a program that computes one or several tensors of one shape. Each method appends a node and
+ * returns its value. A node's result is rounded to `dtype`, float32 by default.
  */
 export class Program {
-  /** Of the tensor: its extents, all elements, and those of a row along the last dimension. */
+  /** The tensor's extents, its number of elements, and the number in a row along the last dimension. */
   readonly shape: readonly number[];
   readonly elements: number;
   readonly columns: number;
@@ -42,19 +42,21 @@ export class Program {
     this.columns = Math.max(1, shape.at(-1) ?? 1);
   }
 
-  /** A stored tensor as it stands. The same byte range in the same dtype is one source. */
+  /** Returns the value of a stored tensor. The same byte range in the same dtype is the same source. */
   source(source: StoredTensor): Value {
     const id = sourceId(source);
     const known = this.#sources.findIndex((other) => sourceId(other) === id && other.dtype === source.dtype);
     return { source: known === -1 ? this.#sources.push(source) - 1 : known };
   }
 
-  /** Σ weightᵢ · valueᵢ, by the numeric contract. */
+  /**
+   * Σ weightᵢ · valueᵢ: products and sums in float32, in the order of the values, rounded once to `dtype`.
+   */
   linear(values: readonly Value[], weights: readonly number[], dtype: ArithmeticDtype = 'F32'): Value {
     return this.#add({ kind: 'linear', weights }, values, dtype);
   }
 
-  /** The same with weights of its own for each row: `weights[row · values.length + value]`. */
+  /** The same sum with weights for each row: `weights[row · values.length + value]`. */
   rowLinear({
     values,
     rows,
@@ -69,7 +71,9 @@ export class Program {
     return this.#add({ kind: 'rowLinear', rows, weights: sharedNumbers(weights) }, values, dtype);
   }
 
-  /** `value` · `scale` where `by` is above `lower` and not above `upper` in the order of magnitudes, else 0. */
+  /**
+   * `value` · `scale` where `by` is above `lower` and not above `upper` in the order of magnitudes, else 0.
+   */
   keep({
     value,
     by,
@@ -102,7 +106,10 @@ export class Program {
     return this.#add({ kind: 'drop', key, probability, scale }, [value]);
   }
 
-  /** The same; the probability rises from `lowest` to `highest` with the rank of the magnitude in its row. */
+  /**
+   * The same as `drop`; the probability rises from `lowest` to `highest` with the rank of the element's
+   * magnitude in its row.
+   */
   dropRanked({
     value,
     key,
@@ -121,8 +128,10 @@ export class Program {
   }
 
   /**
-   * base + scale · (Σ weightᵢ · changeᵢ of those that count) / divisor. The divisor is 1, the sum of the weights that count, or how many
-   * count; one whose magnitude is at most `least` is taken as 1.
+   * base + scale · (Σ weightᵢ · changeᵢ) / divisor. With an election, the sum at an element takes only the
+   * changes of the elected sign. The divisor is 1, or over the changes in the sum: the sum of their weights,
+   * or their number. With `least` 0 a divisor of 0 is replaced by 1, otherwise a divisor below `least` is
+   * replaced by `least`.
    */
   vote({
     base,
@@ -147,7 +156,7 @@ export class Program {
     return this.#add(operation, [base, ...changes], dtype);
   }
 
-  /** The variance of each element over the values. */
+  /** The variance over the values at each element. */
   variance(values: readonly Value[]): Value {
     return this.#add({ kind: 'variance' }, values);
   }
@@ -167,7 +176,7 @@ export class Program {
     return this.#add({ kind: 'nearSwap', t }, [base, value], dtype);
   }
 
-  /** |value − base| · the row's divergence. */
+  /** |value − base| · the divergence of the element's row. */
   importance({
     value,
     base,
@@ -180,7 +189,7 @@ export class Program {
     return this.#add({ kind: 'importance', divergences: sharedNumbers(divergences) }, [value, base]);
   }
 
-  /** Rows of `value` where `kept` is 1, those of `base` elsewhere, bit by bit: both are of `dtype`. */
+  /** Rows of `value` where `kept` is 1, rows of `base` elsewhere, bit by bit: both must have `dtype`. */
   select({
     value,
     base,
@@ -201,12 +210,13 @@ export class Program {
     return { node: this.#nodes.push({ operation, inputs, dtype }) - 1 };
   }
 
+  /** Returns the program of some values, without the nodes and sources that they do not depend on. */
   emit(wanted: readonly Value[]): Emitted {
     const [sources, nodes] = [new Set<number>(), new Set<number>()];
     const visit = (value: Value): void => {
       if ('source' in value) sources.add(value.source);
       else if (!nodes.has(value.node)) {
-        this.#nodes[value.node]?.inputs.forEach(visit);
+        itemAt(this.#nodes, value.node).inputs.forEach(visit);
         nodes.add(value.node);
       }
     };
@@ -216,9 +226,9 @@ export class Program {
       [...nodes].sort((a, b) => a - b).map((node, index) => [node, sourceIds.size + index]),
     );
     const idOf = (value: Value): number =>
-      ('source' in value ? sourceIds.get(value.source) : nodeIds.get(value.node)) ?? -1;
+      'source' in value ? valueAt(sourceIds, value.source) : valueAt(nodeIds, value.node);
     return {
-      sources: [...sourceIds.keys()].map((source) => this.#sources[source] as StoredTensor),
+      sources: [...sourceIds.keys()].map((source) => itemAt(this.#sources, source)),
       nodes: [...nodeIds.keys()].map((index): ProgramNode => {
         const { operation, inputs, dtype } = itemAt(this.#nodes, index);
         return { ...operation, inputs: inputs.map(idOf), dtype };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { itemAt } from '../lookup.js';
 import { bitsOf } from '../tensor/dtype.js';
 import { decodeKept, isKept } from '../tensor/kept.js';
 import type { Shape } from '../tensor/reference.js';
@@ -6,7 +7,10 @@ import type { Rows } from '../tensor/rows.js';
 import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 
-/** Rows of a matrix where `kept` (a bit for each row, lowest first, in base64) is 1, those of `base` elsewhere, byte for byte. */
+/**
+ * Rows of `source` where `kept` is 1, rows of `base` elsewhere, byte for byte. `kept` is a bit set in base64
+ * (tensor/kept.ts).
+ */
 export interface RowSelect<T> {
   readonly kind: 'rowSelect';
   readonly source: T;
@@ -15,8 +19,8 @@ export interface RowSelect<T> {
   readonly kept: string;
 }
 
-/** Rows of a matrix: along dimension 1 by input features, along dimension 0 by output ones. */
-const rowsIn = (shape: Shape, rows: Rows): number | undefined => shape[rows === 'input' ? 1 : 0];
+/** The number of a matrix's rows: input rows are counted by dimension 1, output rows by dimension 0. */
+const rowsIn = (shape: Shape, rows: Rows): number => itemAt(shape, rows === 'input' ? 1 : 0);
 
 export const rowSelect = {
   schema: z.strictObject({
@@ -33,14 +37,15 @@ export const rowSelect = {
     base: to(formula.base),
   }),
   refusal: ({ rows, kept }, { shape, dtype }) => {
-    const count = shape.length === 2 ? rowsIn(shape, rows) : undefined;
-    if (count === undefined || !isKept(kept, count)) return 'its kept rows are not those of its shape';
-    // Rows are moved by whole bytes.
-    return bitsOf(dtype) % 8 === 0 ? undefined : `its rows are not ${dtype}`;
+    if (shape.length !== 2 || !isKept(kept, rowsIn(shape, rows)))
+      return 'its kept rows do not match its shape: one bit for each row of a matrix';
+    return bitsOf(dtype) % 8 === 0
+      ? undefined
+      : `rows of ${dtype} cannot be selected: its elements are not whole bytes`;
   },
   describe: ({ source, base }) => `${source} in part, else ${base}`,
   lower: ({ source: value, base, rows, kept }, dtype, { program }) => {
-    const count = rowsIn(program.shape, rows) ?? 0;
-    return program.select({ value, base, rows, kept: decodeKept(kept, count), dtype });
+    const decoded = decodeKept(kept, rowsIn(program.shape, rows));
+    return program.select({ value, base, rows, kept: decoded, dtype });
   },
 } satisfies Operation<RowSelect<unknown>, RowSelect<string>, RowSelect<Value>>;

@@ -8,7 +8,9 @@ export interface Gram {
   of(i: number, j: number): number;
 }
 
-/** The Gram matrix whose pairs i ≤ j stand in order from `at` on. */
+/**
+ * Returns the Gram matrix whose pairs i ≤ j are `pairs[at]` and those after it, in the order of `pairIndex`.
+ */
 export const gramOf = (pairs: Float64Array, at: number, count: number): Gram => ({
   count,
   of: (i, j) => itemAt(pairs, at + pairIndex(Math.min(i, j), Math.max(i, j), count)),
@@ -17,7 +19,8 @@ export const gramOf = (pairs: Float64Array, at: number, count: number): Gram => 
 export type RuleParameters = Readonly<Record<string, number | boolean | string | readonly number[]>>;
 
 /**
- * Coefficients cᵢ of a linear combination of vectors, found from their dot products alone; or why there are none. Pure: the same numbers
+ * Returns the coefficients cᵢ of a linear combination of vectors, computed from their dot products alone, or
+ * the reason why there are none. Must be a pure function: a merge is reproducible only if the same numbers
  * give the same bits.
  */
 export type GramRule = (gram: Gram, parameters: RuleParameters) => readonly number[] | string;
@@ -39,8 +42,8 @@ const spherical = (cosine: number, t: number): [number, number] => {
 };
 
 /**
- * Spherical interpolation of two vectors as they are, by the angle of their directions; linear where these are all but parallel
- * (|cos| > 0.9995), as in mergekit's `slerp`.
+ * Spherical linear interpolation of two vectors by the angle between them, without normalising their lengths;
+ * linear interpolation if they are nearly parallel (|cos| > 0.9995), as in mergekit's `slerp`.
  */
 const slerp: GramRule = (gram, parameters) => {
   const t = number(parameters, 't');
@@ -49,7 +52,10 @@ const slerp: GramRule = (gram, parameters) => {
   return Math.abs(cosine) > 0.9995 ? [1 - t, t] : spherical(cosine, t);
 };
 
-/** The same with no tolerance: linear only where the directions are parallel to float32's last bit (mergekit's `nuslerp`). */
+/**
+ * The same without that tolerance: linear only if 1 − cos² ≤ 1e-16, where sin θ cannot be divided by
+ * (mergekit's `nuslerp`).
+ */
 const nuslerp: GramRule = (gram, parameters) => {
   const t = number(parameters, 't');
   const [a, b] = normsOf(gram).map((norm) => Math.max(norm, 1e-7)) as [number, number];
@@ -57,19 +63,25 @@ const nuslerp: GramRule = (gram, parameters) => {
   return 1 - cosine * cosine <= 1e-16 ? [1 - t, t] : spherical(cosine, t);
 };
 
-/** x'Gy for coefficients over the vectors divided by `by`. */
+/**
+ * Returns Σ xᵢyⱼGᵢⱼ / (byᵢ·byⱼ): the dot product of two combinations, with coefficients x and y, of the
+ * vectors divided by `by`.
+ */
 const product = (gram: Gram, by: readonly number[], x: readonly number[], y: readonly number[]): number => {
   let total = 0;
   for (let i = 0; i < gram.count; i += 1)
     for (let j = 0; j < gram.count; j += 1)
-      total += ((x[i] ?? 0) * (y[j] ?? 0) * gram.of(i, j)) / ((by[i] ?? 1) * (by[j] ?? 1));
+      total += (itemAt(x, i) * itemAt(y, j) * gram.of(i, j)) / (itemAt(by, i) * itemAt(by, j));
   return total;
 };
 
 const unit = (count: number, at: number): number[] =>
   Array.from({ length: count }, (_, i) => (i === at ? 1 : 0));
 
-/** Barycentric interpolation on a sphere, in the tangent space at the weighted mean of the directions (mergekit's `multislerp`). */
+/**
+ * Barycentric interpolation on a sphere in the tangent space at the weighted mean direction (mergekit's
+ * `multislerp`).
+ */
 const multislerp: GramRule = (gram, parameters) => {
   const { count } = gram;
   const eps = number(parameters, 'eps');
@@ -81,19 +93,24 @@ const multislerp: GramRule = (gram, parameters) => {
   const by = norms.map((norm) => norm + eps);
   const meanNorm = Math.sqrt(Math.max(0, product(gram, by, weights, weights)));
   if (meanNorm < eps)
-    return count === 2 ? weights : 'the weighted directions cancel out: their mean is 0; give other weights';
+    return count === 2
+      ? weights
+      : 'the weighted directions cancel out, so that their mean is 0; use other weights';
   const mean = weights.map((weight) => weight / meanNorm);
   const towards = sum(weights.map((weight, i) => weight * product(gram, by, unit(count, i), mean)));
-  const tangent = weights.map((weight, i) => weight - towards * (mean[i] ?? 0));
+  const tangent = weights.map((weight, i) => weight - towards * itemAt(mean, i));
   const length = Math.sqrt(Math.max(0, product(gram, by, tangent, tangent))) + eps;
-  const scale = sum(weights.map((weight, i) => weight * (norms[i] ?? 0)));
+  const scale = sum(weights.map((weight, i) => weight * itemAt(norms, i)));
   return mean.map(
     (m, i) =>
-      (scale * (m * Math.cos(length) + ((tangent[i] ?? 0) * Math.sin(length)) / length)) / (by[i] ?? 1),
+      (scale * (m * Math.cos(length) + (itemAt(tangent, i) * Math.sin(length)) / length)) / itemAt(by, i),
   );
 };
 
-/** The mean of directions on the sphere, by iteration, times the mean norm (mergekit's `karcher`). */
+/**
+ * The Karcher (Fréchet) mean of the directions on the sphere, by gradient descent, times the mean norm
+ * (mergekit's `karcher`).
+ */
 const karcher: GramRule = (gram, parameters) => {
   const { count } = gram;
   if (count === 1) return [1];
@@ -119,19 +136,22 @@ const karcher: GramRule = (gram, parameters) => {
       const theta = Math.acos(cosine);
       if (theta < tolerance) continue;
       const factor = (share * theta) / Math.sin(theta);
-      tangent = tangent.map((c, j) => c + factor * ((i === j ? 1 : 0) - cosine * (mean[j] ?? 0)));
+      tangent = tangent.map((c, j) => c + factor * ((i === j ? 1 : 0) - cosine * itemAt(mean, j)));
     }
     const length = Math.sqrt(Math.max(0, dot(tangent, tangent)));
     if (length < tolerance) break;
-    mean = toUnit(mean.map((c, j) => Math.cos(length) * c + (Math.sin(length) * (tangent[j] ?? 0)) / length));
+    mean = toUnit(
+      mean.map((c, j) => Math.cos(length) * c + (Math.sin(length) * itemAt(tangent, j)) / length),
+    );
   }
   const scale = sum(norms) / count;
-  return mean.map((c, i) => (scale * c) / (by[i] ?? 1));
+  return mean.map((c, i) => (scale * c) / itemAt(by, i));
 };
 
 /**
- * t/N for each of N task vectors, where t = N·c / (1 + (N−1)·c) and c is the mean cosine of their pairs (Jang et al. 2024); the base alone
- * where the denominator vanishes, as in mergekit.
+ * t/N for each of N task vectors, where t = N·c / (1 + (N−1)·c) and c is the mean cosine over their pairs
+ * (Jang et al. 2024). All coefficients are 0, which leaves the base, if the denominator is nearly 0, as in
+ * mergekit.
  */
 const modelStock: GramRule = (gram) => {
   const { count } = gram;
@@ -139,21 +159,24 @@ const modelStock: GramRule = (gram) => {
   const cosines: number[] = [];
   for (let i = 0; i < count; i += 1)
     for (let j = i + 1; j < count; j += 1)
-      cosines.push(clamp(gram.of(i, j) / Math.max((norms[i] ?? 0) * (norms[j] ?? 0), 1e-6), -1, 1));
+      cosines.push(clamp(gram.of(i, j) / Math.max(itemAt(norms, i) * itemAt(norms, j), 1e-6), -1, 1));
   const cosine = sum(cosines) / cosines.length;
   const denominator = 1 + (count - 1) * cosine;
   const t = Math.abs(denominator) < 1e-6 ? 0 : (count * cosine) / denominator;
   return norms.map(() => t / count);
 };
 
-/** A rule as formulas name it. */
+/** A rule that formulas refer to by name. */
 interface NamedRule {
   readonly coefficients: GramRule;
-  /** Whether it is a rule of so many vectors with these parameters, which a plan from another program may have got wrong. */
+  /**
+   * True if the rule takes these parameters and `count` vectors. Checked because a plan may come from another
+   * program.
+   */
   readonly accepts: (parameters: RuleParameters, count: number) => boolean;
 }
 
-/** Iterations of a rule, at most: they run on the main thread, where nothing interrupts them. */
+/** Limit on a rule's iterations: rules run on the main thread and cannot be cancelled. */
 export const mostIterations = 10_000;
 
 const isNumber = (value: unknown): value is number => typeof value === 'number';
@@ -182,13 +205,23 @@ const rules = new Map<string, NamedRule>([
   ['model_stock', { coefficients: modelStock, accepts: (_, count) => count >= 2 }],
 ]);
 
-/** Makes a rule known to formulas of this process; its parameters are its own to check. @throws LayerloomError USAGE where its name is taken */
+/**
+ * Registers a rule for the formulas of this process. The rule must check its parameters itself.
+ *
+ * @throws LayerloomError USAGE if the name is taken
+ */
 export const registerRule = (name: string, rule: GramRule): void => {
-  if (rules.has(name)) throw new LayerloomError('USAGE', { reason: `there is a rule ${name} already` });
+  if (rules.has(name))
+    throw new LayerloomError('USAGE', { reason: `a rule named ${name} is registered already` });
   rules.set(name, { coefficients: rule, accepts: () => true });
 };
 
-/** The rule that a tensor's formula names. @throws LayerloomError MERGE_UNDEFINED where this process has none of that name */
+/**
+ * Returns the rule of that name.
+ *
+ * @param tensor the tensor whose formula names it, for the error
+ * @throws LayerloomError MERGE_UNDEFINED if no rule of that name is registered in this process
+ */
 export const ruleNamed = (name: string, tensor: string): NamedRule => {
   const rule = rules.get(name);
   if (rule === undefined)

@@ -2,7 +2,10 @@ import { z } from 'zod';
 import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 
-/** Integers that would be averaged: the first tensor's bytes, once all are found equal. */
+/**
+ * The first tensor's bytes, after checking that all sources are equal: for integers, which cannot be
+ * averaged.
+ */
 export interface Same<T> {
   readonly kind: 'same';
   readonly sources: readonly T[];
@@ -19,6 +22,6 @@ export const same = {
   describe: ({ sources: [first = ''] }) => first,
   key: ({ sources }) => `same ${sources.join(' ')}`,
   lower: (_formula, _dtype, { tensor }) => {
-    throw new Error(`${tensor}: integers are compared, not computed with`);
+    throw new Error(`${tensor}: tensors that must be equal are compared, not lowered to a program`);
   },
 } satisfies Operation<Same<unknown>, Same<string>, Same<Value>>;

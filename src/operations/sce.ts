@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { itemAt } from '../lookup.js';
 import { mostTaskVectors, tooManyTaskVectors } from './consensus.js';
 import { difference } from './lowering.js';
 import { boundsOf, nothing } from './magnitude-bounds.js';
@@ -8,7 +9,9 @@ import { gramOf } from './rules.js';
 import { decimals } from './words.js';
 
 /**
- * SCE: the elements of largest variance (a share of those where it is not 0), weighted by their mean square, those of the elected sign.
+ * SCE (select, calculate, erase) over the task vectors sourceᵢ − base: keeps the elements whose variance over
+ * the task vectors is largest (a `share` of those with a variance above 0), weights each task vector by the
+ * mean square of its kept elements, and sums those of the elected sign.
  */
 export interface Sce<T> {
   readonly kind: 'sce';
@@ -42,9 +45,9 @@ export const sce = {
     let changes: readonly Value[] = sources.map((value) => difference(to, value, base));
     if (share < 1) {
       const variance = program.variance(changes);
-      const [zeros = 0] = await measurer.zeros(program, [variance]);
+      const zeros = itemAt(await measurer.zeros(program, [variance]), 0);
       const kept = Math.floor((program.elements - zeros) * share);
-      const [lower = nothing] = await boundsOf(to, [{ value: variance, kept, early: true }]);
+      const lower = itemAt(await boundsOf(to, [{ value: variance, kept, early: true }]), 0);
       changes = changes.map((value) =>
         program.keep({ value, by: variance, lower, upper: nothing, scale: 1 }),
       );
@@ -53,7 +56,7 @@ export const sce = {
     const sums = gramOf(await measurer.gram(program, changes), 0, count);
     const energies = changes.map((_, index) => sums.of(index, index) / program.elements);
     const total = energies.reduce((sum, energy) => sum + energy, 0);
-    // As in mergekit, where all but nothing changed every model counts the same.
+    // Equal weights if the experts hardly differ from the base, as in mergekit.
     const weights = energies.map((energy) => (Math.abs(total) < 1e-6 ? 1 / count : energy / total));
     return program.vote({
       base,

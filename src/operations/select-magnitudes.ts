@@ -1,3 +1,4 @@
+import { itemAt } from '../lookup.js';
 import { mostCandidates, type Window } from '../native/measure.js';
 import type { Counted } from './measurer.js';
 
@@ -6,19 +7,21 @@ export interface WantedRank {
   readonly rank: number;
 }
 
-/** A magnitude of float32, as bits; how many elements are larger, and how many have it. */
+/** A magnitude as float32 bits, the number of larger elements, and the number of elements equal to it. */
 export interface OrderStatistic {
   readonly bits: number;
   readonly above: number;
   readonly equal: number;
-  /** How many of these each block has, where a pass has shown it on the way. */
+  /** The equal elements in each block, if a pass has counted them. */
   readonly ofBlocks?: readonly number[];
 }
 
 /**
- * Counts magnitudes of some of the values in a window each.
+ * Counts the magnitudes of some values, each over a window of its own.
  *
- * @param indexes of the values
+ * @param indexes indexes of the values; `windows` has the same length
+ * @param bins the length of each histogram, at least that of the longest window
+ * @param sample true to count a sample of the elements only
  */
 export type Count = (
   indexes: readonly number[],
@@ -27,14 +30,14 @@ export type Count = (
   sample: boolean,
 ) => Promise<Counted>;
 
-/** Bins of a window at most: what stays in a core's own cache. */
+/** Limit on the bins of a window: a histogram of this size fits a core's private cache. */
 const mostBins = 2 ** 17;
-/** Of a sample's window, which is over all magnitudes. */
+/** Bins of a sample's window, which covers all magnitudes. */
 const sampleBins = 2 ** 16;
-/** Above every magnitude, those of NaN too. */
+/** One more than the bits of any magnitude, including NaN. */
 const end = 2 ** 31;
 
-/** What is known of where a statistic lies: in [low, high). */
+/** The state of one search: the statistic lies in [low, high). */
 interface Search {
   low: number;
   high: number;
@@ -43,13 +46,14 @@ interface Search {
 }
 
 /**
- * Finds order statistics of magnitudes exactly, in O(n) without sorting or copying: by histograms of float32's bits over ever narrower windows.
- * The first window is guessed from a sample where that pays; a guess that misses costs a pass, never the result. Zeros need no
- * bin: they are what remains.
+ * Finds order statistics of magnitudes exactly, in O(n) without sorting or copying: a radix selection by
+ * histograms of float32 bits over ever narrower windows. The first window is guessed from a sample if there
+ * is one; a wrong guess costs another pass, but never changes the result. Zeros have no bin, their number is
+ * that of the remaining elements.
  *
- * @param wanted one for each value
- * @param size n
- * @param sample how many elements a sample has; 0 for none
+ * @param wanted one rank per value
+ * @param size n, the elements of each value
+ * @param sample the number of elements in a sample; 0 for no sampling
  */
 export const selectMagnitudes = async (
   wanted: readonly WantedRank[],
@@ -58,7 +62,7 @@ export const selectMagnitudes = async (
   sample: number,
 ): Promise<OrderStatistic[]> => {
   if (wanted.length === 0) return [];
-  // A small tensor has no use for many.
+  // A small tensor needs few bins.
   const bins = Math.min(mostBins, Math.max(2 ** 10, 2 ** Math.ceil(Math.log2(Math.max(1, size / 4)))));
   const start =
     sample > 0
@@ -66,21 +70,23 @@ export const selectMagnitudes = async (
       : wanted.map(() => windowOver(0, end, bins));
   const searches = start.map((window): Search => ({ low: 0, high: end, window, found: undefined }));
   for (;;) {
-    const open = [...searches.keys()].filter((index) => searches[index]?.found === undefined);
+    const open = [...searches.keys()].filter((index) => itemAt(searches, index).found === undefined);
     if (open.length === 0) return searches.map(({ found }) => found as OrderStatistic);
-    const windows = open.map((index) => (searches[index] as Search).window);
+    const windows = open.map((index) => itemAt(searches, index).window);
     const counted = await count(open, windows, Math.max(...windows.map(binsOf)), false);
     for (const [position, index] of open.entries()) {
-      const one = searches[index] as Search;
-      narrow(one, wanted[index]?.rank ?? 1, size, counted, position);
+      const one = itemAt(searches, index);
+      narrow(one, itemAt(wanted, index).rank, size, counted, position);
       one.window = windowOver(one.low, one.high, bins);
     }
   }
 };
 
 /**
- * Windows that most likely hold what is wanted, between places in the sample's order a little above and a little below. Where many elements are tied, as
- * differences of 16-bit numbers are, it is most likely one of the magnitudes that are the most frequent there.
+ * Returns a window for each rank that most likely holds its statistic: a confidence interval of six standard
+ * deviations around the rank in the sample. Its candidates are the most frequent magnitudes of the interval:
+ * where many elements are tied, as differences of 16-bit numbers are, the statistic is most likely one of
+ * them.
  */
 const guessAll = async (
   wanted: readonly WantedRank[],
@@ -99,22 +105,25 @@ const guessAll = async (
   return wanted.map(({ rank }, index) => {
     const share = rank / size;
     const margin = 6 * Math.sqrt(elements * share * (1 - share)) + elements * 2e-4 + 4;
-    const inBins = counts[index] ?? new Uint32Array();
+    const inBins = itemAt(counts, index);
     const binOf = (away: number) =>
-      binAt(inBins, above[index] ?? 0, Math.min(elements, Math.max(1, share * elements + away))).bin;
+      binAt(inBins, itemAt(above, index), Math.min(elements, Math.max(1, share * elements + away))).bin;
     const [highest, lowest] = [binOf(-margin), binOf(margin)];
     const range = Array.from({ length: highest - Math.max(0, lowest) + 1 }, (_, i) => highest - i);
     const frequent = range
       .filter((bin) => inBins[bin] !== 0)
       .sort((a, b) => (inBins[b] ?? 0) - (inBins[a] ?? 0));
-    // The last magnitude of a bin is the one with the fewest bits: bins begin at 1.
+    // Bins begin at 1, so the last magnitude of each is a multiple of 2^shift: a number of few bits, as tied
+    // differences are.
     const lastOf = (bin: number) => (bin + 1) * 2 ** whole.shift;
     const window = windowOver(lowest < 0 ? 0 : lastOf(lowest - 1) + 1, lastOf(highest) + 1, bins);
     return { ...window, candidates: frequent.slice(0, mostCandidates).map(lastOf) };
   });
 };
 
-/** The narrowest bins that cover the magnitudes of [low, high), but for 0. */
+/**
+ * Returns the window over the magnitudes of [low, high) except 0, with bins as narrow as their number allows.
+ */
 const windowOver = (low: number, high: number, bins: number): Window => {
   const from = Math.max(1, low);
   let shift = 0;
@@ -124,7 +133,10 @@ const windowOver = (low: number, high: number, bins: number): Window => {
 
 const binsOf = ({ low, last, shift }: Window): number => Math.floor((last - low) / 2 ** shift) + 1;
 
-/** The bin with the rank-th largest, −1 where that is below all; and how many are above the bin. */
+/**
+ * Returns the bin of the rank-th largest element (−1 if it is below the window), and the number of elements
+ * above that bin.
+ */
 const binAt = (counts: Uint32Array, above: number, rank: number): { bin: number; larger: number } => {
   let larger = above;
   let bin = counts.length - 1;
@@ -132,25 +144,25 @@ const binAt = (counts: Uint32Array, above: number, rank: number): { bin: number;
   return { bin, larger };
 };
 
-/** Takes in what a window has shown. */
+/** Narrows a search to the bin of its statistic, or ends it if the bin has a single magnitude. */
 const narrow = (search: Search, rank: number, size: number, counted: Counted, position: number): void => {
   const { low, last, shift, candidates } = search.window;
-  const above = counted.above[position] ?? 0;
+  const above = itemAt(counted.above, position);
   if (rank <= above) {
     search.low = last + 1;
     return;
   }
-  const counts = counted.counts[position] ?? new Uint32Array();
+  const counts = itemAt(counted.counts, position);
   const { bin, larger } = binAt(counts, above, rank);
   if (bin < 0) {
-    // Below the window; below 1 there is 0 alone.
+    // The statistic is below the window. Below a window that begins at 1 there is only 0.
     if (low <= 1) search.found = { bits: 0, above: larger, equal: size - larger };
     search.high = low;
     return;
   }
-  const equal = counts[bin] ?? 0;
+  const equal = itemAt(counts, bin);
   const first = low + bin * 2 ** shift;
-  // A bin of one magnitude, or whose elements are all of one.
+  // The search ends in a bin of one magnitude, or one whose elements all equal a candidate.
   const exact = candidates.findIndex(
     (bits, c) => Math.floor((bits - low) / 2 ** shift) === bin && totalOf(counted, position, c) === equal,
   );

@@ -6,28 +6,36 @@ import { type BoundToFind, nothing } from './magnitude-bounds.js';
 import type { Program, Value } from './program.js';
 import { decimals } from './words.js';
 
-/** Keeps the ⌊density · n⌋ (`least` at least) of largest magnitude in the tensor; of equal ones those that come first. */
+/**
+ * Keeps the ⌊density · n⌋ elements of largest magnitude, but at least `least`; ties go to the lower index.
+ */
 export interface ByMagnitude {
   readonly by: 'magnitude';
   readonly density: number;
   readonly least: number;
 }
 
-/** Without the ⌊gamma · n⌋ largest, keeps the ⌊density · n⌋ largest of the rest; of equal ones those that come last. */
+/**
+ * Drops the ⌊gamma · n⌋ largest and keeps the ⌊density · n⌋ largest of the others; ties go to the higher
+ * index.
+ */
 export interface ByOutliers {
   readonly by: 'outliers';
   readonly density: number;
   readonly gamma: number;
 }
 
-/** Keeps each element by itself, with probability `density`. */
+/** Keeps each element independently, with probability `density`. */
 export interface ByRandom {
   readonly by: 'random';
   readonly density: number;
   readonly seed: string;
 }
 
-/** Keeps each by itself, with a probability that rises from density − epsilon to density + epsilon with its rank in the row. */
+/**
+ * Keeps each independently, with a probability that rises from density − epsilon to density + epsilon with
+ * its rank in the row.
+ */
 export interface ByRank {
   readonly by: 'rank';
   readonly density: number;
@@ -35,24 +43,24 @@ export interface ByRank {
   readonly seed: string;
 }
 
-/** Keeps those of at least this magnitude: a threshold found over the whole model. */
+/** Keeps the elements of at least this magnitude, which was found over the whole model. */
 export interface ByThreshold {
   readonly by: 'threshold';
   readonly atLeast: number;
 }
 
-/** Chooses which elements of a task vector stay; the others become 0. */
+/** A choice of the elements of a task vector that stay; the others become 0. */
 export type Sparsifier = ByMagnitude | ByOutliers | ByRandom | ByRank | ByThreshold;
 
-/** Every fact about one way to sparsify. */
+/** Everything the rest of the tree knows about one kind of sparsifier. */
 interface SparsifierKind<S> {
   /** The structure in a plan's JSON. */
   readonly schema: z.ZodType<S>;
   /** True if the program ranks the elements of whole rows. */
   readonly needsRows?: true;
-  /** Positions in the order of magnitudes to find first: the elements that are to be above each. Needs a pass of the tensor. */
+  /** Returns the magnitude bounds that `append` needs; finding them takes passes over the tensor. */
   cuts?(sparsifier: S, elements: number): readonly Omit<BoundToFind, 'value'>[];
-  /** Appends the sparsified value times `scale`; `bounds` are those of `cuts`. */
+  /** Appends the sparsified value, multiplied by `scale`. `bounds` has the bounds of `cuts`, in order. */
   append(
     program: Program,
     value: Value,
@@ -60,11 +68,10 @@ interface SparsifierKind<S> {
     bounds: readonly MagnitudeBound[],
     scale: number,
   ): Value;
-  /** For people: `50 % by magnitude`. */
+  /** Returns its words for people: `50 % by magnitude`. */
   describe(sparsifier: S): string;
 }
 
-/** Above 0, at most 1. */
 const share = z.number().positive().max(1);
 
 const describeDensity = ({ by, density }: { by: string; density: number }): string =>
@@ -73,7 +80,7 @@ const describeDensity = ({ by, density }: { by: string; density: number }): stri
 const keepAbove = (program: Program, value: Value, lower: MagnitudeBound, scale: number): Value =>
   program.keep({ value, by: value, lower, upper: nothing, scale });
 
-/** Appends a task vector's elements of at least a magnitude, multiplied by `scale`; the others are 0. */
+/** Appends the elements of magnitude `atLeast` or more, multiplied by `scale`; the others become 0. */
 export const keepReaching = (program: Program, value: Value, atLeast: number, scale: number): Value =>
   keepAbove(program, value, { bits: bitsOfFloat(atLeast), cutoff: program.elements, early: true }, scale);
 
@@ -125,7 +132,7 @@ const rank: SparsifierKind<ByRank> = {
       seed: z.string(),
     })
     .refine(({ density, epsilon }) => density - epsilon >= 0 && density + epsilon <= 1, {
-      error: 'density ± epsilon is no probability',
+      error: 'density − epsilon and density + epsilon must lie between 0 and 1',
     }),
   needsRows: true,
   append: (program, value, { density, epsilon, seed }, _, scale) =>
@@ -151,7 +158,10 @@ type SparsifiersByKind = {
 
 const sparsifiers: SparsifiersByKind = { magnitude, outliers, random, rank, threshold };
 
-/** The facts about a sparsifier of any kind. */
+/**
+ * Returns the kind of a sparsifier; its functions take sparsifiers of that kind only, which the types cannot
+ * express.
+ */
 export const kindOf = (sparsifier: Sparsifier): SparsifierKind<Sparsifier> =>
   sparsifiers[sparsifier.by] as SparsifierKind<Sparsifier>;
 

@@ -1,7 +1,9 @@
-/** A number as people read it: four digits at most. */
+/** Returns a number with at most four significant digits. */
 export const decimals = (weight: number): string => String(Number(weight.toPrecision(4)));
 
-/** A weighted sum in words: `0.5 math-1 + 0.5 jpn-1`; one term of weight 1 is its name. */
+/**
+ * Returns a weighted sum in words, as `0.5 math-1 + 0.5 jpn-1`; a single term of weight 1 is its name alone.
+ */
 export const describeSum = (terms: readonly (readonly [number, string])[]): string => {
   const [only, more] = terms;
   if (only !== undefined && more === undefined && only[0] === 1) return only[1];

@@ -29,7 +29,7 @@ it('a rule that gives a number too few has no result', async () => {
     merge({ method: 'first_alone', models: [a, b] }, { out: join(root, 'out') }),
   ).rejects.toMatchObject({
     code: 'MERGE_UNDEFINED',
-    details: { reason: 'its rule gives 1 of 2 coefficients' },
+    details: { reason: 'the rule returned 1 coefficients for 2 operands' },
   });
 });
 
