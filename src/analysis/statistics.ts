@@ -16,7 +16,7 @@ import { modelOpener, type OpenedInputs, openInputs, type StatisticsByRecipe } f
 import { type OpenedModel, openModels, plannedInput } from '../plan/models.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { isFloating } from '../tensor/dtype.js';
-import { checkedElementCount } from '../tensor/reference.js';
+import { elementsOf } from '../tensor/reference.js';
 import type { Rows } from '../tensor/rows.js';
 import { type MavVectors, vectorsName } from './analysis.js';
 import { computeTaskVectors } from './task-vectors.js';
@@ -122,7 +122,7 @@ const sumNestedRecipes = async (
   const sums = await sumMagnitudes(inputs.checkpoints.map(plannedInput), counted, options);
   return experts.map((_, expert): TaskVectorStatistics => {
     const entries = counted.map(({ name, shape }, index) => {
-      const elements = checkedElementCount(shape);
+      const elements = elementsOf(shape);
       const count = shape.length === 1 ? 1 : itemAt(shape, rows === 'input' ? 1 : 0);
       const sum = itemAt(itemAt(sums, index), expert);
       const model = itemAt(models, expert + 1).checkpoint.name;

@@ -3,30 +3,37 @@ import { isObject } from '../checkpoint/json.js';
 import { LayerloomError } from '../errors.js';
 import { otherTower, type Role, roleInside, roleOutside } from './roles.js';
 
-/** Where a tensor stands in its model. */
+/** The position of a tensor in its model. */
 export interface Place {
-  /** 0 is next to the embeddings; undefined outside the layers. */
+  /** Layer number, from 0 next to the embeddings; undefined outside the layers. */
   readonly layer: number | undefined;
   readonly role: Role;
-  /** The name behind `layers.N.`, or the whole name outside the layers. */
+  /** The part of the name after `layers.N.`, or the whole name outside the layers. */
   readonly module: string;
 }
 
 export interface Architecture {
-  /** `model_type` of `config.json`, else what the names look like. */
+  /** `model_type` of `config.json`, or a guess from the tensor names. */
   readonly family: string;
-  /** The names' convention. Meta's and Hugging Face's checkpoints of one model permute q and k rows differently. */
+  /**
+   * The naming convention. Meta's and Hugging Face's checkpoints of one model permute the rows of q and k
+   * differently.
+   */
   readonly naming: 'huggingface' | 'meta';
-  /** L: layers are 0 … L−1. 0 where no tensor has a layer number, or where several stacks could be meant. */
+  /** The number of layers. 0 if no tensor has a layer number, or if there are several candidate stacks. */
   readonly layers: number;
-  /** What stands before the layer numbers (`model.layers`): one candidate, none, or several that cannot be told apart. */
+  /**
+   * Candidates for the stack of layers, as the prefix of the layer numbers (`model.layers`): one in most
+   * models.
+   */
   readonly stacks: readonly string[];
   /**
-   * Whether the model uses its embeddings as head, by `config.json` or else for lack of a head. Undefined where a head is stored and the
-   * configuration leaves the matter to its class.
+   * True if the model uses its embeddings as head: by `config.json`, or because it stores no head. Undefined
+   * if it stores a head and its `config.json` does not say, since the default then depends on the model
+   * class.
    */
   readonly tied: boolean | undefined;
-  /** Tensors whose role no known family explains. None: the family is known. */
+  /** Tensors with role `other`. None if roles.ts knows the family. */
   readonly unrecognised: readonly string[];
   readonly places: ReadonlyMap<string, Place>;
 }
@@ -34,8 +41,9 @@ export interface Architecture {
 const layerNumber = /^(?<stack>(?:.*?\.)?(?:layers|h|blocks))\.(?<layer>\d+)\.(?<module>.+)$/;
 
 /**
- * Reads the architecture off the names of a checkpoint's tensors. Families that `roles.ts` does not know work by the pattern
- * `…layers.N.…` (or `h`, `blocks`) alone; `unrecognised` then says which tensors it could not explain.
+ * Derives the architecture from the names of a checkpoint's tensors and its `config.json`. Families that
+ * roles.ts does not know work too, by the pattern `…layers.N.…` (or `h`, `blocks`); the tensors whose role is
+ * unknown are listed in `unrecognised`.
  */
 export const describeArchitecture = (checkpoint: CheckpointIndex): Architecture => {
   const names = [...checkpoint.tensors.keys()];
@@ -57,7 +65,7 @@ export const describeArchitecture = (checkpoint: CheckpointIndex): Architecture 
 };
 
 /**
- * Asks that the model have one stack of layers and every layer of it.
+ * Checks that the model has exactly one stack of layers, with no layer missing.
  *
  * @throws LayerloomError NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING
  */
@@ -65,7 +73,7 @@ export const requireLayers = ({ stacks, layers, places }: Architecture, model: s
   if (stacks.length === 0) throw new LayerloomError('NO_LAYERS', { model });
   if (stacks.length > 1) throw new LayerloomError('STACKS_AMBIGUOUS', { model, stacks });
   const present = new Set([...places.values()].map(({ layer }) => layer));
-  // Names are not to be trusted with a loop over as many layers as they say: the first that is missing is enough.
+  // Stops at the first missing layer, since a layer number in a name may be huge.
   for (let layer = 0; layer < layers; layer += 1)
     if (!present.has(layer)) throw new LayerloomError('LAYER_MISSING', { model, layer, layers });
 };
@@ -89,7 +97,10 @@ const placeOf = (name: string, stack: string | undefined, limit: number): Place 
   return { layer, role: roleInside(module), module };
 };
 
-/** Models that predict further tokens (DeepSeek-V3, GLM-4.5) number their draft head as layers behind the last. */
+/**
+ * Returns the first layer number that belongs to a draft head: models with multi-token prediction
+ * (DeepSeek-V3, GLM-4.5) number its layers after the last of the model.
+ */
 const draftLayersFrom = ({ config }: CheckpointIndex): number => {
   const text = isObject(config?.['text_config']) ? config['text_config'] : config;
   const [layers, drafts] = [text?.['num_hidden_layers'], text?.['num_nextn_predict_layers']];

@@ -1,7 +1,7 @@
 /**
- * What a tensor does in the model. `blockNorm` is a norm that stands directly in a layer; a norm inside attention (`q_norm`,
- * `k_norm`) is `attention`, since it belongs to it. `tower` is a vision or audio model beside the language model, and what joins
- * them.
+ * The function of a tensor in the model. `blockNorm` is a norm directly in a layer, whereas a norm inside
+ * attention (`q_norm`, `k_norm`) is `attention`. `tower` is a vision or audio model beside the language
+ * model, the projector that joins them, or a draft head.
  */
 export type Role =
   | 'attention'
@@ -14,14 +14,14 @@ export type Role =
   | 'tower'
   | 'other';
 
-/** The role of what stands behind `layers.N.`, by the first part of its name. */
+/** Patterns for the part of a name after `layers.N.`; the first that matches gives the role. */
 const insideLayer: readonly (readonly [RegExp, Role])[] = [
   [/^(\w*norm\w*|ln_\w+)\.(weight|bias)$/, 'blockNorm'],
   [/^(self_attn|self_attention|attention|attn|cross_attn|linear_attn)\./, 'attention'],
   [/^(mlp|feed_forward|block_sparse_moe|ffn|fc1|fc2)\./, 'feedForward'],
 ];
 
-/** The role of what stands outside the layers, by the end of its name. */
+/** Patterns for names outside the layers; the first that matches gives the role. */
 const outsideLayers: readonly (readonly [RegExp, Role])[] = [
   [
     /(^|\.)(embed_tokens|embed_positions|tok_embeddings|embed_in|word_embeddings|word_embeddings_layernorm|wte|wpe)\.(weight|bias)$/,
@@ -31,11 +31,14 @@ const outsideLayers: readonly (readonly [RegExp, Role])[] = [
   [/(^|\.)(lm_head|embed_out|output)\.(weight|bias)$/, 'head'],
 ];
 
-/** Tables that older exports carry along; constant, not learnt. */
+/** Matches constant tables that older exports store, which are computed and not learnt. */
 const buffer =
   /(^|\.)(rotary_emb\.inv_freq|rope\.freqs|(attention|attn)\.(bias|masked_bias|rotary_emb\.inv_freq))$/;
 
-/** Names of what is not the language model: another tower, its projector, a draft head that predicts further tokens. */
+/**
+ * Matches names outside the language model: another tower, its projector, or a draft head for multi-token
+ * prediction.
+ */
 export const otherTower =
   /(^|\.)((vision|visual|image|vit|audio|speech|sound|mtp|multi_modal|mm_|projector|connector|resampler|perceiver)\w*|vpm|apm)(\.|$)/;
 

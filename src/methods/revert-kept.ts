@@ -1,5 +1,6 @@
+import { itemAt } from '../lookup.js';
 import { decodeKept } from '../tensor/kept.js';
-import { elementCount } from '../tensor/reference.js';
+import { elementsOf } from '../tensor/reference.js';
 import type { Rows } from '../tensor/rows.js';
 import type { Kept, MethodReport, ReportedPlan } from './framework/method.js';
 
@@ -9,8 +10,8 @@ export const keptOf = ({ shards, recipe }: ReportedPlan): NonNullable<MethodRepo
   const tensors: Record<string, Kept> = {};
   const all = { rows: 0, rowsKept: 0, parameters: 0, parametersKept: 0 };
   for (const { name, shape, expression } of shards.flatMap((shard) => shard.tensors)) {
-    const parameters = elementCount(shape) ?? 0;
-    const rows = shape.length === 2 ? (shape[sense === 'input' ? 1 : 0] ?? 0) : 1;
+    const parameters = elementsOf(shape);
+    const rows = shape.length === 2 ? itemAt(shape, sense === 'input' ? 1 : 0) : 1;
     const rowsKept =
       expression.kind === 'rowSelect'
         ? decodeKept(expression.kept, rows).reduce((total, keeps) => total + keeps, 0)

@@ -10,25 +10,31 @@ import { isStored, sourcesOfOperand } from './operands.js';
 import type { Operand, PlannedExpression } from './plan.js';
 import { quantisedTensors } from './quantised.js';
 
-/** A tensor's expression over byte ranges, and the dtype its output has. */
+/** An output tensor's dtype, and its expression over byte ranges. */
 export interface BoundTensor {
   readonly dtype: Dtype;
   readonly expression: PlannedExpression;
 }
 
-/** An output tensor to bind: its name, and the tensor whose shape and dtype it has. */
+/**
+ * An output tensor to bind. `like` is the model's tensor whose shape it has, and whose dtype it has unless
+ * the recipe converts it.
+ */
 export interface TensorToBind {
   readonly name: string;
   readonly like: { readonly model: number; readonly tensor: string };
 }
 
 /**
- * Turns a method's expressions, which speak of models, into expressions over byte ranges, which the engine carries out. Here
- * dtypes are settled: without `dtype` the output has the first model's; with it every floating tensor is converted, copied
- * ones too. Integers that would be averaged must be equal; quantised weights and their scales are only ever copied.
+ * Returns a function that binds a method's expression, over models' tensors, to byte ranges, and decides the
+ * output's dtype: that of the tensor it is `like`, or `dtype` for every floating tensor, copied ones
+ * included. Integer tensors that a formula would average must be equal instead (`same`); quantised weights
+ * and their scales may only be copied, unconverted.
  *
- * @param models the merged models
- * @returns a function of an output tensor and its expression, which throws LayerloomError QUANTISED_WEIGHTS, SHAPE_MISMATCH, DTYPE_MISMATCH
+ * The function throws LayerloomError QUANTISED_WEIGHTS, SHAPE_MISMATCH, DTYPE_MISMATCH, INVALID_PARAMETER (a
+ * `dtype` for rows whose bits are selected).
+ *
+ * @param models the merged models, which expressions refer to by index
  */
 export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | undefined) => {
   const quantised = models.map(({ checkpoint }) => quantisedTensors(checkpoint.tensors.keys()));
@@ -65,7 +71,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     });
   };
 
-  /** Bits are taken as they stand: those of all operands must mean the same. */
+  /** Checks that all operands have the output's dtype, for operations that take elements bit by bit. */
   const checkBits = (wanted: TensorToBind, output: Dtype, over: readonly ModelTensor[]) => {
     const [first, ...others] = over.map(({ model, tensor = wanted.name }) => ({
       path: modelAt(model).checkpoint.path,
@@ -77,7 +83,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
         parameter: 'dtype',
         value: dtype,
         expected:
-          'none where rows are reverted, whose bits are taken as they are; convert the result with relayout',
+          'no dtype where rows are reverted, since their bits are copied; convert the result with relayout',
       });
     for (const other of others)
       if (other.dtype !== first.dtype)
@@ -112,7 +118,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
       for (const { model, tensor = wanted.name } of over)
         if (itemAt(quantised, model).has(tensor))
           throw new LayerloomError('QUANTISED_WEIGHTS', { model: modelAt(model).checkpoint.path, tensor });
-    // Models that differ in dtype were found to be floating both.
+    // compatible.ts has checked that tensors which differ in dtype are floating in both models.
     if (!isFloating(output) && !takesBits)
       return {
         dtype: output,
@@ -124,7 +130,10 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
   };
 };
 
-/** The one tensor that an expression is, where it is one. */
+/**
+ * Returns the tensor that an expression equals: a copy, or a single term of weight 1; undefined for other
+ * expressions.
+ */
 const soleCopy = (expression: Expression): ModelTensor | undefined => {
   if (expression.kind === 'copy') return expression.source;
   if (expression.kind !== 'linear') return undefined;

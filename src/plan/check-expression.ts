@@ -6,11 +6,11 @@ import { keepsBits } from './operands.js';
 import type { Operand, PlannedExpression, PlannedInput } from './plan.js';
 import { asSource, computedSchema, formulaSchema, parseBy, type Refuse } from './plan-schema.js';
 
-/** Recipes in recipes, and operands of one tensor, at most: a structure that holds itself has no end. */
+/** Limits on the nesting and the operands of one expression: an object that contains itself has neither. */
 const mostLevels = 64;
 const mostOperands = 65_536;
 
-/** An output tensor, as far as its expression depends on it. */
+/** The properties of an output tensor that its expression must match. */
 export interface Target {
   readonly name: string;
   readonly dtype: Dtype;
@@ -19,10 +19,11 @@ export interface Target {
 }
 
 /**
- * Parses a tensor's expression. The result is plain, and computes what the tensor is said to be: every operand, at any depth, has the
- * tensor's elements, in a dtype that its formula takes, and every source lies in its file.
+ * Parses a tensor's expression into a copy. Checks that every operand, at any depth, has the tensor's number
+ * of elements and a dtype that its formula takes, and that every source lies within its file; otherwise calls
+ * `refuse` with the reason.
  *
- * @throws LayerloomError MERGE_UNDEFINED where a formula's rule is not registered in this process
+ * @throws LayerloomError MERGE_UNDEFINED if a formula's rule is not registered in this process
  */
 export const parseExpression = (
   value: unknown,
@@ -35,11 +36,14 @@ interface Context {
   readonly target: Target;
   readonly inputs: readonly PlannedInput[];
   readonly refuse: Refuse;
-  /** Met so far. */
+  /** The number of operands parsed so far. */
   operands: number;
 }
 
-/** @param level 0 for the tensor's own expression, which alone may be of bytes that no kernel computes in */
+/**
+ * @param level depth of nesting; only the tensor's own expression, at level 0, may have a dtype without
+ *   arithmetic
+ */
 const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Context): PlannedExpression => {
   const { refuse, target } = context;
   if (level > mostLevels) return refuse(`its expression is nested more than ${mostLevels} deep`);
@@ -51,12 +55,13 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
   const other = over.find((operand) => operand.dtype !== dtype);
   if (operation.takesBits && other !== undefined)
     return refuse(`bytes of ${other.dtype} are taken for ${dtype}`);
-  if (formula.kind === 'same' && level > 0) return refuse('what must be the same is not computed with');
+  if (formula.kind === 'same' && level > 0)
+    return refuse('a tensor that must be the same in all inputs cannot be an operand');
   const mayMove = keepsBits(formula) && (level === 0 || formula.kind === 'copy');
   if (!mayMove && ![dtype, ...over.map((operand) => operand.dtype)].every(isFloating))
-    return refuse('it computes with what are no floating numbers');
+    return refuse('its formula computes, but not all its dtypes are floating-point');
   const reason = operation.refusal?.(formula, { name: target.name, dtype, shape: target.shape });
-  // Operands of moves are parsed as stored tensors.
+  // The cast holds: operands of moves were parsed by parseStored.
   return reason === undefined ? (formula as PlannedExpression) : refuse(reason);
 };
 
@@ -71,11 +76,12 @@ const parseOperand = (value: unknown, context: Context, level: number): Operand 
 
 const parseStored = (value: unknown, { target, inputs, refuse }: Context): StoredTensor => {
   const source = asSource(value);
-  if (source === undefined) return refuse('a source is not a range of a file, in a known dtype');
+  if (source === undefined) return refuse('a source is not a range of a file in a known dtype');
   const { input, file, begin, end, dtype } = source;
   const identity = inputs[input]?.files[file];
   if (identity === undefined) return refuse(`there is no file ${file} of input ${input}`);
   if (end > identity.bytes) return refuse('a source lies outside its file');
-  if ((end - begin) * 8 !== target.elements * bitsOf(dtype)) return refuse('a source has another length');
+  if ((end - begin) * 8 !== target.elements * bitsOf(dtype))
+    return refuse(`a source has another length than ${target.elements} elements of ${dtype}`);
   return source;
 };

@@ -8,32 +8,35 @@ import { readTokenIds, tokenDifferences } from '../checkpoint/tokenizer.js';
 import { LayerloomError } from '../errors.js';
 import { isFloating } from '../tensor/dtype.js';
 
-/** A model opened, with what its names say. */
+/** An opened checkpoint, with the architecture that its tensor names imply. */
 export interface Model {
   readonly checkpoint: CheckpointIndex;
   readonly architecture: Architecture;
 }
 
-/** How two models fit. */
+/** The result of comparing two compatible models. */
 export interface Fit {
-  /** Differences that a merge can live with. */
+  /** Differences that do not prevent a merge. */
   readonly warnings: readonly string[];
-  /** Tensors that only one of them stores and that say nothing of their own: constant tables, and the head of tied embeddings. */
+  /**
+   * Tensors that only one of the two stores and that carry no information: constant tables, and the head of
+   * tied embeddings.
+   */
   readonly redundant: readonly string[];
 }
 
 /**
- * Asks that `other` be a fine-tuning of the same base as `first`: same naming, layers, tying, tensors, shapes, configuration
- * and token ids. The most telling difference is reported, not the first tensor that shows it.
+ * Checks that `other` may be a fine-tuning of the same base as `first`: same naming, layers, tying, tensors,
+ * shapes, configuration and token ids. Differences of the whole model are reported before those of single
+ * tensors, which follow from them.
  *
- * @param stacks whether layers of both are stacked, and their number may differ
-
- * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER, SHAPE_MISMATCH,
- *   DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED
+ * @param stacks true if the method stacks layers of both: their numbers of layers may then differ
+ * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER,
+ *   SHAPE_MISMATCH, DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED
  */
 export const checkCompatible = async (first: Model, other: Model, stacks = false): Promise<Fit> => {
   checkArchitecture(first, other, stacks);
-  // Where layers are stacked, names and shapes are compared tensor by tensor, as each is bound.
+  // If layers are stacked, the binder compares names and shapes of the tensors that are combined (bind.ts).
   const redundant = stacks ? [] : checkNames(first, other);
   if (!stacks) checkTensors(first.checkpoint, other.checkpoint);
   const warnings = checkConfig(first.checkpoint, other.checkpoint, stacks);
@@ -160,7 +163,10 @@ const readObject = async (
 ): Promise<Record<string, unknown> | undefined> =>
   sideFiles.includes(name) ? await readJsonObject(join(path, name)) : undefined;
 
-/** In a file of its own since transformers 4.43, in the tokenizer's configuration before. */
+/**
+ * Reads the chat template: a file of its own since transformers 4.43, a key of `tokenizer_config.json`
+ * before.
+ */
 const chatTemplate = async (checkpoint: CheckpointIndex): Promise<unknown> =>
   (await readText(checkpoint, 'chat_template.jinja')) ??
   (await readText(checkpoint, 'chat_template.json')) ??

@@ -3,6 +3,7 @@ import type { CheckpointIndex, FileIdentity, FileState } from '../checkpoint/che
 import { layerEdits } from '../checkpoint/config.js';
 import { observePath } from '../checkpoint/identity.js';
 import { LayerloomError } from '../errors.js';
+import { itemAt, valueAt } from '../lookup.js';
 import {
   type Compiled,
   type ModelReference,
@@ -13,7 +14,7 @@ import {
 import type { ModelInput, RecipeInput } from '../methods/recipes.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { torchName } from '../tensor/dtype.js';
-import { byteLength, elementCount } from '../tensor/reference.js';
+import { bytesOfTensor } from '../tensor/reference.js';
 import { binder } from './bind.js';
 import { checkCompatible, type Fit } from './compatible.js';
 import type { UnplacedTensor } from './layout.js';
@@ -28,34 +29,39 @@ import {
 } from './models.js';
 import type { Operand } from './plan.js';
 
-/** The checkpoints that a recipe and the recipes in it name, each opened once. */
+/** The checkpoints that recipes name, nested ones included, each opened once. */
 export interface OpenedInputs {
-  /** By their place in the plan. */
+  /** In the order of a plan's `inputs`. */
   readonly checkpoints: readonly OpenedCheckpoint[];
+  /**
+   * Returns the index in `checkpoints` of a model as a recipe spells it. @throws RangeError if it was not
+   * opened
+   */
   indexOf(model: string): number;
-  /** What was found of them already: how two fit, and what a recipe in several recipes makes. */
+  /** Cache of comparisons, by the two models compared. */
   readonly fits: Map<string, Promise<Fit>>;
+  /** Cache of composed nested recipes, which several recipes may contain. */
   readonly made: Map<RecipeInput, Promise<Composed>>;
 }
 
-/** What a recipe makes, decided down to byte ranges of its inputs. */
+/** A recipe compiled to formulas over byte ranges of its inputs. */
 export interface Composed {
   readonly recipe: Recipe;
   readonly compiled: Compiled;
-  /** The recipe's parameters as they are used; with its models where some are recipes themselves. */
+  /** The recipe's parameters after defaults and normalisation, and its models if some of them are recipes. */
   readonly settled: Readonly<Record<string, unknown>>;
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
   readonly tensors: readonly UnplacedTensor[];
   readonly layers: number;
-  /** What the output's `config.json` says otherwise than the first model's. */
+  /** The keys of the output's `config.json` that differ from the first model's. */
   readonly configEdits: Readonly<Record<string, unknown>>;
-  /** Filters of the recipe, and of those in it, that match no tensor. */
+  /** Filters that match no tensor, those of nested recipes included. */
   readonly unmatched: readonly Unmatched[];
   readonly warnings: readonly string[];
 }
 
-/** What recipes need to know beforehand, as it was found; nothing where headers are enough. */
+/** Statistics of whole models, measured before compilation. Recipes that need none are absent. */
 export type StatisticsByRecipe = ReadonlyMap<Recipe, Statistics>;
 
 const referencesOf = (recipe: Recipe): ModelReference[] =>
@@ -66,7 +72,11 @@ const referencesOf = (recipe: Recipe): ModelReference[] =>
     return inner === undefined ? [] : referencesOf(inner);
   });
 
-/** Opens what a recipe names, at any depth: headers and small files, no weights. */
+/**
+ * Opens the checkpoints that recipes name, nested ones included. Reads headers and small files, no weights.
+ *
+ * @throws LayerloomError NAME_CLASH, and the codes of `openCheckpoint`
+ */
 export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedInputs> => {
   const wanted = new Map<string, ModelReference & { model: string }>();
   for (const reference of recipes.flatMap(referencesOf))
@@ -85,17 +95,17 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
   );
   return {
     checkpoints: settleNames(distinct),
-    indexOf: (model) => indexes.get(model) ?? -1,
+    indexOf: (model) => valueAt(indexes, model),
     fits: new Map(),
     made: new Map(),
   };
 };
 
 /**
- * Inputs with the states of their files. To be called before weights are read for a plan: what is later computed from those weights then belongs to them, or is
- * refused.
+ * Returns the inputs with the states of their files. Call it before weights are read for a plan: if a file
+ * changes after that, the engine refuses the plan, whose statistics might belong to the old weights.
  *
- * @param hashOf `bytes` reads every file whole
+ * @param hashOf `samples` reads parts of every file, `bytes` all of it
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED
  */
 export const observeInputs = async (
@@ -116,13 +126,16 @@ export const observeInputs = async (
   return { ...inputs, checkpoints };
 };
 
-/** Those of the inputs that a recipe names, numbered anew: nothing is opened or compared again. */
+/**
+ * Returns the inputs that one recipe names, renumbered. Files are not opened again, and comparisons are kept.
+ */
 export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => {
   const wanted = referencesOf(recipe).map(({ model }) => inputs.indexOf(String(model)));
   const kept = [...new Set(wanted)];
+  const renumbered = new Map(kept.map((index, position) => [index, position]));
   return {
-    checkpoints: kept.map((index) => inputs.checkpoints[index] as OpenedCheckpoint),
-    indexOf: (model) => kept.indexOf(inputs.indexOf(model)),
+    checkpoints: kept.map((index) => itemAt(inputs.checkpoints, index)),
+    indexOf: (model) => valueAt(renumbered, inputs.indexOf(model)),
     fits: inputs.fits,
     made: new Map(),
   };
@@ -131,10 +144,10 @@ export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => 
 const sameInput = (a: CheckpointIndex, b: CheckpointIndex): boolean => a.path === b.path && a.name === b.name;
 
 /**
- * Decides what a recipe makes: checks that its models fit and compiles each output tensor; a recipe in a model's place is decided first,
- * and its tensors stand in the outer expressions.
+ * Compiles a recipe: checks that its models are compatible and binds the expression of each output tensor to
+ * byte ranges. Nested recipes are compiled first, and their tensors become operands of the outer expressions.
  *
- * @throws LayerloomError: a recipe's or an incompatibility's code
+ * @throws LayerloomError the codes of a recipe's method, of `checkCompatible` and of `binder`
  */
 export const compose = async (
   recipe: Recipe,
@@ -176,9 +189,8 @@ export const compose = async (
     .map((output): UnplacedTensor => {
       const { name, like, place } = output;
       const { dtype, expression } = bind(output, compiled.expressionOf(place, name));
-      const shape = models[like.model]?.checkpoint.tensors.get(like.tensor)?.shape ?? [];
-      const bytes = byteLength(dtype, elementCount(shape) ?? 0) ?? 0;
-      return { name, dtype, shape, bytes, place, expression };
+      const { shape } = valueAt(itemAt(models, like.model).checkpoint.tensors, like.tensor);
+      return { name, dtype, shape, bytes: bytesOfTensor(dtype, shape), place, expression };
     });
   const unmatched = compiled.unused?.() ?? [];
   const all = [...models, ...companions];
@@ -204,7 +216,9 @@ export const compose = async (
   };
 };
 
-/** Opens a recipe's models: checkpoints, and recipes that stand in their place. */
+/**
+ * Returns a function that opens a model of the recipe: a checkpoint, or a nested recipe, which it compiles.
+ */
 export const modelOpener =
   (recipe: Recipe, inputs: OpenedInputs, statistics: StatisticsByRecipe) =>
   async (reference: ModelReference): Promise<OpenedModel> => {
@@ -216,9 +230,11 @@ export const modelOpener =
     return asModel(reference, await made);
   };
 
-/** A model twice in one role is a slip of the hand. */
+/** Refuses a recipe that names one model twice in the same role, which is surely a mistake. */
 const refuseTwins = (models: readonly OpenedModel[]): void => {
   for (const [index, { role, checkpoint, operandOf, path }] of models.entries()) {
+    // One tensor is enough to tell models apart: its operand is a byte range, or the whole formula of a
+    // nested recipe.
     const [name = ''] = checkpoint.tensors.keys();
     const source = operandOf(name);
     const twin = models
@@ -248,9 +264,7 @@ const stackedEdits = ({ layersLike }: Compiled, models: readonly OpenedModel[]):
 
 const fromCheckpoint = (reference: ModelReference, inputs: OpenedInputs): OpenedModel => {
   const input = inputs.indexOf(String(reference.model));
-  const opened = inputs.checkpoints[input];
-  if (opened === undefined) throw new Error(`${String(reference.model)} was not opened`);
-  const { checkpoint, architecture } = opened;
+  const { checkpoint, architecture } = itemAt(inputs.checkpoints, input);
   return {
     role: reference.role,
     ...(reference.path === undefined ? {} : { path: reference.path }),
@@ -265,7 +279,7 @@ const fromCheckpoint = (reference: ModelReference, inputs: OpenedInputs): Opened
   };
 };
 
-/** What a nested recipe makes, as a model: its first model's, but for its tensors. */
+/** Returns a compiled nested recipe as a model: its first model, with the recipe's tensors. */
 const asModel = (reference: ModelReference, composed: Composed): OpenedModel => {
   const [first] = composed.models;
   if (first === undefined) throw new Error('a recipe has a model');
@@ -285,7 +299,7 @@ const asModel = (reference: ModelReference, composed: Composed): OpenedModel => 
     checkpoint: {
       ...first.checkpoint,
       name: `${recipe.method}(${names.join(', ')})`,
-      // Where the bytes are is for `operandOf` to say.
+      // These tensors are not stored: `operandOf` has their formulas, and the ranges here are not read.
       tensors: new Map(
         tensors.map(({ name, dtype, shape }) => [name, { file: 0, begin: 0, end: 0, dtype, shape }]),
       ),
@@ -301,11 +315,16 @@ const asModel = (reference: ModelReference, composed: Composed): OpenedModel => 
   };
 };
 
-/** Checkpoints by where they are; what recipes make by what it is made of. */
+/** Returns the key of a model in the cache of comparisons. */
 const idOf = ({ checkpoint, configEdits }: OpenedModel): string =>
   `${checkpoint.path} ${checkpoint.name}${configEdits === undefined ? '' : JSON.stringify(configEdits)}`;
 
-/** Whether every model fits the first; and which tensors are not written, as some merged model does not store them. */
+/**
+ * Checks that every model is compatible with the first.
+ *
+ * @returns warnings, and the redundant tensors that are left out because some merged model does not store
+ *   them
+ */
 const checkAll = async (
   recipe: Recipe,
   models: readonly OpenedModel[],
@@ -334,14 +353,19 @@ const checkAll = async (
   return { warnings, omitted };
 };
 
-/** The model of a recipe that a name in it means. */
+/**
+ * Returns the opened model that the recipe refers to as `model`; undefined if it is none of the recipe's own
+ * models.
+ */
 export const modelNamed = (composed: Composed, model: ModelInput): OpenedModel | undefined => {
   const { recipe, models, companions } = composed;
   const index = [...recipe.models, ...recipe.companions].findIndex((reference) => reference.model === model);
   return [...models, ...companions][index];
 };
 
-/** @throws LayerloomError INVALID_PARAMETER where a filter of the recipe or of one in it matches no tensor */
+/**
+ * @throws LayerloomError INVALID_PARAMETER if a filter of the recipe, or of a nested one, matches no tensor
+ */
 export const requireMatches = ({ unmatched: [first] }: Composed): void => {
   if (first !== undefined)
     throw new LayerloomError(

@@ -10,22 +10,25 @@ export interface CardContent {
   readonly title: string;
   readonly method: string;
   readonly tags: readonly string[];
-  /** Every model of the recipe by role, base included. */
+  /** Every model of the recipe with its role, base included. */
   readonly models: readonly NamedModel[];
-  /** The checkpoints that went in, also by way of recipes in the recipe. */
+  /** The checkpoints that the merge reads, those of nested recipes included. */
   readonly inputs: readonly CheckpointIndex[];
   readonly recipe: Readonly<Record<string, unknown>>;
   readonly origins: readonly Origin[];
 }
 
-/** A model in its role: a checkpoint, or what a recipe makes. */
+/** A model of a recipe with its role: a checkpoint, or a nested recipe. */
 export interface NamedModel {
   readonly role: string;
   readonly checkpoint: CheckpointIndex;
   readonly recipe?: Readonly<Record<string, unknown>>;
 }
 
-/** The README.md of a merged checkpoint: the hub's front matter, then what came from where, and the recipe. */
+/**
+ * Returns the README.md of a merged checkpoint: the hub's front matter, a table of the layers' origins, and
+ * the recipe.
+ */
 export const writeModelCard = async ({
   title,
   method,
@@ -71,7 +74,7 @@ const rangeOf = (layers: Origin['layers']): string => {
   return first === last ? `${first}` : `${first}–${last}`;
 };
 
-/** As a person would write it: short lists on one line. */
+/** Formats a recipe as YAML, with lists of numbers on one line. */
 const recipeYaml = (recipe: Record<string, unknown>): string => {
   const document = new Document(recipe);
   visit(document, {
@@ -83,7 +86,10 @@ const recipeYaml = (recipe: Record<string, unknown>): string => {
   return document.toString({ flowCollectionPadding: false }).trimEnd();
 };
 
-/** The models of a recipe as it names them: `task` and `language` stand for themselves, `models` is a list, and recipes stand in place. */
+/**
+ * Returns a recipe's models under their keys: `models` is a list, other roles are keys of their own, nested
+ * recipes are inlined.
+ */
 export const rolesOf = (models: readonly NamedModel[]): Record<string, unknown> => {
   const named = ({ checkpoint, recipe }: NamedModel) => recipe ?? checkpoint.name;
   const merged = models.filter(({ role }) => role === 'model').map(named);
@@ -91,7 +97,7 @@ export const rolesOf = (models: readonly NamedModel[]): Record<string, unknown> 
   return { ...(merged.length === 0 ? {} : { models: merged }), ...Object.fromEntries(others) };
 };
 
-/** The licence that all cards name, if they all name the same. */
+/** Returns the licence of the inputs' model cards, if all name the same one. */
 const commonLicence = async (checkpoints: readonly CheckpointIndex[]): Promise<{ license?: string }> => {
   const licences = new Set(await Promise.all(checkpoints.map(licenceOf)));
   const [licence] = licences;
@@ -107,7 +113,7 @@ const licenceOf = async ({ path, sideFiles }: CheckpointIndex): Promise<string |
     const licence = isObject(value) ? value['license'] : undefined;
     return typeof licence === 'string' ? licence : undefined;
   } catch {
-    // A card that is not YAML names no licence; nothing else is taken from it.
+    // Front matter that is not YAML names no licence, and nothing else is read from the card.
     return undefined;
   }
 };

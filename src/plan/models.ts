@@ -6,40 +6,39 @@ import type { RecipePath } from '../methods/framework/method.js';
 import type { Model } from './compatible.js';
 import type { Operand, PlannedInput } from './plan.js';
 
-/** A model as a recipe refers to it, opened: a checkpoint, or what a recipe in the recipe makes. */
+/** An opened model of a recipe: a checkpoint, or a compiled nested recipe. */
 export interface OpenedModel extends Model {
   readonly role: string;
-  /** A tensor of it: a byte range of an input, or how it is computed. */
+  /** Returns a tensor as an operand: a byte range of an input, or the formula that computes it. */
   operandOf(name: string): Operand | undefined;
   readonly path?: RecipePath | undefined;
-  /** The recipe that makes it, as it was settled. */
+  /** For a nested recipe: the recipe, with the parameters it uses. */
   readonly recipe?: Readonly<Record<string, unknown>>;
-  /** Of the recipe that makes it: filters that match no tensor. */
+  /** For a nested recipe: its filters that match no tensor. */
   readonly unmatched?: readonly Unmatched[];
-  /** Of what went into it. */
+  /** For a nested recipe: the warnings of its models. */
   readonly warnings?: readonly string[];
-  /** What its `config.json` must say otherwise than the one it is copied from. */
+  /** For a nested recipe: the keys of its `config.json` that differ from its first model's. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
 }
 
-/** A part of a recipe that no tensor has used. */
+/** A part of a recipe that applies to no tensor. */
 export interface Unmatched {
   readonly what: string;
   readonly path: RecipePath;
 }
 
-/** A checkpoint that a recipe names. */
+/** A reference to a checkpoint: the text by which a recipe names it, and its role. */
 export interface CheckpointReference {
   readonly role: string;
   readonly model: string;
   readonly path?: RecipePath | undefined;
 }
 
-/** A checkpoint, opened. */
 export type OpenedCheckpoint = Model & CheckpointReference;
 
 /**
- * Opens models, and sees to it that their names tell them apart.
+ * Opens checkpoints and makes their names distinct.
  *
  * @throws LayerloomError NAME_CLASH, and the codes of `openCheckpoint`
  */
@@ -57,13 +56,16 @@ export const openEach = (references: readonly CheckpointReference[]): Promise<Op
     }),
   );
 
-/** @throws LayerloomError NAME_CLASH */
+/**
+ * Makes the names of opened checkpoints distinct. @throws LayerloomError NAME_CLASH where two of one role
+ * share a name
+ */
 export const settleNames = (opened: readonly OpenedCheckpoint[]): OpenedCheckpoint[] => {
   checkNames(opened);
   return tellApart(opened);
 };
 
-/** Models of one role are told apart by their names alone. */
+/** Checks that no two models of one role share a name, since outputs and reports refer to them by it. */
 const checkNames = (models: readonly OpenedCheckpoint[]): void => {
   const seen = new Map<string, string>();
   for (const { role, checkpoint } of models) {
@@ -75,7 +77,10 @@ const checkNames = (models: readonly OpenedCheckpoint[]): void => {
   }
 };
 
-/** Models of several roles may have one name (`math/final` and `swahili/final`): their folder's then goes before it. */
+/**
+ * Prefixes names that models of different roles share (`math/final`, `swahili/final`) with the name of their
+ * folder.
+ */
 const tellApart = (models: readonly OpenedCheckpoint[]): OpenedCheckpoint[] =>
   models.map((model) => {
     const { name, path } = model.checkpoint;
@@ -95,7 +100,7 @@ export const plannedInput = ({
   files,
 });
 
-/** An error with the place in the recipe where it has its cause. */
+/** Returns the error with the place in the recipe that caused it, unless it has one already. */
 export const at = (error: unknown, path: RecipePath | undefined): unknown => {
   if (!(error instanceof LayerloomError) || error.context.recipePath !== undefined) return error;
   return path === undefined ? error : error.with({ recipePath: path });

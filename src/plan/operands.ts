@@ -12,24 +12,28 @@ import { type ArithmeticDtype, arithmeticOf } from '../tensor/dtype.js';
 import { distinctSources, type StoredTensor } from '../tensor/stored-tensor.js';
 import type { ComputedTensor, Operand } from './plan.js';
 
-/** An operand in words, for people or for keys, from the words for stored tensors. */
+/** Returns the text of a stored tensor, from which descriptions and keys of operands are made. */
 type Words = (stored: StoredTensor) => string;
 
 /**
- * Every fact about one kind of operand. Programs see float32 tiles of the output's shape, whatever an operand is made of: an operand
- * whose own shape or slicing differs (a low-rank product, a transposed or a dequantised tensor) is one more kind, which says its byte
- * ranges here and appends nodes that make its tiles.
+ * Everything the rest of the tree knows about one kind of operand. Programs compute on float32 tiles of the
+ * output's shape, whatever an operand is made of. An operand with another shape or slicing (a low-rank
+ * product, a transposed or a dequantised tensor) is a further kind, which returns its byte ranges here and
+ * appends nodes that produce its tiles.
  */
 interface OperandKind<O> {
-  /** The byte ranges it is made of, in order. */
+  /** Returns the byte ranges that the operand is made of, in order. */
   sources(operand: O): readonly StoredTensor[];
-  /** The formula it is the result of, for kinds that have one. */
+  /** Returns the formula that computes the operand, for kinds that are computed. */
   formula?(operand: O): Formula<Operand>;
-  /** For people. */
+  /** Returns its words for people. */
   describe(operand: O, nameOf: Words): string;
-  /** For a shard's key. A change makes every store compute such shards anew. */
+  /** Returns its text in a shard's key. A change invalidates such shards in every store. */
   key(operand: O, identify: Words): string;
-  /** Appends the operand to a program. With `asBits` its elements are moved, and may be of a dtype that no kernel computes in. */
+  /**
+   * Appends the operand to a program. With `asBits` its elements are moved bit by bit, and may have a dtype
+   * without arithmetic.
+   */
   lower(operand: O, to: Lowering, asBits: boolean): Promise<Value>;
 }
 
@@ -58,7 +62,7 @@ const kinds: { readonly [Name in keyof OperandsByKind]: OperandKind<OperandsByKi
   },
 };
 
-/** True for a tensor as an input stores it. */
+/** True for a tensor that an input stores, false for one that is computed. */
 export const isStored = (operand: Operand): operand is StoredTensor => 'input' in operand;
 
 const kindOf = (operand: Operand): OperandKind<Operand> =>
@@ -67,45 +71,50 @@ const kindOf = (operand: Operand): OperandKind<Operand> =>
 export const sourcesOfOperand = (operand: Operand): readonly StoredTensor[] =>
   kindOf(operand).sources(operand);
 
-/** The byte ranges that a formula reads, in order; those that it reads twice stand twice. */
+/** Returns the byte ranges that a formula reads, in order, with repetitions. */
 export const sourcesOf = (formula: Formula<Operand>): readonly StoredTensor[] =>
   operandsOf(formula).flatMap(sourcesOfOperand);
 
-/** A formula in words: `0.5 math-1 + 0.5 jpn-1`. */
+/** Returns a formula in words: `0.5 math-1 + 0.5 jpn-1`. */
 export const describe = (formula: Formula<Operand>, nameOf: Words): string =>
   operationOf(formula).describe(mapOperands(formula, (operand) => kindOf(operand).describe(operand, nameOf)));
 
-/** A formula as it stands in a shard's key, over identified inputs. */
+/**
+ * Returns a formula's text in a shard's key; `identify` names the input file of a byte range by its contents.
+ */
 export const keyOf = (formula: Formula<Operand>, identify: Words): string => {
   const worded = mapOperands(formula, (operand) => kindOf(operand).key(operand, identify));
   return operationOf(formula).key?.(worded) ?? JSON.stringify(worded);
 };
 
-/** The formulas that operands are results of. */
+/** Returns the formulas of a formula's computed operands. */
 const nestedOf = (formula: Formula<Operand>): readonly Formula<Operand>[] =>
   operandsOf(formula).flatMap((operand) => kindOf(operand).formula?.(operand) ?? []);
 
-/** True if a program of the formula, or of one in it, needs whole rows: slices then do not cut them. */
+/**
+ * True if the program of the formula, or of a nested one, needs whole rows; such tensors are sliced between
+ * rows only.
+ */
 export const needsRows = (formula: Formula<Operand>): boolean =>
   (operationOf(formula).needsRows?.(formula) ?? false) || nestedOf(formula).some(needsRows);
 
 /**
- * True if the output is bytes of inputs as they stand, whatever their dtype: moved, or chosen row by row. Otherwise it is computed, from
- * floating numbers.
+ * True if the output consists of unchanged bytes of stored tensors (moved, or selected row by row), so that
+ * any dtype will do. Otherwise it is computed from floating-point numbers.
  */
 export const keepsBits = (formula: Formula<Operand>): boolean =>
   operationOf(formula).takesBits === true && operandsOf(formula).every(isStored);
 
-/** A reading of a tensor's inputs before the tensor is computed, for one statistic of whole tensors. */
+/** A pass over inputs of a tensor that measures one statistic, before the tensor is computed. */
 export interface Pass {
-  /** For people: `Gram matrices`. */
+  /** The statistic's name in reports: `Gram matrices`. */
   readonly what: string;
   readonly sources: readonly StoredTensor[];
 }
 
 /**
- * The passes that a formula takes, those of nested ones first. One for each statistic: finding a magnitude may take another, or a sample
- * first.
+ * Returns the passes that a formula needs, those of nested formulas first: one for each statistic. Finding a
+ * magnitude may take a further pass and a sample, which are not listed.
  */
 export const passesOf = (formula: Formula<Operand>): readonly Pass[] => [
   ...nestedOf(formula).flatMap(passesOf),
@@ -116,8 +125,10 @@ export const passesOf = (formula: Formula<Operand>): readonly Pass[] => [
 ];
 
 /**
- * Appends a formula to a program, operands first, one after the other: each may measure, and a program has one order. Statistics are
- * measured of values as they would be written, and so of nested recipes too.
+ * Appends a formula to a program, after its operands. Operands are appended one at a time, not concurrently,
+ * since each may wait for statistics and the order of nodes must not depend on which are measured first.
+ * Statistics of a nested formula's result are measured on its values rounded to its dtype, as if it had been
+ * written to a file.
  *
  * @returns the value, rounded to `dtype`
  * @throws LayerloomError MERGE_UNDEFINED
@@ -142,7 +153,7 @@ export const lower = async (
 export const lowerOperand = (operand: Operand, to: Lowering, asBits = false): Promise<Value> =>
   kindOf(operand).lower(operand, to, asBits);
 
-/** Appends a whole tensor to a program: as it is computed, or as it is moved. */
+/** Appends an output tensor to a program, computed or moved bit by bit. */
 export const lowerTensor = ({ dtype, expression }: ComputedTensor, to: Lowering): Promise<Value> =>
   lower(expression, arithmeticOf(dtype), to);
 

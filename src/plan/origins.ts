@@ -2,19 +2,22 @@ import { itemAt } from '../lookup.js';
 import { describe } from './operands.js';
 import type { PlannedExpression, PlannedInput, PlannedTensor } from './plan.js';
 
-/** Where a stretch of the model comes from: what one reads to know what a merge did. */
+/** The origin of a run of layers, or of the tensors outside the layers: a summary of a merge for people. */
 export interface Origin {
-  /** First and last layer, or null for what is outside the layers. */
+  /** First and last layer, or null for the tensors outside the layers. */
   readonly layers: readonly [number, number] | null;
-  /** The expressions in it in words, the one with most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
+  /** The distinct expressions in words, that of the most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
   readonly from: readonly string[];
 }
 
-/** An expression in words, over the models' names. */
+/** Returns an expression in words, with the models' names as operands. */
 export const describeExpression = (expression: PlannedExpression, inputs: readonly PlannedInput[]): string =>
   describe(expression, ({ input }) => itemAt(inputs, input).name);
 
-/** What each layer is made of, bottom first and neighbours alike joined, then what is outside the layers. */
+/**
+ * Returns the origins of all layers, from the bottom, joining neighbours of equal origin, and then of the
+ * tensors outside them.
+ */
 export const describeOrigins = (
   tensors: readonly PlannedTensor[],
   inputs: readonly PlannedInput[],

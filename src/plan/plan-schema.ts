@@ -8,26 +8,27 @@ import { type Dtype, isDtype } from '../tensor/dtype.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import type { Cost, MergePlan, PlannedExpression, PlannedFile, PlannedShard, PlannedTensor } from './plan.js';
 
-// The structure of a plan: which keys, of which types, and numbers that mean something. What parts say of each other is for
-// check-plan.ts. A key that is not known is refused: it might be what a later version means something by.
+// The structure of a plan's JSON: keys, their types and the ranges of numbers. check-plan.ts checks that the
+// parts agree with each other. Unknown keys are refused, since a later version may give them a meaning that
+// must not be ignored.
 
 const count = z.int().nonnegative();
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 const text = z.string();
-/** Decimal digits of what a float64 may not hold. */
+/** An integer as text, since nanoseconds may exceed what a float64 holds exactly. */
 const digits = z.string().regex(/^-?\d{1,40}$/);
 const dtype = z.custom<Dtype>(isDtype, { error: 'no known dtype' });
 const path = z
   .string()
   .refine((value) => isAbsolute(value) && !value.includes('\0'), { error: 'no absolute path' });
-/** A formula of a plan before its operands are parsed. */
+/** A formula whose operands are not parsed yet. */
 export const formulaSchema = z.discriminatedUnion('kind', formulaSchemas as never) as unknown as z.ZodType<
   Formula<unknown>
 >;
 
 /**
- * A copy of a source, or undefined where the value is none. By hand: a plan has more of them than of all else, and zod takes four times as
- * long.
+ * Returns a copy of a source, or undefined if the value is not one. Written by hand, since a plan has more
+ * sources than anything else and zod takes four times as long.
  */
 export const asSource = (value: unknown): StoredTensor | undefined => {
   if (!isObject(value)) return undefined;
@@ -65,11 +66,11 @@ const tensor = z
     layer: z.number().nullable(),
     expression: z.unknown(),
   })
-  // All at once: number by number takes twice as long.
+  // One check for all numbers: a schema for each takes twice as long.
   .refine(
     ({ shape, begin, end, layer }) =>
-      shape.every(isCount) && isCount(begin) && isCount(end) && isCount(layer ?? 0),
-    { error: 'a number in it is no count' },
+      shape.every(isCount) && isCount(begin) && isCount(end) && (layer === null || isCount(layer)),
+    { error: 'one of its numbers is not a whole number from 0 on' },
   ) satisfies z.ZodType<Unparsed<PlannedTensor>>;
 
 const shard = z.strictObject({
@@ -84,12 +85,12 @@ const file = z.union([
   z.strictObject({ name: text, copyOf: path }),
 ]) satisfies z.ZodType<PlannedFile>;
 
-/** Shown and recorded, as JSON: here it becomes so. */
+/** The recipe is only shown and recorded, so that any JSON will do; this makes a plain copy of it. */
 const recipe = z.record(text, z.unknown()).transform((value, context): Record<string, unknown> => {
   try {
     return JSON.parse(JSON.stringify(value));
   } catch {
-    context.addIssue('it is no JSON');
+    context.addIssue('it cannot be written as JSON');
     return z.NEVER;
   }
 });
@@ -124,10 +125,13 @@ export const planSchema = z.strictObject({
   warnings: z.array(text),
 }) satisfies z.ZodType<Omit<MergePlan, 'shards'> & { readonly shards: readonly UnparsedShard[] }>;
 
-/** Throws an error of a reason. */
+/** Throws an error with a reason. */
 export type Refuse = (reason: string) => never;
 
-/** The value as a schema has it: a copy, so that what was checked is what is used. */
+/**
+ * Parses a value by a schema. The result is a copy, so that a getter or a proxy cannot change what has been
+ * checked.
+ */
 export const parseBy = <T>(schema: z.ZodType<T>, value: unknown, refuse: Refuse): T => {
   const { data, error } = schema.safeParse(value);
   if (error === undefined) return data;

@@ -1,13 +1,14 @@
 /**
- * Names that mark a quantised module, as compressed-tensors, ModelOpt, FP8, GPTQ, AWQ, EETQ, MXFP4 and bitsandbytes checkpoints have them: scales,
- * zero points and packed weights beside or instead of `weight`.
+ * Matches the names of tensors that only quantised modules have: scales, zero points and packed weights
+ * beside or instead of `weight`, in checkpoints by compressed-tensors, ModelOpt, FP8, GPTQ, AWQ, EETQ, MXFP4
+ * and bitsandbytes.
  */
 const marks =
   /^(?<module>.+?)[._]((weight|input|output|activation|k|v|q)(_global)?_scales?(_inv|_2)?|weight_(packed|shape|zero_point|g_idx)|g_idx|qweight|qzeros|scales|blocks|SCB|weight\.(absmax|quant_map|nested_absmax|quant_state\..+))$/;
 
 /**
- * The tensors of quantised modules, biases aside. Their numbers mean something only together with their scales, so an
- * average of them means nothing, whatever their dtype.
+ * Returns the tensors of quantised modules, biases excepted. Their numbers are meaningless without their
+ * scales, so that they must not be averaged, whatever their dtype.
  */
 export const quantisedTensors = (names: Iterable<string>): ReadonlySet<string> => {
   const all = [...names];

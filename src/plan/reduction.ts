@@ -2,7 +2,10 @@ import type { Rows } from '../tensor/rows.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import type { PlannedInput } from './plan.js';
 
-/** A matrix whose differences from the base are summed row by row. A 1-D parameter is one row: [1, n] by `output`. */
+/**
+ * A matrix whose differences from the base are summed for each row. A 1-D parameter is one row: shape [1, n],
+ * rows `output`.
+ */
 export interface PlannedReduction {
   readonly name: string;
   readonly shape: readonly [number, number];
@@ -11,16 +14,16 @@ export interface PlannedReduction {
   readonly sources: readonly StoredTensor[];
 }
 
-/** An analysis, decided: plain JSON like a merge's plan, of reductions alone. */
+/** The plan of an analysis: plain JSON like a merge's plan, with reductions instead of output tensors. */
 export interface ReductionPlan {
   /** The base, then the experts. */
   readonly inputs: readonly PlannedInput[];
   readonly tensors: readonly PlannedReduction[];
-  /** Whether experts are compared with each other too. */
+  /** True if pairs of experts are compared too. */
   readonly pairs: boolean;
 }
 
-/** How many rows a reduction has, and how many parameters each. */
+/** Returns [the number of rows, the parameters in each]. */
 export const rowsOf = ({
   shape,
   rows,

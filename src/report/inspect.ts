@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { type Architecture, describeArchitecture } from '../architecture/architecture.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { checkedElementCount, type TensorReference } from '../tensor/reference.js';
+import { elementsOf, type TensorReference } from '../tensor/reference.js';
 import { visibleLine } from '../visible.js';
 import { formatBytes, formatCount } from './format.js';
 import { countTensors, joinRuns, plainTable, shardRows } from './table.js';
@@ -41,7 +41,7 @@ const totalsBy = <Key>(entries: Iterable<readonly [Key, TensorReference]>): Map<
   for (const [key, { shape, begin, end }] of entries) {
     const sum = sums.get(key) ?? { tensors: 0, parameters: 0, bytes: 0 };
     sum.tensors += 1;
-    sum.parameters += checkedElementCount(shape);
+    sum.parameters += elementsOf(shape);
     sum.bytes += end - begin;
     sums.set(key, sum);
   }

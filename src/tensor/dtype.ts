@@ -1,6 +1,8 @@
+import { valueAt } from '../lookup.js';
+
 /**
- * Bits of an element of each safetensors dtype, in the reference implementation's order: its writer puts tensors of later dtypes
- * first.
+ * Bits per element of each safetensors dtype, in the reference implementation's order. Its writer sorts
+ * tensors by dtype, later ones first.
  */
 const bits = {
   BOOL: 8,
@@ -49,15 +51,15 @@ export const isDtype = (name: unknown): name is Dtype =>
 export const bitsOf = (dtype: Dtype): number => bits[dtype];
 
 /**
- * Whether a dtype holds numbers that may be averaged, and that two models may hold differently (one BF16, the other F32). All
- * others are copied, and must be equal where they would be averaged.
+ * True for floating-point dtypes, which may be averaged and may differ between models (BF16 and F32). Tensors
+ * of other dtypes are only copied, and must be equal in all models where a method would average them.
  */
 export const isFloating = (dtype: Dtype): dtype is ArithmeticDtype =>
   (arithmeticDtypes as readonly Dtype[]).includes(dtype);
 
 /**
- * The dtype with elements of as many bits that kernels know: itself where it is floating. For programs that move elements without
- * looking at them.
+ * Returns an arithmetic dtype with elements of the same size, itself if it is one: programs that move
+ * elements bit by bit treat them as of that dtype.
  *
  * @throws RangeError for elements of less than a byte
  */
@@ -68,8 +70,11 @@ export const arithmeticOf = (dtype: Dtype): ArithmeticDtype => {
   return same;
 };
 
-/** Negative where `a` stands before `b` in a file written by the reference implementation. */
-export const compareDtypes = (a: Dtype, b: Dtype): number => (order.get(b) ?? 0) - (order.get(a) ?? 0);
+/**
+ * Compares dtypes for sorting: negative if the reference implementation writes tensors of `a` before those of
+ * `b`.
+ */
+export const compareDtypes = (a: Dtype, b: Dtype): number => valueAt(order, b) - valueAt(order, a);
 
 /** Names of the floating dtypes that `--dtype` takes; torch's own, which `config.json` has, come first. */
 const names = {
@@ -90,7 +95,7 @@ export const dtypeNames: readonly string[] = Object.values(names).flat();
 
 export const torchName = (dtype: ArithmeticDtype): string => names[dtype][0];
 
-/** `bfloat16`, `bf16`, `torch.bfloat16` or `BF16` to `BF16`; undefined where it names no dtype that can be computed. */
+/** Parses `bfloat16`, `bf16`, `torch.bfloat16` or `BF16`; undefined if the text names no arithmetic dtype. */
 export const parseDtype = (name: string): ArithmeticDtype | undefined => {
   const wanted = name.toLowerCase().replace(/^torch\./, '');
   return arithmeticDtypes.find((dtype) => (names[dtype] as readonly string[]).includes(wanted));

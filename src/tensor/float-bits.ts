@@ -1,4 +1,7 @@
-/** A number's bits as float32, to which it is rounded. */
-export const bitsOfFloat = (x: number): number => new Uint32Array(Float32Array.of(x).buffer)[0] ?? 0;
+import { itemAt } from '../lookup.js';
 
-export const floatOfBits = (bits: number): number => new Float32Array(Uint32Array.of(bits).buffer)[0] ?? 0;
+/** Rounds a number to float32 and returns its bit pattern. */
+export const bitsOfFloat = (x: number): number => itemAt(new Uint32Array(Float32Array.of(x).buffer), 0);
+
+/** Returns the float32 of a bit pattern. */
+export const floatOfBits = (bits: number): number => itemAt(new Float32Array(Uint32Array.of(bits).buffer), 0);

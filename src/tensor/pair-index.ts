@@ -1,3 +1,6 @@
-/** The place of pair i ≤ j among all pairs of `count` things: (0, 0), (0, 1), …, (1, 1), … */
+/**
+ * Returns the index of the pair i ≤ j in the order (0, 0), (0, 1), …, (0, count − 1), (1, 1), …: the upper
+ * triangle, row by row.
+ */
 export const pairIndex = (i: number, j: number, count: number): number =>
   i * count - (i * (i - 1)) / 2 + (j - i);

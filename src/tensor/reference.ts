@@ -2,9 +2,12 @@ import { bitsOf, type Dtype } from './dtype.js';
 
 export type Shape = readonly number[];
 
-/** Where a tensor's bytes are: nothing of it is read. `begin` and `end` count from the start of the file. */
+/**
+ * The location of a tensor's bytes; they are not read. `begin` and `end` are offsets from the start of the
+ * file.
+ */
 export interface TensorReference {
-  /** Index into the files of its checkpoint. */
+  /** Index in the files of its checkpoint. */
   readonly file: number;
   readonly begin: number;
   readonly end: number;
@@ -13,11 +16,11 @@ export interface TensorReference {
 }
 
 /**
- * The number of elements; 1 for a scalar (`[]`); undefined where multiplying the extents in order passes 2⁶⁴,
- * or they end above 2⁵³.
+ * Returns the number of elements, 1 for a scalar (`[]`); undefined if the product of the extents, taken in
+ * order, reaches 2⁶⁴ on the way (the reference implementation overflows there) or is above 2⁵³ − 1.
  */
 export const elementCount = (shape: Shape): number | undefined => {
-  // Whatever a double holds exactly it has multiplied exactly.
+  // A product that a float64 holds exactly was also computed exactly.
   const small = shape.reduce((product, extent) => product * extent, 1);
   if (small > 0 && small <= Number.MAX_SAFE_INTEGER) return small;
   let count = 1n;
@@ -28,19 +31,30 @@ export const elementCount = (shape: Shape): number | undefined => {
   return count <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(count) : undefined;
 };
 
-/**
- * Returns the number of elements of an opened checkpoint's tensor, whose header was checked.
- *
- * @throws RangeError where `elementCount` has none: the shape is not from a checked header
- */
-export const checkedElementCount = (shape: Shape): number => {
-  const count = elementCount(shape);
-  if (count === undefined) throw new RangeError(`[${shape.join(', ')}] has too many elements`);
-  return count;
-};
-
-/** The bytes of a tensor; undefined where sub-byte elements do not fill whole bytes, or above 2⁵³. */
+/** Returns the length in bytes; undefined if sub-byte elements do not fill whole bytes, or above 2⁵³ − 1. */
 export const byteLength = (dtype: Dtype, elements: number): number | undefined => {
   const bytes = (elements * bitsOf(dtype)) / 8;
   return Number.isSafeInteger(bytes) ? bytes : undefined;
+};
+
+/**
+ * Returns the number of elements of a shape that has been checked.
+ *
+ * @throws RangeError if no tensor has that shape
+ */
+export const elementsOf = (shape: Shape): number => {
+  const elements = elementCount(shape);
+  if (elements === undefined) throw new RangeError(`no tensor has the shape [${shape.join(', ')}]`);
+  return elements;
+};
+
+/**
+ * Returns the length in bytes of a tensor whose shape has been checked.
+ *
+ * @throws RangeError if no file has such a tensor
+ */
+export const bytesOfTensor = (dtype: Dtype, shape: Shape): number => {
+  const bytes = byteLength(dtype, elementsOf(shape));
+  if (bytes === undefined) throw new RangeError(`no tensor of ${dtype} has the shape [${shape.join(', ')}]`);
+  return bytes;
 };

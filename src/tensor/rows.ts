@@ -1,5 +1,6 @@
 /**
- * What a row of a matrix is: an input feature, whose weights stand along dimension 0 of a tensor stored [out, in], or an output
- * feature, along dimension 1. The paper's tables are by input features (docs/analysis.md).
+ * The sense of a row of a matrix stored as [out, in]: the weights of one input feature (a column, along
+ * dimension 0), or of one output feature (along dimension 1). The paper's tables are by input features
+ * (docs/analysis.md).
  */
 export type Rows = 'input' | 'output';

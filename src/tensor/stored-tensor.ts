@@ -9,11 +9,11 @@ export interface StoredTensor {
   readonly dtype: Dtype;
 }
 
-/** Names a byte range; two with one name are the same bytes. */
+/** Returns a key of a byte range. Ranges of equal keys are the same bytes. */
 export const sourceId = ({ input, file, begin, end }: StoredTensor): string =>
   `${input} ${file} ${begin} ${end}`;
 
-/** Byte ranges, each once. */
+/** Returns the byte ranges without repetitions. */
 export const distinctSources = (sources: readonly StoredTensor[]): readonly StoredTensor[] => [
   ...new Map(sources.map((source) => [sourceId(source), source])).values(),
 ];

@@ -84,10 +84,10 @@ describe('a plan', () => {
     ['a name that is no text', `${tensor}.name`, 7, /shards\.0\.tensors\.0\.name: .*expected string/],
     ['an unknown dtype', `${tensor}.dtype`, 'BF17', /no known dtype/],
     ['a dtype of another length', `${tensor}.dtype`, 'F32', /its range is not its shape’s/],
-    ['a dtype that no kernel computes in', `${tensor}.dtype`, 'I16', /what are no floating numbers/],
-    ['a negative extent', `${tensor}.shape.0`, -6, /a number in it is no count/],
-    ['a broken extent', `${tensor}.shape.0`, 1.5, /a number in it is no count/],
-    ['an extent that no double holds', `${tensor}.shape.0`, 2 ** 53, /a number in it is no count/],
+    ['a dtype that no kernel computes in', `${tensor}.dtype`, 'I16', /not all its dtypes are floating/],
+    ['a negative extent', `${tensor}.shape.0`, -6, /is not a whole number from 0/],
+    ['a broken extent', `${tensor}.shape.0`, 1.5, /is not a whole number from 0/],
+    ['an extent that no double holds', `${tensor}.shape.0`, 2 ** 53, /is not a whole number from 0/],
     ['more elements than there are', `${tensor}.shape`, [2 ** 32, 2 ** 32], /its range is not its shape’s/],
     ['a shape that is an object', `${tensor}.shape`, { 0: 6, 1: 4, length: 2 }, /shape: .*expected array/],
     ['a range that is NaN', `${tensor}.begin`, Number.NaN, /shards\.0\.tensors\.0\.begin/],
@@ -106,7 +106,12 @@ describe('a plan', () => {
     ['a source before its file', `${tensor}.expression.terms.0.source.begin`, -1, /not a range of a file/],
     ['a source of another length', `${tensor}.expression.terms.0.source.dtype`, 'F32', /another length/],
     ['a source that says more', `${tensor}.expression.terms.0.source.scale`, 2, /not a range of a file/],
-    ['a source of integers', `${tensor}.expression.terms.0.source.dtype`, 'U16', /no floating numbers/],
+    [
+      'a source of integers',
+      `${tensor}.expression.terms.0.source.dtype`,
+      'U16',
+      /not all its dtypes are floating/,
+    ],
     ['an input at a relative path', 'inputs.0.path', 'models/a', /inputs\.0\.path: no absolute path/],
     ['a file at no path', 'inputs.0.files.0.path', '/a\0b', /inputs\.0\.files\.0\.path: no absolute path/],
     ['a file that has changed its time to a number', 'inputs.0.files.0.mtimeNs', 1, /mtimeNs/],
@@ -169,7 +174,9 @@ describe('a plan', () => {
     );
     expect(() => checkPlan(plan)).toThrow(/nested more than 64 deep/);
     const other = await planOf('linear');
-    expect(() => checkPlan(put(other, 'recipe.itself', other.recipe))).toThrow(/recipe: it is no JSON/);
+    expect(() => checkPlan(put(other, 'recipe.itself', other.recipe))).toThrow(
+      /recipe: it cannot be written as JSON/,
+    );
   });
 
   it('that has a formula with more operands than any recipe is refused, however few there are in memory', async () => {
@@ -257,8 +264,8 @@ describe('a formula', () => {
       ['F64', { ...rows, source: computed, base: computed }, /bytes of \w+ are taken for F64/],
       ['BF16', { ...rows, kept: Buffer.alloc(9).toString('base64') }, /kept rows/],
       ['F16', { kind: 'copy', source: one }, /bytes of BF16 are taken for F16/],
-      ['BF16', { kind: 'same', sources: [one] }, /is not computed with/],
-      ['U16', { kind: 'linear', terms: [{ source: one, weight: 1 }] }, /no floating numbers/],
+      ['BF16', { kind: 'same', sources: [one] }, /cannot be an operand/],
+      ['U16', { kind: 'linear', terms: [{ source: one, weight: 1 }] }, /not all its dtypes are floating/],
       [
         'BF16',
         { kind: 'linear', terms: [{ source: { ...one, end: one?.begin }, weight: 1 }] },

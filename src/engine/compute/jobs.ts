@@ -8,16 +8,16 @@ import type { StoredTensor } from '../../tensor/stored-tensor.js';
 import { nativeProgram } from './native-program.js';
 import { isMoved, type Piece, type SlabOutput } from './tasks.js';
 
-/** Descriptors of open files: inputs by a byte range of theirs, outputs by shard. */
+/** File descriptors: of the input that holds a byte range, and of each output shard. */
 export interface OpenFiles<S> {
   fdOf(source: StoredTensor): number;
   readonly outputs: ReadonlyMap<S, number>;
 }
 
 /**
- * Makes the native job of a piece, over open files.
+ * Returns the native job of a piece, over open files.
  *
- * @param program of the piece's slab; undefined where bytes are moved
+ * @param program the program of the piece's slab; undefined if the slab is moved
  */
 export const jobOf = <S>(piece: Piece<S>, files: OpenFiles<S>, program: Emitted | undefined): Job => {
   const { slab, first, count } = piece;

@@ -9,43 +9,49 @@ import { type Extent, extentsOf, type Group, type Task, tasksOf } from './tasks.
 
 /** A destination of shards: a merge's directory with its journal, or a store. */
 export interface ShardSink<S> {
-  /** Opens the shard's file, of its full size and with its header. Undefined where the shard is not to be made here. */
+  /**
+   * Opens the shard's file, with its full size and its header. Returns undefined if the shard need not be
+   * made here.
+   */
   begin(shard: S): Promise<number | undefined>;
-  /** True for bytes that an earlier run has written. */
+  /** True if an earlier run has written these bytes. */
   has?(shard: S, extent: Extent): boolean;
-  /** Takes note of bytes that are written. */
+  /** Records that these bytes are written. */
   wrote?(shard: S, extents: readonly Extent[]): void;
-  /** Publishes the shard, whose bytes are all written. */
+  /** Publishes the shard, once all its bytes are written. */
   finish(shard: S): Promise<void>;
-  /** Gives the shard up. An error thrown here stops the run. */
+  /** Abandons the shard. An error thrown here stops the run. */
   fail(shard: S, error: unknown): Promise<void>;
-  /** The shard's name in errors. */
+  /** Returns the shard's name in errors. */
   nameOf(shard: S): string;
 }
 
-/** Groups being finished, at most, when the next one begins: their files are open, and lost when the run is killed. */
+/**
+ * Limit on the groups being finished (hashed, synced, published) at a time: backpressure against a slow disk.
+ */
 const mostEnding = 8;
 
 interface OpenGroup<S> {
   readonly files: OpenFiles<S>;
-  /** Tasks not handed out; the next one last. */
+  /** Tasks not started, in reverse order: the next one is popped off the end. */
   readonly remaining: Task<S>[];
-  /** Tasks handed out and not done. */
+  /** The number of tasks in progress. */
   outstanding: number;
-  /** Lanes at work on it. */
+  /** The number of lanes that work on the group. */
   lanes: number;
   failure: { readonly error: unknown } | undefined;
 }
 
 /**
- * Makes shards group by group: the one loop of the engine, for a merge (each shard a group, a journal behind the sink) and for a batch (a
- * store behind it). Each input byte of a group is read once for all its outputs.
+ * Makes shards group by group. This is the engine's only such loop: in a merge each shard is a group and the
+ * sink keeps a journal, in a batch the sink is a store. Each input byte of a group is read once for all its
+ * outputs.
  *
- * Writes to one file exclude each other in the kernel, so as many lanes work on a group as it has files; the others begin the next group,
- * and when none is left help where most remains, so that no large shard makes the tail. A group that fails takes its own shards with it
- * and no others.
+ * The kernel serialises writes to one file, so a group gets as many lanes as it has files and the other lanes
+ * begin the next group. When no group is left to begin, they help the group with the most tasks left, so that
+ * a large shard at the end uses all threads. If a task fails, only the shards of its group fail.
  *
- * @throws what a sink threw, or the pool's reason to stop. No job is under way then.
+ * @throws the error of a sink, or the pool's reason to stop. No job is in progress then.
  */
 export const makeShards = async <S>(
   groups: Iterable<Group<S>>,
@@ -86,7 +92,10 @@ export const makeShards = async <S>(
     endings.add(ending);
   };
 
-  /** Together: each shard is hashed by a thread, and the disk syncs them together. */
+  /**
+   * Finishes the shards of a group concurrently: each is hashed by a thread of its own, and their fsyncs
+   * overlap.
+   */
   const end = async ({ files, failure }: OpenGroup<S>): Promise<void> => {
     await Promise.all(
       [...files.outputs.keys()].map((shard) =>
@@ -97,19 +106,25 @@ export const makeShards = async <S>(
     );
   };
 
-  /** The group that a lane works on next: one with room for it, the next one, or the one where most remains. */
+  /**
+   * Returns the group for a lane: one with fewer lanes than files, else a new one, else that with the most
+   * tasks left.
+   */
   const choose = async (): Promise<OpenGroup<S> | undefined> => {
     const withTasks = () => [...open].filter(({ remaining }) => remaining.length > 0);
     do {
       const roomy = withTasks().find(({ lanes, files }) => lanes < files.outputs.size);
       if (roomy !== undefined) return roomy;
-      // Helping is better than waiting for the disk.
+      // While the disk is behind, join a group that is open instead of waiting to open another.
       if (endings.size >= mostEnding && withTasks().length > 0) break;
     } while (!pool.stopped && (await openNext()));
     return withTasks().sort((a, b) => b.remaining.length - a.remaining.length)[0];
   };
 
-  /** One lane chooses at a time; the next one sees what it has opened. */
+  /**
+   * A mutex: one lane chooses at a time, so that two do not each open a group where one group has room for
+   * both.
+   */
   let turn: Promise<unknown> = Promise.resolve();
   const join = (): Promise<OpenGroup<S> | undefined> => {
     const joined = turn.then(async () => {
@@ -122,7 +137,8 @@ export const makeShards = async <S>(
   };
 
   const work = async (group: OpenGroup<S>): Promise<void> => {
-    // A task that is taken is carried out: what remains says whether the group is done.
+    // Checks for a stop before taking a task, never after: a task taken and dropped would leave its group
+    // looking finished.
     while (!pool.stopped) {
       const task = group.remaining.pop();
       if (task === undefined) break;
@@ -154,7 +170,7 @@ export const makeShards = async <S>(
   pool.throwIfStopped();
 };
 
-/** True for a task all of whose bytes an earlier run has written. */
+/** True if an earlier run has written all bytes of the task. */
 export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
   sink.has !== undefined &&
   [...extentsOf(task)].every(([shard, extents]) =>

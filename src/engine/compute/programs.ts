@@ -1,3 +1,4 @@
+import { itemAt } from '../../lookup.js';
 import { type Emitted, Program, type Value } from '../../operations/program.js';
 import { lowerTensor } from '../../plan/operands.js';
 import type { InputFiles } from '../input-files.js';
@@ -5,12 +6,12 @@ import type { WorkerPool } from '../threads/pool.js';
 import { BlockMeasurer } from './measure.js';
 import { isMoved, type Slab } from './tasks.js';
 
-/** Programs kept: enough for the slabs that lanes are at, since tables of rows take memory. */
+/** Capacity of the cache: enough for the slabs in progress. Not more, since tables of rows take memory. */
 const mostKept = 64;
 
 /**
- * Lowers the expressions of slabs to the programs that workers run, when the engine comes to them: statistics are measured first, over
- * whole tensors, and slices are computed while the inputs are still in the page cache. An LRU cache.
+ * An LRU cache of slabs' programs. A program is lowered when the engine comes to its slab: statistics are
+ * measured over the whole tensors, and slices are then computed while the inputs are still in the page cache.
  */
 export class Programs {
   readonly #pool: WorkerPool;
@@ -22,7 +23,10 @@ export class Programs {
     this.#inputs = inputs;
   }
 
-  /** Returns the program of a slab, its values in the order of the outputs; undefined for a slab that moves bytes. */
+  /**
+   * Returns the program of a slab, with its values in the order of the outputs; undefined for a slab that is
+   * moved.
+   */
   of(slab: Slab<unknown>): Promise<Emitted> | undefined {
     if (isMoved(slab)) return undefined;
     const program = this.#kept.get(slab) ?? this.#lower(slab);
@@ -34,7 +38,7 @@ export class Programs {
   }
 
   async #lower({ outputs }: Slab<unknown>): Promise<Emitted> {
-    const program = new Program(outputs[0]?.tensor.shape ?? []);
+    const program = new Program(itemAt(outputs, 0).tensor.shape);
     const values: Value[] = [];
     for (const { tensor } of outputs) {
       const measurer = new BlockMeasurer(this.#pool, this.#inputs, tensor.name);

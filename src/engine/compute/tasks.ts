@@ -3,52 +3,61 @@ import { needsRows } from '../../plan/operands.js';
 import type { PlannedShard, PlannedTensor } from '../../plan/plan.js';
 import { bitsOf } from '../../tensor/dtype.js';
 
-/** Output bytes of a task: a few milliseconds of work, and little for the last thread to be alone with. */
+/** Output bytes of a task: a few milliseconds of work, so that threads finish at nearly the same time. */
 export const defaultSliceBytes = 8 * 1024 * 1024;
 
-/** The same of a slab of several outputs, in slices: each reading of their common inputs should make much. */
+/**
+ * A task of a slab with several outputs may have so many times the output bytes, since it reads their common
+ * inputs once.
+ */
 const sharedSlices = 4;
 
-/** An output tensor and the shard (`S`) it stands in. */
+/** An output tensor and its shard. */
 export interface SlabOutput<S> {
   readonly shard: S;
   readonly tensor: PlannedTensor;
 }
 
-/** Output tensors of one shape that are made of the same inputs, which are read once for all. One that moves bytes stands alone. */
+/**
+ * Output tensors of one shape over the same inputs, which are read once for all. A tensor that is moved has a
+ * slab of its own.
+ */
 export interface Slab<S> {
   readonly outputs: readonly SlabOutput<S>[];
 }
 
-/** Shards that are written side by side. */
+/** Shards that are written together, since their slabs share inputs. */
 export interface Group<S> {
   readonly shards: readonly S[];
   readonly slabs: readonly Slab<S>[];
 }
 
-/** A slice of a slab: `count` from `first` on, in elements; in bytes where bytes are moved. */
+/** A slice of a slab: `count` elements from `first` on, or bytes if the slab is moved. */
 export interface Piece<S> {
   readonly slab: Slab<S>;
   readonly first: number;
   readonly count: number;
 }
 
-/** Pieces that one thread makes at once: one of a large slab, or many small ones. */
+/** The pieces of one call of a worker: one piece of a large slab, or many small ones. */
 export interface Task<S> {
   readonly pieces: readonly Piece<S>[];
 }
 
-/** Bytes of a shard, from the start of the file. */
+/** A byte range of a shard's file. */
 export interface Extent {
   readonly begin: number;
   readonly end: number;
 }
 
-/** True for a slab whose bytes are moved as they are; others have a program, also where some of their outputs are copies. */
+/**
+ * True for a slab that is moved without interpretation; other slabs have a program, even if some of their
+ * outputs are copies.
+ */
 export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
   first !== undefined && more === undefined && isMove(first.tensor.expression);
 
-/** Output bytes of one unit of a piece's `first` and `count`, in a tensor of its slab. */
+/** Returns the output bytes, in a tensor of the slab, for one unit of a piece's `first` and `count`. */
 export const unitOf = (slab: Slab<unknown>, { dtype }: PlannedTensor): number =>
   isMoved(slab) ? 1 : bitsOf(dtype) / 8;
 
@@ -69,8 +78,8 @@ function* piecesOf<S>(slab: Slab<S>, sliceBytes: number): Generator<Piece<S> & {
 }
 
 /**
- * Cuts slabs into tasks of about `sliceBytes` of output: large slabs into several, many small ones into one. The tasks of one shard's
- * slabs follow each other in its file.
+ * Cuts slabs into tasks of about `sliceBytes` of output: a large slab into several, many small ones into one.
+ * Tasks are in the order of the slabs, so that a shard is written front to back.
  *
  * @param sliceBytes a multiple of 8, so that no element is cut
  */
@@ -89,7 +98,7 @@ export function* tasksOf<S>(slabs: readonly Slab<S>[], sliceBytes = defaultSlice
   if (pieces.length > 0) yield { pieces };
 }
 
-/** The output bytes of a task, by shard; neighbours are joined. */
+/** Returns the byte ranges that a task writes, by shard; adjacent ranges are joined. */
 export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Extent[]> => {
   const extents = new Map<S, Extent[]>();
   for (const { slab, first, count } of pieces)
@@ -106,11 +115,14 @@ export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Exten
   return extents;
 };
 
-/** The output bytes of a task, of all its shards. */
+/** Returns the number of bytes that a task writes, in all shards. */
 export const bytesOf = <S>(task: Task<S>): number =>
   [...extentsOf(task).values()].flat().reduce((total, { begin, end }) => total + end - begin, 0);
 
-/** A shard of a merge by itself: each tensor is a slab. One that is an input file is copied as one run of bytes, header and all. */
+/**
+ * Returns the group of a single shard, with a slab for each tensor. A shard that is an input file
+ * (`verbatim`) is copied as one range of bytes, header included.
+ */
 export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
   shards: [shard],
   slabs: (shard.verbatim === undefined ? shard.tensors : [wholeFile(shard, shard.verbatim)]).map(

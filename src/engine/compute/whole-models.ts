@@ -12,7 +12,7 @@ import { bytesOfSources } from '../../tensor/stored-tensor.js';
 import { type Progress, Run, type RunControls } from '../run.js';
 import { BlockMeasurer, sampleElements } from './measure.js';
 
-/** A tensor as a base and experts have it. */
+/** One tensor of a base and of experts fine-tuned from it. */
 export interface ComparedTensor {
   readonly name: string;
   readonly shape: readonly number[];
@@ -20,18 +20,22 @@ export interface ComparedTensor {
   readonly experts: readonly Operand[];
 }
 
+/** A compared tensor, lowered to a program. */
 interface Written {
   readonly name: string;
   readonly program: Program;
   readonly measurer: Measurer;
-  /** Of each expert: its difference from the base, rounded to float32. */
+  /** For each expert: its difference from the base, rounded to float32. */
   readonly changes: readonly Value[];
 }
 
-/** Parameters of a model whose sample is worth its passes. */
+/** Models with fewer parameters are not sampled: a sample would not save a pass. */
 const largeModel = 2 ** 26;
 
-/** Does work over the task vectors of all tensors. */
+/**
+ * Opens the inputs, lowers the task vectors of all tensors, and calls `work` with them; verifies the inputs
+ * afterwards.
+ */
 const overTaskVectors = async <T>(
   inputs: readonly PlannedInput[],
   tensors: readonly ComparedTensor[],
@@ -69,17 +73,24 @@ const overTaskVectors = async <T>(
   }
 };
 
-/** What TIES' authors take from all tensors together. */
+/** Statistics of whole models for TIES as in its authors' code. */
 export interface Trimming {
-  /** Of each expert the magnitude from which on changes stay. */
+  /** For each expert: the smallest magnitude that is kept. */
   readonly thresholds: readonly number[];
-  /** The sign of Σ sign(Σ of the changes that stay at the element). */
+  /**
+   * The sign of the sum, over all elements, of the sign of the elected sum: Σ sign(Σ kept changes of the
+   * element).
+   */
   readonly majoritySign: MajoritySign;
 }
 
 /**
- * The magnitude that each expert's task vector is cut at, over all tensors together: as in the authors' code the (⌊share · n⌋ + 1)-th largest,
- * which stays with all that equal it, so that more than that share stays; and then the sign that prevails.
+ * Finds the magnitude at which each expert's task vector is trimmed, over all tensors together, and the
+ * majority sign after trimming. As in the authors' code the threshold is the (⌊share · n⌋ + 1)-th largest
+ * magnitude, and all elements equal to it are kept, so that more than the share is kept.
+ *
+ * @param shares for each expert the share to keep
+ * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INTERRUPTED
  */
 export const findTrimming = (
   inputs: readonly PlannedInput[],
@@ -98,12 +109,12 @@ export const findTrimming = (
         const counts = indexes.map(() => new Uint32Array(bins));
         let elements = 0;
         for (const { program, measurer, changes } of written) {
-          const values = indexes.map((index) => changes[index] as Value);
+          const values = indexes.map((index) => itemAt(changes, index));
           const found = await measurer.histogram(program, values, windows, bins, sample);
           elements += found.elements;
           for (const [position, more] of found.counts.entries()) {
-            above[position] = (above[position] ?? 0) + (found.above[position] ?? 0);
-            const sum = counts[position] as Uint32Array;
+            above[position] = itemAt(above, position) + itemAt(found.above, position);
+            const sum = itemAt(counts, position);
             for (const [bin, count] of more.entries()) if (count !== 0) sum[bin] = (sum[bin] ?? 0) + count;
           }
         }
@@ -115,7 +126,11 @@ export const findTrimming = (
     return { thresholds, majoritySign: await majoritySignOf(written, thresholds) };
   });
 
-/** Sums are taken as elections take them, so that the same changes cancel. The total is of whole numbers: its sum has no order. */
+/**
+ * Finds the majority sign of the trimmed changes. Changes are summed as the election of `vote` sums them, in
+ * float32 and in the same order, so that the same elements cancel. The total counts whole numbers, and so
+ * does not depend on the order of tensors.
+ */
 const majoritySignOf = async (
   written: readonly Written[],
   thresholds: readonly number[],
@@ -127,13 +142,12 @@ const majoritySignOf = async (
       kept,
       kept.map(() => 1),
     );
-    const [signs = 0] = await measurer.signs(program, [sum]);
-    total += signs;
+    total += itemAt(await measurer.signs(program, [sum]), 0);
   }
   return Math.sign(total) as MajoritySign;
 };
 
-/** Σ |expert − base| of each tensor, for each expert. */
+/** Returns for each tensor, in order, Σ |expert − base| of each expert. */
 export const sumMagnitudes = (
   inputs: readonly PlannedInput[],
   tensors: readonly ComparedTensor[],
