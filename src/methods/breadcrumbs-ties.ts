@@ -1,15 +1,9 @@
-import { flag } from './framework/settings.js';
 import {
-  changesOf,
-  density,
+  byOutliers,
+  changesWithoutOutliers,
   elected,
-  gamma,
-  int8Mask,
-  lambda,
   type OutlierParameters,
-  pruned,
-  rescale,
-  weight,
+  sparseSumOf,
 } from './framework/task-vectors.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -26,14 +20,7 @@ export const breadcrumbsTies: TensorMethod<
   name: 'breadcrumbs_ties',
   title: 'Model Breadcrumbs with TIES',
   base: 'required',
-  shared: { normalize: flag(false), rescale: rescale(false), lambda, int8Mask },
-  perModel: { weight, density, gamma },
-  expression: ({ base, models, perModel, shared }) =>
-    elected(
-      base,
-      changesOf(models, perModel, (own) =>
-        pruned({ by: 'outliers', density: own.density, gamma: own.gamma }, shared.rescale),
-      ),
-      shared,
-    ),
+  shared: sparseSumOf(false, false),
+  perModel: changesWithoutOutliers,
+  expression: (input) => elected(input, byOutliers),
 });

@@ -1,15 +1,9 @@
-import { flag } from './framework/settings.js';
 import {
-  changesOf,
-  density,
-  gamma,
-  int8Mask,
-  lambda,
+  byOutliers,
+  changesWithoutOutliers,
   type OutlierParameters,
-  pruned,
-  rescale,
+  sparseSumOf,
   summed,
-  weight,
 } from './framework/task-vectors.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -26,14 +20,7 @@ export const breadcrumbs: TensorMethod<'required', BreadcrumbsParameters, 'weigh
     name: 'breadcrumbs',
     title: 'Model Breadcrumbs',
     base: 'required',
-    shared: { normalize: flag(false), rescale: rescale(false), lambda, int8Mask },
-    perModel: { weight, density, gamma },
-    expression: ({ base, models, perModel, shared }) =>
-      summed(
-        base,
-        changesOf(models, perModel, (own) =>
-          pruned({ by: 'outliers', density: own.density, gamma: own.gamma }, shared.rescale),
-        ),
-        shared,
-      ),
+    shared: sparseSumOf(false, false),
+    perModel: changesWithoutOutliers,
+    expression: (input) => summed(input, byOutliers),
   });

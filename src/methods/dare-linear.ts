@@ -1,16 +1,9 @@
-import { flag } from './framework/settings.js';
 import {
-  changesOf,
-  density,
-  int8Mask,
-  lambda,
-  pruned,
+  byChance,
   type RandomParameters,
-  rescale,
-  seed,
-  seedOf,
+  randomSumOf,
+  sparseChanges,
   summed,
-  weight,
 } from './framework/task-vectors.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -26,17 +19,7 @@ export const dareLinear: TensorMethod<'required', DareLinearParameters, 'weight'
   name: 'dare_linear',
   title: 'Linear DARE',
   base: 'required',
-  shared: { normalize: flag(false), rescale: rescale(true), lambda, int8Mask, seed },
-  perModel: { weight, density },
-  expression: ({ base, models, perModel, shared, tensor }) =>
-    summed(
-      base,
-      changesOf(models, perModel, (own, model) =>
-        pruned(
-          { by: 'random', density: own.density, seed: seedOf(shared.seed, tensor, model) },
-          shared.rescale,
-        ),
-      ),
-      shared,
-    ),
+  shared: randomSumOf(false),
+  perModel: sparseChanges,
+  expression: (input) => summed(input, byChance),
 });

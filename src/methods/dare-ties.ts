@@ -1,16 +1,9 @@
-import { flag } from './framework/settings.js';
 import {
-  changesOf,
-  density,
+  byChance,
   elected,
-  int8Mask,
-  lambda,
-  pruned,
   type RandomParameters,
-  rescale,
-  seed,
-  seedOf,
-  weight,
+  randomSumOf,
+  sparseChanges,
 } from './framework/task-vectors.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -23,17 +16,7 @@ export const dareTies: TensorMethod<'required', DareTiesParameters, 'weight' | '
   name: 'dare_ties',
   title: 'DARE TIES',
   base: 'required',
-  shared: { normalize: flag(false), rescale: rescale(true), lambda, int8Mask, seed },
-  perModel: { weight, density },
-  expression: ({ base, models, perModel, shared, tensor }) =>
-    elected(
-      base,
-      changesOf(models, perModel, (own, model) =>
-        pruned(
-          { by: 'random', density: own.density, seed: seedOf(shared.seed, tensor, model) },
-          shared.rescale,
-        ),
-      ),
-      shared,
-    ),
+  shared: randomSumOf(false),
+  perModel: sparseChanges,
+  expression: (input) => elected(input, byChance),
 });

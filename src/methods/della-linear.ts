@@ -1,18 +1,4 @@
-import { flag } from './framework/settings.js';
-import {
-  byRank,
-  changesOf,
-  density,
-  epsilon,
-  int8Mask,
-  lambda,
-  type RankParameters,
-  rescale,
-  seed,
-  seedOf,
-  summed,
-  weight,
-} from './framework/task-vectors.js';
+import { byRank, type RankParameters, randomSumOf, rankedChanges, summed } from './framework/task-vectors.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
 
@@ -25,14 +11,7 @@ export const dellaLinear: TensorMethod<'required', DellaLinearParameters, 'weigh
     name: 'della_linear',
     title: 'Linear DELLA',
     base: 'required',
-    shared: { normalize: flag(false), rescale: rescale(true), lambda, int8Mask, seed },
-    perModel: { weight, density, epsilon },
-    expression: ({ base, models, perModel, shared, tensor }) =>
-      summed(
-        base,
-        changesOf(models, perModel, (own, model) =>
-          byRank(own, shared.rescale, seedOf(shared.seed, tensor, model)),
-        ),
-        shared,
-      ),
+    shared: randomSumOf(false),
+    perModel: rankedChanges,
+    expression: (input) => summed(input, byRank),
   });

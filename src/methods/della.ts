@@ -1,17 +1,9 @@
-import { flag } from './framework/settings.js';
 import {
   byRank,
-  changesOf,
-  density,
   elected,
-  epsilon,
-  int8Mask,
-  lambda,
   type RankParameters,
-  rescale,
-  seed,
-  seedOf,
-  weight,
+  randomSumOf,
+  rankedChanges,
 } from './framework/task-vectors.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -28,14 +20,7 @@ export const della: TensorMethod<'required', DellaParameters, 'weight' | 'densit
     name: 'della',
     title: 'DELLA',
     base: 'required',
-    shared: { normalize: flag(true), rescale: rescale(true), lambda, int8Mask, seed },
-    perModel: { weight, density, epsilon },
-    expression: ({ base, models, perModel, shared, tensor }) =>
-      elected(
-        base,
-        changesOf(models, perModel, (own, model) =>
-          byRank(own, shared.rescale, seedOf(shared.seed, tensor, model)),
-        ),
-        shared,
-      ),
+    shared: randomSumOf(true),
+    perModel: rankedChanges,
+    expression: (input) => elected(input, byRank),
   });

@@ -1,12 +1,4 @@
-import { flag } from './framework/settings.js';
-import {
-  changesOf,
-  int8Mask,
-  lambda,
-  summed,
-  type TaskVectorParameters,
-  weight,
-} from './framework/task-vectors.js';
+import { summed, sumOf, type TaskVectorParameters, wholeChanges } from './framework/task-vectors.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
 
@@ -18,7 +10,7 @@ export const taskArithmetic: TensorMethod<'required', TaskArithmeticParameters, 
   name: 'task_arithmetic',
   title: 'Task arithmetic',
   base: 'required',
-  shared: { normalize: flag(false), lambda, int8Mask },
-  perModel: { weight },
-  expression: ({ base, models, perModel, shared }) => summed(base, changesOf(models, perModel), shared),
+  shared: sumOf(false),
+  perModel: wholeChanges,
+  expression: (input) => summed(input),
 });

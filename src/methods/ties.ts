@@ -1,16 +1,13 @@
 import { itemAt } from '../lookup.js';
-import type { Expression } from '../operations/expression.js';
-import { flag } from './framework/settings.js';
+import type { Consensus } from '../operations/consensus.js';
+import type { Expression, ModelTensor } from '../operations/expression.js';
 import {
+  byMagnitude,
   changesOf,
-  density,
   elected,
-  int8Mask,
-  lambda,
-  pruned,
-  rescale,
   type SparseParameters,
-  weight,
+  sparseChanges,
+  sparseSumOf,
 } from './framework/task-vectors.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -33,8 +30,8 @@ export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density'
     name: 'ties',
     title: 'TIES',
     base: 'required',
-    shared: { normalize: flag(true), rescale: rescale(false), lambda, int8Mask },
-    perModel: { weight, density },
+    shared: sparseSumOf(true, false),
+    perModel: sparseChanges,
     dialects: ['paper', 'peft'],
     statistics: ({ base, models, dialect, constant }) =>
       dialect === 'paper'
@@ -44,7 +41,8 @@ export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density'
             what: { kind: 'thresholds', densities: models.map((_, index) => constant(index, 'density')) },
           }
         : undefined,
-    expression: ({ base, models, perModel, shared, thresholds, majoritySign }, dialect) => {
+    expression: (input, dialect) => {
+      const { base, models, shared, thresholds, majoritySign } = input;
       if (dialect === 'paper') {
         const terms = models.map((source, index) => ({
           source,
@@ -57,22 +55,16 @@ export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density'
         // The authors keep negative changes wherever the sign is not above 0.
         return counted(base, terms, majoritySign > 0 ? 'positive' : 'negative', shared.lambda);
       }
-      const least = dialect === 'peft' ? 0 : 1;
-      const terms = changesOf(models, perModel, (own) =>
-        pruned({ by: 'magnitude', density: own.density, least }, shared.rescale),
-      );
       return dialect === 'peft'
-        ? counted(base, terms, 'positive', shared.lambda)
-        : elected(base, terms, shared);
+        ? counted(base, changesOf(input, byMagnitude(0)), 'positive', shared.lambda)
+        : elected(input, byMagnitude(1));
     },
   });
 
-type Consensus = Extract<Expression, { kind: 'consensus' }>;
-
 /** The mean over the models whose sign is elected, weights aside. */
 const counted = (
-  base: Consensus['base'],
-  terms: Consensus['terms'],
+  base: ModelTensor,
+  terms: Consensus<ModelTensor>['terms'],
   tie: 'positive' | 'negative',
   scale: number,
 ): Expression => ({

@@ -1,5 +1,5 @@
 import { itemAt } from '../../lookup.js';
-import type { Pruning } from '../../operations/consensus.js';
+import type { Consensus, Pruning } from '../../operations/consensus.js';
 import type { Expression, ModelTensor } from '../../operations/expression.js';
 import { anyNumber, flag, invalid, numberParameter, oneOf, type SettingInput, share } from './settings.js';
 
@@ -49,103 +49,152 @@ export interface RankParameters extends RandomParameters {
 
 type Rescale = boolean | 'norm' | 'density';
 
-export const weight = anyNumber();
+const weight = anyNumber();
 
-export const density = share(1);
+const density = share(1);
 
-export const lambda = anyNumber(1);
+const lambda = anyNumber(1);
 
-export const int8Mask = flag(false);
+const int8Mask = flag(false);
 
-export const rescale = (preset: boolean) =>
+const rescale = (preset: boolean) =>
   oneOf<Rescale>('true, false, norm or density', [true, false, 'norm', 'density'], preset);
 
-export const seed = numberParameter(
+const seed = numberParameter(
   'a whole number, 0 or more',
   (value) => Number.isSafeInteger(value) && value >= 0,
   0,
 );
 
-export const gamma = numberParameter('a share from 0 to 1', (value) => value >= 0 && value <= 1, 0.01);
+const gamma = numberParameter('a share from 0 to 1', (value) => value >= 0 && value <= 1, 0.01);
 
-export const epsilon = numberParameter('a share from 0 to 0.5', (value) => value >= 0 && value < 0.5, 0.15);
+const epsilon = numberParameter('a share from 0 to 0.5', (value) => value >= 0 && value < 0.5, 0.15);
 
-/** A task vector in a sum. */
-interface Change {
-  readonly source: ModelTensor;
-  readonly weight: number;
-  readonly pruning: Pruning | null;
+/** Specs of the parameters that models have each of their own. */
+export const wholeChanges = { weight };
+export const sparseChanges = { weight, density };
+export const changesWithoutOutliers = { weight, density, gamma };
+export const rankedChanges = { weight, density, epsilon };
+
+/** Specs of the parameters that all models share, with the default of `normalize`. */
+export const sumOf = (normalize: boolean) => ({ normalize: flag(normalize), lambda, int8Mask });
+
+/** The same of methods that sparsify, with the default of `rescale`. */
+export const sparseSumOf = (normalize: boolean, rescaled: boolean) => ({
+  normalize: flag(normalize),
+  rescale: rescale(rescaled),
+  lambda,
+  int8Mask,
+});
+
+/** The same of methods that sparsify by chance; they rescale unless told otherwise. */
+export const randomSumOf = (normalize: boolean) => ({ ...sparseSumOf(normalize, true), seed });
+
+/** A tensor of a task-vector method: its operands, and the parameters that hold for it. */
+interface TaskVectorInput<Own, Shared> {
+  readonly tensor: string;
+  readonly base: ModelTensor;
+  readonly models: readonly ModelTensor[];
+  readonly perModel: readonly Own[];
+  readonly shared: Shared;
 }
 
-interface Combination {
-  readonly normalize: boolean;
-  readonly lambda: number;
+interface Sparse {
+  readonly density: number;
 }
 
-/** One change a model, in their order. */
-export const changesOf = <Own extends { readonly weight: number }>(
-  models: readonly ModelTensor[],
-  perModel: readonly Own[],
-  pruningOf: (own: Own, model: number) => Pruning | null = () => null,
-): Change[] =>
-  perModel.map((own, index) => ({
-    source: itemAt(models, index),
-    weight: own.weight,
-    pruning: pruningOf(own, index),
-  }));
+interface Rescaled {
+  readonly rescale: Rescale;
+}
 
-/** A pruning by `sparsifier`; null at density 1, where everything stays. */
-export const pruned = (
-  sparsifier: Pruning['sparsifier'] & { readonly density: number },
-  given: Rescale,
-): Pruning | null =>
+interface Drawn extends Rescaled {
+  readonly seed: number;
+}
+
+/** Prunes a model's task vector. `draw` names it among the draws of one seed: the tensor and the model's index. */
+type Prune<Own, Shared> = (own: Own, shared: Shared, draw: string) => Pruning | null;
+
+/** Null at density 1, where everything stays. */
+const pruned = (sparsifier: Pruning['sparsifier'] & Sparse, { rescale: given }: Rescaled): Pruning | null =>
   sparsifier.density >= 1
     ? null
     : { sparsifier, rescale: given === 'density' ? 'density' : given === false ? null : 'norm' };
 
-/** The key of the draws: the recipe's seed, the tensor's name and the model's place in the recipe. */
-export const seedOf = (given: number, tensor: string, model: number): string => `${given}/${tensor}/${model}`;
+/** @param least elements that stay at any density */
+export const byMagnitude =
+  (least: number): Prune<Sparse, Rescaled> =>
+  (own, shared) =>
+    pruned({ by: 'magnitude', density: own.density, least }, shared);
+
+export const byOutliers: Prune<Sparse & { readonly gamma: number }, Rescaled> = (own, shared) =>
+  pruned({ by: 'outliers', density: own.density, gamma: own.gamma }, shared);
+
+export const byChance: Prune<Sparse, Drawn> = (own, shared, draw) =>
+  pruned({ by: 'random', density: own.density, seed: `${shared.seed}/${draw}` }, shared);
 
 /** @throws LayerloomError INVALID_PARAMETER where probabilities would not lie between 0 and 1 */
-export const byRank = (
-  own: { readonly density: number; readonly epsilon: number },
-  given: Rescale,
-  seeded: string,
-): Pruning | null => {
+export const byRank: Prune<Sparse & { readonly epsilon: number }, Drawn> = (own, shared, draw) => {
   if (own.density < 1 && (own.density + own.epsilon >= 1 || own.density - own.epsilon <= 0))
     throw invalid(
       ['epsilon'],
       own.epsilon,
       `a number that keeps density ± epsilon (${own.density} ± ${own.epsilon}) between 0 and 1`,
     );
-  return pruned({ by: 'rank', density: own.density, epsilon: own.epsilon, seed: seeded }, given);
+  const seeded = `${shared.seed}/${draw}`;
+  return pruned({ by: 'rank', density: own.density, epsilon: own.epsilon, seed: seeded }, shared);
 };
 
+/** The terms of a consensus: one change a model, in their order. */
+export const changesOf = <Own extends { readonly weight: number }, Shared>(
+  { tensor, models, perModel, shared }: TaskVectorInput<Own, Shared>,
+  prune: Prune<Own, Shared> = () => null,
+): Consensus<ModelTensor>['terms'] =>
+  perModel.map((own, index) => ({
+    source: itemAt(models, index),
+    weight: own.weight,
+    pruning: prune(own, shared, `${tensor}/${index}`),
+  }));
+
+interface Combination {
+  readonly normalize: boolean;
+  readonly lambda: number;
+}
+
 /** The sum over the elements whose sign is that of the weighted sum; where `normalize` is on, over the weights that count there. */
-export const elected = (
-  base: ModelTensor,
-  terms: readonly Change[],
-  { normalize, lambda }: Combination,
+export const elected = <Own extends { readonly weight: number }, Shared extends Combination>(
+  input: TaskVectorInput<Own, Shared>,
+  prune?: Prune<Own, Shared>,
 ): Expression => ({
   kind: 'consensus',
-  base,
-  terms,
+  base: input.base,
+  terms: changesOf(input, prune),
   election: { weighted: true, tie: 'positive' },
-  divisor: normalize ? 'weights' : 'none',
-  scale: lambda,
+  divisor: input.shared.normalize ? 'weights' : 'none',
+  scale: input.shared.lambda,
 });
 
 /** The sum over all elements; where `normalize` is on, over the sum of the weights. A sum of whole task vectors is a linear combination. */
-export const summed = (
-  base: ModelTensor,
-  terms: readonly Change[],
-  { normalize, lambda }: Combination,
+export const summed = <Own extends { readonly weight: number }, Shared extends Combination>(
+  input: TaskVectorInput<Own, Shared>,
+  prune?: Prune<Own, Shared>,
 ): Expression => {
+  const { base, shared } = input;
+  const terms = changesOf(input, prune);
   const total = terms.reduce((sum, term) => sum + term.weight, 0);
-  const divisor = normalize && Math.abs(total) >= 1e-8 ? total : 1;
+  const divisor = shared.normalize && Math.abs(total) >= 1e-8 ? total : 1;
   if (terms.some(({ pruning }) => pruning !== null))
-    return { kind: 'consensus', base, terms, election: null, divisor: 'none', scale: lambda / divisor };
-  const factors = terms.map((term) => ({ source: term.source, weight: (lambda * term.weight) / divisor }));
+    return {
+      kind: 'consensus',
+      base,
+      terms,
+      election: null,
+      divisor: 'none',
+      scale: shared.lambda / divisor,
+    };
+  const factors = terms.map((term) => ({
+    source: term.source,
+    weight: (shared.lambda * term.weight) / divisor,
+  }));
   const rest = 1 - factors.reduce((sum, factor) => sum + factor.weight, 0);
   return { kind: 'linear', terms: [{ source: base, weight: rest }, ...factors] };
 };
