@@ -79,8 +79,9 @@ MeasureCall toMeasureCall(const Napi::Value& measurement, const Napi::Value& out
         call.measurement.measures.push_back(readKind(measure, kMeasures));
         counts.push_back(measure.Get("counts"));
     }
-    const std::vector<Napi::Value> arrays =
-        readAll(toArray(out, "out"), [](const Napi::Value& array) { return array; });
+    const Napi::Array lists = toArray(out, "out");
+    require(lists.Length() == counts.size(), "out");
+    const auto arrays = readAll(lists, [](const Napi::Value& array) { return array; });
 
     // From here on no JavaScript runs: a getter could detach an array.
     for (const Napi::Value& array : arrays) call.out.push_back(toSpan<double>(array, "out"));

@@ -420,6 +420,7 @@ describe('the native door refuses, before it touches a file,', () => {
     ['into too little', measurement, [new Float64Array()], RangeError],
     ['into too few arrays', measurement, [], RangeError],
     ['into too many arrays', measurement, [...one(), ...one()], RangeError],
+    ['into as many arrays as none can hold', measurement, new Array(2 ** 32 - 1), RangeError],
     ['into another type', measurement, [new Float32Array(1)], TypeError],
     ['into no list', measurement, new Float64Array(1), TypeError],
     [

@@ -5,7 +5,7 @@
 /**
  * @typedef {{ readonly fd: number, readonly bytes: Buffer }} Input
  * @typedef {{ readonly inputs: readonly Input[], readonly output: number, readonly closed: number }} Files
- * @typedef {'execute' | 'reduce' | 'measure' | 'lock' | 'exchange'} Door
+ * @typedef {'run' | 'measure' | 'lock' | 'exchange'} Door
  * @typedef {object} Call
  * @property {Door} door
  * @property {unknown[]} values its arguments
@@ -13,72 +13,80 @@
  * @property {() => boolean} [found] whether the arrays given hold what they are to
  */
 
-const widths = [2, 2, 4, 8, 1, 1];
-const f32 = 2;
-const noCandidate = 0xffff_ffff;
+/** @type {Record<string, number>} */
+const widths = { BF16: 2, F16: 2, F32: 4, F64: 8, F8_E4M3: 1, F8_E5M2: 1 };
+const dtypes = Object.keys(widths);
 
-const widthOf = (/** @type {number} */ dtype) => widths[dtype] ?? 0;
+const widthOf = (/** @type {string} */ dtype) => widths[dtype] ?? 0;
 
 const control = () => new BigInt64Array(new SharedArrayBuffer(24));
 
-/** @param {Random} random @param {Files} files @param {number} bytes @param {number} dtype */
-const sourceOf = (random, files, bytes, dtype) => {
-  const { fd, bytes: whole } = random.pick(files.inputs.filter((input) => input.bytes.length >= bytes));
-  const offset = random.below(whole.length - bytes + 1);
-  return { range: { fd, offset, dtype }, bytes: whole.subarray(offset, offset + bytes) };
+/** `bytes` of a file, from byte `first` of a tensor on. @param {Random} random @param {Files} files @param {number} first @param {number} bytes */
+const locationOf = (random, files, first, bytes) => {
+  const { fd, bytes: whole } = random.pick(
+    files.inputs.filter((input) => input.bytes.length >= first + bytes),
+  );
+  const begin = random.below(whole.length - first - bytes + 1);
+  return { at: { fd, begin }, bytes: whole.subarray(begin + first, begin + first + bytes) };
+};
+
+/** @param {Random} random @param {Files} files @param {{ first: number, count: number }} slice @param {string} dtype */
+const sourceOf = (random, files, { first, count }, dtype) => {
+  const width = widthOf(dtype);
+  const { at, bytes } = locationOf(random, files, first * width, count * width);
+  return { source: { ...at, dtype, slicing: 'elements' }, bytes };
 };
 
 /** @param {Random} random */
 const sizeOf = (random) => (random.chance(0.1) ? random.from(0, 60_000) : random.from(0, 600));
 
-/** @param {Random} random @param {Files} files @returns {Call} */
-const copy = (random, files) => {
-  const count = sizeOf(random);
-  const { range, bytes } = sourceOf(random, files, count, random.below(6));
-  const job = {
-    kind: random.chance(0.3) ? 1 : 0,
-    sources: [range],
-    output: { fd: files.output, offset: 0, dtype: 0 },
-    count,
-  };
-  if (job.kind === 1) job.sources = random.list(random.from(1, 3), () => range);
-  return { door: 'execute', values: [job, control()], written: bytes };
-};
+/** What a slice is in its output, which begins at 0. @param {number} first @param {Buffer} bytes */
+const behind = (first, bytes) =>
+  bytes.length === 0 ? Buffer.alloc(0) : Buffer.concat([Buffer.alloc(first), bytes]);
 
 /** @param {Random} random @param {Files} files @returns {Call} */
-const rows = (random, files) => {
-  const [columns, width, sense] = [random.from(1, 20), random.pick([1, 2, 4, 8]), random.below(2)];
-  const first = random.below(50) * width;
-  const count = random.below(200) * width;
-  const [a, b] = [sourceOf(random, files, count, 0), sourceOf(random, files, count, 0)];
-  const matrixRows = Math.ceil((first + count) / (columns * width));
-  const kept = Uint8Array.from(random.list(sense === 0 ? columns : matrixRows, () => random.below(2)));
-  const written = Buffer.alloc(count);
-  for (let at = 0; at < count; at += 1) {
-    const element = Math.floor((first + at) / width);
-    const row = sense === 0 ? element % columns : Math.floor(element / columns);
-    written[at] = (kept[row] === 1 ? a : b).bytes[at] ?? 0;
-  }
-  const job = {
-    kind: 3,
-    sources: [a.range, b.range],
-    output: { fd: files.output, offset: 0, dtype: 0 },
-    count,
-    select: { kept, columns, width, first, sense },
-  };
-  return { door: 'execute', values: [job, control()], written };
+const copy = (random, files) => {
+  const [count, first] = [sizeOf(random), random.below(1000)];
+  const { at, bytes } = locationOf(random, files, first, count);
+  const slice = { to: { fd: files.output, begin: 0 }, first, count };
+  const job = random.chance(0.3)
+    ? { kind: 'same', sources: random.list(random.from(1, 3), () => at), ...slice }
+    : { kind: 'copy', source: at, ...slice };
+  return { door: 'run', values: [job, control()], written: behind(first, bytes) };
 };
 
 const numberOf = (/** @type {Random} */ random) =>
   random.pick([0, 1, -1, 0.5, 1 / 3, -2.75, 1e-3, 1e30, random.word() / 2 ** 31 - 1]);
 
+/** @param {Random} random @returns {'input' | 'output'} */
+const rowsOf = (random) => (random.chance(0.5) ? 'input' : 'output');
+
+/** Rows of one source or the other, of any dtype and wherever slices cut them. @param {Random} random @param {Files} files @returns {Call} */
+const select = (random, files) => {
+  const [columns, dtype, rows] = [random.from(1, 20), random.pick(dtypes), rowsOf(random)];
+  const [first, count, width] = [random.below(50), random.below(200), widthOf(dtype)];
+  const [a, b] = [0, 1].map(() => sourceOf(random, files, { first, count }, dtype));
+  const matrixRows = Math.ceil((first + count) / columns);
+  const kept = Uint8Array.from(random.list(rows === 'input' ? columns : matrixRows, () => random.below(2)));
+  const written = Buffer.alloc(count * width);
+  for (let at = 0; at < written.length; at += 1) {
+    const element = first + Math.floor(at / width);
+    const row = rows === 'input' ? element % columns : Math.floor(element / columns);
+    written[at] = (kept[row] === 1 ? a : b)?.bytes[at] ?? 0;
+  }
+  const node = { kind: 'select', rows, kept, dtype, inputs: [0, 1] };
+  const program = { sources: [a?.source, b?.source], nodes: [node], first, count, columns };
+  const job = { kind: 'compute', program, outputs: [{ value: 2, fd: files.output, begin: 0, dtype }] };
+  return { door: 'run', values: [job, control()], written: behind(first * width, written) };
+};
+
 /** Σ weights·inputs over float32, by docs/numbers.md. @param {Random} random @param {Files} files @returns {Call} */
 const linear = (random, files) => {
-  const count = Math.floor(sizeOf(random) / 4);
-  const sources = random.list(random.from(1, 4), () => sourceOf(random, files, count * 4, f32));
+  const slice = { count: Math.floor(sizeOf(random) / 4), first: random.below(100) };
+  const sources = random.list(random.from(1, 4), () => sourceOf(random, files, slice, 'F32'));
   const weights = sources.map(() => numberOf(random));
-  const written = Buffer.alloc(count * 4);
-  for (let i = 0; i < count; i += 1) {
+  const written = Buffer.alloc(slice.count * 4);
+  for (let i = 0; i < slice.count; i += 1) {
     let sum = 0;
     for (const [t, { bytes }] of sources.entries()) {
       const product = Math.fround(Math.fround(weights[t] ?? 0) * bytes.readFloatLE(i * 4));
@@ -87,198 +95,250 @@ const linear = (random, files) => {
     if (Number.isNaN(sum)) written.writeUInt32LE(0x7fc0_0000, i * 4);
     else written.writeFloatLE(sum, i * 4);
   }
-  const node = { kind: 0, dtype: f32, inputs: sources.map((_, index) => index), numbers: weights };
+  const node = { kind: 'linear', dtype: 'F32', inputs: sources.map((_, index) => index), weights };
   const job = {
-    kind: 2,
-    sources: sources.map(({ range }) => range),
-    program: { nodes: [node], first: random.below(100), columns: random.from(1, 50) },
-    outputs: [{ value: sources.length, to: { fd: files.output, offset: 0, dtype: f32 } }],
-    count,
+    kind: 'compute',
+    program: {
+      sources: sources.map(({ source }) => source),
+      nodes: [node],
+      ...slice,
+      columns: random.from(1, 50),
+    },
+    outputs: [{ value: sources.length, fd: files.output, begin: 0, dtype: 'F32' }],
   };
-  return { door: 'execute', values: [job, control()], written };
+  return { door: 'run', values: [job, control()], written: behind(4 * slice.first, written) };
 };
 
 /** A slice of whole rows. @param {Random} random */
 const sliceOf = (random) => {
-  const columns = random.from(1, random.chance(0.1) ? 3000 : 40);
+  const columns = random.from(1, random.chance(0.1) ? 1300 : 40);
   const count = columns * random.from(0, Math.max(1, Math.floor(1600 / columns)));
-  return { columns, count, first: columns * random.below(5) };
+  return { columns, count, first: columns * random.below(4) };
 };
 
-/** @param {Random} random @param {number} length @param {number} tableRow */
-const tableOf = (random, length, tableRow) => ({
-  table: Float64Array.from(random.list(length, () => random.below(3) / 2)),
-  tableRow,
+/** @typedef {{ columns: number, count: number, first: number }} Slice */
+
+/** @type {Record<string, (random: Random, slice: Slice, dtypes: readonly string[]) => { inputs: number[], dtype?: string }>} */
+const operations = {
+  linear: (random, _, { length }) => {
+    const inputs = random.list(random.from(1, 4), () => random.below(length));
+    return { inputs, weights: inputs.map(() => numberOf(random)) };
+  },
+  rowLinear: (random, slice, { length }) => {
+    const inputs = random.list(random.from(1, 3), () => random.below(length));
+    const rows = rowsOf(random);
+    return { inputs, rows, weights: Float64Array.from(tableOf(random, slice, rows, inputs.length)) };
+  },
+  keep: (random, _, { length }) => ({
+    inputs: random.list(2, () => random.below(length)),
+    lower: boundOf(random),
+    upper: boundOf(random),
+    scale: numberOf(random),
+  }),
+  drop: (random, _, { length }) => ({
+    inputs: [random.below(length)],
+    key: keyOf(random),
+    probability: 0.5,
+    scale: numberOf(random),
+  }),
+  dropRanked: (random, _, { length }) => ({
+    inputs: [random.below(length)],
+    key: keyOf(random),
+    lowest: -0.1,
+    highest: 1.1,
+    scale: numberOf(random),
+  }),
+  vote: (random, _, { length }) => {
+    const inputs = random.list(random.from(2, 5), () => random.below(length));
+    const tie = random.pick(['positive', 'negative']);
+    return {
+      inputs,
+      weights: inputs.slice(1).map(() => numberOf(random)),
+      election: random.chance(0.3) ? null : { weighted: random.chance(0.5), tie },
+      divisor: random.pick(['none', 'weights', 'count']),
+      least: random.pick([0, 1e-6]),
+      scale: numberOf(random),
+    };
+  },
+  variance: (random, _, { length }) => ({
+    inputs: random.list(random.from(1, 4), () => random.below(length)),
+  }),
+  nearSwap: (random, _, { length }) => ({
+    inputs: random.list(2, () => random.below(length)),
+    t: numberOf(random),
+  }),
+  importance: (random, slice, { length }) => ({
+    inputs: random.list(2, () => random.below(length)),
+    divergences: Float64Array.from(tableOf(random, slice, 'output', 1)),
+  }),
+  select: (random, slice, known) => {
+    const a = random.below(known.length);
+    const alike = known.flatMap((dtype, id) => (dtype === known[a] ? [id] : []));
+    const rows = rowsOf(random);
+    const kept = Uint8Array.from(tableOf(random, slice, rows, 1), (number) => number * 2);
+    return { inputs: [a, random.pick(alike)], dtype: known[a] ?? '', rows, kept };
+  },
+};
+
+const keyOf = (/** @type {Random} */ random) => (BigInt(random.word()) << 32n) | BigInt(random.word());
+
+const boundOf = (/** @type {Random} */ random) => ({
+  bits: random.word(),
+  cutoff: random.below(2000),
+  early: random.chance(0.5),
 });
 
-/**
- * A node that follows values of the given dtypes.
- *
- * @param {Random} random @param {readonly number[]} dtypes @param {{ columns: number, count: number, first: number }} slice
- */
-const nodeOf = (random, dtypes, { columns, count, first }) => {
-  const ids = (/** @type {number} */ length) => random.list(length, () => random.below(dtypes.length));
-  const kind = random.below(10);
-  const dtype = random.below(6);
-  const key = [random.word(), random.word()];
-  const flag = () => random.below(2);
-  const bound = () => [random.word(), random.below(2000), flag()];
-  const firstRow = Math.floor(first / columns);
-  const tableRow = random.below(firstRow + 1);
-  const tableRows = Math.ceil((first + count) / columns) - tableRow;
-  switch (kind) {
-    case 0: {
-      const inputs = ids(random.from(1, 4));
-      return { kind, dtype, inputs, numbers: inputs.map(() => numberOf(random)) };
-    }
-    case 1: {
-      const inputs = ids(random.from(1, 3));
-      const sense = random.below(2);
-      const length = (sense === 0 ? columns : tableRows) * inputs.length;
-      return {
-        kind,
-        dtype,
-        inputs,
-        numbers: [sense],
-        ...tableOf(random, length, sense === 0 ? 0 : tableRow),
-      };
-    }
-    case 2:
-      return { kind, dtype, inputs: ids(2), numbers: [...bound(), ...bound(), numberOf(random)] };
-    case 3:
-      return { kind, dtype, inputs: ids(1), numbers: [...key, 0.5, numberOf(random)] };
-    case 4:
-      return { kind, dtype, inputs: ids(1), numbers: [...key, -0.1, 1.1, numberOf(random)] };
-    case 5: {
-      const inputs = ids(random.from(2, 5));
-      const rule = [flag(), flag(), flag(), random.below(3), random.pick([0, 1e-6]), numberOf(random)];
-      return { kind, dtype, inputs, numbers: [...rule, ...inputs.slice(1).map(() => numberOf(random))] };
-    }
-    case 6:
-      return { kind, dtype, inputs: ids(random.from(1, 4)), numbers: [] };
-    case 7:
-      return { kind, dtype, inputs: ids(2), numbers: [numberOf(random)] };
-    case 8:
-      return { kind, dtype, inputs: ids(2), numbers: [], ...tableOf(random, tableRows, tableRow) };
-    default: {
-      const a = random.below(dtypes.length);
-      const alike = dtypes.flatMap((other, id) => (other === dtypes[a] ? [id] : []));
-      const sense = random.below(2);
-      const table = tableOf(random, sense === 0 ? columns : tableRows, sense === 0 ? 0 : tableRow);
-      return { kind, dtype: dtypes[a] ?? 0, inputs: [a, random.pick(alike)], numbers: [sense], ...table };
-    }
-  }
+/** Numbers of a slice's rows. @param {Random} random @param {Slice} slice @param {'input' | 'output'} rows @param {number} each */
+const tableOf = (random, { columns, count, first }, rows, each) =>
+  random.list(
+    each * (rows === 'input' ? columns : Math.ceil((first + count) / columns)),
+    () => random.below(3) / 2,
+  );
+
+/** A node that follows values of the given dtypes. @param {Random} random @param {readonly string[]} known @param {Slice} slice */
+const nodeOf = (random, known, slice) => {
+  const [kind, make] = random.pick(Object.entries(operations));
+  return { kind, dtype: random.pick(dtypes), ...make(random, slice, known) };
 };
 
 /** @param {Random} random @param {Files} files */
 const programOf = (random, files) => {
   const slice = sliceOf(random);
-  const dtypes = random.list(random.from(1, 4), () => random.below(6));
-  const sources = dtypes.map((dtype) => sourceOf(random, files, slice.count * widthOf(dtype), dtype).range);
+  const known = random.list(random.from(1, 4), () => random.pick(dtypes));
+  const sources = known.map((dtype) => sourceOf(random, files, slice, dtype).source);
   const nodes = random.list(random.from(1, 5), () => {
-    const node = nodeOf(random, dtypes, slice);
-    dtypes.push(node.dtype);
+    const node = nodeOf(random, known, slice);
+    known.push(node.dtype);
     return node;
   });
-  const { first, columns, count } = slice;
-  return { sources, program: { nodes, first, columns }, count, dtypes };
+  return { program: { sources, nodes, ...slice }, dtypes: known };
 };
 
 /** @param {Random} random @param {Files} files @returns {Call} */
 const compute = (random, files) => {
-  const { dtypes, ...job } = programOf(random, files);
-  const values = new Set(random.list(random.from(1, 3), () => random.below(dtypes.length)));
-  let offset = 0;
+  const { program, dtypes: known } = programOf(random, files);
+  const values = new Set(random.list(random.from(1, 3), () => random.below(known.length)));
+  let begin = 0;
   const outputs = [...values].map((value) => {
-    const to = { fd: files.output, offset, dtype: dtypes[value] ?? 0 };
-    offset += job.count * widthOf(to.dtype);
-    return { value, to };
+    const output = { value, fd: files.output, begin, dtype: known[value] ?? '' };
+    begin += (program.first + program.count) * widthOf(output.dtype);
+    return output;
   });
-  return { door: 'execute', values: [{ kind: 2, ...job, outputs }, control()] };
+  return { door: 'run', values: [{ kind: 'compute', program, outputs }, control()] };
 };
+
+/** @param {unknown} program @param {readonly unknown[]} measures @param {readonly number[]} sizes @returns {unknown[]} */
+const measuring = (program, measures, sizes) => [
+  { program, measures },
+  sizes.map((size) => new Float64Array(size)),
+  control(),
+];
 
 /** @param {Random} random @param {Files} files @returns {Call} */
-const reduce = (random, files) => {
-  const { columns, count } = sliceOf(random);
-  const sources = random.list(random.from(2, 4), () => {
-    const dtype = random.below(6);
-    return sourceOf(random, files, count * widthOf(dtype), dtype).range;
-  });
-  const experts = sources.length - 1;
-  const sense = random.below(2);
-  const sums = {
-    magnitudes: new Float64Array(experts * (sense === 0 ? columns : count / columns)),
-    pairs: new Float64Array(random.chance(0.5) ? 0 : ((experts * sources.length) / 2) * 3),
-    nonFinite: new Float64Array(sources.length),
-  };
-  return { door: 'reduce', values: [{ sources, rows: count / columns, columns, sense }, sums, control()] };
-};
-
-/** How many elements of float32 have a magnitude. @param {Random} random @param {Files} files @returns {Call} */
-const ties = (random, files) => {
-  const { columns, count, first } = sliceOf(random);
-  const { range, bytes } = sourceOf(random, files, count * 4, f32);
-  const magnitudes = random.list(count, (index) => bytes.readUInt32LE(index * 4) & 0x7fff_ffff);
-  // What is widened by arithmetic loses the payloads of NaN.
-  const finite = magnitudes.filter((bits) => bits < 0x7f80_0000);
-  const wanted = finite.length > 0 ? random.pick(finite) : 0;
-  const out = new Float64Array(1);
-  const measurement = {
-    kind: 5,
-    sources: [range],
-    program: { nodes: [], first, columns },
-    count,
-    values: [0],
-    numbers: Float64Array.of(wanted),
-    bins: 0,
-  };
+const analysis = (random, files) => {
+  const slice = sliceOf(random);
+  const sources = random.list(
+    random.from(2, 4),
+    () => sourceOf(random, files, slice, random.pick(dtypes)).source,
+  );
+  const experts = sources.slice(1).map((_, index) => 1 + index);
+  const differences = experts.map((expert) => sources.length - 1 + expert);
+  const nodes = experts.map((expert) => ({
+    kind: 'linear',
+    dtype: 'F32',
+    inputs: [expert, 0],
+    weights: [1, -1],
+  }));
+  const kind = random.pick(['rowMagnitudes', 'columnMagnitudes']);
+  const size = kind === 'rowMagnitudes' ? slice.count / slice.columns : slice.columns;
+  const measures = [
+    ...differences.map((value) => ({ kind, value })),
+    { kind: 'nonFinite', base: 0, experts, differences },
+    ...(random.chance(0.5) ? [{ kind: 'overlaps', values: differences }] : []),
+  ];
+  const sizes = [...experts.map(() => size), sources.length, (3 * experts.length * sources.length) / 2];
   return {
     door: 'measure',
-    values: [measurement, out, new Uint32Array(), control()],
-    found: () => out[0] === finite.filter((bits) => bits === wanted).length,
+    values: measuring({ sources, nodes, ...slice }, measures, sizes.slice(0, measures.length)),
   };
+};
+
+/** Counts elements of float32 that have a magnitude. @param {Random} random @param {Files} files @returns {Call} */
+const countMagnitude = (random, files) => {
+  const slice = sliceOf(random);
+  const { source, bytes } = sourceOf(random, files, slice, 'F32');
+  const magnitudes = random.list(slice.count, (index) => bytes.readUInt32LE(index * 4) & 0x7fff_ffff);
+  // What is widened by arithmetic loses the payloads of NaN.
+  const finite = magnitudes.filter((bits) => bits < 0x7f80_0000);
+  const bits = finite.length > 0 ? random.pick(finite) : 0;
+  const out = [new Float64Array(1)];
+  const program = { sources: [source], nodes: [], ...slice };
+  return {
+    door: 'measure',
+    values: [{ program, measures: [{ kind: 'countMagnitude', value: 0, bits }] }, out, control()],
+    found: () => out[0]?.[0] === finite.filter((other) => other === bits).length,
+  };
+};
+
+/** @type {Record<string, (random: Random, slice: Slice, values: number) => { measure: object, size: number }>} */
+const measures = {
+  ...Object.fromEntries(
+    ['gram', 'rowGram', 'columnGram'].map((kind) => [
+      kind,
+      (
+        /** @type {Random} */ random,
+        /** @type {Slice} */ { count, columns },
+        /** @type {number} */ length,
+      ) => {
+        const values = random.list(random.from(1, 3), () => random.below(length));
+        const each = kind === 'gram' ? 1 : kind === 'rowGram' ? count / columns : columns;
+        return { measure: { values }, size: (each * values.length * (values.length + 1)) / 2 };
+      },
+    ]),
+  ),
+  magnitudes: (random, _, length) => ({ measure: { value: random.below(length) }, size: 1 }),
+  signs: (random, _, length) => ({ measure: { value: random.below(length) }, size: 1 }),
+  countMagnitude: (random, _, length) => ({ measure: { value: random.below(length), bits: 0 }, size: 1 }),
+  findMagnitude: (random, _, length) => {
+    const bits = random.pick([0, random.word()]);
+    return { measure: { value: random.below(length), bits, ordinal: random.from(1, 9) }, size: 1 };
+  },
+  divergence: (random, { count, columns }, length) => ({
+    measure: { value: random.below(length), base: random.below(length) },
+    size: count / columns,
+  }),
+  histogram: (random, _, length) => {
+    const bins = 1 + random.below(300);
+    const shift = random.from(8, 23);
+    const low = random.from(1, 0x7000_0000);
+    const last = Math.min(0x7fff_ffff, low + bins * 2 ** shift - 1);
+    const candidates = random.list(random.below(5), () => random.from(low, last));
+    const counts = new Uint32Array(new SharedArrayBuffer(4 * bins));
+    const window = { low, last, shift, candidates };
+    return { measure: { value: random.below(length), window, counts }, size: 5 };
+  },
 };
 
 /** @param {Random} random @param {Files} files @returns {Call} */
 const measure = (random, files) => {
-  const { dtypes, ...measurement } = programOf(random, files);
-  const { count } = measurement;
-  const { columns } = measurement.program;
-  const kind = random.below(9);
-  const length = kind === 6 ? 1 : kind === 7 ? 2 : random.from(1, 3);
-  const values = random.list(length, () => random.below(dtypes.length));
-  const pairs = (length * (length + 1)) / 2;
-  const sizes = [
-    pairs,
-    (count / columns) * pairs,
-    columns * pairs,
-    length,
-    5 * length,
-    length,
-    1,
-    count / columns,
-    length,
-  ];
-  const bins = kind === 4 ? 1 + random.below(300) : 0;
-  const windows = values.flatMap(() => {
-    const shift = random.from(8, 23);
-    const low = random.from(1, 0x7000_0000);
-    const last = Math.min(0x7fff_ffff, low + bins * 2 ** shift - 1);
-    const wanted = random.below(5);
-    return [low, last, shift, ...random.list(4, (c) => (c < wanted ? random.from(low, last) : noCandidate))];
+  const { program, dtypes: known } = programOf(random, files);
+  const kinds = Object.entries(measures);
+  // Blocks are cut in another way for these.
+  const alike = random.chance(0.2)
+    ? kinds.filter(([kind]) => kind === 'rowGram')
+    : kinds.filter(([kind]) => kind !== 'rowGram');
+  const wanted = random.list(random.from(1, 3), () => {
+    const [kind, make] = random.pick(alike);
+    const { measure: one, size } = make(random, program, known.length);
+    return { measure: { kind, ...one }, size };
   });
-  const words = values.flatMap(() =>
-    kind === 6 ? [random.pick([0, random.word()]), random.from(1, 9)] : [0],
-  );
-  const numbers = Float64Array.from(kind === 4 ? windows : kind === 5 || kind === 6 ? words : []);
   return {
     door: 'measure',
-    values: [
-      { kind, ...measurement, values, numbers, bins },
-      new Float64Array(sizes[kind] ?? 0),
-      new Uint32Array(new SharedArrayBuffer(4 * bins * length)),
-      control(),
-    ],
+    values: measuring(
+      program,
+      wanted.map((one) => one.measure),
+      wanted.map(({ size }) => size),
+    ),
   };
 };
 
@@ -290,15 +350,15 @@ const exchange = () => ({ door: 'exchange', values: ['/nowhere/a', '/nowhere/b']
 
 const all = [
   copy,
-  rows,
+  select,
   linear,
   linear,
   compute,
   compute,
   compute,
-  reduce,
-  reduce,
-  ties,
+  analysis,
+  analysis,
+  countMagnitude,
   measure,
   measure,
   measure,

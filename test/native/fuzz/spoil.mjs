@@ -45,6 +45,14 @@ const oddNumbers = [
   ...[Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
 ];
 
+/** Of kinds, dtypes, rows, and of nothing. */
+const names = [
+  ...['copy', 'same', 'compute', 'linear', 'rowLinear', 'keep', 'dropRanked', 'vote', 'importance', 'select'],
+  ...['gram', 'rowGram', 'columnGram', 'rowMagnitudes', 'overlaps', 'nonFinite', 'histogram', 'divergence'],
+  ...['BF16', 'F32', 'F64', 'F8_E5M2', 'input', 'output', 'elements', 'none', 'count', 'positive'],
+  ...['', 'I16', 'no such name', 'é'.repeat(40), '\0'],
+];
+
 const resizable = (/** @type {number} */ bytes, /** @type {number} */ most) =>
   new /** @type {new (bytes: number, options: object) => ArrayBuffer} */ (ArrayBuffer)(bytes, {
     maxByteLength: most,
@@ -204,6 +212,11 @@ const waysOf = (random, files, places, { holder, key }) => {
     const near = set(() => value + random.pick([-1, 1, 8, -8, 0.5]));
     ways.push(number, number, number, number, near, near, near, near);
   }
+  if (typeof value === 'string') {
+    const name = set(() => random.pick(names));
+    ways.push(name, name, name, name);
+  }
+  if (typeof value === 'bigint') ways.push(set(() => random.pick([0n, 2n ** 64n - 1n, 2n ** 64n, -1n])));
   if (value instanceof TypedArray) {
     const array = /** @type {Uint8Array} */ (value);
     const Same = /** @type {new (length: number) => unknown} */ (array.constructor);
