@@ -357,8 +357,8 @@ const withContext = <Details>(
   details: Details,
   { recipePath, place, merge, keptIn }: ErrorContext,
 ): Details & ContextDetails => ({
-  ...(recipePath === undefined ? {} : { path: recipePath }),
   ...details,
+  ...(recipePath === undefined ? {} : { path: recipePath, ...details }),
   ...(place === undefined ? {} : { file: place.file, line: place.line, column: place.column }),
   ...(merge === undefined ? {} : { merge }),
   ...(keptIn === undefined ? {} : { kept: keptIn }),
