@@ -1,6 +1,7 @@
 import type { ReducedTensor } from '../engine/compute/reduce.js';
 import { itemAt, propertyAt, valueAt } from '../lookup.js';
 import type { ReductionPlan } from '../plan/reduction.js';
+import { pairIndex } from '../tensor/pair-index.js';
 import type { MavVectors } from './analysis.js';
 
 /** Overlap of the changes of two experts, in one layer, outside the layers, or in the whole model. */
@@ -44,12 +45,6 @@ const partOf = (layer: number | null, { dot, squares, both, same, rows, rowsAbov
     rowsAboveInBoth: rows > 0 ? rowsAbove / rows : 0,
   };
 };
-
-/**
- * Returns the index of pair i ≤ j among the pairs of `count` experts, in row-major order of the upper
- * triangle.
- */
-const pairIndex = (i: number, j: number, count: number): number => i * count - (i * (i - 1)) / 2 + (j - i);
 
 /** Counts the rows that are finite in both experts, and those above the threshold in both. */
 const countRows = (
