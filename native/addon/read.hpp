@@ -7,7 +7,7 @@
 
 #include "../jobs/check.hpp"
 
-/// What JavaScript gives, read as what it has to be. All throw TypeError for a value of another type and
+/// Readers of JavaScript values, each of one type. All throw TypeError for a value of another type and
 /// RangeError for a number out of its range, and name it.
 namespace layerloom {
 
@@ -39,7 +39,7 @@ Enumeration readName(const Napi::Object& object, const char* key, const char* co
     return static_cast<Enumeration>(indexOfName(object.Get(key), key, names));
 }
 
-/// Of each element in order.
+/// Reads each element, in order.
 template <class Read>
 auto readAll(const Napi::Array& array, const Read& read) {
     std::vector<decltype(read(Napi::Value()))> all;

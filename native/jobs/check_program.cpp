@@ -24,7 +24,7 @@ void checkRows(Rows sense, std::uint64_t rows, std::size_t each, const Program& 
     if (sense == Rows::Input)
         require(rows == checkedLength(program.columns, each, what), what);
     else
-        // Of the tensor, to the end of the slice.
+        // Rows are counted from the start of the tensor to the end of the slice.
         require(rows >= checkedLength((program.first + program.count + program.columns - 1) / program.columns,
                                       each, what),
                 what);

@@ -44,7 +44,8 @@ class OutputTiles {
         }
     }
 
-    /// Where nodes go for the elements from `at` of the tile on.
+    /// Returns for each node its place in a tile, for the elements from `at` on; null for one that is not
+    /// written.
     std::span<std::byte* const> placesAt(std::size_t at) {
         for (std::size_t o = 0; o < tiles_.size(); ++o)
             if (tiles_[o] != nullptr)

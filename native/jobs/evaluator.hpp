@@ -56,7 +56,7 @@ class Evaluator {
         bool isKept;  ///< in a buffer of the evaluator, which is aligned
     };
 
-    /// What an operation makes of its fields at the first tile, and uses at every other.
+    /// Tables that an operation derives from its fields at the first tile, for all of them.
     struct Prepared {
         std::vector<std::uint64_t>
             words;                   ///< DropRanked: for each rank, the random words below its probability
@@ -81,22 +81,22 @@ class Evaluator {
     void inFloats(const Work& work, const Fill& fill);
     void linearByRows(const RowLinear& linear, const Work& work);
     void linearByColumns(const RowLinear& linear, const Work& work);
-    /// Where a node's value goes that is wanted elsewhere, or null.
+    /// Returns the place that a node's value is written to, or null for one that is kept here.
     std::byte* placeOf(std::size_t node) const;
-    /// Of a node's inputs, until it is asked for another's.
+    /// Returns the node's inputs in float32; valid until the next call.
     const float* const* allFloats(const Node& node);
     /// 32 random bits of each element of the tile.
     const std::uint32_t* randoms(std::uint64_t key);
     std::size_t columns() const { return static_cast<std::size_t>(program_.columns); }
-    /// Of the tensor.
+    /// Index in the tensor of the tile's first element.
     std::uint64_t firstElement() const { return program_.first + begin_; }
 
     const Kernels& kernels_;
     const Program& program_;
     const Windows& windows_;
-    std::vector<Buffer> values_;      ///< of nodes
-    std::vector<Prepared> prepared_;  ///< of nodes
-    std::vector<Buffer> widened_;     ///< of values that are not float32
+    std::vector<Buffer> values_;      ///< one for each node
+    std::vector<Prepared> prepared_;  ///< one for each node
+    std::vector<Buffer> widened_;     ///< float32 of values of other dtypes
     std::vector<bool> isWidened_;
     Buffer rounded_, randoms_;
     Sorted sorted_;

@@ -6,15 +6,15 @@
 
 namespace layerloom {
 
-/// How a block is cut into tiles. Part of the numeric contract: sums of float32 products, and lanes, begin
-/// anew with each tile or row of it. Tiles are whole rows where the program needs them.
+/// Rules for cutting a block into tiles. Part of the numeric contract: sums of float32 products, and lanes,
+/// begin anew with each tile or row of it. Tiles are whole rows where the program needs them.
 enum class Tiling : std::uint8_t {
     Runs,      ///< 1024 elements, wherever rows end: those of all values share the L1 cache
     LongRuns,  ///< the same of 4096
     Rows,  ///< whole rows of together at most 4096 elements, or pieces of one row of 4096 and what remains
 };
 
-// What may be found of values of a program over a block of whole rows. A new measure is a struct here, a
+// Measures of values of a program over a block of whole rows. A new measure is a struct here, a
 // reader in addon/decode_measure.cpp, a `check` in check_measure.cpp and a `sizeOf` and an accumulator in
 // measures/: the compiler names those that are missing.
 
@@ -80,7 +80,7 @@ struct Histogram {
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// How many elements have a magnitude.
+/// Counts the elements that have a magnitude.
 struct CountMagnitude {
     ValueId value;
     std::uint32_t bits;
@@ -117,7 +117,7 @@ struct Measurement {
     std::vector<Measure> measures;
 };
 
-/// How many numbers a measure of a block of the program finds.
+/// Returns the count of numbers that a measure of a block finds.
 std::size_t sizeOf(const Measure& measure, const Program& program);
 
 Tiling tilingOf(const Measure& measure);

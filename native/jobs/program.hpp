@@ -34,7 +34,7 @@ struct Keep {
 
 /// Input 0 · scale where the element's random number is below a probability, else 0.
 struct Drop {
-    std::uint64_t key;  ///< of the random numbers
+    std::uint64_t key;  ///< selects the random numbers
     double probability;
     float scale;
 };
@@ -49,7 +49,7 @@ struct DropRanked {
 /// Input 0 + the combined others.
 struct Vote {
     VoteRule rule;
-    std::vector<float> weights;  ///< of every input but the first
+    std::vector<float> weights;  ///< one for each input but the first
 };
 
 /// The population variance of the inputs.
@@ -76,11 +76,11 @@ using NodeOperation =
 
 struct Node {
     NodeOperation operation;
-    DType dtype;  ///< what the value is rounded to
+    DType dtype;  ///< the value is rounded to it
     std::vector<ValueId> inputs;
 };
 
-/// How a slice of a tensor comes about, elementwise: what nested recipes, sparsifiers and votes compile to.
+/// A recipe for a slice of a tensor, elementwise: nested recipes, sparsifiers and votes compile to it.
 struct Program {
     std::vector<StoredSource> sources;
     std::vector<Node> nodes;
@@ -88,7 +88,7 @@ struct Program {
     std::uint64_t count;    ///< elements of the slice
     std::uint64_t columns;  ///< elements of a row: along the last dimension
 
-    /// Of a source or a node.
+    /// The dtype of a source or a node.
     DType dtypeOf(ValueId value) const;
     /// True if a node looks at whole rows: `first` and `count` are then multiples of `columns`.
     bool needsRows() const;

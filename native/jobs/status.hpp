@@ -4,7 +4,8 @@
 
 namespace layerloom {
 
-/// What a row of a matrix is (docs/analysis.md): an input feature, along dimension 0, or an output one.
+/// The meaning of a row of a matrix (docs/analysis.md): an input feature, along dimension 0, or an output
+/// one.
 enum class Rows : std::uint8_t { Input, Output };
 
 enum class Outcome : std::uint8_t { Done, Cancelled, InputShrank, ReadFailed, WriteFailed, NotEqual };

@@ -14,7 +14,7 @@ inline constexpr std::size_t kLanes = 32;
 /// others. Elements of exactly the bound's magnitude are above it where their index is before `cutoff`
 /// (early), or from it on (not early): that is how ties are broken by index.
 struct Bound {
-    std::uint32_t bits;  ///< of a float32 magnitude
+    std::uint32_t bits;  ///< a magnitude as a float32
     std::uint64_t cutoff;
     bool early;
 };
@@ -26,22 +26,22 @@ inline constexpr std::size_t kCandidates = 4;
 struct Window {
     std::uint32_t low, last, shift;
     std::uint32_t candidates[kCandidates];  ///< within the window; the others are above every magnitude
-    std::size_t wanted;                     ///< how many of these
+    std::size_t wanted;                     ///< candidates in use
 };
 
-/// What a sum of task vectors is divided by.
+/// The divisor of a sum of task vectors.
 enum class Divisor : std::uint8_t { None, Weights, Count };
 
 inline constexpr std::int64_t kDivisors = 3;
 
-/// How task vectors are combined (TIES, DARE, DELLA, breadcrumbs, SCE).
+/// A rule for combining task vectors (TIES, DARE, DELLA, breadcrumbs, SCE).
 struct VoteRule {
-    bool elects;       ///< whether only changes of the elected sign count
-    bool weighted;     ///< whether the election is of weighted changes
+    bool elects;       ///< only changes of the elected sign count
+    bool weighted;     ///< the election is of weighted changes
     bool tiePositive;  ///< the sign where changes cancel
-    Divisor divisor;   ///< of what counts
-    float least;       ///< of the divisor; 0: a divisor of 0 is taken as 1
-    float scale;       ///< of what is added to the base
+    Divisor divisor;   ///< over the changes that count
+    float least;       ///< lower limit of the divisor; 0: a divisor of 0 is taken as 1
+    float scale;       ///< multiplies the sum that is added to the base
 };
 
 /// The kernels of one instruction set. Tables are indexed by DType; entries of F64 are null, see linear.cpp.

@@ -26,7 +26,7 @@ export interface StoredSource extends Location {
  * their index is before `cutoff` (`early`), or from it on (not `early`).
  */
 export interface MagnitudeBound {
-  /** Of a float32 magnitude. */
+  /** The magnitude as a float32. */
   readonly bits: number;
   readonly cutoff: number;
   readonly early: boolean;
@@ -39,7 +39,7 @@ export interface Election {
   readonly tie: 'positive' | 'negative';
 }
 
-/** What a node makes of its inputs. All but `linear`, `rowLinear` and `select` compute in float32. */
+/** An operation of a node on its inputs. All but `linear`, `rowLinear` and `select` compute in float32. */
 export type NodeOperation =
   /** Σ weightᵢ · inputᵢ, terms in order (docs/numbers.md). */
   | { readonly kind: 'linear'; readonly weights: readonly number[] }
@@ -75,9 +75,9 @@ export type NodeOperation =
       readonly weights: readonly number[];
       /** Null: every element counts. */
       readonly election: Election | null;
-      /** Of what counts. */
+      /** 1, the sum of the weights that count, or how many count. */
       readonly divisor: 'none' | 'weights' | 'count';
-      /** The least divisor; 0: a divisor of 0 is taken as 1. */
+      /** Lower limit of the divisor; 0: a divisor of 0 is taken as 1. */
       readonly least: number;
       readonly scale: number;
     }
@@ -96,7 +96,7 @@ export type ProgramNode = NodeOperation & {
   readonly inputs: readonly number[];
 };
 
-/** How elements [first, first + count) of a tensor come about from those of stored ones. */
+/** A program for elements [first, first + count) of a tensor, over stored ones. */
 export interface NativeProgram {
   readonly sources: readonly StoredSource[];
   readonly nodes: readonly ProgramNode[];
@@ -142,7 +142,7 @@ export interface JobStatus {
   readonly outcome: Outcome;
   /** Which source, for `inputShrank`, `readFailed` and `notEqual`. */
   readonly source: number;
-  /** What the system said, for `readFailed` and `writeFailed`. */
+  /** The message of the system, for `readFailed` and `writeFailed`. */
   readonly reason: string;
 }
 

@@ -14,7 +14,7 @@ export interface Window {
 /** Candidates of a window, at most. */
 export const mostCandidates = 4;
 
-/** What may be found of values of a program over a block: numbers of float64, as many as `sizeOf` says. */
+/** A measure of values of a program over a block. It finds `sizeOf` numbers of float64. */
 export type Measure =
   /** Σ xᵢxⱼ for pairs i ≤ j of the values, in order. */
   | { readonly kind: 'gram'; readonly values: readonly number[] }
@@ -51,7 +51,7 @@ export type Measure =
       readonly window: Window;
       readonly counts: Uint32Array;
     }
-  /** How many elements have a magnitude. */
+  /** Counts the elements that have a magnitude. */
   | { readonly kind: 'countMagnitude'; readonly value: number; readonly bits: number }
   /** The index in the tensor of the n-th element with a magnitude; `ordinal` is n, from 1 on. */
   | {
@@ -74,7 +74,7 @@ export interface Measurement {
   readonly measures: readonly Measure[];
 }
 
-/** How many numbers a measure of a block finds. */
+/** Returns the count of numbers that a measure of a block finds. */
 export const sizeOf = (
   measure: Measure,
   { count, columns }: Pick<NativeProgram, 'count' | 'columns'>,

@@ -98,7 +98,7 @@ export class Program {
     scale,
   }: {
     value: Value;
-    /** Of the counter-based random generator: 64 bits. */
+    /** Key of the counter-based random generator: 64 bits. */
     key: bigint;
     probability: number;
     scale: number;
@@ -118,7 +118,7 @@ export class Program {
     scale,
   }: {
     value: Value;
-    /** Of the counter-based random generator: 64 bits. */
+    /** Key of the counter-based random generator: 64 bits. */
     key: bigint;
     lowest: number;
     highest: number;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { control, type NodeOperation } from '../../src/native/job.js';
-import type { Measure } from '../../src/native/measure.js';
+import { type Measure, sizeOf } from '../../src/native/measure.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 // The native door itself, which is asked for what its TypeScript side cannot say.
@@ -196,6 +196,43 @@ describe('the native door takes every operation', () => {
     selectNode('F32'),
   ])('$kind', (operation) => {
     expect(door.run(computeJob(openFiles(), [operation]), words())).toMatchObject({ outcome: 'done' });
+  });
+});
+
+const histogramMeasure = {
+  kind: 'histogram',
+  value: 0,
+  window: { ...all, candidates: [] },
+  counts: new Uint32Array(256),
+} as const;
+
+/** One of every kind, over values 0 to 2. */
+const everyMeasure: { readonly [Kind in Measure['kind']]: Measure & { readonly kind: Kind } } = {
+  gram: { kind: 'gram', values: [0, 1, 2] },
+  rowGram: { kind: 'rowGram', values: [0, 1] },
+  columnGram: { kind: 'columnGram', values: [0, 1] },
+  magnitudes: { kind: 'magnitudes', value: 0 },
+  rowMagnitudes: { kind: 'rowMagnitudes', value: 0 },
+  columnMagnitudes: { kind: 'columnMagnitudes', value: 2 },
+  overlaps: { kind: 'overlaps', values: [2, 2] },
+  nonFinite: { kind: 'nonFinite', base: 0, experts: [1], differences: [2] },
+  histogram: histogramMeasure,
+  countMagnitude: { kind: 'countMagnitude', value: 0, bits: 0 },
+  findMagnitude: { kind: 'findMagnitude', value: 0, bits: 0, ordinal: 1 },
+  divergence: { kind: 'divergence', value: 0, base: 1 },
+  signs: { kind: 'signs', value: 0 },
+};
+
+describe('the native door takes every measure, into as many numbers as its type says,', () => {
+  it.each(Object.values(everyMeasure))('$kind', (measure) => {
+    const { program } = analysis(openFiles());
+    // Some stand beside magnitudes alone.
+    const measures =
+      measure.kind === 'overlaps' || measure.kind === 'nonFinite' ? [magnitudes, measure] : [measure];
+    const out = measures.map((one) => new Float64Array(sizeOf(one, program)));
+    expect(door.measure({ program, measures }, out, words())).toMatchObject({ outcome: 'done' });
+    const longer = [...out.slice(0, -1), new Float64Array((out.at(-1)?.length ?? 0) + 1)];
+    expect(() => door.measure({ program, measures }, longer, words())).toThrow(RangeError);
   });
 });
 

@@ -35,7 +35,7 @@ class Accumulator {
     virtual void finish() {}
     /// False if what was found shows values that are not finite.
     virtual bool isFinite() const { return true; }
-    /// What looks at a block once more that has values which are not finite, or null.
+    /// Returns the accumulator for a second look at a block that has values which are not finite; null: none.
     virtual std::unique_ptr<Accumulator> again() { return nullptr; }
 };
 

@@ -35,7 +35,7 @@ class OverlapSums : public Accumulator {
         }
     }
 
-    /// What is not finite says nothing of directions: those are compared once more, without it.
+    /// Compares directions once more, without values that are not finite: these have none.
     std::unique_ptr<Accumulator> again() override {
         return std::make_unique<OverlapSums>(overlaps_, out_, true);
     }

@@ -70,8 +70,8 @@ export class BlockSums {
   }
 }
 
-/** What to find of a tensor. */
-export interface Wanted {
+/** Measures to take of a tensor, block by block. */
+export interface TensorMeasures {
   /** Its name, for errors. */
   readonly tensor: string;
   readonly emitted: Emitted;
@@ -87,7 +87,7 @@ export interface Wanted {
 export const measureBlock = async (
   pool: WorkerPool,
   inputs: InputFiles,
-  { tensor, emitted, measures }: Wanted,
+  { tensor, emitted, measures }: TensorMeasures,
   block: Block,
 ): Promise<readonly Float64Array[]> => {
   const program = nativeProgram(emitted, (source) => inputs.fdOf(source), block);

@@ -4,7 +4,7 @@ import type { Counted, Measurer, TiedElement } from '../../operations/measurer.j
 import type { Program, Value } from '../../operations/program.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
-import { type Block, BlockSums, blocksOf, measureBlock, type Wanted } from './blocks.js';
+import { type Block, BlockSums, blocksOf, measureBlock, type TensorMeasures } from './blocks.js';
 
 /** Gives the measures of values, by their numbers in the emitted program. */
 type MeasuresOf = (ids: readonly number[]) => readonly Measure[];
@@ -161,7 +161,7 @@ export class BlockMeasurer implements Measurer {
     return sums.found;
   }
 
-  /** What each of some blocks has, in their order. */
+  /** The numbers of each of some blocks, in their order. */
   async #over(
     blocks: readonly Block[],
     program: Program,
@@ -172,12 +172,12 @@ export class BlockMeasurer implements Measurer {
     return await Promise.all(blocks.map((block) => this.#measure(wanted, block)));
   }
 
-  #wanted(program: Program, values: readonly Value[], measuresOf: MeasuresOf): Wanted {
+  #wanted(program: Program, values: readonly Value[], measuresOf: MeasuresOf): TensorMeasures {
     const emitted = program.emit(values);
     return { tensor: this.#tensor, emitted, measures: measuresOf(emitted.values) };
   }
 
-  #measure(wanted: Wanted, block: Block): Promise<readonly Float64Array[]> {
+  #measure(wanted: TensorMeasures, block: Block): Promise<readonly Float64Array[]> {
     return measureBlock(this.#pool, this.#inputs, wanted, block);
   }
 }

@@ -4,7 +4,7 @@ import { Program } from '../../operations/program.js';
 import type { PlannedReduction, ReductionPlan } from '../../plan/reduction.js';
 import { bytesOfSources } from '../../tensor/stored-tensor.js';
 import { type Progress, Run, type RunControls } from '../run.js';
-import { type Block, BlockSums, blocksOf, measureBlock, type Wanted } from './blocks.js';
+import { type Block, BlockSums, blocksOf, measureBlock, type TensorMeasures } from './blocks.js';
 
 export type ReduceOptions = RunControls;
 
@@ -12,7 +12,7 @@ export type ReduceOptions = RunControls;
 export interface ReducedTensor {
   /** Σ |expert − base| of each row, for each expert. */
   readonly magnitudes: readonly Float64Array[];
-  /** Of pairs of experts i ≤ j, in order: Σ δᵢδⱼ, elements that both changed, those with one sign. */
+  /** For each pair of experts i ≤ j, in order: Σ δᵢδⱼ, elements that both changed, those with one sign. */
   readonly pairs: Float64Array;
   /** Elements that are no finite numbers: of the base, then of each expert. */
   readonly nonFinite: readonly number[];
@@ -28,7 +28,7 @@ export interface Reduced {
 
 /** A tensor at work. */
 interface Reducing {
-  readonly wanted: Wanted;
+  readonly wanted: TensorMeasures;
   readonly blocks: readonly Block[];
   readonly sums: BlockSums;
   readonly result: () => ReducedTensor;

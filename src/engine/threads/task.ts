@@ -1,7 +1,7 @@
 import type { Job, JobStatus } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
 
-// What passes between the engine and its workers: plain data, since structured clone drops classes.
+// Messages between the engine and its workers: plain data, since structured clone drops classes.
 
 /** Slices that follow each other in one shard, and the memory that worker and engine share. */
 export interface RunTask {

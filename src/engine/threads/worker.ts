@@ -17,7 +17,7 @@ export const run = ({ jobs, shared }: RunTask): RunResult => {
   return { ok: true };
 };
 
-/** What is found goes back as it is: sums, not weights. */
+/** Measures a block. The numbers found go back by message: sums, not weights. */
 export const measure = ({ measurement, shared }: MeasureTask): MeasureResult => {
   const { program, measures } = measurement;
   const found = measures.map((one) => new Float64Array(sizeOf(one, program)));
@@ -25,7 +25,7 @@ export const measure = ({ measurement, shared }: MeasureTask): MeasureResult => 
   return status.outcome === 'done' ? { ok: true, found } : { ok: false, status };
 };
 
-/** Of this thread: V8 would let buffers of many files gather before it freed them. */
+/** One for each thread: V8 would let buffers of many files gather before it freed them. */
 let checksumBuffer: Buffer | undefined;
 
 /** Through one buffer outside V8's heap, and at positions of its own: the descriptor is shared. */

@@ -40,7 +40,7 @@ const sourceOf = (random, files, { first, count }, dtype) => {
 /** @param {Random} random */
 const sizeOf = (random) => (random.chance(0.1) ? random.from(0, 60_000) : random.from(0, 600));
 
-/** What a slice is in its output, which begins at 0. @param {number} first @param {Buffer} bytes */
+/** The output of a slice, in a file where its tensor begins at 0. @param {number} first @param {Buffer} bytes */
 const behind = (first, bytes) =>
   bytes.length === 0 ? Buffer.alloc(0) : Buffer.concat([Buffer.alloc(first), bytes]);
 

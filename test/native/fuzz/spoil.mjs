@@ -45,7 +45,7 @@ const oddNumbers = [
   ...[Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
 ];
 
-/** Of kinds, dtypes, rows, and of nothing. */
+/** Names of kinds, dtypes and rows, and some of nothing. */
 const names = [
   ...['copy', 'same', 'compute', 'linear', 'rowLinear', 'keep', 'dropRanked', 'vote', 'importance', 'select'],
   ...['gram', 'rowGram', 'columnGram', 'rowMagnitudes', 'overlaps', 'nonFinite', 'histogram', 'divergence'],
