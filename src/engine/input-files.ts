@@ -2,6 +2,7 @@ import { constants, type FileHandle, open, stat } from 'node:fs/promises';
 import type { FileIdentity, FileState } from '../checkpoint/checkpoint.js';
 import { observe, observeAgain } from '../checkpoint/identity.js';
 import { LayerloomError, reasonOf } from '../errors.js';
+import { itemAt } from '../lookup.js';
 import type { PlannedInput } from '../plan/plan.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 
@@ -9,20 +10,20 @@ import type { StoredTensor } from '../tensor/stored-tensor.js';
 interface OpenInput {
   readonly file: FileIdentity;
   readonly handle: FileHandle;
-  /** As it was found when the run began, or when it was last seen to be the same. */
+  /** State when the run began, or when the content was last verified to be the same. */
   state: FileState;
-  /** How many pieces of work are under way that make or remove hard links of it. */
+  /** Number of running operations that make or remove hard links of it. */
   linking: number;
 }
 
 /**
- * The files that a plan reads, open for reading and nothing else. Only descriptors: their bytes are read by native code. What is computed from them is right if
- * `verify` passes after the last byte was read.
+ * The input files of a plan, open for reading only, as descriptors that native code reads from. A result
+ * computed from them is valid if `verify` passes after the last byte was read.
  */
 export class InputFiles {
   readonly #inputs: readonly PlannedInput[];
   readonly #open: Map<string, OpenInput>;
-  /** Paths of the files that were opened to be linked as they stand. */
+  /** Paths of the files that were opened to be linked whole. */
   readonly linked: readonly string[];
 
   private constructor(
@@ -36,8 +37,9 @@ export class InputFiles {
   }
 
   /**
-   * Opens what `sources` lie in and what is `linked` as it stands, and sees that it is what was planned: where numbers were taken from weights for the plan, nothing may have been written
-   * since before that; elsewhere size, modification time and header must be the same.
+   * Opens the files of `sources` and those `linked` whole, and verifies that they are the planned ones. A
+   * file with a state (`seen`), taken before statistics of its weights were computed for the plan, must not
+   * have been written since; of others, size, modification time and header must be the same.
    *
    * @throws LayerloomError READ_FAILED, INPUT_CHANGED
    */
@@ -54,7 +56,7 @@ export class InputFiles {
     const opened = new Map<string, OpenInput>();
     const inputs = new InputFiles(planned, opened, [...linked]);
     const openOne = async (file: FileIdentity): Promise<void> => {
-      // What became a pipe is not waited for: its state says that it has changed.
+      // Opened without blocking, in case the file has become a pipe; its state then shows the change.
       const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
         (cause: unknown) => {
           throw new LayerloomError('READ_FAILED', { file: file.path, reason: reasonOf(cause) }, { cause });
@@ -78,7 +80,7 @@ export class InputFiles {
     throw failure.reason;
   }
 
-  /** The plan's inputs, with the states of the files that are open. */
+  /** The plan's inputs, with the states of the open files. */
   get observed(): readonly PlannedInput[] {
     return this.#inputs.map((input) => ({
       ...input,
@@ -89,13 +91,14 @@ export class InputFiles {
     }));
   }
 
+  /** Returns the descriptor of the file that a byte range is in. */
   fdOf(source: StoredTensor): number {
     const fd = this.fdOfPath(this.pathOf(source));
     if (fd === undefined) throw new Error(`${this.pathOf(source)} is not open`);
     return fd;
   }
 
-  /** Undefined for a file of which the plan reads nothing. */
+  /** Returns a file's descriptor; undefined for a file that the plan does not read. */
   fdOfPath(path: string): number | undefined {
     return this.#open.get(path)?.handle.fd;
   }
@@ -104,15 +107,15 @@ export class InputFiles {
     return identityOf(this.#inputs, source).path;
   }
 
-  /** Names of the models that byte ranges are of, each once. */
+  /** Returns the names of the models that byte ranges belong to, each once. */
   namesOf(sources: readonly StoredTensor[]): string[] {
-    return [...new Set(sources.map(({ input }) => this.#inputs[input]?.name ?? ''))];
+    return [...new Set(sources.map(({ input }) => itemAt(this.#inputs, input).name))];
   }
 
   /**
-   * Asks that files still be what they were before their first weight was read.
+   * Verifies that files have not changed since before their first weight was read.
    *
-   * @param paths by default all that are open; others are passed over
+   * @param paths default: all open files; paths of files that are not open are skipped
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED
    */
   async verify(paths: Iterable<string> = this.#open.keys()): Promise<void> {
@@ -121,18 +124,18 @@ export class InputFiles {
       if (input === undefined) continue;
       const before = input.state;
       const state = await observeAgain(input.handle, input.file, before, input.linking > 0);
-      // Another call may have seen it meanwhile.
+      // A concurrent call may have updated it already.
       if (input.state === before) input.state = state;
     }
   }
 
-  /** @throws LayerloomError INPUT_CHANGED, READ_FAILED */
+  /** Verifies the files of byte ranges. @throws LayerloomError INPUT_CHANGED, READ_FAILED */
   verifySources(sources: readonly StoredTensor[]): Promise<void> {
     return this.verify(sources.map((source) => this.pathOf(source)));
   }
 
   /**
-   * Asks that an open file still have its path, after the path was linked or copied.
+   * Verifies an open file, and that its path still leads to it, after the path was linked or copied.
    *
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED
    */
@@ -151,8 +154,9 @@ export class InputFiles {
   }
 
   /**
-   * Does what makes or removes hard links of input files, which moves their status-change times. Only while this is under way a moved time is no
-   * change where the content's hash is the same; what came before is looked at before.
+   * Runs `work`, which makes or removes hard links of input files and so changes their status-change times.
+   * Only while it runs, a new status-change time with the same content hash is accepted; earlier changes are
+   * detected before it.
    *
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED
    */

@@ -18,22 +18,25 @@ import { openStaging, type Staging } from './output/staging.js';
 import { checkSpace, type Progress, Run, type RunControls, type RunCost, resumable } from './run.js';
 
 export interface RunOptions extends RunControls {
-  /** The directory to create. */
+  /** Directory to create. */
   out: string;
-  /** Output bytes of a thread's task, a multiple of 8; by default 8 MiB. No result depends on it. */
+  /**
+   * Output bytes of a thread's task, a multiple of 8, at least 4096. Default 8 MiB. Results do not depend on
+   * it.
+   */
   sliceBytes?: number | undefined;
-  /** Replace a checkpoint that layerloom wrote. */
+  /** Replace a checkpoint that layerloom wrote. Default false: OUTPUT_EXISTS. */
   force?: boolean | undefined;
-  /** Keep what is done when interrupted, and continue what an earlier run kept. */
+  /** Keep finished work when interrupted, and continue what an earlier run kept. Default false. */
   resume?: boolean | undefined;
-  /** How shards come about that are input files as they stand; by default they share blocks where the file system can, else are copied. */
+  /** Way to make shards equal to whole input files. Default: reflink if the file system can, else copy. */
   link?: Link | undefined;
-  /** Record the SHA-256 of inputs and shards. */
+  /** Record the SHA-256 of inputs and shards. Default false. */
   checksums?: boolean | undefined;
 }
 
 export interface MergeResult extends RunCost, MethodReport {
-  /** Absolute. */
+  /** Absolute path of the output. */
   readonly out: string;
   readonly method: string;
   readonly recipe: Readonly<Record<string, unknown>>;
@@ -44,11 +47,12 @@ export interface MergeResult extends RunCost, MethodReport {
 }
 
 /**
- * Carries out a plan. The output appears whole or not at all: it grows in a staging directory beside it, is synced and then
- * renamed into place.
+ * Runs a plan. The output appears whole or not at all: it is written to a staging directory beside it,
+ * synced, and then renamed into place.
  *
- * @throws LayerloomError PLAN_INVALID, an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, WRITE_FAILED, NON_FLOATING_MISMATCH,
- *   DISK_SPACE, LINK_REFUSED, RESUME_MISMATCH, MERGE_UNDEFINED, INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
+ * @throws LayerloomError PLAN_INVALID, an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED,
+ *   WRITE_FAILED, NON_FLOATING_MISMATCH, DISK_SPACE, LINK_REFUSED, RESUME_MISMATCH, MERGE_UNDEFINED,
+ *   INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
  */
 export const runPlan = async (given: MergePlan, options: RunOptions): Promise<MergeResult> => {
   await using run = new Run(options);
@@ -96,7 +100,7 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
 const sourcesOfPlan = ({ shards }: MergePlan): StoredTensor[] =>
   shards.flatMap(({ tensors }) => tensors.flatMap(({ expression }) => sourcesOf(expression)));
 
-/** Makes the shards in the staging directory. @returns the bytes that an earlier run has written */
+/** Writes the shards to the staging directory. @returns the bytes that an earlier run had written */
 const merge = async (
   run: Run,
   shards: readonly PlannedShard[],
@@ -106,7 +110,7 @@ const merge = async (
   sliceBytes: number | undefined,
 ): Promise<number> => {
   const sink = await JournalledShards.open(staging, inputs);
-  // The largest first, so that none is left to the end.
+  // Largest first, so that no large shard is left to few threads at the end.
   const groups = shards.toSorted((a, b) => b.bytes - a.bytes).map(groupOfOne);
   let [total, resumed] = [0, 0];
   for (const task of groups.flatMap(({ slabs }) => [...tasksOf(slabs, sliceBytes)])) {
@@ -122,7 +126,7 @@ const merge = async (
     });
     await run.reporting(progress, () => makeShards(groups, run.pool, inputs, sink, sliceBytes));
   } catch (error) {
-    // The journal takes what still can be recorded; what fails in that is not why the run failed.
+    // Journals what still can be; its own failure is ignored, since the run's first error is the cause.
     await sink.close().catch(() => undefined);
     throw error;
   }
@@ -130,7 +134,10 @@ const merge = async (
   return resumed;
 };
 
-/** Leaves the staging where that was asked and is of use, and says so in the error; else removes it. */
+/**
+ * Keeps the staging directory for `--resume` if the error is resumable, and adds its path to the error; else
+ * removes it.
+ */
 const giveUp = async (error: unknown, staging: Staging, resume: boolean): Promise<unknown> => {
   if (!(resume && error instanceof LayerloomError && resumable.includes(error.code))) {
     await staging.discard();

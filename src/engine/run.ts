@@ -8,20 +8,23 @@ import { WorkerPool } from './threads/pool.js';
 /** Progress of a run. */
 export interface Progress {
   readonly phase: 'merge' | 'checksums' | 'analysis';
-  /** Output bytes for `merge`, those of earlier runs included; files for `checksums`; input bytes for `analysis`. */
+  /**
+   * Output bytes for `merge`, including those of earlier runs; files for `checksums`; input bytes for
+   * `analysis`.
+   */
   readonly done: number;
   readonly total: number;
-  /** Of a batch: merges whose directories are there, of all. */
+  /** Number of finished merges, and of all; for a batch only. */
   readonly merges?: { readonly done: number; readonly total: number };
-  /** Of a batch: input bytes so far. */
+  /** Input bytes read so far; for a batch only. */
   readonly bytesRead?: number;
 }
 
 /** Controls that every run over weights takes. */
 export interface RunControls {
-  /** Worker threads; by default the cores that this process may use. */
+  /** Number of worker threads. Default: the cores that this process may use. */
   threads?: number | undefined;
-  /** Aborting stops within a tile; then the run throws INTERRUPTED. */
+  /** Aborting it stops the run within a tile, with INTERRUPTED. */
   signal?: AbortSignal | undefined;
   /** Called about ten times a second, and once at the end. */
   onProgress?: ((progress: Progress) => void) | undefined;
@@ -29,7 +32,7 @@ export interface RunControls {
 
 /** Cost of a run. */
 export interface RunCost {
-  /** Of inputs, headers aside, and of shards, by this run. */
+  /** Bytes of inputs (without headers) that this run read, and of shards that it wrote. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly threads: number;
@@ -38,7 +41,7 @@ export interface RunCost {
 
 const neverAborted = new AbortController().signal;
 
-/** A run under way: its threads, the input files that it reads, and its reports. */
+/** A run: its worker threads, its open input files, its progress reports and its cost. */
 export class Run {
   readonly pool: WorkerPool;
   readonly threads: number;
@@ -48,7 +51,7 @@ export class Run {
   readonly #started = performance.now();
 
   /**
-   * @param computes false for a run that only hashes, which needs no addon
+   * @param computes false for a run that only hashes, which does not load the addon
    * @throws LayerloomError INVALID_PARAMETER, ADDON_MISSING, INSTRUCTION_SET
    */
   constructor({ threads, signal = neverAborted, onProgress }: RunControls, computes = true) {
@@ -60,7 +63,8 @@ export class Run {
   }
 
   /**
-   * Opens the input files of a plan, which are closed when the run ends: after its threads, which may still be reading.
+   * Opens the input files of a plan. They are closed when the run ends, after its threads, which may still be
+   * reading.
    *
    * @throws LayerloomError the codes of `InputFiles.open`
    */
@@ -70,7 +74,9 @@ export class Run {
     return inputs;
   }
 
-  /** A caller's function that throws stops the run, and what it threw is the run's error. */
+  /**
+   * Reports progress to the caller. An error that its function throws stops the run and becomes the run's.
+   */
   report(progress: Progress): void {
     try {
       this.#onProgress?.(progress);
@@ -79,7 +85,7 @@ export class Run {
     }
   }
 
-  /** Reports about ten times a second while work is under way, and once when it is done. */
+  /** Reports progress about ten times a second while `work` runs, and once when it is done. */
   async reporting<T>(progress: () => Progress, work: () => Promise<T>): Promise<T> {
     const timer = setInterval(() => this.report(progress()), 100);
     try {
@@ -97,7 +103,7 @@ export class Run {
     return { ...this.pool.counters, threads: this.threads, seconds };
   }
 
-  /** An error as the run's: INTERRUPTED where the caller's signal is aborted. */
+  /** Returns the error that the run throws: INTERRUPTED if the caller's signal is aborted, else `error`. */
   reasonOf(error: unknown, details: ErrorDetails<'INTERRUPTED'>): unknown {
     return this.signal.aborted ? new LayerloomError('INTERRUPTED', details, { cause: error }) : error;
   }
@@ -108,10 +114,13 @@ export class Run {
   }
 }
 
-/** Errors after which a run may be continued once their cause is gone: an interruption, and a disk that was full or failed. */
+/**
+ * Errors after which a run can be resumed once their cause is removed: an interruption, a full or failing
+ * disk.
+ */
 export const resumable: readonly ErrorCode[] = ['INTERRUPTED', 'DISK_SPACE', 'WRITE_FAILED'];
 
-/** @throws LayerloomError INVALID_PARAMETER */
+/** Returns a valid number of threads. @throws LayerloomError INVALID_PARAMETER */
 export const checkThreads = (threads = usableCores()): number => {
   if (!Number.isInteger(threads) || threads < 1 || threads > 1024)
     throw new LayerloomError('INVALID_PARAMETER', {
@@ -123,10 +132,11 @@ export const checkThreads = (threads = usableCores()): number => {
 };
 
 /**
- * Checks that a file system has room. Quotas are not seen here; they are met as WRITE_FAILED.
+ * Checks that a file system has `needed` free bytes. Quotas are not checked; exceeding one is WRITE_FAILED
+ * later.
  *
- * @param directory an existing one of that file system
- * @param out the output, for the error
+ * @param directory an existing directory of that file system
+ * @param out the output, for the error's details
  * @throws LayerloomError DISK_SPACE
  */
 export const checkSpace = async (directory: string, out: string, needed: number): Promise<void> => {

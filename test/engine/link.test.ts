@@ -61,7 +61,7 @@ describe('relayout', () => {
 });
 
 describe('a merge of checkpoints laid out by layer', () => {
-  it('knows which shards are input files as they stand', async () => {
+  it('knows which shards equal whole input files', async () => {
     const { task, language } = await writeLaidOut();
     const plan = await planMerge({ method: 'layer_swap', task, language, bottom: 2, top: 1 });
     const verbatim = plan.shards.filter((shard) => shard.verbatim !== undefined);
@@ -91,9 +91,7 @@ describe('a merge of checkpoints laid out by layer', () => {
       shares = false;
     }
     const { warnings } = await merge(undefined);
-    expect(warnings).toEqual(
-      shares ? [] : [expect.stringContaining('8 shards are input files as they stand')],
-    );
+    expect(warnings).toEqual(shares ? [] : [expect.stringContaining('8 shards equal to whole input files')]);
     rmSync(join(root, 'shared'), { recursive: true });
     if (shares) await merge('reflink');
     else {

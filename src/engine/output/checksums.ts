@@ -5,13 +5,15 @@ import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { withFile } from './durable.js';
 
-/** SHA-256 in hexadecimal by absolute path, of inputs and staged shards. */
+/** SHA-256 in hexadecimal, by absolute path of input file or staged shard. */
 export type Checksums = ReadonlyMap<string, string>;
 
 /**
- * Hashes the inputs, through the descriptors that the merge read, and the staged shards.
+ * Hashes the input files, through the descriptors that the merge read, and the staged shards. Of a pool that
+ * is stopped, returns those hashed so far.
  *
- * @param report called with how many files are done, and of how many
+ * @param report called after each file with the number of hashed files, and of all
+ * @throws LayerloomError READ_FAILED
  */
 export const computeChecksums = async (
   plan: MergePlan,

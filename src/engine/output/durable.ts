@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Calls `use` with an open file and closes it, however that ends. */
+/** Calls `use` with an open file, and closes it also where `use` throws. */
 export const withFile = async <T>(
   path: string,
   flags: string | number,
@@ -15,22 +15,22 @@ export const withFile = async <T>(
   }
 };
 
-/** Writes a file that is on the disk when it returns; its name is once its directory was synced. */
+/** Writes and fsyncs a file. Its name is durable only after `syncDirectory` of its directory. */
 export const writeDurably = (path: string, content: string | Uint8Array): Promise<void> =>
   withFile(path, 'w', async (file) => {
     await file.writeFile(content);
     await file.sync();
   });
 
-/** Makes names durable that were created in, renamed into or removed from a directory. */
+/** Fsyncs a directory, which makes creations, renames and removals in it durable. */
 export const syncDirectory = (directory: string): Promise<void> =>
   withFile(directory, 'r', (file) => file.sync());
 
 /**
- * Makes a directory and those above it. Node's own `recursive` never ends where a file system answers ENOENT for a directory whose
- * parent is there, as /proc does.
+ * Creates a directory and its missing ancestors. Replaces Node's `recursive`, which loops forever where a
+ * file system answers ENOENT although the parent exists, as /proc does.
  *
- * @param durably whether the names of those that it makes are on the disk when it returns
+ * @param durably fsync the parents of the directories that it creates
  */
 export const makeDirectories = async (path: string, durably = false): Promise<void> => {
   const exists = (directory: string) =>
@@ -42,7 +42,7 @@ export const makeDirectories = async (path: string, durably = false): Promise<vo
   const parent = dirname(path);
   if (!(await exists(parent)) && parent !== path) await makeDirectories(parent, durably);
   await mkdir(path).catch(async (error: NodeJS.ErrnoException) => {
-    // Another process may have made it meanwhile.
+    // Another process may have created it in the meantime.
     if (error.code !== 'EEXIST' || !(await exists(path))) throw error;
   });
   if (durably) await syncDirectory(parent);

@@ -10,20 +10,20 @@ export type Extents = ReadonlyMap<string, readonly Extent[]>;
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** A line's entry; undefined where a crash cut it short or left it unwritten. */
+/** Parses a line of the journal; undefined where a crash truncated it or left a block of zeros. */
 const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {
   let entry: unknown;
   try {
     entry = JSON.parse(line);
   } catch {
-    // What the journal does not say is done again.
+    // Ranges that no valid line records are written again.
     return undefined;
   }
   const { shard, begin, end } = isObject(entry) ? entry : {};
   return typeof shard === 'string' && isCount(begin) && isCount(end) ? { shard, begin, end } : undefined;
 };
 
-/** What a journal says is on the disk. */
+/** Reads the extents that a journal records as durable; none where there is no journal. */
 export const readJournal = async (path: string): Promise<Extents> => {
   const extents = new Map<string, Extent[]>();
   const text = await readSmallFile(path).catch((error: NodeJS.ErrnoException) => {
@@ -40,7 +40,7 @@ export const readJournal = async (path: string): Promise<Extents> => {
   return extents;
 };
 
-/** Neighbours joined, so that a shard written in order is one line. */
+/** Joins adjacent extents, so that a shard written in order is one line. */
 const merge = (extents: readonly Extent[]): Extent[] => {
   const merged: Extent[] = [];
   for (const { begin, end } of [...extents].sort((a, b) => a.begin - b.begin)) {
@@ -51,7 +51,7 @@ const merge = (extents: readonly Extent[]): Extent[] => {
   return merged;
 };
 
-/** Whether others cover all of an extent. */
+/** True if `extents` together cover all of an extent. */
 export const covers = (extents: readonly Extent[], { begin, end }: Extent): boolean => {
   let reached = begin;
   for (const extent of [...extents].sort((a, b) => a.begin - b.begin))
@@ -65,8 +65,8 @@ const linesOf = (shard: string, extents: readonly Extent[]): string =>
     .join('');
 
 /**
- * Which bytes of the staged shards are on the disk: a line is written only after the file it speaks of was synced. So what a
- * journal says holds after a crash, and what it does not say is done again.
+ * Journal of the bytes of staged shards that are durable. A line is appended only after its shard was
+ * fdatasynced, so that every recorded extent holds after a crash; bytes without a line are written again.
  */
 export class Journal {
   readonly #file: FileHandle;
@@ -75,7 +75,10 @@ export class Journal {
     this.#file = file;
   }
 
-  /** Begins with what is known to hold and nothing else: lines of a former journal that no longer do are gone before a shard is touched. */
+  /**
+   * Replaces the journal at `path`, durably, by one of exactly the `known` extents: lines of a former journal
+   * that no longer hold are gone before a shard is written.
+   */
   static async open(path: string, known: Extents): Promise<Journal> {
     await writeDurably(`${path}.new`, [...known].map(([shard, extents]) => linesOf(shard, extents)).join(''));
     await rename(`${path}.new`, path);
@@ -83,7 +86,9 @@ export class Journal {
     return new Journal(await open(path, 'a'));
   }
 
-  /** Syncs `shard`, then records extents that were complete before the call. One call at a time. */
+  /**
+   * Fdatasyncs `shard`, then records extents of it that were written before the call. Calls must not overlap.
+   */
   async record(
     shard: { readonly name: string; readonly file: FileHandle },
     extents: readonly Extent[],

@@ -11,30 +11,33 @@ import { covers, type Extents, Journal } from './journal.js';
 import { beginShardFile } from './shard-file.js';
 import type { Staging } from './staging.js';
 
-/** Written bytes of a shard that may be missing from the journal: what a crash can cost, beside the tasks under way. */
+/**
+ * Written bytes of a shard after which they are journalled: the most that a crash loses, besides running
+ * tasks.
+ */
 const unrecordedBytes = 256 * 1024 * 1024;
 
 interface OpenShard {
   readonly name: string;
   readonly file: FileHandle;
-  /** Paths of the input files that it is made of. */
+  /** Paths of the input files that it is computed from. */
   readonly madeOf: ReadonlySet<string>;
-  /** Written and not yet in the journal. */
+  /** Extents that are written and not yet in the journal. */
   unrecorded: Extent[];
 }
 
 /**
- * The shards of one merge, in its staging directory: each is opened at its full size, its bytes are journalled once they are synced, and
- * it is closed when done. The sink of a merge.
+ * The sink of a merge: its shards in the staging directory. A shard is created at its full size, its bytes
+ * are journalled once they are synced, and it is closed when complete.
  */
 export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #directory: string;
-  /** Of shards that an earlier run began. */
+  /** Extents that an earlier run wrote, by shard. */
   readonly #done: Extents;
   readonly #journal: Journal;
   readonly #inputs: InputFiles;
   readonly #open = new Map<PlannedShard, OpenShard>();
-  /** Syncs, one behind the other, while threads go on writing. */
+  /** Runs syncs one after another, while threads go on writing. */
   #queue: Promise<void> = Promise.resolve();
   #failure: LayerloomError | undefined;
 
@@ -49,7 +52,12 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     return new JournalledShards(staging, await Journal.open(staging.journal, staging.done), inputs);
   }
 
-  /** @throws LayerloomError WRITE_FAILED, also for a sync that failed since the last call; INPUT_CHANGED likewise */
+  /**
+   * Opens a shard's file and returns its descriptor.
+   *
+   * @throws LayerloomError WRITE_FAILED or INPUT_CHANGED, also of a queued sync that failed since the last
+   *   call
+   */
   async begin(shard: PlannedShard): Promise<number> {
     this.#throwFailure();
     let file: FileHandle | undefined;
@@ -66,11 +74,16 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     return file.fd;
   }
 
+  /** True if an earlier run wrote all of an extent. */
   has(shard: PlannedShard, extent: Extent): boolean {
     return covers(this.#done.get(shard.file) ?? [], extent);
   }
 
-  /** @throws LayerloomError as `begin`, so that a full disk stops the merge within 256 MiB */
+  /**
+   * Takes note of written extents, and queues a sync of them after every 256 MiB.
+   *
+   * @throws LayerloomError as `begin`, so that a full disk stops the merge soon
+   */
   wrote(of: PlannedShard, extents: readonly Extent[]): void {
     this.#throwFailure();
     const shard = valueAt(this.#open, of);
@@ -79,13 +92,14 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     if (bytes >= unrecordedBytes) this.#record(shard);
   }
 
+  /** Journals the rest of a shard and closes it. @throws LayerloomError as `begin` */
   async finish(shard: PlannedShard): Promise<void> {
     this.#recordAndClose(shard, valueAt(this.#open, shard));
     await this.#queue;
     this.#throwFailure();
   }
 
-  /** Leaves the shard open, for `close` to record what is written; one that fails ends the merge. */
+  /** Rethrows, since a failed shard ends the merge; `close` still journals its written extents. */
   async fail(_shard: PlannedShard, error: unknown): Promise<void> {
     throw error;
   }
@@ -94,7 +108,9 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     return file;
   }
 
-  /** Waits for every sync; shards still open, of a merge that was stopped, are recorded as far as they are written. */
+  /**
+   * Journals the written extents of shards still open, of a merge that was stopped, and waits for every sync.
+   */
   async close(): Promise<void> {
     for (const [shard, opened] of [...this.#open]) this.#recordAndClose(shard, opened);
     await this.#queue;
@@ -103,8 +119,8 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * A file that is this run's alone to write. One that an earlier run journalled it also wrote; anything else of that name may be a link to
-   * an input, and goes.
+   * Opens a file that only this run writes. A file with journalled extents was created by an earlier run and
+   * is reopened; any other file of that name may be a link to an input, and is removed first.
    */
   async #openFile(name: string): Promise<FileHandle> {
     const path = join(this.#directory, name);
@@ -119,7 +135,8 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#queue = this.#queue
       .then(() => shard.file.close())
       .catch((cause: unknown) => {
-        // NFS may say only now that the disk is full. Kept for the next call: the queue may have nobody waiting for it yet.
+        // NFS may report a full disk only at close. Kept for the next call, since nobody may await the queue
+        // yet.
         this.#failure ??= this.#failed(shard.name, cause);
       });
   }
@@ -130,7 +147,8 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#queue = this.#queue.then(async () => {
       if (this.#failure !== undefined) return;
       try {
-        // What is made of an input that was written since the run began must not be continued.
+        // Checked first: no run may continue from extents computed from an input that has changed since this
+        // one began.
         await this.#inputs.verify(shard.madeOf);
         await this.#journal.record(shard, extents);
       } catch (cause) {

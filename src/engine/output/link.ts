@@ -7,14 +7,14 @@ import { withFile } from './durable.js';
 import type { Staging } from './staging.js';
 
 /**
- * How a shard comes about that is an input file as it stands: `copy`; `reflink`, a copy that shares the file system's blocks; `hard`, another
- * name of the input file; `symbolic`, a link to its path.
+ * Ways to make a shard that equals a whole input file: `copy`; `reflink`, a copy that shares the file
+ * system's blocks (copy on write); `hard`, a hard link; `symbolic`, a symbolic link to its path.
  */
 export const links = ['copy', 'reflink', 'hard', 'symbolic'] as const;
 
 export type Link = (typeof links)[number];
 
-/** @throws LayerloomError INVALID_PARAMETER */
+/** Returns `link` if it is one of `links`. @throws LayerloomError INVALID_PARAMETER */
 export const checkLink = (link: Link): Link => {
   if (links.includes(link)) return link;
   throw new LayerloomError('INVALID_PARAMETER', {
@@ -24,7 +24,7 @@ export const checkLink = (link: Link): Link => {
   });
 };
 
-/** How shards came about that were not written, by file name. */
+/** The way in which shards were linked, by file name; shards that were written are not in it. */
 export type Linked = ReadonlyMap<string, Exclude<Link, 'copy'>>;
 
 export interface Linking {
@@ -32,14 +32,17 @@ export interface Linking {
   readonly warnings: readonly string[];
 }
 
-/** What file systems and kernels without shared blocks answer, and pairs of files that cannot share any. */
+/**
+ * Error codes of file systems and kernels without reflinks, and of pairs of files that cannot share blocks.
+ */
 const cannotShare = ['ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOSYS', 'ENOTTY'];
 
 /**
- * Links the shards of a plan that are input files as they stand. The inputs are never written, nor their mode changed: they are the user's.
+ * Links the shards of a plan that equal whole input files. Never writes inputs nor changes their mode: they
+ * are the user's.
  *
- * @param link by default reflink where the file system can, and else nothing, which is said: such shards are then copied
- * @returns those it linked; the others are for the engine to copy
+ * @param link default: reflink if the file system can, else nothing, with a warning
+ * @returns the linked shards; the engine copies the others
  * @throws LayerloomError LINK_REFUSED, where `link` was asked for; INPUT_CHANGED, READ_FAILED
  */
 export const linkShards = async (
@@ -71,14 +74,14 @@ const linkEach = async (
 ): Promise<Linking> => {
   const linked = new Map<string, Exclude<Link, 'copy'>>();
   for (const { file, path } of verbatim) {
-    // A hub snapshot's file is itself a link, to be followed: link(2) would link to the link.
+    // Resolved, since a hub snapshot's file is a symbolic link, and link(2) does not follow it.
     const [from, to] = [await realpath(path), join(staging.checkpoint, file)];
     await rm(to, { force: true });
     const refusal = await linkFileBy[link ?? 'reflink'](from, to).catch(
       (error: NodeJS.ErrnoException) => error,
     );
     if (refusal !== undefined) {
-      if (link === undefined && cannotShare.includes(refusal.code ?? ''))
+      if (link === undefined && refusal.code !== undefined && cannotShare.includes(refusal.code))
         return { linked, warnings: [notShared(plan)] };
       const details = { file: from, link: link ?? 'reflink', reason: reasonOf(refusal) };
       throw new LayerloomError('LINK_REFUSED', details, { cause: refusal });
@@ -90,7 +93,8 @@ const linkEach = async (
 };
 
 /**
- * Asks that symbolic links to input files still lead to the files that were read: to be called before the output gets its name.
+ * Verifies that symbolic links to input files still lead to the files that were read. To be called before the
+ * output is renamed into place.
  *
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED
  */
@@ -102,17 +106,19 @@ export const verifyLinks = async (plan: MergePlan, linked: Linked, inputs: Input
 };
 
 const notShared = ({ cost, shards }: MergePlan): string =>
-  `${shards.filter(({ verbatim }) => verbatim !== undefined).length} shards are input files as they stand (${(cost.bytesVerbatim / 1e9).toFixed(2)} GB) ` +
-  'and are copied, as this file system shares no blocks with them; --link hard or symbolic would not write them';
+  `${shards.filter(({ verbatim }) => verbatim !== undefined).length} shards equal to whole input files (${(cost.bytesVerbatim / 1e9).toFixed(2)} GB) ` +
+  'are copied, since this file system cannot reflink them; --link hard or symbolic would avoid the copies';
 
-/** A copy with a mode of its own; `how` says whether it shares blocks. */
+/** Returns a function that copies a file durably with the default mode; `how` is a COPYFILE_FICLONE flag. */
 const copyBy = (how: number) => async (from: string, to: string) => {
   await copyFile(from, to, how | constants.COPYFILE_EXCL);
   await chmod(to, 0o666 & ~process.umask());
   await withFile(to, 'r', (file) => file.sync());
 };
 
-/** Makes `to`, which is not there yet, of the file `from`, which stays as it is. Fails as the system does. */
+/**
+ * Makes `to`, which must not exist, from the file `from`, which stays unchanged. Throws the system's errors.
+ */
 export const linkFileBy: Readonly<Record<Link, (from: string, to: string) => Promise<void>>> = {
   copy: copyBy(constants.COPYFILE_FICLONE),
   reflink: copyBy(constants.COPYFILE_FICLONE_FORCE),

@@ -7,14 +7,15 @@ import { readSmallFile } from '../../checkpoint/small-file.js';
 import { LayerloomError } from '../../errors.js';
 import type { MergePlan } from '../../plan/plan.js';
 
-/** Where a merge goes, as checked before anything is written. */
+/** A merge's target directory, checked before anything is written. */
 export interface Output {
-  /** Absolute, links resolved. */
+  /** Absolute path, symbolic links resolved. */
   readonly path: string;
-  /** Whether a checkpoint of ours stands there and is to be replaced. */
+  /** True if a checkpoint that layerloom wrote is there, to be replaced. */
   readonly replaces: boolean;
 }
 
+/** Classifies a path; a dangling symbolic link is `other`. */
 const kindOf = async (path: string): Promise<'absent' | 'directory' | 'other'> => {
   const found = await stat(path).catch(() => undefined);
   if (found !== undefined) return found.isDirectory() ? 'directory' : 'other';
@@ -25,7 +26,10 @@ const kindOf = async (path: string): Promise<'absent' | 'directory' | 'other'> =
   return isLink ? 'other' : 'absent';
 };
 
-/** The real path of what may not exist yet: that of its nearest existing ancestor, and the rest. */
+/**
+ * Returns the real path of a file that may not exist: of its nearest existing ancestor, with the rest
+ * appended.
+ */
 const realPathOf = async (path: string): Promise<string> => {
   try {
     return await realpath(path);
@@ -41,9 +45,10 @@ const isInside = (path: string, directory: string): boolean => {
 };
 
 /**
- * Decides whether a merge may write to `out`, before it writes anything.
+ * Checks that a merge may write to `out`, before it writes anything.
  *
- * @throws LayerloomError OUTPUT_INVALID, OUTPUT_INSIDE_INPUT, OUTPUT_EXISTS, OUTPUT_NOT_OURS
+ * @throws LayerloomError INVALID_PARAMETER, OUTPUT_INVALID, OUTPUT_INSIDE_INPUT, OUTPUT_EXISTS,
+ *   OUTPUT_NOT_OURS
  */
 export const checkOutput = async (plan: MergePlan, out: string, force: boolean): Promise<Output> => {
   const invalid = (reason: string) => new LayerloomError('OUTPUT_INVALID', { out, reason });
@@ -70,7 +75,10 @@ export const checkOutput = async (plan: MergePlan, out: string, force: boolean):
   return { path, replaces: true };
 };
 
-/** Neither an output in an input, which would change it, nor an input in the output, which replacing it would lose. */
+/**
+ * Refuses an output inside an input, which it would change, and an input inside the output, whose replacement
+ * would lose it.
+ */
 const checkAgainstInputs = async ({ inputs }: MergePlan, out: string): Promise<void> => {
   for (const input of inputs) {
     if ((await kindOf(input.path)) === 'directory' && isInside(out, await realPathOf(input.path)))
@@ -79,14 +87,14 @@ const checkAgainstInputs = async ({ inputs }: MergePlan, out: string): Promise<v
       if (isInside(await realPathOf(file.path), out))
         throw new LayerloomError('OUTPUT_INVALID', {
           out,
-          reason: `holds the input ${file.path}; choose an output elsewhere`,
+          reason: `contains the input ${file.path}; choose another output`,
         });
   }
 };
 
 /**
- * What a directory holds that layerloom did not write there: names that its provenance does not list, files written after it, and everything where
- * there is no provenance of ours.
+ * Lists the files in a directory that layerloom did not write: names that `layerloom.json` does not list,
+ * files modified after it, and all files where there is no such file of ours.
  */
 export const foreignFiles = async (directory: string): Promise<string[]> => {
   const names = (await readdir(directory, { recursive: true })).sort();
@@ -105,24 +113,29 @@ export const foreignFiles = async (directory: string): Promise<string[]> => {
   return foreign;
 };
 
+/** True if a file of ours is still what was written; `link` is its entry in the provenance. */
 const isAsWritten = async (path: string, link: unknown, written: bigint): Promise<boolean> => {
   const found = await lstat(path, { bigint: true });
   if (link === 'symbolic') return found.isSymbolicLink();
-  // A store's shard, which it may have replaced since: then this is the last name of a damaged one.
+  // A store's shard has any number of links: the store may have replaced a damaged one, of which this is the
+  // last link.
   if (link === 'stored') return found.isFile();
-  // A hard link is as old as the input that it is, and changes with it.
+  // A hard link of an input has the input's modification time.
   if (link === 'hard' && found.nlink > 1n) return true;
   return found.isFile() && found.mtimeNs <= written;
 };
 
-/** The files that a directory's provenance says layerloom wrote, with how they are linked; undefined where it has none. */
+/**
+ * Returns the way of linking by file name, from a directory's `layerloom.json`; undefined where it has none
+ * of ours.
+ */
 const readProvenance = async (directory: string): Promise<ReadonlyMap<string, unknown> | undefined> => {
   const text = await readSmallFile(join(directory, provenanceName)).catch(() => '');
   let provenance: unknown;
   try {
     provenance = JSON.parse(text.toString());
   } catch {
-    // A file of that name that we did not write, or none.
+    // There is no such file, or one that layerloom did not write.
     return undefined;
   }
   if (!isObject(provenance) || typeof provenance['layerloom'] !== 'string') return undefined;

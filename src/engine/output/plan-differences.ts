@@ -1,16 +1,19 @@
 import type { FileIdentity } from '../../checkpoint/checkpoint.js';
 import type { MergePlan } from '../../plan/plan.js';
 
-/** What tells a file's content apart; links to it come and go. */
+/**
+ * Returns the parts of a file's identity that depend on its content; its status-change time changes with
+ * links to it.
+ */
 const contentOf = (file: FileIdentity | undefined) =>
   file === undefined ? undefined : { ...file, seen: file.seen?.hash };
 
-/** In words, what keeps one plan from continuing what another began. None: it can. */
+/** Lists in words the differences that keep a plan from continuing a former one's staging; none if it can. */
 export const planDifferences = (former: MergePlan, plan: MergePlan): string[] => {
   const differs = (part: (plan: MergePlan) => unknown) =>
     JSON.stringify(part(former)) !== JSON.stringify(part(plan));
   if (former.layerloom !== plan.layerloom)
-    return [`layerloom ${former.layerloom} began it and this is ${plan.layerloom}`];
+    return [`layerloom ${former.layerloom} wrote it and this is ${plan.layerloom}`];
   if (former.method !== plan.method) return [`it was a ${former.method}`];
 
   const differences: string[] = [];
@@ -27,7 +30,7 @@ export const planDifferences = (former: MergePlan, plan: MergePlan): string[] =>
         if (differs(({ inputs }) => contentOf(inputs[index]?.files[position])))
           differences.push(`${file.path} has changed`);
   if (differences.length === 0 && differs(({ shards }) => shards))
-    differences.push('it laid out its shards otherwise');
+    differences.push('its shards had another layout');
   if (differences.length === 0 && differs(({ files }) => files)) differences.push('it had other side files');
   return differences;
 };

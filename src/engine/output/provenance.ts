@@ -8,17 +8,18 @@ import type { Checksums } from './checksums.js';
 import { makeDirectories, syncDirectory, writeDurably } from './durable.js';
 import type { Linked } from './link.js';
 
-/** A shard as it came about. */
+/** Record of a written or linked shard, in `layerloom.json` and in results. */
 export interface ShardRecord {
   readonly file: string;
   readonly bytes: number;
   readonly sha256?: string;
-  /** Of a batch: under which key the store has it. */
+  /** Key of the shard in the store, for a batch. */
   readonly key?: string;
-  /** How it is one with an input file or with the store's, where it was not written. */
+  /** The way in which it was linked to an input file or to the store's shard, if it was not written. */
   readonly link?: 'reflink' | 'hard' | 'symbolic';
 }
 
+/** Returns the records of a plan's shards, which are in `directory`. */
 export const describeShards = (
   plan: MergePlan,
   directory: string,
@@ -37,7 +38,10 @@ export const describeShards = (
     };
   });
 
-/** `layerloom.json`: how the checkpoint came about. The same merge of the same inputs gives the same text. */
+/**
+ * Returns the content of `layerloom.json`, the checkpoint's provenance. The same merge of the same inputs
+ * gives the same content.
+ */
 export const provenanceOf = (
   plan: MergePlan,
   directory: string,
@@ -69,7 +73,12 @@ export const provenanceOf = (
   };
 };
 
-/** Writes what stands beside the shards, provenance last: by its age one knows what was written later. @throws LayerloomError READ_FAILED, WRITE_FAILED */
+/**
+ * Writes the files beside the shards, durably but for the directory's own sync. The provenance is last, so
+ * that files modified after it are known to be the user's.
+ *
+ * @throws LayerloomError READ_FAILED, WRITE_FAILED
+ */
 export const writeSideFiles = async (
   plan: MergePlan,
   directory: string,
@@ -83,14 +92,15 @@ export const writeSideFiles = async (
     const path = join(directory, file.name);
     await writing(path, () => writeWithFolder(path, content));
   };
-  // Together, so that the disk syncs them together.
+  // In parallel, so that the disk can combine their syncs.
   await Promise.all(plan.files.map(write));
   const folders = new Set(plan.files.map(({ name }) => dirname(join(directory, name))));
-  // The directory itself is synced by who renames it.
+  // The directory itself is synced before it is renamed.
   for (const folder of folders) if (folder !== directory) await writing(folder, () => syncDirectory(folder));
   await write({ name: provenanceName, text: provenance });
 };
 
+/** Runs `action`, and throws its error as WRITE_FAILED of `file`. */
 const writing = (file: string, action: () => Promise<void>): Promise<void> =>
   action().catch((cause: unknown) => {
     throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });

@@ -4,7 +4,10 @@ import type { PlannedShard } from '../../plan/plan.js';
 
 type Shard = Pick<PlannedShard, 'bytes' | 'tensors' | 'verbatim'>;
 
-/** A shard's first bytes, which the plan leaves room for; none where they are copied with the rest. */
+/**
+ * Encodes a shard's header, for which the plan leaves room; empty for a verbatim shard, whose header is
+ * copied.
+ */
 const headerOf = ({ tensors, verbatim }: Shard): Uint8Array =>
   verbatim === undefined
     ? outputFormat.encodeHeader(
@@ -12,7 +15,7 @@ const headerOf = ({ tensors, verbatim }: Shard): Uint8Array =>
       )
     : new Uint8Array();
 
-/** Gives a file its shard's full size and writes the header. */
+/** Extends a file to its shard's full size and writes the header. */
 export const beginShardFile = async (file: FileHandle, shard: Shard): Promise<void> => {
   await file.truncate(shard.bytes);
   const header = headerOf(shard);

@@ -12,38 +12,41 @@ import { foreignFiles, type Output } from './output.js';
 import { planDifferences } from './plan-differences.js';
 
 /**
- * The directory beside the target where a merge grows: `.OUT.layerloom-partial/`, with the checkpoint in a folder of its
- * own, the plan it carries out, the journal, and the lock that tells a live run from what a dead one left.
+ * The staging directory of a merge, `.OUT.layerloom-partial/` beside the target: the checkpoint in a folder
+ * of its own, the plan, the journal, and an advisory lock that distinguishes a live run from the leftovers of
+ * a dead one.
  */
 export interface Staging {
   readonly directory: string;
   readonly checkpoint: string;
   readonly journal: string;
-  /** What an earlier run left that still holds; empty for a fresh start. */
+  /** Extents that an earlier run wrote and that are still valid; empty for a fresh start. */
   readonly done: Extents;
   readonly warnings: readonly string[];
   /**
-   * Makes everything durable and puts the checkpoint in the target's place. The target never exists half-written. Returns warnings: once the
-   * checkpoint is in its place nothing is a failure any more.
+   * Makes everything durable and renames the checkpoint into place; the target never exists half-written.
+   * Returns warnings: failures after the rename (of removing the former checkpoint or the staging) are no
+   * errors.
    */
   commit(): Promise<string[]>;
-  /** Removes the staging and all in it. */
+  /** Removes the staging directory. */
   discard(): Promise<void>;
-  /** Leaves the staging for a later `--resume`. */
+  /** Releases the lock and keeps the directory, for a later `--resume`. */
   keep(): Promise<void>;
 }
 
-/** A plan of many tensors is large, but was written as one text. */
+/** Largest plan that is read: it was written as one string. */
 const longestText = { most: constants.MAX_STRING_LENGTH, what: 'a plan' };
 
 const nameBeside = (out: string, what: string): string =>
   join(dirname(out), `.${basename(out)}.layerloom-${what}`);
 
+/** Returns the path of the staging directory of an output. */
 export const stagingPath = (out: string): string => nameBeside(out, 'partial');
 
 /**
- * Opens the staging of `output`, alone: what a live run holds is refused, what a dead one left is removed, or continued when
- * `resume` is asked and it carried out the same plan over the same inputs.
+ * Opens the staging directory of `output` under its lock. Refuses one that a live run holds; removes what a
+ * dead run left, or, with `resume`, continues it if it is of the same plan and inputs.
  *
  * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, WRITE_FAILED
  */
@@ -61,13 +64,13 @@ export const openStaging = async (output: Output, plan: MergePlan, resume: boole
     const continues = resume && former !== undefined;
     if (continues) requireSamePlan(former, plan, directory);
     else if (former !== undefined)
-      warnings.push(`removed what an interrupted merge had left in ${directory}`);
+      warnings.push(`removed the leftovers of an interrupted merge in ${directory}`);
     if (!continues) await begin(directory, paths, plan);
     return {
       directory,
       checkpoint: paths.checkpoint,
       journal: paths.journal,
-      done: continues ? await whatStands(paths, plan) : new Map(),
+      done: continues ? await validExtents(paths, plan) : new Map(),
       warnings,
       commit: async () => {
         const remaining = await publish(directory, paths, output);
@@ -84,7 +87,12 @@ export const openStaging = async (output: Output, plan: MergePlan, resume: boole
   }
 };
 
-/** The lock's file may be removed by its former holder between our opening and our locking it: then it is another file. */
+/**
+ * Creates the staging directory and locks it. Retries where the former holder removed the lock's file between
+ * our opening and locking it: then the path names another inode, or none.
+ *
+ * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED
+ */
 const acquire = async (directory: string, out: string): Promise<{ lock: FileHandle; warnings: string[] }> => {
   const path = join(directory, 'lock');
   for (;;) {
@@ -99,7 +107,7 @@ const acquire = async (directory: string, out: string): Promise<{ lock: FileHand
     const state = tryLock(lock.fd);
     const [held, named] = await Promise.all([lock.stat(), stat(path).catch(() => undefined)]);
     if (state !== 'held elsewhere' && named?.ino === held.ino) {
-      const unguarded = `the file system of ${directory} has no locks: make sure that no other merge writes ${out}`;
+      const unguarded = `the file system of ${directory} does not support locks: make sure that no other merge writes ${out}`;
       return { lock, warnings: state === 'unsupported' ? [unguarded] : [] };
     }
     await lock.close();
@@ -107,12 +115,16 @@ const acquire = async (directory: string, out: string): Promise<{ lock: FileHand
   }
 };
 
-/** The directories above the target stay with it, the staging itself need not outlive a crash. */
+/**
+ * Creates the target's parents durably, since they stay, and the staging directory, which need not survive a
+ * crash.
+ */
 const makeStaging = async (directory: string): Promise<void> => {
   await makeDirectories(dirname(directory), true);
   await makeDirectories(directory);
 };
 
+/** Empties the staging directory and writes the plan. */
 const begin = async (
   directory: string,
   paths: { checkpoint: string; journal: string; plan: string },
@@ -122,9 +134,9 @@ const begin = async (
   await rm(paths.journal, { force: true });
   await rm(paths.checkpoint, { recursive: true, force: true });
   await mkdir(paths.checkpoint);
-  // A crash must not bring a former plan or journal back beside this merge's shards.
+  // Synced, so that a crash cannot bring a former plan or journal back to this merge's shards.
   await syncDirectory(directory);
-  // Whole or not there: a plan cut short must not look like another plan.
+  // Renamed into place, so that the plan is complete or absent: a truncated one would look like another plan.
   await writeDurably(`${paths.plan}.new`, JSON.stringify(plan));
   await rename(`${paths.plan}.new`, paths.plan);
   await syncDirectory(directory);
@@ -141,10 +153,10 @@ const requireSamePlan = (former: Buffer, plan: MergePlan, staging: string): void
 };
 
 /**
- * What the journal says of shards that are there: one that has been removed since, or linked by a run with another `--link`, is
- * written again.
+ * Returns the journalled extents of shards that are still intact. A shard that was removed since, or linked
+ * by a run with another `--link`, is written again.
  */
-const whatStands = async (
+const validExtents = async (
   paths: { checkpoint: string; journal: string },
   plan: MergePlan,
 ): Promise<Extents> => {
@@ -158,11 +170,13 @@ const whatStands = async (
 };
 
 /**
- * Renames the checkpoint into place. A former one of ours is exchanged with it in one step, or, where the file system has no such
- * step, set aside. It is removed last, and only if nothing has come into it since it was found to be ours. The plan goes first, also on the
- * disk: what ends just after the exchange leaves the former checkpoint in the staging, and no `--resume` may take its shards for the merge's.
+ * Renames the checkpoint into place. A former one of ours is exchanged with it atomically, or renamed aside
+ * where the file system cannot. It is removed last, and only if no file of others has appeared in it since
+ * the check. The plan is removed first, durably: a crash just after the exchange leaves the former checkpoint
+ * in the staging directory, and no `--resume` may take its shards for the merge's.
  *
- * @returns warnings about what stayed
+ * @returns warnings about a former checkpoint that was kept or could not be removed
+ * @throws LayerloomError WRITE_FAILED
  */
 const publish = async (
   directory: string,
@@ -188,10 +202,13 @@ const publish = async (
   if (!replaces) return [];
   const foreign = await foreignFiles(former);
   if (foreign.length > 0)
-    return [`the former ${path} had come to hold ${foreign.join(', ')}, and was kept as ${former}`];
+    return [`the former ${path} contained ${foreign.join(', ')} by the end, and was kept as ${former}`];
   return await removeAs(former, path);
 };
 
+/**
+ * Renames the former checkpoint aside and the new one into place, or undoes the first if the second fails.
+ */
 const setAside = async (path: string, former: string, checkpoint: string): Promise<void> => {
   await rename(path, former);
   try {
@@ -203,26 +220,29 @@ const setAside = async (path: string, former: string, checkpoint: string): Promi
 };
 
 /**
- * What killed runs have left beside the output. What they were removing is removed; checkpoints that they had set aside, or
- * kept for what had come into them, are the user's to look at.
+ * Finishes the removals of killed runs beside the output, and reports former checkpoints that they renamed
+ * aside or kept, which are for the user to remove.
  *
  * @returns warnings
  */
 const leftovers = async (out: string): Promise<string[]> => {
-  const [former, removed] = ['former-', 'removed-'].map((what) => basename(nameBeside(out, what)));
-  // A directory may be writable and not readable; then nothing is known of others.
+  const [former, removed] = [basename(nameBeside(out, 'former-')), basename(nameBeside(out, 'removed-'))];
+  // A directory may be writable and not readable; then leftovers are not found.
   const names = await readdir(dirname(out)).catch(() => []);
   const warnings: string[] = [];
   for (const name of names) {
     const path = join(dirname(out), name);
-    if (name.startsWith(removed ?? '')) warnings.push(...(await tryRemove(path)));
-    else if (name.startsWith(former ?? ''))
+    if (name.startsWith(removed)) warnings.push(...(await tryRemove(path)));
+    else if (name.startsWith(former))
       warnings.push(`${path} is a former ${out}; remove it when you do not need it`);
   }
   return warnings;
 };
 
-/** Renames first, to a name by which a later run knows what it may remove, should this one be killed. */
+/**
+ * Removes a directory after renaming it to a name by which a later run finds and removes it, if this one is
+ * killed.
+ */
 const removeAs = async (
   directory: string,
   out: string,
@@ -238,8 +258,8 @@ const removeAs = async (
 };
 
 /**
- * Frees the target's staging name first, so that another run can begin, then the lock, and then removes all: on NFS a file that is
- * still open cannot be removed with its directory.
+ * Removes the staging directory: renames it, so that another run can begin, then closes the lock, then
+ * removes all, since on NFS a directory cannot be removed while a file in it is open.
  */
 const remove = (directory: string, out: string, lock: FileHandle): Promise<string[]> =>
   removeAs(directory, out, () => lock.close());
@@ -249,6 +269,6 @@ const tryRemove = async (directory: string): Promise<string[]> => {
     await rm(directory, { recursive: true, force: true });
     return [];
   } catch (error) {
-    return [`${directory} could not be removed (${reasonOf(error)}); remove it yourself`];
+    return [`${directory} could not be removed (${reasonOf(error)}); remove it by hand`];
   }
 };

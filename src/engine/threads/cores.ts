@@ -5,12 +5,14 @@ const read = (path: string): string | undefined => {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    // Another kernel or container has no such file, and so no such limit.
+    // The kernel or container has no such file, and so no such limit.
     return undefined;
   }
 };
 
-/** The cores that a cgroup's CPU quota is worth (version 2, then 1), or undefined where there is none. */
+/**
+ * Returns the CPU quota of the process's cgroup in cores (version 2, else 1); undefined where there is none.
+ */
 const cgroupQuota = (): number | undefined => {
   const group = /^0::(?<path>.*)$/m.exec(read('/proc/self/cgroup') ?? '')?.groups?.['path'] ?? '/';
   const unified = read(`/sys/fs/cgroup${group}/cpu.max`) ?? read('/sys/fs/cgroup/cpu.max');
@@ -22,6 +24,9 @@ const cgroupQuota = (): number | undefined => {
   return Number.isFinite(cores) && cores > 0 ? cores : undefined;
 };
 
-/** The cores this process may use: affinity, as the scheduler has it, and the container's quota. At least 1. */
+/**
+ * Returns the number of cores that this process may use, by CPU affinity and cgroup quota, rounded up; at
+ * least 1.
+ */
 export const usableCores = (): number =>
   Math.max(1, Math.min(availableParallelism(), Math.ceil(cgroupQuota() ?? Number.POSITIVE_INFINITY)));

@@ -1,10 +1,11 @@
 import { LayerloomError } from '../../errors.js';
+import { itemAt } from '../../lookup.js';
 import type { JobStatus } from '../../native/job.js';
 
 /**
- * Gives a native status its names.
+ * Returns the error of a failed job, with names of tensor and files.
  *
- * @param files of the tensor's sources, in order
+ * @param files paths of the tensor's sources, in the order that `status.source` counts
  */
 export const failureOf = (
   status: JobStatus,
@@ -17,16 +18,18 @@ export const failureOf = (
     return new LayerloomError('NON_FLOATING_MISMATCH', {
       tensor,
       dtype,
-      files: [files[0] ?? '', files[status.source] ?? ''],
+      files: [itemAt(files, 0), itemAt(files, status.source)],
     });
   return sourceError(status, tensor, files);
 };
 
-/** What went wrong with a source of a tensor. */
+/** Returns the error of a job that failed to read a source; `files` as for `failureOf`. */
 export const sourceError = (status: JobStatus, tensor: string, files: readonly string[]): Error => {
-  const file = files[status.source] ?? '';
-  if (status.outcome === 'inputShrank') return new LayerloomError('INPUT_SHRANK', { file, tensor });
-  if (status.outcome === 'readFailed')
-    return new LayerloomError('READ_FAILED', { file, tensor, reason: status.reason });
+  if (status.outcome === 'inputShrank')
+    return new LayerloomError('INPUT_SHRANK', { file: itemAt(files, status.source), tensor });
+  if (status.outcome === 'readFailed') {
+    const { source, reason } = status;
+    return new LayerloomError('READ_FAILED', { file: itemAt(files, source), tensor, reason });
+  }
   return new Error(`a job of ${tensor} ended ${status.outcome}`);
 };

@@ -3,27 +3,34 @@ import { control } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
 import type { ChecksumResult, ChecksumTask, MeasureResult, MeasureTask, RunResult, RunTask } from './task.js';
 
-/** Compiled, also where this file is run from its source: a worker thread cannot load TypeScript on Node 20. */
+/**
+ * The compiled worker, also where this file runs from its source: Node 20 cannot load TypeScript in a worker
+ * thread.
+ */
 const workerFile = new URL('../../../dist/engine/threads/worker-entry.cjs', import.meta.url).href;
 
-/** Counters that worker threads add to while they run. */
+/** Totals over all worker threads, which add to them while they run. */
 export interface Counters {
   readonly bytesRead: number;
   readonly bytesWritten: number;
 }
 
-/** Tasks of a thread: one runs, and one waits at it, which so need not wait for the main thread between two. */
+/**
+ * Tasks per thread: one running and one queued at it, so that it need not wait for the main thread between
+ * two.
+ */
 const tasksOfThread = 2;
 
 type AnyTask = RunTask | MeasureTask | ChecksumTask;
 type AnyResult = RunResult | MeasureResult | ChecksumResult;
 
 /**
- * Worker threads that run native jobs, and the memory they share: one flag that stops them all, and what they have done. The first reason to
- * stop, be it a failure or the caller's signal, is the one that is reported.
+ * A pool of worker threads that run native jobs, with shared memory for a cancel flag and counters. The first
+ * reason to stop, a failure or the caller's signal, is the one reported.
  *
- * A thread that is ended inside the addon takes the process with it. So the pool knows its tasks, and ends threads only when none is under way:
- * callers may leave a task's promise unawaited, as `Promise.all` does once one of several has failed.
+ * Terminating a thread inside the addon would crash the process. So the pool tracks its tasks, and terminates
+ * threads only when none is running: callers may leave a task's promise unawaited, as `Promise.all` does once
+ * one has failed.
  */
 export class WorkerPool {
   readonly threads: number;
@@ -31,12 +38,18 @@ export class WorkerPool {
   readonly #control = new BigInt64Array(this.#shared);
   readonly #signal: AbortSignal;
   readonly #onAbort = (): void => this.stop(this.#signal.reason);
-  /** Started by the first task: a run that is stopped before it, or has nothing to do, needs no threads. */
+  /**
+   * Started by the first task, since a run that is stopped before it, or has nothing to do, needs no threads.
+   */
   #piscina: Piscina<AnyTask, AnyResult> | undefined;
-  /** Every task that was asked for and has not ended. */
+  /** Every requested task that has not ended. */
   readonly #tasks = new Set<Promise<unknown>>();
-  /** Tasks that threads have room for, and those that wait for it: here and not in piscina's queue, so that they are dropped when the pool stops. */
+  /** Number of further tasks that the threads have room for. */
   #room: number;
+  /**
+   * Resolvers of tasks that wait for room: queued here and not in piscina, so that they are dropped when the
+   * pool stops.
+   */
   readonly #waiting: (() => void)[] = [];
   #stopped: { readonly reason: unknown } | undefined;
   #disposal: Promise<void> | undefined;
@@ -49,7 +62,9 @@ export class WorkerPool {
     if (signal.aborted) this.#onAbort();
   }
 
-  /** Stops every job under way at its next tile, and every lane before its next task. */
+  /**
+   * Stops every running job at its next tile, and every lane before its next task. The first reason is kept.
+   */
   stop(reason: unknown): void {
     this.#stopped ??= { reason };
     Atomics.store(this.#control, control.cancel, 1n);
@@ -60,8 +75,8 @@ export class WorkerPool {
   }
 
   /**
-   * Runs a piece of work in as many lanes as keep every thread busy: one task running and one waiting in each. Returns, or throws the reason to stop,
-   * when no task is under way.
+   * Runs `work` in two concurrent lanes per thread, which keep one task running and one queued at each. A
+   * lane that throws stops the pool. Returns, or throws the reason to stop, when no task is running.
    */
   async inLanes(work: () => Promise<void>): Promise<void> {
     const lane = () => work().catch((error: unknown) => this.stop(error));
@@ -70,13 +85,13 @@ export class WorkerPool {
     this.throwIfStopped();
   }
 
-  /** Throws the reason to stop, where there is one. */
+  /** Throws the reason to stop, if the pool is stopped. */
   throwIfStopped(): void {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
   }
 
-  // A pool that is stopped does not begin these, and throws the reason to stop; so it does of a job that the flag has stopped. A job that ended
-  // otherwise meanwhile has its result.
+  // A stopped pool does not start these three tasks, and throws the reason to stop; likewise for a job that
+  // the cancel flag ended. A job that ended by itself before it saw the flag has its result.
 
   async run(jobs: RunTask['jobs']): Promise<RunResult> {
     const task: RunTask = { jobs, shared: this.#shared };
@@ -88,7 +103,10 @@ export class WorkerPool {
     return this.#unlessCancelled(await this.#task<MeasureResult>('measure', task));
   }
 
-  /** Of a pool that is stopped, an answer without a hash: what is written is of use without it. */
+  /**
+   * Hashes a file. In a stopped pool the result has no hash, and is no error: the written file is usable
+   * without it.
+   */
   async checksum(fd: number): Promise<ChecksumResult> {
     const result = await this.#task<ChecksumResult>('checksum', { fd, shared: this.#shared });
     return result ?? { ok: true, sha256: undefined };
@@ -99,7 +117,9 @@ export class WorkerPool {
     return { bytesRead: read(control.bytesRead), bytesWritten: read(control.bytesWritten) };
   }
 
-  /** Stops what is under way, waits until it has ended, within a tile, and only then ends the threads. */
+  /**
+   * Stops running tasks, waits until they have ended (within a tile), and only then terminates the threads.
+   */
   [Symbol.asyncDispose](): Promise<void> {
     this.#disposal ??= this.#dispose();
     return this.#disposal;
@@ -122,7 +142,7 @@ export class WorkerPool {
     return result;
   }
 
-  /** Undefined where the pool is stopped before a thread has room for the task. */
+  /** Runs and tracks a task; undefined if the pool is stopped before a thread has room for it. */
   #task<Result extends AnyResult>(name: string, task: AnyTask): Promise<Result | undefined> {
     const result = this.#carryOut<Result>(name, task);
     this.#tasks.add(result);
@@ -137,10 +157,11 @@ export class WorkerPool {
     try {
       if (this.stopped) return undefined;
       this.#piscina ??= this.#startThreads();
-      // The signal that piscina takes would end the thread in the middle of a write; `stop` lets it end its tile.
+      // Piscina's own `signal` would terminate the thread in the middle of a write; `stop` lets it finish its
+      // tile.
       return (await this.#piscina.run(task, { name })) as Result;
     } catch (error) {
-      // Tasks answer with what went wrong in them: a thread has died, or could not be started.
+      // A task returns its own failures, so this one is a thread's: it died, or could not be started.
       this.stop(error);
       throw error;
     } finally {
@@ -153,12 +174,12 @@ export class WorkerPool {
   #startThreads(): Piscina<AnyTask, AnyResult> {
     const piscina = new Piscina<AnyTask, AnyResult>({
       filename: workerFile,
-      // Nothing of the caller's: flags such as --input-type are meant for its own script.
+      // Not the caller's flags: some, such as --input-type, are meant for its own script.
       execArgv: [],
       minThreads: this.threads,
       maxThreads: this.threads,
       concurrentTasksPerWorker: tasksOfThread,
-      // Workers hold no tensors: a small heap is enough, and keeps the process small with many threads.
+      // Workers hold no tensors in V8: a small heap is enough, and keeps the process small with many threads.
       resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 },
     });
     piscina.on('error', (error: unknown) => this.stop(error));

@@ -1,7 +1,8 @@
 import type { ChecksumTask, MeasureTask, RunTask } from './task.js' with { 'resolution-mode': 'import' };
 
-// What piscina loads in each thread, by `require`. Node's `require` of an ES module brings the process down when its thread is ended
-// meanwhile, as happens to a thread that no task has reached when a small merge is done: so this is CommonJS, and the first task imports.
+// Piscina loads this file in each thread by `require`. It is CommonJS, and imports the worker with the first
+// task, because Node's `require` of an ES module crashes the process when the thread is terminated during it:
+// that happens to a thread that no task has reached by the time a small merge is done.
 
 const worker = () => import('./worker.js');
 
