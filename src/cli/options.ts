@@ -37,7 +37,7 @@ export const toNumber = (text: string): number => {
 };
 
 /** Parses numbers separated by commas, each as `toNumber`. */
-export const toNumbers = (text: string): number[] => text.split(',').map(toNumber);
+const toNumbers = (text: string): number[] => text.split(',').map(toNumber);
 
 export const toWeights = (text: string): number[] | 'magnitude' =>
   text === 'magnitude' ? text : toNumbers(text);

@@ -32,7 +32,7 @@ const stopsPerDecade = 40;
  * MAVs, plus the analysed one. Rows are counted at each of them when the page is written, so that every
  * number on it is exact.
  */
-export const stopsOf = (experts: readonly MavVectors[], threshold: number): number[] => {
+const stopsOf = (experts: readonly MavVectors[], threshold: number): number[] => {
   let [least, most] = [Number.POSITIVE_INFINITY, 0];
   for (const { vectors } of experts)
     for (const vector of vectors.values())

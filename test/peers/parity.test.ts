@@ -125,7 +125,7 @@ describe.skipIf(!hasMergekit || !experts)(
         name,
         ...pairs,
       )) as Comparison;
-      record('Methods without chance, against mergekit', {
+      record('Deterministic methods, against mergekit', {
         case: name,
         method: String(recipe['merge_method']),
         elements: result.elements,

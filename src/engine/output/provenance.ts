@@ -42,7 +42,7 @@ export const describeShards = (
  * Returns the content of `layerloom.json`, the checkpoint's provenance. The same merge of the same inputs
  * gives the same content.
  */
-export const provenanceOf = (
+const provenanceOf = (
   plan: MergePlan,
   directory: string,
   checksums: Checksums,
