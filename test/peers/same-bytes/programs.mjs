@@ -14,7 +14,7 @@ const recordProgram = ({ tree, root, hashOf, add }, name, program, given) => {
     env: { ...process.env, NO_COLOR: '1' },
   });
   const text = (/** @type {string} */ said) => {
-    const stable = said.replace(/[\d.]+ (s|ms|[kMG]?B\/s)\b/g, 'N $1');
+    const stable = said.replace(/[\d.]+ [kMG]?B\/s\b/g, 'RATE').replace(/[\d.]+ m?s\b/g, 'TIME');
     try {
       return hashOf(JSON.parse(said));
     } catch {
