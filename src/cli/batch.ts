@@ -5,7 +5,7 @@ import { LayerloomError } from '../errors.js';
 import { planExperiment, runExperiment } from '../experiment/run-experiment.js';
 import { describeCost, describeOutcomes, failuresOf } from '../report/batch-text.js';
 import { interruptSignal } from './interrupt.js';
-import type { CommonOptions, OutputOptions } from './options.js';
+import { type CommonOptions, type OutputOptions, requireOut } from './options.js';
 import { note, printJson, printLine, warn } from './print.js';
 import { ProgressDisplay } from './progress.js';
 
@@ -86,12 +86,6 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
     progress.end();
     release();
   }
-};
-
-const requireOut = ({ out }: CommonOptions): string => {
-  if (out === undefined)
-    throw new LayerloomError('USAGE', { reason: "required option '-o, --out <dir>' not specified" });
-  return out;
 };
 
 /** Parses `--shard-range`: `2/8` is the third of eight parts. */

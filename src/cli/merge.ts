@@ -3,7 +3,6 @@ import { planMerge } from '../api/plan-merge.js';
 import { checkOutput } from '../engine/output/output.js';
 import { checkThreads } from '../engine/run.js';
 import { type MergeResult, type RunOptions, runPlan } from '../engine/run-plan.js';
-import { LayerloomError } from '../errors.js';
 import type { Kept } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import { notesOf } from '../plan/method-report.js';
@@ -13,7 +12,7 @@ import { formatBytes, formatRate, formatSeconds } from '../report/format.js';
 import { drawLayerStack } from '../report/layer-stack.js';
 import { describePlan, describeRecipe } from '../report/plan-text.js';
 import { interruptSignal } from './interrupt.js';
-import type { CommonOptions, OutputOptions } from './options.js';
+import { type CommonOptions, type OutputOptions, requireOut } from './options.js';
 import { note, printJson, printLine, stdoutColours, warn } from './print.js';
 import { ProgressDisplay } from './progress.js';
 
@@ -83,12 +82,6 @@ const explainCommand = async (
   });
   if (json) printJson(explanation);
   else if (!quiet) printLine(describeExplanation(explanation));
-};
-
-const requireOut = ({ out }: CommonOptions): string => {
-  if (out === undefined)
-    throw new LayerloomError('USAGE', { reason: "required option '-o, --out <dir>' not specified" });
-  return out;
 };
 
 /** Shows progress while `work` runs, unless `quiet`. */

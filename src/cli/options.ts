@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type Link, links } from '../engine/output/link.js';
+import { LayerloomError } from '../errors.js';
 import type { Layout } from '../plan/layout.js';
 import type { DtypeName } from '../tensor/dtype.js';
 
@@ -84,3 +85,10 @@ export const addMergeOptions = (command: Command): Command =>
       )
       .option('--dry-run', 'print the plan and write nothing'),
   );
+
+/** @throws LayerloomError USAGE without `--out`, which a dry run does not need */
+export const requireOut = ({ out }: CommonOptions): string => {
+  if (out === undefined)
+    throw new LayerloomError('USAGE', { reason: "required option '-o, --out <dir>' not specified" });
+  return out;
+};
