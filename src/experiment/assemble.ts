@@ -13,11 +13,13 @@ import type { ShardStore } from '../store/shard-store.js';
 import type { MergeShard } from './batch-plan.js';
 
 /**
- * Makes a merge's directory of shards that are all there: links them, writes what stands beside them, and renames the whole into place. A former merge of that
- * name is replaced if layerloom wrote it and nothing has come into it since.
+ * Builds a merge's directory from shards that all exist: links them into a staging directory, writes the side
+ * files, and renames the directory into place. A former merge of that name is replaced, provided that
+ * layerloom wrote it and it contains no other files.
  *
  * @returns warnings
- * @throws LayerloomError LINK_REFUSED, STORE_SHARD_MISSING, OUTPUT_NOT_OURS, OUTPUT_INVALID, INPUT_CHANGED, READ_FAILED, WRITE_FAILED
+ * @throws LayerloomError LINK_REFUSED, STORE_SHARD_MISSING, OUTPUT_NOT_OURS, OUTPUT_INVALID, INPUT_CHANGED,
+ *   READ_FAILED, WRITE_FAILED
  */
 export const assemble = async (
   plan: MergePlan,
@@ -48,7 +50,8 @@ export const assemble = async (
     await inputs.verify(plan.inputs.flatMap(({ files }) => files.map(({ path }) => path)));
     if (link === 'symbolic') for (const path of verbatimOf(shards)) await inputs.verifyPath(path);
     const former = await replace(staging, output.path, output.replaces);
-    // A former merge may be links of inputs.
+    // Removing a former merge changes the link count of input files that it links, which must not look like a
+    // changed input.
     const remove = () => rm(former, { recursive: true, force: true });
     if (output.replaces && link === 'hard') await inputs.whileLinking(inputs.linked, remove);
     else if (output.replaces) await remove();
@@ -85,11 +88,11 @@ const linkOne = async (
   return link;
 };
 
-/** Paths of the input files that shards are as they stand. */
+/** Returns the paths of the input files that are linked as shards. */
 const verbatimOf = (shards: readonly MergeShard[]): string[] =>
   shards.flatMap(({ verbatim }) => verbatim ?? []);
 
-/** Renames a merge into place. @returns where its former one is */
+/** Renames a merge into place. @returns the path to which the former one was moved, if there was one */
 const replace = async (staging: string, path: string, replaces: boolean): Promise<string> => {
   const former = `${staging}-former`;
   if (replaces) await rename(path, former);
@@ -98,14 +101,17 @@ const replace = async (staging: string, path: string, replaces: boolean): Promis
   return former;
 };
 
-/** A shard as `layerloom.json` has it. */
+/** A shard's entry in `layerloom.json`. */
 interface FoundShard {
   readonly file: string;
   readonly key?: string;
   readonly link?: Link;
 }
 
-/** Whether a merge's directory is there and made of just these shards, hard links being of those that the store has now. */
+/**
+ * True if a merge's directory exists and consists of exactly these shards, its hard links being to the
+ * store's current files.
+ */
 export const isAssembled = async (
   out: string,
   shards: readonly MergeShard[],
@@ -135,14 +141,16 @@ const isThereStill = async (
   const { size, ino, dev } = await stat(join(out, file));
   if (size !== bytes) return false;
   if (verbatim !== undefined || found.link !== 'hard') return true;
-  // A damaged shard was replaced in the store; its former links are as damaged as it was.
+  // If the store has replaced a damaged shard, a link to the former file is still damaged.
   const stored = await stat(store.pathOf(key));
   return stored.ino === ino && stored.dev === dev;
 };
 
 const stagingName = /^\..+\.layerloom-batch-\d+(-former)?$/;
 
-/** Removes what killed runs have left beside these merges' directories. For the one that holds the experiment's directory. */
+/**
+ * Removes staging directories of killed runs. The caller must hold the lock of the experiment's directory.
+ */
 export const clearStaging = async (out: string, names: readonly string[]): Promise<void> => {
   for (const directory of new Set(names.map((name) => dirname(join(out, name)))))
     for (const name of await readdir(directory).catch(() => []))

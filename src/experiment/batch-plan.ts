@@ -1,6 +1,7 @@
 import { gatherStatistics, type StatisticsOptions } from '../analysis/statistics.js';
 import { computeTaskVectors } from '../analysis/task-vectors.js';
 import { LayerloomError } from '../errors.js';
+import { itemAt, valueAt } from '../lookup.js';
 import { noStatistics, type Statistics, type TaskVectorStatistics } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import {
@@ -26,19 +27,19 @@ import { parseRecipe, type Recipe } from '../recipe/recipe.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
 
-/** A merge of a batch, and where it goes. */
+/** A merge of a batch. */
 export interface BatchMerge {
-  /** Also its path, relative to the batch's directory. */
+  /** Its name, which is also its path relative to the batch's directory. */
   readonly name: string;
   readonly recipe: RecipeInput;
 }
 
-/** A shard of one merge: what is in the store under its key, or an input file as it stands. */
+/** A shard of one merge: the store's file of that key, or an unchanged input file. */
 export interface MergeShard {
   readonly file: string;
   readonly bytes: number;
   readonly key: string;
-  /** The input file that it is, where it is one. */
+  /** The path of the input file, if the shard is one. */
   readonly verbatim?: string;
 }
 
@@ -49,18 +50,18 @@ export interface PlannedMerge<M extends BatchMerge> {
   readonly bytes: number;
 }
 
-/** Many merges, decided: which distinct shards they are made of. */
+/** The plan of many merges: the distinct shards that they consist of. */
 export interface BatchPlan<M extends BatchMerge> {
   readonly merges: readonly PlannedMerge<M>[];
-  /** Distinct ones, by key, in the order in which merges need them; those that are input files as they stand aside. */
+  /** Distinct shards by key, in the order in which merges need them, without those that are input files. */
   readonly shards: ReadonlyMap<string, DistinctShard>;
   readonly inputs: readonly PlannedInput[];
   readonly opened: OpenedInputs;
-  /** Bytes that the merges would take if each were written by itself. */
+  /** Bytes that the merges would take if each were written separately. */
   readonly bytesPlain: number;
-  /** Of distinct shards. */
+  /** Bytes of the distinct shards. */
   readonly bytesDistinct: number;
-  /** Of shards that are input files as they stand. */
+  /** Bytes of the distinct input files that are linked as shards. */
   readonly bytesVerbatim: number;
   readonly statistics: StatisticsByRecipe;
   readonly warnings: readonly string[];
@@ -68,19 +69,20 @@ export interface BatchPlan<M extends BatchMerge> {
 
 export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
   /**
-   * Plan without reading weights: what methods must know of whole models is made up, so that sizes are right and no weight is. Such a plan cannot be
-   * carried out.
+   * Plan without reading weights: placeholders stand for statistics of whole models, so that sizes are right
+   * but coefficients are not. Such a plan must not be executed.
    */
   assume?: boolean | undefined;
-  /** Know inputs by the SHA-256 of all their bytes, not by size, time, header and samples. */
+  /** Identify inputs by the SHA-256 of all their bytes, instead of by size, time, header and samples. */
   checksums?: boolean | undefined;
 }
 
 /**
- * Decides many merges together. Every checkpoint is opened once; shards are known by what they are made of, so that one that several merges
- * share is planned once.
+ * Plans many merges together. Every checkpoint is opened once, and shards are identified by a hash of their
+ * contents' formulas, so that merges share them.
  *
- * @throws LayerloomError: a recipe's, a checkpoint's or an incompatibility's code, with the merge that it was found in
+ * @throws LayerloomError the codes of recipes, checkpoints and incompatible models, with the merge in the
+ *   details
  */
 export const planBatch = async <M extends BatchMerge>(
   merges: readonly M[],
@@ -142,14 +144,14 @@ export const planBatch = async <M extends BatchMerge>(
   };
 };
 
-/** The whole plan of one merge, with its side files: what is written beside its shards. */
+/** Returns the complete plan of one merge, with its side files. */
 export const planOf = <M extends BatchMerge>(
   { recipe }: PlannedMerge<M>,
   { statistics, opened }: BatchPlan<M>,
   options: PlanOptions,
 ): Promise<MergePlan> => planRecipe(recipe, options, statistics, inputsOf(recipe, opened));
 
-/** The groups in which shards are made, those that are not `present`. */
+/** Returns the groups in which the wanted shards are made. */
 export const groupsOf = (
   { shards }: Pick<BatchPlan<BatchMerge>, 'shards'>,
   isWanted: (key: string) => boolean,
@@ -166,7 +168,7 @@ const inMerge = <T>(merge: BatchMerge, work: () => T): T => {
   }
 };
 
-/** Opens every checkpoint once; where one cannot be opened, says which merge needs it. */
+/** Opens every checkpoint once. If one cannot be opened, the error names the first merge that needs it. */
 const openAll = async (
   parsed: readonly { readonly merge: BatchMerge; readonly recipe: Recipe }[],
 ): Promise<OpenedInputs> => {
@@ -181,7 +183,10 @@ const openAll = async (
   }
 };
 
-/** Says what does not fit before any weight is read: of merges of the same models by one method, one is tried. */
+/**
+ * Refuses incompatible models before any weight is read, by composing one merge for each method and list of
+ * models.
+ */
 const checkModels = async (
   parsed: readonly { readonly merge: BatchMerge; readonly recipe: Recipe }[],
   opened: OpenedInputs,
@@ -207,7 +212,10 @@ const checkModels = async (
 
 const allRecipes = (recipe: Recipe): Recipe[] => [...[...recipe.nested.values()].flatMap(allRecipes), recipe];
 
-/** What recipes must know of whole models: the task vectors of all experts in one pass, of those against one base by one sense of rows. */
+/**
+ * Measures the statistics that recipes need of whole models. Task vectors against the same base, by the same
+ * sense of rows, are measured in one pass over all experts.
+ */
 const statisticsOf = async (
   recipes: readonly Recipe[],
   { assume = false, ...options }: BatchPlanOptions,
@@ -233,13 +241,16 @@ const statisticsOf = async (
     const experts = (recipe.statistics?.experts ?? []) as readonly string[];
     found.set(recipe, {
       ...noStatistics,
-      taskVectors: experts.map((expert) => ofExperts.get(expert) as TaskVectorStatistics),
+      taskVectors: experts.map((expert) => valueAt(ofExperts, expert)),
     });
   }
   return found;
 };
 
-/** Recipes of one key need rows of checkpoints against one base, by one sense. */
+/**
+ * Returns the key of recipes whose task vectors are measured together; undefined for statistics of other
+ * kinds, or of nested recipes.
+ */
 const keyOf = ({ statistics }: Recipe): string | undefined => {
   if (statistics?.what.kind !== 'rows') return undefined;
   const { base, experts, what } = statistics;
@@ -261,10 +272,13 @@ const taskVectorsOf = async (
     { rows, threshold: 0 },
     { ...options, pairs: false },
   );
-  return new Map(experts.map((expert, index) => [expert, vectors[index] as TaskVectorStatistics]));
+  return new Map(experts.map((expert, index) => [expert, itemAt(vectors, index)]));
 };
 
-/** Statistics of no model, each expert's unlike the others', so that weights from them are unlike any that are given. */
+/**
+ * Returns placeholder statistics. They differ between experts, so that weights computed from them, and the
+ * shard keys, differ from those of uniform weights.
+ */
 const assumed = ({ statistics }: Recipe): Statistics => ({
   ...noStatistics,
   thresholds: statistics?.experts.map(() => 0) ?? [],

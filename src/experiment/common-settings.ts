@@ -7,12 +7,13 @@ import { locationOf } from '../recipe/source.js';
 import { isText, type MappingEntry, type Text, type Tree, toPlain } from '../recipe/tree.js';
 import { parseDtype } from '../tensor/dtype.js';
 
-// What an experiment says of all its merges. Each is undefined where it says nothing.
+// Settings of an experiment that apply to all its merges. Each parser returns undefined if the experiment has
+// no such setting.
 
-/** What to measure; kept as it is written. */
+/** How to score the merges, as the experiment has it; this package only records it. */
 export interface Evaluation {
   readonly harness?: string;
-  /** By language. */
+  /** The harness's tasks, by language. */
   readonly tasks?: Readonly<Record<string, string | readonly string[]>>;
   readonly fewshot?: number;
   readonly [key: string]: unknown;
@@ -35,17 +36,18 @@ export const evaluationOf = (
   if (fewshot !== undefined && !(fewshot.kind === 'leaf' && isCount(fewshot.value)))
     throw invalid(fewshot.mark, {
       key: 'fewshot',
-      reason: 'no count',
+      reason: 'not a count',
       expected: 'a whole number, 0 or more',
     });
   const tasks = given.entries.get('tasks');
-  // Languages besides the experiment's may be measured too (English): a word near to one of its own is misspelt.
+  // Other languages may be measured too (English), so only a near miss of one of the experiment's own is
+  // refused.
   for (const [language, { key }] of tasks === undefined
     ? []
     : expectMapping(tasks.value, 'tasks', 'a task for each language').entries) {
     const meant = languages.includes(language) ? undefined : nearest(language, languages);
     if (meant !== undefined)
-      throw invalid(key, { key: language, reason: 'no language of the experiment', nearest: meant });
+      throw invalid(key, { key: language, reason: 'not a language of the experiment', nearest: meant });
   }
   return toPlain(given) as Evaluation;
 };
@@ -65,7 +67,7 @@ export const dtypeOf = (entry: MappingEntry | undefined): string | undefined => 
   if (parseDtype(value) === undefined)
     throw invalid(mark, {
       key: value,
-      reason: 'no dtype of weights',
+      reason: 'not a dtype of weights',
       expected: 'bfloat16, float16, float32, …',
     });
   return value;
@@ -75,7 +77,7 @@ export const layoutOf = (entry: MappingEntry | undefined): Layout | undefined =>
   if (entry === undefined) return undefined;
   const { value, mark } = expectText(entry.value, 'layout', 'layer or size');
   if (value === 'layer' || value === 'size') return value;
-  throw invalid(mark, { key: value, reason: 'no layout', expected: 'layer or size' });
+  throw invalid(mark, { key: value, reason: 'not a layout', expected: 'layer or size' });
 };
 
 export const shardSizeOf = (entry: MappingEntry | undefined): string | number | undefined => {

@@ -1,25 +1,26 @@
 import type { BatchMerge, BatchPlan } from './batch-plan.js';
 import type { ShardGroup } from './groups.js';
 
-/** What a batch costs, beside what its merges would cost one by one. */
+/** The cost of a batch. */
 export interface BatchCost {
   readonly merges: number;
-  /** If each merge were written by itself. */
+  /** Bytes to write if each merge were written separately. */
   readonly bytesPlain: number;
-  /** Of distinct shards, and those of them that are not in the store yet. */
+  /** Bytes of the distinct shards. */
   readonly bytesDistinct: number;
+  /** Bytes of the distinct shards that are not in the store yet. */
   readonly bytesToWrite: number;
-  /** Of inputs, each byte once for all outputs that are made of it; statistics aside. */
+  /** Input bytes to read, each once for all outputs of a group that depend on it; statistics excluded. */
   readonly bytesToRead: number;
-  /** Of shards that are input files as they stand, which are linked. */
+  /** Bytes of input files that are linked as shards. */
   readonly bytesVerbatim: number;
   readonly shards: number;
   readonly shardsToWrite: number;
-  /** A guess, from a disk of 1 GB/s. */
+  /** An estimate, for a disk of 1 GB/s. */
   readonly seconds: number;
 }
 
-/** Bytes a second that a guess of the time assumes: of a disk, written and read at once. */
+/** Bytes per second of the assumed disk, which writes at this rate or reads at twice the rate. */
 const assumedRate = 1e9;
 
 export const costOf = (plan: BatchPlan<BatchMerge>, groups: readonly ShardGroup[]): BatchCost => {

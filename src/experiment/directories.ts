@@ -2,16 +2,19 @@ import { invalid } from '../recipe/invalid.js';
 import type { Mark } from '../recipe/source.js';
 import { folded, placeOf } from './names.js';
 
-/** A directory of the experiment's, and where the merge was written that it is for. */
+/** A merge's directory, and the place of the merge in the experiment's file. */
 interface Directory {
   readonly name: string;
   readonly mark: Mark;
 }
 
-/** The longest name that file systems know. */
+/** Longest name of a directory in common file systems, in bytes (NAME_MAX). */
 const longest = 255;
 
-/** @throws LayerloomError RECIPE_INVALID where two merges have one directory, one is inside another's, or a name is too long */
+/**
+ * @throws LayerloomError RECIPE_INVALID if two merges share a directory, one is inside another's, or a name
+ *   is too long
+ */
 export const checkDirectories = (directories: readonly Directory[]): void => {
   const taken = new Map<string, Directory>();
   for (const directory of directories) {

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { LayerloomError } from '../errors.js';
+import { itemAt } from '../lookup.js';
 import type { Method } from '../methods/framework/method.js';
 import { methods } from '../methods/index.js';
 import type { ModelInput, RecipeInput } from '../methods/recipes.js';
@@ -17,32 +18,33 @@ import { Models, pairsOf, type Subject, singlesOf } from './subjects.js';
 
 /** One merge of an experiment. */
 export interface ExperimentMerge {
-  /** Stable and readable, and the directory it goes to: `swahili/math-1+swh-2/default`. */
+  /** Stable, readable and unique: `swahili/math-1+swh-2/default`. */
   readonly name: string;
-  /** `all` where it belongs to no language: a soup of all of them, a task expert reverted. */
+  /** The language; `all` for merges of no single language (a soup of all of them, a reverted task expert). */
   readonly language: string;
-  /** The experts' names; `soup` and `all-soup` for theirs; null where the merge has none. */
+  /** The task expert's name, or `soup`; null if the merge has none. */
   readonly task: string | null;
   readonly languageExpert: string | null;
   readonly method: string;
-  /** The method's parameters, defaults too where its schema has them; the same object for every pair. */
+  /** The method's parameters, including the defaults of its schema. */
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** Checked. Models are `NAME=PATH`; a soup is one object wherever it stands. */
+  /** The recipe. Models are `NAME=PATH`; a soup is the same object in every recipe that contains it. */
   readonly recipe: RecipeInput;
-  /** Of its directory in the experiment's. */
+  /** The merge's directory, relative to the experiment's. */
   readonly path: string;
-  /** Which of the experiment's `merges` it is of: `experiment.locate(['merges', entry])`. */
+  /** Index of its entry in the experiment's `merges`: `experiment.locate(['merges', entry])`. */
   readonly entry: number;
 }
 
-/** More than this is a slip in a grid. */
+/** Limit on the merges of an experiment: more are surely a mistake in a grid. */
 const mostMerges = 100_000;
 
 /**
- * All merges of an experiment, in the order of its entries: for each language, pair and configuration. Each configuration is checked by its
- * method, so that what is wrong is said before any work; models are not opened.
+ * Expands an experiment into its merges, in the order of its entries: every configuration for every pair of
+ * every language. Each configuration is checked by its method; models are not opened.
  *
- * @throws LayerloomError the codes of `parseRecipe` and RECIPE_INVALID, with the file, line and column of what is wrong
+ * @throws LayerloomError the codes of `parseRecipe` and RECIPE_INVALID, with the file, line and column of
+ *   what is wrong
  */
 export const expandExperiment = (experiment: Experiment): ExperimentMerge[] => {
   const models = new Models(experiment);
@@ -52,7 +54,7 @@ export const expandExperiment = (experiment: Experiment): ExperimentMerge[] => {
       for (const merge of expandEntry(experiment, { ...entry, index, ...method }, models, merges.length))
         merges.push(merge);
   checkDirectories(
-    merges.map(({ name, entry }) => ({ name, mark: (experiment.merges[entry] as MergeEntry).tree.mark })),
+    merges.map(({ name, entry }) => ({ name, mark: itemAt(experiment.merges, entry).tree.mark })),
   );
   return merges;
 };
@@ -61,7 +63,7 @@ export const expandExperiment = (experiment: Experiment): ExperimentMerge[] => {
 interface Expanding extends MergeEntry {
   readonly index: number;
   readonly method: Text;
-  /** In names; undefined where the entry has one method. */
+  /** The method's part in names; undefined if the entry has one method. */
   readonly label: string | undefined;
 }
 
@@ -134,7 +136,10 @@ const methodOf = ({ method: { value: name, mark } }: Expanding): Method<never> =
 
 const shapeOf = ({ schema }: Method<never>) => schema.shape as Readonly<Record<string, z.ZodType>>;
 
-/** What an entry merges, and the parameters that name it: pairs of a task and a language expert, or single models. */
+/**
+ * Returns the subjects of an entry (pairs of a task and a language expert, or single models), and the recipe's
+ * parameters that hold them.
+ */
 const mergedBy = ({ takes }: Method<never>, { tree }: Expanding, models: Models) => {
   for (const key of ['models', 'slices']) {
     const found = tree.entries.get(key);
@@ -159,7 +164,7 @@ const mergedBy = ({ takes }: Method<never>, { tree }: Expanding, models: Models)
   };
 };
 
-/** What a method's schema settles where a recipe says nothing. */
+/** Returns the defaults of a method's schema. */
 const defaultsOf = (method: Method<never>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(shapeOf(method)).flatMap(([key, schema]) => {
@@ -190,8 +195,9 @@ interface BaseQuestion {
 }
 
 /**
- * The base of a merge: what it says itself (`task`, `language` and `base` mean the experiment's), and otherwise the experiment's where
- * the method or its weights need one.
+ * Returns a function of the subject that gives a merge's base: the entry's own (`task`, `language` and `base`
+ * mean models of the experiment), or the experiment's if the method or its weights require one. Undefined if
+ * the merge needs none.
  */
 const baseFor = (
   given: unknown,
@@ -213,7 +219,7 @@ const baseFor = (
   });
 };
 
-/** Checks one recipe of a configuration: the others differ in their models alone. */
+/** Checks one recipe of a configuration, for all: the others differ only in their models. */
 const check = (
   recipe: RecipeInput,
   entry: Expanding,

@@ -1,33 +1,34 @@
+import { valueAt } from '../lookup.js';
 import { expectList } from '../recipe/fields.js';
 import { invalid } from '../recipe/invalid.js';
 import type { Mark } from '../recipe/source.js';
 import { type Entries, isText, leaf, list, type MappingEntry, type Tree } from '../recipe/tree.js';
 import { placeOf } from './names.js';
 
-/** Values for some parameters at once, and what names call them. */
+/** One choice of a dimension: values of one or several parameters, and its part in names. */
 interface Option {
   readonly label: string;
   readonly mark: Mark;
   readonly entries: readonly (readonly [string, MappingEntry])[];
 }
 
-/** The values that a parameter takes in turn; `layers` is bottom and top together. */
+/** The values that a parameter varies over; the dimension `layers` sets bottom and top together. */
 export interface Dimension {
   readonly options: readonly Option[];
 }
 
-/** One value for each parameter. */
+/** A point of the grid: one value for each parameter. */
 export interface Configuration {
-  /** What varies, as names have it: `b3-u0-tb0-tu0-uniform`; empty where nothing does. */
+  /** The varying parameters' part in names: `b3-u0-tb0-tu0-uniform`; empty if none varies. */
   readonly label: string;
-  /** In camel case; each where it was written. */
+  /** Parameters in camel case, with the places where they were written. */
   readonly entries: Entries;
 }
 
-/** These stand first in names, in this order. */
+/** Parameters that come first in names, in this order. */
 const first = ['layers', 'bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
 
-/** What a number is called by. */
+/** Prefixes of numbers in names; other parameters have their own name as prefix. */
 const letters: Readonly<Record<string, string>> = {
   bottom: 'b',
   top: 'u',
@@ -38,13 +39,15 @@ const letters: Readonly<Record<string, string>> = {
   lambda: 'l',
 };
 
-/** What a word is called by. */
+/** Prefixes of words in names. */
 const words: Readonly<Record<string, string>> = { others: 'o', norms: 'n' };
 
 /**
- * The grid that parameters span: a list is one value after the other, but numbers under `weights` are one pair.
+ * Returns the dimensions of the grid that parameters span: a list has the values to try, except that a list
+ * of numbers under `weights` or `layers` is a single value.
  *
- * @throws LayerloomError RECIPE_INVALID: an empty list, a value twice, what is neither a value nor a list of such
+ * @throws LayerloomError RECIPE_INVALID for an empty list, a repeated value, or neither a value nor a list of
+ *   values
  */
 export const dimensionsOf = (entries: Entries): Dimension[] => {
   const tied = entries.get('layers');
@@ -52,14 +55,14 @@ export const dimensionsOf = (entries: Entries): Dimension[] => {
     if (tied !== undefined && entries.has(key))
       throw invalid(tied.key, { key: 'layers', reason: `stands beside ${key}`, expected: 'one of the two' });
   const keys = [...first.filter((key) => entries.has(key)), ...entries.keys()];
-  return [...new Set(keys)].map((key) => ({ options: optionsOf(key, entries.get(key) as MappingEntry) }));
+  return [...new Set(keys)].map((key) => ({ options: optionsOf(key, valueAt(entries, key)) }));
 };
 
-/** How many configurations there are. */
+/** Returns the number of configurations. */
 export const sizeOf = (dimensions: readonly Dimension[]): number =>
   dimensions.reduce((size, { options }) => size * options.length, 1);
 
-/** Every combination, the last dimension varying fastest. */
+/** Returns every combination, the last dimension varying fastest. */
 export const configurationsOf = (dimensions: readonly Dimension[]): Configuration[] => {
   let chosen: (readonly Option[])[] = [[]];
   for (const { options } of dimensions)
@@ -101,7 +104,7 @@ const layers = (key: Mark, pair: Tree): Option => {
   if (bottom === undefined || top === undefined || more !== undefined)
     throw invalid(pair.mark, {
       key: 'layers',
-      reason: 'no pair of counts',
+      reason: 'not a pair of counts',
       expected: '[bottom, top]: [5, 2], or several such',
     });
   const parts = [option('bottom', key, bottom), option('top', key, top)];
@@ -117,7 +120,7 @@ const option = (key: string, at: Mark, given: Tree): Option => {
   return { label: labelOf(key, value), mark: given.mark, entries: [[key, { key: at, value }]] };
 };
 
-/** Every merge of an experiment has two models, each of which may be a soup. */
+/** Returns uniform weights: every merge of an experiment has two models, each of which may be a soup. */
 const ones = (mark: Mark): Tree => list(mark, [leaf(mark, 1), leaf(mark, 1)]);
 
 const labelOf = (key: string, value: Tree): string => {
@@ -139,5 +142,5 @@ const labelOf = (key: string, value: Tree): string => {
 
 const kebab = (key: string): string => key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-/** Of a path its last part says enough. Long texts are cut. */
+/** Makes a label fit for a directory's name: other characters become `_`, and long texts are cut. */
 const sound = (label: string): string => label.replace(/[^\p{L}\p{N}._-]+/gu, '_').slice(0, 60);

@@ -6,27 +6,31 @@ import type { PlannedTensor } from '../plan/plan.js';
 import { isFloating } from '../tensor/dtype.js';
 import { bytesOfSources, distinctSources, sourceId } from '../tensor/stored-tensor.js';
 
-/** A shard that several merges may share: its place in files is decided, its place in the store is its key's. */
+/** A shard that several merges may share. The store finds it by its key. */
 export interface DistinctShard {
   readonly key: string;
   readonly bytes: number;
   readonly tensors: readonly PlannedTensor[];
 }
 
-/** A slab of shards that merges share, and what it costs. */
+/** A slab with its cost. */
 export interface CostedSlab extends Slab<DistinctShard> {
-  /** Distinct byte ranges of inputs, in bytes. */
+  /** Bytes of the distinct input ranges. */
   readonly bytesToRead: number;
 }
 
-/** Shards whose slabs have inputs in common: they are written side by side. */
+/** Shards that are written together, since their tensors share inputs. */
 export interface ShardGroup extends Group<DistinctShard> {
   readonly slabs: readonly CostedSlab[];
 }
 
-/** Files written side by side, at most: a group of more is cut, and what its parts share is read for each. */
+/**
+ * Limit on the files written together. A larger group is cut, and inputs that its parts share are read once
+ * for each part.
+ */
 const mostShards = 256;
 
+/** Union-find over small integers, with path compression. The root of a set is its smallest member. */
 class Components {
   readonly #parent: number[] = [];
 
@@ -36,9 +40,9 @@ class Components {
 
   find(of: number): number {
     let root = of;
-    while (this.#parent[root] !== root) root = this.#parent[root] as number;
+    while (this.#parent[root] !== root) root = itemAt(this.#parent, root);
     for (let at = of; at !== root; ) {
-      const next = this.#parent[at] as number;
+      const next = itemAt(this.#parent, at);
       this.#parent[at] = root;
       at = next;
     }
@@ -46,12 +50,15 @@ class Components {
   }
 
   join(a: number, b: number): void {
-    const [low, high] = [this.find(a), this.find(b)].sort((x, y) => x - y) as [number, number];
-    this.#parent[high] = low;
+    const [one, other] = [this.find(a), this.find(b)];
+    this.#parent[Math.max(one, other)] = Math.min(one, other);
   }
 }
 
-/** Puts what is made of the same bytes together, in the order of the shards. */
+/**
+ * Groups shards that read a common byte range of an input, directly or through other shards of the group.
+ * Groups are in the order of their first shards.
+ */
 export const groupShards = (shards: readonly DistinctShard[]): ShardGroup[] => {
   const components = new Components();
   const bySource = new Map<string, number>();
@@ -81,7 +88,10 @@ export const groupShards = (shards: readonly DistinctShard[]): ShardGroup[] => {
   );
 };
 
-/** Of tensors that share a source. Those whose bytes are moved whatever they mean stand alone, as do empty ones. */
+/**
+ * Returns slabs of tensors of one shape that share a source, directly or through others. A tensor of which
+ * bits are taken as they are, or of a dtype without arithmetic, has a slab of its own.
+ */
 const slabsOf = (shards: readonly DistinctShard[]): CostedSlab[] => {
   const components = new Components();
   const bySource = new Map<string, number>();
@@ -93,7 +103,7 @@ const slabsOf = (shards: readonly DistinctShard[]): CostedSlab[] => {
     const id = components.add();
     if (!isShareable(tensor)) return id;
     for (const source of sourcesOf(expression)) {
-      // A tensor of another shape has slices of its own.
+      // Tensors of different shapes cannot share slices, even if they read the same bytes.
       const key = `${sourceId(source)} ${shape.join()}`;
       const other = bySource.get(key);
       if (other === undefined) bySource.set(key, id);
@@ -111,7 +121,7 @@ const slabsOf = (shards: readonly DistinctShard[]): CostedSlab[] => {
   return [...slabs.values()].map((of) => ({ outputs: of, bytesToRead: bytesOf(of) }));
 };
 
-/** True for a tensor that a program over inputs of several tensors may make; others go by themselves. */
+/** True for a tensor that a program with several outputs may produce. */
 const isShareable = ({ dtype, expression }: PlannedTensor): boolean =>
   isFloating(dtype) && (expression.kind === 'copy' || operationOf(expression).takesBits !== true);
 

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { InputFiles } from '../engine/input-files.js';
 import type { Link } from '../engine/output/link.js';
 import { LayerloomError } from '../errors.js';
+import { itemAt } from '../lookup.js';
 import { sourcesOf } from '../plan/operands.js';
 import type { PlanOptions } from '../plan/plan-recipe.js';
 import type { ShardStore } from '../store/shard-store.js';
@@ -11,31 +12,33 @@ import { type BatchMerge, type BatchPlan, type PlannedMerge, planOf } from './ba
 import type { ShardGroup } from './groups.js';
 import type { Part } from './part.js';
 
-/** Where a merge of a batch has come to. */
 export type MergeState = 'pending' | 'done' | 'failed';
 
 export interface MergeOutcome {
   readonly name: string;
   readonly state: MergeState;
-  /** Of its shards, those that another merge or an earlier run has made, and those made for it first. */
+  /**
+   * The number of its shards that exist already (by another merge or an earlier run), and of those made for
+   * it first.
+   */
   readonly shards: { readonly shared: number; readonly new: number };
-  /** Of inputs and of shards, for those that were made for it first. */
+  /** Bytes read and written for the shards that were made for it first. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly error?: { readonly code: string; readonly message: string };
 }
 
-/** The options of a batch that its merges come about by. */
+/** The options of a batch that concern the assembly of its merges. */
 export interface TrackerOptions extends PlanOptions {
   /** The directory of the merges. */
   readonly out: string;
-  /** A part makes shards and no merge. */
+  /** The part of an array job, if this is one: it makes shards and assembles no merge. */
   readonly range?: Part | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
 }
 
-/** Bytes of inputs by the merge that needs them first: each is read once for all. */
+/** Returns the input bytes to read, by the first merge that needs them: each byte is counted once. */
 export const readsOf = (
   { merges }: BatchPlan<BatchMerge>,
   groups: readonly ShardGroup[],
@@ -60,21 +63,21 @@ export const readsOf = (
 /** Errors that stop the whole batch: every other merge would fail the same way. */
 const stopsAll: readonly string[] = ['WRITE_FAILED', 'LINK_REFUSED', 'DISK_SPACE', 'INPUT_CHANGED'];
 
-/** Counts which shards merges still wait for, and assembles a merge when it waits for none. */
+/** Keeps the set of shards that each merge waits for, and assembles a merge once that set is empty. */
 export class MergeTracker {
   readonly #plan: BatchPlan<BatchMerge>;
   readonly #options: TrackerOptions;
   readonly #store: ShardStore;
   readonly #inputs: InputFiles;
   readonly #link: Link;
-  /** By key, the merges that need it. */
+  /** The merges that need a shard, by its key. */
   readonly #needing = new Map<string, Set<PlannedMerge<BatchMerge>>>();
   readonly #waiting = new Map<PlannedMerge<BatchMerge>, Set<string>>();
   readonly #made = new Map<string, number>();
   readonly #outcomes = new Map<PlannedMerge<BatchMerge>, MergeOutcome>();
   readonly #reads: ReadonlyMap<PlannedMerge<BatchMerge>, number>;
   readonly warnings: string[] = [];
-  /** Merges are put together a few at a time, so that the disk syncs their small files together. */
+  /** Merges are assembled a few at a time, so that the fsyncs of their small files overlap. */
   readonly #lanes: Promise<void>[] = Array.from({ length: 8 }, () => Promise.resolve());
   #next = 0;
   #stopped: unknown;
@@ -107,7 +110,7 @@ export class MergeTracker {
     }
   }
 
-  /** @param made its bytes, where it was made by this run */
+  /** Records that a shard is in the store. @param made its bytes if this run made it, else undefined */
   async ready(key: string, made: number | undefined): Promise<void> {
     if (made !== undefined) this.#made.set(key, made);
     for (const merge of this.#needing.get(key) ?? []) {
@@ -123,13 +126,15 @@ export class MergeTracker {
       if (!this.#outcomes.has(merge)) await this.#fail(merge, error);
   }
 
-  /** Waits for the merges that are being put together. @throws what stops the batch */
+  /**
+   * Waits for the merges that are being assembled. @throws the error that stops the batch, if there is one
+   */
   async settled(): Promise<void> {
     await Promise.all(this.#lanes);
     if (this.#stopped !== undefined) throw this.#stopped;
   }
 
-  /** Puts no more merges together, and waits for those under way. */
+  /** Begins no more assemblies, and waits for those in progress. */
   async stop(reason: unknown): Promise<void> {
     this.#stopped ??= reason;
     await Promise.all(this.#lanes);
@@ -142,7 +147,7 @@ export class MergeTracker {
   #putTogether(merge: PlannedMerge<BatchMerge>): void {
     if (this.#options.range !== undefined) return;
     const lane = this.#next++ % this.#lanes.length;
-    this.#lanes[lane] = (this.#lanes[lane] as Promise<void>).then(async () => {
+    this.#lanes[lane] = itemAt(this.#lanes, lane).then(async () => {
       if (this.#stopped !== undefined || this.#options.signal?.aborted) return;
       const out = join(this.#options.out, merge.merge.name);
       try {

@@ -4,7 +4,7 @@ import { isHubId } from '../checkpoint/hub-cache.js';
 import { splitName } from '../checkpoint/model-place.js';
 import { relativeTo } from '../recipe/model-path.js';
 
-/** An absolute path, or `org/name` where no such folder is there. A name before it stays. */
+/** Returns a model's absolute path, or `org/name` if there is no such folder. A prefix `NAME=` is kept. */
 export const modelAt = async (directory: string, model: string): Promise<string> => {
   const path = await relativeTo(directory, model);
   if (isAbsolute(path)) return path;
@@ -13,7 +13,7 @@ export const modelAt = async (directory: string, model: string): Promise<string>
   return isHubId(path) ? path : resolve(directory, path);
 };
 
-/** The parts of `NAME=PATH`; of a path alone, its last part is the name. */
+/** Splits `NAME=PATH`. For a path alone, the name is its last part. */
 export const nameAndPath = (model: string): { name: string; path: string } => {
   const named = isAbsolute(model) ? undefined : splitName(model);
   const path = named?.rest ?? model;

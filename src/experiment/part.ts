@@ -8,8 +8,9 @@ export interface Part {
 }
 
 /**
- * Returns the keys of a part's shards; all without a part. Parts are of about the same size: groups are dealt out, largest first, to the
- * part that has least. All shards are, those in the store too: parts that begin at different times divide them alike, and none is left out.
+ * Returns the keys of a part's shards, or all keys if there is no part. Parts are of about equal size by
+ * greedy scheduling: each group, largest first, goes to the part with the fewest bytes. Shards that are in
+ * the store are divided too, so that parts which begin at different times agree on the division.
  */
 export const keysOfPart = (
   plan: BatchPlan<BatchMerge>,

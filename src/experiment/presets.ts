@@ -5,17 +5,18 @@ export const presetNames = ['paper', 'ablation', 'grid'] as const;
 
 export type PresetName = (typeof presetNames)[number];
 
-/** The models of a preset; what is not given stands for the paper's, under paths to be filled in. */
+/** The models of a preset. Those not given are the paper's, with placeholder paths. */
 export interface PresetModels {
   readonly base?: string | undefined;
-  /** Paths by name, as the file is to have them: relative ones begin in its folder. */
+  /** Paths by name. Relative ones begin in the folder of the experiment's file. */
   readonly tasks?: Readonly<Record<string, string>> | undefined;
   readonly languages?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;
 }
 
 /**
- * Writes an experiment's file: `paper`, what the paper compares (§4.2, §5, Table 6); `ablation`, one choice changed at a time; `grid`, the 81
- * configurations of §4.2's ranges for each pair.
+ * Returns an experiment's file: `paper` has the merges that the paper compares (§4.2, §5, Table 6),
+ * `ablation` changes one choice of layer swapping at a time, `grid` has the 81 configurations of §4.2's
+ * ranges for each pair.
  *
  * @returns YAML with comments
  * @throws LayerloomError INVALID_PARAMETER for another preset
@@ -111,7 +112,7 @@ const paperLanguages: Readonly<Record<string, Readonly<Record<string, string>>>>
   japanese: expertsOf('jpn'),
 };
 
-/** Languages that MGSM has problems in, and its codes of them. */
+/** The languages of the MGSM benchmark, with its codes for them. */
 const mgsm: Readonly<Record<string, string>> = {
   bengali: 'bn',
   chinese: 'zh',
@@ -142,7 +143,7 @@ const evaluation = (languages: readonly string[]): string[] => {
 const mapped = (of: Readonly<Record<string, string>>, indent: number): string[] =>
   Object.entries(of).map(([name, path]) => `${' '.repeat(indent)}${scalar(name)}: ${scalar(path)}`);
 
-/** Text as YAML has it: without quotes where it can be nothing else. */
+/** Quotes a text as a YAML scalar, unless it cannot be read as anything but text. */
 const scalar = (text: string): string =>
   /^(\.{0,2}\/|[a-z]+[-_/])[\w./-]*$/i.test(text) || /^(?!(true|false|null|inf|nan)$)[a-z]+$/i.test(text)
     ? text

@@ -35,41 +35,45 @@ import { checkName, folded, placeOf } from './names.js';
 
 export type { Evaluation } from './common-settings.js';
 
-/** An experiment, read: its names tell everything apart and its paths are absolute. What methods say of their parameters is not checked yet. */
+/**
+ * An experiment after reading: its names are unique and its paths are absolute. Parameters of methods are not
+ * checked yet.
+ */
 export interface Experiment {
-  /** Absolute; undefined where the experiment was given as an object. */
+  /** Absolute path; undefined if the experiment was given as an object. */
   readonly file: string | undefined;
-  /** Where relative paths begin. */
+  /** Folder in which relative paths begin. */
   readonly directory: string;
-  /** The experiment as YAML: the file's text, where there is one. */
+  /** The experiment as YAML: the file's text, or that of the object. */
   readonly text: string;
-  /** An absolute path, `org/name`, or either behind `NAME=`. */
+  /** An absolute path or `org/name`, either with an optional prefix `NAME=`. */
   readonly base: string | undefined;
-  /** Task experts by name, which all languages share: absolute paths or `org/name`. */
+  /** Task experts, which all languages share. */
   readonly tasks: Experts;
-  /** Language experts by name, by language. */
+  /** Language experts, by language. */
   readonly languages: ReadonlyMap<string, Experts>;
   readonly merges: readonly MergeEntry[];
   readonly evaluate: Evaluation | undefined;
-  /** Whether the base and the single experts are to be compared with. */
+  /** True if the merges are to be compared with the base and the single experts. */
   readonly references: boolean;
-  /** Of every merge that says no other. */
+  /** The dtype of merges that set none. */
   readonly dtype: string | undefined;
   readonly layout: Layout | undefined;
   readonly maxShardSize: string | number | undefined;
   /**
-   * Where a value was written, or its key: `['tasks', 'math-1']`, `['merges', 2, 'bottomTransition']`. Of a path that leads further than the
-   * experiment does, where its longest known beginning leads.
+   * Returns the place in the file of the value, or key, at a path: `['tasks', 'math-1']`, `['merges', 2,
+   * 'bottomTransition']`. If there is no such value, the place of the innermost one on the path.
    */
   locate(path: Path, part?: 'key' | 'value'): Location;
 }
 
+/** Experts by name: absolute paths or `org/name`. */
 export type Experts = ReadonlyMap<string, string>;
 
-/** One entry of `merges`: a method with values, each of which may be a list of values to try. */
+/** One entry of `merges`: a method with parameters, each of which may be a list of values to try. */
 export interface MergeEntry {
   readonly name: string;
-  /** All that it says, in camel case. */
+  /** The whole entry, with keys in camel case. */
   readonly tree: Mapping;
 }
 
@@ -98,9 +102,9 @@ export const readExperiment = async (file: string): Promise<Experiment> => {
 };
 
 /**
- * Checks an experiment that is given as an object. Places in errors are those of the same experiment written as YAML, of which a line is shown.
+ * Checks an experiment that is given as an object. Errors show lines of the same experiment written as YAML.
  *
- * @param options.directory where relative paths begin
+ * @param options.directory folder in which relative paths begin
  * @throws LayerloomError RECIPE_INVALID
  */
 export const parseExperiment = async (
@@ -113,7 +117,10 @@ export const parseExperiment = async (
     directory: resolve(directory),
   });
 
-/** Keys of an experiment and of its merges as files spell them; names stay as they are. */
+/**
+ * Converts the keys of an experiment and of its merges to snake case, as files spell them; names of models
+ * are kept.
+ */
 const inSnakeCase = (input: ExperimentInput): unknown => {
   const { merges, ...rest } = input ?? {};
   const entries = Array.isArray(merges) ? merges.map((entry: unknown) => spelt(entry)) : merges;
@@ -137,7 +144,7 @@ const spelt = (value: unknown): unknown => {
 };
 
 interface MergePlace {
-  /** As messages name it. */
+  /** The file's name in messages. */
   readonly label: string;
   readonly file: string | undefined;
   readonly directory: string;
@@ -184,11 +191,16 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
   };
 };
 
-/** Whose each name is: an expert is known by its name alone, in directories, pages and tables. */
+/**
+ * The names of all models, which must be unique: directories and reports refer to a model by its name alone.
+ */
 class Names {
   readonly #taken = new Map<string, { name: string; what: string; path: string; mark: Mark }>();
 
-  /** @throws LayerloomError RECIPE_INVALID where two experts have the name; the same one in two languages may have it twice */
+  /**
+   * @throws LayerloomError RECIPE_INVALID if another model has the name; the same expert may belong to
+   *   several languages
+   */
   add(name: string, what: string, path: string, mark: Mark): void {
     const former = this.#taken.get(folded(name));
     if (former === undefined) this.#taken.set(folded(name), { name, what, path, mark });
@@ -280,7 +292,7 @@ const mergesOf = async (tree: Tree, directory: string): Promise<MergeEntry[]> =>
   return merges;
 };
 
-/** Paths of a merge's own base made absolute; words for the experiment's own models stay. */
+/** Makes the paths of a merge's own base absolute, except the words that mean models of the experiment. */
 const eachBase = async (tree: Tree, directory: string): Promise<Tree> => {
   if (tree.kind === 'list')
     return list(tree.mark, await Promise.all(tree.items.map((item) => eachBase(item, directory))));

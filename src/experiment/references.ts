@@ -5,13 +5,13 @@ import type { Experiment } from './read-experiment.js';
 export interface ExperimentReference {
   readonly name: string;
   readonly role: 'base' | 'task' | 'language';
-  /** In which languages it is measured. */
+  /** The languages that it is measured in. */
   readonly languages: readonly string[];
-  /** As recipes name it. */
+  /** The model, as recipes refer to it. */
   readonly model: string;
 }
 
-/** The base and each expert, once; none where the experiment wants none. */
+/** Returns the base and every expert, each once; nothing if the experiment has `references: false`. */
 export const experimentReferences = ({
   base,
   tasks,

@@ -22,13 +22,13 @@ import { StoreSink } from './store-sink.js';
 export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assume'> {
   /** The directory of the merges. */
   out: string;
-  /** The store's; by default `.store` in it. */
+  /** The store's directory; by default `.store` in `out`. */
   store?: string | undefined;
-  /** How merges come by their shards; by default `hard`. */
+  /** The kind of link by which merges share shards; by default `hard`. */
   link?: Link | undefined;
-  /** Make the shards of the i-th of n parts (from 0 on) into the store, and no merge. */
+  /** Only make one part's shards, and assemble no merge. */
   range?: Part | undefined;
-  /** Called when all is decided, before anything is written. */
+  /** Called with the plan, before any shard is written. */
   onPlan?: ((plan: BatchPlan<BatchMerge>, cost: BatchCost) => void | Promise<void>) | undefined;
   /** Called when a merge is done or has failed. */
   onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
@@ -41,10 +41,12 @@ export interface BatchResult extends RunCost {
 }
 
 /**
- * Makes many merges over one store: plans all, makes each distinct shard once, in groups that read their inputs once, and links every merge together as soon as
- * its shards are there. A merge that fails leaves the others running.
+ * Makes many merges over one store: plans them all, makes each distinct shard once, in groups that read their
+ * inputs once, and assembles each merge from links as soon as its shards exist. If a merge fails, the others
+ * continue.
  *
- * @throws LayerloomError the codes of `planBatch`; LINK_REFUSED, DISK_SPACE, STORE_INVALID, WRITE_FAILED, INTERRUPTED
+ * @throws LayerloomError the codes of `planBatch`; LINK_REFUSED, DISK_SPACE, STORE_INVALID, WRITE_FAILED,
+ *   INTERRUPTED
  */
 export const runBatch = async (
   merges: readonly BatchMerge[],
@@ -107,11 +109,17 @@ export const runBatch = async (
   };
 };
 
-/** What a batch has made stays in its store, also where an input changed: the shards of other inputs are of use. */
+/**
+ * True for errors after which a rerun can use the shards made so far; a changed input leaves the shards of
+ * other inputs valid.
+ */
 const mayContinue = ({ code }: LayerloomError): boolean =>
   code === 'INPUT_CHANGED' || resumable.includes(code);
 
-/** Makes what is to be made here, again shard by shard where a group failed, and then what others claimed and did not finish. */
+/**
+ * Makes all shards: first in groups; then one by one those of failed groups, to find the shard at fault; then
+ * those that other processes had claimed and did not finish.
+ */
 const makeAll = async (
   groups: readonly ShardGroup[],
   pool: WorkerPool,
@@ -147,7 +155,7 @@ const sourcesIn = (groups: readonly ShardGroup[]): StoredTensor[] =>
     shards.flatMap(({ tensors }) => tensors.flatMap(({ expression }) => sourcesOf(expression))),
   );
 
-/** Input files that merges link as they stand. */
+/** Returns the input files that merges link as shards. */
 const linkedIn = ({ merges }: BatchPlan<BatchMerge>, range: Part | undefined): ReadonlySet<string> =>
   new Set(
     range === undefined

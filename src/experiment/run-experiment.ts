@@ -15,7 +15,7 @@ import { type Experiment, parseExperiment, readExperiment } from './read-experim
 import { type ExperimentReference, experimentReferences } from './references.js';
 import { type BatchOptions, type BatchResult, runBatch } from './run-batch.js';
 
-/** A merge as `experiment.json` has it. */
+/** A merge's entry in `experiment.json`. */
 export interface MergeRecord {
   readonly name: string;
   readonly language: string;
@@ -23,22 +23,25 @@ export interface MergeRecord {
   readonly languageExpert: string | null;
   readonly method: string;
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** Relative to the experiment's directory. */
+  /** The merge's directory, relative to the experiment's. */
   readonly path: string;
   readonly state: MergeState;
   readonly shards: { readonly shared: number; readonly new: number };
-  /** Of inputs, for the shards made for it first: each byte is read once for all merges, and so belongs to none. */
+  /**
+   * Input bytes read for the shards that were made for this merge first; those of shards that it shares count
+   * for another merge.
+   */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly seconds: number;
   readonly error?: { readonly code: string; readonly message: string };
 }
 
-/** `experiment.json`: what an experiment is made of and how far it has come. */
+/** The contents of `experiment.json`: an experiment's merges and their states. */
 export interface ExperimentRecord {
   readonly layerloom: string;
   readonly state: 'running' | 'done' | 'incomplete';
-  /** The experiment's file, as it was. */
+  /** The text of the experiment's file. */
   readonly experiment: string;
   readonly base: string | null;
   readonly store: string;
@@ -46,18 +49,21 @@ export interface ExperimentRecord {
   readonly references: readonly ExperimentReference[];
   readonly evaluate?: unknown;
   readonly cost: BatchCost;
-  /** Of inputs and of shards, by the last run. */
+  /** Bytes of inputs read and of shards written by the last run. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly seconds: number;
 }
 
 export interface ExperimentOptions extends BatchOptions {
-  /** Continue in a directory that holds an experiment already; what it has and this one needs stays. */
+  /**
+   * Continue in a directory that contains an experiment. Merges that are complete are kept; others are
+   * replaced if layerloom wrote them.
+   */
   resume?: boolean | undefined;
-  /** The same: merges of other content are replaced either way, if layerloom wrote them. */
+  /** The same as `resume`. */
   force?: boolean | undefined;
-  /** Where relative paths of an experiment that is given as an object begin. */
+  /** Folder in which the relative paths of an experiment given as an object begin. */
   directory?: string | undefined;
 }
 
@@ -68,14 +74,15 @@ export interface ExperimentResult extends BatchResult {
 const recordName = 'experiment.json';
 
 /**
- * Runs a whole experiment: pairs × configurations × languages, over one store of shards. `experiment.json` in `out` says, at most a second late, how far it
- * has come.
+ * Runs an experiment: pairs × configurations × languages, over one store of shards. `experiment.json` in
+ * `out` records the state of every merge, at most a second late.
  *
  * @example await runExperiment('swahili.yaml', { out: './swahili' })
- * @example await runExperiment({ tasks: { math: './math-1' }, languages: { swahili: { swh: './swh-1' } }, merges: [{ name: 'default', method: 'layer_swap' }] }, { out: './swahili' })
+ * @example await runExperiment({ tasks: { math: './math-1' }, languages: { swahili: { swh: './swh-1' } },
+ *   merges: [{ name: 'default', method: 'layer_swap' }] }, { out: './swahili' })
  * @param input an experiment's file (YAML), or the same as an object, with keys in camel case
- * @throws LayerloomError RECIPE_INVALID and the codes of `runBatch`; OUTPUT_EXISTS without `resume` where there is an experiment already. Merges that failed are no
- *   error here: their records say so
+ * @throws LayerloomError RECIPE_INVALID and the codes of `runBatch`; OUTPUT_EXISTS if there is an experiment
+ *   already, without `resume`. A failed merge does not throw: its record has the error
  */
 export const runExperiment = async (
   input: ExperimentInput | string,
@@ -87,7 +94,7 @@ export const runExperiment = async (
   return await placed(experiment, async () => {
     const merges = expandExperiment(experiment);
     const batch = { ...options, ...commonOf(experiment, options), out };
-    // A part of an array job makes shards alone; the directory is the last job's.
+    // A part of an array job only makes shards; the last job writes the directory.
     if (options.range !== undefined) {
       const result = await runBatch(merges, batch);
       return { ...result, experiment: recordOf(experiment, merges, batch, result.cost, new Map(), started) };
@@ -105,7 +112,10 @@ export const runExperiment = async (
   });
 };
 
-/** Holds a directory, which is made; nothing of it stays where the work fails before it has written anything. */
+/**
+ * Creates and locks a directory while work is done in it. Removes it again if the work fails before anything
+ * is written.
+ */
 const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
   const lockPath = join(out, '.layerloom-lock');
   const isNew = (await stat(out).catch(() => undefined)) === undefined;
@@ -152,7 +162,7 @@ const runHere = async (
       onPlan: async (plan, planned) => {
         cost = planned;
         await options.onPlan?.(plan, planned);
-        // A former record stands until it has been seen which merges are there.
+        // A former record is kept until the states of its merges are known.
         if (isResumed) writer.writeSoon(() => record('running'));
         else await writer.write(record('running'));
       },
@@ -180,8 +190,8 @@ const runHere = async (
 };
 
 /**
- * What an experiment would cost, and of which shards each merge would be made. Reads headers and a few sampled blocks of each file, no whole weights, and
- * writes nothing; the cost is that over an empty store.
+ * Plans an experiment without running it: its cost over an empty store, and the shards of each merge. Reads
+ * headers and a few sampled blocks of each file, and writes nothing.
  *
  * @example const { cost } = await planExperiment('swahili.yaml', {})
  * @throws LayerloomError RECIPE_INVALID, and the codes of checkpoints that cannot be opened or merged
@@ -223,14 +233,14 @@ const commonOf = (
   maxShardSize: options.maxShardSize ?? maxShardSize,
 });
 
-/** Errors whose place in the experiment is known say it. */
+/** Adds the place in the experiment's file to errors about its values. */
 const placed = async <T>(experiment: Experiment, work: () => Promise<T>): Promise<T> => {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof LayerloomError)) throw error;
     const { merge, place } = error.context;
-    // A merge's path leads into its own recipe; what has a line is placed already.
+    // The path of an error in a merge refers to that merge's recipe; an error with a place needs no other.
     throw merge !== undefined || place !== undefined ? error : withPlace(error, experiment);
   }
 };
@@ -274,7 +284,7 @@ const recordOf = (
   seconds: (performance.now() - started) / 1000,
 });
 
-/** Keeps a JSON file current: whole or not at all, and not more often than a reader could look. */
+/** Writes a JSON file atomically, by renaming, and at most once a second for `writeSoon`. */
 class RecordWriter {
   readonly #path: string;
   #last = performance.now();
@@ -303,7 +313,7 @@ class RecordWriter {
     return written;
   }
 
-  /** Within a second. @throws what a former such writing ended with */
+  /** Schedules a write within a second. @throws the error of an earlier scheduled write */
   writeSoon(record: () => ExperimentRecord): void {
     if (this.#failure !== undefined) throw this.#failure;
     this.#later ??= setTimeout(

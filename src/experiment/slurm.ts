@@ -1,30 +1,38 @@
 import { LayerloomError } from '../errors.js';
 
 export interface SlurmParameters {
-  /** Paths that the nodes share, absolute: jobs begin elsewhere than the script. */
+  /**
+   * Absolute path of the experiment's file, on a file system that all nodes share; jobs start in another
+   * directory than the script.
+   */
   readonly experiment: string;
+  /** Absolute path of the output directory, likewise shared. */
   readonly out: string;
-  /** The batch's own default where there is none. */
+  /** Absolute path of the store; by default that of `layerloom batch`. */
   readonly store?: string | undefined;
-  /** How many jobs the work is divided among; default 8. */
+  /** Number of jobs that the work is divided among; default 8. */
   readonly parts?: number | undefined;
-  /** As sbatch takes them: `02:00:00`, `main`, `32G`. */
+  /** Time limit, as sbatch takes it: `02:00:00`. */
   readonly time?: string | undefined;
   readonly partition?: string | undefined;
+  /** Memory of each job, as sbatch takes it: `32G`. */
   readonly memory?: string | undefined;
-  /** Of each job, and as many threads. */
+  /** CPUs of each job, and the number of its threads. */
   readonly cpus?: number | undefined;
-  /** How nodes call layerloom; default `['layerloom']`. */
+  /** The command that runs layerloom on the nodes; default `['layerloom']`. */
   readonly command?: readonly string[] | undefined;
 }
 
 /**
- * A bash script that submits an experiment to SLURM: an array of jobs, each of which computes its part of the shards into the store that all
- * share; and behind them one job that links every merge and writes the finished `experiment.json`.
+ * Returns a bash script that submits an experiment to SLURM: an array of jobs, each of which computes one
+ * part of the shards into the shared store, and a last job that assembles the merges and writes
+ * `experiment.json`.
  *
- * The last job waits for the others to end however they end (`afterany`): it computes what a failed part has left, and records what cannot be.
+ * The last job depends on the others by `afterany`, so that it runs even if some of them fail: it then
+ * computes their missing shards, and records the merges that fail.
  *
- * @throws LayerloomError INVALID_PARAMETER for counts below 1, and for control characters, which no shell script can be trusted with
+ * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, and control characters, which
+ *   cannot be quoted safely
  */
 export const slurmScript = ({
   experiment,
@@ -92,7 +100,9 @@ echo "parts: job $parts (${parts === 1 ? '0' : `0 to ${parts - 1}`}), last: job 
 `;
 };
 
-/** Ends the jobs' texts; no path is this line, since none has a line's end. */
+/**
+ * Delimiter of the here-documents. No line of a job is equal to it, since paths with line breaks are refused.
+ */
 const end = 'LAYERLOOM_JOB';
 
 const checkCount = (parameter: string, value: number): void => {
@@ -113,6 +123,6 @@ const checkText = (parameter: string, value: string): void => {
     });
 };
 
-/** A word of bash. */
+/** Quotes a text as one word of bash. */
 const quoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

@@ -9,11 +9,11 @@ import type { Claim } from '../store/claim.js';
 import type { ShardStore } from '../store/shard-store.js';
 import type { DistinctShard } from './groups.js';
 
-/** What becomes of a shard. */
+/** Callbacks for the end of a shard. */
 export interface ShardEvents {
-  /** It is in the store: made here, or found there. */
+  /** Called when the shard is in the store, made here or found there. */
   onReady(shard: DistinctShard, madeHere: boolean): Promise<void>;
-  /** It cannot be made. */
+  /** Called when the shard has failed twice: in its group, and alone. */
   onFailed(shard: DistinctShard, error: unknown): Promise<void>;
 }
 
@@ -22,19 +22,22 @@ interface Making {
   readonly file: FileHandle;
 }
 
-/** Has shards made into a store. Those that other processes have claimed are left to them, and waited for in the end. */
+/**
+ * Writes shards into a store. Shards that other processes have claimed are collected in `elsewhere`, for the
+ * caller to wait for.
+ */
 export class StoreSink implements ShardSink<DistinctShard> {
   readonly #store: ShardStore;
   readonly #pool: WorkerPool;
   readonly #inputs: InputFiles;
   readonly #events: ShardEvents;
   readonly #making = new Map<DistinctShard, Making>();
-  /** Claimed elsewhere. */
+  /** Shards that other processes had claimed. */
   readonly elsewhere = new Set<DistinctShard>();
-  /** Failed once, beside others: which of them is to blame is not known before each is made alone. */
+  /** Shards of a failed group, to be made again one by one: only then is it known which of them fails. */
   readonly again = new Set<DistinctShard>();
   readonly #tried = new Set<DistinctShard>();
-  /** Of the shards begun here. */
+  /** Header bytes of the shards begun here; workers count the rest. */
   headerBytes = 0;
 
   constructor(store: ShardStore, pool: WorkerPool, inputs: InputFiles, events: ShardEvents) {
@@ -66,9 +69,10 @@ export class StoreSink implements ShardSink<DistinctShard> {
     const { claim, file } = this.#taken(shard);
     const sources = shard.tensors.flatMap(({ expression }) => sourcesOf(expression));
     try {
-      // A shard of which an input was written since the run began must never have its key.
+      // If an input was written since the run began, the shard's bytes may not be those that its key
+      // promises.
       await this.#inputs.verifySources(sources);
-      // Hashed while it is in the page cache: what `store verify` compares with.
+      // Hashed now, while the file is in the page cache. `store verify` compares with this checksum.
       const hashed = await this.#pool.checksum(file.fd);
       const sha256 = hashed.ok ? hashed.sha256 : undefined;
       const inputs = this.#inputs.namesOf(sources);
@@ -94,7 +98,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
     return key;
   }
 
-  /** Gives up what is under way when a run was stopped. */
+  /** Abandons the shards in progress, after a run was stopped. */
   async close(): Promise<void> {
     for (const making of this.#making.values()) await this.#abandon(making);
     this.#making.clear();
@@ -113,7 +117,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
   }
 }
 
-/** What no other merge could escape. */
+/** Errors that stop the whole batch: every other merge would fail the same way. */
 const stopsAll: readonly string[] = ['WRITE_FAILED', 'DISK_SPACE', 'INTERRUPTED'];
 
 const create = async (path: string, shard: DistinctShard): Promise<FileHandle> => {

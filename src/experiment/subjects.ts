@@ -5,29 +5,33 @@ import { nearest } from '../recipe/nearest.js';
 import { isText, type Mapping } from '../recipe/tree.js';
 import type { Experiment, Experts } from './read-experiment.js';
 
-/** What one merge is made of, before any parameter. */
+/** The models of one merge. */
 export interface Subject {
-  /** `all` for what is no language's own. */
+  /** The language; `all` for models of no single language. */
   readonly language: string;
-  /** Names of experts; `soup` and `all-soup` for theirs. */
+  /** Name of the task expert, or `soup`; null if there is none. */
   readonly task: string | null;
+  /** Name of the language expert, `soup` or `all-soup`; null if there is none. */
   readonly languageExpert: string | null;
-  /** `swahili/math-1+swh-2`. */
+  /** The beginning of the merge's name: `swahili/math-1+swh-2`. */
   readonly directory: string;
-  /** By role: one or both. */
+  /** The models by role: one or both. */
   readonly models: { readonly task?: ModelInput; readonly language?: ModelInput };
 }
 
-/** What a merge that belongs to no language is filed under. */
+/** The word in place of a language for merges of no single language. */
 const allLanguages = 'all';
 
-/** A model under its name. */
+/** A model with its name. */
 interface Choice {
   readonly name: string;
   readonly model: ModelInput;
 }
 
-/** The models of an experiment. Each soup is one object however often it is asked for: so it is opened and planned once. */
+/**
+ * The models of an experiment. Each soup is created once, so that it is also opened and compiled once (by
+ * identity of the object).
+ */
 export class Models {
   readonly tasks: readonly Choice[];
   readonly languages: ReadonlyMap<string, readonly Choice[]>;
@@ -46,7 +50,7 @@ export class Models {
     return this.#soup('soup', language, this.languages.get(language) ?? []);
   }
 
-  /** Of every language's experts, each once. */
+  /** The soup of the experts of all languages, each expert once. */
   get allSoup(): Choice {
     return this.#soup('all-soup', allLanguages, [...this.languages.values()].flat());
   }
@@ -65,13 +69,14 @@ const choicesOf = (experts: Experts): Choice[] =>
   [...experts].map(([name, path]) => ({ name, model: `${name}=${path}` }));
 
 /**
- * The pairs of a merge: every task expert with every expert of each language, unless `task` and `language` say which. `soup` is the soup of all
- * task experts, or of the language's; `all-soup` that of every language's.
+ * Returns the pairs of a merge: every task expert with every expert of each language, or those that `task`
+ * and `language` select. `soup` means the soup of all task experts, or of the language's experts; `all-soup`
+ * means the soup of the experts of all languages.
  *
- * A soup on both sides makes one merge a language, filed under the language itself; with `all-soup`, which is no language's own, one merge for
- * all of them, filed under `all`: it would be the same bytes for each.
+ * A pair of two soups has the language alone as its directory. A pair with `all-soup` would be the same for
+ * every language, so there is one, under `all`.
  *
- * @throws LayerloomError RECIPE_INVALID for an expert that is not there
+ * @throws LayerloomError RECIPE_INVALID for an unknown expert
  */
 export const pairsOf = (merge: Mapping, models: Models): Subject[] => {
   const tasks = wordsOf(merge, 'task', ['soup'], models.tasks);
@@ -102,10 +107,10 @@ const pairOf = (language: string, task: Choice, expert: Choice): Subject => ({
 });
 
 /**
- * The single experts of a merge of one model: `task` and `language` mean all of a kind. Languages share the task experts, whose merges are
- * filed under `all`.
+ * Returns the experts of a merge that takes one model. In `model`, the words `task` and `language` mean all
+ * experts of that kind. Merges of task experts are under `all`, since they belong to no language.
  *
- * @throws LayerloomError RECIPE_INVALID where the merge does not say which, or for an expert that is not there
+ * @throws LayerloomError RECIPE_INVALID without `model`, or for an unknown expert
  */
 export const singlesOf = (merge: Mapping, models: Models): Subject[] => {
   const words = wordsOf(
@@ -145,7 +150,7 @@ export const singlesOf = (merge: Mapping, models: Models): Subject[] => {
   ];
 };
 
-/** The words under a key, one or several; undefined where the key is not there. */
+/** Returns the words under a key, one or several; undefined if there is no such key. */
 const wordsOf = (
   { entries }: Mapping,
   key: string,
@@ -161,11 +166,11 @@ const wordsOf = (
     if (word === undefined || !known.includes(word))
       throw invalid(item.mark, {
         key: word ?? key,
-        reason: `no ${key === 'model' ? '' : `${key} `}expert of the experiment`,
+        reason: `not ${key === 'language' ? 'a language' : key === 'task' ? 'a task' : 'an'} expert of the experiment`,
         expected: `one of ${known.join(', ')}`,
         nearest: word === undefined ? undefined : nearest(word, known),
       });
-    if (words.has(word)) throw invalid(item.mark, { key: word, reason: 'stands twice' });
+    if (words.has(word)) throw invalid(item.mark, { key: word, reason: 'is listed twice' });
     words.add(word);
   }
   return [...words];

@@ -247,7 +247,7 @@ describe('an experiment is refused', () => {
     [
       'tied layers',
       '{name: a, method: layer_swap, layers: [[3, 1], [3, x]]}',
-      '7:52: layers: no pair of counts',
+      '7:52: layers: not a pair of counts',
     ],
     [
       'layers beside bottom',
@@ -294,9 +294,9 @@ describe('an experiment is refused', () => {
     [
       'an unknown expert',
       '{name: a, method: soup, language: shw-1}',
-      '7:39: shw-1: no language expert of the experiment; expected one of soup, all-soup, swh-1, swh-2, tel-1; did you mean swh-1?',
+      '7:39: shw-1: not a language expert of the experiment; expected one of soup, all-soup, swh-1, swh-2, tel-1; did you mean swh-1?',
     ],
-    ['an expert twice', '{name: a, method: soup, task: [soup, soup]}', '7:42: soup: stands twice'],
+    ['an expert twice', '{name: a, method: soup, task: [soup, soup]}', '7:42: soup: is listed twice'],
     ['revert of nothing', '{name: a, method: revert}', '7:5: the merge lacks model'],
     [
       'revert of a pair',

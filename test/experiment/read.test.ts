@@ -103,17 +103,17 @@ describe('an experiment', () => {
     ['a merge without a method', `${head}  - {name: a}\n`, '7:5: the merge lacks method'],
     ['no experts', head.replace('{tel-1: ./tel-1}', '{}') + swap, '5:11: telugu: nothing is in it'],
     ['a path that is none', head.replace('./tel-1', '[1]') + swap, '5:19: tel-1: not text'],
-    ['a name that is no directory', head.replace('tel-1:', 'a/b:') + swap, '5:12: a/b: no name of an expert'],
+    [
+      'a name that is no directory',
+      head.replace('tel-1:', 'a/b:') + swap,
+      '5:12: a/b: not a valid name of an expert',
+    ],
     [
       'a name that means something else',
       head.replace('tel-1:', 'soup:') + swap,
-      '5:12: soup: this name means something else',
+      '5:12: soup: this name has another meaning',
     ],
-    [
-      'a language named all',
-      head.replace('telugu', 'all') + swap,
-      '5:3: all: this name means something else',
-    ],
+    ['a language named all', head.replace('telugu', 'all') + swap, '5:3: all: this name has another meaning'],
     [
       'a task and a language expert of one name',
       head.replace('tel-1:', 'math-2:') + swap,
@@ -146,16 +146,20 @@ describe('an experiment', () => {
     ],
     ['nothing', '', '1:1: the file is empty; expected an experiment'],
     ['a list', '[]', 'expected a mapping with tasks, languages and merges'],
-    ['a dtype that is none', `${head}${swap}dtype: bflot16\n`, '8:8: bflot16: no dtype of weights'],
-    ['a layout that is none', `${head}${swap}layout: big\n`, '8:9: big: no layout; expected layer or size'],
+    ['a dtype that is none', `${head}${swap}dtype: bflot16\n`, '8:8: bflot16: not a dtype of weights'],
+    [
+      'a layout that is none',
+      `${head}${swap}layout: big\n`,
+      '8:9: big: not a layout; expected layer or size',
+    ],
     ['a size that is none', `${head}${swap}max_shard_size: big\n`, '8:17: max-shard-size: expected a size'],
     ['a flag that is none', `${head}${swap}references: 1\n`, '8:13: references: neither true nor false'],
     [
       'a misspelt language',
       `${head}${swap}evaluate: {tasks: {swahilli: x}}\n`,
-      '8:20: swahilli: no language of the experiment; did you mean swahili?',
+      '8:20: swahilli: not a language of the experiment; did you mean swahili?',
     ],
-    ['a count that is none', `${head}${swap}evaluate: {fewshot: -1}\n`, '8:21: fewshot: no count'],
+    ['a count that is none', `${head}${swap}evaluate: {fewshot: -1}\n`, '8:21: fewshot: not a count'],
   ])('with %s is refused', async (_, text, message) => {
     expect(await refusal(() => read(text))).toContain(message);
   });

@@ -28,9 +28,9 @@ const tensors = fc
   .map((numbers) => Float32Array.from(numbers));
 
 /** Counts as the kernels do, in two blocks. */
-const countOf = (x: Uint32Array, { low, shift, candidates }: Window, bins: number) => {
+const countOf = (x: Uint32Array, { low, last, shift, candidates }: Window, bins: number) => {
   const counts = new Uint32Array(bins);
-  const end = low + bins * 2 ** shift;
+  const end = last + 1;
   const count = (bin: number) => {
     counts[bin] = (counts[bin] ?? 0) + 1;
   };
