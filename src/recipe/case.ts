@@ -1,9 +1,9 @@
 const snakeCase = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
 
-/** Whether a key is spelt as recipes spell keys: `bottom_transition`. */
+/** True for a key in snake case, as files spell keys: `bottom_transition`. */
 export const isSnakeCase = (key: string): boolean => snakeCase.test(key);
 
-/** `bottomTransition` or `bottom-transition` as recipes spell it; undefined for what is no name at all. */
+/** Converts `bottomTransition` or `bottom-transition` to snake case; undefined if the text is not a name. */
 export const toSnakeCase = (key: string): string | undefined => {
   const snake = key
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
@@ -12,6 +12,6 @@ export const toSnakeCase = (key: string): string | undefined => {
   return isSnakeCase(snake) ? snake : undefined;
 };
 
-/** `bottom_transition` as TypeScript spells it. No two keys in snake case become one. */
+/** Converts a key in snake case to camel case. Distinct keys stay distinct. */
 export const toCamelCase = (key: string): string =>
   key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());

@@ -14,16 +14,19 @@ import { invalid } from './invalid.js';
 import { type Mark, type RecipeText, sourceOf } from './source.js';
 import { isText, type Leaf, type List, type Mapping, type MappingEntry, type Tree } from './tree.js';
 
-/** Recipes are a few levels deep; the limit keeps the parser, which recurses, from running out of stack. */
+/**
+ * Limit on nesting. Recipes are a few levels deep; a deeper file would overflow the stack of the recursive
+ * parser.
+ */
 const deepest = 64;
 
-/** How many values aliases may stand for in all: a few lines can name billions. */
+/** Limit on the values that aliases expand to: a few lines can otherwise expand to billions. */
 const mostAliased = 10_000;
 
-/** What a file is, as messages say it. */
+/** Words for a kind of file in messages. */
 export interface DocumentKind {
   readonly name: string;
-  /** What each of its documents must be. */
+  /** The expected form of each document, after "expected". */
   readonly document: string;
 }
 
@@ -33,12 +36,14 @@ const recipeKind: DocumentKind = {
 };
 
 /**
- * Parses the documents of a recipe's file, of which each is a mapping; empty ones are left out. YAML 1.2's core schema, in which `1e-5` is a
- * number, with anchors and `<<`, which recipes written for Python's YAML use.
+ * Parses the documents of a recipe's file, each of which must be a mapping; empty documents are left out.
+ * Uses the core schema of YAML 1.2, in which `1e-5` is a number, with anchors and `<<`, which recipes written
+ * for Python's YAML use.
  *
- * @param file as messages name it
- * @param what the file is, and what its documents must be, as messages say it
- * @throws LayerloomError RECIPE_INVALID with line and column: not YAML, a key twice, no mapping, nothing at all
+ * @param file the file's name in messages
+ * @param what words for the kind of file in messages
+ * @throws LayerloomError RECIPE_INVALID with line and column: not YAML, a repeated key, a document that is
+ *   not a mapping, no document
  */
 export const parseDocuments = (
   text: string,
@@ -69,7 +74,10 @@ const composed = (source: RecipeText): Document.Parsed[] => {
   return documents as Document.Parsed[];
 };
 
-/** Where a value begins that is nested too deep. Found without recursion, among tokens. */
+/**
+ * Returns the offset of a value that is nested too deep, if there is one. Walks the tree of tokens with a
+ * stack of its own, since recursion would overflow.
+ */
 const tooDeep = (tokens: readonly CST.Token[]): number | undefined => {
   const waiting = tokens.map((token) => ({ token, depth: 0 }));
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
@@ -88,9 +96,9 @@ const tooDeep = (tokens: readonly CST.Token[]): number | undefined => {
   return undefined;
 };
 
-/** Turns the nodes of one document into a tree; an alias becomes what its anchor stands at. */
+/** Converts the nodes of one document to a tree, replacing aliases by the values of their anchors. */
 class Reader {
-  /** By anchor, with how many values each is. */
+  /** The value of each anchor, with the number of values in it. */
   readonly #anchors = new Map<string, { readonly tree: Tree; readonly size: number }>();
   readonly #source: RecipeText;
   readonly #what: DocumentKind;
@@ -168,7 +176,7 @@ class Reader {
       else if (entries.has(key)) throw invalid(at, { key, reason: 'this key stands twice in one mapping' });
       else entries.set(key, { key: at, value });
     }
-    // What a mapping says itself goes before what it merges.
+    // A mapping's own keys take precedence over those that it merges with `<<`.
     for (const [key, entry] of merged.flatMap((other) => [...other.entries]))
       if (!entries.has(key)) entries.set(key, entry);
     return { kind: 'mapping', mark, entries };
@@ -179,7 +187,7 @@ class Reader {
     return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
   }
 
-  /** A value left away has no place of its own: it is said to be at its key. */
+  /** Returns the place of a value; an empty value has that of its key. */
   #value(node: YamlNode | null, key: Mark): Tree {
     if (node === null) return { kind: 'leaf', mark: key, value: null, bare: true };
     const [start, end] = node.range ?? [key.offset, key.offset];
@@ -187,7 +195,7 @@ class Reader {
   }
 }
 
-/** What `<<` merges: a mapping or a list of them, of which the first goes before the others. */
+/** Returns the mappings that `<<` merges: one, or a list in which earlier ones take precedence. */
 const mergedMappings = (value: Tree): Mapping[] =>
   (value.kind === 'list' ? value.items : [value]).map((each) => {
     if (each.kind === 'mapping') return each;

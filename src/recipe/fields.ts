@@ -11,19 +11,20 @@ import {
   type Tree,
 } from './tree.js';
 
-// What both dialects read alike.
+// Readers that both dialects share.
 
-/** What a dialect asks of the file that a recipe stands in. */
+/** The file of a recipe, as far as its dialect needs it. */
 export interface Scope {
-  /** The folder of that file. */
+  /** The folder of the file. */
   readonly folder: string;
-  /** Reads a recipe that stands where a model could. */
+  /** Reads a nested recipe, given in place of a model. */
   nested(recipe: Mapping): Promise<Mapping>;
   /**
-   * Reads the recipe that a word names where a model could stand: another document of the file, or another file.
+   * Reads the recipe that a word refers to in place of a model: another document of the file, or another
+   * file.
    *
-   * @param folder where a relative file name begins
-   * @returns undefined where the word names none, and so a model
+   * @param folder the folder in which a relative file name begins
+   * @returns undefined if the word refers to no recipe, and so is a model
    */
   named(word: string, mark: Mark, folder: string): Promise<Mapping | undefined>;
 }
@@ -48,7 +49,7 @@ export const expectList = (tree: Tree, key: string, expected: string): List => {
   });
 };
 
-/** @param place what lacks the key, as a message says it */
+/** @param place words for the mapping, for the message if it lacks the key */
 export const expectKey = ({ entries, mark }: Mapping, key: string, place: string): MappingEntry => {
   const entry = entries.get(key);
   if (entry !== undefined) return entry;
@@ -58,7 +59,7 @@ export const expectKey = ({ entries, mark }: Mapping, key: string, place: string
 export const notAModel = (mark: Mark): Error =>
   invalid(mark, { reason: 'no model', expected: 'a directory, org/name, a file or a recipe' });
 
-/** Reads the items of a list one after the other, so that the first mistake is the one reported. */
+/** Reads the items of a list in order, not concurrently, so that the first mistake is the one reported. */
 export const eachOf =
   (key: string, expected: string, item: Field): Field =>
   async (value) => {
@@ -68,7 +69,7 @@ export const eachOf =
     return list(mark, read);
   };
 
-/** Reads the values of those keys that have a field, and keeps the others as they are. */
+/** Reads the values of keys that have a field, and converts the others to plain values. */
 export const readFields = async (
   { mark, entries }: Mapping,
   fields: Readonly<Record<string, Field>>,
@@ -82,10 +83,10 @@ export const readFields = async (
 };
 
 /**
- * Keys as TypeScript spells them. Other spellings than snake case are refused: `int8-mask` and `int8Mask` would otherwise become, or be,
- * a name that nobody wrote.
+ * Converts keys to camel case. Keys that are not in snake case are refused: otherwise two spellings
+ * (`int8-mask`, `int8Mask`) could be the same key.
  *
- * @param place what the keys stand in, as a message says it
+ * @param place words for the mapping, for messages
  */
 export const inCamelCase = (entries: Entries, place: string): Map<string, MappingEntry> =>
   new Map([...entries].map(([key, entry]) => [camelKey(key, entry.key, place), entry]));
@@ -100,7 +101,7 @@ const camelKey = (key: string, mark: Mark, place: string): string => {
   });
 };
 
-/** Layers of a model, the first and the one after the last. */
+/** Reads a range of layers: the first, and the one after the last. */
 export const layerRange: Field = async (value) => {
   const [first, end, ...more] = value.kind === 'list' ? value.items.map(wholeNumber) : [];
   if (first !== undefined && end !== undefined && more.length === 0 && first < end) return value;

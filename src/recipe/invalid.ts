@@ -3,18 +3,18 @@ import { nearest } from './nearest.js';
 import { locationOf, type Mark } from './source.js';
 import type { Entries } from './tree.js';
 
-/** What is wrong at a place of a recipe; each is a part of the message. */
+/** The parts of a message about a mistake at a place of a recipe. */
 interface Fault {
-  /** The word at fault. */
+  /** The wrong word. */
   readonly key?: string;
   readonly reason: string;
-  /** Ends "expected …". */
+  /** Text after "expected". */
   readonly expected?: string;
-  /** Ends "did you mean …?". */
+  /** Text after "did you mean". */
   readonly nearest?: string | undefined;
 }
 
-/** Messages are read by people: what they quote of a file is short and of one line. */
+/** Shortens a quotation of the file to one short line. */
 const shown = (word: string): string =>
   /^[\p{L}\p{N}\p{P}\p{S} ]{1,80}$/u.test(word)
     ? word
@@ -29,7 +29,7 @@ export const invalid = (mark: Mark, { key, ...fault }: Fault): LayerloomError =>
   );
 };
 
-/** @param place what the key stands in, as a message says it */
+/** @param place words for the mapping, for the message */
 export const unknownKey = (
   key: string,
   mark: Mark,
@@ -45,7 +45,7 @@ export const unknownKey = (
   });
 };
 
-/** @throws LayerloomError RECIPE_INVALID at the first key that is not known */
+/** @throws LayerloomError RECIPE_INVALID at the first unknown key */
 export const checkKeys = (entries: Entries, place: string, known: readonly string[]): void => {
   for (const [key, entry] of entries)
     if (!known.includes(key)) throw unknownKey(key, entry.key, place, known);

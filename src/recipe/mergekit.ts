@@ -28,9 +28,10 @@ const recipeKeys = [
 ];
 
 /**
- * Reads a recipe of mergekit's dialect (`merge_method:`) and says it in ours: parameters beside the other keys, names in camel case, with
- * `dialect: 'mergekit'`. Relative paths are left as they are, and so begin in the working directory. A key that mergekit would pass over in
- * silence is an error. `dtype` and `outDtype` are what the file says: in mergekit the former is the arithmetic's.
+ * Reads a recipe of mergekit's dialect (`merge_method:`) and translates it to ours: parameters beside the
+ * other keys, names in camel case, and `dialect: 'mergekit'`. Relative paths are kept, and so begin in the
+ * working directory. A key that mergekit silently ignores is an error. `dtype` and `outDtype` are kept as
+ * given; in mergekit the former is the dtype of the arithmetic.
  *
  * @throws LayerloomError RECIPE_INVALID
  */
@@ -65,7 +66,7 @@ export const readMergekit = async (recipe: Mapping, scope: Scope): Promise<Mappi
   );
 };
 
-/** `key: null` is as good as no key. */
+/** Drops keys whose value is null, which mean the same as no key. */
 const present = (entries: Entries): Entries =>
   new Map([...entries].filter(([, { value }]) => value.kind !== 'leaf' || value.value !== null));
 
@@ -75,7 +76,7 @@ const kept = (entries: Entries, names: Readonly<Record<string, string>>): [strin
     return entry === undefined ? [] : [[name, entry]];
   });
 
-/** Which one of several keys is there. */
+/** Returns the one of several exclusive keys that is given. */
 const partOf = <Key extends string>({ entries, mark }: Mapping, keys: readonly Key[]): Key => {
   const [part, second] = keys.filter((key) => entries.has(key));
   if (part === undefined || second !== undefined)
@@ -87,7 +88,7 @@ const partOf = <Key extends string>({ entries, mark }: Mapping, keys: readonly K
   return part;
 };
 
-/** The one module of `modules`, whatever it is called. */
+/** Returns the only module of `modules`, whatever its name. */
 const onlyModule = ({ value }: MappingEntry): Mapping => {
   const { entries } = expectMapping(value, 'modules', 'one module');
   const [first, second] = entries;
@@ -161,7 +162,10 @@ const refuse = (entries: Entries, key: string, reason: string): void => {
   if (entry !== undefined) throw invalid(entry.key, { key, reason: `not supported: ${reason}` });
 };
 
-/** `path[@revision]`, or `{model: path}` or `{model: {path, revision}}`; or a recipe in place or by its name. */
+/**
+ * Reads `path[@revision]`, `{model: path}` or `{model: {path, revision}}`, or a nested recipe, in place or by
+ * its name.
+ */
 const modelField = (scope: Scope): Field => {
   const named = async (tree: Tree, path: string): Promise<Tree> =>
     (await scope.named(path, tree.mark, '')) ?? (isText(tree) ? tree : leaf(tree.mark, path));
@@ -195,7 +199,7 @@ const pathOf = (tree: Tree): string => {
   });
 };
 
-/** `tokenizer_source`, or what `tokenizer` has of it: `base`, `union` or a model. */
+/** Reads `tokenizer_source`, or the source in `tokenizer`: `base`, `union` or a model. */
 const tokenizerOf = async (entries: Entries, model: Field): Promise<[string, MappingEntry][]> => {
   const [source, tokenizer] = [entries.get('tokenizer_source'), entries.get('tokenizer')];
   if (source !== undefined && tokenizer !== undefined)

@@ -2,8 +2,8 @@ import { resolve } from 'node:path';
 import { exists, splitName } from '../checkpoint/model-place.js';
 
 /**
- * A model's path that begins in a folder, as an absolute one: `./x` and `../x` always, others where they exist there, since `org/name` may be
- * one of the hub's. A name before it (`NAME=./x`) stays.
+ * Resolves a model's path against a folder. `./x` and `../x` always become absolute, other relative paths
+ * only if they exist there, since `org/name` may be a model of the hub. A prefix `NAME=` is kept.
  */
 export const relativeTo = async (folder: string, model: string): Promise<string> => {
   const path = resolve(folder, model);

@@ -1,12 +1,15 @@
-/** How far a word may be from what was meant: a third of its letters, and three at most. Of one or two letters nothing is near. */
+/**
+ * Limit on the edit distance to a candidate: a third of the word's letters, at most three. Words of one or
+ * two letters match nothing.
+ */
 const reach = (a: string, b: string): number => Math.min(3, Math.floor(Math.max(a.length, b.length) / 3));
 
-/** Words longer than any key are not compared: the cost is the product of the lengths. */
+/** Longer words are not compared, since the cost is the product of the lengths and no key is as long. */
 const longest = 64;
 
 /**
- * The candidate that a misspelt word most likely stands for; undefined where none is near. Case, `_` and `-` do not count. Of several as
- * near, the first.
+ * Returns the candidate at the smallest edit distance from a misspelt word, the first of several; undefined
+ * if all are too far. Ignores case, `_` and `-`.
  */
 export const nearest = (word: string, candidates: Iterable<string>): string | undefined => {
   if (word.length > longest) return undefined;
@@ -25,7 +28,10 @@ export const nearest = (word: string, candidates: Iterable<string>): string | un
 
 const plain = (word: string): string => word.toLowerCase().replace(/[_-]/g, '');
 
-/** Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`, no place being edited twice. */
+/**
+ * Returns the optimal string alignment distance: insertions, deletions, substitutions and swaps of
+ * neighbours, each place edited once.
+ */
 const editDistance = (a: string, b: string): number => {
   let [former, row] = [[] as number[], Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i++) {

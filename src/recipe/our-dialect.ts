@@ -24,11 +24,10 @@ import {
 } from './tree.js';
 
 /**
- * Reads a recipe of our own dialect (`method:`). Keys in snake case become camel case; relative paths begin in the folder of the file; where a
- * model stands a recipe may, in place or by the name of its document or file. What a method's own parameters are, and whether their values
- * do, is for the method to say.
- *
- * Parameters stand beside the other keys or, as mergekit has them, under `parameters`.
+ * Reads a recipe of our own dialect (`method:`). Converts keys to camel case, resolves relative paths against
+ * the file's folder, and reads nested recipes, which may replace a model in place or by the name of their
+ * document or file. Parameters of the method are not checked here. They may be beside the other keys or, as
+ * in mergekit, under `parameters`.
  *
  * @throws LayerloomError RECIPE_INVALID
  */
@@ -70,7 +69,7 @@ const methodName: Field = async (value) => {
   throw invalid(value.mark, { key: 'method', reason: 'no method', expected: 'its name' });
 };
 
-/** Puts what stands under `parameters` beside the other keys. */
+/** Moves the keys under `parameters` beside the other keys. */
 const flattened = ({ mark, entries }: Mapping, place: string): Mapping => {
   const flat = inCamelCase(entries, place);
   const parameters = flat.get('parameters');

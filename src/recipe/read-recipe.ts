@@ -8,24 +8,25 @@ export type { MergekitValue } from './settings.js';
 export type { Location } from './source.js';
 export type { Path } from './tree.js';
 
-/** A recipe's file, read. */
+/** The result of reading a recipe's file. */
 export interface ReadRecipe {
-  /** In our dialect's shape, not yet checked by its method. Where a model stands there may be another recipe. */
+  /** The recipe in the shape of our dialect, not checked by its method yet. Models may be nested recipes. */
   readonly recipe: UncheckedRecipe;
-  /** The whole file. */
+  /** The text of the file. */
   readonly text: string;
   /**
-   * Where a value of `recipe` was written, or its key, in this file or in another one that it uses. Of a path that leads further than the file
-   * does, where its longest known beginning leads.
+   * Returns the place where the value (or key) at a path of `recipe` was written, in this file or another one
+   * that it uses. If there is no such value, the place of the innermost one on the path.
    */
   locate(path: Path, part?: 'key' | 'value'): Location;
 }
 
 /**
- * Reads a recipe's file, of either dialect, with the recipes it uses in place of models: other documents of the file by their `name`, other
- * files, and recipes in place. Of several documents the one without a name is meant, or the only one that no other uses.
+ * Reads a recipe's file of either dialect, with the nested recipes that replace models: in place, other
+ * documents of the file by their `name`, or other files. If the file has several documents, its recipe is the
+ * one without a name, or the only one that no other uses.
  *
- * What a method's parameters are and may be is not checked here.
+ * Parameters of methods are not checked here.
  *
  * @throws LayerloomError RECIPE_INVALID, with the file, line and column of what is wrong
  */
@@ -39,8 +40,8 @@ export const readRecipe = async (file: string): Promise<ReadRecipe> => {
 };
 
 /**
- * An error about a value of a recipe (`context.recipePath` leads to it), with the place where the file says it: the key where the error is USAGE,
- * the value otherwise. An error without a path stays as it is.
+ * Returns an error about the value at `context.recipePath` with its place in the file: that of the key if the
+ * error is USAGE, that of the value otherwise. An error without a path is returned unchanged.
  */
 export const withPlace = (error: LayerloomError, read: Pick<ReadRecipe, 'locate'>): LayerloomError => {
   const { recipePath } = error.context;

@@ -9,37 +9,42 @@ import { type RecipeDocument, readRecipeFile } from './recipe-file.js';
 import type { Mark } from './source.js';
 import type { Mapping } from './tree.js';
 
-/** How many merges one recipe may come to: documents that use each other twice double at each step. */
+/**
+ * Limit on the recipes that one recipe expands to: documents that use each other twice double at each step.
+ */
 const mostMerges = 1000;
 
-/** A recipe that is being read because those before it use it. */
+/**
+ * A recipe that is being read, and the chain of recipes that use it: a recipe that comes up again is a
+ * circle.
+ */
 interface Link {
   readonly id: string;
   readonly label: string;
 }
 
-/** The file a recipe stands in. */
+/** The file of a recipe. */
 interface Surroundings {
   readonly file: string;
   readonly documents: ReadonlyMap<string, RecipeDocument>;
-  /** Names of documents that others use. */
+  /** Names of the documents that others use. */
   readonly used: Set<string>;
 }
 
-/** A document of a file, read. */
+/** A document of a file after reading. */
 interface Finished {
   readonly name: string | undefined;
   readonly mark: Mark;
   readonly recipe: Mapping;
 }
 
-/** Reads one recipe and all it uses; each file and document once, one after the other. */
+/** Reads one recipe and those that it uses. Each file and document is read once, in sequence. */
 export class Reading {
   readonly #done = new Map<string, { readonly recipe: Mapping; readonly merges: number }>();
   #merges = 0;
 
   /**
-   * @param mark where the file is named, unless by the user
+   * @param mark the place that names the file; undefined if the user named it
    * @throws LayerloomError RECIPE_INVALID
    */
   file(file: string, chain: readonly Link[] = [], mark?: Mark): Promise<Mapping> {
@@ -94,7 +99,10 @@ export class Reading {
     return dialectOf(recipe) === 'ours' ? readOurs(recipe, scope) : readMergekit(recipe, scope);
   }
 
-  /** Reads what a link stands for, unless it has been read or is being read. */
+  /**
+   * Reads the recipe that a link refers to, unless it has been read. Refuses one that is being read, which
+   * uses itself.
+   */
   async #once(
     link: Link,
     chain: readonly Link[],
@@ -127,7 +135,10 @@ export class Reading {
   }
 }
 
-/** A file that a recipe names and that is not there is that recipe's mistake. */
+/**
+ * Reads a file's documents. If a recipe names the file (at `mark`), an unreadable file is reported as a
+ * mistake of that recipe.
+ */
 const documentsOf = async (file: string, mark: Mark | undefined): ReturnType<typeof readRecipeFile> => {
   try {
     return await readRecipeFile(file);
@@ -157,10 +168,10 @@ const dialectOf = ({ entries, mark }: Mapping): 'ours' | 'mergekit' => {
   });
 };
 
-/** The document without a name, or the only one that no other uses. */
+/** Returns the document without a name, or the only one that no other uses. */
 const resultOf = (finished: readonly [Finished, ...Finished[]], used: ReadonlySet<string>): Mapping => {
   const free = finished.filter(({ name }) => name === undefined || !used.has(name));
-  // Documents that all use each other would go round in a circle: one is free.
+  // At least one is unused: documents that all use each other are a circle, which has been refused.
   const [first = finished[0], second] = free;
   const result = free.find(({ name }) => name === undefined) ?? first;
   if (result.name !== undefined && second !== undefined)

@@ -7,14 +7,14 @@ import { isText, type Mapping, mapping } from './tree.js';
 /** One document of a recipe's file. */
 export interface RecipeDocument {
   readonly name: string | undefined;
-  /** Without its name. */
+  /** The document without its `name`. */
   readonly recipe: Mapping;
 }
 
-/** Nothing written by hand is as large: what is larger was named by mistake, and a checkpoint would fill the memory. */
+/** Limit on a recipe's file, so that a checkpoint named by mistake does not fill the memory. */
 const largest = 1_000_000;
 
-/** @throws LayerloomError RECIPE_INVALID, also where the file cannot be read */
+/** @throws LayerloomError RECIPE_INVALID, also if the file cannot be read */
 export const readRecipeFile = async (file: string): Promise<[RecipeDocument, ...RecipeDocument[]]> => {
   const [first, ...others] = parseDocuments(await readText(file), file);
   const documents: [RecipeDocument, ...RecipeDocument[]] = [documentOf(first), ...others.map(documentOf)];
@@ -32,8 +32,8 @@ export const readRecipeFile = async (file: string): Promise<[RecipeDocument, ...
 };
 
 /**
- * @param what the file is to be, as messages say it
- * @throws LayerloomError RECIPE_INVALID where it cannot be read, is no text, or larger than a megabyte
+ * @param what words for the kind of file in messages
+ * @throws LayerloomError RECIPE_INVALID if it cannot be read, is not text, or is larger than a megabyte
  */
 export const readText = async (file: string, what = 'a recipe'): Promise<string> => {
   try {

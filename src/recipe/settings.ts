@@ -15,16 +15,19 @@ import {
 
 type Scalar = boolean | number | string;
 
-/** A value for those tensors whose name holds `filter`, or for all. */
+/** A value for the tensors whose name contains `filter`, or for all tensors. */
 interface Conditional {
   readonly filter?: string;
   readonly value: Scalar | readonly Scalar[];
 }
 
-/** A parameter as a recipe gives it: a value, a gradient over the layers, or values by tensor of which the first that fits counts. */
+/**
+ * A parameter in a recipe: a value, a gradient over the layers, or values with filters, of which the first match
+ * applies.
+ */
 export type MergekitValue = Scalar | readonly Scalar[] | Conditional | readonly Conditional[];
 
-/** Keys that stand beside parameters in a recipe as it is handed on, and so are no parameters' names. */
+/** Keys beside the parameters in the recipe that this reader returns; no parameter may have these names. */
 const reserved = new Set([
   'method',
   'dialect',
@@ -43,7 +46,7 @@ const reserved = new Set([
 ]);
 
 /**
- * Reads mergekit's `parameters`. Values are kept as given but where YAML 1.1 and mergekit's conversion give them another meaning: numbers in
+ * Reads mergekit's `parameters`. Values are read as YAML 1.1 and mergekit's conversions read them: numbers in
  * quotes are numbers, and a bare `yes` or `off` is true or false.
  *
  * @throws LayerloomError RECIPE_INVALID
@@ -72,7 +75,7 @@ const readSetting = (tree: Tree): Tree => {
     : readValue(tree);
 };
 
-/** `filter: '*'` is for all tensors, as no filter is. */
+/** Reads a filter; `*` matches all tensors, like no filter. */
 const readConditional = (tree: Mapping): Mapping => {
   checkKeys(tree.entries, 'the setting', ['filter', 'value']);
   const filter = tree.entries.get('filter');
@@ -110,8 +113,8 @@ const readScalar = (given: Leaf): Leaf => {
 };
 
 /**
- * The parameters of a scope over those of the one around it. A setting with filters leaves the tensors that fit none of them to the scope
- * around, as mergekit does.
+ * Merges the parameters of a scope into those of the enclosing scope. Tensors that match no filter of the
+ * inner setting get the value of the enclosing one, as in mergekit.
  */
 export const overlay = (inner: Entries, outer: Entries): Map<string, MappingEntry> => {
   const joined = new Map([...outer, ...inner]);

@@ -1,23 +1,24 @@
 import { LineCounter } from 'yaml';
+import { itemAt } from '../lookup.js';
 
-/** A place in a recipe, as people and editors count: lines and columns (UTF-16 units) from 1. */
+/** A place in a file, as editors count: lines and columns (in UTF-16 units) from 1. */
 export interface Location {
   readonly file: string;
   readonly line: number;
   readonly column: number;
-  /** The line of the file, and below it a caret under the column. */
+  /** The line, and below it a caret under the column. */
   readonly excerpt: string;
 }
 
 /** The text of a recipe's file. */
 export interface RecipeText {
-  /** As messages name it. */
+  /** The file's name in messages. */
   readonly file: string;
   readonly text: string;
   readonly lines: LineCounter;
 }
 
-/** A place kept as an offset: it becomes a `Location` only where something is wrong. */
+/** A place as an offset, which is converted to a `Location` only for messages. */
 export interface Mark {
   readonly source: RecipeText;
   readonly offset: number;
@@ -32,16 +33,16 @@ export const sourceOf = (file: string, text: string): RecipeText => {
 
 export const locationOf = ({ source: { file, text, lines }, offset }: Mark): Location => {
   const { line, col: column } = lines.linePos(Math.min(offset, text.length));
-  const start = lines.lineStarts[line - 1] ?? 0;
+  const start = itemAt(lines.lineStarts, line - 1);
   const end = text.indexOf('\n', start);
   return { file, line, column, excerpt: excerptOf(text.slice(start, end < 0 ? undefined : end), column) };
 };
 
-/** What is shown of a line that a screen does not hold, before the column and after it. */
+/** Characters of a long line that are shown, before and after the column. */
 const before = 60;
 const after = 60;
 
-/** Control characters are shown as spaces: a recipe says nothing to a terminal, and the caret stands where it should. */
+/** Returns the excerpt of a line. Control characters become spaces, since a terminal would interpret them. */
 const excerptOf = (line: string, column: number): string => {
   const from = line.length > before + after ? Math.max(0, column - 1 - before) : 0;
   const shown = line

@@ -1,16 +1,19 @@
 import { type Location, locationOf, type Mark } from './source.js';
 
-/** Where a value stands in a recipe: keys of mappings, indexes of lists. */
+/** The path of a value in a recipe: keys of mappings, indexes of lists. */
 export type Path = readonly (string | number)[];
 
-/** A value of a recipe that knows where it was written: each part may be of another file. Never changed once made. */
+/**
+ * A value of a recipe with the place where it was written; its parts may come from different files.
+ * Immutable.
+ */
 export type Tree = Leaf | List | Mapping;
 
 export interface Leaf {
   readonly kind: 'leaf';
   readonly mark: Mark;
   readonly value: string | number | boolean | null;
-  /** Text without quotes, which older YAML reads otherwise in places (`yes`). */
+  /** True for text without quotes, some of which YAML 1.1 reads as another type (`yes`). */
   readonly bare: boolean;
 }
 
@@ -26,7 +29,7 @@ export interface Mapping {
   readonly entries: Entries;
 }
 
-/** The value of a key, and where the key itself stands. */
+/** The value of a key, and the place of the key. */
 export interface MappingEntry {
   readonly key: Mark;
   readonly value: Tree;
@@ -44,7 +47,10 @@ export type Text = Leaf & { readonly value: string };
 
 export const isText = (tree: Tree): tree is Text => tree.kind === 'leaf' && typeof tree.value === 'string';
 
-/** The value as JavaScript has it. What stands in several places of the tree is one object. */
+/**
+ * Converts a tree to a plain value. A tree that occurs several times becomes one object, so that aliases do
+ * not multiply.
+ */
 export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unknown => {
   if (tree.kind === 'leaf') return tree.value;
   const former = made.get(tree);
@@ -58,8 +64,8 @@ export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unkno
 };
 
 /**
- * Where the value at a path was written, or its key: the value for what is wrong with it, the key where it should not be there at all. Of a path
- * that leads further than the recipe does, where its longest known beginning leads.
+ * Returns the place where the value at a path was written, or its key: `value` for a wrong value, `key` for a
+ * key that should not exist. If there is no such value, the place of the innermost one on the path.
  */
 export const locate = (root: Tree, path: Path, part: 'key' | 'value' = 'value'): Location => {
   let found: { readonly value: Tree; readonly key?: Mark } = { value: root };
