@@ -8,26 +8,30 @@ import { absent, codeOf, writing } from './failures.js';
 import { keepBeating, stopBeating } from './heartbeat.js';
 
 /**
- * How long a claim holds without a heartbeat, where only that can tell whether its process lives. Many beats: a thread that is busy for
- * seconds, and attributes that NFS remembers for a minute, must not look like death.
+ * Age of a heartbeat after which its claim is stale, for processes that cannot be examined otherwise. Many
+ * beats long, since a thread may be busy for seconds and NFS caches attributes for up to a minute.
  */
 export const staleAfterMs = 120_000;
 
-/** `gone` where there is no claim. */
+/** The state of a claim; `gone` if there is none. */
 export type ClaimState = 'live' | 'dead' | 'gone';
 
 export interface FoundClaim {
   readonly state: ClaimState;
-  /** Undefined for a claim that says nothing: its process is about to write it, or died before it could, or the disk is full. */
+  /**
+   * Undefined if the claim's text is missing: its process is about to write it, died before it could, or
+   * found the disk full.
+   */
   readonly claimant?: Claimant & { readonly token: string; readonly since: string };
 }
 
 /**
- * Looks at the claim that stands at `path`. That of a process of this host is dead as soon as the process is; any other once its heartbeat is older than
- * `staleAfterMs`, by the store's clock. A process of this host that lives holds its claims, also while it is suspended.
+ * Examines the claim at `path`. A claim of a process of this host is live as long as the process exists, even
+ * if it is suspended. Any other claim is dead once its heartbeat is older than `staleAfterMs` by the store's
+ * clock.
  */
 export const examine = async (path: string, now: StoreClock): Promise<FoundClaim> => {
-  // Opened anew, so that NFS asks the server for the time of the last heartbeat.
+  // Opening the file makes NFS ask the server for the time of the last heartbeat (close-to-open consistency).
   const found = await withFile(path, 'r', async (file) => ({
     text: await file.readFile('utf8'),
     beat: (await file.stat()).mtimeMs,
@@ -44,7 +48,7 @@ const parse = (text: string): FoundClaim['claimant'] => {
   try {
     value = JSON.parse(text);
   } catch {
-    // Being written, or written by none of ours: its age decides.
+    // The claim is being written, or is not layerloom's: its age decides.
     return undefined;
   }
   const isWhole =
@@ -56,16 +60,17 @@ const parse = (text: string): FoundClaim['claimant'] => {
 };
 
 /**
- * Makes the claim at `path` this process's, or answers undefined: another one has it.
+ * Acquires the claim at `path`, or returns undefined if another process holds it.
  *
- * A claim comes about by O_EXCL, which lets one process win on any file system. A dead claim is first removed, and this must not remove a live one that has
- * come in its place since somebody looked. So only who holds the claim `path.next` may remove it, after having looked once more: no other can have
- * replaced it meanwhile. Then it is created like any other, in competition with whoever comes. Who dies holding `path.next` leaves a dead claim like any other,
- * taken over by the same rule.
+ * A claim is created with O_EXCL, so that one process wins on any file system. A dead claim must be removed
+ * first, but never a live one that has replaced it since it was examined. So only the holder of the claim
+ * `path.next` may remove it, after examining it again: nobody else can have replaced it in between. The claim
+ * is then created as usual, in competition with other processes. A process that dies while it holds
+ * `path.next` leaves a dead claim, which is taken over by the same rule.
  *
- * One way to hold a claim twice remains: a process of another host, silent for `staleAfterMs`, wakes and releases its claim in the instant
- * between that second look and the removal. Then a shard is computed twice, and published twice with the same bytes: claims save
- * work, while it is the renaming of whole files that keeps shards right.
+ * One race remains: a process of another host, silent for `staleAfterMs`, wakes and releases its claim
+ * between the second examination and the removal. Then a shard is computed and published twice, with the same
+ * bytes. Claims only save work; correctness comes from publishing whole files by renaming.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -103,7 +108,7 @@ const newText = async (): Promise<ClaimText> => {
   return { token, whole: `${JSON.stringify(claim)}\n` };
 };
 
-/** @returns false where the name is taken */
+/** @returns false if the name is taken */
 const create = (path: string, text: string): Promise<boolean> =>
   writing(path, async () => {
     const file = await open(path, 'wx').catch((error: unknown) => {
@@ -113,7 +118,8 @@ const create = (path: string, text: string): Promise<boolean> =>
     try {
       await file.write(text, 0);
     } catch (error) {
-      // A full disk has room for an empty file, and `gc` must be able to claim what it removes. The heartbeat writes the text later.
+      // On a full disk the claim stays empty, since `gc` must be able to claim the shards that it removes.
+      // The heartbeat writes the text later.
       if (!isFull(error)) {
         await rm(path, { force: true });
         throw error;
@@ -126,17 +132,17 @@ const create = (path: string, text: string): Promise<boolean> =>
 
 const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
 
-/** NFS may say only now that the disk is full. */
+/** Closes a file, ignoring a full disk, which NFS may report only now. */
 const closeFull = (file: FileHandle): Promise<void> =>
   file.close().catch((error: unknown) => {
     if (!isFull(error)) throw error;
   });
 
-/** A claim that this process made. Its heart beats until it is released or lost. */
+/** A claim that this process holds. Its heartbeat runs until it is released or lost. */
 export class ClaimFile {
   readonly path: string;
   readonly token: string;
-  /** The token of the dead claim in whose place this one came. */
+  /** The token of the dead claim that this one replaced. */
   readonly former: string | undefined;
   readonly #text: string;
 
@@ -148,10 +154,14 @@ export class ClaimFile {
     keepBeating(this);
   }
 
-  /** Writes the claim over itself, which gives it the time of the store's clock. @returns false when it is ours no more */
+  /**
+   * Rewrites the claim in place, which sets its time by the store's clock. @returns false if the claim is no
+   * longer this process's
+   */
   async beat(): Promise<boolean> {
     const isOurs = await withFile(this.path, constants.O_RDWR, async (file) => {
-      // What is written through this descriptor goes to the file that was read, whatever has the name meanwhile.
+      // Writes through this descriptor reach the file that was read, even if another file has the name by
+      // now.
       if (!this.#wrote(await file.readFile('utf8'))) return false;
       await file.write(this.#text, 0);
       return true;
@@ -159,14 +169,17 @@ export class ClaimFile {
     return isOurs ?? false;
   }
 
-  /** Frees the name, if it is ours still. Never fails: what cannot be removed dies with this process. */
+  /**
+   * Removes the claim if it is still this process's. Never throws: a claim that cannot be removed is dead
+   * once this process has ended.
+   */
   async release(): Promise<void> {
     stopBeating(this);
     const text = await readFile(this.path, 'utf8').catch(() => undefined);
     if (text !== undefined && this.#wrote(text)) await rm(this.path, { force: true }).catch(() => undefined);
   }
 
-  /** Empty is a claim that was made on a full disk. */
+  /** True if the text is this claim's, or empty, as when the claim was made on a full disk. */
   #wrote(text: string): boolean {
     return text === this.#text || text === '';
   }

@@ -6,18 +6,18 @@ import { writing } from './failures.js';
 import type { StorePaths } from './paths.js';
 import { placeRecord, readEntry, type StoredShard, stampOf, wholeOf, writeRecord } from './record.js';
 
-/** What is said of a shard that has been written to a claim's `partialPath`. */
+/** The properties of a shard that has been written to a claim's `partialPath`. */
 export interface FinishedShard {
   readonly bytes: number;
   readonly sha256?: string | undefined;
-  /** Names of the models it was made from. */
+  /** Names of the models that it was made from. */
   readonly inputs?: readonly string[] | undefined;
 }
 
-/** The right to compute a shard, which no other process has meanwhile. */
+/** The exclusive right to compute a shard. */
 export class Claim implements AsyncDisposable {
   readonly key: string;
-  /** Where to write the shard: a file of this claim alone, not yet there. */
+  /** The path to write the shard to. The file does not exist yet, and no other process uses the path. */
   readonly partialPath: string;
   readonly #paths: StorePaths;
   readonly #file: ClaimFile;
@@ -30,11 +30,14 @@ export class Claim implements AsyncDisposable {
   }
 
   /**
-   * Syncs and closes the partial file, makes it read-only and puts it in its place, where it counts once its record is beside it; then releases the claim. A crash at
-   * any moment leaves the shard published or absent. If another process published it meanwhile (after this one had been suspended for so long that it was
-   * taken for dead), that one stays, since it may be linked already. When publishing fails, the claim is still held.
+   * Publishes the shard: makes the partial file read-only, syncs and closes it, renames it into place, adds
+   * its record, and releases the claim. A shard exists once it has a record, so that a crash leaves it either
+   * published or absent. If another process has published it already (because this one was suspended for so
+   * long that its claim was stale), that shard is kept, since it may be linked. If publishing fails, the
+   * claim is still held.
    *
-   * @param written the descriptor that the shard was written through, if it is still open: a system may tell no other of a write that failed later
+   * @param written the descriptor that the shard was written through, if it is still open; errors of delayed
+   *   writes may be reported only to it
    * @throws LayerloomError WRITE_FAILED
    */
   async publish({ bytes, sha256, inputs = [] }: FinishedShard, written?: FileHandle): Promise<StoredShard> {
@@ -54,18 +57,19 @@ export class Claim implements AsyncDisposable {
     return placed;
   }
 
-  /** @returns the record with what tells the file from what it may be replaced by or changed into */
+  /** @returns the record, with the stamp by which a later change of the file is noticed */
   async #putInPlace(unstamped: StoredShard, written: FileHandle | undefined): Promise<StoredShard> {
     const { key } = unstamped;
     const directory = this.#paths.shardDirectory(key);
     const record = await writing(this.#paths.shard(key), async () => {
       const record = { ...unstamped, ...(await this.#sync(unstamped.bytes, written)) };
-      // All that needs room comes first: on a full disk nothing is in its place that `release` would not remove.
+      // Steps that need disk space come before the rename: if the disk is full, `release` removes all that
+      // was written.
       await makeDirectories(directory);
       await writeRecord(this.#paths, this.#file.token, record);
       await syncDirectory(this.#paths.shards);
       await rename(this.partialPath, this.#paths.shard(key));
-      // The shard's name is on the disk before that of its record.
+      // The shard's name must be durable before its record is.
       await syncDirectory(directory);
       return record;
     });
@@ -88,7 +92,10 @@ export class Claim implements AsyncDisposable {
     }
   }
 
-  /** Removes what was written and not published, and lets others compute the shard. May be called more than once. */
+  /**
+   * Removes the unpublished files and the claim, so that others may compute the shard. May be called more
+   * than once.
+   */
   async release(): Promise<void> {
     await rm(this.partialPath, { force: true }).catch(() => undefined);
     await rm(this.#paths.partialRecord(this.key, this.#file.token), { force: true }).catch(() => undefined);

@@ -6,17 +6,17 @@ import { promisify } from 'node:util';
 import { isObject } from '../checkpoint/json.js';
 import { codeOf } from './failures.js';
 
-/** A process, told apart from every other one of any host that shares the store. */
+/** The identity of a process among all processes of all hosts that share the store. */
 export interface Claimant {
   readonly host: string;
-  /** Within it process numbers mean the same: the host since it was started, and the container. */
+  /** The scope of process numbers: a host since its last boot, and a container. */
   readonly place: string;
   readonly pid: number;
-  /** When the process was started, in the system's own words: a number is given again to another process. */
+  /** The process's start time, in the system's own format, since process numbers are reused. */
   readonly started: string;
 }
 
-/** `unknown` where only a heartbeat can tell. */
+/** The state of a process; `unknown` if only its heartbeat can tell. */
 export type Life = 'alive' | 'dead' | 'unknown';
 
 const quietly = (read: () => string): string => {
@@ -28,7 +28,10 @@ const quietly = (read: () => string): string => {
   }
 };
 
-/** Two hosts of one name, and two containers of one host, are different places. */
+/**
+ * Identifies the boot and the container too, since host names may repeat and containers have process numbers
+ * of their own.
+ */
 const place = [
   hostname(),
   quietly(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8')),
@@ -37,7 +40,7 @@ const place = [
 
 let self: Promise<Claimant> | undefined;
 
-/** This process. */
+/** Returns the identity of this process. */
 export const ownClaimant = (): Promise<Claimant> => {
   self ??= startOf(process.pid).then((started) => ({
     host: hostname(),
@@ -48,7 +51,10 @@ export const ownClaimant = (): Promise<Claimant> => {
   return self;
 };
 
-/** Whether the process that claimed still runs. Of another place nothing can be said, nor of a process whose start is hidden from us. */
+/**
+ * Returns whether a process runs; `unknown` for processes of other places, and for those whose start time is
+ * hidden from this user.
+ */
 export const lifeOf = async (claimant: Claimant): Promise<Life> => {
   if (claimant.place !== place) return 'unknown';
   const started = await startOf(claimant.pid);
@@ -56,10 +62,15 @@ export const lifeOf = async (claimant: Claimant): Promise<Life> => {
   return started === claimant.started ? 'alive' : 'dead';
 };
 
-/** Undefined where there is no such process, or it is hidden; empty for one that has ended and was not yet waited for. */
+/**
+ * Returns a process's start time; undefined if there is no such process or it is hidden, empty for a zombie.
+ */
 const startOf = process.platform === 'linux' ? startOnLinux : startElsewhere;
 
-/** Fields 3 and 22 of proc_pid_stat(5): state, and clock ticks since the system was started. The name before them may hold anything. */
+/**
+ * Reads fields 3 and 22 of proc_pid_stat(5): the state, and the start in clock ticks since boot. Field 2, the
+ * name, may contain any text.
+ */
 async function startOnLinux(pid: number): Promise<string | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
@@ -72,7 +83,10 @@ async function startElsewhere(pid: number): Promise<string | undefined> {
   return found?.stdout.trim() || undefined;
 }
 
-/** Signal 0 is sent to nobody; a process of another user refuses it. */
+/**
+ * True if a process exists: signal 0 is not delivered, and an error other than ESRCH means that it is another
+ * user's.
+ */
 const exists = (pid: number): boolean => {
   try {
     return process.kill(pid, 0);

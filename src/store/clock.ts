@@ -2,24 +2,28 @@ import { constants } from 'node:fs';
 import { withFile } from '../engine/output/durable.js';
 import { writing } from './failures.js';
 
-/** The present, in milliseconds, by the clock that gives the store's files their times. */
+/** Returns the time in milliseconds, by the clock that sets the times of the store's files. */
 export type StoreClock = () => Promise<number>;
 
 /**
- * Touches a file in the store and looks when that was. A host's own clock may be minutes off from that of a file server or of another host; two times
- * that the file system gave can be compared. Written, not utimes(2): Node would send the host's time.
+ * Returns the file system's time, by writing to a file of the store. Clocks of hosts and file servers may
+ * differ by minutes, whereas two times of one file system can be compared. Uses write(2), since with
+ * utimes(2) Node would send the host's time.
  */
 const touch = (path: string): Promise<number> =>
   writing(path, () =>
     withFile(path, constants.O_RDWR | constants.O_CREAT, async (file) => {
       await file.write('.', 0);
-      // NFS tells the time that the server gave once the write is there.
+      // NFS reports the server's time only after the write has reached it.
       await file.sync();
       return (await file.stat()).mtimeMs;
     }),
   );
 
-/** A clock that is touched when first asked and then stands still: for one look at any number of claims. */
+/**
+ * Returns a clock that reads the time once, on the first call: for examining any number of claims at the same
+ * moment.
+ */
 export const clockAt = (path: string): StoreClock => {
   let now: Promise<number> | undefined;
   return () => {

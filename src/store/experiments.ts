@@ -9,23 +9,29 @@ import { LayerloomError } from '../errors.js';
 import { absent, codeOf, writing } from './failures.js';
 import { isKey, type StorePaths } from './paths.js';
 
-/** Which shards the merges of an experiment are made of. */
+/** The shards of an experiment's merges. */
 export interface ExperimentShards {
   /** `path` is the merge's directory, relative to the experiment's. */
   readonly merges: readonly { readonly path: string; readonly keys: readonly string[] }[];
-  /** Until then shards are kept also for merges whose directory is not there yet. */
+  /** While false, shards are also kept for merges whose directory does not exist yet. */
   readonly finished: boolean;
 }
 
-/** `experiments/HASH.json`: an experiment whose links the file system does not count. */
+/**
+ * The contents of `experiments/HASH.json`: needed since the file system does not count symbolic links and
+ * copies.
+ */
 interface Registration extends ExperimentShards {
   readonly directory: string;
   readonly host: string;
-  /** Of the directory: another host that has a directory of that path sees whether it is the same one. */
+  /** The directory's inode, by which another host sees whether its directory of that path is the same one. */
   readonly inode: number;
 }
 
-/** `elsewhere`: the directory is of another host, and cannot be seen from here; all that it names is kept. */
+/**
+ * A registered experiment. `elsewhere`: its directory cannot be seen from this host, and all its shards are
+ * kept.
+ */
 export interface ExperimentFound {
   readonly directory: string;
   readonly host: string;
@@ -33,8 +39,9 @@ export interface ExperimentFound {
 }
 
 /**
- * Says which shards an experiment links, in place of what it said before. To be called before the first of them is looked up: from then on `gc` keeps
- * them, while the directory exists; once the experiment is finished, those of merges whose directories exist.
+ * Registers the shards that an experiment needs, replacing its former registration. Must be called before the
+ * first of them is looked up: from then on `gc` keeps them as long as the experiment's directory exists, and
+ * once it is finished, those of merges whose directories exist.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -52,7 +59,10 @@ export const register = (paths: StorePaths, directory: string, shards: Experimen
     await syncDirectory(paths.experiments);
   });
 
-/** The keys that experiments need, and the experiments. @throws LayerloomError STORE_INVALID, rather than guess what one needs */
+/**
+ * Returns the experiments and the keys that they need. @throws LayerloomError STORE_INVALID if a registration
+ * cannot be read
+ */
 export const readExperiments = async (
   paths: StorePaths,
 ): Promise<{ needed: Set<string>; experiments: (ExperimentFound & { path: string })[] }> => {
@@ -78,7 +88,7 @@ const readRegistration = async (paths: StorePaths, path: string): Promise<Regist
     const value: unknown = JSON.parse(text);
     if (isRegistration(value)) return value;
   } catch {
-    // Said below.
+    // The error below covers this case too.
   }
   const reason = `cannot tell which shards the experiment of ${path} needs; remove that file if it needs none`;
   throw new LayerloomError('STORE_INVALID', { store: paths.root, reason });
@@ -123,8 +133,8 @@ const keysNeeded = async (
 };
 
 /**
- * Removes the registration of an experiment whose directory is gone. Set aside first, and looked at again: an experiment may have begun in
- * its place, and register only when its directory is there.
+ * Removes the registration of an experiment whose directory is gone. Renames it first and checks again, since
+ * a new experiment may have begun there, which registers once its directory exists.
  */
 export const forget = async (paths: StorePaths, path: string): Promise<void> => {
   const aside = `${path}.${randomUUID()}.partial`;

@@ -2,15 +2,18 @@ import { LayerloomError, reasonOf } from '../errors.js';
 
 export const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
-/** What a name that is not there, or no more, is answered with: ESTALE by NFS, for a file that another host has removed. */
+/**
+ * True for the errors of a file that does not exist; NFS reports ESTALE for one that another host has
+ * removed.
+ */
 export const isAbsent = (error: unknown): boolean => ['ENOENT', 'ESTALE'].includes(codeOf(error) ?? '');
 
-/** For `catch`: undefined where the file is not there. */
+/** A handler for `catch`: returns undefined if the file does not exist, and throws other errors. */
 export const absent = (error: unknown): undefined => {
   if (!isAbsent(error)) throw error;
 };
 
-/** Does what writes to `file`. @throws LayerloomError WRITE_FAILED */
+/** Runs work that writes to `file`. @throws LayerloomError WRITE_FAILED in place of its errors */
 export const writing = async <T>(file: string, action: () => Promise<T>): Promise<T> => {
   try {
     return await action();

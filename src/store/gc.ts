@@ -10,7 +10,7 @@ import { namesAside, putBack, removeAside, setAside } from './set-aside.js';
 export interface GcOptions {
   /** Keys to keep besides those that are linked. */
   keep?: Iterable<string> | AsyncIterable<string> | undefined;
-  /** Say what would be removed, and remove nothing. */
+  /** Report the shards that would be removed, and remove none. */
   dryRun?: boolean | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -25,12 +25,16 @@ export interface Collection {
   readonly experiments: readonly ExperimentFound[];
 }
 
-/** Shards set aside together: claims and open questions are few, and experiments are read again once for all of them. */
+/**
+ * Shards that are set aside together: few, since each is claimed meanwhile, but several, since experiments
+ * are read once for all.
+ */
 const atOnce = 64;
 
 /**
- * Removes shards that nothing needs: that have no other hard link, and that no experiment names whose directory is there (`register` says more); and what
- * dead processes left. Never one that a live process has claimed. May run while others compute and link: what somebody begins to need meanwhile is kept.
+ * Removes the leftovers of dead processes and the shards that nothing needs: those without another hard link
+ * that no registered experiment needs (see `register`) and no live process has claimed. Safe while other
+ * processes compute and link: a shard that somebody begins to need meanwhile is kept.
  *
  * @throws LayerloomError WRITE_FAILED, STORE_INVALID, INTERRUPTED
  */
@@ -66,14 +70,17 @@ export const collect = async (paths: StorePaths, options: GcOptions): Promise<Co
   };
 };
 
-/** Those that no process has claimed. */
+/** Returns the entries that no process has claimed. */
 const unclaimed = async (paths: StorePaths, entries: readonly StoreEntry[]): Promise<StoreEntry[]> => {
   const now = clockAt(paths.clock);
   const states = await Promise.all(entries.map(({ key }) => examine(paths.claim(key), now)));
   return entries.filter((_, index) => states[index]?.state !== 'live');
 };
 
-/** @returns those that it removed: not those that a process has claimed, or linked meanwhile, or that an experiment has come to need */
+/**
+ * @returns the removed entries, without those that were claimed, linked, or needed by a new experiment in the
+ *   meantime
+ */
 const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promise<StoreEntry[]> => {
   const now = clockAt(paths.clock);
   const open = new Map<StoreEntry, ClaimFile>();
@@ -85,7 +92,7 @@ const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promis
       open.set(entry, claim);
       await setAside(paths, entry.key, claim.token);
     }
-    // Who registered after this found no shard.
+    // An experiment that registers after this point does not find the shards, and computes them again.
     const { needed } = await readExperiments(paths);
     for (const [entry, claim] of open) {
       const { key } = entry;

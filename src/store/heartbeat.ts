@@ -1,8 +1,8 @@
-/** Well under the age at which a claim counts as dead. */
+/** Interval of heartbeats, well below the age at which a claim is stale. */
 const everyMs = 10_000;
 
 interface Beating {
-  /** @returns false when it need beat no more */
+  /** @returns false if no further beat is needed */
   beat(): Promise<boolean>;
 }
 
@@ -10,7 +10,7 @@ const beating = new Set<Beating>();
 let timer: NodeJS.Timeout | undefined;
 let isBusy = false;
 
-/** One timer for all claims of the process, which does not keep the process running. */
+/** Starts a claim's heartbeat. All claims share one timer, which does not keep the process alive. */
 export const keepBeating = (claim: Beating): void => {
   beating.add(claim);
   timer ??= setInterval(beatAll, everyMs).unref();
@@ -24,11 +24,11 @@ export const stopBeating = (claim: Beating): void => {
 };
 
 const beatAll = async (): Promise<void> => {
-  // A slow file system is given the time that it needs.
+  // No new round begins while a slow file system is still busy with the last one.
   if (isBusy) return;
   isBusy = true;
   for (const claim of [...beating]) {
-    // A file system that fails for a moment may have recovered at the next beat.
+    // A temporary failure of the file system is ignored: the next beat tries again.
     const goesOn = !beating.has(claim) || (await claim.beat().catch(() => true));
     if (!goesOn) stopBeating(claim);
   }

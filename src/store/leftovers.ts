@@ -6,17 +6,20 @@ import { absent, writing } from './failures.js';
 import { parsePartialName, type StorePaths } from './paths.js';
 import { putBack } from './set-aside.js';
 
-// What processes leave that are killed.
+// Removal of the files that killed processes leave.
 
 export interface Leftovers {
-  /** Claims of processes that died. */
+  /** Claims of dead processes. */
   readonly claims: number;
-  /** Shards that were never finished. */
+  /** Files of shards that were not finished. */
   readonly partials: number;
   readonly bytes: number;
 }
 
-/** Removes the claims and partial files of dead processes; shards that one was removing are put back, to be judged again. */
+/**
+ * Removes the claims and partial files of dead processes. Shards that one of them had set aside are put back,
+ * for `gc` to decide again.
+ */
 export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promise<Leftovers> => {
   const now = clockAt(paths.clock);
   const dead = await clearClaims(paths, now, dryRun);
@@ -41,10 +44,10 @@ export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promis
   return { claims: dead.size, partials, bytes };
 };
 
-/** Claims, and claims on their succession. */
+/** Matches the names of claims, and of the claims `.next` for taking them over. */
 const claimName = /^[0-9a-f]+(\.next)*$/;
 
-/** @returns the tokens of dead claims; their names for those that say nothing */
+/** @returns the tokens of dead claims, or the name of a dead claim without text */
 const clearClaims = async (paths: StorePaths, now: StoreClock, dryRun: boolean): Promise<Set<string>> => {
   const dead = new Set<string>();
   for (const name of (await readdir(paths.claims).catch(absent)) ?? []) {
@@ -58,7 +61,10 @@ const clearClaims = async (paths: StorePaths, now: StoreClock, dryRun: boolean):
   return dead;
 };
 
-/** Of a live claim, or changed so lately that its claim may have been lost without its writer's knowing. */
+/**
+ * True for a partial file of a live claim, or one changed so recently that its writer may not know yet that
+ * its claim was taken over.
+ */
 const isInUse = async (
   paths: StorePaths,
   key: string,
@@ -67,7 +73,7 @@ const isInUse = async (
   now: StoreClock,
 ): Promise<boolean> => {
   const { state, claimant } = await examine(paths.claim(key), now);
-  // A claim without text is of somebody, and a full disk's.
+  // A live claim without text (on a full disk) may be that of any file.
   const isTheirs = state === 'live' && (claimant === undefined || claimant.token === token);
   return isTheirs || (await now()) - changed <= staleAfterMs;
 };

@@ -6,16 +6,17 @@ import type { StorePaths } from './paths.js';
 import { readEntry, wholeOf } from './record.js';
 
 export interface LinkedShard {
-  /** How it was linked: `copy` where the shard can have no more names. */
+  /** The kind of link that was made: `copy` if the shard's file cannot have more hard links. */
   readonly link: Link;
   readonly warnings: readonly string[];
 }
 
 /**
- * Makes `target` of a published shard; what has that name goes. By `hard`, it is the store's own read-only file. A shard that has as many names as its file
- * system allows (65,000 on ext4) is copied, sharing blocks where the file system can, with a warning.
+ * Links a published shard as `target`, replacing a file of that name. A hard link is the store's own
+ * read-only file. If the file has as many hard links as its file system allows (65,000 on ext4), the shard is
+ * copied instead, as a reflink if possible, with a warning.
  *
- * @throws LayerloomError LINK_REFUSED, STORE_SHARD_MISSING when `gc` was faster
+ * @throws LayerloomError LINK_REFUSED; STORE_SHARD_MISSING if `gc` has removed the shard meanwhile
  */
 export const linkShard = async (
   paths: StorePaths,

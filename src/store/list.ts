@@ -9,9 +9,9 @@ import { readEntry, type StoredShard, type StoreEntry, storedKeys } from './reco
 
 export interface ListedShard extends StoredShard {
   readonly file: string;
-  /** Hard links to it outside the store; other ways to use it leave no trace in the file system. */
+  /** Hard links outside the store. Symbolic links and copies cannot be counted. */
   readonly links: number;
-  /** `incomplete`: its file is missing, or has another size. */
+  /** `incomplete`: the file is missing or has another size than its record. */
   readonly state: 'whole' | 'incomplete' | 'damaged';
 }
 
@@ -24,7 +24,7 @@ export interface ListedClaim extends Pick<Claimant, 'host' | 'pid'> {
 export interface StoreListing {
   readonly store: string;
   readonly shards: readonly ListedShard[];
-  /** Of files that are there. */
+  /** Bytes of the existing files. */
   readonly bytes: number;
   readonly claims: readonly ListedClaim[];
 }
@@ -35,7 +35,7 @@ export const listStore = async (paths: StorePaths): Promise<StoreListing> => {
   for (const key of await storedKeys(paths)) {
     const entry = await readEntry(paths, key);
     bytes += entry.file?.bytes ?? 0;
-    // A file without a record is none of the store's yet; `gc` removes those that stay so.
+    // A file without a record is not published; `gc` removes it if that does not change.
     if (entry.record !== undefined)
       shards.push({
         ...entry.record,
@@ -53,7 +53,7 @@ const stateOf = ({ record, file }: StoreEntry): ListedShard['state'] => {
 };
 
 const listClaims = async (paths: StorePaths): Promise<ListedClaim[]> => {
-  // Who may only read cannot ask for the time, and is told that claims of other hosts are live.
+  // A user without write permission cannot read the store's clock; claims of other hosts then count as live.
   const now = () => clockAt(paths.clock)().catch(() => 0);
   const claims: ListedClaim[] = [];
   for (const key of ((await readdir(paths.claims).catch(absent)) ?? []).filter(isKey).sort()) {

@@ -9,11 +9,12 @@ import { version } from '../version.js';
 import { absent, codeOf, writing } from './failures.js';
 import { markerName, pathsOf, type StorePaths } from './paths.js';
 
-/** Of what `paths.ts` describes. A newer one is refused, since what it needs cannot be known. */
+/** Version of the layout in paths.ts. A store of a newer version is refused. */
 const format = 1;
 
 /**
- * Finds a store, or with `create` makes one where there is nothing yet. A directory that holds anything else is left alone.
+ * Opens a store, or with `create` makes one in a new or empty directory. A directory with other contents is
+ * refused.
  *
  * @throws LayerloomError STORE_INVALID, WRITE_FAILED
  */
@@ -49,12 +50,12 @@ const formatOf = async ({ marker }: StorePaths): Promise<number | 'unreadable' |
   return Number.isSafeInteger(found) && (found as number) > 0 ? (found as number) : 'unreadable';
 };
 
-/** Makes what is missing of a store. Several processes may do so at once. */
+/** Creates the missing parts of a store. Several processes may do so at once. */
 const prepare = async (directory: string): Promise<void> => {
   await makeDirectories(directory);
   const paths = pathsOf(directory);
   const names = await readdir(directory);
-  // Another process that makes the store begins with the marker too.
+  // A temporary marker is that of another process, which is creating the same store.
   const others = names.filter((name) => !name.startsWith(markerName));
   if (!names.includes(markerName)) {
     if (others.length > 0)
@@ -70,6 +71,6 @@ const prepare = async (directory: string): Promise<void> => {
   if ((await formatOf(paths)) !== format) return;
   for (const folder of [paths.shards, paths.claims, paths.partials, paths.experiments])
     await mkdir(folder, { recursive: true });
-  // On a full disk it can still be written over.
+  // The clock's file gets its byte now: overwriting it needs no space if the disk is full later.
   if (!names.includes('clock')) await writeFile(paths.clock, '.');
 };

@@ -6,14 +6,17 @@ import { LayerloomError } from '../errors.js';
 const { extension } = outputFormat;
 
 /**
- * Where things are in a store:
+ * The layout of a store:
  *
- * - `layerloom-store.json`: says that this is a store, and of which format
- * - `shards/ab/KEY.safetensors`: a shard, whole and read-only; `KEY.json` beside it is its record, without which it does not count
- * - `claims/KEY`: who computes a shard; `KEY.next` who takes over the claim of a process that died
+ * - `layerloom-store.json`: the marker of a store, with the version of the layout
+ * - `shards/ab/KEY.safetensors`: a shard, complete and read-only; `KEY.json` is its record, without which the
+ *   shard does not exist
+ * - `claims/KEY`: the claim of the process that computes a shard; `KEY.next` is held while a dead claim is
+ *   replaced
  * - `partial/`: shards and records being written, and shards being removed
- * - `experiments/`: who links shards in ways that the file system does not count
- * - `clock`: touched to learn the time of the file system
+ * - `experiments/`: registrations of experiments, which may use shards by links that the file system does not
+ *   count
+ * - `clock`: written to in order to read the file system's time
  */
 export const pathsOf = (root: string) => {
   const shardDirectory = (key: string) => join(root, 'shards', key.slice(0, 2));
@@ -31,12 +34,12 @@ export const pathsOf = (root: string) => {
     shard: (key: string) => join(shardDirectory(key), `${key}${extension}`),
     record: (key: string) => join(shardDirectory(key), `${key}.json`),
     claim: (key: string) => join(root, 'claims', key),
-    /** Files of one claim: `token` is the claim's own. */
+    /** Files of the claim that has this token. */
     partialShard: (key: string, token: string) => partial(key, token, extension),
     partialRecord: (key: string, token: string) => partial(key, token, '.json'),
     removedShard: (key: string, token: string) => partial(key, token, `.removed${extension}`),
     removedRecord: (key: string, token: string) => partial(key, token, '.removed.json'),
-    /** Of a directory on a host: the same path is another directory elsewhere. */
+    /** The name includes the host, since the same path may be another directory there. */
     experiment: (host: string, directory: string) =>
       join(
         root,
@@ -58,13 +61,13 @@ const ends = `([.]${extension.slice(1)}|[.]json)$`;
 const shardName = new RegExp(`^(?<key>.+)${ends}`);
 const partialName = new RegExp(`^(?<key>[0-9a-f]+)[.](?<token>[0-9a-f-]{36})(?<removed>[.]removed)?${ends}`);
 
-/** The key in the name of a shard or a record; undefined for other names. */
+/** Returns the key in the name of a shard or a record; undefined for other names. */
 export const keyInName = (name: string): string | undefined => {
   const key = shardName.exec(name)?.groups?.['key'];
   return key !== undefined && isKey(key) ? key : undefined;
 };
 
-/** A name in `partial/`; undefined for other names. */
+/** Parses a name in `partial/`; undefined for other names. */
 export const parsePartialName = (
   name: string,
 ): { key: string; token: string; isRemoved: boolean } | undefined => {
@@ -74,7 +77,7 @@ export const parsePartialName = (
     : { key, token, isRemoved: removed !== undefined };
 };
 
-/** Keys become file names. @throws LayerloomError INVALID_PARAMETER */
+/** Checks a key, which becomes a file name. @throws LayerloomError INVALID_PARAMETER */
 export const checkKey = (key: string): string => {
   if (typeof key !== 'string' || !isKey(key))
     throw new LayerloomError('INVALID_PARAMETER', {

@@ -7,25 +7,31 @@ import { syncDirectory, writeDurably } from '../engine/output/durable.js';
 import { absent, writing } from './failures.js';
 import { keyInName, type StorePaths } from './paths.js';
 
-/** What is known of a shard: `KEY.json` beside it. */
+/** The record of a shard: the contents of `KEY.json`. */
 export interface StoredShard {
   readonly key: string;
   readonly bytes: number;
-  /** In hexadecimal. One that was published without it has it from its first verification on. */
+  /** In hexadecimal. A shard that was published without it gets it in its first verification. */
   readonly sha256?: string;
-  /** When it was published, and by which version of layerloom. */
+  /** Time of publishing (ISO 8601); `layerloom` is the version that published it. */
   readonly written: string;
   readonly layerloom: string;
-  /** The names of the models that it was made from: for people, the key says it exactly. */
+  /** Names of the models that it was made from, for people; the key identifies them. */
   readonly inputs: readonly string[];
-  /** The file's modification time in nanoseconds and its inode, in decimal: where they differ, its bytes are compared before it is used again. */
+  /**
+   * The file's modification time in nanoseconds and its inode, in decimal. If they differ, the bytes are
+   * verified before the next use.
+   */
   readonly mtimeNs?: string;
   readonly inode?: string;
-  /** When it was found to be no more what was written. Such a shard counts as absent, and is replaced when it is next asked for. */
+  /**
+   * Time at which the shard was found to be damaged. It then counts as absent, and is replaced when it is
+   * needed again.
+   */
   readonly damaged?: string;
 }
 
-/** Undefined where there is none, or none that can be read: what is not known to be whole is computed again. */
+/** Reads a record; undefined if it is absent or invalid, so that the shard is computed again. */
 export const readRecord = async (paths: StorePaths, key: string): Promise<StoredShard | undefined> => {
   const text = (await readSmallFile(paths.record(key)).catch(absent))?.toString();
   let value: unknown;
@@ -47,20 +53,20 @@ const isRecord = (value: unknown): value is StoredShard =>
     ['string', 'undefined'].includes(typeof value[name]),
   );
 
-/** Writes a record where it does not count yet. @param token that of the claim on the shard */
+/** Writes a record under a temporary name. @param token the token of the claim on the shard */
 export const writeRecord = (paths: StorePaths, token: string, record: StoredShard): Promise<void> =>
   writing(paths.record(record.key), () =>
     writeDurably(paths.partialRecord(record.key, token), `${JSON.stringify(record, null, 2)}\n`),
   );
 
-/** Puts a written record in its place in one step, durably. */
+/** Renames a written record into place, durably. */
 export const placeRecord = (paths: StorePaths, token: string, key: string): Promise<void> =>
   writing(paths.record(key), async () => {
     await rename(paths.partialRecord(key, token), paths.record(key));
     await syncDirectory(paths.shardDirectory(key));
   });
 
-/** What stands under a key: a shard without a record, or a record without a shard, is of a process that died in between. */
+/** The record and the file of a key. A process that died between writing the two leaves only one of them. */
 export interface StoreEntry {
   readonly key: string;
   readonly record: StoredShard | undefined;
@@ -72,7 +78,7 @@ interface FoundFile extends Stamp {
   readonly names: number;
 }
 
-/** What changes when a file is written or replaced. */
+/** The properties of a file that change when it is written or replaced. */
 type Stamp = Required<Pick<StoredShard, 'mtimeNs' | 'inode'>>;
 
 export const stampOf = ({ mtimeNs, ino }: BigIntStats): Stamp => ({
@@ -92,22 +98,28 @@ export const readEntry = async (paths: StorePaths, key: string): Promise<StoreEn
   };
 };
 
-/** A published shard's record, undefined for anything less. */
+/**
+ * Returns the record of a shard that is complete, not marked as damaged, and unchanged since it was
+ * published; undefined otherwise.
+ */
 export const wholeOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) && isUntouched(entry) ? entry.record : undefined;
 
-/** True if the shard has its size and is not marked, but its file has been written or replaced since: through a hard link, or with the store, by a copy. */
+/**
+ * True if a published shard's file has been written or replaced since, though its size is right and it is not
+ * marked as damaged: through a hard link, or because the whole store was copied.
+ */
 export const isInDoubt = (entry: StoreEntry): boolean => hasItsSize(entry) && !isUntouched(entry);
 
 const hasItsSize = ({ record, file }: StoreEntry): boolean =>
   record !== undefined && record.damaged === undefined && file?.bytes === record.bytes;
 
-/** A record without a stamp, of an earlier version, says nothing of it. */
+/** True if the file has the record's stamp, or the record has none, as those of earlier versions. */
 const isUntouched = ({ record, file }: StoreEntry): boolean =>
   (record?.mtimeNs === undefined || record.mtimeNs === file?.mtimeNs) &&
   (record?.inode === undefined || record.inode === file?.inode);
 
-/** Every key of which there is anything, in order. */
+/** Returns every key that has a record or a file, sorted. */
 export const storedKeys = async (paths: StorePaths): Promise<string[]> => {
   const keys = new Set<string>();
   for (const directory of (await readdir(paths.shards).catch(absent)) ?? [])

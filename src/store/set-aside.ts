@@ -3,21 +3,22 @@ import { makeDirectories } from '../engine/output/durable.js';
 import { absent, writing } from './failures.js';
 import type { StorePaths } from './paths.js';
 
-// Removing a shard that nobody needs, while others look shards up and link them. It is set aside first: from then on nobody finds or links it. Then
-// it is seen whether somebody did just before, and only if not is it removed, else put back. Only under a claim on the shard, which keeps others from publishing it.
+// Removal of an unneeded shard while others look up and link shards. The shard is set aside first, by
+// renaming, so that nobody finds it any more. If it was linked just before that, it is put back, otherwise
+// removed. All this under a claim on the shard, so that nobody publishes it meanwhile.
 
-/** Takes a shard out of its place; its record first, without which it does not count. */
+/** Renames a shard out of its place: its record first, since a shard without a record does not exist. */
 export const setAside = (paths: StorePaths, key: string, token: string): Promise<void> =>
   writing(paths.shard(key), async () => {
     await rename(paths.record(key), paths.removedRecord(key, token)).catch(absent);
     await rename(paths.shard(key), paths.removedShard(key, token)).catch(absent);
   });
 
-/** How many names the file of a shard has that was set aside; 0 where there is none. */
+/** Returns the number of hard links to the file of a shard that was set aside; 0 if there is no file. */
 export const namesAside = async (paths: StorePaths, key: string, token: string): Promise<number> =>
   (await stat(paths.removedShard(key, token)).catch(absent))?.nlink ?? 0;
 
-/** Puts back what was set aside, unless it has been computed again since. */
+/** Puts a shard back that was set aside, unless it has been computed again meanwhile. */
 export const putBack = async (paths: StorePaths, key: string, token: string): Promise<void> => {
   await writing(paths.shard(key), async () => {
     await makeDirectories(paths.shardDirectory(key));

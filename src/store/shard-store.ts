@@ -15,7 +15,7 @@ import { hashHere, type Verification, type VerifyOptions, verifyShard, verifySto
 import { waitForAny } from './wait.js';
 
 /**
- * Shards by the hash of what they are, for any number of merges, processes and hosts. To have a shard:
+ * A content-addressed store of shards, for any number of merges, processes and hosts. To obtain a shard:
  *
  * ```ts
  * await store.registerExperiment(directory, { merges, finished: false })
@@ -27,8 +27,9 @@ import { waitForAny } from './wait.js';
  * await store.link(key, target, 'hard')
  * ```
  *
- * The file system is all that processes share. A shard appears whole, by being renamed, and its file is never written again; whoever computes one twice writes the
- * same bytes. Claims only save work. Nothing is kept in memory, so that what another process did is seen at once.
+ * Processes share nothing but the file system. A shard is published complete, by renaming, and its file is
+ * never written again; if a shard is computed twice, both have the same bytes. Claims only save work. Nothing is
+ * cached in memory, so that changes by other processes are seen at once.
  */
 export class ShardStore {
   readonly #paths: StorePaths;
@@ -37,26 +38,28 @@ export class ShardStore {
     this.#paths = paths;
   }
 
-  /** @throws LayerloomError STORE_INVALID for what is no store, or a newer one; WRITE_FAILED */
+  /**
+   * @throws LayerloomError STORE_INVALID for a directory that is not a store, or a newer one; WRITE_FAILED
+   */
   static async open(directory: string, { create = false }: { create?: boolean } = {}): Promise<ShardStore> {
     return new ShardStore(await openStore(directory, create));
   }
 
-  /** Absolute, links resolved. */
+  /** The store's absolute path, with symbolic links resolved. */
   get directory(): string {
     return this.#paths.root;
   }
 
-  /** Where a shard is, or would be. */
+  /** Returns the path of a shard's file, whether it exists or not. */
   pathOf(key: string): string {
     return this.#paths.shard(checkKey(key));
   }
 
   /**
-   * The record of a shard that is there whole. One whose file was written or replaced since it was published, through a hard link or with the whole store, has its
-   * bytes compared first.
+   * Returns the record of a published shard, undefined if it is absent, incomplete or damaged. If its file
+   * was written or replaced since it was published, its bytes are verified first.
    *
-   * @param deep read its bytes too; where they are not what was written, the shard is marked as damaged and counts as absent
+   * @param deep always verify the bytes; if they differ, the shard is marked as damaged and counts as absent
    */
   async lookup(key: string, { deep = false }: { deep?: boolean } = {}): Promise<StoredShard | undefined> {
     checkKey(key);
@@ -66,7 +69,8 @@ export class ShardStore {
   }
 
   /**
-   * The right to compute a shard; undefined when another process has it, or the shard has been published: `waitFor` then says when to look again.
+   * Claims the right to compute a shard. Returns undefined if another process has it or the shard has been
+   * published: `waitFor` then returns when to look again.
    *
    * @throws LayerloomError WRITE_FAILED
    */
@@ -79,14 +83,14 @@ export class ShardStore {
         this.#paths.partialRecord(key, file.former),
       ])
         await rm(partial, { force: true });
-    // Published since the caller looked.
+    // The shard has been published since the caller looked it up.
     if (wholeOf(await readEntry(this.#paths, key)) === undefined) return new Claim(this.#paths, key, file);
     await file.release();
     return undefined;
   }
 
   /**
-   * Returns as soon as any of these shards is published, or free to be claimed, those that are.
+   * Waits until any of these shards is published or can be claimed, and returns those that are.
    *
    * @throws LayerloomError INTERRUPTED
    */
@@ -94,14 +98,18 @@ export class ShardStore {
     return waitForAny(this.#paths, keys.map(checkKey), signal);
   }
 
-  /** Makes `target` of a published shard. @throws LayerloomError LINK_REFUSED; STORE_SHARD_MISSING when `gc` was faster */
+  /**
+   * Links a published shard as `target`. @throws LayerloomError LINK_REFUSED; STORE_SHARD_MISSING if `gc` has
+   * removed it
+   */
   link(key: string, target: string, link: Link): Promise<LinkedShard> {
     return linkShard(this.#paths, checkKey(key), target, link);
   }
 
   /**
-   * Says which shards an experiment needs, in place of what it said before: for `gc`, to which only hard links show. To be called with all keys before the first
-   * is looked up, and with `finished` at the end; from then on a merge's shards are needed while its directory is there.
+   * Registers the shards that an experiment needs, replacing its former registration, for `gc`, which
+   * otherwise sees hard links only. Must be called with all keys before the first is looked up, and with
+   * `finished` at the end; from then on a merge's shards are needed as long as its directory exists.
    *
    * @throws LayerloomError WRITE_FAILED
    */
@@ -110,22 +118,28 @@ export class ShardStore {
     return register(this.#paths, directory, shards);
   }
 
-  /** What is there. */
+  /** Lists the shards of the store. */
   list(): Promise<StoreListing> {
     return listStore(this.#paths);
   }
 
-  /** Compares every shard's bytes with its record; marks what is damaged. @throws LayerloomError INVALID_PARAMETER, INTERRUPTED */
+  /**
+   * Compares every shard's bytes with its record, and marks damaged ones. @throws LayerloomError
+   * INVALID_PARAMETER, INTERRUPTED
+   */
   verify(options: VerifyOptions = {}): Promise<Verification> {
     return verifyStore(this.#paths, options);
   }
 
-  /** Removes what processes left that were killed. @throws LayerloomError WRITE_FAILED */
+  /** Removes the files that killed processes have left. @throws LayerloomError WRITE_FAILED */
   clearLeftovers(): Promise<Leftovers> {
     return clearLeftovers(this.#paths, false);
   }
 
-  /** Removes what nothing links. @throws LayerloomError WRITE_FAILED, STORE_INVALID, INTERRUPTED */
+  /**
+   * Removes the shards that nothing needs (see gc.ts). @throws LayerloomError WRITE_FAILED, STORE_INVALID,
+   * INTERRUPTED
+   */
   gc(options: GcOptions = {}): Promise<Collection> {
     return collect(this.#paths, options);
   }

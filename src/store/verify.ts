@@ -14,34 +14,37 @@ export type VerifyOptions = RunControls;
 export interface DamagedShard {
   readonly key: string;
   readonly file: string;
-  /** What follows the file's name in a sentence. */
+  /** The damage, as a phrase that follows the file's name. */
   readonly reason: string;
-  /** Hard links to it outside the store, which have the same bytes. */
+  /** Hard links outside the store, which have the same damaged bytes. */
   readonly links: number;
 }
 
 export interface Verification {
   readonly store: string;
   readonly shards: number;
-  /** That were read. */
+  /** Bytes that were read. */
   readonly bytes: number;
   readonly damaged: readonly DamagedShard[];
-  /** Shards that were published without a checksum and have one now: whether they were right before, nobody knows. */
+  /**
+   * Shards that had no checksum and now have that of their present bytes; damage before that cannot be
+   * detected.
+   */
   readonly recorded: number;
   readonly warnings: readonly string[];
 }
 
-/** In hexadecimal; undefined when interrupted. */
+/** Computes a file's SHA-256 in hexadecimal; undefined if interrupted. */
 type Hash = (path: string) => Promise<string | undefined>;
 
 interface Verdict {
   readonly bytes: number;
   readonly links: number;
-  /** Undefined where the shard is as it was written. */
+  /** The damage; undefined if the shard is intact. */
   readonly reason?: string;
-  /** Whether it had no checksum before. */
+  /** True if the shard had no checksum before. */
   readonly isFirst?: boolean;
-  /** What its record should be. */
+  /** The record as it should be. */
   readonly record: StoredShard;
 }
 
@@ -57,7 +60,7 @@ const judge = async (paths: StorePaths, record: StoredShard, hash: Hash): Promis
     sha256 = await hash(paths.shard(record.key));
   } catch (error) {
     const reason = `cannot be read (${reasonOf(error)})`;
-    // What a disk cannot read it has lost. Any other refusal may be of this process alone.
+    // A missing file and a read error of the disk are damage. Other errors may concern this process only.
     return /^(EIO|ENOENT)/.test(reasonOf(error)) ? verdict(reason) : { ...seen, reason, record };
   }
   if (sha256 === undefined) return { ...seen, record };
@@ -69,15 +72,16 @@ const judge = async (paths: StorePaths, record: StoredShard, hash: Hash): Promis
 };
 
 /**
- * Writes what was found into the record, under a claim on the shard, so that no publishing is undone.
+ * Updates the record by the finding, under a claim on the shard, so that a concurrent publication is not
+ * overwritten.
  *
- * @returns whether the record that was judged is still the shard's: another may have been published while its file was read
+ * @returns false if the record has changed since the file was read, because the shard was published again
  */
 const note = async (paths: StorePaths, judged: StoredShard, found: StoredShard): Promise<boolean> => {
   const isCurrent = async () =>
     JSON.stringify(await readRecord(paths, judged.key)) === JSON.stringify(judged);
   const claim = await acquire(paths.claim(judged.key), clockAt(paths.clock));
-  // Somebody is replacing or removing it.
+  // Another process is replacing or removing the shard.
   if (claim === undefined) return await isCurrent();
   try {
     if (!(await isCurrent())) return false;
@@ -90,9 +94,10 @@ const note = async (paths: StorePaths, judged: StoredShard, found: StoredShard):
 };
 
 /**
- * Compares a shard's bytes with what its record says. One that differs is marked, counts as absent from then on, and is replaced when it is next asked for.
+ * Compares a shard's bytes with its record. A damaged shard is marked, counts as absent from then on, and is
+ * replaced when it is needed again.
  *
- * @returns undefined where there is no record, or no longer the same
+ * @returns undefined if there is no record, or if it changed meanwhile
  */
 export const verifyShard = async (
   paths: StorePaths,
@@ -111,7 +116,7 @@ export const verifyShard = async (
   return holds ? verdict : undefined;
 };
 
-/** The SHA-256 of a file on the calling thread: for one shard, where threads would have to be started. */
+/** Computes a file's SHA-256 on the calling thread: for a single shard, not worth starting worker threads. */
 export const hashHere: Hash = async (path) => {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }))
@@ -120,7 +125,7 @@ export const hashHere: Hash = async (path) => {
 };
 
 /**
- * Reads every shard and compares it with its record, with a buffer of 1 MiB for each thread.
+ * Verifies every shard on all threads, with a buffer of 1 MiB per thread.
  *
  * @throws LayerloomError INVALID_PARAMETER, INTERRUPTED
  */

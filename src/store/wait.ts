@@ -8,8 +8,9 @@ import { readEntry, wholeOf } from './record.js';
 const [firstMs, lastMs] = [10, 2000];
 
 /**
- * Returns, of shards that other processes compute, those worth another look: published, or free to be claimed because their claimant gave up or died.
- * Looks again and again, ever less often, since no file system tells one host what another one did.
+ * Waits for shards that other processes compute, and returns those that are published or can be claimed
+ * because their claimant gave up or died. Polls at growing intervals, since a shared file system does not
+ * notify one host of changes by another.
  *
  * @throws LayerloomError INTERRUPTED
  */
@@ -29,7 +30,7 @@ export const waitForAny = async (
     );
     const found = keys.filter((_, index) => settled[index]);
     if (found.length > 0 || keys.length === 0) return found;
-    // An abort ends the pause; the next round says so.
+    // An abort ends the pause; the next round throws.
     await setTimeout(pause, undefined, { signal }).catch(() => undefined);
   }
 };

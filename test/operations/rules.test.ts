@@ -203,6 +203,18 @@ describe('karcher', () => {
     ).toEqual([0, 0]);
   });
 
+  it('takes in each iteration the step of the mean logarithm, from the normalised mean on', () => {
+    const start = directionOf(vectors.map(directionOf).reduce(added));
+    const logarithms = vectors.map(directionOf).map((u) => {
+      const angle = Math.acos(dot(u, start));
+      return scaled(added(u, scaled(start, -Math.cos(angle))), angle / Math.sin(angle) / 3);
+    });
+    const step = logarithms.reduce(added);
+    const moved = added(scaled(start, Math.cos(norm(step))), scaled(step, Math.sin(norm(step)) / norm(step)));
+    const merged = mergedBy('karcher', vectors, { ...parameters, maxIter: 1 });
+    expectClose(directionOf(merged), moved);
+  });
+
   it('is a single vector itself', () => {
     expect(coefficientsOf('karcher', [a], parameters)).toEqual([1]);
   });
