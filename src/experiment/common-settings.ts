@@ -10,7 +10,7 @@ import { parseDtype } from '../tensor/dtype.js';
 // Settings of an experiment that apply to all its merges. Each parser returns undefined if the experiment has
 // no such setting.
 
-/** How to score the merges, as the experiment has it; this package only records it. */
+/** The scoring of the merges, kept as the experiment has it. */
 export interface Evaluation {
   readonly harness?: string;
   /** The harness's tasks, by language. */
