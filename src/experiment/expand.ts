@@ -137,8 +137,8 @@ const methodOf = ({ method: { value: name, mark } }: Expanding): Method<never> =
 const shapeOf = ({ schema }: Method<never>) => schema.shape as Readonly<Record<string, z.ZodType>>;
 
 /**
- * Returns the subjects of an entry (pairs of a task and a language expert, or single models), and the recipe's
- * parameters that hold them.
+ * Returns the subjects of an entry (pairs of a task and a language expert, or single models), and the
+ * recipe's parameters that hold them.
  */
 const mergedBy = ({ takes }: Method<never>, { tree }: Expanding, models: Models) => {
   for (const key of ['models', 'slices']) {

@@ -29,7 +29,10 @@ interface OwnParameters {
 
 type Fixed = 'method' | 'name' | 'models' | 'slices' | keyof OwnParameters;
 
-/** An entry of an experiment: a method, and its parameters in camel case, each with one value or a list of values to try. */
+/**
+ * An entry of an experiment: a method, and its parameters in camel case, each with one value or a list of
+ * values to try.
+ */
 export type MergeInput = {
   name: string;
   method: Grid<RecipeInput['method']>;
@@ -41,7 +44,10 @@ export type MergeInput = {
 
 /** An experiment as a caller describes it (docs/experiments.md). */
 export interface ExperimentInput {
-  /** The model that all experts were fine-tuned from. Needed by methods that need one, and by magnitude weights. */
+  /**
+   * The model that all experts were fine-tuned from. Needed by methods that need one, and by magnitude
+   * weights.
+   */
   base?: string | undefined;
   /** Task experts by name. */
   tasks: Readonly<Record<string, string>>;

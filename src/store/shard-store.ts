@@ -28,8 +28,8 @@ import { waitForAny } from './wait.js';
  * ```
  *
  * Processes share nothing but the file system. A shard is published complete, by renaming, and its file is
- * never written again; if a shard is computed twice, both have the same bytes. Claims only save work. Nothing is
- * cached in memory, so that changes by other processes are seen at once.
+ * never written again; if a shard is computed twice, both have the same bytes. Claims only save work. Nothing
+ * is cached in memory, so that changes by other processes are seen at once.
  */
 export class ShardStore {
   readonly #paths: StorePaths;
