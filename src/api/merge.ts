@@ -20,7 +20,8 @@ export type MergeOptions = MergePlanOptions & RunOptions;
  *
  * @example await merge('ties.yaml', { out: './merged' })
  * @example await merge({ method: 'ties', base: './llama', models: ['./math-1', './swh-1'], weights: [1, 1], density: 0.5 }, { out: './merged' })
- * @throws LayerloomError RECIPE_INVALID; INVALID_PARAMETER `out` where that is missing; the codes of `planMerge` and `runPlan`
+ * @throws LayerloomError RECIPE_INVALID; INVALID_PARAMETER `out` where that is missing; the codes of
+ *   `planMerge` and `runPlan`
  */
 export const merge = async (recipe: RecipeInput | string, options: MergeOptions): Promise<MergeResult> => {
   // A recipe's own fault is said before that of a call without options.

@@ -121,7 +121,7 @@ export const revert: Method<Parameters> = {
   notes: ({ recipe }) =>
     'target_kept' in recipe
       ? [
-          `threshold ${String(recipe['threshold'])} keeps ${String(recipe['target_kept'])} of the parameters or more`,
+          `threshold ${String(recipe['threshold'])} keeps a share of at least ${String(recipe['target_kept'])} of the parameters`,
         ]
       : [],
   report: (plan) => ({ kept: keptOf(plan) }),

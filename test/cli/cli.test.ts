@@ -292,7 +292,7 @@ describe('an interrupt', () => {
     expect(existsSync(join(root, 'out'))).toBe(false);
     const { code, stderr } = await cli(['soup', join(root, 'a'), join(root, 'b'), '-o', join(root, 'out')]);
     expect(code).toBe(0);
-    expect(stderr).toContain('warning: removed what an interrupted merge had left');
+    expect(stderr).toContain('warning: removed the leftovers of an interrupted merge');
     expect(readdirSync(root).sort()).toEqual(['a', 'b', 'out']);
   });
 });
