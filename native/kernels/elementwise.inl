@@ -49,9 +49,25 @@ void linear(const std::byte* const* sources, const float* weights, std::size_t t
 template <class V>
 constexpr Kernels makeKernels(const char* isa) {
     using enum DType;
+    // clang-format off
     Kernels kernels{
-        isa, {},       addMagnitudes<V>, sumMagnitudes<V>, dot<V>,       compareSigns<V>, keep,    randoms,
-        {},  variance, nearSwap,         linearColumns,    histogram<V>, countMagnitude,  sumSigns};
+        .isa = isa,
+        .linear = {},
+        .addMagnitudes = addMagnitudes<V>,
+        .sumMagnitudes = sumMagnitudes<V>,
+        .dot = dot<V>,
+        .compareSigns = compareSigns<V>,
+        .keep = keep,
+        .randoms = randoms,
+        .vote = {},
+        .variance = variance,
+        .nearSwap = nearSwap,
+        .linearColumns = linearColumns,
+        .histogram = histogram<V>,
+        .countMagnitude = countMagnitude,
+        .sumSigns = sumSigns,
+    };
+    // clang-format on
     const auto row = [&]<DType In>() {
         auto& entries = kernels.linear[static_cast<std::size_t>(In)];
         const auto entry = [&]<DType Out>() { entries[static_cast<std::size_t>(Out)] = linear<V, In, Out>; };

@@ -50,6 +50,9 @@ interface AnyOperation extends Operation<Formula<unknown>, Formula<string>, Form
 export const operationOf = ({ kind }: { readonly kind: FormulaKind }): AnyOperation =>
   operations[kind] as unknown as AnyOperation;
 
+/** The kinds of formula. */
+export const formulaKinds = Object.keys(operations) as readonly FormulaKind[];
+
 /** The schema of each kind of formula in a plan's JSON. */
 export const formulaSchemas = Object.values(operations).map(({ schema }) => schema);
 

@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { methods } from '../src/index.js';
+import { formulaKinds } from '../src/operations/index.js';
+import { everyMethod } from './fixtures/every-method.js';
+
+// What is added must be known where the compiler cannot ask for it: in the lists that tests run through, in the other
+// language, and in the pages that list all.
+
+const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
+
+/** The words between quotes of any kind that follow `kind:` or open an entry. */
+const named = (text: string, pattern: RegExp): string[] =>
+  [...text.matchAll(pattern)].map(([, name = '']) => name).sort();
+
+/** The kinds of node that TypeScript may write. */
+const nodeKinds = named(
+  read('src/native/job.ts').split('export type NodeOperation')[1]?.split('\n\n')[0] ?? '',
+  /\bkind: '(\w+)'/g,
+);
+
+const builtIn = [...methods.keys()];
+
+describe('a list of all', () => {
+  it('methods is what the tests of bits, plans and aborts run through', () => {
+    const recipes = Object.values(everyMethod({ base: 'base', a: 'a', b: 'b', c: 'c' }));
+    const made = new Set(recipes.map(({ method }) => method));
+    // These only copy and average: test/engine/run-plan.test.ts has them.
+    expect(builtIn.filter((name) => !made.has(name as never))).toEqual(['layer_swap', 'relayout']);
+  });
+
+  it.each<[string, string[]]>([
+    ['test/fixtures/plan-fuzz.mjs', []],
+    ['test/plan/shard-key.test.ts', []],
+    ['docs/files.md', []],
+    // Methods do not write it: integers that would be averaged become it.
+    ['docs/methods.md', ['same']],
+  ])('formulas stands in %s', (file, without) => {
+    const text = read(file);
+    expect(formulaKinds.filter((kind) => !new RegExp(`['\`]${kind}['\`]`).test(text))).toEqual(without);
+  });
+
+  it('nodes has the same names in both languages', () => {
+    expect(nodeKinds.length).toBeGreaterThan(5);
+    const text = read('native/addon/decode_program.cpp').split('kOperations[]')[1]?.split('\n};')[0] ?? '';
+    expect(named(text, /^ {4}\{"(\w+)"/gm)).toEqual(nodeKinds);
+  });
+
+  it.each(['test/native/door.test.ts', 'test/native/fuzz/jobs.mjs'])('nodes stands in %s', (file) => {
+    const text = read(file);
+    expect(nodeKinds.filter((kind) => !new RegExp(`\\b${kind}\\b`).test(text))).toEqual([]);
+  });
+
+  it('instruction sets is built and offered', () => {
+    const [cmake, dispatch] = [read('CMakeLists.txt'), read('native/kernels/dispatch.cpp')];
+    for (const file of readdirSync(new URL('../native/kernels/targets', import.meta.url))) {
+      const table = /const Kernels (k\w+)/.exec(read(`native/kernels/targets/${file}`))?.[1];
+      expect(table, file).toBeDefined();
+      expect(cmake).toContain(`targets/${file}`);
+      expect(dispatch).toContain(`&${table}`);
+    }
+  });
+});
