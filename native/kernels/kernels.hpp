@@ -32,8 +32,6 @@ struct Window {
 /// The divisor of a sum of task vectors.
 enum class Divisor : std::uint8_t { None, Weights, Count };
 
-inline constexpr std::int64_t kDivisors = 3;
-
 /// A rule for combining task vectors (TIES, DARE, DELLA, breadcrumbs, SCE).
 struct VoteRule {
     bool elects;       ///< only changes of the elected sign count
