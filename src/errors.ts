@@ -38,10 +38,11 @@ const some = (names: readonly string[], shown = 5): string =>
   names.slice(0, shown).join(', ') + (names.length > shown ? `, … (${names.length} in all)` : '');
 
 /**
- * Every error the project raises: its exit code and its one message, which says what is wrong, where, and what to do.
+ * Every error the project raises: its exit code and its one message, which says what is wrong, where, and
+ * what to do.
  */
 const catalogue = {
-  // What was asked for cannot be done, whatever the files hold.
+  // The request cannot be met, whatever the files hold.
   USAGE: usage((d: { reason: string }) => d.reason),
   INVALID_PARAMETER: usage(
     (d: { parameter: string; value: unknown; expected: string }) =>
@@ -312,7 +313,10 @@ const catalogue = {
 /** Texts of several lines, which were made of visible ones, and what messages show as JSON. */
 const shownAsTheyAre = ['excerpt', 'message', 'value'];
 
-/** Details as messages have them: names come from files of strangers, and each is one line without what a terminal acts on. */
+/**
+ * Details as messages have them: names come from files of strangers, and each is one line without what a
+ * terminal acts on.
+ */
 const shown = (value: unknown, key = ''): unknown => {
   if (shownAsTheyAre.includes(key)) return value;
   if (typeof value === 'string') return visibleLine(value);
@@ -328,7 +332,10 @@ export type ErrorDetails<Code extends ErrorCode> = Parameters<Catalogue[Code]['m
 
 export const errorCodes = Object.keys(catalogue) as ErrorCode[];
 
-/** The circumstances of an error that its code's own details do not say: callers add them as the error passes by. */
+/**
+ * The circumstances of an error that its code's own details do not say: callers add them as the error passes
+ * by.
+ */
 export interface ErrorContext {
   /** Keys and indexes that lead to the value of a recipe that is to blame. */
   readonly recipePath?: readonly (string | number)[] | undefined;
@@ -342,7 +349,7 @@ export interface ErrorContext {
   readonly keptIn?: string | undefined;
 }
 
-/** What an error's context adds to its details. */
+/** The details that an error's context adds. */
 export interface ContextDetails {
   readonly path?: ErrorContext['recipePath'];
   readonly file?: string;
@@ -352,7 +359,10 @@ export interface ContextDetails {
   readonly kept?: string;
 }
 
-/** `details` without what is not there. The place of a recipe stands before a file that the code itself names; a path of the code's own stays. */
+/**
+ * `details` without what is not there. The place of a recipe stands before a file that the code itself names;
+ * a path of the code's own stays.
+ */
 const withContext = <Details>(
   details: Details,
   { recipePath, place, merge, keptIn }: ErrorContext,
@@ -372,8 +382,9 @@ const messageIn = (message: string, { place, merge, keptIn }: ErrorContext): str
   (place === undefined ? '' : `\n${visible(place.excerpt)}`);
 
 /**
- * The one error class. `code` is stable and for programs; `message` is for people and names the file, the tensor and the
- * remedy, control characters in them escaped; `details` holds what the message was made of, as it is; `exitCode` is what the command line ends with.
+ * The one error class. `code` is stable and for programs; `message` is for people and names the file, the
+ * tensor and the remedy, control characters in them escaped; `details` holds what the message was made of, as
+ * it is; `exitCode` is what the command line ends with.
  */
 export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
@@ -389,7 +400,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     { context = {}, ...options }: ErrorOptions & { context?: ErrorContext } = {},
   ) {
     const entry = catalogue[code] as unknown as ErrorEntry<ErrorDetails<Code>>;
-    // What was asked for is the user's own text, and commander's may have two lines.
+    // The request is the user's own text, and commander's may have two lines.
     const texts = code === 'USAGE' ? details : (shown(details) as ErrorDetails<Code>);
     super(messageIn(visible(entry.message(texts)), context), options);
     this.name = 'LayerloomError';
@@ -413,7 +424,10 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** The reason a system call gave, without the path and call that Node puts behind it: `ENOENT: no such file or directory`. */
+/**
+ * The reason a system call gave, without the path and call that Node puts behind it: `ENOENT: no such file or
+ * directory`.
+ */
 export const reasonOf = (error: unknown): string =>
   error instanceof Error ? error.message.replace(/, \w+( '.*)?$/, '') : String(error);
 

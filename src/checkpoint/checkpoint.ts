@@ -1,20 +1,26 @@
 import type { TensorReference } from '../tensor/reference.js';
 
 /**
- * How a file was found before the first of its weights was read, so that a later look tells whether those are still its weights. Its size and
- * modification time are in its identity; a modification time can be set back, what is here cannot.
+ * The state of a file before the first of its weights was read, compared later to tell whether it was written
+ * since. It holds what cannot be set back, unlike the modification time of the identity.
  */
 export interface FileState {
-  /** Status-change time in nanoseconds, in decimal: the system sets it at every write, and when links are made or removed. */
+  /**
+   * Status-change time in nanoseconds, in decimal: the system sets it at every write, and when links are made
+   * or removed.
+   */
   readonly ctimeNs: string;
   /** Hard links. */
   readonly links: number;
-  /** A hash of the content, in hexadecimal, and of what it was taken: of sampled blocks (`sampleIdentity`) or of all bytes (`fullIdentity`). */
+  /**
+   * A hash of the content, in hexadecimal, and of what it was taken: of sampled blocks (`sampleIdentity`) or
+   * of all bytes (`fullIdentity`).
+   */
   readonly hash: string;
   readonly hashOf: 'samples' | 'bytes';
 }
 
-/** What tells a file apart from what it may become later. The weights themselves are not read. */
+/** The identity of a file, by which a later change is noticed. The weights themselves are not read. */
 export interface FileIdentity {
   /** Absolute. */
   readonly path: string;
@@ -33,7 +39,7 @@ export interface CheckpointIndex {
   /** Absolute: the directory, or the file where the checkpoint is one bare file. */
   readonly path: string;
   readonly files: readonly FileIdentity[];
-  /** What each file's header has under `__metadata__`. */
+  /** The `__metadata__` of each file's header. */
   readonly metadata: readonly Readonly<Record<string, string>>[];
   /** By name, in the order of files and of data within them. */
   readonly tensors: ReadonlyMap<string, TensorReference>;

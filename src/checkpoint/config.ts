@@ -6,8 +6,8 @@ import { ropeDifferences } from './rope.js';
 type Config = Readonly<Record<string, unknown>>;
 
 /**
- * Keys that say which model the weights are of. Shapes tell most of it; these are what they leave open, and what makes an error
- * plain. Where two experts differ in one, they are not experts of one base.
+ * Keys that say which model the weights are of. Shapes tell most of it; these are what they leave open, and
+ * what makes an error plain. Where two experts differ in one, they are not experts of one base.
  */
 const structural =
   /^(architectures|model_type|(hidden|intermediate|vocab)_size|head_dim|num_(hidden_layers|layers|attention_heads|heads|key_value_heads|kv_heads|(local_)?experts)|n_(embd|head|layer|inner))$/;
@@ -26,8 +26,9 @@ const describe = (key: string, a: unknown, b: unknown): string =>
   `${key} ${JSON.stringify(a)} against ${JSON.stringify(b)}`;
 
 /**
- * How two `config.json` differ: `errors` where they describe other models (architecture, sizes, heads, RoPE), `warnings`
- * elsewhere. A key that stands in one alone is not compared: versions of transformers leave out different defaults.
+ * Compares two `config.json`: `errors` where they describe other models (architecture, sizes, heads, RoPE),
+ * `warnings` elsewhere. A key that stands in one alone is not compared: versions of transformers leave out
+ * different defaults.
  */
 export const configDifferences = (
   a: Config,
@@ -51,18 +52,19 @@ export const configDifferences = (
   };
 };
 
-/** What may differ where layers are stacked. */
+/** Keys that may differ where layers are stacked. */
 export const ofLayers = /^(num_hidden_layers|num_layers|n_layers?|layer_types|max_window_layers)$/;
 
-/** How many layers a configuration speaks of, as its families spell it. */
+/** Returns the number of layers in a configuration, under the key that its family uses. */
 const layerCountKeys = ['num_hidden_layers', 'n_layer', 'num_layers', 'n_layers'];
 
 /**
- * What `config.json` must say otherwise where layers were stacked, dropped or repeated: their number, and every list with an entry for each
- * layer (`layer_types`).
+ * Returns the edits of `config.json` where layers were stacked, dropped or repeated: their number, and every
+ * list with an entry for each layer (`layer_types`).
  *
  * @param configs of the models
- * @param layersLike for each layer of the output, the layer it is made like; the first names the model whose configuration is kept
+ * @param layersLike for each layer of the output, the layer it is made like; the first names the model whose
+ *   configuration is kept
  */
 export const layerEdits = (
   configs: readonly (Config | undefined)[],
@@ -95,9 +97,9 @@ export const layerEdits = (
 const dtypeKeys = ['dtype', 'torch_dtype'];
 
 /**
- * `config.json` for the output: the text as it is, but for `_name_or_path`, which names a directory of whoever trained it,
- * and, where the merge converts, `dtype` and `torch_dtype`. Only these places of the text change, so that numbers stay
- * spelt as they were (`1e-05`, `10000.0`).
+ * `config.json` for the output: the text as it is, but for `_name_or_path`, which names a directory of
+ * whoever trained it, and, where the merge converts, `dtype` and `torch_dtype`. Only these places of the text
+ * change, so that numbers stay spelt as they were (`1e-05`, `10000.0`).
  *
  * @param edits further values to set
  */

@@ -1,7 +1,7 @@
 /** The provenance file, which also marks a directory as ours to replace. Written last. */
 export const provenanceName = 'layerloom.json';
 
-/** Whether a file's name, which may come from a stranger, stays inside the directory that it is a name in. */
+/** True if a file's name, which may come from a stranger, stays inside its directory. */
 export const staysInside = (name: string): boolean =>
   name !== '' &&
   !name.includes('://') &&

@@ -31,8 +31,9 @@ export interface TensorToWrite {
 }
 
 /**
- * A container format of weights: how the files of a checkpoint are named, and what stands in them before the data. Tensors lie in it one behind the
- * other, each in one piece; all else about it is said here. Another format is a file with one of these, and a line in formats.ts.
+ * A container format of weights: how the files of a checkpoint are named, and what stands in them before the
+ * data. Tensors lie in it one behind the other, each in one piece; all else about it is said here. Another
+ * format is a file with one of these, and a line in formats.ts.
  */
 export interface ContainerFormat {
   readonly name: string;
@@ -47,7 +48,11 @@ export interface ContainerFormat {
     places: ReadonlyMap<string, string>,
     totals: { readonly total_parameters: number; readonly total_size: number },
   ): string;
-  /** @returns file names by tensor; none leads out of the index's directory @throws LayerloomError INDEX_INVALID, INDEX_UNSAFE_NAME */
+  /**
+   * @returns file names by tensor; none leads out of the index's directory
+   *
+   * @throws LayerloomError INDEX_INVALID, INDEX_UNSAFE_NAME
+   */
   parseIndex(text: string, file: string): ReadonlyMap<string, string>;
 
   /** Negative where `a` stands before `b` in a file. */
@@ -62,7 +67,11 @@ export interface ContainerFormat {
    * @throws LayerloomError where the file is too short for it; what the system says of a read
    */
   readHeader(handle: FileHandle, file: string, bytes: number): Promise<RawHeader>;
-  /** Parses a header that accounts for every byte of a file of `bytes`. @throws LayerloomError naming file and tensor */
+  /**
+   * Parses a header that accounts for every byte of a file of `bytes`.
+   *
+   * @throws LayerloomError naming file and tensor
+   */
   parseHeader(content: Uint8Array, file: string, bytes: number): FileHeader;
   /** True if loaders take a file with this metadata as a shard as it stands; others are written anew. */
   isLoadable(metadata: FileHeader['metadata']): boolean;

@@ -3,7 +3,10 @@ import { join, sep } from 'node:path';
 import { exists, type ModelPlace } from './model-place.js';
 import { readSmallFile } from './small-file.js';
 
-/** The local cache of the Hugging Face hub, by the variables that its own library reads, the older name of the first among them. */
+/**
+ * The local cache of the Hugging Face hub, by the variables that its own library reads, the older name of the
+ * first among them.
+ */
 export const hubCacheRoot = (env: NodeJS.ProcessEnv = process.env): string => {
   const home = env['HF_HOME'] ?? join(env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'huggingface');
   return expand(env['HF_HUB_CACHE'] ?? env['HUGGINGFACE_HUB_CACHE'] ?? join(expand(home, env), 'hub'), env);
@@ -23,7 +26,10 @@ const hubId = /^(?<repository>[\w.-]+\/[\w.-]+)(?:@(?<revision>[\w./-]+))?$/;
 /** True if a model is spelt as the hub's are: `org/name[@revision]`. */
 export const isHubId = (model: string): boolean => hubId.test(model);
 
-/** `org/name[@revision]` in the hub cache: a branch or tag through `refs/`, or a commit. Nothing is downloaded. */
+/**
+ * `org/name[@revision]` in the hub cache: a branch or tag through `refs/`, or a commit. Nothing is
+ * downloaded.
+ */
 export const hubCache: ModelPlace = {
   find: async (model) => {
     const groups = hubId.exec(model)?.groups;

@@ -8,12 +8,13 @@ import { formatOf } from './formats.js';
 const samples = 64;
 const sampleBytes = 4096;
 
-/** What is read at once to hash a whole file. */
+/** Bytes read at once to hash a whole file. */
 const chunkBytes = 1024 * 1024;
 
 /**
- * What tells a file's content apart without reading all of it: size, modification time, inode number, header and sampled blocks, as a hash in
- * hexadecimal. Two files of one header that were written in one tick of the file system's clock, and differ only between the samples, are two inodes.
+ * Identifies a file's content without reading all of it: by size, modification time, inode number, header
+ * and sampled blocks, as a hash in hexadecimal. Two files of one header that were written in one tick of the
+ * file system's clock, and differ only between the samples, are two inodes.
  */
 const sampleIdentity = async (
   handle: FileHandle,
@@ -99,9 +100,10 @@ export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Pr
   });
 
 /**
- * Returns the state of a file whose content is still what it was in the state `before`. Linking moves the status-change time too: where the number of links
- * has changed, or this process may have linked the file, its content is hashed once more; so it is wherever `before` has a hash of all bytes. A
- * status-change time that moved for no such reason counts as a write whose modification time was put back.
+ * Returns the state of a file whose content is still what it was in the state `before`. Linking moves the
+ * status-change time too: where the number of links has changed, or this process may have linked the file,
+ * its content is hashed once more; so it is wherever `before` has a hash of all bytes. A status-change time
+ * that moved for no such reason counts as a write whose modification time was put back.
  *
  * @param relinked whether this process has made or removed links of the file since
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED

@@ -7,8 +7,9 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Parses the JSON that Python writes, which may hold `NaN` and `Infinity`; YAML reads them (as strings), and is a superset
- * of JSON otherwise. For looking at values, never for writing them back. Throws where the text is neither.
+ * Parses the JSON that Python writes, which may hold `NaN` and `Infinity`; YAML reads them (as strings), and
+ * is a superset of JSON otherwise. For looking at values, never for writing them back. Throws where the text
+ * is neither.
  */
 const parsePythonJson = (text: string): unknown => {
   try {
@@ -40,7 +41,7 @@ export const readJsonObject = async (file: string): Promise<Record<string, unkno
   return value;
 };
 
-/** What `JSON.parse` lets pass and the format does not. */
+/** Faults that `JSON.parse` accepts and the format does not. */
 export interface Laxity {
   /** The path of the first key that stands twice in one object. */
   readonly duplicate?: readonly string[];

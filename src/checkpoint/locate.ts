@@ -17,8 +17,8 @@ const localFiles: ModelPlace = {
 const places: readonly ModelPlace[] = [localFiles, hubCache];
 
 /**
- * Finds a model: a path, or `org/name[@revision]` in the local hub cache. A path that exists goes before a hub name, and
- * `NAME=` before either gives it a name of its own.
+ * Finds a model: a path, or `org/name[@revision]` in the local hub cache. A path that exists goes before a
+ * hub name, and `NAME=` before either gives it a name of its own.
  *
  * @throws LayerloomError MODEL_NOT_FOUND, which says what was tried; ADAPTER_UNSUPPORTED (`model+adapter`)
  */

@@ -2,22 +2,24 @@ import { stat } from 'node:fs/promises';
 
 /** A model as the user gave it, found. */
 export interface Location {
-  /** What to call it: NAME of `NAME=PATH`, `org/name` from the hub cache, else the last part of its path. */
+  /** The model's name: NAME of `NAME=PATH`, `org/name` from the hub cache, else the last part of its path. */
   readonly name: string;
   /** Absolute: a directory or one file. */
   readonly path: string;
 }
 
 /**
- * A place where models are looked up: local files, the hub's cache. `locate` asks each in turn. The engine sees files only: a place whose
- * models are elsewhere (a hub, an object store) brings the files' names and headers into a directory here, and before a plan runs the byte ranges
- * that it reads, at their offsets in files of their full length.
+ * A place where models are looked up: local files, the hub's cache. `locate` asks each in turn. The engine
+ * sees files only: a place whose models are elsewhere (a hub, an object store) brings the files' names and
+ * headers into a directory here, and before a plan runs the byte ranges that it reads, at their offsets in
+ * files of their full length.
  */
 export interface ModelPlace {
   /**
    * Looks a model up by what the user wrote.
    *
-   * @returns the model; or, where it is not there, the path that was tried; or undefined where the text names nothing in this place
+   * @returns the model; or, where it is not there, the path that was tried; or undefined where the text names
+   *   nothing in this place
    */
   find(model: string): Promise<Location | { readonly tried: string } | undefined>;
 }

@@ -3,7 +3,10 @@ import { isObject } from './json.js';
 type Config = Readonly<Record<string, unknown>>;
 type Parameters = Readonly<Record<string, unknown>>;
 
-/** The parameters of one RoPE, in transformers 5's spelling: `rope_type` for `type`, and what version 4 kept beside them. */
+/**
+ * The parameters of one RoPE, in transformers 5's spelling: `rope_type` for `type`, and what version 4 kept
+ * beside them.
+ */
 const normalise = ({ type, rope_type, ...rest }: Parameters, config: Config): Parameters => {
   const name = rope_type ?? type ?? 'default';
   return {
@@ -15,9 +18,9 @@ const normalise = ({ type, rope_type, ...rest }: Parameters, config: Config): Pa
 };
 
 /**
- * RoPE by kind of layer, `full_attention` where all are of one kind: from `rope_parameters`, flat or by kind, as transformers 5 writes it, and from
- * `rope_theta`, `rope_scaling` and Gemma 3's `rope_local_base_freq`, as version 4 did. Empty where the configuration does not speak of
- * it: the class's default is not known here.
+ * RoPE by kind of layer, `full_attention` where all are of one kind: from `rope_parameters`, flat or by kind,
+ * as transformers 5 writes it, and from `rope_theta`, `rope_scaling` and Gemma 3's `rope_local_base_freq`, as
+ * version 4 did. Empty where the configuration does not speak of it: the class's default is not known here.
  */
 const ropeOf = (config: Config): ReadonlyMap<string, Parameters> => {
   const {
@@ -40,7 +43,10 @@ const ropeOf = (config: Config): ReadonlyMap<string, Parameters> => {
   return new Map([['full_attention', full], ...sliding]);
 };
 
-/** Where two configurations describe different RoPE, as [parameter, value, other value]. What only one of them says is not compared. */
+/**
+ * Lists where two configurations describe different RoPE, as [parameter, value, other value]. What only one of them
+ * says is not compared.
+ */
 export const ropeDifferences = (a: Config, b: Config): [string, unknown, unknown][] => {
   const [one, other] = [ropeOf(a), ropeOf(b)];
   return [...one].flatMap(([kind, parameters]) => {

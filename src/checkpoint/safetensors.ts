@@ -9,7 +9,10 @@ import {
 } from './header.js';
 import { encodeShardIndex, indexFileName, parseShardIndex, shardFileName } from './shard-index.js';
 
-/** Safetensors (huggingface/safetensors): a length, a header in JSON, and the data; shards and their index as transformers names them. */
+/**
+ * Safetensors (huggingface/safetensors): a length, a header in JSON, and the data; shards and their index as
+ * transformers names them.
+ */
 export const safetensors: ContainerFormat = {
   name: 'safetensors',
   extension: '.safetensors',

@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { provenanceName, staysInside } from './file-names.js';
 import { isWeightsName } from './formats.js';
 
-/** What stands beside weights and belongs to the model: read by transformers, vLLM and llama.cpp, or its licence. */
+/**
+ * Files beside the weights that belong to the model: read by transformers, vLLM and llama.cpp, or its
+ * licence.
+ */
 const patterns: readonly RegExp[] = [
   /^(config|params|generation_config|quantize_config|hf_quant_config)\.json$/,
   /^tokenizer.*\.json$/,
@@ -26,7 +29,10 @@ const templates = 'additional_chat_templates';
 /** Never a side file, whatever it is called. */
 const weights = /\.(safetensors|bin|pth?|gguf|onnx|h5|msgpack)$/;
 
-/** The names of a checkpoint directory's side files, sorted, those of a folder with its name. Weights, training state and the model card are none. */
+/**
+ * The names of a checkpoint directory's side files, sorted, those of a folder with its name. Weights,
+ * training state and the model card are none.
+ */
 export const listSideFiles = async (directory: string): Promise<string[]> => {
   const entries = await readdir(directory, { withFileTypes: true });
   const files = entries
@@ -43,7 +49,10 @@ export const listSideFiles = async (directory: string): Promise<string[]> => {
   ].sort();
 };
 
-/** Whether a plan may write a file of this name beside its shards: into their directory or its one folder, and over none of them. */
+/**
+ * True if a plan may write a file of this name beside its shards: into their directory or its one folder, and
+ * over none of them.
+ */
 export const isSideFileName = (name: string): boolean => {
   const inFolder = name.startsWith(`${templates}/`);
   const last = inFolder ? name.slice(templates.length + 1) : name;

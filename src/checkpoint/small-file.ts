@@ -9,12 +9,13 @@ interface Limit {
   /** Such a file, as messages call it, and what to do with one that is larger. */
   readonly what: string;
   readonly remedy?: string;
-  /** Whether it may be a pipe, whose other end is waited for: of what a user names, such as `/dev/stdin`. */
+  /** True if it may be a pipe, whose other end is waited for, as a file that a user names (`/dev/stdin`) may. */
   readonly pipes?: boolean;
 }
 
 /**
- * The largest tokenizers and shard indexes have about 40 MB; what is larger than this was put there by mistake or has no end, and would fill the memory.
+ * The largest tokenizers and shard indexes have about 40 MB; what is larger than this was put there by
+ * mistake or has no end, and would fill the memory.
  */
 const usual: Limit = { most: 256 * 1024 * 1024, what: 'such a file' };
 const besideWeights: Limit = {
@@ -24,8 +25,9 @@ const besideWeights: Limit = {
 };
 
 /**
- * Reads a file that is not weights: one that a user names, or that layerloom wrote. It must be a regular file or a link to one; a pipe is refused
- * without waiting for its other end, unless `limit` allows it. Checked and read through one descriptor, and no further than the limit, whatever size it claims.
+ * Reads a file that is not weights: one that a user names, or that layerloom wrote. It must be a regular file
+ * or a link to one; a pipe is refused without waiting for its other end, unless `limit` allows it. Checked
+ * and read through one descriptor, and no further than the limit, whatever size it claims.
  *
  * @throws as the system does, also for what is refused here: `reasonOf` gives the reason
  */
@@ -35,8 +37,8 @@ export const readSmallFile = async (path: string, limit = usual): Promise<Buffer
   );
 
 /**
- * Reads a file that stands beside a checkpoint's weights, whose directory may come from strangers: like `readSmallFile`, and a link must lead to a file that may
- * be meant for the checkpoint (`mayBeLinked`).
+ * Reads a file that stands beside a checkpoint's weights, whose directory may come from strangers: like
+ * `readSmallFile`, and a link must lead to a file that may be meant for the checkpoint (`mayBeLinked`).
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -60,7 +62,10 @@ const withSideFile = async <T>(
   }
 };
 
-/** A link's target is opened by its own name and followed no further, so that it is the file whose name was looked at. */
+/**
+ * A link's target is opened by its own name and followed no further, so that it is the file whose name was
+ * looked at.
+ */
 const openBeside = async (path: string): Promise<FileHandle> => {
   try {
     return await open(path, reading | constants.O_NOFOLLOW);
@@ -74,19 +79,23 @@ const openBeside = async (path: string): Promise<FileHandle> => {
       `it is a link to ${target}, a file of another name, and in no hub cache; if that belongs to the checkpoint, put a copy of it in the link's place`,
     );
   const file = await open(target, reading | constants.O_NOFOLLOW);
-  // A directory above it may have become a link since; where there is no /proc to tell, its name is still the one looked at.
+  // A directory above it may have become a link since; where there is no /proc to tell, its name is still the
+  // one looked at.
   if ((await readlink(`/proc/self/fd/${file.fd}`).catch(() => target)) === target) return file;
   await file.close();
   throw refusal(path, `its target ${target} was replaced while it was opened; run again`);
 };
 
-/** Where files are named by their content: the hub's cache, and a store of shards. */
+/** Directories whose files are named by their content: the hub's cache, and a store of shards. */
 const contentAddressed = [
   /\/(models|datasets|spaces)--[^/]+\/blobs\/[^/]+$/,
   /\/shards\/[0-9a-f]{2}\/[0-9a-f]{16,}\.\w+$/,
 ];
 
-/** A link from a stranger must not bring just any file of this machine into an output: its target has the same name, stands in the same directory, or is named by its content. */
+/**
+ * A link from a stranger must not bring just any file of this machine into an output: its target has the same
+ * name, stands in the same directory, or is named by its content.
+ */
 const mayBeLinked = async (path: string, target: string): Promise<boolean> =>
   basename(target) === basename(path) ||
   dirname(target) === (await realpath(dirname(path))) ||

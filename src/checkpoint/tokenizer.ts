@@ -19,7 +19,10 @@ const entries = (value: unknown): [string, number][] =>
     ? Object.entries(value).filter((entry): entry is [string, number] => typeof entry[1] === 'number')
     : [];
 
-/** The `tokenizers` library's file: BPE and WordPiece vocabularies are maps, a Unigram one is a list of [token, score]. */
+/**
+ * The `tokenizers` library's file: BPE and WordPiece vocabularies are maps, a Unigram one is a list of
+ * [token, score].
+ */
 const fromTokenizers = ({ model, added_tokens: added }: Record<string, unknown>): Map<string, number> => {
   const vocabulary = isObject(model) ? model['vocab'] : undefined;
   const ids = new Map(

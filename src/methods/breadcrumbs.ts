@@ -12,8 +12,8 @@ import type { TensorMethod } from './framework/tensor-parameters.js';
 export type BreadcrumbsParameters = OutlierParameters;
 
 /**
- * Model Breadcrumbs (Davari and Belilovsky 2023): without the `gamma` share of largest changes, the `density` share of largest among the rest;
- * base + λ · Σ wᵢδᵢ. The largest stay where there are too few others.
+ * Model Breadcrumbs (Davari and Belilovsky 2023): without the `gamma` share of largest changes, the `density`
+ * share of largest among the rest; base + λ · Σ wᵢδᵢ. The largest stay where there are too few others.
  */
 export const breadcrumbs: TensorMethod<'required', BreadcrumbsParameters, 'weight' | 'density' | 'gamma'> =
   tensorMethod({

@@ -12,8 +12,9 @@ import type { TensorMethod } from './framework/tensor-parameters.js';
 export type DareLinearParameters = RandomParameters;
 
 /**
- * DARE (Yu et al. 2023): each change stays with probability `density` and is rescaled; base + λ · Σ wᵢδᵢ. Which stay is drawn from a
- * counter-based generator keyed by `seed`, tensor name, the model's place and element index: the same on every machine.
+ * DARE (Yu et al. 2023): each change stays with probability `density` and is rescaled; base + λ · Σ wᵢδᵢ.
+ * Which stay is drawn from a counter-based generator keyed by `seed`, tensor name, the model's place and
+ * element index: the same on every machine.
  */
 export const dareLinear: TensorMethod<'required', DareLinearParameters, 'weight' | 'density'> = tensorMethod({
   name: 'dare_linear',

@@ -11,7 +11,10 @@ import type { TensorMethod } from './framework/tensor-parameters.js';
 /** Parameters of `dare_ties` besides its models. */
 export type DareTiesParameters = RandomParameters;
 
-/** DARE with TIES' election (Yu et al. 2023): each change stays with probability `density`, rescaled; then as `ties`, not normalised. */
+/**
+ * DARE with TIES' election (Yu et al. 2023): each change stays with probability `density`, rescaled; then as
+ * `ties`, not normalised.
+ */
 export const dareTies: TensorMethod<'required', DareTiesParameters, 'weight' | 'density'> = tensorMethod({
   name: 'dare_ties',
   title: 'DARE TIES',

@@ -12,8 +12,8 @@ import type { TensorMethod } from './framework/tensor-parameters.js';
 export type DellaParameters = RankParameters;
 
 /**
- * DELLA (Deep et al. 2024): a change stays with a probability that rises with the rank of its magnitude in its row, from density − epsilon to
- * density + epsilon; rescaled; then as `ties`.
+ * DELLA (Deep et al. 2024): a change stays with a probability that rises with the rank of its magnitude in
+ * its row, from density − epsilon to density + epsilon; rescaled; then as `ties`.
  */
 export const della: TensorMethod<'required', DellaParameters, 'weight' | 'density' | 'epsilon'> =
   tensorMethod({

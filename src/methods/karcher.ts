@@ -12,8 +12,8 @@ export interface KarcherParameters {
 }
 
 /**
- * The Riemannian (Karcher) mean of the models' directions on a sphere, by iteration of logarithm and exponential maps, times the mean
- * norm (mergekit's `karcher`).
+ * The Riemannian (Karcher) mean of the models' directions on a sphere, by iteration of logarithm and
+ * exponential maps, times the mean norm (mergekit's `karcher`).
  */
 export const karcher: TensorMethod<'ignored', KarcherParameters> = tensorMethod({
   name: 'karcher',

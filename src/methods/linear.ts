@@ -6,14 +6,18 @@ import type { TensorMethod } from './framework/tensor-parameters.js';
 
 /** Parameters of `linear` besides its models. */
 export interface LinearParameters {
-  /** Weight of a model. No default: each model needs one, here, of its own, or in `weights`. A model of weight 0 is not read. */
+  /**
+   * Weight of a model. No default: each model needs one, here, of its own, or in `weights`. A model of weight
+   * 0 is not read.
+   */
   weight?: SettingInput<number> | undefined;
   /** Divide by the sum of the weights. Default true. */
   normalize?: SettingInput<boolean> | undefined;
 }
 
 /**
- * Weighted average: Σ wᵢxᵢ / Σ wᵢ, or Σ wᵢxᵢ with `normalize: false` (Wortsman et al. 2022; mergekit's `linear`).
+ * Weighted average: Σ wᵢxᵢ / Σ wᵢ, or Σ wᵢxᵢ with `normalize: false` (Wortsman et al. 2022; mergekit's
+ * `linear`).
  */
 export const linear: TensorMethod<'ignored', LinearParameters, 'weight'> = tensorMethod({
   name: 'linear',

@@ -9,8 +9,9 @@ export interface ModelStockParameters {
 }
 
 /**
- * Model Stock (Jang et al. 2024): t·average + (1−t)·base, where t = N·c / (1 + (N−1)·c) and c is the mean cosine of the pairs of task
- * vectors; of whole tensors, or with `filter_wise` of each row along the last dimension.
+ * Model Stock (Jang et al. 2024): t·average + (1−t)·base, where t = N·c / (1 + (N−1)·c) and c is the mean
+ * cosine of the pairs of task vectors; of whole tensors, or with `filter_wise` of each row along the last
+ * dimension.
  */
 export const modelStock: TensorMethod<'required', ModelStockParameters> = tensorMethod({
   name: 'model_stock',

@@ -13,8 +13,9 @@ export interface MultislerpParameters {
 }
 
 /**
- * Barycentric interpolation of any number of models on a sphere (Goddard 2025; mergekit's `multislerp`): directions are taken to the
- * tangent space at their weighted mean, averaged there and brought back, at the weighted mean of the norms. With a base, of task vectors.
+ * Barycentric interpolation of any number of models on a sphere (Goddard 2025; mergekit's `multislerp`):
+ * directions are taken to the tangent space at their weighted mean, averaged there and brought back, at the
+ * weighted mean of the norms. With a base, of task vectors.
  */
 export const multislerp: TensorMethod<'optional', MultislerpParameters, 'weight'> = tensorMethod({
   name: 'multislerp',

@@ -9,8 +9,8 @@ export interface NearswapParameters {
 }
 
 /**
- * NearSwap (alchemonaut 2024; mergekit's `nearswap`): the base, moved towards the model where the two are near: w·b + (1−w)·a with
- * w = clamp(t / |a − b|, 0, 1), where distances below 1e-6 count as that.
+ * NearSwap (alchemonaut 2024; mergekit's `nearswap`): the base, moved towards the model where the two are
+ * near: w·b + (1−w)·a with w = clamp(t / |a − b|, 0, 1), where distances below 1e-6 count as that.
  */
 export const nearswap: TensorMethod<'required', NearswapParameters> = tensorMethod({
   name: 'nearswap',

@@ -4,17 +4,23 @@ import type { TensorMethod } from './framework/tensor-parameters.js';
 
 /** Parameters of `nuslerp` besides its models. */
 export interface NuslerpParameters {
-  /** Weight of a model; t is the second's share of the sum, and 0.5 where that is 0. No default: each of the two needs one. */
+  /**
+   * Weight of a model; t is the second's share of the sum, and 0.5 where that is 0. No default: each of the
+   * two needs one.
+   */
   weight?: SettingInput<number> | undefined;
   /** True takes the whole tensor, false each row by itself. Default true. */
   nuslerpFlatten?: SettingInput<boolean> | undefined;
-  /** With `nuslerpFlatten: false`: true takes rows along dimension 0, false along the last one. Default false. */
+  /**
+   * With `nuslerpFlatten: false`: true takes rows along dimension 0, false along the last one. Default false.
+   */
   nuslerpRowWise?: SettingInput<boolean> | undefined;
 }
 
 /**
- * Spherical interpolation of two models with t = w₁ / (w₀ + w₁), or of their task vectors where a base is given (mergekit's `nuslerp`).
- * `nuslerp_flatten: false` takes each row by itself, along the last dimension, or with `nuslerp_row_wise` along dimension 0.
+ * Spherical interpolation of two models with t = w₁ / (w₀ + w₁), or of their task vectors where a base is
+ * given (mergekit's `nuslerp`). `nuslerp_flatten: false` takes each row by itself, along the last dimension,
+ * or with `nuslerp_row_wise` along dimension 0.
  */
 export const nuslerp: TensorMethod<'optional', NuslerpParameters, 'weight'> = tensorMethod({
   name: 'nuslerp',

@@ -9,8 +9,8 @@ export interface PassthroughParameters {
 }
 
 /**
- * One model's tensors as they are, or times `scale` (mergekit's `passthrough`): with `slices`, for stacking layers. Where the scale is 1
- * the output is the input, byte for byte.
+ * One model's tensors as they are, or times `scale` (mergekit's `passthrough`): with `slices`, for stacking
+ * layers. Where the scale is 1 the output is the input, byte for byte.
  */
 export const passthrough: TensorMethod<'ignored', PassthroughParameters, 'scale'> = tensorMethod({
   name: 'passthrough',

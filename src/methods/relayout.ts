@@ -14,7 +14,9 @@ const schema = schemaOf<RelayoutParameters>()(z.strictObject({ model: modelSchem
 
 type Parameters = z.output<typeof schema>;
 
-/** One checkpoint as it is, in other shards: so that later merges can link those of layers they take whole. */
+/**
+ * One checkpoint as it is, in other shards: so that later merges can link those of layers they take whole.
+ */
 export const relayout: Method<Parameters> = {
   name: 'relayout',
   title: 'Relayout',

@@ -9,7 +9,10 @@ import { countSchema, modelSchema } from './framework/parameters.js';
 import type { ModelInput } from './framework/recipe-input.js';
 import { keptOf } from './revert-kept.js';
 
-/** Parameters of `revert` (paper §3.3): by location (`bottom`, `top`, `others`, `norms`) or by rows (`threshold` or `targetKept`, and `rows`). */
+/**
+ * Parameters of `revert` (paper §3.3): by location (`bottom`, `top`, `others`, `norms`) or by rows
+ * (`threshold` or `targetKept`, and `rows`).
+ */
 export interface RevertParameters {
   /** The model that the expert was fine-tuned from. */
   base: ModelInput;
@@ -21,13 +24,21 @@ export interface RevertParameters {
   top?: number | undefined;
   /** Tensors outside the layers (embeddings, final norm, head). Default `keep`. */
   others?: 'keep' | 'revert' | undefined;
-  /** Norms inside a layer: with their `layer`, or as tensors outside the layers (`average`). Default `layer`. */
+  /**
+   * Norms inside a layer: with their `layer`, or as tensors outside the layers (`average`). Default `layer`.
+   */
   norms?: 'layer' | 'average' | undefined;
   /** Revert the rows whose MAV is below it: 0 or more, in the units of the weights. */
   threshold?: number | undefined;
-  /** Revert rows by the largest threshold that keeps at least this share of the parameters: above 0, at most 1. */
+  /**
+   * Revert rows by the largest threshold that keeps at least this share of the parameters: above 0, at most
+   * 1.
+   */
   targetKept?: number | undefined;
-  /** Rows of a matrix: one an input feature (a column as it is stored) or one an output feature. Default `input`, as in the paper. */
+  /**
+   * Rows of a matrix: one an input feature (a column as it is stored) or one an output feature. Default
+   * `input`, as in the paper.
+   */
   rows?: 'input' | 'output' | undefined;
 }
 
@@ -89,11 +100,12 @@ const BASE = 1;
 /**
  * Puts parts of an expert back to its base (paper §3.3).
  *
- * By location: the first `bottom` and last `top` layers, and with `others: revert` all that is outside the layers. A math expert with its
- * first 5 and last 2 layers reverted performed equally well.
+ * By location: the first `bottom` and last `top` layers, and with `others: revert` all that is outside the
+ * layers. A math expert with its first 5 and last 2 layers reverted performed equally well.
  *
- * By rows: those whose MAV is below `threshold` take the base's bits; or, with `targetKept`, the largest threshold that keeps at least that share of
- * the parameters. More than 70–80% of them had to stay for the gain to stay.
+ * By rows: those whose MAV is below `threshold` take the base's bits; or, with `targetKept`, the largest
+ * threshold that keeps at least that share of the parameters. More than 70–80% of them had to stay for the
+ * gain to stay.
  */
 export const revert: Method<Parameters> = {
   name: 'revert',
@@ -174,7 +186,10 @@ const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics)
   };
 };
 
-/** The largest threshold that keeps at least a share of the parameters that have rows: the MAV of the last row that must stay. */
+/**
+ * The largest threshold that keeps at least a share of the parameters that have rows: the MAV of the last row
+ * that must stay.
+ */
 const thresholdThatKeeps = (share: number, { tensors, vectors }: TaskVectorStatistics): number => {
   const all: { mav: number; parameters: number }[] = [];
   let total = 0;

@@ -11,8 +11,9 @@ export interface SceParameters {
 }
 
 /**
- * SCE (Wan et al. 2024; mergekit's `sce`): of each tensor the `select_topk` share of elements whose task vectors vary most (of those that vary
- * at all), weighted by each model's mean squared change among them, and of those the ones whose sign is that of the sum.
+ * SCE (Wan et al. 2024; mergekit's `sce`): of each tensor the `select_topk` share of elements whose task
+ * vectors vary most (of those that vary at all), weighted by each model's mean squared change among them, and
+ * of those the ones whose sign is that of the sum.
  */
 export const sce: TensorMethod<'required', SceParameters> = tensorMethod({
   name: 'sce',

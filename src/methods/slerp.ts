@@ -9,8 +9,9 @@ export interface SlerpParameters {
 }
 
 /**
- * Spherical interpolation between the base (t = 0) and one model (t = 1), tensor by tensor and flattened (Shoemake 1985; mergekit's
- * `slerp`): (sin((1−t)θ)·x₀ + sin(tθ)·x₁) / sin θ, where θ is the angle between the two; linear where |cos θ| > 0.9995.
+ * Spherical interpolation between the base (t = 0) and one model (t = 1), tensor by tensor and flattened
+ * (Shoemake 1985; mergekit's `slerp`): (sin((1−t)θ)·x₀ + sin(tθ)·x₁) / sin θ, where θ is the angle between
+ * the two; linear where |cos θ| > 0.9995.
  */
 export const slerp: TensorMethod<'required', SlerpParameters> = tensorMethod({
   name: 'slerp',

@@ -17,11 +17,14 @@ import type { ModelInput } from './framework/recipe-input.js';
 export interface SoupParameters {
   /** The models to average, at least one. The first gives names, dtypes and side files. */
   models: readonly ModelInput[];
-  /** The model that all were fine-tuned from: checked against them, and named in the model card. `weights: 'magnitude'` needs it. */
+  /**
+   * The model that all were fine-tuned from: checked against them, and named in the model card. `weights:
+   * 'magnitude'` needs it.
+   */
   base?: ModelInput | undefined;
   /**
-   * One weight a model, in their order, divided by their sum, which must not be 0; or `magnitude`, 1 / mean MAV of each task vector. Default:
-   * all 1.
+   * One weight a model, in their order, divided by their sum, which must not be 0; or `magnitude`, 1 / mean
+   * MAV of each task vector. Default: all 1.
    */
   weights?: readonly number[] | 'magnitude' | undefined;
 }
@@ -42,7 +45,8 @@ const schema = schemaOf<SoupParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * Model soup (Wortsman et al. 2022; paper §5): every tensor is Σ wᵢθᵢ / Σ wᵢ over the models, uniform unless weights are given.
+ * Model soup (Wortsman et al. 2022; paper §5): every tensor is Σ wᵢθᵢ / Σ wᵢ over the models, uniform unless
+ * weights are given.
  */
 export const soup: Method<Parameters> = {
   name: 'soup',

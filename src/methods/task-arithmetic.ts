@@ -5,7 +5,10 @@ import type { TensorMethod } from './framework/tensor-parameters.js';
 /** Parameters of `task_arithmetic` besides its models. */
 export type TaskArithmeticParameters = TaskVectorParameters;
 
-/** Task arithmetic (Ilharco et al. 2023): base + λ · Σ wᵢ(xᵢ − base). Not normalised unless asked. A linear combination of the models. */
+/**
+ * Task arithmetic (Ilharco et al. 2023): base + λ · Σ wᵢ(xᵢ − base). Not normalised unless asked. A linear
+ * combination of the models.
+ */
 export const taskArithmetic: TensorMethod<'required', TaskArithmeticParameters, 'weight'> = tensorMethod({
   name: 'task_arithmetic',
   title: 'Task arithmetic',

@@ -6,7 +6,8 @@ import { LayerloomError, reasonOf } from '../errors.js';
 import type { Job, JobStatus } from './job.js';
 import type { Measurement } from './measure.js';
 
-// The addon's only door. Native code is given open files and offsets, never bytes of weights, and answers with a status.
+// The addon's only door. Native code is given open files and offsets, never bytes of weights, and answers
+// with a status.
 
 interface Addon {
   /** Those that this machine runs, best first. */
@@ -55,7 +56,10 @@ const addon = (): Addon => {
   return loaded;
 };
 
-/** Runs a job on the calling thread: the worker thread is the asynchrony. Stops at its next tile once `control` says so. */
+/**
+ * Runs a job on the calling thread: the worker thread is the asynchrony. Stops at its next tile once
+ * `control` says so.
+ */
 export const run = (job: Job, shared: BigInt64Array): JobStatus => addon().run(job, shared);
 
 /**

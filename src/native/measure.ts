@@ -2,12 +2,18 @@ import type { NativeProgram } from './job.js';
 
 // Measurements as the addon takes them; native/addon/decode_measure.cpp reads them.
 
-/** A window of magnitudes, as bits of float32, from `low`, which is not 0, to `last`: bins of 2^shift neighbours. */
+/**
+ * A window of magnitudes, as bits of float32, from `low`, which is not 0, to `last`: bins of 2^shift
+ * neighbours.
+ */
 export interface Window {
   readonly low: number;
   readonly last: number;
   readonly shift: number;
-  /** Magnitudes in the window that are counted exactly, block by block: where the search may end, and ties may have to be broken. */
+  /**
+   * Magnitudes in the window that are counted exactly, block by block: where the search may end, and ties may
+   * have to be broken.
+   */
   readonly candidates: readonly number[];
 }
 
@@ -29,14 +35,14 @@ export type Measure =
   /** The same of each column. */
   | { readonly kind: 'columnMagnitudes'; readonly value: number }
   /**
-   * For each pair i ≤ j of the values, in order: Σ xᵢxⱼ, elements where neither is 0, those of them with one sign (the counts are 0 for
-   * i = j). Stands beside `rowMagnitudes` or `columnMagnitudes` of each value: where these are not all finite, values that are not
-   * count as 0.
+   * For each pair i ≤ j of the values, in order: Σ xᵢxⱼ, elements where neither is 0, those of them with one
+   * sign (the counts are 0 for i = j). Stands beside `rowMagnitudes` or `columnMagnitudes` of each value:
+   * where these are not all finite, values that are not count as 0.
    */
   | { readonly kind: 'overlaps'; readonly values: readonly number[] }
   /**
-   * Elements that are no finite numbers: of `base`, then of each expert, where also differences from a finite base count that are none.
-   * Stands beside `rowMagnitudes` or `columnMagnitudes` of each difference.
+   * Elements that are no finite numbers: of `base`, then of each expert, where also differences from a finite
+   * base count that are none. Stands beside `rowMagnitudes` or `columnMagnitudes` of each difference.
    */
   | {
       readonly kind: 'nonFinite';
@@ -44,7 +50,10 @@ export type Measure =
       readonly experts: readonly number[];
       readonly differences: readonly number[];
     }
-  /** Adds to `counts`, which threads share, the magnitudes in each bin of the window. Finds how many are above it, and of each candidate. */
+  /**
+   * Adds to `counts`, which threads share, the magnitudes in each bin of the window. Finds how many are above
+   * it, and of each candidate.
+   */
   | {
       readonly kind: 'histogram';
       readonly value: number;
@@ -66,8 +75,9 @@ export type Measure =
   | { readonly kind: 'signs'; readonly value: number };
 
 /**
- * A block of whole rows of a tensor, and what to find of values of a program over it. Measures of rows and columns of magnitudes, of
- * overlaps and of what is not finite may stand together, and so may those of runs of elements (native/jobs/measure.hpp).
+ * A block of whole rows of a tensor, and what to find of values of a program over it. Measures of rows and
+ * columns of magnitudes, of overlaps and of what is not finite may stand together, and so may those of runs
+ * of elements (native/jobs/measure.hpp).
  */
 export interface Measurement {
   readonly program: NativeProgram;

@@ -8,10 +8,12 @@ import type { MergePlan, PlannedFile, PlannedInput, PlannedShard, PlannedTensor 
 import { parseBy, planSchema, type Refuse, type UnparsedShard, type UnparsedTensor } from './plan-schema.js';
 
 /**
- * Parses a plan, which may have come through JSON from another program: its structure, and what its parts say of each other. Nothing is
- * opened. The engine trusts what it gives, which is plain data of its own: what was checked is what runs.
+ * Parses a plan, which may have come through JSON from another program: its structure, and what its parts say
+ * of each other. Nothing is opened. The engine trusts what it gives, which is plain data of its own: what was
+ * checked is what runs.
  *
- * @throws LayerloomError PLAN_INVALID; MERGE_UNDEFINED where a formula's rule is not registered in this process
+ * @throws LayerloomError PLAN_INVALID; MERGE_UNDEFINED where a formula's rule is not registered in this
+ *   process
  */
 export const checkPlan = (value: unknown): MergePlan => {
   const plan = parseBy(planSchema, value, invalid);
@@ -40,7 +42,10 @@ const requireDistinct = (what: string, named: readonly { readonly name: string }
   }
 };
 
-/** Side files go where they are to, over no shard; and the index, which loaders find shards by, is that of these. */
+/**
+ * Side files go where they are to, over no shard; and the index, which loaders find shards by, is that of
+ * these.
+ */
 const checkFiles = (files: readonly PlannedFile[], shards: readonly PlannedShard[]): void => {
   for (const { name } of files)
     if (!isSideFileName(name)) invalid(`no side file may be named ${JSON.stringify(name)}`);

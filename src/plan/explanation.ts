@@ -4,7 +4,7 @@ import type { Composed } from './compose.js';
 import { describeExpression } from './origins.js';
 import type { PlannedExpression, PlannedInput } from './plan.js';
 
-/** How one tensor of a merge comes about. */
+/** The derivation of one tensor of a merge. */
 export interface Explanation {
   readonly tensor: string;
   readonly layer: number | null;

@@ -6,12 +6,15 @@ import { elementCount, type Shape } from '../tensor/reference.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import type { PlannedExpression, PlannedShard, PlannedTensor } from './plan.js';
 
-/** `layer`: a shard for each layer, and for embeddings, final norm and head. `size`: as full as the limit allows, in the model's order. */
+/**
+ * `layer`: a shard for each layer, and for embeddings, final norm and head. `size`: as full as the limit
+ * allows, in the model's order.
+ */
 export type Layout = 'layer' | 'size';
 
 export interface LayoutOptions {
   readonly layout: Layout;
-  /** Of tensor data in a shard, in either layout; a larger tensor has a shard of its own. */
+  /** Limit on the tensor data of a shard, in either layout; a larger tensor has a shard of its own. */
   readonly maxShardBytes: number;
 }
 

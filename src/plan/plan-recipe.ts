@@ -43,8 +43,8 @@ export interface PlanOptions {
 }
 
 /**
- * Decides a merge: opens the recipe's models (headers and small files, no weights), checks that they fit, and fixes every
- * byte range of the output.
+ * Decides a merge: opens the recipe's models (headers and small files, no weights), checks that they fit, and
+ * fixes every byte range of the output.
  *
  * @param statistics what the recipe, and recipes in it, must know beforehand
  * @param inputs the recipe's, where they have been opened
@@ -158,7 +158,7 @@ const costOf = (shards: readonly PlannedShard[]): Cost => {
   return cost;
 };
 
-/** What stands beside the shards: the first model's side files, the index, the model card. */
+/** Plans the files beside the shards: the first model's side files, the index, the model card. */
 const planFiles = async (
   composed: Composed,
   shards: readonly PlannedShard[],
@@ -181,13 +181,16 @@ const keptCard = async ({ path, sideFiles }: CheckpointIndex): Promise<PlannedFi
   return [{ name: cardName, copyOf: join(path, cardName) }];
 };
 
-/** What a tokenizer is made of, on disk. */
+/** Matches the names of a tokenizer's files. */
 const tokenizerFile =
   /^(tokenizer(_config)?\.json|tokenizer\.model(\.v\d+)?|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|spiece\.model|sentencepiece\.bpe\.model|tekken\.json|chat_template\.(jinja|json))$/;
 
 const templateFile = 'chat_template.jinja';
 
-/** The side files that an output has from its models: all of the first one's, but for the tokenizer's where the recipe asks for another's. */
+/**
+ * The side files that an output has from its models: all of the first one's, but for the tokenizer's where
+ * the recipe asks for another's.
+ */
 const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[] => {
   const donor = (composed.models[0] as OpenedModel).checkpoint;
   const tokenizer = tokenizerOf(composed) ?? donor;
@@ -235,7 +238,7 @@ const planSideFiles = async (composed: Composed): Promise<PlannedFile[]> => {
     : [...files, { name: templateFile, text: recipe.chatTemplate }];
 };
 
-/** Whose tokenizer files the recipe asks for; vocabularies have been found to agree. */
+/** Returns the model whose tokenizer files the recipe asks for; vocabularies have been found to agree. */
 const tokenizerOf = (composed: Composed): CheckpointIndex | undefined => {
   const { tokenizerSource } = composed.recipe;
   if (tokenizerSource === undefined || tokenizerSource === 'union') return undefined;

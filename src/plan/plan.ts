@@ -8,7 +8,10 @@ import type { StoredTensor } from '../tensor/stored-tensor.js';
 
 export type { StoredTensor };
 
-/** A tensor that a recipe in the recipe makes: rounded to its dtype before it is used, so that two steps would give the same bits. */
+/**
+ * A tensor that a recipe in the recipe makes: rounded to its dtype before it is used, so that two steps would
+ * give the same bits.
+ */
 export interface ComputedTensor {
   readonly dtype: Dtype;
   readonly expression: PlannedExpression;
@@ -36,8 +39,8 @@ export interface PlannedShard {
   readonly file: string;
   readonly bytes: number;
   /**
-   * The input file whose tensors are this shard's, all of them and no others: the shard is that file, header and all, and may be a link to
-   * it.
+   * The input file whose tensors are this shard's, all of them and no others: the shard is that file, header
+   * and all, and may be a link to it.
    */
   readonly verbatim?: { readonly input: number; readonly file: number };
   /** In the order of the file. */
@@ -58,26 +61,27 @@ export type PlannedFile =
   | { readonly name: string; readonly copyOf: string };
 
 export interface Cost {
-  /** Of inputs; headers aside, but for shards that are input files as they stand. */
+  /** Bytes of inputs; headers aside, except of shards that are input files as they stand. */
   readonly bytesToRead: number;
   /**
-   * Of inputs, before that: what statistics of whole tensors take (Gram matrices, thresholds, norms), one pass for each. Mostly from the
-   * page cache, since a tensor is measured and then computed; finding a threshold may take another pass.
+   * Bytes of inputs read before that for statistics of whole tensors (Gram matrices, thresholds, norms), one
+   * pass for each. Mostly from the page cache, since a tensor is measured and then computed; finding a
+   * threshold may take another pass.
    */
   readonly bytesToMeasure: number;
-  /** Of shards. */
+  /** Bytes of shards. */
   readonly bytesToWrite: number;
   /** Tensor bytes of the output that are copied, and that are computed. */
   readonly bytesCopied: number;
   readonly bytesComputed: number;
-  /** Of shards that are input files as they stand: what `--link hard` and `symbolic` do not write. */
+  /** Bytes of shards that are input files as they stand, which `--link hard` and `symbolic` do not write. */
   readonly bytesVerbatim: number;
   readonly parameters: number;
 }
 
 /**
- * A merge, decided: every output byte range and where it comes from. Plain JSON: what the engine carries out, and what
- * `--dry-run`, cost, resuming and provenance are read from.
+ * A merge, decided: every output byte range and where it comes from. Plain JSON: what the engine carries out,
+ * and what `--dry-run`, cost, resuming and provenance are read from.
  */
 export interface MergePlan {
   /** The version of layerloom that made the plan. */

@@ -6,12 +6,12 @@ import type { PlannedTensor } from './plan.js';
 /** Raised where the same formula comes to other bits than before, or a shard's file is laid out otherwise. */
 const keyVersion = 1;
 
-/** What tells an input's bytes apart from any others. */
+/** Names the content of a stored tensor's input, apart from any other content. */
 export type Identify = (source: StoredTensor) => string;
 
 /**
- * The key of a shard: a hash of its tensors' names, dtypes, shapes and expressions over identified inputs. Two merges that share a key share
- * the bytes.
+ * The key of a shard: a hash of its tensors' names, dtypes, shapes and expressions over identified inputs.
+ * Two merges that share a key share the bytes.
  *
  * @param tensors in the order of the file
  * @returns SHA-256 in hexadecimal

@@ -48,7 +48,8 @@ const mostNesting = 16;
 /**
  * Checks a recipe before anything is read.
  *
- * @throws LayerloomError INVALID_PARAMETER, USAGE (an unknown parameter), both with the `path` of what is wrong
+ * @throws LayerloomError INVALID_PARAMETER, USAGE (an unknown parameter), both with the `path` of what is
+ *   wrong
  */
 export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePath = []): Recipe => {
   if (typeof input !== 'object' || input === null)

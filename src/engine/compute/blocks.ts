@@ -6,7 +6,9 @@ import { sourceError } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { nativeProgram } from './native-program.js';
 
-/** Elements of a block. Part of the numeric contract: sums are taken block by block, and then in block order. */
+/**
+ * Elements of a block. Part of the numeric contract: sums are taken block by block, and then in block order.
+ */
 const blockElements = 4 * 1024 * 1024;
 
 /** Whole rows of a tensor, in elements. */
@@ -32,7 +34,10 @@ export const blocksOf = (
 /** Measures that find numbers of each row. Those of other measures add up. */
 const ofRows: ReadonlySet<Measure['kind']> = new Set(['rowGram', 'rowMagnitudes', 'divergence']);
 
-/** Sums what blocks of a tensor found in block order, however workers finish, so that it is the same on every run. */
+/**
+ * Sums what blocks of a tensor found in block order, however workers finish, so that it is the same on every
+ * run.
+ */
 export class BlockSums {
   /** For each measure, of the blocks so far. */
   readonly found: readonly Float64Array[];

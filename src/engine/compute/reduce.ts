@@ -62,7 +62,8 @@ const reducing = ({ name, shape, rows, sources }: PlannedReduction, pairs: boole
 };
 
 /**
- * Carries out reductions: every input byte is read once, on all threads, and the sums do not depend on how many those are.
+ * Carries out reductions: every input byte is read once, on all threads, and the sums do not depend on how
+ * many those are.
  *
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
@@ -76,7 +77,8 @@ export const runReductions = async (plan: ReductionPlan, options: ReduceOptions)
   const progress = (): Progress => ({ phase: 'analysis', done: pool.counters.bytesRead, total });
   try {
     await run.reporting(progress, async () => {
-      // One iterator for all lanes: taking blocks off an array's front takes time with the square of their number.
+      // One iterator for all lanes: taking blocks off an array's front takes time with the square of their
+      // number.
       const waiting = tensors.flatMap((tensor) => tensor.blocks.map((block) => ({ tensor, block }))).values();
       await pool.inLanes(async () => {
         for (const { tensor, block } of waiting) {

@@ -8,7 +8,10 @@ type Given<T> = Listed<Exclude<T, undefined>>;
 
 type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
-/** Names of the parameters that only one of two object types has, or that have another type in each; `never` where there are none. */
+/**
+ * Names of the parameters that only one of two object types has, or that have another type in each; `never`
+ * where there are none.
+ */
 export type Drift<A, B> =
   | Exclude<keyof A, keyof B>
   | Exclude<keyof B, keyof A>
@@ -17,7 +20,8 @@ export type Drift<A, B> =
     }[keyof A & keyof B];
 
 /**
- * Returns the schema as it is. Does not compile where the schema and the documented interface differ in a parameter; the error names it.
+ * Returns the schema as it is. Does not compile where the schema and the documented interface differ in a
+ * parameter; the error names it.
  *
  * @example const schema = schemaOf<SoupParameters>()(z.strictObject({ … }));
  */

@@ -24,8 +24,8 @@ export interface NeededStatistics {
   readonly base: ModelInput;
   readonly experts: readonly ModelInput[];
   /**
-   * Task vectors by rows, with the MAV of each row where `eachRow` is true and else only means; or the magnitude that a share of all elements
-   * of a task vector reaches, and the sign that then prevails.
+   * Task vectors by rows, with the MAV of each row where `eachRow` is true and else only means; or the
+   * magnitude that a share of all elements of a task vector reaches, and the sign that then prevails.
    */
   readonly what:
     | { readonly kind: 'rows'; readonly rows: Rows; readonly eachRow: boolean }
@@ -58,7 +58,9 @@ export interface Statistics {
   readonly taskVectors: readonly TaskVectorStatistics[];
   /** Magnitudes, for `thresholds`. */
   readonly thresholds: readonly number[];
-  /** For `thresholds`: the sign of the sum of signs, over all elements, of the sum of changes that reach them. */
+  /**
+   * For `thresholds`: the sign of the sum of signs, over all elements, of the sum of changes that reach them.
+   */
   readonly majoritySign: MajoritySign;
 }
 
@@ -98,8 +100,9 @@ export interface ModelTensorPlace {
 }
 
 /**
- * A method with its parameters settled: a function from a tensor's place to its expression, without I/O. The same calls in the same order give
- * the same results; filters remember which tensors they matched, for `unused`.
+ * A method with its parameters settled: a function from a tensor's place to its expression, without I/O. The
+ * same calls in the same order give the same results; filters remember which tensors they matched, for
+ * `unused`.
  */
 export interface Compiled {
   /** The parameters as they are used, for `layerloom.json` and the model card; in YAML's spelling. */
@@ -110,7 +113,10 @@ export interface Compiled {
   parametersOf?(place: Place, tensor: string): Readonly<Record<string, unknown>>;
   /** The output's tensors, where they are not those of the first model. */
   readonly outputs?: readonly OutputTensor[];
-  /** For each layer of the output, which layer of which model it is made like; where layers come, go or repeat. */
+  /**
+   * For each layer of the output, which layer of which model it is made like; where layers come, go or
+   * repeat.
+   */
   readonly layersLike?: readonly { readonly model: number; readonly layer: number }[];
   /** Filters that matched no tensor. To be called once all tensors have their expressions. */
   unused?(): readonly { readonly what: string; readonly path: RecipePath }[];
@@ -118,13 +124,19 @@ export interface Compiled {
 
 /** The models that a method takes. */
 export interface Takes {
-  /** `required`: no recipe is complete without a base. `optional`: a recipe may name one. `none`: `base` is no parameter. */
+  /**
+   * `required`: no recipe is complete without a base. `optional`: a recipe may name one. `none`: `base` is no
+   * parameter.
+   */
   readonly base: 'required' | 'optional' | 'none';
-  /** Parameters that name the other models: `task` and `language` (`pair`), `models` (`list`) or `model` (`one`). */
+  /**
+   * Parameters that name the other models: `task` and `language` (`pair`), `models` (`list`) or `model`
+   * (`one`).
+   */
   readonly models: 'pair' | 'list' | 'one';
   /**
-   * True where `base` is the model that the merge starts from and goes from towards the other, as in slerp, and no ancestor of both. An
-   * experiment then merges from the task expert towards the language expert.
+   * True where `base` is the model that the merge starts from and goes from towards the other, as in slerp,
+   * and no ancestor of both. An experiment then merges from the task expert towards the language expert.
    */
   readonly startsFromBase?: boolean;
 }
@@ -170,8 +182,8 @@ export interface Method<Parameters> {
   readonly tags: readonly string[];
   readonly takes: Takes;
   /**
-   * The models to merge, in the order of terms. The first gives the output its tensors' names and dtypes, its side files and its
-   * configuration.
+   * The models to merge, in the order of terms. The first gives the output its tensors' names and dtypes, its
+   * side files and its configuration.
    */
   models(parameters: Parameters): readonly ModelReference[];
   /** Models whose tensors no expression uses and which must still fit the others. */
@@ -186,7 +198,10 @@ export interface Method<Parameters> {
   statistics?(parameters: Parameters): NeededStatistics | undefined;
   /** @throws LayerloomError where the parameters do not fit the models */
   compile(parameters: Parameters, context: CompileContext): Compiled;
-  /** Lines on what a plan of the method found from the models, such as magnitude weights; printed before the merge begins. */
+  /**
+   * Lines on what a plan of the method found from the models, such as magnitude weights; printed before the
+   * merge begins.
+   */
   notes?(plan: ReportedPlan): readonly string[];
   report?(plan: ReportedPlan): MethodReport;
 }

@@ -53,8 +53,8 @@ export const weightingSchema = z.union([z.literal('magnitude'), weightsSchema], 
 });
 
 /**
- * Magnitude-adjusted weights (paper §5): each expert's is 1 / (mean MAV over all rows of all its task-vector tensors, every row counting
- * once).
+ * Magnitude-adjusted weights (paper §5): each expert's is 1 / (mean MAV over all rows of all its task-vector
+ * tensors, every row counting once).
  *
  * @throws LayerloomError MAV_UNDEFINED for an expert that equals its base
  */
@@ -91,7 +91,9 @@ export const magnitudeNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   return [`magnitude weights: ${named.join(', ')}`];
 };
 
-/** Weights as they are recorded: as given, and with `magnitude` also the weights found, each over their sum. */
+/**
+ * Weights as they are recorded: as given, and with `magnitude` also the weights found, each over their sum.
+ */
 export const resolvedWeights = (
   weights: readonly number[] | 'magnitude',
   used: readonly number[],

@@ -1,11 +1,15 @@
 import type { DtypeName } from '../../tensor/dtype.js';
 
-/** Parameters of layerloom's methods by the method's name. methods/recipes.ts fills it, since parameters name recipes in turn. */
+/**
+ * Parameters of layerloom's methods by the method's name. methods/recipes.ts fills it, since parameters name
+ * recipes in turn.
+ */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging
 export interface RecipesByMethod {}
 
 /**
- * Parameters of methods registered from outside, by the method's name, so that `merge` knows their recipes. Empty until a module adds its own:
+ * Parameters of methods registered from outside, by the method's name, so that `merge` knows their recipes.
+ * Empty until a module adds its own:
  *
  * @example declare module 'layerloom' { interface CustomMethods { expo: MethodParameters<typeof expo> } }
  */
@@ -15,15 +19,18 @@ export interface CustomMethods {}
 /** Parameters that every recipe may have, whatever its method. */
 export interface CommonParameters {
   /**
-   * The output's floating dtype: every floating tensor is converted, copied ones too. Default: each tensor keeps the dtype that it has in the
-   * first model.
+   * The output's floating dtype: every floating tensor is converted, copied ones too. Default: each tensor
+   * keeps the dtype that it has in the first model.
    */
   dtype?: DtypeName | undefined;
-  /** The same as `dtype`, and goes before it: in mergekit's recipes, which may have both, `dtype` is that of the arithmetic. */
+  /**
+   * The same as `dtype`, and goes before it: in mergekit's recipes, which may have both, `dtype` is that of
+   * the arithmetic.
+   */
   outDtype?: DtypeName | undefined;
   /**
-   * The model whose tokenizer files the output gets: `base`, a model as the recipe writes it, or `union`, which is the first model's since all
-   * vocabularies must agree. Default: the first model.
+   * The model whose tokenizer files the output gets: `base`, a model as the recipe writes it, or `union`,
+   * which is the first model's since all vocabularies must agree. Default: the first model.
    */
   tokenizerSource?: string | undefined;
   /** The text of a chat template (Jinja) that the output gets. Default: the first model's. */
@@ -38,7 +45,7 @@ type RecipesOf<ByMethod> = {
 export type RecipeInput = RecipesOf<RecipesByMethod> | RecipesOf<CustomMethods>;
 
 /**
- * A model: the path of a directory or of a `.safetensors` file, `org/name` in the local hub cache, either behind `NAME=`; or a recipe, whose
- * result is the model.
+ * A model: the path of a directory or of a `.safetensors` file, `org/name` in the local hub cache, either
+ * behind `NAME=`; or a recipe, whose result is the model.
  */
 export type ModelInput = string | RecipeInput;

@@ -5,8 +5,9 @@ import type { RecipePath } from './method.js';
 export type Scalar = number | boolean | string;
 
 /**
- * A parameter as a recipe gives it: one value; a list, which is a gradient over the layers; or values by filters, of which the first that
- * matches the tensor's name counts (a filter is a part of the name; none, or `*`, matches all).
+ * A parameter as a recipe gives it: one value; a list, which is a gradient over the layers; or values by
+ * filters, of which the first that matches the tensor's name counts (a filter is a part of the name; none, or
+ * `*`, matches all).
  */
 export type SettingInput<Value extends Scalar = Scalar> =
   | Value
@@ -103,7 +104,8 @@ export class Setting {
   /**
    * Its value for a tensor.
    *
-   * @param t where the layer is in its slice, from 0 for the first (and for what is outside the layers) to 1 for the last
+   * @param t where the layer is in its slice, from 0 for the first (and for what is outside the layers) to 1
+   *   for the last
    * @returns undefined where no filter matches
    */
   at(tensor: string, t: number): Scalar | undefined {

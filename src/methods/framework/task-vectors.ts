@@ -3,14 +3,18 @@ import type { Consensus, Pruning } from '../../operations/consensus.js';
 import type { Expression, ModelTensor } from '../../operations/expression.js';
 import { anyNumber, flag, invalid, numberParameter, oneOf, type SettingInput, share } from './settings.js';
 
-// Parts of the methods that add task vectors to their base: b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is δᵢ = xᵢ − b with fewer elements (Ilharco et
-// al. 2023; Yadav et al. 2023; Yu et al. 2023; mergekit's generalised task arithmetic).
+// Parts of the methods that add task vectors to their base: b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is δᵢ = xᵢ −
+// b with fewer elements (Ilharco et al. 2023; Yadav et al. 2023; Yu et al. 2023; mergekit's generalised task
+// arithmetic).
 
 /** Parameters of every method that adds task vectors. */
 export interface TaskVectorParameters {
   /** Weight of a model's task vector. No default: each model needs one, here, of its own, or in `weights`. */
   weight?: SettingInput<number> | undefined;
-  /** Divide by the sum of the weights that count at the element. Default: true for `ties` and `della`, false for the others. */
+  /**
+   * Divide by the sum of the weights that count at the element. Default: true for `ties` and `della`, false
+   * for the others.
+   */
   normalize?: SettingInput<boolean> | undefined;
   /** Factor λ of the sum. Default 1. */
   lambda?: SettingInput<number> | undefined;
@@ -23,8 +27,8 @@ export interface SparseParameters extends TaskVectorParameters {
   /** Share of each task vector that stays: above 0, at most 1. Default 1, which leaves it whole. */
   density?: SettingInput<number> | undefined;
   /**
-   * `true` and `norm` bring what stays back to the task vector's L1 norm (mergekit); `density` divides it by the density (PEFT, DARE's authors).
-   * Default: true for `dare_…` and `della…`, false for the others.
+   * `true` and `norm` bring what stays back to the task vector's L1 norm (mergekit); `density` divides it by
+   * the density (PEFT, DARE's authors). Default: true for `dare_…` and `della…`, false for the others.
    */
   rescale?: SettingInput<Rescale> | undefined;
 }
@@ -111,7 +115,10 @@ interface Drawn extends Rescaled {
   readonly seed: number;
 }
 
-/** Prunes a model's task vector. `draw` names it among the draws of one seed: the tensor and the model's index. */
+/**
+ * Prunes a model's task vector. `draw` names it among the draws of one seed: the tensor and the model's
+ * index.
+ */
 type Prune<Own, Shared> = (own: Own, shared: Shared, draw: string) => Pruning | null;
 
 /** Null at density 1, where everything stays. */
@@ -160,7 +167,10 @@ interface Combination {
   readonly lambda: number;
 }
 
-/** The sum over the elements whose sign is that of the weighted sum; where `normalize` is on, over the weights that count there. */
+/**
+ * The sum over the elements whose sign is that of the weighted sum; where `normalize` is on, over the weights
+ * that count there.
+ */
 export const elected = <Own extends { readonly weight: number }, Shared extends Combination>(
   input: TaskVectorInput<Own, Shared>,
   prune?: Prune<Own, Shared>,
@@ -173,7 +183,10 @@ export const elected = <Own extends { readonly weight: number }, Shared extends 
   scale: input.shared.lambda,
 });
 
-/** The sum over all elements; where `normalize` is on, over the sum of the weights. A sum of whole task vectors is a linear combination. */
+/**
+ * The sum over all elements; where `normalize` is on, over the sum of the weights. A sum of whole task
+ * vectors is a linear combination.
+ */
 export const summed = <Own extends { readonly weight: number }, Shared extends Combination>(
   input: TaskVectorInput<Own, Shared>,
   prune?: Prune<Own, Shared>,

@@ -30,7 +30,10 @@ export const layersOf = (slice: LayerSlice): Layer[] => {
   }));
 };
 
-/** The slice of a tensor: outside the layers embeddings go with the first slice, others with the last, and stand at the gradients' beginning. */
+/**
+ * The slice of a tensor: outside the layers embeddings go with the first slice, others with the last, and
+ * stand at the gradients' beginning.
+ */
 export const placeIn = (
   slices: readonly LayerSlice[],
   layers: readonly Layer[],

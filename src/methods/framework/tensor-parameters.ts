@@ -4,15 +4,18 @@ import type { Scalar, SettingInput } from './settings.js';
 import type { TensorRecipe } from './tensor-recipe.js';
 import type { BaseUse } from './tensor-spec.js';
 
-/** Parameters as recipes give them, from the values that they have for one tensor. Which have no default is not in their types. */
+/**
+ * Parameters as recipes give them, from the values that they have for one tensor. Which have no default is
+ * not in their types.
+ */
 export type Settings<Values> = { [Name in keyof Values]?: SettingInput<Values[Name] & Scalar> | undefined };
 
 /** Parameters without their being optional, to compare them. */
 type Given<Parameters> = { [Name in keyof Parameters]-?: Exclude<Parameters[Name], undefined> };
 
 /**
- * A method that makes each tensor from the same tensor of several models. Its type has the recipe's parameters: `Parameters` as documented,
- * those named by `PerModel` also a model's own.
+ * A method that makes each tensor from the same tensor of several models. Its type has the recipe's
+ * parameters: `Parameters` as documented, those named by `PerModel` also a model's own.
  */
 export interface TensorMethod<
   Base extends BaseUse,
@@ -21,8 +24,8 @@ export interface TensorMethod<
   Dialect extends string = never,
 > extends Method<TensorRecipe> {
   /**
-   * Never set. A function of what it returns is of one type only: so a method whose spec has other parameters than the interface that documents
-   * them does not compile.
+   * Never set. A function of what it returns is of one type only: so a method whose spec has other parameters
+   * than the interface that documents them does not compile.
    */
   readonly types?: (
     exactly: readonly [Base, Given<Parameters>, PerModel, Dialect],
@@ -67,7 +70,10 @@ interface OptionalBase {
 }
 
 interface RequiredBase {
-  /** The model that the others were fine-tuned from; for slerp, nearswap and Arcee Fusion the one that the merge starts from. */
+  /**
+   * The model that the others were fine-tuned from; for slerp, nearswap and Arcee Fusion the one that the
+   * merge starts from.
+   */
   base: ModelInput;
 }
 

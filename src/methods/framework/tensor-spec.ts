@@ -6,7 +6,10 @@ import type { ParameterSpecs, Scalar } from './settings.js';
 /** Values of parameters for one tensor, by name. */
 export type Values = Readonly<Record<string, Scalar>>;
 
-/** The use of a base. `ignored`: where mergekit's recipes name one it is one of the models, else only checked against them. */
+/**
+ * The use of a base. `ignored`: where mergekit's recipes name one it is one of the models, else only checked
+ * against them.
+ */
 export type BaseUse = 'required' | 'optional' | 'ignored';
 
 /** The number of models that a method takes, the base aside; without `most` there is no limit. */
@@ -22,7 +25,10 @@ type BaseTensor<Base extends BaseUse> = {
   ignored: undefined;
 }[Base];
 
-/** One item a model: a tuple of one or two where that is the number of models, else a list of at least as many as there must be. */
+/**
+ * One item a model: a tuple of one or two where that is the number of models, else a list of at least as many
+ * as there must be.
+ */
 export type EachModel<Count extends ModelCount, Item> = number extends Count['least']
   ? readonly Item[]
   : Count extends { readonly least: 1; readonly most: 1 }
@@ -35,7 +41,10 @@ export type EachModel<Count extends ModelCount, Item> = number extends Count['le
           ? readonly [Item, ...Item[]]
           : readonly [Item, Item, ...Item[]];
 
-/** One output tensor as a method sees it: the models' tensors that it is made of, and the parameters that hold for it. */
+/**
+ * One output tensor as a method sees it: the models' tensors that it is made of, and the parameters that hold
+ * for it.
+ */
 export interface TensorInput<
   Base extends BaseUse = BaseUse,
   Count extends ModelCount = ModelCount,
@@ -52,7 +61,10 @@ export interface TensorInput<
   readonly perModel: EachModel<Count, PerModel>;
   /** The parameters that all models share. */
   readonly shared: Shared;
-  /** Magnitudes that `statistics` asked for, one a model; and the sign that prevails among the sums of what reaches them. */
+  /**
+   * Magnitudes that `statistics` asked for, one a model; and the sign that prevails among the sums of what
+   * reaches them.
+   */
   readonly thresholds: readonly number[];
   readonly majoritySign: MajoritySign;
   /** The path in the recipe where the models are listed, for errors. */
@@ -73,8 +85,8 @@ export interface WholeModels<PerModel = Values, Dialect extends string = string>
 }
 
 /**
- * The definition of a method that makes each tensor from the same tensor of several models. The parameters' values, the number of models and the
- * use of a base are in its type, and so in `expression`'s.
+ * The definition of a method that makes each tensor from the same tensor of several models. The parameters'
+ * values, the number of models and the use of a base are in its type, and so in `expression`'s.
  */
 export interface TensorMethodSpec<
   Base extends BaseUse = BaseUse,
@@ -87,7 +99,10 @@ export interface TensorMethodSpec<
   readonly title: string;
   readonly tags?: readonly string[];
   readonly base: Base;
-  /** True where the base is the model that the merge starts from (slerp at t = 0), and no ancestor of the others. */
+  /**
+   * True where the base is the model that the merge starts from (slerp at t = 0), and no ancestor of the
+   * others.
+   */
   readonly startsFromBase?: boolean;
   /** The number of models, the base aside; default one or more. */
   readonly models?: Count;
@@ -97,7 +112,9 @@ export interface TensorMethodSpec<
   readonly perModel?: ParameterSpecs<PerModel>;
   /** Others than mergekit's, which is the default. */
   readonly dialects?: readonly Dialect[];
-  /** Statistics of whole models that `expression` needs; asked for where the recipe is of one of `dialects`. */
+  /**
+   * Statistics of whole models that `expression` needs; asked for where the recipe is of one of `dialects`.
+   */
   statistics?(recipe: WholeModels<PerModel, Dialect>): NeededStatistics | undefined;
   /** The tensor over the models' tensors. Pure: called for each output tensor, in any order. */
   expression(input: TensorInput<Base, Count, Shared, PerModel>, dialect: 'mergekit' | Dialect): Expression;
