@@ -22,7 +22,8 @@ export interface Leftovers {
  */
 export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promise<Leftovers> => {
   const now = clockAt(paths.clock);
-  const dead = await clearClaims(paths, now, dryRun);
+  const claims = await deadClaims(paths, now);
+  const dead = new Set(claims.values());
   let [partials, bytes] = [0, 0];
   for (const name of (await readdir(paths.partials).catch(absent)) ?? []) {
     const parsed = parsePartialName(name);
@@ -41,22 +42,22 @@ export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promis
     if (!isRemoved) await writing(path, () => rm(path, { force: true }));
     else await putBack(paths, key, token);
   }
+  // Last: a run that is killed meanwhile leaves the claims, by which the next one knows these files for dead.
+  if (!dryRun) for (const path of claims.keys()) await (await acquire(path, now))?.release();
   return { claims: dead.size, partials, bytes };
 };
 
 /** Matches the names of claims, and of the claims `.next` for taking them over. */
 const claimName = /^[0-9a-f]+(\.next)*$/;
 
-/** @returns the tokens of dead claims, or the name of a dead claim without text */
-const clearClaims = async (paths: StorePaths, now: StoreClock, dryRun: boolean): Promise<Set<string>> => {
-  const dead = new Set<string>();
+/** Returns the tokens of dead claims by path; the name of a dead claim without text stands for its token. */
+const deadClaims = async (paths: StorePaths, now: StoreClock): Promise<ReadonlyMap<string, string>> => {
+  const dead = new Map<string, string>();
   for (const name of (await readdir(paths.claims).catch(absent)) ?? []) {
-    const path = join(paths.claims, name);
     if (!claimName.test(name)) continue;
+    const path = join(paths.claims, name);
     const { state, claimant } = await examine(path, now);
-    if (state !== 'dead') continue;
-    dead.add(claimant?.token ?? name);
-    if (!dryRun) await (await acquire(path, now))?.release();
+    if (state === 'dead') dead.set(path, claimant?.token ?? name);
   }
   return dead;
 };

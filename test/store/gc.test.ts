@@ -145,6 +145,25 @@ describe('collecting garbage', () => {
     expect([partials(paths), readdirSync(paths.claims)]).toEqual([[], []]);
   });
 
+  it('removes it also where a collection before it was cut short', async () => {
+    const { store, paths } = await newStore();
+    const go = join(temporaryDirectory(), 'go');
+    writeFileSync(go, '');
+    const { child, lines, ended } = startProcess('claim', store.directory, go, a, b);
+    await lines.next();
+    child.kill('SIGKILL');
+    await ended;
+    // A directory in a file's place ends the first collection in its middle.
+    const [name = ''] = readdirSync(paths.partials).sort();
+    rmSync(join(paths.partials, name));
+    mkdirSync(join(paths.partials, name));
+    await expect(store.gc()).rejects.toMatchObject({ code: 'WRITE_FAILED' });
+    rmSync(join(paths.partials, name), { recursive: true });
+    writeFileSync(join(paths.partials, name), 'left');
+    await store.gc();
+    expect([partials(paths), readdirSync(paths.claims)]).toEqual([[], []]);
+  });
+
   it('removes a shard whose record was never written, and a record whose shard is lost', async () => {
     const { store, paths, root } = await filled();
     for (const key of [a, b]) linkSync(paths.shard(key), join(root, key));
