@@ -28,6 +28,16 @@ import {
 
 const [a, b, c] = [keyOf('a'), keyOf('b'), keyOf('c')];
 
+/** Has a process claim two shards, and kills it. */
+const killHolder = async ({ directory }: ShardStore): Promise<void> => {
+  const go = join(temporaryDirectory(), 'go');
+  writeFileSync(go, '');
+  const { child, lines, ended } = startProcess('claim', directory, go, a, b);
+  await lines.next();
+  child.kill('SIGKILL');
+  await ended;
+};
+
 /** A store with three shards. */
 const filled = async (): Promise<{ store: ShardStore; paths: StorePaths; root: string }> => {
   const { store, paths } = await newStore();
@@ -135,24 +145,14 @@ describe('collecting garbage', () => {
 
   it('removes what a killed process left, at once', async () => {
     const { store, paths } = await newStore();
-    const go = join(temporaryDirectory(), 'go');
-    writeFileSync(go, '');
-    const { child, lines, ended } = startProcess('claim', store.directory, go, a, b);
-    await lines.next();
-    child.kill('SIGKILL');
-    await ended;
+    await killHolder(store);
     expect((await store.gc()).leftovers).toEqual({ claims: 2, partials: 2, bytes: 30 });
     expect([partials(paths), readdirSync(paths.claims)]).toEqual([[], []]);
   });
 
   it('removes it also where a collection before it was cut short', async () => {
     const { store, paths } = await newStore();
-    const go = join(temporaryDirectory(), 'go');
-    writeFileSync(go, '');
-    const { child, lines, ended } = startProcess('claim', store.directory, go, a, b);
-    await lines.next();
-    child.kill('SIGKILL');
-    await ended;
+    await killHolder(store);
     // A directory in a file's place ends the first collection in its middle.
     const [name = ''] = readdirSync(paths.partials).sort();
     rmSync(join(paths.partials, name));
