@@ -3,7 +3,7 @@ import { LayerloomError } from '../errors.js';
 import type { MethodReport } from '../methods/framework/method.js';
 import { checkPlan } from '../plan/check-plan.js';
 import { reportOf } from '../plan/method-report.js';
-import { sourcesOf } from '../plan/operands.js';
+import { sourcesOfTensors } from '../plan/operands.js';
 import type { MergePlan, PlannedShard } from '../plan/plan.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { isDone, makeShards } from './compute/make-shards.js';
@@ -98,7 +98,7 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
 };
 
 const sourcesOfPlan = ({ shards }: MergePlan): StoredTensor[] =>
-  shards.flatMap(({ tensors }) => tensors.flatMap(({ expression }) => sourcesOf(expression)));
+  shards.flatMap(({ tensors }) => sourcesOfTensors(tensors));
 
 /** Writes the shards to the staging directory. @returns the bytes that an earlier run had written */
 const merge = async (

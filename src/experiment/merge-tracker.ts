@@ -3,7 +3,7 @@ import type { InputFiles } from '../engine/input-files.js';
 import type { Link } from '../engine/output/link.js';
 import { LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
-import { sourcesOf } from '../plan/operands.js';
+import { sourcesOfTensors } from '../plan/operands.js';
 import type { PlanOptions } from '../plan/plan-recipe.js';
 import type { ShardStore } from '../store/shard-store.js';
 import { sourceId } from '../tensor/stored-tensor.js';
@@ -51,7 +51,7 @@ export const readsOf = (
       const shard = toMake.get(key);
       if (shard === undefined) continue;
       toMake.delete(key);
-      for (const source of shard.tensors.flatMap(({ expression }) => sourcesOf(expression))) {
+      for (const source of sourcesOfTensors(shard.tensors)) {
         const range = sourceId(source);
         if (!seen.has(range)) reads.set(merge, (reads.get(merge) ?? 0) + source.end - source.begin);
         seen.add(range);

@@ -8,7 +8,7 @@ import { checkSpace, type Progress, Run, type RunCost, resumable } from '../engi
 import type { WorkerPool } from '../engine/threads/pool.js';
 import { LayerloomError } from '../errors.js';
 import { valueAt } from '../lookup.js';
-import { sourcesOf } from '../plan/operands.js';
+import { sourcesOfTensors } from '../plan/operands.js';
 import type { PlanOptions } from '../plan/plan-recipe.js';
 import { ShardStore } from '../store/shard-store.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
@@ -151,9 +151,7 @@ const makeAll = async (
 };
 
 const sourcesIn = (groups: readonly ShardGroup[]): StoredTensor[] =>
-  groups.flatMap(({ shards }) =>
-    shards.flatMap(({ tensors }) => tensors.flatMap(({ expression }) => sourcesOf(expression))),
-  );
+  groups.flatMap(({ shards }) => shards.flatMap(({ tensors }) => sourcesOfTensors(tensors)));
 
 /** Returns the input files that merges link as shards. */
 const linkedIn = ({ merges }: BatchPlan<BatchMerge>, range: Part | undefined): ReadonlySet<string> =>

@@ -4,7 +4,7 @@ import type { InputFiles } from '../engine/input-files.js';
 import { beginShardFile } from '../engine/output/shard-file.js';
 import type { WorkerPool } from '../engine/threads/pool.js';
 import { LayerloomError, reasonOf } from '../errors.js';
-import { sourcesOf } from '../plan/operands.js';
+import { sourcesOfTensors } from '../plan/operands.js';
 import type { Claim } from '../store/claim.js';
 import type { ShardStore } from '../store/shard-store.js';
 import type { DistinctShard } from './groups.js';
@@ -67,7 +67,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
 
   async finish(shard: DistinctShard): Promise<void> {
     const { claim, file } = this.#taken(shard);
-    const sources = shard.tensors.flatMap(({ expression }) => sourcesOf(expression));
+    const sources = sourcesOfTensors(shard.tensors);
     try {
       // If an input was written since the run began, the shard's bytes may not be those that its key
       // promises.

@@ -75,6 +75,11 @@ export const sourcesOfOperand = (operand: Operand): readonly StoredTensor[] =>
 export const sourcesOf = (formula: Formula<Operand>): readonly StoredTensor[] =>
   operandsOf(formula).flatMap(sourcesOfOperand);
 
+/** The byte ranges that tensors read, in order; those read twice stand twice. */
+export const sourcesOfTensors = (
+  tensors: readonly { readonly expression: Formula<Operand> }[],
+): StoredTensor[] => tensors.flatMap(({ expression }) => sourcesOf(expression));
+
 /** Returns a formula in words: `0.5 math-1 + 0.5 jpn-1`. */
 export const describe = (formula: Formula<Operand>, nameOf: Words): string =>
   operationOf(formula).describe(mapOperands(formula, (operand) => kindOf(operand).describe(operand, nameOf)));

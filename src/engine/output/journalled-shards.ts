@@ -2,7 +2,7 @@ import { constants, type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../errors.js';
 import { valueAt } from '../../lookup.js';
-import { sourcesOf } from '../../plan/operands.js';
+import { sourcesOfTensors } from '../../plan/operands.js';
 import type { PlannedShard } from '../../plan/plan.js';
 import type { ShardSink } from '../compute/make-shards.js';
 import type { Extent } from '../compute/tasks.js';
@@ -68,7 +68,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
       await file?.close();
       throw this.#failed(shard.file, cause);
     }
-    const sources = shard.tensors.flatMap(({ expression }) => sourcesOf(expression));
+    const sources = sourcesOfTensors(shard.tensors);
     const madeOf = new Set(sources.map((source) => this.#inputs.pathOf(source)));
     this.#open.set(shard, { name: shard.file, file, madeOf, unrecorded: [] });
     return file.fd;
