@@ -266,7 +266,48 @@ const catalogue = {
       `${d.store} has no whole shard ${d.key}: it was removed, or found damaged, since it was looked up; run again`,
   ),
 
+  EXPERIMENT_MISSING: input(
+    (d: { directory: string }) =>
+      `${d.directory} has no experiment.json; run \`layerloom batch EXPERIMENT.yaml -o ${d.directory}\` first`,
+  ),
+  EXPERIMENT_INVALID: input((d: { file: string; reason: string }) => `${d.file}: ${d.reason}`),
+  RESULTS_INVALID: input(
+    (d: { file: string; reason: string }) => `${d.file}: ${d.reason}; remove it and evaluate again`,
+  ),
+  TASK_UNKNOWN: usage(
+    (d: { tasks: readonly string[]; nearest: string | undefined }) =>
+      `lm_eval has no task ${some(d.tasks)}${d.nearest === undefined ? '' : `; did you mean ${d.nearest}?`} (\`lm_eval ls tasks\` lists them)`,
+  ),
+
   // The machine said no.
+  HARNESS_MISSING: failed(
+    (d: { command: string; reason: string }) =>
+      `${d.command} cannot be run (${d.reason}); install it with \`pip install "lm-eval[hf,api]==0.4.13"\`, or name its command with --lm-eval`,
+  ),
+  HARNESS_FAILED: failed(
+    (d: { model: string; reason: string; log: string }) =>
+      `lm_eval failed for ${d.model} (${d.reason}); its output is in ${d.log}`,
+  ),
+  HARNESS_TIMEOUT: failed(
+    (d: { model: string; seconds: number; log: string }) =>
+      `lm_eval was ended after ${d.seconds} s for ${d.model}; its output is in ${d.log}; raise timeout: in evaluate:`,
+  ),
+  SERVER_FAILED: failed(
+    (d: { model: string; reason: string; log: string }) =>
+      `the server for ${d.model} did not come up: ${d.reason}; its output is in ${d.log}`,
+  ),
+  EVALUATION_INCOMPLETE: {
+    exitCode: 4,
+    message: (d: {
+      directory: string;
+      failed: readonly { model: string; message: string }[];
+      scored: number;
+    }) =>
+      `${d.failed.length} of ${d.failed.length + d.scored} evaluations failed (${some(
+        d.failed.map(({ model, message }) => `${model}: ${message}`),
+        3,
+      )}); the others are in ${d.directory}. Mend what is wrong and evaluate again`,
+  },
   OUTPUT_BUSY: failed(
     (d: { out: string; staging: string }) =>
       `another layerloom is writing ${d.out} (it holds ${d.staging}); wait for it or choose another output`,

@@ -27,15 +27,24 @@ export {
   errorCodes,
   LayerloomError,
 } from './errors.js';
+export type { EvaluationResult, ProblemResult, Score, Scores } from './evaluation/result.js';
+export type { Evaluation } from './evaluation/settings.js';
 export type { BatchMerge, BatchPlan, MergeShard, PlannedMerge } from './experiment/batch-plan.js';
 export type { BatchCost } from './experiment/cost.js';
+export {
+  type EvaluateOptions,
+  type EvaluationOutcome,
+  type EvaluationProgress,
+  evaluateExperiment,
+  evaluationCommands,
+} from './experiment/evaluate-experiment.js';
 export { type ExperimentMerge, expandExperiment } from './experiment/expand.js';
 export type { ExperimentInput, MergeInput } from './experiment/experiment-input.js';
+export type { ExperimentRecord, MergeRecord, ScoreError } from './experiment/experiment-record.js';
 export type { DistinctShard } from './experiment/groups.js';
 export type { MergeOutcome, MergeState } from './experiment/merge-tracker.js';
 export { experimentPreset, type PresetModels, type PresetName } from './experiment/presets.js';
 export {
-  type Evaluation,
   type Experiment,
   type MergeEntry,
   parseExperiment,
@@ -45,9 +54,7 @@ export { type ExperimentReference, experimentReferences } from './experiment/ref
 export type { BatchOptions, BatchResult } from './experiment/run-batch.js';
 export {
   type ExperimentOptions,
-  type ExperimentRecord,
   type ExperimentResult,
-  type MergeRecord,
   planExperiment,
   runExperiment,
 } from './experiment/run-experiment.js';

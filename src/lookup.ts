@@ -28,3 +28,15 @@ export const valueAt = <K, V>(map: { has(key: K): boolean; get(key: K): V | unde
   if (!map.has(key)) throw new RangeError(`there is no value of ${String(key)}`);
   return map.get(key) as V;
 };
+
+/** Groups items by a key, in the order of their first. */
+export const groupBy = <Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> => {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
+};

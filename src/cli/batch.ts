@@ -5,17 +5,14 @@ import { LayerloomError } from '../errors.js';
 import { planExperiment, runExperiment } from '../experiment/run-experiment.js';
 import { describeCost, describeOutcomes, failuresOf } from '../report/batch-text.js';
 import { interruptSignal } from './interrupt.js';
-import { type CommonOptions, type OutputOptions, requireOut } from './options.js';
-import { note, printJson, printLine, warn } from './print.js';
+import { type CommonOptions, type OutputOptions, requireOut, toPart } from './options.js';
+import { note, printEvent, printJson, printLine, warn } from './print.js';
 import { ProgressDisplay } from './progress.js';
 
 export interface BatchCliOptions extends CommonOptions, OutputOptions {
   readonly store?: string;
   readonly shardRange?: string;
 }
-
-/** Prints an event as one line of JSON. */
-const printEvent = (event: string, value: object): void => printLine(JSON.stringify({ event, ...value }));
 
 /** Runs an experiment; with `--dry-run`, prints its cost. */
 export const batchCommand = async (file: string, options: BatchCliOptions): Promise<void> => {
@@ -47,7 +44,7 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
       resume: options.resume,
       force: options.force,
       checksums: options.checksums,
-      range: options.shardRange === undefined ? undefined : parseRange(options.shardRange),
+      range: options.shardRange === undefined ? undefined : toPart('shard-range', options.shardRange),
       layout,
       maxShardSize,
       analysis,
@@ -86,19 +83,6 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
     progress.end();
     release();
   }
-};
-
-/** Parses `--shard-range`: `2/8` is the third of eight parts. */
-const parseRange = (text: string): { index: number; count: number } => {
-  const groups = /^(?<index>\d+)\/(?<count>\d+)$/.exec(text)?.groups;
-  const [index, count] = [Number(groups?.['index']), Number(groups?.['count'])];
-  if (!(count >= 1 && index < count))
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'shard-range',
-      value: text,
-      expected: 'i/n with i from 0 to n − 1',
-    });
-  return { index, count };
 };
 
 /**

@@ -43,6 +43,19 @@ const toNumbers = (text: string): number[] => text.split(',').map(toNumber);
 export const toWeights = (text: string): number[] | 'magnitude' =>
   text === 'magnitude' ? text : toNumbers(text);
 
+/** Parses a part of several: `2/8` is the third of eight. @throws LayerloomError INVALID_PARAMETER */
+export const toPart = (parameter: string, text: string): { index: number; count: number } => {
+  const groups = /^(?<index>\d+)\/(?<count>\d+)$/.exec(text)?.groups;
+  const [index, count] = [Number(groups?.['index']), Number(groups?.['count'])];
+  if (!(count >= 1 && index < count))
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter,
+      value: text,
+      expected: 'i/n with i from 0 to n − 1',
+    });
+  return { index, count };
+};
+
 /** Adds `--analysis`, for commands whose methods may need task vectors. */
 export const addAnalysisOption = (command: Command): Command =>
   command.option(

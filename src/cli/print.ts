@@ -20,6 +20,10 @@ export const printText = (text: string): void => {
 /** Prints indented JSON, escaped as by `printLine`, which leaves its value the same. */
 export const printJson = (value: unknown): void => printLine(JSON.stringify(value, null, 2));
 
+/** Prints an event as one line of JSON. */
+export const printEvent = (event: string, value: object): void =>
+  printLine(JSON.stringify({ event, ...value }));
+
 /** Prints a message to stderr. */
 export const note = (text: string): void => {
   process.stderr.write(`${visible(text)}\n`);

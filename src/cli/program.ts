@@ -7,6 +7,7 @@ import { describeCheckpoint, summariseCheckpoint } from '../report/inspect.js';
 import { version } from '../version.js';
 import type { AnalyzeCliOptions } from './analyze.js';
 import type { BatchCliOptions } from './batch.js';
+import type { EvaluateCliOptions } from './evaluate.js';
 import type { ExperimentInitOptions, ExperimentSlurmOptions } from './experiment.js';
 import { mergeCommand } from './merge.js';
 import {
@@ -195,6 +196,25 @@ const addBatch = (program: Command): void => {
   });
 };
 
+const addEvaluate = (program: Command): void => {
+  const command = program
+    .command('evaluate')
+    .description("score an experiment's models with lm-evaluation-harness, by its evaluate: block")
+    .argument('<dir>', 'the directory of a batch, also while it still runs')
+    .option('--lm-eval <command>', "the harness's command (default: lm_eval)")
+    .option('--only <pattern...>', 'only models of these names; * stands for any text')
+    .option('--part <i/n>', 'score part i (from 0) of n of the models')
+    .option('--jobs <n>', "models to score at once (default: the experiment's)", toNumber)
+    .option('--limit <n>', "first problems of every task (default: the experiment's)", toNumber)
+    .option('--resume', 'keep the answers of a model that is interrupted, and continue from them')
+    .option('--force', 'score again what has scores')
+    .option('--print', 'print the commands that would run, and run none');
+  addOutputOptions(command).action(async (directory: string, options: EvaluateCliOptions) => {
+    const { evaluateCommand } = await import('./evaluate.js');
+    await evaluateCommand(directory, options);
+  });
+};
+
 const addInspect = (program: Command): void => {
   const command = program
     .command('inspect')
@@ -286,6 +306,7 @@ export const buildProgram = (): Command => {
   addMerge(program);
   addRelayout(program);
   addBatch(program);
+  addEvaluate(program);
   addAnalyze(program);
   addInspect(program);
   addStore(program);

@@ -1,44 +1,37 @@
 import { LayerloomError } from '../errors.js';
+import { parseEvaluation } from '../evaluation/settings.js';
 import { type Layout, parseShardSize } from '../plan/layout.js';
 import { expectMapping } from '../recipe/fields.js';
 import { invalid } from '../recipe/invalid.js';
 import { nearest } from '../recipe/nearest.js';
+import { withPlace } from '../recipe/read-recipe.js';
 import { locationOf } from '../recipe/source.js';
-import { isText, type MappingEntry, type Text, type Tree, toPlain } from '../recipe/tree.js';
+import { isText, locate, type MappingEntry, type Text, type Tree, toPlain } from '../recipe/tree.js';
 import { parseDtype } from '../tensor/dtype.js';
 
 // Settings of an experiment that apply to all its merges. Each parser returns undefined if the experiment has
 // no such setting.
-
-/** The scoring of the merges, kept as the experiment has it. */
-export interface Evaluation {
-  readonly harness?: string;
-  /** The harness's tasks, by language. */
-  readonly tasks?: Readonly<Record<string, string | readonly string[]>>;
-  readonly fewshot?: number;
-  readonly [key: string]: unknown;
-}
 
 export const expectText = (tree: Tree, key: string, expected: string): Text => {
   if (isText(tree) && tree.value !== '') return tree;
   throw invalid(tree.mark, { key, reason: 'not text', expected });
 };
 
+/**
+ * Checks `evaluate:`. A relative `data` is made absolute, since the settings are used elsewhere later.
+ *
+ * @returns the settings as the experiment has them; of another harness, unchecked
+ */
 export const evaluationOf = (
   entry: MappingEntry | undefined,
   languages: readonly string[],
-): Evaluation | undefined => {
+  directory: string,
+): unknown => {
   if (entry === undefined) return undefined;
-  const given = expectMapping(entry.value, 'evaluate', 'harness, tasks, fewshot, …');
+  const given = expectMapping(entry.value, 'evaluate', 'tasks, fewshot, …');
   const harness = given.entries.get('harness');
-  if (harness !== undefined) expectText(harness.value, 'harness', 'the name of a harness');
-  const fewshot = given.entries.get('fewshot')?.value;
-  if (fewshot !== undefined && !(fewshot.kind === 'leaf' && isCount(fewshot.value)))
-    throw invalid(fewshot.mark, {
-      key: 'fewshot',
-      reason: 'not a count',
-      expected: 'a whole number, 0 or more',
-    });
+  if (harness !== undefined && expectText(harness.value, 'harness', 'lm-eval').value !== 'lm-eval')
+    return toPlain(given);
   const tasks = given.entries.get('tasks');
   // Other languages may be measured too (English), so only a near miss of one of the experiment's own is
   // refused.
@@ -49,10 +42,17 @@ export const evaluationOf = (
     if (meant !== undefined)
       throw invalid(key, { key: language, reason: 'not a language of the experiment', nearest: meant });
   }
-  return toPlain(given) as Evaluation;
+  const plain = toPlain(given) as Record<string, unknown>;
+  try {
+    const { data } = parseEvaluation(plain, directory);
+    return data === undefined ? plain : { ...plain, data };
+  } catch (error) {
+    if (!(error instanceof LayerloomError)) throw error;
+    throw withPlace(error, {
+      locate: (path, part) => locate(given, path.slice(1), part),
+    });
+  }
 };
-
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
 
 export const flagOf = (entry: MappingEntry | undefined, key: string): boolean | undefined => {
   if (entry === undefined) return undefined;

@@ -1,7 +1,7 @@
+import type { Evaluation } from '../evaluation/settings.js';
 import type { ModelInput, RecipeInput } from '../methods/recipes.js';
 import type { Layout } from '../plan/layout.js';
 import type { DtypeName } from '../tensor/dtype.js';
-import type { Evaluation } from './common-settings.js';
 
 type KeysOf<Union> = Union extends unknown ? keyof Union : never;
 

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { InputFiles } from '../engine/input-files.js';
 import type { Link } from '../engine/output/link.js';
 import { LayerloomError } from '../errors.js';
+import { weightsOfShards } from '../evaluation/weights.js';
 import { itemAt } from '../lookup.js';
 import { sourcesOfTensors } from '../plan/operands.js';
 import type { PlanOptions } from '../plan/plan-recipe.js';
@@ -25,6 +26,8 @@ export interface MergeOutcome {
   /** Bytes read and written for the shards that were made for it first. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
+  /** SHA-256 of what its weights are, once it is done. */
+  readonly weights?: string;
   readonly error?: { readonly code: string; readonly message: string };
 }
 
@@ -197,6 +200,7 @@ export class MergeTracker {
       shards: { shared: merge.shards.length - fresh, new: fresh },
       bytesRead: fresh === 0 ? 0 : (this.#reads.get(merge) ?? 0),
       bytesWritten,
+      ...(state === 'done' ? { weights: weightsOfShards(merge.shards.map(({ key: shard }) => shard)) } : {}),
     };
   }
 }

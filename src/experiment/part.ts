@@ -1,3 +1,4 @@
+import { LayerloomError } from '../errors.js';
 import { type BatchMerge, type BatchPlan, groupsOf } from './batch-plan.js';
 import type { ShardGroup } from './groups.js';
 
@@ -6,6 +7,16 @@ export interface Part {
   readonly index: number;
   readonly count: number;
 }
+
+/** @throws LayerloomError INVALID_PARAMETER unless it is one of its parts */
+export const checkPart = ({ index, count }: Part): void => {
+  if (!(Number.isSafeInteger(index) && Number.isSafeInteger(count) && index >= 0 && index < count))
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'part',
+      value: `${index}/${count}`,
+      expected: 'i/n with i from 0 to n − 1',
+    });
+};
 
 /**
  * Returns the keys of a part's shards, or all keys if there is no part. Parts are of about equal size by

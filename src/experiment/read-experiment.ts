@@ -20,20 +20,10 @@ import {
   type Path,
   type Tree,
 } from '../recipe/tree.js';
-import {
-  dtypeOf,
-  type Evaluation,
-  evaluationOf,
-  expectText,
-  flagOf,
-  layoutOf,
-  shardSizeOf,
-} from './common-settings.js';
+import { dtypeOf, evaluationOf, expectText, flagOf, layoutOf, shardSizeOf } from './common-settings.js';
 import type { ExperimentInput } from './experiment-input.js';
 import { modelAt, nameAndPath } from './model-at.js';
 import { checkName, folded, placeOf } from './names.js';
-
-export type { Evaluation } from './common-settings.js';
 
 /**
  * An experiment after reading: its names are unique and its paths are absolute. Parameters of methods are not
@@ -53,7 +43,8 @@ export interface Experiment {
   /** Language experts, by language. */
   readonly languages: ReadonlyMap<string, Experts>;
   readonly merges: readonly MergeEntry[];
-  readonly evaluate: Evaluation | undefined;
+  /** `evaluate:` as the file has it, checked. */
+  readonly evaluate: unknown;
   /** True if the merges are to be compared with the base and the single experts. */
   readonly references: boolean;
   /** The dtype of merges that set none. */
@@ -118,13 +109,17 @@ export const parseExperiment = async (
   });
 
 /**
- * Converts the keys of an experiment and of its merges to snake case, as files spell them; names of models
+ * Converts the keys of an experiment, of its merges and of `evaluate` to snake case, as files spell them; names of models
  * are kept.
  */
 const inSnakeCase = (input: ExperimentInput): unknown => {
-  const { merges, ...rest } = input ?? {};
+  const { merges, evaluate, ...rest } = input ?? {};
   const entries = Array.isArray(merges) ? merges.map((entry: unknown) => spelt(entry)) : merges;
-  return { ...(spelt(rest) as object), ...(entries === undefined ? {} : { merges: entries }) };
+  return {
+    ...(spelt(rest) as object),
+    ...(entries === undefined ? {} : { merges: entries }),
+    ...(evaluate === undefined ? {} : { evaluate: spelt(evaluate) }),
+  };
 };
 
 const spelt = (value: unknown): unknown => {
@@ -182,7 +177,7 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
     tasks,
     languages,
     merges,
-    evaluate: evaluationOf(entries.get('evaluate'), [...languages.keys()]),
+    evaluate: evaluationOf(entries.get('evaluate'), [...languages.keys()], directory),
     references: flagOf(entries.get('references'), 'references') ?? true,
     dtype: dtypeOf(entries.get('dtype')),
     layout: layoutOf(entries.get('layout')),

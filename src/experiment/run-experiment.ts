@@ -1,59 +1,22 @@
-import { lstat, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { lstat, open, readdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { makeDirectories, writeDurably } from '../engine/output/durable.js';
+import { makeDirectories } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { tryLock } from '../native/addon.js';
 import { withPlace } from '../recipe/read-recipe.js';
+import { ownClaimant } from '../store/claimant.js';
 import { version } from '../version.js';
 import { clearStaging } from './assemble.js';
 import { type BatchPlan, groupsOf, planBatch } from './batch-plan.js';
 import { type BatchCost, costOf } from './cost.js';
 import { type ExperimentMerge, expandExperiment } from './expand.js';
 import type { ExperimentInput } from './experiment-input.js';
-import type { MergeOutcome, MergeState } from './merge-tracker.js';
+import { type ExperimentRecord, lockName, type MergeRecord, recordName } from './experiment-record.js';
+import type { MergeOutcome } from './merge-tracker.js';
 import { type Experiment, parseExperiment, readExperiment } from './read-experiment.js';
-import { type ExperimentReference, experimentReferences } from './references.js';
+import { RecordFile } from './record-file.js';
+import { experimentReferences } from './references.js';
 import { type BatchOptions, type BatchResult, runBatch } from './run-batch.js';
-
-/** A merge's entry in `experiment.json`. */
-export interface MergeRecord {
-  readonly name: string;
-  readonly language: string;
-  readonly task: string | null;
-  readonly languageExpert: string | null;
-  readonly method: string;
-  readonly configuration: Readonly<Record<string, unknown>>;
-  /** The merge's directory, relative to the experiment's. */
-  readonly path: string;
-  readonly state: MergeState;
-  readonly shards: { readonly shared: number; readonly new: number };
-  /**
-   * Input bytes read for the shards that were made for this merge first; those of shards that it shares count
-   * for another merge.
-   */
-  readonly bytesRead: number;
-  readonly bytesWritten: number;
-  readonly seconds: number;
-  readonly error?: { readonly code: string; readonly message: string };
-}
-
-/** The contents of `experiment.json`: an experiment's merges and their states. */
-export interface ExperimentRecord {
-  readonly layerloom: string;
-  readonly state: 'running' | 'done' | 'incomplete';
-  /** The text of the experiment's file. */
-  readonly experiment: string;
-  readonly base: string | null;
-  readonly store: string;
-  readonly merges: readonly MergeRecord[];
-  readonly references: readonly ExperimentReference[];
-  readonly evaluate?: unknown;
-  readonly cost: BatchCost;
-  /** Bytes of inputs read and of shards written by the last run. */
-  readonly bytesRead: number;
-  readonly bytesWritten: number;
-  readonly seconds: number;
-}
 
 export interface ExperimentOptions extends BatchOptions {
   /**
@@ -70,8 +33,6 @@ export interface ExperimentOptions extends BatchOptions {
 export interface ExperimentResult extends BatchResult {
   readonly experiment: ExperimentRecord;
 }
-
-const recordName = 'experiment.json';
 
 /**
  * Runs an experiment: pairs × configurations × languages, over one store of shards. `experiment.json` in
@@ -117,16 +78,23 @@ export const runExperiment = async (
  * is written.
  */
 const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
-  const lockPath = join(out, '.layerloom-lock');
+  const lockPath = join(out, lockName);
   const isNew = (await stat(out).catch(() => undefined)) === undefined;
   const file = await makeDirectories(out, true)
     .then(() => open(lockPath, 'a'))
     .catch((cause: unknown) => {
       throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(cause) }, { cause });
     });
+  let isLocked = false;
   try {
     if (tryLock(file.fd) === 'held elsewhere')
       throw new LayerloomError('OUTPUT_BUSY', { out, staging: lockPath });
+    isLocked = true;
+    // Only evaluators read it; a full disk is reported where merges are written.
+    await file
+      .truncate()
+      .then(async () => file.write(`${JSON.stringify(await ownClaimant())}\n`))
+      .catch(() => undefined);
     try {
       return await work();
     } catch (error) {
@@ -135,6 +103,8 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
       throw error;
     }
   } finally {
+    // Without a text nobody works here. A lock that another process holds has its text.
+    if (isLocked) await file.truncate().catch(() => undefined);
     await file.close();
   }
 };
@@ -149,7 +119,7 @@ const runHere = async (
   const outcomes = new Map<string, { outcome: MergeOutcome; seconds: number }>();
   let cost: BatchCost | undefined;
   let moved = { bytesRead: 0, bytesWritten: 0 };
-  const writer = new RecordWriter(join(options.out, recordName));
+  const writer = new RecordFile(options.out);
   const record = (state: ExperimentRecord['state'], done?: BatchResult): ExperimentRecord => {
     const known = recordOf(experiment, merges, options, cost as BatchCost, outcomes, started);
     const { bytesRead, bytesWritten } = done ?? moved;
@@ -181,8 +151,7 @@ const runHere = async (
       outcomes.set(outcome.name, { outcome, seconds: outcomes.get(outcome.name)?.seconds ?? secondsSince() });
     const isDone = result.merges.every(({ state }) => state === 'done');
     const finished = record(isDone ? 'done' : 'incomplete', result);
-    await writer.write(finished);
-    return { ...result, experiment: finished };
+    return { ...result, experiment: await writer.write(finished) };
   } catch (error) {
     if (cost !== undefined) await writer.write(record('incomplete')).catch(() => undefined);
     throw error;
@@ -273,6 +242,7 @@ const recordOf = (
       bytesRead: outcome?.bytesRead ?? 0,
       bytesWritten: outcome?.bytesWritten ?? 0,
       seconds,
+      ...(outcome?.weights === undefined ? {} : { weights: outcome.weights }),
       ...(outcome?.error === undefined ? {} : { error: outcome.error }),
     };
   }),
@@ -283,46 +253,3 @@ const recordOf = (
   bytesWritten: 0,
   seconds: (performance.now() - started) / 1000,
 });
-
-/** Writes a JSON file atomically, by renaming, and at most once a second for `writeSoon`. */
-class RecordWriter {
-  readonly #path: string;
-  #last = performance.now();
-  #queue: Promise<void> = Promise.resolve();
-  #later: NodeJS.Timeout | undefined;
-  #failure: unknown;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  write(record: ExperimentRecord): Promise<void> {
-    this.#last = performance.now();
-    clearTimeout(this.#later);
-    this.#later = undefined;
-    const written = this.#queue.then(async () => {
-      const partial = `${this.#path}.partial`;
-      try {
-        await writeDurably(partial, `${JSON.stringify(record, null, 2)}\n`);
-        await rename(partial, this.#path);
-      } catch (cause) {
-        throw new LayerloomError('WRITE_FAILED', { file: this.#path, reason: reasonOf(cause) }, { cause });
-      }
-    });
-    this.#queue = written.catch(() => undefined);
-    return written;
-  }
-
-  /** Schedules a write within a second. @throws the error of an earlier scheduled write */
-  writeSoon(record: () => ExperimentRecord): void {
-    if (this.#failure !== undefined) throw this.#failure;
-    this.#later ??= setTimeout(
-      () => {
-        this.write(record()).catch((error: unknown) => {
-          this.#failure = error;
-        });
-      },
-      Math.max(0, this.#last + 1000 - performance.now()),
-    );
-  }
-}

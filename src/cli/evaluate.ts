@@ -1,0 +1,71 @@
+import { LayerloomError } from '../errors.js';
+import {
+  type EvaluationProgress,
+  evaluateExperiment,
+  evaluationCommands,
+} from '../experiment/evaluate-experiment.js';
+import { describeEvaluation } from '../report/evaluation-text.js';
+import { interruptSignal } from './interrupt.js';
+import { type OutputOptions, toPart } from './options.js';
+import { note, printEvent, printJson, printLine, printText, warn } from './print.js';
+
+export interface EvaluateCliOptions extends OutputOptions {
+  readonly lmEval?: string;
+  readonly only?: readonly string[];
+  readonly part?: string;
+  readonly jobs?: number;
+  readonly limit?: number;
+  readonly resume?: boolean;
+  readonly force?: boolean;
+  readonly print?: boolean;
+}
+
+const describeProgress = ({ done, total, running, waiting }: EvaluationProgress): string =>
+  `${done} of ${total} models done${running.length === 0 ? '' : `; scoring ${running.join(', ')}`}${running.length === 0 && waiting > 0 ? `; waiting for ${waiting}` : ''}`;
+
+/** Scores an experiment's models; with `--print`, prints the commands that would. */
+export const evaluateCommand = async (directory: string, options: EvaluateCliOptions): Promise<void> => {
+  const { lmEval, only, jobs, limit, resume, force, json, quiet } = options;
+  const part = options.part === undefined ? undefined : toPart('part', options.part);
+  const given = { lmEval, only, part, jobs, limit };
+  if (options.print) {
+    const commands = await evaluationCommands(directory, given);
+    if (json) printJson({ commands });
+    else printText(commands.map(({ command }) => command).join('\n'));
+    return;
+  }
+  const { signal, release } = interruptSignal();
+  let last = '';
+  try {
+    const outcome = await evaluateExperiment(directory, {
+      ...{ ...given, resume, force, signal },
+      onProgress: (progress) => {
+        const text = describeProgress(progress);
+        if (quiet || text === last) return;
+        last = text;
+        if (json) printEvent('progress', progress);
+        else note(text);
+      },
+      onScored: ({ results, ...outcome }) => {
+        if (json)
+          printEvent('model', {
+            ...outcome,
+            results: results.map(({ file, result: { task, metrics } }) => ({ file, task, metrics })),
+          });
+      },
+    });
+    if (!quiet) outcome.warnings.forEach(warn);
+    if (json) {
+      const { experiment: _experiment, ...rest } = outcome;
+      printEvent('done', rest);
+    } else if (!quiet) printLine(describeEvaluation(outcome));
+    if (outcome.failed.length > 0)
+      throw new LayerloomError('EVALUATION_INCOMPLETE', {
+        directory,
+        failed: outcome.failed,
+        scored: outcome.scored.length + outcome.kept.length,
+      });
+  } finally {
+    release();
+  }
+};

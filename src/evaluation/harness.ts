@@ -1,0 +1,242 @@
+import { spawn } from 'node:child_process';
+import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
+import { nearest } from '../recipe/nearest.js';
+import { findHarnessResults, type HarnessResult, readHarnessResults } from './harness-output.js';
+import { endGroup, shellWord } from './process.js';
+import type { EvaluationSettings, Rows } from './settings.js';
+
+/** The version that this one was written for; another is used with a warning. */
+export const knownHarnessVersion = '0.4.13';
+
+/** A run of the harness: one model, in tasks of one number of worked examples. */
+export interface HarnessRun {
+  /** Name of the model, for messages. */
+  readonly name: string;
+  /** Absolute path of the checkpoint. */
+  readonly path: string;
+  readonly tasks: readonly string[];
+  /** Undefined: the tasks' own. */
+  readonly fewshot: number | undefined;
+  /** By task; undefined or null: all rows. */
+  readonly rows: ReadonlyMap<string, Rows | null>;
+  readonly settings: EvaluationSettings;
+  /** Folder of task files that the harness does not have itself. */
+  readonly includePath: string | undefined;
+  /** URL of the server that answers for the checkpoint, for back ends that speak to one. */
+  readonly server: string | undefined;
+  /** Directory for the run's own files; it is made, and left. */
+  readonly directory: string;
+}
+
+/** Names of a run's files. */
+const [configName, outputName, cacheName] = ['config.json', 'output', 'answers'] as const;
+
+/** The path of the completions of a server at `url`, which may be the path itself. */
+const completionsAt = (url: string): string =>
+  /\/completions\/?$/.test(url) ? url : `${url.replace(/\/(v1\/?)?$/, '')}/v1/completions`;
+
+const modelArguments = ({ path, settings, server }: HarnessRun): Record<string, unknown> => {
+  const url = server ?? settings.baseUrl;
+  const own =
+    url === undefined
+      ? { pretrained: path }
+      : { model: path, base_url: completionsAt(url), tokenizer_backend: 'huggingface', tokenizer: path };
+  return { ...own, ...settings.modelArguments };
+};
+
+/** Returns the harness's configuration of a run: `lm_eval run --config` takes it. */
+export const harnessConfig = (run: HarnessRun): Record<string, unknown> => {
+  const { tasks, fewshot, rows, settings, includePath, directory } = run;
+  const wanted = tasks.flatMap((task) => {
+    const range = rows.get(task);
+    return range === undefined || range === null ? [] : [{ task, range }];
+  });
+  // The first rows of every task, by one limit: unlike a list of rows it also applies to groups of tasks.
+  const [first] = wanted;
+  const isLimit =
+    wanted.length === tasks.length &&
+    wanted.every(({ range: [from, to] }) => from === 0 && to === first?.range[1]);
+  return {
+    model: settings.backend,
+    model_args: modelArguments(run),
+    tasks,
+    ...(fewshot === undefined ? {} : { num_fewshot: fewshot }),
+    ...(isLimit && first !== undefined ? { limit: first.range[1] } : {}),
+    ...(isLimit || first === undefined
+      ? {}
+      : {
+          samples: Object.fromEntries(
+            wanted.map(({ task, range: [from, to] }) => [
+              task,
+              Array.from({ length: to - from }, (_, index) => from + index),
+            ]),
+          ),
+        }),
+    batch_size: settings.batchSize,
+    ...(settings.device === undefined ? {} : { device: settings.device }),
+    ...(includePath === undefined ? {} : { include_path: includePath }),
+    seed: settings.seed.split(',').map((part) => (part === 'None' ? null : Number(part))),
+    log_samples: true,
+    output_path: join(directory, outputName),
+    // Answers that an interrupted run has are found there by the next one.
+    use_cache: join(directory, cacheName),
+  };
+};
+
+/** Writes a run's configuration. @returns the words of the command after `lm_eval` */
+export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
+  const config = join(run.directory, configName);
+  try {
+    await mkdir(run.directory, { recursive: true });
+    await rm(join(run.directory, outputName), { recursive: true, force: true });
+    await writeFile(config, `${JSON.stringify(harnessConfig(run), null, 2)}\n`);
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: config, reason: reasonOf(cause) }, { cause });
+  }
+  return ['run', '--config', config, ...run.settings.arguments];
+};
+
+/** The command line of a run, for people to copy. */
+export const commandLine = (command: string, words: readonly string[]): string =>
+  [command, ...words.map(shellWord)].join(' ');
+
+interface Execution {
+  /** The harness's command, for the shell: `lm_eval`, or `python -m lm_eval`. */
+  readonly command: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** File that its output is appended to. */
+  readonly log: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Runs the harness.
+ *
+ * @returns the results of the run's tasks, and of their subtasks
+ * @throws LayerloomError HARNESS_MISSING, HARNESS_FAILED, HARNESS_TIMEOUT, TASK_UNKNOWN, RESULTS_INVALID, INTERRUPTED
+ */
+export const runHarness = async (run: HarnessRun, execution: Execution): Promise<HarnessResult[]> => {
+  const words = await prepareRun(run);
+  await spawned(run, words, execution);
+  const output = join(run.directory, outputName);
+  const files = await findHarnessResults(output).catch((): string[] => []);
+  const [file, ...others] = files;
+  if (file === undefined || others.length > 0)
+    throw new LayerloomError('HARNESS_FAILED', {
+      model: run.name,
+      reason: `it wrote ${files.length} results files where one was expected`,
+      log: execution.log,
+    });
+  return readHarnessResults(file);
+};
+
+const spawned = async (run: HarnessRun, words: readonly string[], execution: Execution): Promise<void> => {
+  const { command, environment, log, signal } = execution;
+  checkInterrupt(signal);
+  await mkdir(dirname(log), { recursive: true });
+  const file = await open(log, 'a');
+  const begin = (await file.stat()).size;
+  const child = spawn('/bin/sh', ['-c', `exec ${command} "$@"`, 'sh', ...words], {
+    stdio: ['ignore', file.fd, file.fd],
+    env: { ...process.env, ...environment },
+    detached: true,
+  });
+  const exit = new Promise<{ code: number | null; by: NodeJS.Signals | null }>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code, by) => resolve({ code, by }));
+  });
+  const { timeout } = run.settings;
+  let isLate = false;
+  const stop = () => endGroup(child);
+  const timer =
+    timeout === undefined
+      ? undefined
+      : setTimeout(() => {
+          isLate = true;
+          void stop();
+        }, timeout * 1000);
+  signal?.addEventListener('abort', stop);
+  try {
+    const { code, by } = await exit;
+    checkInterrupt(signal);
+    if (isLate) throw new LayerloomError('HARNESS_TIMEOUT', { model: run.name, seconds: timeout ?? 0, log });
+    if (code === 0) return;
+    const printed = (await readFile(log)).subarray(begin).toString();
+    throw failureOf(run, { command, code, by, printed, log });
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', stop);
+    await file.close();
+  }
+};
+
+interface Failure {
+  readonly command: string;
+  readonly code: number | null;
+  readonly by: NodeJS.Signals | null;
+  readonly printed: string;
+  readonly log: string;
+}
+
+const failureOf = ({ name }: HarnessRun, { command, code, by, printed, log }: Failure): LayerloomError => {
+  if (code === 127 || code === 126 || /No module named '?lm_eval/.test(printed))
+    return new LayerloomError('HARNESS_MISSING', { command, reason: lastLine(printed) });
+  const unknown = /Tasks not found: (.+)/.exec(printed)?.[1];
+  if (unknown !== undefined)
+    return new LayerloomError('TASK_UNKNOWN', { tasks: unknown.split(', '), nearest: undefined });
+  const how = by === null ? `exit code ${code}` : `signal ${by}`;
+  return new LayerloomError('HARNESS_FAILED', { model: name, reason: `${how}: ${lastLine(printed)}`, log });
+};
+
+const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim().slice(0, 300) ?? '';
+
+/**
+ * Lists the tasks that the harness knows.
+ *
+ * @throws LayerloomError HARNESS_MISSING
+ */
+export const listTasks = (
+  command: string,
+  includePath: string | undefined,
+  environment: Readonly<Record<string, string>>,
+  signal?: AbortSignal,
+): Promise<ReadonlySet<string>> =>
+  new Promise((resolve, reject) => {
+    const words = ['ls', 'tasks', ...(includePath === undefined ? [] : ['--include_path', includePath])];
+    const child = spawn('/bin/sh', ['-c', `exec ${command} "$@"`, 'sh', ...words], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...environment },
+      detached: true,
+    });
+    const stop = () => void endGroup(child);
+    signal?.addEventListener('abort', stop);
+    let [printed, errors] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      printed += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      errors += text;
+    });
+    child.once('error', reject);
+    child.once('close', (code) => {
+      signal?.removeEventListener('abort', stop);
+      if (signal?.aborted) reject(new LayerloomError('INTERRUPTED', {}));
+      else if (code !== 0)
+        reject(
+          new LayerloomError('HARNESS_MISSING', { command, reason: lastLine(errors) || `exit code ${code}` }),
+        );
+      else resolve(new Set([...printed.matchAll(/^\|\s*([^\s|]+)\s*\|/gm)].map(([, task = '']) => task)));
+    });
+  });
+
+/** @throws LayerloomError TASK_UNKNOWN, with the nearest name that the harness has */
+export const checkTasks = (tasks: readonly string[], known: ReadonlySet<string>): void => {
+  const unknown = tasks.filter((task) => !known.has(task));
+  if (unknown.length > 0)
+    throw new LayerloomError('TASK_UNKNOWN', {
+      tasks: unknown,
+      nearest: nearest(unknown[0] ?? '', known),
+    });
+};

@@ -1,0 +1,157 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isObject } from '../checkpoint/json.js';
+import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
+import { LayerloomError, reasonOf } from '../errors.js';
+import type { EvaluationResult, ProblemResult, ProblemTexts, ResultIdentity } from './result.js';
+
+/** A result without its problems: what is read to know which results there are. */
+export type ResultSummary = Omit<EvaluationResult, 'problems'>;
+
+/** A summary with the name of its file in `evaluations/`. */
+export interface FoundResult {
+  readonly file: string;
+  readonly result: ResultSummary;
+}
+
+/** The directory of an experiment's results. */
+export const evaluationsName = 'evaluations';
+
+const resultName = /^[\w.-]+-[0-9a-f]{16}\.json$/;
+
+const shortHash = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
+
+/** Name of a result's file: the task, and a hash of all that it is a result of. */
+const nameOf = (result: ResultIdentity): string => {
+  const { weights, task, taskVersion, promptHash, fewshot, seed, rows, backend } = result;
+  const identity = [weights, task, taskVersion, promptHash, fewshot, seed, rows, backend];
+  return `${task.replace(/[^\w.-]/g, '_')}-${shortHash(identity)}`;
+};
+
+/**
+ * The result files of an experiment: `TASK-HASH.json` has figures, `TASK-HASH.problems.json` the outcome of each
+ * problem, `TASK-HASH.texts.json` the texts of problems, which many results share. Files are written whole, by
+ * renaming, the one with the figures last; none is ever changed, so that what was read may be kept in memory.
+ */
+export class ResultFiles {
+  readonly directory: string;
+  readonly #read = new Map<string, { stamp: string; result: ResultSummary }>();
+
+  /** @param experiment the experiment's directory */
+  constructor(experiment: string) {
+    this.directory = join(experiment, evaluationsName);
+  }
+
+  /**
+   * Lists the results, by name of file. Files that are not results are reported and left out.
+   *
+   * @param warn is told of each malformed file
+   */
+  async list(warn: (warning: string) => void = () => undefined): Promise<FoundResult[]> {
+    const names = await readdir(this.directory).catch((): string[] => []);
+    const found: FoundResult[] = [];
+    for (const file of names.filter((name) => resultName.test(name)).sort()) {
+      const result = await this.#summaryOf(file, warn);
+      if (result !== undefined) found.push({ file, result });
+    }
+    return found;
+  }
+
+  async #summaryOf(file: string, warn: (warning: string) => void): Promise<ResultSummary | undefined> {
+    const path = join(this.directory, file);
+    // Another process may have replaced or removed it since the listing.
+    const status = await stat(path).catch(() => undefined);
+    if (status === undefined) return undefined;
+    const stamp = `${status.ino} ${status.size} ${status.mtimeMs}`;
+    const known = this.#read.get(file);
+    if (known?.stamp === stamp) return known.result;
+    try {
+      const result = asSummary(path, JSON.parse(await readFile(path, 'utf8')));
+      this.#read.set(file, { stamp, result });
+      return result;
+    } catch (error) {
+      warn(
+        error instanceof LayerloomError
+          ? error.message
+          : invalidResult(path, `is not JSON: ${reasonOf(error)}`).message,
+      );
+      return undefined;
+    }
+  }
+
+  /** Reads the problems of a result; none for a result without samples. @throws LayerloomError RESULTS_INVALID */
+  async problemsOf({ file }: FoundResult): Promise<readonly ProblemResult[]> {
+    const path = join(this.directory, file.replace(/\.json$/, '.problems.json'));
+    return (await readJson(path)) as readonly ProblemResult[];
+  }
+
+  /** Reads the texts of a result's problems. @throws LayerloomError RESULTS_INVALID */
+  async textsOf({ texts }: Pick<ResultSummary, 'texts'>): Promise<ProblemTexts> {
+    if (texts === null) return {};
+    return (await readJson(join(this.directory, texts))) as ProblemTexts;
+  }
+
+  /**
+   * Writes a result, replacing one of the same identity.
+   *
+   * @returns its file
+   * @throws LayerloomError WRITE_FAILED
+   */
+  async write(result: Omit<EvaluationResult, 'texts'>, texts: ProblemTexts): Promise<FoundResult> {
+    const name = nameOf(result);
+    const { problems, ...summary } = result;
+    const textsFile =
+      Object.keys(texts).length === 0
+        ? null
+        : `${result.task.replace(/[^\w.-]/g, '_')}-${shortHash(Object.entries(texts).sort())}.texts.json`;
+    const stored: ResultSummary = { ...summary, texts: textsFile };
+    try {
+      await makeDirectories(this.directory, true);
+      if (textsFile !== null) await this.#put(textsFile, texts);
+      await this.#put(`${name}.problems.json`, problems);
+      await this.#put(`${name}.json`, stored, 2);
+      await syncDirectory(this.directory);
+    } catch (cause) {
+      throw new LayerloomError('WRITE_FAILED', { file: this.directory, reason: reasonOf(cause) }, { cause });
+    }
+    return { file: `${name}.json`, result: stored };
+  }
+
+  async #put(name: string, value: unknown, indent?: number): Promise<void> {
+    const partial = join(this.directory, `.${name}.${randomUUID()}`);
+    try {
+      await writeDurably(partial, `${JSON.stringify(value, null, indent)}\n`);
+      await rename(partial, join(this.directory, name));
+    } catch (error) {
+      await rm(partial, { force: true });
+      throw error;
+    }
+  }
+}
+
+export const invalidResult = (file: string, reason: string): LayerloomError =>
+  new LayerloomError('RESULTS_INVALID', { file, reason });
+
+/** @throws LayerloomError RESULTS_INVALID */
+const readJson = async (path: string): Promise<unknown> => {
+  try {
+    return JSON.parse(await readFile(path, 'utf8'));
+  } catch (cause) {
+    throw new LayerloomError('RESULTS_INVALID', { file: path, reason: reasonOf(cause) }, { cause });
+  }
+};
+
+const texts = ['weights', 'task', 'taskVersion', 'promptHash', 'seed', 'backend', 'model', 'started'];
+
+const asSummary = (path: string, value: unknown): ResultSummary => {
+  const isWhole =
+    isObject(value) &&
+    texts.every((key) => typeof value[key] === 'string') &&
+    isObject(value['metrics']) &&
+    isObject(value['higherIsBetter']) &&
+    typeof value['n'] === 'number';
+  if (!isWhole) throw invalidResult(path, 'is not a result of layerloom evaluate');
+  return value as unknown as ResultSummary;
+};

@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process';
+import { open } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
+import { endGroup, shellWord } from './process.js';
+
+/** A server that answers for one checkpoint. */
+export interface ModelServer extends AsyncDisposable {
+  /** `http://127.0.0.1:PORT`. */
+  readonly url: string;
+}
+
+interface ServerSettings {
+  /** Command of the shell; `{model}`, `{name}` and `{port}` are replaced. */
+  readonly command: string;
+  readonly model: string;
+  readonly name: string;
+  /** File that its output is appended to. */
+  readonly log: string;
+  readonly timeoutSeconds: number;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Milliseconds between two questions whether the server answers. */
+const askEveryMs = 250;
+
+/**
+ * Starts a server for a checkpoint and waits until `GET /v1/models` answers. Disposing ends it with all processes
+ * that it has started.
+ *
+ * @throws LayerloomError SERVER_FAILED if it ends, or does not answer in time; INTERRUPTED
+ */
+export const startServer = async (settings: ServerSettings): Promise<ModelServer> => {
+  const { command, model, name, log, timeoutSeconds, environment, signal } = settings;
+  const port = await freePort();
+  const file = await open(log, 'a');
+  const words: Readonly<Record<string, string>> = { model, name, port: String(port) };
+  const text = command.replace(/\{(model|name|port)\}/g, (_, key: string) => shellWord(words[key] ?? ''));
+  const child = spawn('/bin/sh', ['-c', text], {
+    stdio: ['ignore', file.fd, file.fd],
+    env: { ...process.env, ...environment },
+    // A process group of its own, so that all that it starts can be ended.
+    detached: true,
+  });
+  let ended: string | undefined;
+  child.once('error', (error) => {
+    ended = reasonOf(error);
+  });
+  child.once('exit', (code, by) => {
+    ended = by === null ? `it ended with exit code ${code}` : `it was ended by ${by}`;
+  });
+  await file.close();
+  const url = `http://127.0.0.1:${port}`;
+  const stop = () => endGroup(child);
+  try {
+    const deadline = performance.now() + timeoutSeconds * 1000;
+    while (!(await answers(`${url}/v1/models`))) {
+      checkInterrupt(signal);
+      const reason =
+        ended ?? (performance.now() > deadline ? `it did not answer within ${timeoutSeconds} s` : undefined);
+      if (reason !== undefined) throw new LayerloomError('SERVER_FAILED', { model: name, reason, log });
+      await pause(askEveryMs, undefined, { signal }).catch(() => undefined);
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { url, [Symbol.asyncDispose]: stop };
+};
+
+const answers = async (url: string): Promise<boolean> => {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2000) });
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    // Not listening yet.
+    return false;
+  }
+};
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => {
+        if (typeof address === 'object' && address !== null) resolve(address.port);
+        else reject(new Error('no port is free'));
+      });
+    });
+  });

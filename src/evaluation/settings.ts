@@ -1,0 +1,200 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { LayerloomError } from '../errors.js';
+import { nearest } from '../recipe/nearest.js';
+
+/** `evaluate:` of an experiment that is given as an object; files have the same keys in snake case. */
+export interface Evaluation {
+  readonly harness?: 'lm-eval';
+  /** Tasks of the harness, by language. */
+  readonly tasks: Readonly<Record<string, string | readonly string[]>>;
+  readonly everyLanguage?: boolean;
+  /** Worked examples before each problem, for all tasks or by task; default: the task's own. */
+  readonly fewshot?: number | Readonly<Record<string, number>>;
+  /** The first problems of every task. */
+  readonly limit?: number;
+  /** The first and the last row to take, for all tasks or by task: `200-249`. */
+  readonly problems?: string | Readonly<Record<string, string>>;
+  readonly seed?: number | string;
+  readonly backend?: string;
+  readonly modelArgs?: Readonly<Record<string, string | number | boolean>>;
+  readonly baseUrl?: string;
+  readonly serve?: string;
+  readonly serveTimeout?: number;
+  readonly batchSize?: number | string;
+  readonly device?: string;
+  readonly devices?: readonly (string | number)[];
+  readonly arguments?: readonly (string | number | boolean)[];
+  readonly data?: string;
+  readonly timeout?: number;
+  readonly jobs?: number;
+}
+
+/** What `evaluate:` of an experiment says, checked. */
+export interface EvaluationSettings {
+  /** Tasks of the harness by language, in the file's order. */
+  readonly tasks: ReadonlyMap<string, readonly string[]>;
+  /** Measure every model in every language, not only in its own. */
+  readonly everyLanguage: boolean;
+  /** The harness's back end: `hf`, `vllm`, `local-completions`, … */
+  readonly backend: string;
+  /** Further arguments of the back end: `{dtype: bfloat16}`. */
+  readonly modelArguments: Readonly<Record<string, string | number | boolean>>;
+  /** The URL of a running server, for back ends that speak to one. */
+  readonly baseUrl: string | undefined;
+  /** Command that starts a server for a checkpoint: `{model}`, `{name}` and `{port}` are replaced. */
+  readonly serve: string | undefined;
+  /** Seconds until a server must answer. */
+  readonly serveTimeout: number;
+  readonly batchSize: number | string;
+  readonly device: string | undefined;
+  /** GPUs to divide among the jobs, one a job. */
+  readonly devices: readonly string[];
+  /** Further arguments of the harness's command line. */
+  readonly arguments: readonly string[];
+  /** Directory of local data for tasks; undefined to take them from the hub. */
+  readonly data: string | undefined;
+  /** Seconds until a model's run is given up. */
+  readonly timeout: number | undefined;
+  /** Number of models that are scored at once. */
+  readonly jobs: number;
+  /** As `--seed` of the harness takes it, all four. */
+  readonly seed: string;
+  /** Returns the number of worked examples before a problem; undefined: the task's own. */
+  fewshotOf(task: string): number | undefined;
+  /** Returns the rows of a task to take, the first and the one after the last; null: all. */
+  rowsOf(task: string): Rows | null;
+}
+
+export type Rows = readonly [from: number, to: number];
+
+const count = z.int().min(0);
+const seconds = z.number().positive();
+const rowsText = z.string().regex(/^\d+-\d+$/, 'expected the first and the last row: 200-249');
+const scalar = z.union([z.string(), z.number(), z.boolean()]);
+
+const byTask = <Value extends z.ZodType>(value: Value) => z.union([value, z.record(z.string(), value)]);
+
+const schema = z.strictObject({
+  harness: z.literal('lm-eval').optional(),
+  tasks: z.record(z.string(), z.union([z.string().min(1), z.array(z.string().min(1)).min(1)])),
+  every_language: z.boolean().default(false),
+  fewshot: byTask(count).optional(),
+  limit: z.int().min(1).optional(),
+  problems: byTask(rowsText).optional(),
+  seed: z.union([z.int(), z.string()]).default('0,1234,1234,1234'),
+  backend: z.string().min(1).default('hf'),
+  model_args: z.record(z.string(), scalar).default({}),
+  base_url: z.url().optional(),
+  serve: z.string().min(1).optional(),
+  serve_timeout: seconds.default(600),
+  batch_size: z.union([z.int().min(1), z.string().regex(/^auto(:\d+)?$/)]).default(1),
+  device: z.string().optional(),
+  devices: z.array(z.union([z.string(), z.int()])).default([]),
+  arguments: z.array(scalar).default([]),
+  data: z.string().min(1).optional(),
+  timeout: seconds.optional(),
+  jobs: z.int().min(1).default(1),
+});
+
+export const evaluationKeys = Object.keys(schema.shape);
+
+const fail = (
+  path: readonly (string | number)[],
+  fault: { key: string; reason: string; expected?: string },
+) =>
+  new LayerloomError(
+    'RECIPE_INVALID',
+    { file: 'evaluate', ...fault },
+    { context: { recipePath: ['evaluate', ...path] } },
+  );
+
+/**
+ * Checks what `evaluate:` says, with keys in snake case.
+ *
+ * @param directory folder in which a relative `data` begins
+ * @throws LayerloomError RECIPE_INVALID, with the path of the value
+ */
+export const parseEvaluation = (given: unknown, directory: string): EvaluationSettings => {
+  const { data, error } = schema.safeParse(given);
+  if (error !== undefined) throw faultOf(error);
+  if (data.limit !== undefined && data.problems !== undefined)
+    throw fail(['limit'], { key: 'limit', reason: 'stands beside problems', expected: 'one of the two' });
+  if (data.serve !== undefined && data.base_url !== undefined)
+    throw fail(['serve'], {
+      key: 'serve',
+      reason: 'stands beside base_url',
+      expected: 'a server to start or one that runs',
+    });
+  const { fewshot, problems, limit } = data;
+  const rows: Rows | null = limit === undefined ? null : [0, limit];
+  return {
+    tasks: new Map(
+      Object.entries(data.tasks).map(([language, tasks]) => [
+        language,
+        typeof tasks === 'string' ? [tasks] : tasks,
+      ]),
+    ),
+    everyLanguage: data.every_language,
+    backend: data.backend,
+    modelArguments: data.model_args,
+    baseUrl: data.base_url,
+    serve: data.serve,
+    serveTimeout: data.serve_timeout,
+    batchSize: data.batch_size,
+    device: data.device,
+    devices: data.devices.map(String),
+    arguments: data.arguments.map(String),
+    data: data.data === undefined ? undefined : resolve(directory, data.data),
+    timeout: data.timeout,
+    jobs: data.jobs,
+    seed: seedOf(data.seed),
+    fewshotOf: (task) => (typeof fewshot === 'object' ? fewshot[task] : fewshot),
+    rowsOf: (task) => rowsIn(typeof problems === 'object' ? problems[task] : problems) ?? rows,
+  };
+};
+
+const rowsIn = (text: string | undefined): Rows | undefined => {
+  if (text === undefined) return undefined;
+  const [first = 0, last = 0] = text.split('-').map(Number);
+  if (last < first)
+    throw fail(['problems'], { key: text, reason: 'the last row is before the first', expected: '200-249' });
+  return [first, last + 1];
+};
+
+/** Spells a seed as the harness's four: one number stands for all. */
+const seedOf = (seed: number | string): string => {
+  const parts = String(seed).split(',');
+  const isSeed = parts.every((part) => /^(\d+|None)$/.test(part.trim()));
+  if (!isSeed || ![1, 4].includes(parts.length))
+    throw fail(['seed'], {
+      key: 'seed',
+      reason: 'not a seed of the harness',
+      expected: 'a number, or four separated by commas: 0,1234,1234,1234',
+    });
+  return (parts.length === 4 ? parts : Array.from({ length: 4 }, () => parts[0] ?? ''))
+    .map((part) => part.trim())
+    .join(',');
+};
+
+const faultOf = ({ issues }: z.ZodError): LayerloomError => {
+  const issue = issues[0];
+  if (issue === undefined) throw new Error('a failed check has an issue');
+  const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)));
+  if (issue.code === 'unrecognized_keys') {
+    const key = issue.keys[0] ?? '';
+    const meant = nearest(key, evaluationKeys);
+    return new LayerloomError(
+      'RECIPE_INVALID',
+      {
+        file: 'evaluate',
+        key,
+        reason: 'unknown key of evaluate',
+        expected: `one of ${evaluationKeys.join(', ')}`,
+        ...(meant === undefined ? {} : { nearest: meant }),
+      },
+      { context: { recipePath: ['evaluate', key] } },
+    );
+  }
+  return fail(path, { key: path.join('.') || 'evaluate', reason: issue.message });
+};

@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { provenanceName } from '../checkpoint/file-names.js';
+import { observePath } from '../checkpoint/identity.js';
+import { readJsonObject } from '../checkpoint/json.js';
+import { openCheckpoint } from '../checkpoint/open.js';
+
+/** Hashes what a merge's weights are: the keys of its shards, in the order of files. */
+export const weightsOfShards = (keys: readonly string[]): string =>
+  createHash('sha256')
+    .update(`shards\n${keys.join('\n')}\n`)
+    .digest('hex');
+
+/** Returns the hash of a merge's weights, undefined while there is no whole merge of a batch at `directory`. */
+export const weightsOfMerge = async (directory: string): Promise<string | undefined> => {
+  const found = await readJsonObject(join(directory, provenanceName)).catch(() => undefined);
+  const shards = (found?.['shards'] ?? []) as readonly { readonly key?: string }[];
+  const keys = shards.flatMap(({ key }) => key ?? []);
+  return keys.length > 0 && keys.length === shards.length ? weightsOfShards(keys) : undefined;
+};
+
+/**
+ * Returns the hash of a checkpoint's weights: of the identities of its files, as a store has them for inputs.
+ *
+ * @throws LayerloomError the codes of `openCheckpoint`
+ */
+export const weightsOfModel = async (model: string): Promise<string> => {
+  const { files } = await openCheckpoint(model);
+  const hash = createHash('sha256').update('files\n');
+  for (const file of files) hash.update(`${(await observePath(file, 'samples')).hash}\n`);
+  return hash.digest('hex');
+};

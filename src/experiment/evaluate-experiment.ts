@@ -1,0 +1,272 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { checkInterrupt, LayerloomError } from '../errors.js';
+import { checkTasks, commandLine, knownHarnessVersion, listTasks } from '../evaluation/harness.js';
+import { type FoundResult, ResultFiles } from '../evaluation/result-files.js';
+import { type EvaluationSettings, parseEvaluation } from '../evaluation/settings.js';
+import { type Claimant, isClaimant, lifeOf } from '../store/claimant.js';
+import { type ExperimentRecord, lockName, readRecord } from './experiment-record.js';
+import { matches } from './match-names.js';
+import { type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
+import { checkPart, type Part } from './part.js';
+import { RecordFile } from './record-file.js';
+import { ScoreFailures } from './score-failures.js';
+import { commandsOf, prepareScoring, type Scoring, type ScoringOutcome, scoreModel } from './score-model.js';
+
+export interface EvaluateOptions {
+  /** The harness's command, for the shell; default `lm_eval`. */
+  readonly lmEval?: string | undefined;
+  /** Only models whose name matches: `*` stands for any text. */
+  readonly only?: readonly string[] | undefined;
+  /** Score part `index` of `count` of the models; several processes may score at once without. */
+  readonly part?: Part | undefined;
+  /** Number of models at once; default that of `evaluate:`. */
+  readonly jobs?: number | undefined;
+  /** Rows of every task, in place of those of `evaluate:`: a limit, or the first and the one after the last. */
+  readonly limit?: number | undefined;
+  readonly rows?: readonly [from: number, to: number] | undefined;
+  /** Keep the answers of models that are interrupted, and continue from them. */
+  readonly resume?: boolean | undefined;
+  /** Run again what has results. */
+  readonly force?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: EvaluationProgress) => void) | undefined;
+  readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
+}
+
+export interface EvaluationProgress {
+  /** Models that are done (scored, failed, or scored before) of those that are to be scored. */
+  readonly done: number;
+  readonly total: number;
+  /** Names of the models that are being scored. */
+  readonly running: readonly string[];
+  /** Merges that are waited for, since a batch still makes them. */
+  readonly waiting: number;
+}
+
+export interface EvaluationOutcome {
+  readonly directory: string;
+  /** Models that this run scored, and those whose results were there. */
+  readonly scored: readonly string[];
+  readonly kept: readonly string[];
+  readonly failed: readonly { readonly model: string; readonly code: string; readonly message: string }[];
+  /** Merges that do not exist: pending or failed. */
+  readonly missing: readonly string[];
+  readonly warnings: readonly string[];
+  readonly seconds: number;
+  readonly experiment: ExperimentRecord;
+}
+
+/** Milliseconds between two looks for merges that a batch has finished since. */
+const lookEveryMs = 1000;
+
+/**
+ * Scores the merges, single experts, references and base of an experiment with lm-evaluation-harness, by the
+ * experiment's `evaluate:` block, and records the scores in `experiment.json`.
+ *
+ * Results are kept by what the weights are: equal merges are scored once, and what has a result of the same task,
+ * shots, seed and rows is not run again. While a batch still merges, models are scored as they appear. A model that
+ * fails is recorded, and the others go on.
+ *
+ * @param directory of an experiment that `runExperiment` has made or is making
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING, TASK_UNKNOWN,
+ *   INTERRUPTED. A failed model does not throw: it is in `failed`
+ */
+export const evaluateExperiment = async (
+  directory: string,
+  options: EvaluateOptions = {},
+): Promise<EvaluationOutcome> => new Evaluation(resolve(directory), options).run();
+
+/** Returns the settings of an experiment's record. @throws LayerloomError EXPERIMENT_INVALID without `evaluate:` */
+export const settingsOf = (
+  { evaluate }: ExperimentRecord,
+  directory: string,
+  { limit, rows }: Pick<EvaluateOptions, 'limit' | 'rows'> = {},
+): EvaluationSettings => {
+  if (evaluate === undefined)
+    throw new LayerloomError('EXPERIMENT_INVALID', {
+      file: join(directory, 'experiment.json'),
+      reason: "has no evaluate: block; add one to the experiment's file and run `layerloom batch --resume`",
+    });
+  const settings = parseEvaluation(evaluate, directory);
+  const given = rows ?? (limit === undefined ? undefined : ([0, limit] as const));
+  return given === undefined ? settings : { ...settings, rowsOf: () => given };
+};
+
+class Evaluation {
+  readonly #directory: string;
+  readonly #options: EvaluateOptions;
+  readonly #started = performance.now();
+  readonly #results: ResultFiles;
+  readonly #failures: ScoreFailures;
+  readonly #record: RecordFile;
+  readonly #warnings = new Set<string>();
+  /** By name: models that need no further look in this run. */
+  readonly #settled = new Map<string, 'scored' | 'kept' | 'failed'>();
+  readonly #failed: { model: string; code: string; message: string }[] = [];
+  readonly #running = new Set<string>();
+  /** Models whose weights another process was scoring, and when this one last looked. */
+  readonly #busy = new Map<string, number>();
+
+  constructor(directory: string, options: EvaluateOptions) {
+    this.#directory = directory;
+    this.#options = options;
+    this.#results = new ResultFiles(directory);
+    this.#failures = new ScoreFailures(directory);
+    this.#record = new RecordFile(directory);
+  }
+
+  async run(): Promise<EvaluationOutcome> {
+    const first = await readRecord(this.#directory);
+    const settings = settingsOf(first, this.#directory, this.#options);
+    const command = this.#options.lmEval ?? 'lm_eval';
+    await using scoring = await prepareScoring(this.#directory, settings, command);
+    for (const note of scoring.notes) this.#warnings.add(note);
+    checkTasks(
+      [...new Set([...settings.tasks.values()].flat())].filter((task) => !scoring.without.has(task)),
+      await listTasks(command, scoring.includePath, scoring.environment, this.#options.signal),
+    );
+    const jobs = this.#options.jobs ?? settings.jobs;
+    const slots = settings.devices.length > 0 ? settings.devices : [undefined];
+    const lanes = Array.from({ length: jobs }, async (_, lane) => {
+      for (;;) {
+        const model = await this.#next(settings);
+        if (model === undefined) return;
+        await this.#score(model, scoring, slots[lane % slots.length]);
+      }
+    });
+    // A lane that throws ends the run; the others then see the signal, or end with their model.
+    const ended = await Promise.allSettled(lanes);
+    const record = await this.#record.update(() => readRecord(this.#directory));
+    for (const lane of ended) if (lane.status === 'rejected') throw lane.reason;
+    checkInterrupt(this.#options.signal);
+    return this.#outcome(record, settings);
+  }
+
+  #models(record: ExperimentRecord, settings: EvaluationSettings): ModelToScore[] {
+    const { only, part } = this.#options;
+    if (part !== undefined) checkPart(part);
+    return modelsToScore(record, settings, this.#directory).filter(
+      ({ name }, index) =>
+        (only === undefined || only.some((pattern) => matches(name, pattern))) &&
+        (part === undefined || index % part.count === part.index),
+    );
+  }
+
+  /** Returns the next model that is there; waits for one while a batch works; undefined when there are no more. */
+  async #next(settings: EvaluationSettings): Promise<ModelToScore | undefined> {
+    for (;;) {
+      checkInterrupt(this.#options.signal);
+      // Whether a batch works is asked before its record is read: what it made before it ended is then in there.
+      const isWorking = await isBatchWorking(this.#directory);
+      const models = this.#models(await readRecord(this.#directory), settings);
+      const open = models.filter(({ name }) => !this.#settled.has(name) && !this.#running.has(name));
+      const now = performance.now();
+      for (const model of open) {
+        if (now - (this.#busy.get(model.name) ?? Number.NEGATIVE_INFINITY) < lookEveryMs) continue;
+        if (model.kind === 'merge' && (await weightsOf(model)) === undefined) {
+          this.#busy.delete(model.name);
+          continue;
+        }
+        // Another lane may have taken it while this one looked.
+        if (this.#running.has(model.name) || this.#settled.has(model.name)) continue;
+        this.#running.add(model.name);
+        this.#report(models.length, open.length);
+        return model;
+      }
+      this.#report(models.length, open.length);
+      if (open.every(({ name }) => !this.#busy.has(name)) && !isWorking) return undefined;
+      await pause(lookEveryMs, undefined, { signal: this.#options.signal }).catch(() => undefined);
+    }
+  }
+
+  #report(total: number, waiting: number): void {
+    this.#options.onProgress?.({
+      done: this.#settled.size,
+      total,
+      running: [...this.#running],
+      waiting,
+    });
+  }
+
+  async #score(model: ModelToScore, scoring: Scoring, device: string | undefined): Promise<void> {
+    const { force = false, resume = false, signal } = this.#options;
+    try {
+      const outcome = await scoreModel(model, {
+        ...{ scoring, device, force, resume, signal },
+        results: this.#results,
+        failures: this.#failures,
+      });
+      if (outcome.state === 'busy') {
+        this.#busy.set(model.name, performance.now());
+        return;
+      }
+      this.#busy.delete(model.name);
+      for (const { result } of outcome.results) this.#checkVersion(result);
+      for (const failure of outcome.failed) this.#failed.push({ model: model.name, ...failure });
+      this.#settled.set(model.name, outcome.failed.length > 0 ? 'failed' : outcome.state);
+      if (outcome.state === 'scored') await this.#record.update(() => readRecord(this.#directory));
+      this.#options.onScored?.(outcome);
+    } finally {
+      this.#running.delete(model.name);
+    }
+  }
+
+  #checkVersion({ harness }: FoundResult['result']): void {
+    if (harness.version !== knownHarnessVersion)
+      this.#warnings.add(
+        `lm_eval ${harness.version} was used; its tasks and figures may differ from those of ${knownHarnessVersion}, which this layerloom was checked with`,
+      );
+  }
+
+  #outcome(record: ExperimentRecord, settings: EvaluationSettings): EvaluationOutcome {
+    const models = this.#models(record, settings);
+    const of = (state: string) =>
+      models.filter(({ name }) => this.#settled.get(name) === state).map(({ name }) => name);
+    return {
+      directory: this.#directory,
+      scored: of('scored'),
+      kept: of('kept'),
+      failed: this.#failed,
+      missing: models.filter(({ name }) => !this.#settled.has(name)).map(({ name }) => name),
+      warnings: [...this.#warnings],
+      seconds: (performance.now() - this.#started) / 1000,
+      experiment: record,
+    };
+  }
+}
+
+/** True if a batch works in the directory, as far as its process can be examined. */
+const isBatchWorking = async (directory: string): Promise<boolean> => {
+  const text = await readFile(join(directory, lockName), 'utf8').catch(() => '');
+  let holder: unknown;
+  try {
+    holder = JSON.parse(text);
+  } catch {
+    // Empty: nobody works there. Half-written: it is there at the next look.
+    return false;
+  }
+  return isClaimant(holder as Record<string, unknown>) && (await lifeOf(holder as Claimant)) !== 'dead';
+};
+
+/** The commands that `--print` shows, one a run of the harness. */
+export const evaluationCommands = async (
+  directory: string,
+  options: EvaluateOptions = {},
+): Promise<{ readonly model: string; readonly command: string }[]> => {
+  const place = resolve(directory);
+  const record = await readRecord(place);
+  const settings = settingsOf(record, place, options);
+  const command = options.lmEval ?? 'lm_eval';
+  const scoring = await prepareScoring(place, settings, command, { keep: true });
+  const { only } = options;
+  const commands: { model: string; command: string }[] = [];
+  for (const model of modelsToScore(record, settings, place)) {
+    if (only !== undefined && !only.some((pattern) => matches(model.name, pattern))) continue;
+    if ((await weightsOf(model)) === undefined) continue;
+    for (const words of await commandsOf(model, scoring))
+      commands.push({ model: model.name, command: commandLine(command, words) });
+  }
+  return commands;
+};

@@ -1,0 +1,80 @@
+import { join } from 'node:path';
+import { locate } from '../checkpoint/locate.js';
+import type { EvaluationSettings } from '../evaluation/settings.js';
+import { weightsOfMerge, weightsOfModel } from '../evaluation/weights.js';
+import type { ExperimentRecord, MergeRecord } from './experiment-record.js';
+import { nameAndPath } from './model-at.js';
+import type { ExperimentReference } from './references.js';
+
+/** A model of an experiment that is to be scored. */
+export interface ModelToScore {
+  readonly name: string;
+  readonly kind: 'merge' | 'reference';
+  /** A merge's directory, or a model as recipes refer to it. */
+  readonly model: string;
+  readonly tasks: readonly string[];
+}
+
+/** The tasks of some languages, each once. */
+const tasksIn = (languages: Iterable<string>, { tasks }: EvaluationSettings): string[] => [
+  ...new Set([...languages].flatMap((language) => tasks.get(language) ?? [])),
+];
+
+/** The experiment's own languages, as far as its models tell. */
+const ownLanguages = ({ merges, references }: ExperimentRecord): ReadonlySet<string> =>
+  new Set([
+    ...merges.map(({ language }) => language),
+    ...references.filter(({ role }) => role === 'language').flatMap(({ languages }) => languages),
+  ]);
+
+/**
+ * Returns the languages that a merge is measured in: its own, and those of `evaluate:` that the experiment has no
+ * experts for; all of them with `every_language`, and for merges of no single language.
+ */
+const languagesOfMerge = (
+  { language }: MergeRecord,
+  own: ReadonlySet<string>,
+  { tasks, everyLanguage }: EvaluationSettings,
+): string[] =>
+  [...tasks.keys()].filter(
+    (each) => everyLanguage || language === 'all' || each === language || !own.has(each),
+  );
+
+/** Lists the references and merges that an experiment's settings measure, references first. */
+export const modelsToScore = (
+  record: ExperimentRecord,
+  settings: EvaluationSettings,
+  directory: string,
+): ModelToScore[] => {
+  const own = ownLanguages(record);
+  return [
+    ...record.references.map(
+      ({ name, model, languages }: ExperimentReference): ModelToScore => ({
+        name,
+        kind: 'reference',
+        model,
+        tasks: tasksIn(languages, settings),
+      }),
+    ),
+    ...record.merges.map(
+      (merge): ModelToScore => ({
+        name: merge.name,
+        kind: 'merge',
+        model: join(directory, merge.path),
+        tasks: tasksIn(languagesOfMerge(merge, own, settings), settings),
+      }),
+    ),
+  ].filter(({ tasks }) => tasks.length > 0);
+};
+
+/**
+ * Returns the identity of a model's weights; undefined for a merge that is not there yet.
+ *
+ * @throws LayerloomError the codes of `openCheckpoint`, for references
+ */
+export const weightsOf = ({ kind, model }: ModelToScore): Promise<string | undefined> =>
+  kind === 'merge' ? weightsOfMerge(model) : weightsOfModel(nameAndPath(model).path);
+
+/** Returns the absolute path of a model's checkpoint. @throws LayerloomError MODEL_NOT_FOUND */
+export const pathOf = async ({ kind, model }: ModelToScore): Promise<string> =>
+  kind === 'merge' ? model : (await locate(nameAndPath(model).path)).path;

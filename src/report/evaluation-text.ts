@@ -1,0 +1,39 @@
+import type { EvaluationOutcome } from '../experiment/evaluate-experiment.js';
+import type { MergeRecord, Scored } from '../experiment/experiment-record.js';
+import { formatSeconds } from './format.js';
+import { plainTable } from './table.js';
+
+const figure = (value: number | null, error: number | null | undefined): string => {
+  if (value === null) return '–';
+  return error === null || error === undefined
+    ? value.toFixed(4)
+    : `${value.toFixed(4)} ± ${error.toFixed(4)}`;
+};
+
+/** The standard error of a metric, which the harness names `METRIC_stderr,FILTER`. */
+const errorName = (metric: string): string => metric.replace(',', '_stderr,');
+
+const rowsOf = ({ name, scores = {} }: Scored & Pick<MergeRecord, 'name'>): string[][] =>
+  Object.entries(scores).flatMap(([task, { n, metrics }]) =>
+    Object.entries(metrics)
+      .filter(([metric]) => !metric.includes('_stderr,'))
+      .map(([metric, value]) => [name, task, metric, figure(value, metrics[errorName(metric)]), String(n)]),
+  );
+
+/** Formats the end of an evaluation for the terminal: all scores of the models that it was about. */
+export const describeEvaluation = (outcome: EvaluationOutcome): string => {
+  const { directory, scored, kept, failed, missing, seconds, experiment } = outcome;
+  const about = new Set([...scored, ...kept]);
+  const rows = [...experiment.references, ...experiment.merges]
+    .filter(({ name }) => about.has(name))
+    .flatMap(rowsOf);
+  return [
+    ...(rows.length === 0
+      ? []
+      : [plainTable([['model', 'task', 'metric,filter', 'score', 'n'], ...rows], 3), '']),
+    directory,
+    `${scored.length} models scored, ${kept.length} had their scores, in ${formatSeconds(seconds)}`,
+    ...(missing.length === 0 ? [] : [`  not there yet: ${missing.join(', ')}`]),
+    ...failed.map(({ message }) => `  failed: ${message}`),
+  ].join('\n');
+};
