@@ -39,7 +39,7 @@ export {
   evaluationCommands,
 } from './experiment/evaluate-experiment.js';
 export { type ExperimentMerge, expandExperiment } from './experiment/expand.js';
-export type { ExperimentInput, MergeInput } from './experiment/experiment-input.js';
+export type { ExperimentInput, MergeInput, ReferenceInput } from './experiment/experiment-input.js';
 export type { ExperimentRecord, MergeRecord, ScoreError } from './experiment/experiment-record.js';
 export type { DistinctShard } from './experiment/groups.js';
 export type { MergeOutcome, MergeState } from './experiment/merge-tracker.js';

@@ -137,6 +137,10 @@ describe('calls that are wrong do not compile', () => {
       runExperiment({ ...experts, merges: [], layout: 'layers' }, to),
       // @ts-expect-error bf16 is misspelt
       runExperiment({ ...experts, merges: [], dtype: 'bf61' }, to),
+      // @ts-expect-error the reference lacks its model
+      runExperiment({ ...experts, merges: [], references: { joint: { role: 'joint' } } }, to),
+      // @ts-expect-error a path or a model with a role
+      runExperiment({ ...experts, merges: [], references: { joint: 1 } }, to),
     ]);
   });
 

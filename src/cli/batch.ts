@@ -20,6 +20,7 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
   const { layout, maxShardSize, analysis } = options;
   if (options.dryRun) {
     const { plan, cost } = await planExperiment(file, { layout, maxShardSize, analysis, threads });
+    if (!options.quiet) plan.warnings.forEach(warn);
     if (options.json)
       printJson({
         cost,

@@ -75,6 +75,8 @@ export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
   assume?: boolean | undefined;
   /** Identify inputs by the SHA-256 of all their bytes, instead of by size, time, header and samples. */
   checksums?: boolean | undefined;
+  /** Warnings of the caller, to stand before the plan's own. */
+  warnings?: readonly string[] | undefined;
 }
 
 /**
@@ -107,7 +109,7 @@ export const planBatch = async <M extends BatchMerge>(
 
   const shards = new Map<string, DistinctShard>();
   const verbatim = new Set<string>();
-  const warnings = new Set<string>();
+  const warnings = new Set<string>(options.warnings);
   let [bytesPlain, bytesVerbatim] = [0, 0];
   const planned: PlannedMerge<M>[] = [];
   for (const { merge, recipe } of parsed) {

@@ -42,6 +42,17 @@ export type MergeInput = {
       | undefined;
   };
 
+/** A model to compare merges with: its path, or with a role and limited to languages of the experiment. */
+export type ReferenceInput =
+  | string
+  | {
+      readonly model: string;
+      /** In kebab case: `joint`. Default `checkpoint`. */
+      readonly role?: string | undefined;
+      /** Languages of the experiment to measure it in. Default: all. */
+      readonly languages?: string | readonly string[] | undefined;
+    };
+
 /** An experiment as a caller describes it (docs/experiments.md). */
 export interface ExperimentInput {
   /**
@@ -55,8 +66,11 @@ export interface ExperimentInput {
   languages: Readonly<Record<string, Readonly<Record<string, string>>>>;
   merges: readonly MergeInput[];
   evaluate?: Evaluation | undefined;
-  /** List the base and the single experts beside the merges. Default true. */
-  references?: boolean | undefined;
+  /**
+   * List the base and the single experts beside the merges. Default true. An object lists them and further models
+   * by name, which are scored and never merged.
+   */
+  references?: boolean | Readonly<Record<string, ReferenceInput>> | undefined;
   /** The floating dtype of every merge that says no other. Default: that of each merge's first model. */
   dtype?: DtypeName | undefined;
   /** Default `layer`. */

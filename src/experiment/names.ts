@@ -18,7 +18,12 @@ const reservedLanguages = ['all', 'experiment.json'];
  */
 export const folded = (name: string): string => name.normalize('NFC').toLowerCase();
 
-const reserved = { expert: reservedExperts, language: reservedLanguages, merge: [] as string[] };
+const reserved = {
+  expert: reservedExperts,
+  reference: reservedExperts,
+  language: reservedLanguages,
+  merge: [] as string[],
+};
 
 /** @throws LayerloomError RECIPE_INVALID for a name that cannot be a directory, or that is reserved */
 export const checkName = (name: string, mark: Mark, kind: keyof typeof reserved): void => {
@@ -41,3 +46,25 @@ export const placeOf = (mark: Mark): string => {
   const { file, line, column } = locationOf(mark);
   return `${file}:${line}:${column}`;
 };
+
+/**
+ * The names of all models, which must be unique: directories and reports refer to a model by its name alone.
+ */
+export class ModelNames {
+  readonly #taken = new Map<string, { name: string; what: string; path: string; mark: Mark }>();
+
+  /**
+   * @throws LayerloomError RECIPE_INVALID if another model has the name; the same expert may belong to
+   *   several languages
+   */
+  add(name: string, what: string, path: string, mark: Mark): void {
+    const former = this.#taken.get(folded(name));
+    if (former === undefined) this.#taken.set(folded(name), { name, what, path, mark });
+    else if (former.name !== name || former.what !== what || former.path !== path)
+      throw invalid(mark, {
+        key: name,
+        reason: `two models have this name: ${former.what} at ${placeOf(former.mark)} (${former.path}), and here ${what} (${path})`,
+        expected: 'names that tell them apart',
+      });
+  }
+}

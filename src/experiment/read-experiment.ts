@@ -20,10 +20,11 @@ import {
   type Path,
   type Tree,
 } from '../recipe/tree.js';
-import { dtypeOf, evaluationOf, expectText, flagOf, layoutOf, shardSizeOf } from './common-settings.js';
+import { dtypeOf, evaluationOf, expectText, layoutOf, shardSizeOf } from './common-settings.js';
 import type { ExperimentInput } from './experiment-input.js';
+import { type FurtherReference, referencesOf } from './further-references.js';
 import { modelAt, nameAndPath } from './model-at.js';
-import { checkName, folded, placeOf } from './names.js';
+import { checkName, folded, ModelNames, placeOf } from './names.js';
 
 /**
  * An experiment after reading: its names are unique and its paths are absolute. Parameters of methods are not
@@ -47,6 +48,8 @@ export interface Experiment {
   readonly evaluate: unknown;
   /** True if the merges are to be compared with the base and the single experts. */
   readonly references: boolean;
+  /** Further models that the merges are to be compared with. They are never merged. */
+  readonly furtherReferences: readonly FurtherReference[];
   /** The dtype of merges that set none. */
   readonly dtype: string | undefined;
   readonly layout: Layout | undefined;
@@ -153,12 +156,17 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
   const entries = inCamelCase(document.entries, 'the experiment');
   const needed = (key: string): MappingEntry => expectKey(document, key, 'the experiment');
 
-  const names = new Names();
+  const names = new ModelNames();
   const base = await baseOf(entries.get('base'), directory);
   if (base !== undefined) names.add(base.name, 'the base', base.path, base.mark);
   const tasks = await expertsOf(needed('tasks').value, 'tasks', 'a task expert', directory, names);
   const languages = await languagesOf(needed('languages').value, directory, names);
   const merges = await mergesOf(needed('merges').value, directory);
+  const references = await referencesOf(entries.get('references'), {
+    languages: [...languages.keys()],
+    directory,
+    names,
+  });
   const root = mapping(
     document.mark,
     new Map(entries).set('merges', {
@@ -178,35 +186,13 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
     languages,
     merges,
     evaluate: evaluationOf(entries.get('evaluate'), [...languages.keys()], directory),
-    references: flagOf(entries.get('references'), 'references') ?? true,
+    ...references,
     dtype: dtypeOf(entries.get('dtype')),
     layout: layoutOf(entries.get('layout')),
     maxShardSize: shardSizeOf(entries.get('maxShardSize')),
     locate: (path, part) => locate(root, path, part),
   };
 };
-
-/**
- * The names of all models, which must be unique: directories and reports refer to a model by its name alone.
- */
-class Names {
-  readonly #taken = new Map<string, { name: string; what: string; path: string; mark: Mark }>();
-
-  /**
-   * @throws LayerloomError RECIPE_INVALID if another model has the name; the same expert may belong to
-   *   several languages
-   */
-  add(name: string, what: string, path: string, mark: Mark): void {
-    const former = this.#taken.get(folded(name));
-    if (former === undefined) this.#taken.set(folded(name), { name, what, path, mark });
-    else if (former.name !== name || former.what !== what || former.path !== path)
-      throw invalid(mark, {
-        key: name,
-        reason: `two models have this name: ${former.what} at ${placeOf(former.mark)} (${former.path}), and here ${what} (${path})`,
-        expected: 'names that tell them apart',
-      });
-  }
-}
 
 const baseOf = async (
   entry: MappingEntry | undefined,
@@ -223,7 +209,7 @@ const expertsOf = async (
   key: string,
   what: string,
   directory: string,
-  names: Names,
+  names: ModelNames,
 ): Promise<Experts> => {
   const experts = new Map<string, string>();
   for (const [name, entry] of expectNames(tree, key, `${what}'s name and path each`)) {
@@ -244,7 +230,11 @@ const expectNames = (tree: Tree, key: string, expected: string): Entries => {
   return entries;
 };
 
-const languagesOf = async (tree: Tree, directory: string, names: Names): Promise<Map<string, Experts>> => {
+const languagesOf = async (
+  tree: Tree,
+  directory: string,
+  names: ModelNames,
+): Promise<Map<string, Experts>> => {
   const languages = new Map<string, Experts>();
   const seen = new Map<string, Mark>();
   for (const [language, { key, value }] of expectNames(tree, 'languages', 'languages, each with experts')) {

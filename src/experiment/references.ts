@@ -1,41 +1,52 @@
+import { evaluatedLanguagesOf, measuredLanguages } from './measured-languages.js';
 import { nameAndPath } from './model-at.js';
 import type { Experiment } from './read-experiment.js';
 
 /** A model that merges are compared with. */
 export interface ExperimentReference {
   readonly name: string;
-  readonly role: 'base' | 'task' | 'language';
+  /** `base`, `task`, `language`, or the role that the experiment gives a further model: `joint`, `checkpoint`. */
+  readonly role: string;
   /** The languages that it is measured in. */
   readonly languages: readonly string[];
+  /** The languages that a language expert is for; only experts of role `language` have it. */
+  readonly expertIn?: readonly string[];
   /** The model, as recipes refer to it. */
   readonly model: string;
 }
 
-/** Returns the base and every expert, each once; nothing if the experiment has `references: false`. */
-export const experimentReferences = ({
-  base,
-  tasks,
-  languages,
-  references,
-}: Experiment): ExperimentReference[] => {
+/**
+ * Returns the base, every expert, each once, and the further models under `references`; nothing if the
+ * experiment has `references: false`.
+ */
+export const experimentReferences = (experiment: Experiment): ExperimentReference[] => {
+  const { base, tasks, languages, references, furtherReferences } = experiment;
   if (!references) return [];
-  const all = [...languages.keys()];
-  const experts = new Map<string, ExperimentReference>();
+  const evaluated = evaluatedLanguagesOf(experiment);
+  const reference = (
+    name: string,
+    role: string,
+    model: string,
+    limitedTo?: readonly string[],
+  ): ExperimentReference => ({
+    name,
+    role,
+    languages: measuredLanguages({ role, languages: limitedTo }, evaluated),
+    ...(role === 'language' && limitedTo !== undefined ? { expertIn: limitedTo } : {}),
+    model,
+  });
+  const experts = new Map<string, { path: string; expertIn: string[] }>();
   for (const [language, of] of languages)
-    for (const [name, path] of of) {
-      const measured = [...(experts.get(name)?.languages ?? []), language];
-      experts.set(name, { name, role: 'language', languages: measured, model: `${name}=${path}` });
-    }
+    for (const [name, path] of of)
+      experts.set(name, { path, expertIn: [...(experts.get(name)?.expertIn ?? []), language] });
   return [
-    ...(base === undefined
-      ? []
-      : [{ name: nameAndPath(base).name, role: 'base' as const, languages: all, model: base }]),
-    ...[...tasks].map(([name, path]) => ({
-      name,
-      role: 'task' as const,
-      languages: all,
-      model: `${name}=${path}`,
-    })),
-    ...experts.values(),
+    ...(base === undefined ? [] : [reference(nameAndPath(base).name, 'base', base)]),
+    ...[...tasks].map(([name, path]) => reference(name, 'task', `${name}=${path}`)),
+    ...[...experts].map(([name, { path, expertIn }]) =>
+      reference(name, 'language', `${name}=${path}`, expertIn),
+    ),
+    ...furtherReferences.map(({ name, role, path, languages: limitedTo }) =>
+      reference(name, role, `${name}=${path}`, limitedTo),
+    ),
   ];
 };

@@ -13,6 +13,7 @@ import { type ExperimentMerge, expandExperiment } from './expand.js';
 import type { ExperimentInput } from './experiment-input.js';
 import { type ExperimentRecord, lockName, type MergeRecord, recordName } from './experiment-record.js';
 import type { MergeOutcome } from './merge-tracker.js';
+import { missingReferences } from './missing-references.js';
 import { type Experiment, parseExperiment, readExperiment } from './read-experiment.js';
 import { RecordFile } from './record-file.js';
 import { experimentReferences } from './references.js';
@@ -54,7 +55,8 @@ export const runExperiment = async (
   const out = resolve(options.out);
   return await placed(experiment, async () => {
     const merges = expandExperiment(experiment);
-    const batch = { ...options, ...commonOf(experiment, options), out };
+    const warnings = await missingReferences(experiment);
+    const batch = { ...options, ...commonOf(experiment, options), out, warnings };
     // A part of an array job only makes shards; the last job writes the directory.
     if (options.range !== undefined) {
       const result = await runBatch(merges, batch);
@@ -176,7 +178,13 @@ export const planExperiment = async (
   const experiment = await openExperiment(input, options);
   return await placed(experiment, async () => {
     const merges = expandExperiment(experiment);
-    const plan = await planBatch(merges, { ...options, ...commonOf(experiment, options), assume: true });
+    const warnings = await missingReferences(experiment);
+    const plan = await planBatch(merges, {
+      ...options,
+      ...commonOf(experiment, options),
+      warnings,
+      assume: true,
+    });
     return {
       plan,
       experiment,

@@ -20,7 +20,7 @@ export interface Subject {
 }
 
 /** The word in place of a language for merges of no single language. */
-const allLanguages = 'all';
+export const allLanguages = 'all';
 
 /** A model with its name. */
 interface Choice {

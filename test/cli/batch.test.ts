@@ -196,6 +196,27 @@ describe('layerloom batch', () => {
   });
 });
 
+describe('references of an experiment', () => {
+  it('are recorded; one that cannot be opened is only a warning', async () => {
+    const { root, file, out } = written();
+    writeCheckpoint(join(root, 'joint'), llama({ layers: 6, seed: 20 }));
+    writeFileSync(
+      file,
+      `${readFileSync(file, 'utf8')}references: {joint: {model: ./joint, role: joint}, late: ./late}\n`,
+    );
+    const missing = /^warning: reference late cannot be scored: .*\/late/m;
+    const planned = await cli(['batch', file, '--dry-run']);
+    expect([planned.code, planned.stderr]).toEqual([0, expect.stringMatching(missing)]);
+    const { code, stderr } = await cli(['batch', file, '-o', out]);
+    expect([code, stderr]).toEqual([0, expect.stringMatching(missing)]);
+    expect(stderr).not.toContain('reference joint');
+    expect(recordOf(out).references.slice(-2)).toEqual([
+      { name: 'joint', role: 'joint', languages: ['swahili'], model: `joint=${join(root, 'joint')}` },
+      { name: 'late', role: 'checkpoint', languages: ['swahili'], model: `late=${join(root, 'late')}` },
+    ]);
+  });
+});
+
 describe('what experiment init writes', () => {
   it('runs', async () => {
     const { root, out } = written();

@@ -80,13 +80,85 @@ describe('an experiment', () => {
     );
     const all = ['swahili', 'telugu'];
     const at = (name: string) => `${name}=${join(experiment.directory, name)}`;
+    const language = (name: string, languages: string[]) => ({
+      name,
+      role: 'language',
+      languages,
+      expertIn: languages,
+      model: at(name),
+    });
     expect(experimentReferences(experiment)).toEqual([
       { name: 'llama', role: 'base', languages: all, model: join(experiment.directory, 'llama') },
       { name: 'math-1', role: 'task', languages: all, model: at('math-1') },
       { name: 'math-2', role: 'task', languages: all, model: at('math-2') },
-      { name: 'swh-1', role: 'language', languages: ['swahili'], model: at('swh-1') },
-      { name: 'swh-2', role: 'language', languages: all, model: at('swh-2') },
-      { name: 'tel-1', role: 'language', languages: ['telugu'], model: at('tel-1') },
+      language('swh-1', ['swahili']),
+      language('swh-2', all),
+      language('tel-1', ['telugu']),
+    ]);
+  });
+
+  it('compares with further models, which it does not merge', async () => {
+    const experiment = await read(`${head}${swap}references:
+  joint-1: {model: ./joint-1, role: joint}
+  swahili-math: {model: org/sm, role: math-sft, languages: swahili}
+  math-1-5k: ./checkpoints/math-1-5k
+`);
+    expect(experiment.references).toBe(true);
+    const references = experimentReferences(experiment);
+    expect(references.slice(0, 6).map(({ role }) => role)).toEqual([
+      'base',
+      'task',
+      'task',
+      'language',
+      'language',
+      'language',
+    ]);
+    const all = ['swahili', 'telugu'];
+    const at = (name: string, path: string) => `${name}=${join(experiment.directory, path)}`;
+    expect(references.slice(6)).toEqual([
+      { name: 'joint-1', role: 'joint', languages: all, model: at('joint-1', 'joint-1') },
+      { name: 'swahili-math', role: 'math-sft', languages: ['swahili'], model: 'swahili-math=org/sm' },
+      {
+        name: 'math-1-5k',
+        role: 'checkpoint',
+        languages: all,
+        model: at('math-1-5k', 'checkpoints/math-1-5k'),
+      },
+    ]);
+    expect(JSON.stringify(expandExperiment(experiment))).not.toMatch(/joint|org.sm|5k/);
+  });
+
+  it('measures English in every model, and its own languages where they belong', async () => {
+    const evaluate = 'evaluate: {tasks: {telugu: a, english: b, swahili: c, german: d}}\n';
+    const measured = async (text: string) =>
+      experimentReferences(await read(`${head}${swap}${text}`)).map(({ name, languages, expertIn }) => [
+        name,
+        languages.join(' '),
+        expertIn?.join(' '),
+      ]);
+    const all = 'swahili telugu english german';
+    const reference = 'references: {joint: {model: ./joint, languages: [telugu]}, more: ./more}\n';
+    expect(await measured(evaluate + reference)).toEqual([
+      ['llama', all, undefined],
+      ['math-1', all, undefined],
+      ['math-2', all, undefined],
+      ['swh-1', 'swahili english german', 'swahili'],
+      ['swh-2', 'swahili english german', 'swahili'],
+      ['tel-1', 'telugu english german', 'telugu'],
+      ['joint', 'telugu english german', undefined],
+      ['more', all, undefined],
+    ]);
+    const every = await measured(evaluate.replace('{tasks', '{every_language: true, tasks') + reference);
+    expect(every.map(([, languages]) => languages)).toEqual(every.map(() => all));
+    expect(every.map(([, , expertIn]) => expertIn)).toContain('telugu');
+    // A language without a task cannot be measured.
+    expect((await measured('evaluate: {tasks: {swahili: c}}\n')).map(([, languages]) => languages)).toEqual([
+      'swahili',
+      'swahili',
+      'swahili',
+      'swahili',
+      'swahili',
+      '',
     ]);
   });
 
@@ -155,6 +227,51 @@ describe('an experiment', () => {
     ['a size that is none', `${head}${swap}max_shard_size: big\n`, '8:17: max-shard-size: expected a size'],
     ['a flag that is none', `${head}${swap}references: 1\n`, '8:13: references: neither true nor false'],
     [
+      'references to nothing',
+      `${head}${swap}references: {}\n`,
+      '8:13: references: nothing is in it; expected true, false, or the name and path of a model each',
+    ],
+    [
+      'a reference named as an expert',
+      `${head}${swap}references:\n  math-1: ./math-1\n`,
+      '9:3: math-1: two models have this name: a task expert at experiment.yaml:2:9 (',
+    ],
+    [
+      'a reference named as the base',
+      `${head}${swap}references: {Llama: ./other}\n`,
+      '8:14: Llama: two models have this name: the base at experiment.yaml:1:1 (',
+    ],
+    [
+      'a reference whose name means something else',
+      `${head}${swap}references: {all-soup: ./a}\n`,
+      '8:14: all-soup: this name has another meaning',
+    ],
+    [
+      'a reference without a model',
+      `${head}${swap}references: {joint: {role: joint}}\n`,
+      '8:21: the reference joint lacks model',
+    ],
+    [
+      'a misspelt key of a reference',
+      `${head}${swap}references: {joint: {model: ./a, rol: joint}}\n`,
+      '8:34: rol: unknown key of the reference joint; ',
+    ],
+    [
+      'a role of merged models',
+      `${head}${swap}references: {joint: {model: ./a, role: task}}\n`,
+      '8:40: task: this role belongs to models that are merged',
+    ],
+    [
+      'a role that is no word',
+      `${head}${swap}references: {joint: {model: ./a, role: Joint SFT}}\n`,
+      '8:40: Joint SFT: not a valid role',
+    ],
+    [
+      "a reference's language that it does not have",
+      `${head}${swap}references: {joint: {model: ./a, languages: [telugu, swahilli]}}\n`,
+      '8:54: swahilli: not a language of the experiment; expected some of swahili, telugu; did you mean swahili?',
+    ],
+    [
       'a misspelt language',
       `${head}${swap}evaluate: {tasks: {swahilli: x}}\n`,
       '8:20: swahilli: not a language of the experiment; did you mean swahili?',
@@ -191,6 +308,15 @@ describe('an experiment given as an object', () => {
       maxShardSize: '1GB',
     });
     expect(object.file).toBeUndefined();
+    const references: ExperimentInput['references'] = {
+      'joint-1': { model: './joint', role: 'joint', languages: ['swahili'] },
+      more: 'org/more',
+    };
+    const { furtherReferences } = await parseExperiment({ ...input, references }, { directory });
+    expect(furtherReferences).toEqual([
+      { name: 'joint-1', role: 'joint', languages: ['swahili'], path: join(directory, 'joint') },
+      { name: 'more', role: 'checkpoint', languages: undefined, path: 'org/more' },
+    ]);
     expect(expandExperiment(object)).toEqual(expandExperiment({ ...file, directory }));
   });
 

@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import { type MeasuredModel, measuredLanguages } from '../../src/experiment/measured-languages.js';
+
+const experiment = {
+  ownLanguages: ['swahili', 'telugu'],
+  evaluatedLanguages: ['english', 'telugu', 'swahili', 'german'],
+  everyLanguage: false,
+};
+const all = ['swahili', 'telugu', 'english', 'german'];
+
+describe('the languages a model is measured in', () => {
+  it.each<[MeasuredModel, string[]]>([
+    [{ role: 'base' }, all],
+    [{ role: 'task' }, all],
+    [{ role: 'joint' }, all],
+    [{ role: 'joint', languages: ['telugu'] }, ['telugu', 'english', 'german']],
+    [{ role: 'language', languages: ['swahili'] }, ['swahili', 'english', 'german']],
+    [{ role: 'merge', languages: ['telugu'] }, ['telugu', 'english', 'german']],
+    [{ role: 'merge', languages: ['all'] }, all],
+  ])('of %j', (model, languages) => {
+    expect(measuredLanguages(model, experiment)).toEqual(languages);
+    expect(measuredLanguages(model, { ...experiment, everyLanguage: true })).toEqual(all);
+    // The result may be given as the model's languages again.
+    expect(measuredLanguages({ ...model, languages }, experiment)).toEqual(languages);
+  });
+
+  it('are those that have tasks', () => {
+    const one = { ...experiment, evaluatedLanguages: ['swahili'] };
+    expect(measuredLanguages({ role: 'base' }, one)).toEqual(['swahili']);
+    expect(measuredLanguages({ role: 'merge', languages: ['telugu'] }, one)).toEqual([]);
+  });
+});
