@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { openCheckpoint } from '../checkpoint/open.js';
+import { presetNames, presets } from '../experiment/preset-merges.js';
 import { methods } from '../methods/index.js';
 
 import type { RecipeInput, RecipesByMethod } from '../methods/recipes.js';
@@ -254,6 +255,10 @@ const addStore = (program: Command): void => {
     });
 };
 
+const presetHelp = `
+Presets:
+${presetNames.map((name) => `  ${name.padEnd(14)}${presets[name].title}`).join('\n')}`;
+
 const addExperiment = (program: Command): void => {
   const experiment = program
     .command('experiment')
@@ -261,14 +266,12 @@ const addExperiment = (program: Command): void => {
   const init = experiment
     .command('init')
     .description("write an experiment's file, to be edited")
-    .requiredOption(
-      '--preset <preset>',
-      "paper: the paper's comparisons; ablation: one choice changed at a time; grid: 81 configurations a pair",
-    )
+    .requiredOption('--preset <preset>', `the merges: ${presetNames.join(', ')}`)
     .option('--base <model>', 'the model that all experts were fine-tuned from')
     .option('--task <name=dir...>', 'task experts')
     .option('--lang <lang:name=dir...>', 'language experts')
-    .option('-o, --out <file>', 'file to create (default: print it)');
+    .option('-o, --out <file>', 'file to create (default: print it)')
+    .addHelpText('after', presetHelp);
   addOutputOptions(init).action(async (options: ExperimentInitOptions) => {
     const { experimentInitCommand } = await import('./experiment.js');
     await experimentInitCommand(options);

@@ -227,18 +227,21 @@ describe('what experiment init writes', () => {
       ...['--lang', ...['swh-1', 'swh-2'].map((name) => `swahili:${join(root, name)}`), '-o', file],
     ]);
     expect([init.code, init.stderr]).toEqual([0, '']);
-    // Six layers are not enough for the paper's eight and four.
+    // Six layers are not enough for the paper's five and two with transitions.
     writeFileSync(
       file,
       readFileSync(file, 'utf8')
-        .replace(', [8, 4]', '')
-        .replaceAll('[5, 2]', '[4, 1]')
-        .replaceAll(/method: layer_swap(?!, layers)/g, '$&, bottom: 2, top: 1'),
+        .replace('bottom: [3, 4, 5]', 'bottom: [1, 2]')
+        .replace('top: [0, 1, 2]', 'top: [0, 1]')
+        .replaceAll('_transition: [0, 1, 2]', '_transition: [0, 1]')
+        .replace('bottom: 5, top: 2', 'bottom: 2, top: 1')
+        .replaceAll('method: layer_swap,', '$& bottom: 2, top: 1,')
+        .replaceAll('method: layer_swap}', 'method: layer_swap, bottom: 2, top: 1}'),
     );
     const { code, stderr } = await cli(['batch', file, '-o', out]);
     expect([code, stderr]).toEqual([0, expect.stringContaining('merges')]);
     const { merges, evaluate } = recordOf(out);
-    expect(merges).toHaveLength(4 * (1 + 3 + 1 + 2 + 2) + 1 + 1);
+    expect(merges).toHaveLength(4 * (1 + 16 + 1 + 2 + 2) + 2 * 2 + 1 + 1);
     expect(merges.every(({ state }) => state === 'done')).toBe(true);
     expect(merges.map(({ name }) => name)).toContain('all/multilingual');
     expect(evaluate).toMatchObject({ harness: 'lm-eval', fewshot: 8 });

@@ -17,6 +17,12 @@ describe('layerloom experiment init', () => {
     expect(JSON.parse(json)).toEqual({ preset: 'grid', text: experimentPreset('grid') });
   });
 
+  it('lists the presets in its help', async () => {
+    const { code, stdout } = await cli(['experiment', 'init', '--help']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/\nPresets:\n {2}paper +What .*\n {2}figure-3-max +The largest swap/);
+  });
+
   it('writes a file whose paths lead to the models', async () => {
     const folder = temporaryDirectory();
     const file = join(folder, 'swahili.yaml');
@@ -47,13 +53,13 @@ describe('layerloom experiment init', () => {
       'swh-1': join(process.cwd(), 'swh'),
     });
     expect(experiment.languages.get('telugu')?.get('tel')).toBe(join(process.cwd(), '../tel'));
-    expect(expandExperiment(experiment)).toHaveLength(4 * 13);
+    expect(expandExperiment(experiment)).toHaveLength(4 * 8);
     const again = await cli(args);
     expect([again.code, again.stderr]).toEqual([2, `error: ${file}: exists already; choose another file\n`]);
   });
 
   it.each([
-    [['--preset', 'papr'], /preset: expected paper, ablation, grid; did you mean paper\?/],
+    [['--preset', 'papr'], /preset: expected paper, figure-3-max, .*, grid; did you mean paper\?/],
     [[], /required option '--preset <preset>' not specified/],
     [['--preset', 'grid', '--lang', 'swh-1=./swh-1'], /--lang swh-1=\.\/swh-1: expected LANGUAGE:NAME=DIR/],
     [['--preset', 'grid', '--task', 'a=./b', 'a=./c'], /--task names two experts a/],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { expandExperiment } from '../../src/experiment/expand.js';
 import { experimentPreset, type PresetName, presetNames } from '../../src/experiment/presets.js';
+import { experimentReferences } from '../../src/experiment/references.js';
 import { read } from './experiments.js';
 
 const models = {
@@ -13,14 +14,64 @@ const expanded = async (text: string) => expandExperiment(await read(text));
 
 describe('a preset', () => {
   it.each<[PresetName, number]>([
-    // A pair: default, 4 of layers, transition, 2 soups and 2 of TIES; then one a language and one for all.
-    ['paper', 4 * (9 * 10 + 1) + 1],
-    ['ablation', 4 * 9 * (1 + 4 + 1 + 3 + 2 + 2)],
+    // A pair: default, grid, magnitude, 2 soups and 2 of TIES; 2 reverted task experts; then one a language, and one
+    // for all.
+    ['paper', 4 * (9 * (1 + 81 + 1 + 2 + 2) + 1) + 3 * 2 + 1],
+    ['figure-3-max', 4 * 9],
+    ['figure-3-min', 4 * 9],
+    ['ablation', 4 * 9 * 4 * 2],
+    ['choices', 4 * 9 * 5],
+    ['sparsify', 3 * 7],
     ['grid', 4 * 9 * 81],
   ])('%s is an experiment as it stands', async (preset, count) => {
-    const merges = await expanded(experimentPreset(preset));
-    expect(merges).toHaveLength(count);
-    expect(new Set(merges.map(({ language }) => language)).has('japanese')).toBe(true);
+    expect(await expanded(experimentPreset(preset))).toHaveLength(count);
+  });
+
+  it('of the ablation has the rows of its two tables', async () => {
+    const pair = (await expanded(experimentPreset('ablation'))).slice(0, 4 * 9 * 8);
+    const rows = pair
+      .filter(({ task, languageExpert }) => task === 'math-2' && languageExpert === 'ben-3')
+      .map(({ configuration: { bottom, top, bottomTransition, topTransition } }) =>
+        [bottom, top, bottomTransition, topTransition].join(),
+      );
+    const counts = ['0,0', '3,1', '5,2', '8,4'];
+    expect(rows).toEqual([...counts.map((row) => `${row},0,0`), ...counts.map((row) => `${row},1,1`)]);
+  });
+
+  it('of Fig. 3 is an end of the ranges', async () => {
+    const [max] = await expanded(experimentPreset('figure-3-max'));
+    const [min] = await expanded(experimentPreset('figure-3-min'));
+    expect(max?.configuration).toMatchObject({ bottom: 5, top: 2, bottomTransition: 2, topTransition: 2 });
+    expect(min?.configuration).toMatchObject({ bottom: 3, top: 0, bottomTransition: 0, topTransition: 0 });
+  });
+
+  it('of reverted experts keeps shares of rows, or all but some layers', async () => {
+    const merges = await expanded(experimentPreset('sparsify', models));
+    const configurations = merges.filter(({ task }) => task === 'math-1').map((merge) => merge.configuration);
+    expect(configurations.slice(0, 6).map(({ targetKept }) => targetKept)).toEqual([
+      0.5, 0.6, 0.7, 0.8, 0.9, 1,
+    ]);
+    expect(configurations[6]).toMatchObject({ bottom: 5, top: 2 });
+    expect(merges.every(({ language }) => language === 'all')).toBe(true);
+  });
+
+  it('measures English too, and on request the ten languages of the mean in every model', async () => {
+    const languages = { telugu: { tel: './tel' }, swahili: { swh: './swh' } };
+    const text = experimentPreset('paper', { ...models, languages });
+    expect(text).not.toContain('thai');
+    const joint = 'references: {joint: {model: ./joint, role: joint}}\n';
+    const short = experimentReferences(await read(text + joint));
+    expect(short.map(({ name, languages }) => [name, ...languages])).toEqual([
+      ['llama 3', 'telugu', 'swahili', 'english'],
+      ['math-1', 'telugu', 'swahili', 'english'],
+      ['math-2', 'telugu', 'swahili', 'english'],
+      ['tel', 'telugu', 'english'],
+      ['swh', 'swahili', 'english'],
+      ['joint', 'telugu', 'swahili', 'english'],
+    ]);
+    const everything = await read(text.replace(/# (?=[a-z_]+: \S+$)/gm, '') + joint);
+    expect(everything.evaluate).toMatchObject({ every_language: true, data: './mgsm', limit: 20 });
+    for (const { languages } of experimentReferences(everything)) expect(languages).toHaveLength(10);
   });
 
   it.each(presetNames)('%s takes the models it is given, whatever their names', async (preset) => {
@@ -31,7 +82,7 @@ describe('a preset', () => {
     expect([...(experiment.languages.get('klingon') ?? [])].map(([name]) => name)).toEqual(['null', '1e5']);
     expect(experiment.evaluate).toEqual({
       harness: 'lm-eval',
-      tasks: { swahili: 'mgsm_direct_sw' },
+      tasks: { swahili: 'layerloom_mgsm_sw', english: 'layerloom_mgsm_en' },
       fewshot: 8,
     });
     expect(expandExperiment(experiment).length).toBeGreaterThan(0);

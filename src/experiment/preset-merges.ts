@@ -1,0 +1,109 @@
+/** The merges of a preset: lines of YAML with comments. */
+interface Preset {
+  /** Sentences for the first line of the file. */
+  readonly title: string;
+  /** The entries under `merges`, indented by two. */
+  readonly merges: string;
+}
+
+/** The 81 configurations of §4.2's ranges. */
+const grid = `\
+  - name: grid
+    method: layer_swap
+    bottom: [3, 4, 5]
+    top: [0, 1, 2]
+    bottom_transition: [0, 1, 2]
+    top_transition: [0, 1, 2]`;
+
+/** The expert's first 5 and last 2 layers, reverted (§3.3). */
+const revertedLayers = 'method: revert, model: task, bottom: 5, top: 2';
+
+export const presets = {
+  paper: {
+    title:
+      'What the layer-swapping paper compares (arXiv 2410.01335): swaps, soups, TIES, reverted experts, and swaps of soups.',
+    merges: `\
+  # The paper's default (§4.2): 5 bottom and 2 top layers of the language expert, no transition.
+  - {name: default, method: layer_swap}
+  # The paper's ranges (§4.2), for "swap, best": 3 x 3 x 3 x 3 configurations a pair. Writing them costs little,
+  # since they share their shards (the default is one of them, and takes no space twice). Scoring costs the same for
+  # each: to score fewer, drop values, or name some experts here, as in language: [swh-1, swh-2].
+${grid}
+  # The default, with averages weighted by 1 / mean MAV of each expert's task vector.
+  - {name: magnitude, method: layer_swap, weights: magnitude}
+  # Model soups (§5); the paper reports the better of the two for each language. A soup, as a TIES merge, shares
+  # no layer with others: each takes the space of a whole model.
+  - {name: soup, method: soup, weights: [uniform, magnitude]}
+  # TIES (§5; the paper: Swahili alone). Two densities to choose from.
+  - {name: ties, method: ties, density: [0.2, 0.5]}
+  # The task experts with their first 5 and last 2 layers put back to the base (§3.3). The default swap takes those
+  # layers from the language expert: swapped into the reverted expert, it is the default itself.
+  - {name: reverted, ${revertedLayers}}
+  # The same by rows: those of the smallest changes, a fifth of the parameters, are put back.
+  - {name: reverted-rows, method: revert, model: task, target_kept: 0.8}
+  # Table 6: the soup of a language's experts with the soup of the task experts, one merge a language ...
+  - {name: soup-of-each, method: layer_swap, task: soup, language: soup}
+  # ... and the soup of every language's experts, one merge for all of them.
+  - {name: multilingual, method: layer_swap, task: soup, language: all-soup}`,
+  },
+  'figure-3-max': {
+    title: "The largest swap of the paper's Fig. 3: the upper ends of §4.2's ranges.",
+    merges: `\
+  # 5 bottom and 2 top layers of the language expert, and 2 averaged layers next to each.
+  - {name: largest, method: layer_swap, bottom: 5, top: 2, bottom_transition: 2, top_transition: 2}`,
+  },
+  'figure-3-min': {
+    title: "The smallest swap of the paper's Fig. 3: the lower ends of §4.2's ranges.",
+    merges: `\
+  # 3 bottom layers of the language expert, no top layer, no transition.
+  - {name: smallest, method: layer_swap, bottom: 3, top: 0, bottom_transition: 0, top_transition: 0}`,
+  },
+  ablation: {
+    title: 'The ablation plan: other numbers of layers, and the transition zones removed.',
+    merges: `\
+  # First table: layers of the language expert, [bottom, top], without transition.
+  - {name: layers, method: layer_swap, layers: [[0, 0], [3, 1], [5, 2], [8, 4]]}
+  # The same rows with the plan's own transition, one averaged layer on either side (the paper's default is 0/0).
+  # Second table, the transition removed: layers-transition/b5-u2 against layers/b5-u2.
+  - name: layers-transition
+    method: layer_swap
+    layers: [[0, 0], [3, 1], [5, 2], [8, 4]]
+    bottom_transition: 1
+    top_transition: 1`,
+  },
+  choices: {
+    title: 'The other choices of layer swapping, one changed at a time from the default.',
+    merges: `\
+  # The paper's default (§4.2): others are averaged, norms follow their layer, weights are equal.
+  - {name: default, method: layer_swap}
+  # The tensors outside the layers (embeddings, final norm, head) of one expert.
+  - {name: others, method: layer_swap, others: [task, language]}
+  # Norms inside a layer averaged, as Algorithm 1 reads literally.
+  - {name: norms, method: layer_swap, norms: average}
+  # Averages weighted by 1 / mean MAV of each expert's task vector.
+  - {name: weights, method: layer_swap, weights: magnitude}`,
+  },
+  sparsify: {
+    title: 'Task experts with a part of their changes put back to the base (§3.3).',
+    merges: `\
+  # By rows: those of the smallest changes are put back, so that this share of the parameters stays. 1.0 is the
+  # expert itself. The paper: more than 70-80 % had to stay to keep the gain.
+  - {name: rows, method: revert, model: task, target_kept: [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]}
+  # By location: the first 5 and last 2 layers.
+  - {name: location, ${revertedLayers}}
+  # To swap layers into one of them, name its directory under tasks of another experiment:
+  # math-1-rows: DIR/all/math-1/rows/target-kept-0.8`,
+  },
+  grid: {
+    title: "Layer swapping over the paper's whole range (§4.2): 81 configurations a pair.",
+    merges: `\
+  # 3 x 3 x 3 x 3 configurations. weights: [uniform, magnitude] makes it twice as many.
+${grid}`,
+  },
+} as const satisfies Readonly<Record<string, Preset>>;
+
+export type PresetName = keyof typeof presets;
+
+export const isPresetName = (name: string): name is PresetName => Object.hasOwn(presets, name);
+
+export const presetNames: readonly PresetName[] = Object.keys(presets).filter(isPresetName);
