@@ -58,7 +58,7 @@ export {
   planExperiment,
   runExperiment,
 } from './experiment/run-experiment.js';
-export { type SlurmParameters, slurmScript } from './experiment/slurm.js';
+export { type SlurmEvaluation, type SlurmParameters, slurmScript } from './experiment/slurm.js';
 export type {
   CompileContext,
   Compiled,

@@ -286,7 +286,15 @@ const addExperiment = (program: Command): void => {
     .option('--time <time>', 'time limit of each job, in the format of sbatch: 02:00:00')
     .option('--cpus <n>', 'processors, and worker threads, of each job', toNumber)
     .option('--memory <size>', 'memory of each job, in the format of sbatch: 32G')
-    .option('--partition <name>', 'partition to submit to');
+    .option('--partition <name>', 'partition to submit to')
+    .option('--account <name>', 'account to charge the jobs to')
+    .option('--evaluate', 'also submit jobs that score the models, after the merges')
+    .option('--evaluate-parts <n>', 'number of jobs to divide the models among (default: --parts)', toNumber)
+    .option('--gpus <n>', 'GPUs of each job that scores (default: 1)', toNumber)
+    .option('--evaluate-time <time>', 'time limit of each job that scores (default: --time)')
+    .option('--evaluate-partition <name>', 'partition of the jobs that score (default: --partition)')
+    .option('--evaluate-account <name>', 'account of the jobs that score (default: --account)')
+    .option('--lm-eval <command>', 'the command of lm-evaluation-harness on the nodes');
   addOutputOptions(slurm).action(async (file: string, options: ExperimentSlurmOptions) => {
     const { experimentSlurmCommand } = await import('./experiment.js');
     await experimentSlurmCommand(file, options);

@@ -96,6 +96,29 @@ describe('layerloom experiment slurm', () => {
     expect(JSON.parse(json)).toMatchObject({ merges: 4 * 9 * 81, out: join(folder, 'o') });
   });
 
+  it('submits evaluations too, if the experiment says what to measure', async () => {
+    const folder = temporaryDirectory();
+    const file = join(folder, 'e.yaml');
+    writeFileSync(file, experimentPreset('figure-3-min'));
+    const gpus = ['--gpus', '2', '--evaluate-parts', '3', '--evaluate-partition', 'gpu'];
+    const { code, stdout, stderr } = await cli(['experiment', 'slurm', file, '--evaluate', ...gpus]);
+    expect([code, stderr]).toEqual([0, '']);
+    execFileSync('bash', ['-n'], { input: stdout });
+    expect(stdout).toContain(`evaluate ${join(folder, 'e')} --part "$SLURM_ARRAY_TASK_ID/3"\n`);
+    expect(stdout).toContain('limits=(--partition=gpu --gres=gpu:2)\n');
+    const lonely = await cli(['experiment', 'slurm', file, '--gpus', '2']);
+    expect([lonely.code, lonely.stderr]).toEqual([
+      2,
+      'error: --gpus is for evaluations; give --evaluate too\n',
+    ]);
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/^evaluate:[\s\S]*/m, ''));
+    const none = await cli(['experiment', 'slurm', file, '--evaluate']);
+    expect([none.code, none.stderr]).toEqual([
+      2,
+      `error: --evaluate: ${file} does not say what to measure; add evaluate: with tasks by language\n`,
+    ]);
+  });
+
   it('refuses what the experiment or a count cannot be', async () => {
     const folder = temporaryDirectory();
     const file = join(folder, 'e.yaml');

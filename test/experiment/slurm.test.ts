@@ -20,7 +20,7 @@ const submit = (parameters: Omit<SlurmParameters, 'experiment' | 'out'>) => {
 printf '%s\\n' "$@" > "$RECORD/sbatch-$((count + 1))"
 job=$(mktemp); cat > "$job"; bash -n "$job"
 case " $* " in
-  *" --array=0-"*) last=$(printf '%s\\n' "$@" | sed -n 's/^--array=0-//p'); for i in $(seq 0 "$last"); do SLURM_ARRAY_TASK_ID=$i bash "$job"; done; echo '17;cluster';;
+  *" --array=0-"*) last=$(printf '%s\\n' "$@" | sed -n 's/^--array=0-//p'); for i in $(seq 0 "$last"); do SLURM_ARRAY_TASK_ID=$i bash "$job"; done; case " $* " in *evaluate*) echo '19;cluster';; *) echo '17;cluster';; esac;;
   *) bash "$job"; echo 18;;
 esac`,
   );
@@ -41,7 +41,15 @@ esac`,
     encoding: 'utf8',
   });
   const lines = (name: string) => readFileSync(join(record, name), 'utf8').trimEnd().split('\n');
-  return { folder, out, stdout, calls: lines('calls'), parts: lines('sbatch-1'), last: lines('sbatch-2') };
+  return {
+    folder,
+    out,
+    stdout,
+    calls: lines('calls'),
+    parts: lines('sbatch-1'),
+    last: lines('sbatch-2'),
+    scores: parameters.evaluation === undefined ? [] : lines('sbatch-3'),
+  };
 };
 
 describe.skipIf(process.platform === 'win32')('the script for SLURM', () => {
@@ -83,6 +91,50 @@ describe.skipIf(process.platform === 'win32')('the script for SLURM', () => {
     expect(calls[0]).not.toContain('--store');
   });
 
+  it('submits jobs that score the models, behind the last, with what they need', () => {
+    const common = { time: '01:00:00', partition: 'cpu', memory: '32G', cpus: 4, account: 'ours' };
+    const evaluation = {
+      parts: 2,
+      gpus: 4,
+      time: '08:00:00',
+      partition: 'big gpu',
+      account: 'theirs',
+      lmEval: "/it's/lm eval",
+    };
+    const { out, stdout, calls, parts, scores } = submit({ ...common, parts: 1, evaluation });
+    expect(calls.slice(2)).toEqual([
+      `evaluate|${out}|--lm-eval|/it's/lm eval|--part|0/2|`,
+      `evaluate|${out}|--lm-eval|/it's/lm eval|--part|1/2|`,
+    ]);
+    expect(scores).toEqual([
+      '--parsable',
+      '--job-name=layerloom-evaluate',
+      '--array=0-1',
+      '--dependency=afterany:18',
+      `--output=${out.replace('%', '%%')}.slurm/evaluate-%a.log`,
+      '--cpus-per-task=4',
+      '--time=08:00:00',
+      '--partition=big gpu',
+      '--account=theirs',
+      '--mem=32G',
+      '--gres=gpu:4',
+    ]);
+    expect(parts).toContain('--account=ours');
+    expect(parts.join()).not.toContain('gpu');
+    expect(stdout).toContain('scores: job 19 (0 to 1)\n');
+  });
+
+  it('scores with one GPU and the limits of the other jobs, if nothing else is said', () => {
+    const { calls, scores } = submit({ parts: 3, partition: 'both', evaluation: {} });
+    expect(calls.slice(4).map((call) => call.replace(/.*--part/, '--part'))).toEqual([
+      '--part|0/3|',
+      '--part|1/3|',
+      '--part|2/3|',
+    ]);
+    expect(scores.slice(5)).toEqual(['--partition=both', '--gres=gpu:1']);
+    expect(submit({ parts: 1, evaluation: { gpus: 0 } }).scores.slice(5)).toEqual([]);
+  });
+
   it('is refused for what cannot be', () => {
     const script = (more: Partial<SlurmParameters>) => () =>
       slurmScript({ experiment: '/e.yaml', out: '/out', ...more });
@@ -92,5 +144,11 @@ describe.skipIf(process.platform === 'win32')('the script for SLURM', () => {
       /out: expected text without control characters/,
     );
     expect(script({ store: '' })).toThrow(/store: expected/);
+    expect(script({ evaluation: { gpus: -1 } })).toThrow(/gpus: expected a whole number, 0 or more, got -1/);
+    expect(script({ evaluation: { parts: 0 } })).toThrow(
+      /evaluate-parts: expected a whole number, 1 or more/,
+    );
+    expect(script({ evaluation: { time: 'a\nb' } })).toThrow(/evaluate-time: expected text/);
+    expect(script({ evaluation: { lmEval: '' } })).toThrow(/lm-eval: expected text/);
   });
 });
