@@ -1,6 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { expandExperiment } from '../src/experiment/expand.js';
+import { experimentPreset, presetNames } from '../src/experiment/presets.js';
+import { readExperiment } from '../src/experiment/read-experiment.js';
 import { methods } from '../src/methods/index.js';
 import { toSnakeCase } from '../src/recipe/case.js';
 import { readRecipe } from '../src/recipe/read-recipe.js';
@@ -37,4 +40,11 @@ it('docs/methods.md has every method, and every parameter of those that it descr
     for (const parameter of Object.keys(schema.shape))
       if (!common.includes(parameter)) expect(page).toContain(`\`${toSnakeCase(parameter)}\``);
   }
+});
+
+it.each(presetNames)('docs/experiments.md has the preset %s, with its number of merges', async (preset) => {
+  const file = join(temporaryDirectory(), 'experiment.yaml');
+  writeFileSync(file, experimentPreset(preset));
+  const merges = expandExperiment(await readExperiment(file)).length;
+  expect(read('docs/experiments.md')).toMatch(new RegExp(`^\\| \`${preset}\` \\|.*\\| ${merges} \\|`, 'm'));
 });

@@ -251,4 +251,16 @@ describe('what a merge of merges records', () => {
     const plan = await planMerge(recipe as RecipeInput);
     expect(plan.recipe).toMatchObject({ task: { method: 'soup' }, language: 'b', bottom: 1 });
   });
+
+  it('swaps into an expert whose swapped layers are reverted what it swaps into the expert', async () => {
+    const { root, base, a, b } = writeFamily({ layers: 4 });
+    const counts = { bottom: 2, top: 1 };
+    const swapped = async (task: string | RecipeInput, name: string) => {
+      const out = join(root, name);
+      await merge({ method: 'layer_swap', task, language: b, ...counts }, { out });
+      return readTensors(out);
+    };
+    const reverted: RecipeInput = { method: 'revert', model: a, base, ...counts };
+    expect(await swapped(reverted, 'of-reverted')).toEqual(await swapped(a, 'of-expert'));
+  });
 });
