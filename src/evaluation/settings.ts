@@ -30,6 +30,13 @@ export interface Evaluation {
   readonly jobs?: number;
 }
 
+/** `evaluate:` as an experiment's file has it. */
+export interface EvaluationBlock {
+  readonly tasks?: Readonly<Record<string, string | readonly string[]>>;
+  readonly every_language?: boolean;
+  readonly [key: string]: unknown;
+}
+
 /** What `evaluate:` of an experiment says, checked. */
 export interface EvaluationSettings {
   /** Tasks of the harness by language, in the file's order. */

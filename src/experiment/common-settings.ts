@@ -1,5 +1,5 @@
 import { LayerloomError } from '../errors.js';
-import { parseEvaluation } from '../evaluation/settings.js';
+import { type EvaluationBlock, parseEvaluation } from '../evaluation/settings.js';
 import { type Layout, parseShardSize } from '../plan/layout.js';
 import { expectMapping } from '../recipe/fields.js';
 import { invalid } from '../recipe/invalid.js';
@@ -26,12 +26,12 @@ export const evaluationOf = (
   entry: MappingEntry | undefined,
   languages: readonly string[],
   directory: string,
-): unknown => {
+): EvaluationBlock | undefined => {
   if (entry === undefined) return undefined;
   const given = expectMapping(entry.value, 'evaluate', 'tasks, fewshot, …');
   const harness = given.entries.get('harness');
   if (harness !== undefined && expectText(harness.value, 'harness', 'lm-eval').value !== 'lm-eval')
-    return toPlain(given);
+    return toPlain(given) as EvaluationBlock;
   const tasks = given.entries.get('tasks');
   // Other languages may be measured too (English), so only a near miss of one of the experiment's own is
   // refused.
@@ -42,7 +42,7 @@ export const evaluationOf = (
     if (meant !== undefined)
       throw invalid(key, { key: language, reason: 'not a language of the experiment', nearest: meant });
   }
-  const plain = toPlain(given) as Record<string, unknown>;
+  const plain = toPlain(given) as EvaluationBlock;
   try {
     const { data } = parseEvaluation(plain, directory);
     return data === undefined ? plain : { ...plain, data };

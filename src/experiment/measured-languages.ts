@@ -59,6 +59,6 @@ export const evaluatedLanguagesOf = ({
   return {
     ownLanguages,
     evaluatedLanguages: evaluate?.tasks === undefined ? ownLanguages : Object.keys(evaluate.tasks),
-    everyLanguage: evaluate?.['every_language'] === true,
+    everyLanguage: evaluate?.every_language === true,
   };
 };

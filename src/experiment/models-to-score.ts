@@ -2,9 +2,11 @@ import { join } from 'node:path';
 import { locate } from '../checkpoint/locate.js';
 import type { EvaluationSettings } from '../evaluation/settings.js';
 import { weightsOfMerge, weightsOfModel } from '../evaluation/weights.js';
-import type { ExperimentRecord, MergeRecord } from './experiment-record.js';
+import type { ExperimentRecord } from './experiment-record.js';
+import { measuredLanguages } from './measured-languages.js';
 import { nameAndPath } from './model-at.js';
 import type { ExperimentReference } from './references.js';
+import { allLanguages } from './subjects.js';
 
 /** A model of an experiment that is to be scored. */
 export interface ModelToScore {
@@ -20,25 +22,10 @@ const tasksIn = (languages: Iterable<string>, { tasks }: EvaluationSettings): st
   ...new Set([...languages].flatMap((language) => tasks.get(language) ?? [])),
 ];
 
-/** The experiment's own languages, as far as its models tell. */
-const ownLanguages = ({ merges, references }: ExperimentRecord): ReadonlySet<string> =>
-  new Set([
-    ...merges.map(({ language }) => language),
-    ...references.filter(({ role }) => role === 'language').flatMap(({ languages }) => languages),
-  ]);
-
-/**
- * Returns the languages that a merge is measured in: its own, and those of `evaluate:` that the experiment has no
- * experts for; all of them with `every_language`, and for merges of no single language.
- */
-const languagesOfMerge = (
-  { language }: MergeRecord,
-  own: ReadonlySet<string>,
-  { tasks, everyLanguage }: EvaluationSettings,
-): string[] =>
-  [...tasks.keys()].filter(
-    (each) => everyLanguage || language === 'all' || each === language || !own.has(each),
-  );
+/** The languages that the experiment has experts of, as far as its merges tell. */
+const ownLanguages = ({ merges }: ExperimentRecord): string[] => [
+  ...new Set(merges.map(({ language }) => language).filter((language) => language !== allLanguages)),
+];
 
 /** Lists the references and merges that an experiment's settings measure, references first. */
 export const modelsToScore = (
@@ -46,7 +33,11 @@ export const modelsToScore = (
   settings: EvaluationSettings,
   directory: string,
 ): ModelToScore[] => {
-  const own = ownLanguages(record);
+  const languages = {
+    ownLanguages: ownLanguages(record),
+    evaluatedLanguages: [...settings.tasks.keys()],
+    everyLanguage: settings.everyLanguage,
+  };
   return [
     ...record.references.map(
       ({ name, model, languages }: ExperimentReference): ModelToScore => ({
@@ -61,7 +52,10 @@ export const modelsToScore = (
         name: merge.name,
         kind: 'merge',
         model: join(directory, merge.path),
-        tasks: tasksIn(languagesOfMerge(merge, own, settings), settings),
+        tasks: tasksIn(
+          measuredLanguages({ role: 'merge', languages: [merge.language] }, languages),
+          settings,
+        ),
       }),
     ),
   ].filter(({ tasks }) => tasks.length > 0);

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { LayerloomError } from '../errors.js';
+import type { EvaluationBlock } from '../evaluation/settings.js';
 import type { Layout } from '../plan/layout.js';
 import { isSnakeCase, toSnakeCase } from '../recipe/case.js';
 import { type DocumentKind, parseDocuments } from '../recipe/document.js';
@@ -45,7 +46,7 @@ export interface Experiment {
   readonly languages: ReadonlyMap<string, Experts>;
   readonly merges: readonly MergeEntry[];
   /** `evaluate:` as the file has it, checked. */
-  readonly evaluate: unknown;
+  readonly evaluate: EvaluationBlock | undefined;
   /** True if the merges are to be compared with the base and the single experts. */
   readonly references: boolean;
   /** Further models that the merges are to be compared with. They are never merged. */
