@@ -76,8 +76,7 @@ export interface EvaluationSettings {
 export type Rows = readonly [from: number, to: number];
 
 const count = z.int().min(0);
-const seconds = z.number().positive();
-const rowsText = z.string().regex(/^\d+-\d+$/, 'expected the first and the last row: 200-249');
+const rowsText = z.string().regex(/^\d+-\d+$/);
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 
 const byTask = <Value extends z.ZodType>(value: Value) => z.union([value, z.record(z.string(), value)]);
@@ -94,15 +93,38 @@ const schema = z.strictObject({
   model_args: z.record(z.string(), scalar).default({}),
   base_url: z.url().optional(),
   serve: z.string().min(1).optional(),
-  serve_timeout: seconds.default(600),
+  serve_timeout: z.number().positive().default(600),
   batch_size: z.union([z.int().min(1), z.string().regex(/^auto(:\d+)?$/)]).default(1),
   device: z.string().optional(),
   devices: z.array(z.union([z.string(), z.int()])).default([]),
   arguments: z.array(scalar).default([]),
   data: z.string().min(1).optional(),
-  timeout: seconds.optional(),
+  timeout: z.number().positive().optional(),
   jobs: z.int().min(1).default(1),
 });
+
+/** Words for the values of each key, for messages. */
+const expected: Readonly<Record<keyof typeof schema.shape, string>> = {
+  harness: 'lm-eval',
+  tasks: "languages, each with the harness's task or a list of tasks",
+  every_language: 'true or false',
+  fewshot: 'a whole number, 0 or more, or one for each task',
+  limit: 'a whole number, 1 or more',
+  problems: 'the first and the last row, 200-249, or such a range for each task',
+  seed: 'a number, or four separated by commas: 0,1234,1234,1234',
+  backend: 'a model type of lm_eval: hf, vllm, local-completions',
+  model_args: 'names and values: {dtype: bfloat16}',
+  base_url: 'the URL of a server: http://localhost:8000/v1',
+  serve: 'a command, with {model} and {port}',
+  serve_timeout: 'a number of seconds',
+  batch_size: 'a whole number, 1 or more, or auto',
+  device: 'a device: cpu, cuda:0',
+  devices: 'a list of GPUs: [0, 1]',
+  arguments: 'a list of arguments of lm_eval run',
+  data: 'a directory',
+  timeout: 'a number of seconds',
+  jobs: 'a whole number, 1 or more',
+};
 
 export const evaluationKeys = Object.keys(schema.shape);
 
@@ -177,7 +199,7 @@ const seedOf = (seed: number | string): string => {
     throw fail(['seed'], {
       key: 'seed',
       reason: 'not a seed of the harness',
-      expected: 'a number, or four separated by commas: 0,1234,1234,1234',
+      expected: expected.seed,
     });
   return (parts.length === 4 ? parts : Array.from({ length: 4 }, () => parts[0] ?? ''))
     .map((part) => part.trim())
@@ -203,5 +225,12 @@ const faultOf = ({ issues }: z.ZodError): LayerloomError => {
       { context: { recipePath: ['evaluate', key] } },
     );
   }
-  return fail(path, { key: path.join('.') || 'evaluate', reason: issue.message });
+  const [key] = path;
+  if (key === undefined) return fail([], { key: 'evaluate', reason: issue.message });
+  const isMissing = issue.code === 'invalid_type' && path.length === 1 && issue.input === undefined;
+  return fail(path, {
+    key: path.join('.'),
+    reason: isMissing ? 'is missing' : 'not what it takes',
+    expected: expected[key as keyof typeof expected],
+  });
 };

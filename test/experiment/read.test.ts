@@ -276,7 +276,11 @@ describe('an experiment', () => {
       `${head}${swap}evaluate: {tasks: {swahilli: x}}\n`,
       '8:20: swahilli: not a language of the experiment; did you mean swahili?',
     ],
-    ['a count that is none', `${head}${swap}evaluate: {fewshot: -1}\n`, '8:21: fewshot: not a count'],
+    [
+      'a count that is none',
+      `${head}${swap}evaluate: {tasks: {swahili: x}, fewshot: -1}\n`,
+      '8:42: evaluate: fewshot: not what it takes',
+    ],
   ])('with %s is refused', async (_, text, message) => {
     expect(await refusal(() => read(text))).toContain(message);
   });
