@@ -251,6 +251,18 @@ const catalogue = {
     (d: { file: string; tensor?: string; reason: string }) =>
       `${d.file} cannot be read${d.tensor === undefined ? '' : ` (tensor ${d.tensor})`}: ${d.reason}`,
   ),
+  DATA_MISSING: input(
+    (d: { task: string; file: string; directory?: string }) =>
+      `${d.task} needs ${d.file}${
+        d.directory === undefined
+          ? '; name the directory that has it by `data:`'
+          : `, which ${d.directory} does not have; put it there, or leave the task out`
+      }`,
+  ),
+  DATA_INVALID: input(
+    (d: { file: string; line?: number; reason: string }) =>
+      `${d.file}${d.line === undefined ? '' : `:${d.line}`}: ${d.reason}; mend the file or fetch it again`,
+  ),
   OUTPUT_INSIDE_INPUT: input(
     (d: { out: string; input: string }) =>
       `${d.out} is ${d.out === d.input ? 'an input' : `inside the input ${d.input}`}; choose an output elsewhere`,

@@ -1,0 +1,35 @@
+/** A language of the paper's or MGSM's tasks. */
+export interface EvaluationLanguage {
+  /** English and in lower case, as experiments name languages: `swahili`. */
+  readonly name: string;
+  /** MGSM's and Global-MMLU's code. */
+  readonly code: string;
+  /** The code of FLORES-200 and BELEBELE. */
+  readonly flores: string;
+}
+
+const language = (name: string, code: string, flores: string): EvaluationLanguage => ({ name, code, flores });
+
+/** The eleven languages of MGSM. */
+export const mgsmLanguages: readonly EvaluationLanguage[] = [
+  language('bengali', 'bn', 'ben_Beng'),
+  language('german', 'de', 'deu_Latn'),
+  language('english', 'en', 'eng_Latn'),
+  language('spanish', 'es', 'spa_Latn'),
+  language('french', 'fr', 'fra_Latn'),
+  language('japanese', 'ja', 'jpn_Jpan'),
+  language('russian', 'ru', 'rus_Cyrl'),
+  language('swahili', 'sw', 'swh_Latn'),
+  language('telugu', 'te', 'tel_Telu'),
+  language('thai', 'th', 'tha_Thai'),
+  language('chinese', 'zh', 'zho_Hans'),
+];
+
+/** Languages that FLORES tasks translate from and to English, by the first part of their code. */
+export const floresLanguages: Readonly<Record<string, string>> = {
+  ben: 'ben_Beng',
+  eng: 'eng_Latn',
+  jpn: 'jpn_Jpan',
+  swh: 'swh_Latn',
+  tel: 'tel_Telu',
+};

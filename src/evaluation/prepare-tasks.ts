@@ -1,0 +1,87 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { stringify } from 'yaml';
+import { LayerloomError } from '../errors.js';
+import { isLocalOnly, localTaskOf } from './local-data.js';
+
+/** The task files of the package, which `lm_eval --include_path` takes as they are where data come from the hub. */
+export const shippedTasks = fileURLToPath(new URL('../../tasks', import.meta.url));
+
+/** What a run of the harness needs beyond its own tasks. */
+export interface PreparedTasks {
+  /** Argument of `--include_path`; undefined if the harness's own tasks suffice. */
+  readonly includePath: string | undefined;
+  /** Variables of the harness's process. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** For users: tasks that read the hub though a local directory is given. */
+  readonly notes: readonly string[];
+  /** Tasks that cannot run, by name; the others can. */
+  readonly failures: ReadonlyMap<string, LayerloomError>;
+}
+
+/**
+ * Prepares tasks for `lm_eval`. With local data it writes their rows and one task file each, which differs from the
+ * package's or the harness's own in the data set alone; the harness is then kept off the network if every task that
+ * can run is local.
+ *
+ * @param tasks the harness's names of tasks; those it has itself need no preparing
+ * @param data a directory with `mgsm_*.tsv` and `exemplars.json`, or `*.devtest` of FLORES-200
+ * @param into a directory of its own, made if need be; it must stay until the run has ended
+ */
+export const prepareTasks = async (
+  tasks: readonly string[],
+  data: string | undefined,
+  into: string,
+): Promise<PreparedTasks> => {
+  const failures = new Map<string, LayerloomError>();
+  const local: string[] = [];
+  const notes: string[] = [];
+  const folder = resolve(into);
+
+  for (const task of new Set(tasks)) {
+    const localTask = localTaskOf(task);
+    if (localTask === undefined) {
+      if (data !== undefined) notes.push(`${task} takes its data from the hub: \`data:\` is not for it`);
+      continue;
+    }
+    if (data === undefined) {
+      if (isLocalOnly(task))
+        failures.set(task, new LayerloomError('DATA_MISSING', { task, file: 'FLORES-200 (`*.devtest`)' }));
+      continue;
+    }
+    try {
+      const rows = join(folder, 'data');
+      await mkdir(rows, { recursive: true });
+      const files = await localTask.write(resolve(data), rows);
+      const file = stringify({
+        include: join(shippedTasks, localTask.template),
+        task,
+        dataset_path: 'json',
+        dataset_name: null,
+        dataset_kwargs: { data_files: files },
+      });
+      await writeFile(join(folder, `${task}.yaml`), file);
+      local.push(task);
+    } catch (error) {
+      if (!(error instanceof LayerloomError)) throw error;
+      failures.set(task, error);
+    }
+  }
+
+  const running = [...new Set(tasks)].filter((task) => !failures.has(task));
+  const shipped = running.some((task) => task.startsWith('layerloom_')) ? shippedTasks : undefined;
+  return {
+    includePath: local.length > 0 ? folder : shipped,
+    environment:
+      local.length > 0 && local.length === running.length
+        ? {
+            HF_HUB_OFFLINE: '1',
+            HF_DATASETS_OFFLINE: '1',
+            HF_DATASETS_CACHE: join(folder, 'cache'),
+          }
+        : {},
+    notes,
+    failures,
+  };
+};

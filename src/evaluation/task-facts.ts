@@ -1,0 +1,125 @@
+import { type EvaluationLanguage, mgsmLanguages } from './languages.js';
+
+export type Benchmark = 'MGSM' | 'BELEBELE' | 'FLORES' | 'MBPP' | 'MMLU' | 'perplexity';
+
+/** Facts about a task of the harness that follow from its name. */
+export interface TaskFacts {
+  readonly benchmark: Benchmark;
+  /** `swahili`; for FLORES the one that is not English; a code where the language is none of MGSM's. */
+  readonly language: string;
+  /** For FLORES: the direction of translation. */
+  readonly direction: 'from English' | 'to English' | null;
+  /** The metrics the task is judged by, as `metric,filter`: the first that a result has. */
+  readonly headline: readonly string[];
+  readonly higherIsBetter: boolean;
+  /** The paper's few-shot examples (Table 5); null for what it does not measure. */
+  readonly paperShots: number | null;
+}
+
+interface TaskFamily extends Omit<TaskFacts, 'language' | 'direction'> {
+  /** Group `language` is the language's code, or missing: English. */
+  readonly name: RegExp;
+}
+
+const accuracy = ['acc,none'];
+
+const families: readonly TaskFamily[] = [
+  {
+    name: /^layerloom_mgsm_ppl_(?<language>[a-z]{2})$/,
+    benchmark: 'perplexity',
+    headline: ['byte_perplexity,none'],
+    higherIsBetter: false,
+    paperShots: null,
+  },
+  {
+    name: /^layerloom_mgsm_(?<language>[a-z]{2})$/,
+    benchmark: 'MGSM',
+    headline: ['exact_match,last-number', 'exact_match,flexible-extract'],
+    higherIsBetter: true,
+    paperShots: 8,
+  },
+  {
+    name: /^mgsm_(?:direct|native_cot|en_cot)_(?<language>[a-z]{2})$/,
+    benchmark: 'MGSM',
+    headline: ['exact_match,flexible-extract', 'exact_match,remove_whitespace'],
+    higherIsBetter: true,
+    paperShots: 8,
+  },
+  {
+    name: /^belebele_(?<language>[a-z]{3}_[A-Z][a-z]{3})$/,
+    benchmark: 'BELEBELE',
+    headline: accuracy,
+    higherIsBetter: true,
+    paperShots: 5,
+  },
+  {
+    name: /^global_mmlu_(?:full_)?(?<language>[a-z]{2,3})$/,
+    benchmark: 'MMLU',
+    headline: accuracy,
+    higherIsBetter: true,
+    paperShots: 5,
+  },
+  { name: /^mmlu$/, benchmark: 'MMLU', headline: accuracy, higherIsBetter: true, paperShots: 5 },
+  {
+    name: /^layerloom_flores_(?:eng_)?(?<language>(?!eng)[a-z]{3})(?:_eng)?$/,
+    benchmark: 'FLORES',
+    // Characters come first: where a task has them, its language has no spaces and BLEU over words says little.
+    headline: ['bleu_char,none', 'bleu,none'],
+    higherIsBetter: true,
+    paperShots: 0,
+  },
+  {
+    name: /^mbpp(?:_plus)?(?:_instruct)?$/,
+    benchmark: 'MBPP',
+    headline: ['pass_at_1,none', 'pass_at_1,extract_code', 'pass@1,create_test'],
+    higherIsBetter: true,
+    paperShots: 0,
+  },
+];
+
+const hasCode =
+  (code: string) =>
+  (language: EvaluationLanguage): boolean =>
+    [language.code, language.flores, language.flores.slice(0, 3)].includes(code);
+
+const languageOf = (code: string | undefined): string =>
+  code === undefined ? 'english' : (mgsmLanguages.find(hasCode(code))?.name ?? code);
+
+const directionOf = (task: string): TaskFacts['direction'] => {
+  if (!task.startsWith('layerloom_flores_')) return null;
+  return task.endsWith('_eng') ? 'to English' : 'from English';
+};
+
+/** Returns what a task's name says of it; undefined for tasks that no table of the paper has. */
+export const taskOf = (task: string): TaskFacts | undefined => {
+  for (const { name, ...facts } of families) {
+    const match = name.exec(task);
+    if (match)
+      return { ...facts, language: languageOf(match.groups?.['language']), direction: directionOf(task) };
+  }
+  return undefined;
+};
+
+/** Metrics of tasks that `taskOf` does not know, in the order in which people quote them. */
+const usual = [
+  'exact_match,flexible-extract',
+  'exact_match,strict-match',
+  'acc_norm,none',
+  'acc,none',
+  'pass@1,create_test',
+  'bleu,none',
+  'byte_perplexity,none',
+];
+
+/**
+ * Returns the metric that a task is judged by, as `metric,filter`.
+ *
+ * @param metrics names of the metrics in the task's result, with or without standard errors
+ * @returns undefined if there is no metric
+ */
+export const headlineMetric = (task: string, metrics: Iterable<string>): string | undefined => {
+  const present = [...metrics].filter((metric) => !/^alias$|_stderr(,|$)/.test(metric));
+  return (
+    [...(taskOf(task)?.headline ?? []), ...usual].find((metric) => present.includes(metric)) ?? present[0]
+  );
+};

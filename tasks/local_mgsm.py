@@ -1,0 +1,19 @@
+"""The harness's own MGSM tasks on local rows: `class:` of the task files that layerloom writes for a run."""
+
+from pathlib import Path
+
+import lm_eval
+from lm_eval.api.task import ConfigurableTask
+from lm_eval.tasks._yaml_loader import load_yaml
+
+
+class LocalMgsm(ConfigurableTask):
+    """A task of the installed harness, by its name, with another data set; prompts, filters and version are its own."""
+
+    def __init__(self, config):
+        tasks = Path(lm_eval.__file__).parent / "tasks" / "mgsm"
+        (own,) = tasks.rglob(f"{config['task']}.yaml")
+        harness = {key: value for key, value in load_yaml(own).items() if key != "tag"}
+        data = {key: config[key] for key in ("dataset_path", "dataset_name", "dataset_kwargs")}
+        metadata = {**harness.get("metadata", {}), **config.get("metadata", {})}
+        super().__init__(config={**harness, **data, "metadata": metadata})
