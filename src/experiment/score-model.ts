@@ -5,6 +5,7 @@ import { makeDirectories } from '../engine/output/durable.js';
 import { LayerloomError } from '../errors.js';
 import { type HarnessRun, prepareRun, runHarness } from '../evaluation/harness.js';
 import { backendOf, type HarnessResult } from '../evaluation/harness-output.js';
+import { prepareTasks } from '../evaluation/prepare-tasks.js';
 import { evaluationsName, type FoundResult, type ResultFiles } from '../evaluation/result-files.js';
 import { type ModelServer, startServer } from '../evaluation/server.js';
 import type { EvaluationSettings, Rows } from '../evaluation/settings.js';
@@ -49,12 +50,15 @@ export const prepareScoring = async (
   const directory = join(experiment, evaluationsName);
   const folder = join(directory, keep ? 'tasks' : `.tasks-${randomUUID()}`);
   await makeDirectories(directory, true);
+  const tasks = [...new Set([...settings.tasks.values()].flat())];
+  const prepared = await prepareTasks(tasks, settings.data, folder);
+  const without = [...prepared.failures].map(([task, { code, message }]): [string, ScoreError] => [
+    task,
+    { code, message },
+  ]);
   return {
-    ...{ settings, command, directory },
-    includePath: undefined,
-    environment: {},
-    without: new Map(),
-    notes: [],
+    ...{ settings, command, directory, without: new Map(without) },
+    ...{ includePath: prepared.includePath, environment: prepared.environment, notes: prepared.notes },
     [Symbol.asyncDispose]: async () => {
       if (!keep) await rm(folder, { recursive: true, force: true });
     },
