@@ -8,6 +8,9 @@ import { nameAndPath } from './model-at.js';
 import type { ExperimentReference } from './references.js';
 import { allLanguages } from './subjects.js';
 
+/** What `experiment.json` says of the models of an experiment. */
+type ScorableModels = Pick<ExperimentRecord, 'merges' | 'references'>;
+
 /** A model of an experiment that is to be scored. */
 export interface ModelToScore {
   readonly name: string;
@@ -22,14 +25,17 @@ const tasksIn = (languages: Iterable<string>, { tasks }: EvaluationSettings): st
   ...new Set([...languages].flatMap((language) => tasks.get(language) ?? [])),
 ];
 
-/** The languages that the experiment has experts of, as far as its merges tell. */
-const ownLanguages = ({ merges }: ExperimentRecord): string[] => [
-  ...new Set(merges.map(({ language }) => language).filter((language) => language !== allLanguages)),
+/** The languages that the experiment has experts of. With `references: false` only its merges tell. */
+const ownLanguages = ({ merges, references }: ScorableModels): string[] => [
+  ...new Set([
+    ...references.flatMap(({ expertIn }) => expertIn ?? []),
+    ...merges.map(({ language }) => language).filter((language) => language !== allLanguages),
+  ]),
 ];
 
 /** Lists the references and merges that an experiment's settings measure, references first. */
 export const modelsToScore = (
-  record: ExperimentRecord,
+  record: ScorableModels,
   settings: EvaluationSettings,
   directory: string,
 ): ModelToScore[] => {
