@@ -59,6 +59,12 @@ export class ResultFiles {
     return found;
   }
 
+  /** Reads one result by the name of its file. @throws LayerloomError RESULTS_INVALID */
+  async read(file: string): Promise<FoundResult> {
+    const path = join(this.directory, file);
+    return { file, result: asSummary(path, await readJson(path)) };
+  }
+
   async #summaryOf(file: string, warn: (warning: string) => void): Promise<ResultSummary | undefined> {
     const path = join(this.directory, file);
     // Another process may have replaced or removed it since the listing.
@@ -68,15 +74,12 @@ export class ResultFiles {
     const known = this.#read.get(file);
     if (known?.stamp === stamp) return known.result;
     try {
-      const result = asSummary(path, JSON.parse(await readFile(path, 'utf8')));
+      const { result } = await this.read(file);
       this.#read.set(file, { stamp, result });
       return result;
     } catch (error) {
-      warn(
-        error instanceof LayerloomError
-          ? error.message
-          : invalidResult(path, `is not JSON: ${reasonOf(error)}`).message,
-      );
+      if (!(error instanceof LayerloomError)) throw error;
+      warn(error.message);
       return undefined;
     }
   }

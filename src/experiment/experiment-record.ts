@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { isObject } from '../checkpoint/json.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { Scores } from '../evaluation/result.js';
+import type { EvaluationBlock } from '../evaluation/settings.js';
 import type { BatchCost } from './cost.js';
 import type { MergeState } from './merge-tracker.js';
 import type { ExperimentReference } from './references.js';
@@ -55,7 +56,7 @@ export interface ExperimentRecord {
   readonly store: string;
   readonly merges: readonly MergeRecord[];
   readonly references: readonly (ExperimentReference & Scored)[];
-  readonly evaluate?: unknown;
+  readonly evaluate?: EvaluationBlock;
   readonly cost: BatchCost;
   /** Bytes of inputs read and of shards written by the last run. */
   readonly bytesRead: number;

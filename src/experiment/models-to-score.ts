@@ -26,7 +26,7 @@ const tasksIn = (languages: Iterable<string>, { tasks }: EvaluationSettings): st
 ];
 
 /** The languages that the experiment has experts of. With `references: false` only its merges tell. */
-const ownLanguages = ({ merges, references }: ScorableModels): string[] => [
+export const ownLanguages = ({ merges, references }: ScorableModels): string[] => [
   ...new Set([
     ...references.flatMap(({ expertIn }) => expertIn ?? []),
     ...merges.map(({ language }) => language).filter((language) => language !== allLanguages),

@@ -40,7 +40,11 @@ export class Scoreboard {
       ...record,
       merges: record.merges.map((merge) => scored(merge, merge.weights)),
       references: await Promise.all(
-        record.references.map(async (reference) => scored(reference, await this.#weightsOf(reference.model))),
+        record.references.map(async (reference) => {
+          const weights = await this.#weightsOf(reference.model);
+          // A checkpoint that is no longer there keeps the scores that it had.
+          return weights === undefined ? reference : scored(reference, weights);
+        }),
       ),
     };
   }

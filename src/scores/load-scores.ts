@@ -1,0 +1,123 @@
+import { join, resolve } from 'node:path';
+import { LayerloomError } from '../errors.js';
+import type { EvaluationResult, ProblemTexts, Scores } from '../evaluation/result.js';
+import { ResultFiles } from '../evaluation/result-files.js';
+import { type ExperimentRecord, type MergeRecord, readRecord } from '../experiment/experiment-record.js';
+import { nameAndPath } from '../experiment/model-at.js';
+import { ownLanguages } from '../experiment/models-to-score.js';
+import type { ExperimentReference } from '../experiment/references.js';
+import type { ScoredExperiment, ScoredModel } from './scored-experiment.js';
+
+/**
+ * Reads an experiment with all results that its `experiment.json` names.
+ *
+ * @param directory of an experiment, evaluated or not
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID. A result that cannot be read is a warning
+ */
+export const loadScores = async (directory: string): Promise<ScoredExperiment> => {
+  const place = resolve(directory);
+  const record = await readRecord(place);
+  const results = new Results(place);
+  const models: ScoredModel[] = [];
+  for (const reference of record.references)
+    models.push({ ...referenceOf(reference), results: await results.of(reference.scores) });
+  for (const merge of record.merges)
+    models.push({ ...mergeOf(merge, place), results: await results.of(merge.scores) });
+  return {
+    directory: place,
+    languages: ownLanguages(record),
+    tasks: tasksOf(record),
+    models,
+    texts: results.texts,
+    summaries: [],
+    warnings: results.warnings,
+  };
+};
+
+/** Reads result files, each once: merges of equal weights have the same. */
+class Results {
+  readonly warnings: string[] = [];
+  texts: ProblemTexts = {};
+  readonly #files: ResultFiles;
+  readonly #read = new Map<string, EvaluationResult | undefined>();
+  readonly #textFiles = new Set<string>();
+
+  constructor(directory: string) {
+    this.#files = new ResultFiles(directory);
+  }
+
+  async of(scores: Scores = {}): Promise<Map<string, EvaluationResult>> {
+    const found = new Map<string, EvaluationResult>();
+    for (const [task, { result: file }] of Object.entries(scores)) {
+      if (!this.#read.has(file)) this.#read.set(file, await this.#load(file));
+      const result = this.#read.get(file);
+      if (result !== undefined) found.set(task, result);
+    }
+    return found;
+  }
+
+  async #load(file: string): Promise<EvaluationResult | undefined> {
+    try {
+      const found = await this.#files.read(file.slice(file.lastIndexOf('/') + 1));
+      const { texts } = found.result;
+      if (texts !== null && !this.#textFiles.has(texts)) {
+        this.#textFiles.add(texts);
+        this.texts = { ...this.texts, ...(await this.#files.textsOf(found.result)) };
+      }
+      return { ...found.result, problems: await this.#files.problemsOf(found) };
+    } catch (error) {
+      if (!(error instanceof LayerloomError)) throw error;
+      this.warnings.push(error.message);
+      return undefined;
+    }
+  }
+}
+
+const referenceOf = ({
+  name,
+  role,
+  languages,
+  expertIn,
+  model,
+}: ExperimentReference): Omit<ScoredModel, 'results'> => ({
+  name,
+  role,
+  language: null,
+  languages: expertIn ?? languages,
+  task: null,
+  languageExpert: null,
+  method: null,
+  entry: null,
+  variant: null,
+  configuration: {},
+  path: nameAndPath(model).path,
+});
+
+const mergeOf = (merge: MergeRecord, directory: string): Omit<ScoredModel, 'results'> => {
+  const { name, language, task, languageExpert, method, configuration, path } = merge;
+  const variant = variantOf(merge);
+  return {
+    ...{ name, language, task, languageExpert, method, configuration, variant },
+    role: 'merge',
+    languages: [language],
+    entry: variant.split('/', 1)[0] ?? variant,
+    path: join(directory, path),
+  };
+};
+
+/** A merge's name without its language and its models: `swahili/math-1+swh-1/grid/b3-u0` is `grid/b3-u0`. */
+const variantOf = ({ name, language, task, languageExpert }: MergeRecord): string => {
+  const rest = name.slice(language.length + 1);
+  const models = [`${task}+${languageExpert}`, task, languageExpert].find(
+    (prefix) => prefix !== null && rest.startsWith(`${prefix}/`),
+  );
+  return models === undefined || models === null ? rest : rest.slice(models.length + 1);
+};
+
+const tasksOf = ({ evaluate }: ExperimentRecord): Map<string, readonly string[]> =>
+  new Map(
+    Object.entries(evaluate?.tasks ?? {}).map(([language, tasks]) => [
+      language,
+      typeof tasks === 'string' ? [tasks] : tasks,
+    ]),
+  );
