@@ -286,6 +286,7 @@ const catalogue = {
   RESULTS_INVALID: input(
     (d: { file: string; reason: string }) => `${d.file}: ${d.reason}; remove it and evaluate again`,
   ),
+  RESULTS_FOREIGN: input((d: { file: string; reason: string }) => `${d.file} was not imported: ${d.reason}`),
   TASK_UNKNOWN: usage(
     (d: { tasks: readonly string[]; nearest: string | undefined }) =>
       `lm_eval has no task ${some(d.tasks)}${d.nearest === undefined ? '' : `; did you mean ${d.nearest}?`} (\`lm_eval ls tasks\` lists them)`,

@@ -42,6 +42,7 @@ export { type ExperimentMerge, expandExperiment } from './experiment/expand.js';
 export type { ExperimentInput, MergeInput, ReferenceInput } from './experiment/experiment-input.js';
 export type { ExperimentRecord, MergeRecord, ScoreError } from './experiment/experiment-record.js';
 export type { DistinctShard } from './experiment/groups.js';
+export { type ImportOutcome, importResults } from './experiment/import-results.js';
 export type { MergeOutcome, MergeState } from './experiment/merge-tracker.js';
 export { experimentPreset, type PresetModels, type PresetName } from './experiment/presets.js';
 export {

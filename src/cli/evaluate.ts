@@ -4,7 +4,8 @@ import {
   evaluateExperiment,
   evaluationCommands,
 } from '../experiment/evaluate-experiment.js';
-import { describeEvaluation } from '../report/evaluation-text.js';
+import { importResults } from '../experiment/import-results.js';
+import { describeEvaluation, describeImport } from '../report/evaluation-text.js';
 import { interruptSignal } from './interrupt.js';
 import { type OutputOptions, toPart } from './options.js';
 import { note, printEvent, printJson, printLine, printText, warn } from './print.js';
@@ -18,6 +19,7 @@ export interface EvaluateCliOptions extends OutputOptions {
   readonly resume?: boolean;
   readonly force?: boolean;
   readonly print?: boolean;
+  readonly import?: string;
 }
 
 const describeProgress = ({ done, total, running, waiting }: EvaluationProgress): string =>
@@ -34,6 +36,7 @@ export const evaluateCommand = async (directory: string, options: EvaluateCliOpt
     else printText(commands.map(({ command }) => command).join('\n'));
     return;
   }
+  if (options.import !== undefined) return await importCommand(directory, options.import, options);
   const { signal, release } = interruptSignal();
   let last = '';
   try {
@@ -68,4 +71,21 @@ export const evaluateCommand = async (directory: string, options: EvaluateCliOpt
   } finally {
     release();
   }
+};
+
+const importCommand = async (
+  directory: string,
+  from: string,
+  { json, quiet }: EvaluateCliOptions,
+): Promise<void> => {
+  const outcome = await importResults(directory, from);
+  const { experiment: _experiment, ...rest } = outcome;
+  if (json) printJson(rest);
+  else if (!quiet) printLine(describeImport(outcome));
+  if (outcome.failed.length > 0)
+    throw new LayerloomError('EVALUATION_INCOMPLETE', {
+      directory,
+      failed: outcome.failed.map(({ file, message }) => ({ model: file, message })),
+      scored: outcome.imported.length,
+    });
 };

@@ -209,6 +209,7 @@ const addEvaluate = (program: Command): void => {
     .option('--limit <n>', "first problems of every task (default: the experiment's)", toNumber)
     .option('--resume', 'keep the answers of a model that is interrupted, and continue from them')
     .option('--force', 'score again what has scores')
+    .option('--import <dir>', 'take results_*.json that lm_eval wrote elsewhere, and run nothing')
     .option('--print', 'print the commands that would run, and run none');
   addOutputOptions(command).action(async (directory: string, options: EvaluateCliOptions) => {
     const { evaluateCommand } = await import('./evaluate.js');

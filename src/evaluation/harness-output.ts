@@ -5,6 +5,7 @@ import { isObject } from '../checkpoint/json.js';
 import { reasonOf } from '../errors.js';
 import type { ProblemResult, ProblemScore, ProblemTexts } from './result.js';
 import { invalidResult } from './result-files.js';
+import type { Rows } from './settings.js';
 
 /** One task of one `results_*.json` of the harness, with its samples. */
 export interface HarnessResult {
@@ -25,8 +26,8 @@ export interface HarnessResult {
   readonly backend: string;
   /** The checkpoint as the harness was given it: a path, or what a server calls it. */
   readonly model: string;
-  /** The harness's `limit`; null: none. */
-  readonly limit: number | null;
+  /** The rows that were taken, the first and the one after the last; null: all. */
+  readonly rows: Rows | null;
   readonly started: string;
   readonly seconds: number;
 }
@@ -96,7 +97,6 @@ export const readHarnessResults = async (file: string): Promise<HarnessResult[]>
     harness: { name: 'lm-eval' as const, version: String(whole['lm_eval_version'] ?? 'unknown') },
     backend: backendIn(config),
     model: modelIn(whole, config),
-    limit: typeof config['limit'] === 'number' ? config['limit'] : null,
     started: new Date(Number(whole['date'] ?? 0) * 1000).toISOString(),
     seconds: Number(whole['total_evaluation_time_seconds'] ?? 0),
   };
@@ -122,7 +122,8 @@ export const readHarnessResults = async (file: string): Promise<HarnessResult[]>
             ([metric, is]) => [metric, is !== false],
           ),
         ),
-        n: problems.length > 0 ? problems.length : countIn(whole, members),
+        n: problems.length > 0 ? problems.length : countIn(whole, members, 'effective'),
+        rows: rowsIn(config, problems, countIn(whole, members, 'original')),
         problems,
         texts: Object.assign({}, ...found.map((each) => each?.texts ?? {})) as ProblemTexts,
       };
@@ -142,11 +143,18 @@ const membersOf = (task: string, subtasks: Json): string[] => {
   return inner.flatMap((each: unknown) => membersOf(String(each), subtasks));
 };
 
-const countIn = (whole: Json, members: readonly string[]): number =>
+const countIn = (whole: Json, members: readonly string[], which: 'original' | 'effective'): number =>
   members.reduce((total, task) => {
     const counts = of(whole, 'n-samples', task);
-    return total + (isObject(counts) ? Number(counts['effective'] ?? 0) : 0);
+    return total + (isObject(counts) ? Number(counts[which] ?? 0) : 0);
   }, 0);
+
+/** The harness states its limit, but not the rows of `--samples`: those follow from the problems. */
+const rowsIn = (config: Json, problems: readonly ProblemResult[], all: number): Rows | null => {
+  if (typeof config['limit'] === 'number') return [0, config['limit']];
+  const [first, last] = [problems[0], problems.at(-1)];
+  return first === undefined || last === undefined || problems.length >= all ? null : [first.id, last.id + 1];
+};
 
 /** The figures, without names and counts; the harness writes `N/A` where it has no standard error. */
 const figuresIn = (figures: Json): Record<string, number | null> =>
@@ -245,7 +253,7 @@ const sampleOf = (file: string, line: number, text: string): Sample => {
   if (!hashes.every((hash) => typeof hash === 'string'))
     throw invalidResult(file, `line ${line} lacks the hashes of document, prompt and target`);
   const [document = '', prompt = '', target = ''] = hashes as string[];
-  const response = generatedIn(sample['resps']);
+  const response = generatedIn(sample);
   const answer = first(sample['filtered_resps']);
   const document_ = isObject(sample['doc']) ? sample['doc'] : {};
   return {
@@ -264,9 +272,14 @@ const sampleOf = (file: string, line: number, text: string): Sample => {
 
 const first = (value: unknown): unknown => (Array.isArray(value) ? value[0] : value);
 
-/** The text that a model generated; undefined where it was only asked for log-likelihoods. */
-const generatedIn = (resps: unknown): string | undefined => {
-  const response = first(first(resps));
+/**
+ * The text that a model generated; undefined where it was only asked for log-likelihoods, which the harness writes
+ * as text too. Only requests to generate have settings of generation as their second argument.
+ */
+const generatedIn = (sample: Json): string | undefined => {
+  const request = isObject(sample['arguments']) ? sample['arguments']['gen_args_0'] : undefined;
+  if (!isObject(request) || !isObject(request['arg_1'])) return undefined;
+  const response = first(first(sample['resps']));
   return typeof response === 'string' ? response : undefined;
 };
 

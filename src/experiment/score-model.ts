@@ -283,7 +283,7 @@ const runOnce = async (
 };
 
 const writeResult = (
-  { file: _file, model: _model, limit: _limit, texts, backend: _backend, ...result }: HarnessResult,
+  { file: _file, model: _model, texts, backend: _backend, ...result }: HarnessResult,
   { name, rows, settings }: HarnessRun,
   { weights, results }: { readonly weights: string; readonly results: ResultFiles },
 ): Promise<FoundResult> =>

@@ -1,5 +1,6 @@
 import type { EvaluationOutcome } from '../experiment/evaluate-experiment.js';
 import type { MergeRecord, Scored } from '../experiment/experiment-record.js';
+import type { ImportOutcome } from '../experiment/import-results.js';
 import { formatSeconds } from './format.js';
 import { plainTable } from './table.js';
 
@@ -37,3 +38,14 @@ export const describeEvaluation = (outcome: EvaluationOutcome): string => {
     ...failed.map(({ message }) => `  failed: ${message}`),
   ].join('\n');
 };
+
+/** Formats the end of an import for the terminal. */
+export const describeImport = ({ directory, imported, failed }: ImportOutcome): string =>
+  [
+    ...(imported.length === 0
+      ? []
+      : [plainTable(imported.map(({ model, task, file }) => [model, task, file])), '']),
+    directory,
+    `${imported.length} results imported`,
+    ...failed.map(({ message }) => `  failed: ${message}`),
+  ].join('\n');

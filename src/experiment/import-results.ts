@@ -1,0 +1,132 @@
+import { realpath, stat } from 'node:fs/promises';
+import { basename, join, resolve, sep } from 'node:path';
+import { provenanceName } from '../checkpoint/file-names.js';
+import { openCheckpoint } from '../checkpoint/open.js';
+import { LayerloomError, reasonOf } from '../errors.js';
+import { findHarnessResults, type HarnessResult, readHarnessResults } from '../evaluation/harness-output.js';
+import { type FoundResult, ResultFiles } from '../evaluation/result-files.js';
+import { version } from '../version.js';
+import { settingsOf } from './evaluate-experiment.js';
+import { type ExperimentRecord, readRecord } from './experiment-record.js';
+import { type ModelToScore, modelsToScore, pathOf, weightsOf } from './models-to-score.js';
+import { RecordFile } from './record-file.js';
+import { ScoreFailures } from './score-failures.js';
+
+export interface ImportOutcome {
+  readonly directory: string;
+  readonly imported: readonly { readonly model: string; readonly task: string; readonly file: string }[];
+  readonly failed: readonly { readonly file: string; readonly code: string; readonly message: string }[];
+  readonly experiment: ExperimentRecord;
+}
+
+/**
+ * Takes results of lm-evaluation-harness that were made elsewhere, on a GPU cluster, into an experiment: each is
+ * given to the model whose path, or last parts of it, the harness was told.
+ *
+ * @param directory of the experiment
+ * @param from a directory with `results_*.json` and samples, anywhere below it
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED. Results that are malformed, of other
+ *   weights or of no model of the experiment do not throw: they are in `failed`
+ */
+export const importResults = async (directory: string, from: string): Promise<ImportOutcome> => {
+  const place = resolve(directory);
+  const record = await readRecord(place);
+  const settings = settingsOf(record, place);
+  const models = await Promise.all(modelsToScore(record, settings, place).map(candidateOf));
+  const files = await findHarnessResults(from).catch((cause: unknown) => {
+    throw new LayerloomError('READ_FAILED', { file: resolve(from), reason: reasonOf(cause) }, { cause });
+  });
+  if (files.length === 0)
+    throw new LayerloomError('READ_FAILED', {
+      file: resolve(from),
+      reason: 'there is no results_*.json of lm_eval in it',
+    });
+  const target = { results: new ResultFiles(place), failures: new ScoreFailures(place) };
+  const imported: { model: string; task: string; file: string }[] = [];
+  const failed: { file: string; code: string; message: string }[] = [];
+  for (const file of files)
+    try {
+      for (const result of await readHarnessResults(file)) {
+        const model = await modelFor(result, models);
+        // Subtasks of a group have results of their own, which the experiment does not ask for.
+        if (!model.tasks.includes(result.task)) continue;
+        const written = await take(result, model, target);
+        imported.push({ model: model.name, task: result.task, file: written.file });
+      }
+    } catch (error) {
+      if (!(error instanceof LayerloomError) || error.code === 'WRITE_FAILED') throw error;
+      failed.push({ file, code: error.code, message: error.message });
+    }
+  const experiment = await new RecordFile(place).update(() => readRecord(place));
+  return { directory: place, imported, failed, experiment };
+};
+
+interface Candidate extends ModelToScore {
+  /** Absolute, links resolved; undefined if the checkpoint is not on this machine. */
+  readonly path: string | undefined;
+}
+
+const candidateOf = async (model: ModelToScore): Promise<Candidate> => ({
+  ...model,
+  path: await pathOf(model)
+    .then(realpath)
+    .catch(() => undefined),
+});
+
+/** Returns the model with the longest end of a path in common with what the harness was told. */
+const modelFor = async (result: HarnessResult, models: readonly Candidate[]): Promise<Candidate> => {
+  const given = result.model.split(sep).filter(Boolean);
+  const told = await realpath(result.model).catch(() => undefined);
+  const same = models.find(({ path }) => path !== undefined && path === told);
+  if (same !== undefined) return same;
+  const common = ({ path, name, kind }: Candidate): number => {
+    const own = (kind === 'merge' ? name : basename(path ?? name)).split(sep);
+    // A merge must be named whole; of a reference, by its folder.
+    return own.every((part, index) => part === given[given.length - own.length + index]) ? own.length : 0;
+  };
+  const [best, second] = models
+    .map((model) => ({ model, length: common(model) }))
+    .filter(({ length }) => length > 0)
+    .sort((a, b) => b.length - a.length);
+  if (best !== undefined && best.length !== second?.length) return best.model;
+  throw new LayerloomError('RESULTS_FOREIGN', {
+    file: result.file,
+    reason:
+      best === undefined
+        ? `its model ${result.model} is none of the experiment's`
+        : `its model ${result.model} may be ${best.model.name} or ${second?.model.name}`,
+  });
+};
+
+/** @throws LayerloomError RESULTS_FOREIGN if the weights are newer than the result */
+const take = async (
+  { file, model: _told, texts, ...result }: HarnessResult,
+  model: Candidate,
+  { results, failures }: { readonly results: ResultFiles; readonly failures: ScoreFailures },
+): Promise<FoundResult> => {
+  const weights = await weightsOf(model);
+  if (weights === undefined)
+    throw new LayerloomError('RESULTS_FOREIGN', {
+      file,
+      reason: `${model.name} is not there, so that nothing tells which weights it is a result of`,
+    });
+  const made = await timeOf(model);
+  if (Date.parse(result.started) < made)
+    throw new LayerloomError('RESULTS_FOREIGN', {
+      file,
+      reason: `it is of other weights: it was made on ${result.started}, and ${model.name} was written on ${new Date(made).toISOString()}`,
+    });
+  const written = await results.write(
+    { ...result, ...{ layerloom: version, model: model.name, weights, source: 'imported' as const } },
+    texts,
+  );
+  await failures.remove({ weights, task: result.task });
+  return written;
+};
+
+/** The time, in milliseconds, since when a model has its weights. */
+const timeOf = async ({ kind, model, path }: Candidate): Promise<number> => {
+  if (kind === 'merge') return (await stat(join(model, provenanceName))).mtimeMs;
+  const { files } = await openCheckpoint(path ?? model);
+  return Math.max(...files.map(({ mtimeNs }) => Number(BigInt(mtimeNs) / 1_000_000n)));
+};
