@@ -69,7 +69,7 @@ interface Candidate extends ModelToScore {
 const candidateOf = async (model: ModelToScore): Promise<Candidate> => ({
   ...model,
   path: await pathOf(model)
-    .then(realpath)
+    .then((found) => realpath(found))
     .catch(() => undefined),
 });
 
