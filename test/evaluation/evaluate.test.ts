@@ -1,0 +1,310 @@
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { evaluateExperiment, evaluationCommands, importResults, runExperiment } from '../../src/index.js';
+import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { finished, startCli } from '../fixtures/cli.js';
+import { writeExperiment } from '../fixtures/experiment.js';
+
+vi.setConfig({ testTimeout: 180_000 });
+
+const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url));
+const lmEval = `${process.execPath} ${fixture('lm-eval.mjs')}`;
+
+/** Two merges a pair; the second has the first's weights under another name. */
+const merges = `
+  - {name: default, method: layer_swap, bottom: 2, top: 1}
+  - {name: same, method: layer_swap, bottom: 2, top: 1}
+`;
+
+const settings = {
+  tasks: { swahili: ['mgsm_direct_sw', 'stub_perplexity'], english: 'mgsm_direct_en' },
+  fewshot: 8,
+};
+
+/** An experiment of small experts: 8 merges, 5 references. */
+const made = async (evaluate: object = settings, more: string = merges) => {
+  const { root, file, out } = writeExperiment(more, { layers: 4 });
+  writeFileSync(file, `${readFileSync(file, 'utf8')}\nevaluate: ${JSON.stringify(evaluate)}\n`);
+  await runExperiment(file, { out });
+  return { root, file, out };
+};
+
+const recordIn = (out: string) =>
+  JSON.parse(readFileSync(join(out, 'experiment.json'), 'utf8')) as {
+    merges: Entry[];
+    references: Entry[];
+  };
+
+interface Entry {
+  name: string;
+  scores?: Record<
+    string,
+    { metrics: Record<string, number>; n: number; result: string; rows: number[] | null }
+  >;
+  scoreErrors?: Record<string, { code: string; message: string }>;
+}
+
+const scoresIn = (out: string) =>
+  Object.fromEntries(
+    [...recordIn(out).references, ...recordIn(out).merges].map(({ name, scores = {} }) => [
+      name,
+      Object.keys(scores),
+    ]),
+  );
+
+const asked = (log: string): string[] =>
+  existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter(Boolean) : [];
+
+const env = (name: string, value: string) => vi.stubEnv(name, value);
+
+let log = '';
+beforeEach(() => {
+  log = join(temporaryDirectory(), 'log');
+  env('STUB_LOG', log);
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+describe('evaluating an experiment', () => {
+  it('scores references and merges, those of equal weights once, with the figures of the harness', async () => {
+    const { out } = await made();
+    const outcome = await evaluateExperiment(out, { lmEval });
+    expect(outcome.failed).toEqual([]);
+    expect(outcome.scored).toHaveLength(5 + 4);
+    expect(outcome.kept).toHaveLength(4);
+    expect(new Set(asked(log)).size).toBe(asked(log).length);
+    const { merges: entries, references } = recordIn(out);
+    expect(references.map(({ scores }) => Object.keys(scores ?? {}).sort())).toEqual(
+      references.map(() => ['mgsm_direct_en', 'mgsm_direct_sw', 'stub_perplexity']),
+    );
+    for (const { name, scores = {} } of [...entries, ...references])
+      for (const [task, score] of Object.entries(scores)) {
+        const result = JSON.parse(readFileSync(join(out, score.result), 'utf8'));
+        const problems = JSON.parse(
+          readFileSync(join(out, score.result.replace('.json', '.problems.json')), 'utf8'),
+        ) as { scores: Record<string, number | [number, number]> }[];
+        expect(score.metrics, name).toEqual(result.metrics);
+        expect(score.n).toBe(problems.length);
+        if (task === 'stub_perplexity') {
+          const pairs = problems.map(({ scores: of }) => of['byte_perplexity,none'] as [number, number]);
+          const sum = (at: 0 | 1) => pairs.reduce((total, pair) => total + pair[at], 0);
+          expect(result.metrics['byte_perplexity,none']).toBeCloseTo(Math.exp(-sum(0) / sum(1)), 10);
+        } else {
+          const right = problems.filter(({ scores: of }) => of['exact_match,flexible-extract'] === 1).length;
+          expect(result.metrics['exact_match,flexible-extract']).toBe(right / problems.length);
+        }
+      }
+    const byName = Object.fromEntries(entries.map((entry) => [entry.name, entry.scores]));
+    expect(byName['swahili/math-1+swh-1/same']).toEqual(byName['swahili/math-1+swh-1/default']);
+    expect(byName['swahili/math-1+swh-1/same']).not.toEqual(byName['swahili/math-1+swh-2/same']);
+    expect(readdirSync(join(out, 'evaluations', '.runs'))).toEqual([]);
+    expect(readdirSync(join(out, 'evaluations')).filter((name) => name.startsWith('.tasks'))).toEqual([]);
+  });
+
+  it('runs nothing again that has a result, but what another limit or an override asks for', async () => {
+    const { out } = await made();
+    await evaluateExperiment(out, { lmEval, only: ['base'] });
+    const once = asked(log).length;
+    expect((await evaluateExperiment(out, { lmEval, only: ['base'] })).kept).toEqual(['base']);
+    expect(asked(log)).toHaveLength(once);
+    await evaluateExperiment(out, { lmEval, only: ['base'], limit: 5 });
+    expect(asked(log).length).toBeGreaterThan(once);
+    const { scores = {} } = recordIn(out).references.find(({ name }) => name === 'base') ?? {};
+    // The experiment asks for all rows: those are its scores, whatever else was tried.
+    expect(scores['mgsm_direct_sw']).toMatchObject({ n: 20, rows: null });
+    const limited = asked(log).length;
+    await evaluateExperiment(out, { lmEval, only: ['base'], force: true });
+    expect(asked(log).length).toBeGreaterThan(limited);
+  });
+
+  it('gives no score of former weights to a merge that was made anew', async () => {
+    const { root, file, out } = await made();
+    await evaluateExperiment(out, { lmEval, only: ['*math-1+swh-1/default', '*math-2*/default'] });
+    writeCheckpoint(join(root, 'math-1'), llama({ layers: 4, seed: 99 }));
+    await runExperiment(file, { out, resume: true });
+    const scores = scoresIn(out);
+    expect(scores['swahili/math-1+swh-1/default']).toEqual([]);
+    expect(scores['swahili/math-2+swh-1/default']).toHaveLength(3);
+  });
+
+  it('records a model that crashes, one that hangs and one whose results are half-written, and scores the others', async () => {
+    const { out } = await made({ ...settings, timeout: 6 });
+    env('STUB_CRASH', '/math-1+swh-1/');
+    env('STUB_HANG', '/math-1+swh-2/');
+    env('STUB_HALF', '/math-2+swh-1/');
+    const outcome = await evaluateExperiment(out, { lmEval, only: ['*/default', 'base'] });
+    expect(outcome.scored).toEqual(['base', 'swahili/math-2+swh-2/default']);
+    expect(new Set(outcome.failed.map(({ model, code }) => `${model} ${code}`))).toEqual(
+      new Set([
+        'swahili/math-1+swh-1/default HARNESS_FAILED',
+        'swahili/math-1+swh-2/default HARNESS_TIMEOUT',
+        'swahili/math-2+swh-1/default RESULTS_INVALID',
+      ]),
+    );
+    const failed = recordIn(out).merges.find(({ name }) => name === 'swahili/math-1+swh-1/default');
+    expect(failed?.scoreErrors?.['mgsm_direct_sw']?.message).toMatch(
+      /exit code 1: RuntimeError: CUDA error: out of memory/,
+    );
+    vi.unstubAllEnvs();
+    expect((await evaluateExperiment(out, { lmEval, only: ['*/default', 'base'] })).failed).toEqual([]);
+    expect(recordIn(out).merges.flatMap(({ scoreErrors }) => scoreErrors ?? [])).toEqual([]);
+  });
+
+  it('keeps the results of a task where another task of the model fails', async () => {
+    const { out } = await made();
+    env('STUB_CRASH_TASK', '/base');
+    env('STUB_TASK', 'mgsm_direct_en');
+    const outcome = await evaluateExperiment(out, { lmEval, only: ['base'] });
+    expect(outcome.failed).toHaveLength(1);
+    expect(scoresIn(out)['base']?.sort()).toEqual(['mgsm_direct_sw', 'stub_perplexity']);
+  });
+
+  it('scores merges while a batch makes them, and by two evaluators at once, and loses nothing', async () => {
+    const { root, file, out } = await made(settings, '\n  - {name: first, method: soup}\n');
+    writeFileSync(
+      file,
+      readFileSync(file, 'utf8').replace(
+        '  - {name: first',
+        `${merges}  - {name: ties, method: ties}\n  - {name: first`,
+      ),
+    );
+    env('STUB_SECONDS', '0.3');
+    const batch = startCli(['batch', file, '-o', out, '--resume']);
+    const evaluators = [0, 1].map(() =>
+      startCli(['evaluate', out, '--lm-eval', lmEval, '--jobs', '2', '--json']),
+    );
+    const [, ...ends] = await Promise.all([finished(batch), ...evaluators.map(finished)]);
+    expect(ends.map(({ code, stderr }) => [code, stderr])).toEqual([
+      [0, ''],
+      [0, ''],
+    ]);
+    await evaluateExperiment(out, { lmEval });
+    const record = recordIn(out);
+    expect(record.merges).toHaveLength(4 * 4);
+    for (const { name, scores } of [...record.merges, ...record.references])
+      expect(Object.keys(scores ?? {}), name).toHaveLength(3);
+    // No model's tasks were run twice: one run a number of shots.
+    expect(new Set(asked(log)).size).toBe(asked(log).length);
+    expect(existsSync(join(root, 'out', '.experiment.claim'))).toBe(false);
+  });
+
+  it('ends with 130 when interrupted, keeps what is done, and ends the harness', async () => {
+    const { out } = await made();
+    env('STUB_HANG', '/math-1+swh-1/');
+    const child = startCli([
+      'evaluate',
+      out,
+      '--lm-eval',
+      lmEval,
+      '--resume',
+      '--only',
+      'base',
+      '*math-1+swh-1/default',
+    ]);
+    const end = finished(child);
+    await vi.waitFor(() => expect(asked(log).some((model) => model.includes('math-1+swh-1'))).toBe(true), {
+      timeout: 60_000,
+    });
+    child.kill('SIGINT');
+    expect((await end).code).toBe(130);
+    expect(scoresIn(out)['base']).toHaveLength(3);
+    // The interrupted run's answers wait for the next.
+    expect(readdirSync(join(out, 'evaluations', '.runs'))).toHaveLength(1);
+    vi.unstubAllEnvs();
+    await evaluateExperiment(out, { lmEval, resume: true, only: ['*math-1+swh-1/default'] });
+    expect(readdirSync(join(out, 'evaluations', '.runs'))).toEqual([]);
+  });
+
+  it('names the nearest task, an absent harness, and warns of another version', async () => {
+    const { out } = await made({ tasks: { swahili: 'mgsm_direct_sv' } });
+    await expect(evaluateExperiment(out, { lmEval })).rejects.toThrow(
+      /mgsm_direct_sv; did you mean mgsm_direct_sw\?/,
+    );
+    await expect(evaluateExperiment(out, { lmEval: 'no-such-harness' })).rejects.toThrow(
+      /pip install "lm-eval/,
+    );
+    const other = await made();
+    env('STUB_VERSION', '0.5.0');
+    const { warnings } = await evaluateExperiment(other.out, { lmEval, only: ['base'] });
+    expect(warnings).toEqual([expect.stringMatching(/^lm_eval 0\.5\.0 was used/)]);
+  });
+
+  it('refuses what is no experiment, and one that says nothing of evaluation', async () => {
+    await expect(evaluateExperiment(temporaryDirectory(), { lmEval })).rejects.toThrow(/layerloom batch/);
+    const { root, file, out } = writeExperiment(merges, { layers: 4 });
+    await runExperiment(file, { out });
+    await expect(evaluateExperiment(out, { lmEval })).rejects.toThrow(/has no evaluate: block/);
+    expect(existsSync(join(root, 'out', 'evaluations'))).toBe(false);
+  });
+
+  it('divides models into parts', async () => {
+    const { out } = await made();
+    const parts = [];
+    for (const index of [0, 1, 2])
+      parts.push(await evaluateExperiment(out, { lmEval, part: { index, count: 3 } }));
+    expect(parts.flatMap(({ scored, kept }) => [...scored, ...kept])).toHaveLength(13);
+    for (const names of Object.values(scoresIn(out))) expect(names).toHaveLength(3);
+  });
+
+  it('takes results that were made elsewhere, and says which it does not take', async () => {
+    const { root, out } = await made();
+    const commands = await evaluationCommands(out, { lmEval, only: ['base', '*math-1+swh-1/default'] });
+    expect(commands).toHaveLength(2);
+    const runs = join(out, 'evaluations', 'runs');
+    for (const { command } of commands) {
+      const { execSync } = await import('node:child_process');
+      execSync(command);
+    }
+    const elsewhere = join(root, 'elsewhere');
+    cpSync(runs, elsewhere, { recursive: true });
+    rmSync(runs, { recursive: true });
+    writeFileSync(join(elsewhere, 'results_half.json'), '{"results": {');
+    const outcome = await importResults(out, elsewhere);
+    expect(outcome.imported).toHaveLength(6);
+    expect(outcome.failed).toEqual([expect.objectContaining({ code: 'RESULTS_INVALID' })]);
+    const before = asked(log).length;
+    expect(
+      (await evaluateExperiment(out, { lmEval, only: ['base', '*math-1+swh-1/default'] })).kept,
+    ).toHaveLength(2);
+    expect(asked(log)).toHaveLength(before);
+
+    // The merge was made anew since: the results are of other weights.
+    rmSync(join(out, 'evaluations'), { recursive: true });
+    const later = new Date(Date.now() + 60_000);
+    utimesSync(join(out, 'swahili/math-1+swh-1/default/layerloom.json'), later, later);
+    const second = await importResults(out, elsewhere);
+    expect(second.imported.map(({ model }) => model)).toEqual(['base', 'base', 'base']);
+    expect(second.failed.map(({ message }) => message).join()).toMatch(
+      /it is of other weights: it was made on/,
+    );
+  });
+
+  describe('with a server', () => {
+    const serve = `${process.execPath} ${fixture('completions-server.mjs')} {port} {model}`;
+    const served = { ...settings, backend: 'local-completions', serve, serve_timeout: 3 };
+
+    it('starts one for each checkpoint, asks it, and ends it', async () => {
+      const { out } = await made(served);
+      const outcome = await evaluateExperiment(out, { lmEval, only: ['base', '*math-1+swh-1/default'] });
+      expect(outcome.failed).toEqual([]);
+      // The server answers every second row right.
+      const { scores = {} } = recordIn(out).merges[0] ?? {};
+      expect(scores['mgsm_direct_sw']?.metrics['exact_match,flexible-extract']).toBe(0.5);
+      const { execSync } = await import('node:child_process');
+      expect(execSync('ps -eo args').toString()).not.toContain(join(out, 'swahili'));
+    });
+
+    it.each(['dies', 'loads'])('records a server that %s, and goes on', async (fault) => {
+      env('STUB_SERVER', fault);
+      const { out } = await made(served);
+      const outcome = await evaluateExperiment(out, { lmEval, only: ['base'] });
+      expect(new Set(outcome.failed.map(({ code }) => code))).toEqual(new Set(['SERVER_FAILED']));
+      expect(outcome.failed[0]?.message).toMatch(
+        fault === 'dies' ? /it ended with exit code 3/ : /it did not answer within 3 s/,
+      );
+    });
+  });
+});
