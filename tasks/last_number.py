@@ -29,25 +29,28 @@ _COMMA = re.compile(
 def _canonical(sign, whole, fraction):
     # The metric drops ASCII punctuation, which would make 1.5 equal to 15 and -5 to 5: a minus sign (U+2212) and
     # a middle dot stay.
-    whole = re.sub(r"\D", "", whole).lstrip("0") or "0"
+    whole = whole.lstrip("0") or "0"
     fraction = fraction.rstrip("0")
     number = f"{whole}\u00b7{fraction}" if fraction else whole
     return f"\u2212{number}" if sign and number != "0" else number
 
 
-def _last(pattern, response):
+def _ungrouped_point(match):
+    return match["number"].replace(",", "")
+
+
+def _ungrouped_comma(match):
+    number = match["number"]
+    return (number.replace(match["group"], "") if match["group"] else number).replace(",", ".")
+
+
+def _last(pattern, ungrouped, response):
     text = "".join(str(int(c)) if c.isdecimal() else c for c in response).translate(_MARKS)
     matches = list(pattern.finditer(text))
     if not matches:
         return "[invalid]"
-    match = matches[-1]
-    number, group = match["number"], match.groupdict().get("group")
-    if pattern is _COMMA:
-        number = number.replace(group, "") if group else number
-        whole, _, fraction = number.replace(",", ".").partition(".")
-    else:
-        whole, _, fraction = number.replace(",", "").partition(".")
-    return _canonical(match["sign"], whole, fraction)
+    whole, _, fraction = ungrouped(matches[-1]).partition(".")
+    return _canonical(matches[-1]["sign"], whole, fraction)
 
 
 def last_number(responses, docs):
@@ -57,9 +60,9 @@ def last_number(responses, docs):
     nothing are dropped (1,234 and 5.00 give 1234 and 5), and so is what stands around the number: currencies,
     units, a full stop, a colon of any width.
     """
-    return [[_last(_POINT, response) for response in of_one] for of_one in responses]
+    return [[_last(_POINT, _ungrouped_point, response) for response in of_one] for of_one in responses]
 
 
 def last_number_decimal_comma(responses, docs):
     """Does the same for German, Spanish, French and Russian, where 1.234 and 1 234 are thousands and 1,5 is not."""
-    return [[_last(_COMMA, response) for response in of_one] for of_one in responses]
+    return [[_last(_COMMA, _ungrouped_comma, response) for response in of_one] for of_one in responses]

@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { batchCommand } from '../src/cli/batch.js';
 import { storeVerifyCommand } from '../src/cli/store.js';
 import { openStaging } from '../src/engine/output/staging.js';
+import { prepareTasks } from '../src/evaluation/prepare-tasks.js';
 import {
   analyze,
   type ErrorCode,
@@ -106,6 +107,13 @@ const inProcess = async (program: string, env: NodeJS.ProcessEnv = {}): Promise<
     env: { ...process.env, ...env },
   });
   throw Object.assign(new LayerloomError('USAGE', { reason: 'from another process' }), JSON.parse(stdout));
+};
+
+/** Throws what keeps a task with this file of Swahili problems from running. */
+const failureOf = async (task: string, problems: string): Promise<never> => {
+  const data = temporaryDirectory();
+  writeFileSync(join(data, 'mgsm_sw.tsv'), problems);
+  throw (await prepareTasks([task], data, join(data, 'prepared'))).failures.get(task);
 };
 
 const scenarios: Record<ErrorCode, () => unknown> = {
@@ -302,6 +310,8 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     );
     return batchCommand(file, { out: join(root, 'out'), quiet: true });
   },
+  DATA_MISSING: () => failureOf('layerloom_mgsm_de', ''),
+  DATA_INVALID: () => failureOf('layerloom_mgsm_sw', 'a question without an answer\n'),
   INTERRUPTED: () => {
     const { root, task, language } = writePair();
     return soup({ models: [task, language] }, { out: join(root, 'out'), signal: AbortSignal.abort() });
