@@ -35,6 +35,7 @@ import {
   writeLarge,
   writePair,
 } from './fixtures/checkpoints.js';
+import { evaluationScenarios } from './fixtures/evaluation-errors.js';
 import { keyOf, newStore, publish as publishShards } from './fixtures/store.js';
 
 // Every code is reached here once, through the public API: a new one does not compile without its scenario.
@@ -312,6 +313,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   },
   DATA_MISSING: () => failureOf('layerloom_mgsm_de', ''),
   DATA_INVALID: () => failureOf('layerloom_mgsm_sw', 'a question without an answer\n'),
+  ...evaluationScenarios,
   INTERRUPTED: () => {
     const { root, task, language } = writePair();
     return soup({ models: [task, language] }, { out: join(root, 'out'), signal: AbortSignal.abort() });

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
-import { nearest } from '../recipe/nearest.js';
 import { findHarnessResults, type HarnessResult, readHarnessResults } from './harness-output.js';
 import { endGroup, shellWord } from './process.js';
 import type { EvaluationSettings, Rows } from './settings.js';
@@ -230,13 +229,3 @@ export const listTasks = (
       else resolve(new Set([...printed.matchAll(/^\|\s*([^\s|]+)\s*\|/gm)].map(([, task = '']) => task)));
     });
   });
-
-/** @throws LayerloomError TASK_UNKNOWN, with the nearest name that the harness has */
-export const checkTasks = (tasks: readonly string[], known: ReadonlySet<string>): void => {
-  const unknown = tasks.filter((task) => !known.has(task));
-  if (unknown.length > 0)
-    throw new LayerloomError('TASK_UNKNOWN', {
-      tasks: unknown,
-      nearest: nearest(unknown[0] ?? '', known),
-    });
-};

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { checkInterrupt, LayerloomError } from '../errors.js';
-import { checkTasks, commandLine, knownHarnessVersion, listTasks } from '../evaluation/harness.js';
+import { commandLine, knownHarnessVersion } from '../evaluation/harness.js';
 import { type FoundResult, ResultFiles } from '../evaluation/result-files.js';
 import { type EvaluationSettings, parseEvaluation } from '../evaluation/settings.js';
 import { type Claimant, isClaimant, lifeOf } from '../store/claimant.js';
@@ -50,6 +50,7 @@ export interface EvaluationOutcome {
   /** Models that this run scored, and those whose results were there. */
   readonly scored: readonly string[];
   readonly kept: readonly string[];
+  /** Models, and tasks that could not be run for any model. */
   readonly failed: readonly { readonly model: string; readonly code: string; readonly message: string }[];
   /** Merges that do not exist: pending or failed. */
   readonly missing: readonly string[];
@@ -70,8 +71,8 @@ const lookEveryMs = 1000;
  * fails is recorded, and the others go on.
  *
  * @param directory of an experiment that `runExperiment` has made or is making
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING, TASK_UNKNOWN,
- *   INTERRUPTED. A failed model does not throw: it is in `failed`
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING,
+ *   INTERRUPTED. A model that fails, or a task that cannot be run, does not throw: it is in `failed`
  */
 export const evaluateExperiment = async (
   directory: string,
@@ -121,12 +122,9 @@ class Evaluation {
     const first = await readRecord(this.#directory);
     const settings = settingsOf(first, this.#directory, this.#options);
     const command = this.#options.lmEval ?? 'lm_eval';
-    await using scoring = await prepareScoring(this.#directory, settings, command);
+    const { signal } = this.#options;
+    await using scoring = await prepareScoring(this.#directory, settings, command, { signal });
     for (const note of scoring.notes) this.#warnings.add(note);
-    checkTasks(
-      [...new Set([...settings.tasks.values()].flat())].filter((task) => !scoring.without.has(task)),
-      await listTasks(command, scoring.includePath, scoring.environment, this.#options.signal),
-    );
     const jobs = this.#options.jobs ?? settings.jobs;
     const slots = settings.devices.length > 0 ? settings.devices : [undefined];
     const lanes = Array.from({ length: jobs }, async (_, lane) => {
@@ -139,6 +137,7 @@ class Evaluation {
     // A lane that throws ends the run; the others then see the signal, or end with their model.
     const ended = await Promise.allSettled(lanes);
     const record = await this.#record.update(() => readRecord(this.#directory));
+    this.#failed.push(...(await this.#impossible(scoring, settings, record)));
     for (const lane of ended) if (lane.status === 'rejected') throw lane.reason;
     checkInterrupt(this.#options.signal);
     return this.#outcome(record, settings);
@@ -211,6 +210,23 @@ class Evaluation {
     } finally {
       this.#running.delete(model.name);
     }
+  }
+
+  /** The tasks that could not be run for any model, unless all their results were imported; one failure each. */
+  async #impossible(
+    { without }: Scoring,
+    settings: EvaluationSettings,
+    record: ExperimentRecord,
+  ): Promise<EvaluationOutcome['failed'][number][]> {
+    const models = this.#models(record, settings);
+    const scores = new Map(
+      [...record.references, ...record.merges].map((entry) => [entry.name, entry.scores]),
+    );
+    return [...without].flatMap(([task, error]) =>
+      models.some(({ name, tasks }) => tasks.includes(task) && scores.get(name)?.[task] === undefined)
+        ? [{ model: task, ...error }]
+        : [],
+    );
   }
 
   #checkVersion({ harness }: FoundResult['result']): void {

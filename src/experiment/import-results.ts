@@ -61,7 +61,8 @@ export const importResults = async (directory: string, from: string): Promise<Im
   return { directory: place, imported, failed, experiment };
 };
 
-interface Candidate extends ModelToScore {
+/** A model of the experiment that results may be of. */
+export interface Candidate extends ModelToScore {
   /** Absolute, links resolved; undefined if the checkpoint is not on this machine. */
   readonly path: string | undefined;
 }
@@ -73,8 +74,12 @@ const candidateOf = async (model: ModelToScore): Promise<Candidate> => ({
     .catch(() => undefined),
 });
 
-/** Returns the model with the longest end of a path in common with what the harness was told. */
-const modelFor = async (result: HarnessResult, models: readonly Candidate[]): Promise<Candidate> => {
+/**
+ * Returns the model with the longest end of a path in common with what the harness was told.
+ *
+ * @throws LayerloomError RESULTS_FOREIGN if there is none, or several
+ */
+export const modelFor = async (result: HarnessResult, models: readonly Candidate[]): Promise<Candidate> => {
   const given = result.model.split(sep).filter(Boolean);
   const told = await realpath(result.model).catch(() => undefined);
   const same = models.find(({ path }) => path !== undefined && path === told);

@@ -3,13 +3,15 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeDirectories } from '../engine/output/durable.js';
 import { LayerloomError } from '../errors.js';
-import { type HarnessRun, prepareRun, runHarness } from '../evaluation/harness.js';
+import { type HarnessRun, listTasks, prepareRun, runHarness } from '../evaluation/harness.js';
 import { backendOf, type HarnessResult } from '../evaluation/harness-output.js';
+import { localTaskOf } from '../evaluation/local-data.js';
 import { prepareTasks } from '../evaluation/prepare-tasks.js';
 import { evaluationsName, type FoundResult, type ResultFiles } from '../evaluation/result-files.js';
 import { type ModelServer, startServer } from '../evaluation/server.js';
 import type { EvaluationSettings, Rows } from '../evaluation/settings.js';
 import { groupBy } from '../lookup.js';
+import { nearest } from '../recipe/nearest.js';
 import { acquire } from '../store/claim-file.js';
 import { clockAt } from '../store/clock.js';
 import { version } from '../version.js';
@@ -40,24 +42,37 @@ export interface ScoringOutcome {
   readonly seconds: number;
 }
 
-/** Prepares the task files for a run. With `keep`, at a place where they stay. */
+/**
+ * Prepares the task files for a run, and finds the tasks that cannot be run. With `keep` the files are at a place
+ * where they stay, and the harness is not asked.
+ *
+ * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
+ */
 export const prepareScoring = async (
   experiment: string,
   settings: EvaluationSettings,
   command: string,
-  { keep = false }: { keep?: boolean } = {},
+  { keep = false, signal }: { keep?: boolean; signal?: AbortSignal | undefined } = {},
 ): Promise<Scoring> => {
   const directory = join(experiment, evaluationsName);
   const folder = join(directory, keep ? 'tasks' : `.tasks-${randomUUID()}`);
   await makeDirectories(directory, true);
   const tasks = [...new Set([...settings.tasks.values()].flat())];
   const prepared = await prepareTasks(tasks, settings.data, folder);
-  const without = [...prepared.failures].map(([task, { code, message }]): [string, ScoreError] => [
-    task,
-    { code, message },
-  ]);
+  const without = [...prepared.failures];
+  // The harness takes its time to list its tasks: it is not asked about those that this package knows.
+  const asked = tasks.filter((task) => localTaskOf(task) === undefined && !prepared.failures.has(task));
+  if (asked.length > 0 && !keep) {
+    const known = await listTasks(command, prepared.includePath, prepared.environment, signal);
+    for (const task of asked.filter((each) => !known.has(each)))
+      without.push([
+        task,
+        new LayerloomError('TASK_UNKNOWN', { tasks: [task], nearest: nearest(task, known) }),
+      ]);
+  }
   return {
-    ...{ settings, command, directory, without: new Map(without) },
+    ...{ settings, command, directory },
+    without: new Map(without.map(([task, { code, message }]) => [task, { code, message }])),
     ...{ includePath: prepared.includePath, environment: prepared.environment, notes: prepared.notes },
     [Symbol.asyncDispose]: async () => {
       if (!keep) await rm(folder, { recursive: true, force: true });
@@ -163,7 +178,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
     const there = force ? [] : await results.list();
     return model.tasks.filter((task) => !hasResult(there, weights, task, settings));
   };
-  if ((await missing()).length === 0) return outcome('kept');
+  if ((await missing()).every((task) => scoring.without.has(task))) return outcome('kept');
 
   const claims = join(directory, '.claims');
   await makeDirectories(claims, true);
@@ -175,11 +190,8 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
   };
   try {
     // Another process may have written them before it released the claim.
-    const wanted = await missing();
-    if (wanted.length === 0) return outcome('kept');
-    const tasks = wanted.filter((task) => !scoring.without.has(task));
-    for (const [task, error] of scoring.without) if (wanted.includes(task)) await fail(task, error);
-    if (tasks.length === 0) return outcome('scored');
+    const tasks = (await missing()).filter((task) => !scoring.without.has(task));
+    if (tasks.length === 0) return outcome('kept');
 
     const started = await attempt(() => serverFor(model, path, context));
     if ('failure' in started) {
