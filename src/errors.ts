@@ -267,6 +267,10 @@ const catalogue = {
     (d: { out: string; input: string }) =>
       `${d.out} is ${d.out === d.input ? 'an input' : `inside the input ${d.input}`}; choose an output elsewhere`,
   ),
+  RESULTS_NOT_PAIRED: input(
+    (d: { task: string; models: readonly string[]; reason: string }) =>
+      `${d.task}: ${d.models.join(' and ')} cannot be compared by problem: ${d.reason}; evaluate both with the same task, shots and problems`,
+  ),
   STORE_INVALID: input((d: { store: string; reason: string }) => `${d.store}: ${d.reason}`),
   STORE_DAMAGED: input(
     (d: { store: string; damaged: readonly { file: string; reason: string }[] }) =>

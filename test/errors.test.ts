@@ -23,6 +23,7 @@ import {
   soup,
 } from '../src/index.js';
 import { readRecipe } from '../src/recipe/read-recipe.js';
+import { comparePaired } from '../src/scores/paired.js';
 import {
   assemble,
   type CheckpointFixture,
@@ -36,6 +37,7 @@ import {
   writePair,
 } from './fixtures/checkpoints.js';
 import { evaluationScenarios } from './fixtures/evaluation-errors.js';
+import { constructedResult, exactMatch } from './fixtures/scored.js';
 import { keyOf, newStore, publish as publishShards } from './fixtures/store.js';
 
 // Every code is reached here once, through the public API: a new one does not compile without its scenario.
@@ -259,6 +261,12 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     const { task, language } = writePair();
     return layerSwap({ task, language, bottom: 1, top: 1 }, { out: join(language, 'out') });
   },
+  RESULTS_NOT_PAIRED: async () =>
+    comparePaired(
+      constructedResult({ model: 'a', scores: [1, 0, 1] }),
+      constructedResult({ model: 'b', scores: [1, 0] }),
+      exactMatch,
+    ),
   STORE_INVALID: () => ShardStore.open(temporaryDirectory()),
   STORE_DAMAGED: async () => {
     const { store, paths } = await newStore();

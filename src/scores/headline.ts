@@ -1,0 +1,97 @@
+import type { EvaluationResult, ProblemScore } from '../evaluation/result.js';
+import type { HeadlineMetric, ScoredModel } from './scored-experiment.js';
+
+/** Metrics that a task is judged by, the first that its results have: paper (exact match), then the field's. */
+const preferred = [
+  'exact_match,last-number',
+  'exact_match,flexible-extract',
+  'exact_match,strict-match',
+  'acc,none',
+  'acc_norm,none',
+  'pass_at_1,none',
+  'pass@1,create_test',
+  'bleu,none',
+  'byte_perplexity,none',
+];
+
+/** `exact_match_stderr,none` is the standard error of `exact_match,none`. */
+const isStandardError = (metric: string): boolean => /_stderr(,|$)/.test(metric);
+
+/** Returns the harness's name of a metric's standard error. */
+export const standardErrorOf = (metric: string): string => {
+  const [name, filter] = splitMetric(metric);
+  return filter === undefined ? `${name}_stderr` : `${name}_stderr,${filter}`;
+};
+
+const splitMetric = (metric: string): [name: string, filter: string | undefined] => {
+  const comma = metric.indexOf(',');
+  return comma < 0 ? [metric, undefined] : [metric.slice(0, comma), metric.slice(comma + 1)];
+};
+
+/** Returns the metric's name without its filter: `exact_match`. */
+export const nameOfMetric = (metric: string): string => splitMetric(metric)[0];
+
+/** Returns the metric of a task that stands first in the list of preferred ones, else the first that is no error. */
+export const headlineOf = (metrics: readonly string[]): string | undefined =>
+  preferred.find((metric) => metrics.includes(metric)) ??
+  metrics.find((metric) => /^pass(_at_|@)1/.test(metric) && !isStandardError(metric)) ??
+  metrics.find((metric) => !isStandardError(metric));
+
+/** Returns the headline metric of each task that models have results of. */
+export const headlineMetrics = (models: readonly ScoredModel[]): HeadlineMetric => {
+  const metrics = new Map<string, Set<string>>();
+  for (const { results } of models)
+    for (const [task, result] of results) {
+      const known = metrics.get(task) ?? new Set();
+      for (const [metric, value] of Object.entries(result.metrics)) if (value !== null) known.add(metric);
+      metrics.set(task, known);
+    }
+  return (task) => headlineOf([...(metrics.get(task) ?? [])]);
+};
+
+/** The scale that figures of a metric are shown on. */
+export interface Scale {
+  readonly unit: 'percent' | 'BLEU' | 'perplexity' | 'raw';
+  readonly factor: number;
+  readonly digits: number;
+}
+
+/** Shares of problems, which tables show in percent as the paper does (Tables 1, 2, 6). */
+const shares = /^(exact_match|em|acc|acc_norm|pass(_at_|@)\d+|f1|mc[12])$/;
+const perplexities = /perplexity|bits_per_byte/;
+
+/** Returns the scale of a metric: percent with one digit for shares, as it is for others. */
+export const scaleOf = (metric: string): Scale => {
+  const name = nameOfMetric(metric);
+  if (shares.test(name)) return { unit: 'percent', factor: 100, digits: 1 };
+  if (name === 'bleu') return { unit: 'BLEU', factor: 1, digits: 1 };
+  if (perplexities.test(name)) return { unit: 'perplexity', factor: 1, digits: 3 };
+  return { unit: 'raw', factor: 1, digits: 3 };
+};
+
+/** Returns whether more is better, as the result states it; perplexities are better when lower. */
+export const isHigherBetter = ({ higherIsBetter }: EvaluationResult, metric: string): boolean => {
+  const name = nameOfMetric(metric);
+  return higherIsBetter[name] ?? !perplexities.test(name);
+};
+
+/** Computes the score of many problems from the sums of their scores and of their weights. */
+export interface Aggregate {
+  readonly of: (sum: number, weight: number) => number;
+  /** True if the score of all problems is the mean of theirs. */
+  readonly isMean: boolean;
+}
+
+/**
+ * Returns how the harness aggregates a metric. Perplexities are exp(-Σ log-likelihood / Σ weight), the weight being
+ * words, bytes or, for single numbers, problems; `bits_per_byte` is the same exponent in base 2; others are means.
+ */
+export const aggregateOf = (metric: string, scores: readonly ProblemScore[]): Aggregate => {
+  const name = nameOfMetric(metric);
+  if (name === 'bits_per_byte') return { of: (sum, weight) => -sum / weight / Math.LN2, isMean: false };
+  if (perplexities.test(name)) return { of: (sum, weight) => Math.exp(-sum / weight), isMean: false };
+  return {
+    of: (sum, weight) => sum / weight,
+    isMean: scores.every((score) => typeof score === 'number'),
+  };
+};
