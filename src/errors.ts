@@ -271,6 +271,10 @@ const catalogue = {
     (d: { task: string; models: readonly string[]; reason: string }) =>
       `${d.task}: ${d.models.join(' and ')} cannot be compared by problem: ${d.reason}; evaluate both with the same task, shots and problems`,
   ),
+  SUMMARIES_INVALID: input(
+    (d: { file: string; line: number; reason: string }) =>
+      `${d.file}:${d.line}: ${d.reason}; expected the columns language, benchmark, row, statistic, value, unit and optionally n, note`,
+  ),
   STORE_INVALID: input((d: { store: string; reason: string }) => `${d.store}: ${d.reason}`),
   STORE_DAMAGED: input(
     (d: { store: string; damaged: readonly { file: string; reason: string }[] }) =>
@@ -358,6 +362,11 @@ const catalogue = {
         d.failed.map(({ merge, message }) => `${merge}: ${message}`),
         3,
       )}); ` + `the others are in ${d.out}. Mend what is wrong and run it again with --resume`,
+  },
+  TABLES_INCOMPLETE: {
+    exitCode: 4,
+    message: (d: { refusals: readonly string[] }) =>
+      `${d.refusals.length} ${d.refusals.length === 1 ? 'comparison was' : 'comparisons were'} left out of the tables (${some(d.refusals, 3)})`,
   },
   INTERRUPTED: {
     exitCode: 130,

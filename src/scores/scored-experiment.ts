@@ -42,6 +42,8 @@ export interface ImportedSummary {
   readonly unit: 'percent' | 'share' | 'BLEU';
   /** Number of models that it summarises, if known. */
   readonly n?: number;
+  /** A doubt about the figure, which tables show with it. */
+  readonly note?: string;
   /** The file it was read from. */
   readonly file: string;
 }

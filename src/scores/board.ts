@@ -1,0 +1,109 @@
+import { LayerloomError } from '../errors.js';
+import type { EvaluationResult } from '../evaluation/result.js';
+import { headlineMetrics, nameOfMetric, type Scale, scaleOf } from './headline.js';
+import { ImportedFigures } from './imported.js';
+import type { Resampling } from './resample.js';
+import type { HeadlineMetric, ScoredExperiment, ScoredModel } from './scored-experiment.js';
+import { type ModelScore, scoresOf } from './summaries.js';
+
+export interface TableOptions extends Resampling {
+  /** Layouts to make: `table-1`; all that have any cell unless given. */
+  readonly tables?: readonly string[] | undefined;
+  /** Metric of all tasks that have it, as `metric,filter`; or a function that says each task's. Default: headline metrics. */
+  readonly metric?: string | HeadlineMetric | undefined;
+}
+
+/** The benchmarks of the paper, by the names of tasks that belong to them. */
+const families: readonly (readonly [benchmark: string, tasks: RegExp])[] = [
+  ['MGSM', /mgsm/i],
+  ['BELEBELE', /belebele/i],
+  ['FLORES', /flores/i],
+  ['MBPP', /mbpp/i],
+  ['MMLU', /mmlu/i],
+];
+
+/** A task in one language, with the metric that it is judged by. */
+export interface Subject {
+  readonly benchmark: string;
+  readonly language: string;
+  readonly task: string;
+  readonly metric: string;
+  readonly scale: Scale;
+}
+
+/** An experiment as layouts see it: subjects, scores by subject, imported figures, and refusals found on the way. */
+export class Board {
+  readonly experiment: ScoredExperiment;
+  readonly imported: ImportedFigures;
+  readonly resampling: Resampling;
+  readonly metric: HeadlineMetric;
+  /** In the order of the experiment's tasks. */
+  readonly subjects: readonly Subject[];
+  readonly #refusals = new Set<string>();
+
+  constructor(experiment: ScoredExperiment, { metric, resamples, seed }: TableOptions = {}) {
+    this.experiment = experiment;
+    this.resampling = { resamples, seed };
+    const headline = headlineMetrics(experiment.models);
+    const has = (task: string, wanted: string) =>
+      experiment.models.some(({ results }) => typeof results.get(task)?.metrics[wanted] === 'number');
+    this.metric =
+      typeof metric === 'function'
+        ? metric
+        : (task) => (metric !== undefined && has(task, metric) ? metric : headline(task));
+    this.subjects = [...experiment.tasks].flatMap(([language, tasks]) =>
+      tasks.flatMap((task) => {
+        const of = this.metric(task);
+        if (of === undefined) return [];
+        const scale = scaleOf(of);
+        const family = families.find(([, tasks_]) => tasks_.test(task))?.[0] ?? task;
+        const benchmark =
+          scale.unit === 'perplexity' ? `${family} ${nameOfMetric(of).replaceAll('_', ' ')}` : family;
+        return [{ benchmark, language, task, metric: of, scale }];
+      }),
+    );
+    this.imported = new ImportedFigures(experiment.summaries);
+  }
+
+  /** Benchmarks of results and of imported figures, MGSM first. */
+  get benchmarks(): readonly string[] {
+    const all = [...this.subjects.map(({ benchmark }) => benchmark), ...this.imported.benchmarks];
+    return [...new Set(['MGSM', ...all])].filter((benchmark) => all.includes(benchmark));
+  }
+
+  /** Languages of the experiment, then those of imported figures. */
+  get languages(): readonly string[] {
+    return [...new Set([...this.experiment.languages, ...this.imported.languages])];
+  }
+
+  /** The first task of a benchmark in a language. */
+  subject(benchmark: string, language: string): Subject | undefined {
+    return this.subjects.find((of) => of.benchmark === benchmark && of.language === language);
+  }
+
+  scores(models: readonly ScoredModel[], { task, metric }: Subject): ModelScore[] {
+    return scoresOf(models, task, metric);
+  }
+
+  results(models: readonly ScoredModel[], { task }: Subject): EvaluationResult[] {
+    return models.flatMap(({ results }) => results.get(task) ?? []);
+  }
+
+  /** Runs a comparison; one that is refused is noted, and undefined. */
+  attempt<T>(compare: () => T): T | undefined {
+    try {
+      return compare();
+    } catch (error) {
+      if (!(error instanceof LayerloomError) || error.code !== 'RESULTS_NOT_PAIRED') throw error;
+      this.#refusals.add(error.message);
+      return undefined;
+    }
+  }
+
+  /** Returns the refusals noted since the last call. */
+  takeRefusals(): string[] {
+    const refusals = [...this.#refusals];
+    this.#refusals.clear();
+    return refusals;
+  }
+}

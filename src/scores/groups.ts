@@ -1,0 +1,135 @@
+import type { Board, Subject } from './board.js';
+import { chooseOnHalf } from './choose-on-half.js';
+import { type Competition, compete, configurationsOf, defaultOf, isPair } from './configurations.js';
+import type { ScoredModel } from './scored-experiment.js';
+
+/** The models that a table summarises together in one language: its columns in Table 1, rows of others. */
+export interface Group {
+  /** `base`, `language`, `task`, `soup-best`, `swap-default`, …, or the role of a reference: `joint`. */
+  readonly id: string;
+  readonly label: string;
+  readonly models: readonly ScoredModel[];
+  /** Name of the configuration, for merges of pairs. */
+  readonly configuration?: string;
+  /** For the best of several configurations. */
+  readonly competition?: Competition;
+  /** Its score when chosen on half of the problems, on the harness's scale. */
+  readonly otherHalf?: number;
+}
+
+/** Labels of groups, in the order of columns. Roles of further references stand behind the experts. */
+const labels: Readonly<Record<string, string>> = {
+  base: 'base',
+  language: 'language experts',
+  task: 'task experts',
+  joint: 'joint SFT',
+  'soup-default': 'soup, uniform',
+  'soup-best': 'soup, best',
+  'ties-default': 'TIES',
+  'ties-best': 'TIES, best',
+  'swap-default': 'swap, default',
+  'swap-best': 'swap, best',
+  'soup-of-each': 'swap of language soup and task soup',
+  multilingual: 'swap of multilingual soup and task soup',
+};
+
+const order = Object.keys(labels);
+
+export const labelOf = (id: string): string =>
+  labels[id] ?? id.replace(/-(best|default)$/, ', $1').replaceAll('_', ' ');
+
+/** Methods have their own names, but for layer swaps, which the paper's tables call swaps. */
+const nameOf = (method: string): string => (method === 'layer_swap' ? 'swap' : method);
+
+const merged = (id: string): boolean =>
+  /-(best|default)$/.test(id) || id === 'soup-of-each' || id === 'multilingual';
+
+/** True for groups of merges. */
+export const isMerged = ({ id }: Pick<Group, 'id'>): boolean => merged(id);
+
+/** Sorts ids of groups: base and experts, further references, merges. */
+export const sortGroups = (ids: Iterable<string>): string[] => {
+  const place = (id: string): number => {
+    const known = order.indexOf(id);
+    if (known >= 0) return known < 3 ? known : known + 100;
+    return merged(id) ? 105.5 : 50;
+  };
+  return [...new Set(ids)].sort((a, b) => place(a) - place(b));
+};
+
+const cache = new WeakMap<Board, Map<string, readonly Group[]>>();
+
+/**
+ * Returns the groups of a language's models that have scores in a task: base, experts, further references, and for
+ * each method the default and the best configuration over the language's pairs. The best is chosen in this very task.
+ */
+export const groupsOf = (board: Board, subject: Subject): readonly Group[] => {
+  const known = cache.get(board) ?? new Map<string, readonly Group[]>();
+  cache.set(board, known);
+  const key = `${subject.language} ${subject.task}`;
+  const found = known.get(key) ?? makeGroups(board, subject);
+  known.set(key, found);
+  return found;
+};
+
+const makeGroups = (board: Board, subject: Subject): readonly Group[] => {
+  const { models } = board.experiment;
+  const { language } = subject;
+  const groups: Group[] = [];
+  const add = (id: string, of: readonly ScoredModel[], more: Partial<Group> = {}) => {
+    const scored = board.scores(of, subject).map(({ model }) => model);
+    if (scored.length > 0) groups.push({ id, label: labelOf(id), models: scored, ...more });
+  };
+  const roles = new Set(models.map(({ role }) => role));
+  for (const role of roles)
+    if (role !== 'merge')
+      add(
+        role,
+        models.filter(
+          (model) => model.role === role && (role !== 'language' || model.languages.includes(language)),
+        ),
+      );
+  const configurations = configurationsOf(models, language);
+  const scores = new Map(
+    board.scores(models.filter(isPair), subject).map((score) => [score.model.name, score]),
+  );
+  for (const method of new Set(configurations.map((of) => of.method))) {
+    const usual = defaultOf(configurations, method);
+    if (usual !== undefined) add(`${nameOf(method)}-default`, usual.models, { configuration: usual.variant });
+    const own = configurations.filter((of) => of.method === method);
+    const competition = compete(own, scores);
+    if (competition === undefined) continue;
+    const { best, candidates } = competition;
+    const half =
+      candidates.length < 2
+        ? undefined
+        : board.attempt(() =>
+            chooseOnHalf(
+              candidates.map((of) => board.results(of.models, subject)),
+              subject.metric,
+              { seed: board.resampling.seed },
+            ),
+          );
+    add(`${nameOf(method)}-best`, best.models, {
+      configuration: best.variant,
+      competition,
+      ...(half === undefined ? {} : { otherHalf: half.onOtherHalf }),
+    });
+  }
+  const soups = models.filter(
+    ({ role, task, method }) => role === 'merge' && task === 'soup' && method === 'layer_swap',
+  );
+  add(
+    'soup-of-each',
+    firstOf(soups, (model) => model.languageExpert === 'soup' && model.language === language),
+  );
+  add(
+    'multilingual',
+    firstOf(soups, (model) => model.languageExpert === 'all-soup'),
+  );
+  const ids = sortGroups(groups.map(({ id }) => id));
+  return ids.flatMap((id) => groups.filter((group) => group.id === id));
+};
+
+const firstOf = (models: readonly ScoredModel[], is: (model: ScoredModel) => boolean): ScoredModel[] =>
+  models.filter(is).slice(0, 1);

@@ -1,0 +1,44 @@
+import type { Board } from '../board.js';
+import { type Group, groupsOf } from '../groups.js';
+import { fixed } from '../score-table.js';
+import { summarise } from '../summaries.js';
+
+/** Returns the notes of a benchmark's tables: metric and problems, and how the best configurations were chosen. */
+export const benchmarkNotes = (board: Board, benchmark: string): string[] => {
+  const subjects = board.subjects.filter((of) => of.benchmark === benchmark);
+  if (subjects.length === 0) return [];
+  const scores = subjects.map((subject) => board.scores(board.experiment.models, subject));
+  const counts = [...new Set(scores.flat().map(({ n }) => n))].sort((a, b) => a - b);
+  const metrics = [...new Set(subjects.map(({ metric }) => metric))];
+  return [
+    `Metric ${metrics.join(', ')}; ${counts.join(', ')} problems.`,
+    ...board.languages.flatMap((language) => choiceNotes(board, benchmark, language)),
+  ];
+};
+
+/** Returns a sentence for each best configuration of a language: from how many it was chosen, and what is left of it. */
+const choiceNotes = (board: Board, benchmark: string, language: string): string[] => {
+  const subject = board.subject(benchmark, language);
+  if (subject === undefined) return [];
+  const { factor, digits } = subject.scale;
+  return groupsOf(board, subject).flatMap((group: Group) => {
+    const { label, configuration, competition, otherHalf } = group;
+    if (competition === undefined || competition.candidates.length < 2) return [];
+    const { candidates, distinct, incomplete } = competition;
+    const all = summarise(board.scores(group.models, subject));
+    const repeated = distinct < candidates.length ? `, ${distinct} of them different` : '';
+    const left = incomplete > 0 ? `; ${incomplete} that lack scores of some pairs are left out` : '';
+    const half =
+      otherHalf === undefined || all === undefined
+        ? '; no results by problem, so that the luck of the choice is unknown'
+        : `; ${fixed(all.avg * factor, digits)} on the problems it was chosen by, ` +
+          `${fixed(otherHalf * factor, digits)} chosen on one half and scored on the other`;
+    return [
+      `${language}: ${label} is ${configuration}, the best mean of ${candidates.length} configurations${repeated}${half}${left}.`,
+    ];
+  });
+};
+
+/** The note of tables in which some figures have a second one in brackets. */
+export const halfNote =
+  'In brackets: the score when the configuration is chosen on one half of the problems and scored on the other.';

@@ -1,0 +1,75 @@
+import type { Board } from '../board.js';
+import { figure, idOf, isMoreBetter, statistics } from '../cells.js';
+import { labelOf } from '../groups.js';
+import { type Cell, type Derived, markBest, type ScoreTable, type TableRow } from '../score-table.js';
+import { meanOf } from '../summaries.js';
+import { benchmarkNotes, halfNote } from './notes.js';
+
+const groups = ['base', 'language', 'task', 'soup-best', 'swap-default', 'swap-best'];
+
+/** Table 1: min, mean and max of each language over the pairs of experts. */
+export const table1 = (board: Board): ScoreTable[] =>
+  board.benchmarks.map((benchmark) => {
+    const key = (language: string, group: string) => ({ benchmark, group, subject: language, language });
+    const isHigherBetter = isMoreBetter(board, benchmark);
+    const rows = board.languages.flatMap((language) =>
+      statistics.map((statistic): TableRow => {
+        const cells = groups.map((group) => figure(board, { ...key(language, group), statistic }));
+        return {
+          id: `${language}/${statistic}`,
+          label: `${language}, ${statistic}`,
+          cells: markBest(cells, isHigherBetter),
+        };
+      }),
+    );
+    // Scores of experts alone are in Table 5; MGSM is what Table 1 is of.
+    const hasMerges = rows.some(({ cells }) => cells.slice(3).some((cell) => cell !== null));
+    const shown =
+      benchmark === 'MGSM' || hasMerges
+        ? rows.filter(({ cells }) => cells.some((cell) => cell !== null))
+        : [];
+    const hasHalf = shown.some(({ cells }) => cells.some((cell) => cell?.otherHalf !== undefined));
+    return {
+      id: idOf('table-1', benchmark),
+      title: `${benchmark} by language`,
+      caption:
+        'Minimum, mean and maximum over pairs of experts, over experts, and of the base (Table 1 of the paper).',
+      notes: [
+        ...benchmarkNotes(board, benchmark),
+        'Best: the one configuration of a language that has the best mean over its pairs.',
+        ...(hasHalf ? [halfNote] : []),
+      ],
+      derived: isHigherBetter ? ratios(rows) : [],
+      columns: groups.map((id) => ({ id, label: labelOf(id), kind: 'number' as const })),
+      rows: shown,
+      refusals: [],
+    };
+  });
+
+/**
+ * Returns the ratios that are behind the "10 %" of the paper's introduction: swap ÷ mean(language expert, task expert,
+ * soup), averaged over languages (ours; the paper prints no formula).
+ */
+const ratios = (rows: readonly TableRow[]): Derived[] =>
+  ['swap-best', 'swap-default'].flatMap((group): Derived[] => {
+    const values = rows
+      .filter(({ id }) => id.endsWith('/avg'))
+      .flatMap(({ cells }) => {
+        const of = (id: string) => numberOf(cells[groups.indexOf(id)]);
+        const [swap, ...others] = [of(group), of('language'), of('task'), of('soup-best')];
+        if (swap === undefined || others.includes(undefined)) return [];
+        return [swap / meanOf(others as number[])];
+      });
+    if (values.length === 0) return [];
+    return [
+      {
+        id: `${group}-ratio`,
+        label: `${labelOf(group)} ÷ mean(language experts, task experts, soup), averaged over ${values.length} ${values.length === 1 ? 'language' : 'languages'}`,
+        value: meanOf(values),
+        digits: 3,
+      },
+    ];
+  });
+
+const numberOf = (cell: Cell | null | undefined): number | undefined =>
+  cell === null || cell === undefined || typeof cell.value === 'string' ? undefined : cell.value;

@@ -1,0 +1,155 @@
+import type { Board, Subject } from '../board.js';
+import {
+  type CellKey,
+  figure,
+  groupOf,
+  idOf,
+  isMoreBetter,
+  meanOverLanguages,
+  scaleFor,
+  statistics,
+} from '../cells.js';
+import { groupsOf, labelOf, sortGroups } from '../groups.js';
+import { allLanguages } from '../imported.js';
+import { type Cell, type Derived, fixed, markBest, type ScoreTable, type TableRow } from '../score-table.js';
+import { benchmarkNotes, halfNote } from './notes.js';
+
+/** The languages of "all languages" (Table 2 of the paper; its caption says nine): MGSM's without Thai. */
+export const tenLanguages = [
+  'english',
+  'german',
+  'french',
+  'chinese',
+  'russian',
+  'spanish',
+  'japanese',
+  'bengali',
+  'swahili',
+  'telugu',
+];
+
+/**
+ * Table 2: one language, with further references and methods, English, and the mean over all languages. One table a
+ * language that has more than Table 1 shows of it.
+ */
+export const table2 = (board: Board): ScoreTable[] =>
+  board.benchmarks.flatMap((benchmark) =>
+    board.languages.map((language) => tableOf(board, benchmark, language)),
+  );
+
+/** What Table 1 has of a language. */
+const shownInTable1 = ['base', 'language', 'task', 'soup-best', 'swap-default', 'swap-best'];
+
+/** Default configurations that the paper's Table 2 does not show. */
+const notShown = ['soup-default', 'ties-default', 'soup-of-each', 'multilingual'];
+
+const tableOf = (board: Board, benchmark: string, language: string): ScoreTable => {
+  const subject = board.subject(benchmark, language);
+  const computed = subject === undefined ? [] : groupsOf(board, subject).map(({ id }) => id);
+  const ids = sortGroups([...computed, ...board.imported.groupsOf(benchmark)]).filter(
+    (id) => !notShown.includes(id),
+  );
+  const isHigherBetter = isMoreBetter(board, benchmark);
+  const key = (group: string, of: string): Omit<CellKey, 'statistic'> => ({
+    benchmark,
+    group,
+    subject: language,
+    language: of,
+  });
+  const own = statistics.map((statistic) => ({
+    id: statistic,
+    label: `${language}, ${statistic}`,
+    cells: ids.map((group) => figure(board, { ...key(group, language), statistic })),
+  }));
+  const all = languagesOfMean(board, benchmark);
+  const elsewhere = [
+    ...(language === 'english'
+      ? []
+      : [
+          {
+            id: 'english',
+            label: 'english, avg',
+            cells: ids.map((group) => figure(board, { ...key(group, 'english'), statistic: 'avg' })),
+          },
+        ]),
+    {
+      id: 'all',
+      label: 'all languages, avg',
+      cells: ids.map((group) => meanFigure(board, { ...key(group, allLanguages), statistic: 'avg' }, all)),
+    },
+  ];
+  const isMore =
+    own.some(({ cells }) =>
+      cells.some((cell, at) => cell !== null && !shownInTable1.includes(ids[at] as string)),
+    ) ||
+    elsewhere.some(({ cells }) =>
+      cells.some((cell, at) => cell !== null && !['base', 'task', 'language'].includes(ids[at] as string)),
+    );
+  const rows = isMore
+    ? [...own, ...elsewhere].filter(({ cells }) => cells.some((cell) => cell !== null))
+    : [];
+  const used = ids.map((_, at) => rows.some(({ cells }) => cells[at] !== null));
+  const hasHalf = rows.some(({ cells }) => cells.some((cell) => cell?.otherHalf !== undefined));
+  return {
+    id: `${idOf('table-2', benchmark)}/${language}`,
+    title: `${benchmark}, ${language}`,
+    caption:
+      'One language with further references and methods, English and all languages (Table 2 of the paper).',
+    notes: [
+      ...benchmarkNotes(board, benchmark).filter(
+        (note) => !board.languages.some((other) => other !== language && note.startsWith(`${other}: `)),
+      ),
+      ...(all.length === 0
+        ? []
+        : [`All languages: the mean of ${all.length}: ${all.map((of) => of.language).join(', ')}.`]),
+      'English and all languages: the configurations that are best in the language itself.',
+      ...(hasHalf ? [halfNote] : []),
+    ],
+    derived: isHigherBetter
+      ? overJoint(ids, own, language, scaleFor(board, benchmark).unit === 'percent')
+      : [],
+    columns: ids
+      .map((id) => ({ id, label: labelOf(id), kind: 'number' as const }))
+      .filter((_, at) => used[at]),
+    rows: rows.map(({ cells, ...row }) => ({
+      ...row,
+      cells: markBest(
+        cells.filter((_, at) => used[at]),
+        isHigherBetter,
+      ),
+    })),
+    refusals: [],
+  };
+};
+
+/** Returns the subjects of "all languages": the paper's ten where the experiment has them all, else all that it has. */
+const languagesOfMean = (board: Board, benchmark: string): Subject[] => {
+  const all = [...board.experiment.tasks.keys()].flatMap(
+    (language) => board.subject(benchmark, language) ?? [],
+  );
+  const ten = all.filter(({ language }) => tenLanguages.includes(language.toLowerCase()));
+  return ten.length === tenLanguages.length ? ten : all;
+};
+
+const meanFigure = (board: Board, key: CellKey, subjects: readonly Subject[]): Cell | null => {
+  const group = groupOf(board, key);
+  const computed =
+    group === undefined || subjects.length < 2
+      ? null
+      : meanOverLanguages(board, group, subjects, scaleFor(board, key.benchmark));
+  return computed ?? figure(board, key);
+};
+
+/** The best swap's maximum against that of joint SFT, the paper's "4.4 points" (§5.2). */
+const overJoint = (
+  ids: readonly string[],
+  rows: readonly TableRow[],
+  language: string,
+  isPercent: boolean,
+): Derived[] => {
+  const cells = rows.find(({ id }) => id === 'max')?.cells ?? [];
+  const [swap, joint] = ['swap-best', 'joint'].map((id) => cells[ids.indexOf(id)]?.value);
+  if (typeof swap !== 'number' || typeof joint !== 'number') return [];
+  const label = `maximum of ${labelOf('swap-best')} less that of ${labelOf('joint')}, ${language}${isPercent ? ', in points' : ''}`;
+  return [{ id: 'swap-best-over-joint', label, value: Number(fixed(swap - joint, 6)), digits: 1 }];
+};

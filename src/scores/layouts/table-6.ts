@@ -1,0 +1,39 @@
+import type { Board } from '../board.js';
+import { figure, idOf, isMoreBetter } from '../cells.js';
+import { markBest, type ScoreTable } from '../score-table.js';
+import { benchmarkNotes } from './notes.js';
+
+const columns = [
+  { id: 'soup-best', label: 'soup of pairs, best (mean)', kind: 'number' },
+  { id: 'swap-default', label: 'swap of pairs, default (mean)', kind: 'number' },
+  { id: 'soup-of-each', label: 'language soup × task soup (one model)', kind: 'number' },
+  { id: 'multilingual', label: 'multilingual soup × task soup (one model)', kind: 'number' },
+] as const;
+
+/** Table 6: merges of pairs against merges of soups, which give one model a language, or one for all. */
+export const table6 = (board: Board): ScoreTable[] =>
+  board.benchmarks.map((benchmark) => {
+    const rows = board.languages.map((language) => ({
+      id: language,
+      label: language,
+      cells: markBest(
+        columns.map(({ id }) =>
+          figure(board, { benchmark, group: id, subject: language, language, statistic: 'avg' }),
+        ),
+        isMoreBetter(board, benchmark),
+      ),
+    }));
+    // Pairs alone are in Table 1.
+    const hasSoups = rows.some(({ cells }) => cells.slice(2).some((cell) => cell !== null));
+    return {
+      id: idOf('table-6', benchmark),
+      title: `${benchmark}: soups, and swaps of soups`,
+      caption:
+        'Merges of pairs, the mean over pairs, and swaps of soups, one model each (Table 6 of the paper).',
+      notes: benchmarkNotes(board, benchmark),
+      derived: [],
+      columns,
+      rows: hasSoups ? rows.filter(({ cells }) => cells.some((cell) => cell !== null)) : [],
+      refusals: [],
+    };
+  });
