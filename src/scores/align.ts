@@ -54,7 +54,15 @@ export const alignResults = (results: readonly EvaluationResult[], metric: strin
   };
 };
 
-const problemsOf = (result: EvaluationResult, first: EvaluationResult): Map<string, ProblemResult> => {
+/** By result, since a result is compared with many others. */
+const known = new WeakMap<EvaluationResult, ReadonlyMap<string, ProblemResult>>();
+
+const problemsOf = (
+  result: EvaluationResult,
+  first: EvaluationResult,
+): ReadonlyMap<string, ProblemResult> => {
+  const before = known.get(result);
+  if (before !== undefined) return before;
   const seen = new Map<string, number>();
   for (const { document } of result.problems) seen.set(document, (seen.get(document) ?? 0) + 1);
   const found = new Map<string, ProblemResult>();
@@ -64,6 +72,7 @@ const problemsOf = (result: EvaluationResult, first: EvaluationResult): Map<stri
     if (found.has(key)) throw notPaired(first, result, `${result.model} has problem ${id} twice`);
     found.set(key, problem);
   }
+  known.set(result, found);
   return found;
 };
 

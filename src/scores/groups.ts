@@ -57,6 +57,18 @@ export const sortGroups = (ids: Iterable<string>): string[] => {
   return [...new Set(ids)].sort((a, b) => place(a) - place(b));
 };
 
+/** Leaves out groups of the same models as an earlier one: of one configuration, the default is also the best. */
+export const distinctGroups = (groups: readonly Group[]): Group[] =>
+  groups.filter(
+    ({ models }, at) =>
+      !groups
+        .slice(0, at)
+        .some(
+          (former) =>
+            former.models.length === models.length && former.models.every((model, i) => model === models[i]),
+        ),
+  );
+
 const cache = new WeakMap<Board, Map<string, readonly Group[]>>();
 
 /**

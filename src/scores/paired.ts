@@ -2,7 +2,7 @@ import binomialCdf from '@stdlib/stats-base-dists-binomial-cdf';
 import padjust from '@stdlib/stats-padjust';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { itemAt } from '../lookup.js';
-import { type Aligned, alignResults, type Column, condensed, meanScore, whyUnpaired } from './align.js';
+import { type Aligned, alignResults, type Column, meanScore, whyUnpaired } from './align.js';
 import { isHigherBetter } from './headline.js';
 import { defaultResampling, quantile, type Resampling, resamplesOf } from './resample.js';
 
@@ -108,15 +108,15 @@ export const mcnemarExact = (onlyA: number, onlyB: number): number =>
   onlyA + onlyB === 0 ? 1 : Math.min(1, 2 * binomialCdf(Math.min(onlyA, onlyB), onlyA + onlyB, 0.5));
 
 const bootstrap = (
-  [a, b]: readonly [readonly Column[], readonly Column[]],
+  columns: Columns,
   { n, aggregate }: Aligned,
   { resamples = defaultResampling.resamples, seed = defaultResampling.seed }: Resampling,
 ): { interval: [number, number]; p: number } => {
-  const [ofA, ofB] = [condensed(a, aggregate), condensed(b, aggregate)];
+  const differenceOf = aggregate.isMean ? meanDifference(columns, n) : scoreDifference(columns, aggregate);
   const differences = new Float64Array(resamples);
   let [atMost, atLeast, index] = [1, 1, 0];
   for (const counts of resamplesOf(n, { resamples, seed })) {
-    const difference = rounded(meanScore(ofA, aggregate, counts) - meanScore(ofB, aggregate, counts));
+    const difference = rounded(differenceOf(counts));
     if (difference <= 0) atMost += 1;
     if (difference >= 0) atLeast += 1;
     differences[index] = difference;
@@ -128,6 +128,26 @@ const bootstrap = (
     p: Math.min(1, (2 * Math.min(atMost, atLeast)) / (resamples + 1)),
   };
 };
+
+type Columns = readonly [readonly Column[], readonly Column[]];
+
+/** Difference of scores that are means: one pass over the problems' own differences, however many models there are. */
+const meanDifference = ([a, b]: Columns, n: number): ((counts: Uint16Array) => number) => {
+  const own = new Float64Array(n);
+  for (const [columns, sign] of [[a, 1] as const, [b, -1] as const])
+    for (const { sums } of columns)
+      for (const [at, sum] of sums.entries()) own[at] = (own[at] as number) + (sign * sum) / columns.length;
+  return (counts) => {
+    let total = 0;
+    for (let at = 0; at < n; at += 1) total += (own[at] as number) * (counts[at] as number);
+    return total / n;
+  };
+};
+
+const scoreDifference =
+  ([a, b]: Columns, aggregate: Aligned['aggregate']) =>
+  (counts: Uint16Array): number =>
+    meanScore(a, aggregate, counts) - meanScore(b, aggregate, counts);
 
 /** Takes the rounding errors of sums for 0, so that equal scores count as equal. */
 const rounded = (difference: number): number => (Math.abs(difference) < 1e-12 ? 0 : difference);

@@ -1,6 +1,12 @@
 import { LayerloomError } from '../errors.js';
 import { nearest } from '../recipe/nearest.js';
 import { Board, type TableOptions } from './board.js';
+import { ablationLayers, ablationTransition } from './layouts/ablations.js';
+import { comparisons } from './layouts/comparisons.js';
+import { gains, wins } from './layouts/gains.js';
+import { models } from './layouts/models.js';
+import { patterns } from './layouts/patterns.js';
+import { regressions } from './layouts/regressions.js';
 import { table1 } from './layouts/table-1.js';
 import { table2 } from './layouts/table-2.js';
 import { table5 } from './layouts/table-5.js';
@@ -14,6 +20,14 @@ const layouts = {
   'table-2': table2,
   'table-5': table5,
   'table-6': table6,
+  'ablation-layers': ablationLayers,
+  'ablation-transition': ablationTransition,
+  gains,
+  wins,
+  regressions,
+  patterns,
+  comparisons,
+  models,
 } as const satisfies Record<string, (board: Board) => ScoreTable[]>;
 
 export type TableName = keyof typeof layouts;

@@ -3,8 +3,19 @@ import { type Group, groupsOf } from '../groups.js';
 import { fixed } from '../score-table.js';
 import { summarise } from '../summaries.js';
 
+/** What a table shows. Default: all. */
+interface NoteScope {
+  readonly languages?: readonly string[];
+  /** Ids of the groups whose choice is told. */
+  readonly groups?: readonly string[];
+}
+
 /** Returns the notes of a benchmark's tables: metric and problems, and how the best configurations were chosen. */
-export const benchmarkNotes = (board: Board, benchmark: string): string[] => {
+export const benchmarkNotes = (
+  board: Board,
+  benchmark: string,
+  { languages = board.languages, groups }: NoteScope = {},
+): string[] => {
   const subjects = board.subjects.filter((of) => of.benchmark === benchmark);
   if (subjects.length === 0) return [];
   const scores = subjects.map((subject) => board.scores(board.experiment.models, subject));
@@ -12,18 +23,24 @@ export const benchmarkNotes = (board: Board, benchmark: string): string[] => {
   const metrics = [...new Set(subjects.map(({ metric }) => metric))];
   return [
     `Metric ${metrics.join(', ')}; ${counts.join(', ')} problems.`,
-    ...board.languages.flatMap((language) => choiceNotes(board, benchmark, language)),
+    ...languages.flatMap((language) => choiceNotes(board, benchmark, language, groups)),
   ];
 };
 
 /** Returns a sentence for each best configuration of a language: from how many it was chosen, and what is left of it. */
-const choiceNotes = (board: Board, benchmark: string, language: string): string[] => {
+const choiceNotes = (
+  board: Board,
+  benchmark: string,
+  language: string,
+  groups: readonly string[] | undefined,
+): string[] => {
   const subject = board.subject(benchmark, language);
   if (subject === undefined) return [];
   const { factor, digits } = subject.scale;
   return groupsOf(board, subject).flatMap((group: Group) => {
     const { label, configuration, competition, otherHalf } = group;
     if (competition === undefined || competition.candidates.length < 2) return [];
+    if (groups?.includes(group.id) === false) return [];
     const { candidates, distinct, incomplete } = competition;
     const all = summarise(board.scores(group.models, subject));
     const repeated = distinct < candidates.length ? `, ${distinct} of them different` : '';

@@ -35,7 +35,7 @@ export const table1 = (board: Board): ScoreTable[] =>
       caption:
         'Minimum, mean and maximum over pairs of experts, over experts, and of the base (Table 1 of the paper).',
       notes: [
-        ...benchmarkNotes(board, benchmark),
+        ...benchmarkNotes(board, benchmark, { groups }),
         'Best: the one configuration of a language that has the best mean over its pairs.',
         ...(hasHalf ? [halfNote] : []),
       ],

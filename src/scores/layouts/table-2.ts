@@ -96,9 +96,7 @@ const tableOf = (board: Board, benchmark: string, language: string): ScoreTable 
     caption:
       'One language with further references and methods, English and all languages (Table 2 of the paper).',
     notes: [
-      ...benchmarkNotes(board, benchmark).filter(
-        (note) => !board.languages.some((other) => other !== language && note.startsWith(`${other}: `)),
-      ),
+      ...benchmarkNotes(board, benchmark, { languages: [language] }),
       ...(all.length === 0
         ? []
         : [`All languages: the mean of ${all.length}: ${all.map((of) => of.language).join(', ')}.`]),

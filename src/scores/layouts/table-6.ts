@@ -30,7 +30,7 @@ export const table6 = (board: Board): ScoreTable[] =>
       title: `${benchmark}: soups, and swaps of soups`,
       caption:
         'Merges of pairs, the mean over pairs, and swaps of soups, one model each (Table 6 of the paper).',
-      notes: benchmarkNotes(board, benchmark),
+      notes: benchmarkNotes(board, benchmark, { groups: columns.map(({ id }) => id) }),
       derived: [],
       columns,
       rows: hasSoups ? rows.filter(({ cells }) => cells.some((cell) => cell !== null)) : [],

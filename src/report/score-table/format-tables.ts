@@ -1,0 +1,37 @@
+import { LayerloomError } from '../../errors.js';
+import { nearest } from '../../recipe/nearest.js';
+import type { ScoreTable } from '../../scores/score-table.js';
+import { visible } from '../../visible.js';
+import { csvScores } from './csv.js';
+import { latexScores } from './latex.js';
+import { markdownScores } from './markdown.js';
+import { plainScores } from './plain.js';
+
+const formats = {
+  text: (tables: readonly ScoreTable[]) => tables.map(plainScores).join('\n\n'),
+  markdown: (tables: readonly ScoreTable[]) => tables.map(markdownScores).join('\n\n'),
+  csv: csvScores,
+  latex: (tables: readonly ScoreTable[]) =>
+    ['% Needs \\usepackage{booktabs}.', ...tables.map(latexScores)].join('\n\n'),
+  json: (tables: readonly ScoreTable[]) => visible(JSON.stringify({ tables }, null, 2)),
+} as const;
+
+export type TableFormat = keyof typeof formats;
+
+export const tableFormats = Object.keys(formats) as TableFormat[];
+
+/**
+ * Formats tables: for a terminal, as Markdown, as CSV (a line a cell), as LaTeX (booktabs) or as JSON. Control
+ * characters of names are escaped.
+ *
+ * @throws LayerloomError INVALID_PARAMETER for another format
+ */
+export const formatTables = (tables: readonly ScoreTable[], format: TableFormat): string => {
+  if (Object.hasOwn(formats, format)) return formats[format](tables);
+  const near = nearest(String(format), tableFormats);
+  throw new LayerloomError('INVALID_PARAMETER', {
+    parameter: 'format',
+    value: format,
+    expected: `${tableFormats.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`,
+  });
+};

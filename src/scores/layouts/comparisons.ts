@@ -1,0 +1,99 @@
+import type { Board, Subject } from '../board.js';
+import { numberCell, textCell } from '../cells.js';
+import { distinctGroups, type Group, groupsOf, isMerged } from '../groups.js';
+import { comparePooled, holm, type PairedComparison } from '../paired.js';
+import type { Cell, ScoreTable, TableRow } from '../score-table.js';
+
+interface Compared {
+  readonly subject: Subject;
+  readonly a: Group;
+  readonly b: Group;
+  readonly result: PairedComparison;
+}
+
+/**
+ * Paired comparisons of every group of merges with every other group, in each language and task. P-values are adjusted
+ * for the comparisons of the same language and task, which answer one question.
+ */
+export const comparisons = (board: Board): ScoreTable[] => {
+  const families = board.languages.flatMap((language) =>
+    board.subjects.filter((of) => of.language === language).map((subject) => compareAll(board, subject)),
+  );
+  const most = Math.max(0, ...families.map(({ length }) => length));
+  return [
+    {
+      id: 'comparisons',
+      title: 'Paired comparisons by problem',
+      caption:
+        'Difference of the means of two groups of models on the same problems, with 95 % bootstrap interval and two-sided p-value.',
+      notes: [
+        'Problems are resampled with the outcomes of all models. p: McNemar’s exact test for one model against one with scores of 0 and 1, otherwise the bootstrap’s.',
+        `Adjusted p: Holm, for all comparisons of a language and task (at most ${most}).`,
+        'A configuration that was chosen by the same problems looks better than it is; its p-values are marked.',
+      ],
+      derived: [],
+      columns: [
+        { id: 'task', label: 'task', kind: 'text' },
+        { id: 'problems', label: 'problems', kind: 'number' },
+        { id: 'difference', label: 'difference', kind: 'number' },
+        { id: 'low', label: 'low', kind: 'number' },
+        { id: 'high', label: 'high', kind: 'number' },
+        { id: 'only-a', label: 'only the first', kind: 'number' },
+        { id: 'only-b', label: 'only the second', kind: 'number' },
+        { id: 'p', label: 'p', kind: 'number' },
+        { id: 'adjusted-p', label: 'adjusted p', kind: 'number' },
+      ],
+      rows: families.flatMap((compared) => {
+        const adjusted = holm(compared.map(({ result }) => result.p));
+        return compared.map((of, at) => rowOf(of, adjusted[at]));
+      }),
+      refusals: [],
+    },
+  ];
+};
+
+const compareAll = (board: Board, subject: Subject): Compared[] => {
+  const groups = distinctGroups(groupsOf(board, subject));
+  return groups.flatMap((b, at) =>
+    groups
+      .slice(at + 1)
+      .filter(isMerged)
+      .flatMap((a): Compared[] => {
+        const result = board.attempt(() =>
+          comparePooled(
+            board.results(a.models, subject),
+            board.results(b.models, subject),
+            subject.metric,
+            board.resampling,
+          ),
+        );
+        return result === undefined ? [] : [{ subject, a, b, result }];
+      }),
+  );
+};
+
+const isChosen = ({ competition }: Group): boolean => (competition?.candidates.length ?? 0) > 1;
+
+const rowOf = ({ subject, a, b, result }: Compared, adjusted: number | undefined): TableRow => {
+  const { factor, digits } = subject.scale;
+  const { n, difference, interval, onlyA, onlyB, p, reason } = result;
+  const chosen = [a, b].filter(isChosen).map(({ label, configuration }) => `${label} (${configuration})`);
+  const flag = chosen.length === 0 ? {} : { flag: `${chosen.join(' and ')} chosen by the same problems` };
+  const cell = (value: number | undefined, places: number, more: Partial<Cell> = {}): Cell | null =>
+    value === undefined ? null : numberCell(value, places, more);
+  return {
+    id: `${subject.language}/${subject.task}/${a.id}/${b.id}`,
+    label: `${subject.language}: ${a.label} less ${b.label}`,
+    cells: [
+      textCell(subject.task),
+      numberCell(n, 0),
+      numberCell(difference * factor, digits, reason === undefined ? {} : { flag: reason }),
+      cell(interval === undefined ? undefined : interval[0] * factor, digits),
+      cell(interval === undefined ? undefined : interval[1] * factor, digits),
+      cell(onlyA, 0),
+      cell(onlyB, 0),
+      cell(p, 4, flag),
+      cell(adjusted, 4, flag),
+    ],
+  };
+};

@@ -1,0 +1,156 @@
+import type { Board, Subject } from '../board.js';
+import { differenceCell, idOf, isMoreBetter } from '../cells.js';
+import { distinctGroups, type Group, groupsOf, isMerged, labelOf, sortGroups } from '../groups.js';
+import { comparePooled } from '../paired.js';
+import type { Cell, ScoreTable, TableRow } from '../score-table.js';
+import { type ModelScore, meanOf, summarise } from '../summaries.js';
+import { benchmarkNotes, halfNote } from './notes.js';
+
+const baselines = ['expert', 'base'] as const;
+
+const baselineLabels = { expert: 'the best single expert', base: 'the base' } as const;
+
+/**
+ * Gain by language and method in points, as the follow-up's Fig. 2 draws it: the mean over pairs less the score of the
+ * best single expert of either kind, and less that of the base. Positive is better, also where the metric is a perplexity.
+ */
+export const gains = (board: Board): ScoreTable[] =>
+  board.benchmarks.map((benchmark) => {
+    const subjects = board.languages.flatMap((language) => board.subject(benchmark, language) ?? []);
+    const ids = sortGroups(subjects.flatMap((subject) => mergedGroups(board, subject).map(({ id }) => id)));
+    const sign = isMoreBetter(board, benchmark) ? 1 : -1;
+    const rows = baselines.flatMap((baseline) =>
+      ids.map((id): TableRow => {
+        const cells = subjects.map((subject) => gain(board, subject, id, baseline, sign));
+        return {
+          id: `${id}/${baseline}`,
+          label: `${labelOf(id)}, over ${baselineLabels[baseline]}`,
+          cells: [...cells, meanCell(cells)],
+        };
+      }),
+    );
+    return {
+      id: idOf('gains', benchmark),
+      title: `${benchmark}: gain by language and method`,
+      caption:
+        'Mean over pairs less the best single expert, and less the base (as Fig. 2 of the follow-up); positive is better.',
+      notes: [
+        ...benchmarkNotes(board, benchmark),
+        'The best single expert is chosen in the same problems, which favours it.',
+        ...(rows.some(({ cells }) => cells.some((cell) => cell?.otherHalf !== undefined)) ? [halfNote] : []),
+      ],
+      derived: [],
+      columns: [
+        ...subjects.map(({ language }) => ({ id: language, label: language, kind: 'number' as const })),
+        { id: 'mean', label: 'mean', kind: 'number' as const },
+      ],
+      rows: rows.filter(({ cells }) => cells.some((cell) => cell !== null)),
+      refusals: [],
+    };
+  });
+
+const mergedGroups = (board: Board, subject: Subject): Group[] =>
+  distinctGroups(groupsOf(board, subject)).filter(isMerged);
+
+/** Returns the best of the single experts of either kind; undefined without any. */
+export const bestExpert = (board: Board, subject: Subject): ModelScore | undefined => {
+  const experts = groupsOf(board, subject).filter(({ id }) => id === 'language' || id === 'task');
+  const summary = summarise(experts.flatMap(({ models }) => board.scores(models, subject)));
+  if (summary === undefined) return undefined;
+  return summary.max.isHigherBetter ? summary.max : summary.min;
+};
+
+const gain = (
+  board: Board,
+  subject: Subject,
+  id: string,
+  baseline: (typeof baselines)[number],
+  sign: number,
+): Cell | null => {
+  const group = groupsOf(board, subject).find((of) => of.id === id);
+  const against =
+    baseline === 'expert'
+      ? bestExpert(board, subject)?.model
+      : groupsOf(board, subject).find((of) => of.id === 'base')?.models[0];
+  if (group === undefined || against === undefined) return null;
+  const [a, b] = [board.results(group.models, subject), board.results([against], subject)];
+  const compared = board.attempt(() => comparePooled(a, b, subject.metric, board.resampling));
+  if (compared === undefined) return null;
+  const { configuration, otherHalf, models } = group;
+  const { factor } = subject.scale;
+  const score = board.scores([against], subject)[0]?.value ?? Number.NaN;
+  return {
+    ...differenceCell(turned(compared, sign), subject.scale),
+    n: models.length,
+    ...(configuration === undefined ? {} : { configuration }),
+    ...(otherHalf === undefined ? {} : { otherHalf: sign * (otherHalf - score) * factor }),
+    model: against.name,
+  };
+};
+
+const turned = (
+  compared: ReturnType<typeof comparePooled>,
+  sign: number,
+): ReturnType<typeof comparePooled> =>
+  sign > 0
+    ? compared
+    : {
+        ...compared,
+        difference: -compared.difference,
+        interval:
+          compared.interval === undefined ? undefined : [-compared.interval[1], -compared.interval[0]],
+      };
+
+const meanCell = (cells: readonly (Cell | null)[]): Cell | null => {
+  const values = cells.flatMap((cell) => (typeof cell?.value === 'number' ? cell.value : []));
+  const [first] = cells.filter((cell) => cell !== null);
+  return first === undefined || first === null || values.length < cells.length
+    ? null
+    : { value: meanOf(values), digits: first.digits, source: 'computed' };
+};
+
+/** Wins: the pairs of which the merge is above both of its experts, of those of which all three are scored. */
+export const wins = (board: Board): ScoreTable[] =>
+  board.benchmarks.map((benchmark) => {
+    const subjects = board.languages.flatMap((language) => board.subject(benchmark, language) ?? []);
+    const ids = sortGroups(subjects.flatMap((subject) => mergedGroups(board, subject).map(({ id }) => id)));
+    const rows = ids.map(
+      (id): TableRow => ({
+        id,
+        label: labelOf(id),
+        cells: subjects.flatMap((subject) => winsOf(board, subject, id)),
+      }),
+    );
+    return {
+      id: idOf('wins', benchmark),
+      title: `${benchmark}: pairs above both experts`,
+      caption: 'Number of pairs of which the merge scores above both of its experts, of all pairs.',
+      notes: benchmarkNotes(board, benchmark),
+      derived: [],
+      columns: subjects.flatMap(({ language }) => [
+        { id: `${language}/wins`, label: `${language}, wins`, kind: 'number' as const },
+        { id: `${language}/pairs`, label: 'of', kind: 'number' as const },
+      ]),
+      rows: rows.filter(({ cells }) => cells.some((cell) => cell !== null)),
+      refusals: [],
+    };
+  });
+
+const winsOf = (board: Board, subject: Subject, id: string): [Cell | null, Cell | null] => {
+  const group: Group | undefined = groupsOf(board, subject).find((of) => of.id === id);
+  if (group === undefined) return [null, null];
+  const byName = new Map(
+    board.scores(board.experiment.models, subject).map((score) => [score.model.name, score]),
+  );
+  const decided = group.models.flatMap(({ name, task, languageExpert }) => {
+    const [merge, ...experts] = [name, task ?? '', languageExpert ?? ''].map((of) => byName.get(of));
+    if (merge === undefined || experts.includes(undefined)) return [];
+    const sign = merge.isHigherBetter ? 1 : -1;
+    return [experts.every((expert) => expert !== undefined && sign * merge.value > sign * expert.value)];
+  });
+  if (decided.length === 0) return [null, null];
+  const { configuration } = group;
+  const more = { n: decided.length, ...(configuration === undefined ? {} : { configuration }) };
+  const cell = (value: number): Cell => ({ value, digits: 0, source: 'computed', ...more });
+  return [cell(decided.filter(Boolean).length), cell(decided.length)];
+};

@@ -1,0 +1,38 @@
+import type { Board } from '../board.js';
+import { modelCell } from '../cells.js';
+import { scaleOf } from '../headline.js';
+import type { ScoreTable } from '../score-table.js';
+import { scoreOf } from '../summaries.js';
+
+/** Every model and every task: the plain list that all other tables are made of. */
+export const models = (board: Board): ScoreTable[] => {
+  const { experiment } = board;
+  const tasks = [
+    ...new Set([
+      ...[...experiment.tasks.values()].flat(),
+      ...experiment.models.flatMap(({ results }) => [...results.keys()]),
+    ]),
+  ].flatMap((task) => {
+    const metric = board.metric(task);
+    return metric === undefined ? [] : [{ task, metric }];
+  });
+  return [
+    {
+      id: 'models',
+      title: 'All models',
+      caption: 'Score of every model in every task, with the standard error over problems.',
+      notes: tasks.map(({ task, metric }) => `${task}: ${metric}.`),
+      derived: [],
+      columns: tasks.map(({ task }) => ({ id: task, label: task, kind: 'number' as const })),
+      rows: experiment.models.map((model) => ({
+        id: model.name,
+        label: model.name,
+        cells: tasks.map(({ task, metric }) => {
+          const score = scoreOf(model, task, metric);
+          return score === undefined ? null : modelCell(score, scaleOf(metric));
+        }),
+      })),
+      refusals: [],
+    },
+  ];
+};
