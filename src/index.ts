@@ -10,6 +10,7 @@ export {
 export { explainTensor } from './api/explain-tensor.js';
 export { layerSwap, type MergeOptions, merge, relayout, revert, soup } from './api/merge.js';
 export { type MergePlanOptions, planMerge } from './api/plan-merge.js';
+export { type ScoreTablesOptions, scoreTables } from './api/score-tables.js';
 export { type Architecture, describeArchitecture, type Place } from './architecture/architecture.js';
 export type { Role } from './architecture/roles.js';
 export type { CheckpointIndex, FileIdentity } from './checkpoint/checkpoint.js';
@@ -99,7 +100,10 @@ export type { Explanation } from './plan/explanation.js';
 export type { Layout } from './plan/layout.js';
 export type * from './plan/plan.js';
 export { type ReadRecipe, readRecipe } from './recipe/read-recipe.js';
+export { formatTables, type TableFormat } from './report/score-table/format-tables.js';
 export type { AnalysisResult } from './report/write-analysis.js';
+export type { Cell, Derived, ScoreTable, TableColumn, TableRow } from './scores/score-table.js';
+export type { HeadlineMetric } from './scores/scored-experiment.js';
 export type { Claim, FinishedShard } from './store/claim.js';
 export type { ExperimentShards } from './store/experiments.js';
 export type { Collection, GcOptions } from './store/gc.js';

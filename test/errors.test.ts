@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { batchCommand } from '../src/cli/batch.js';
 import { storeVerifyCommand } from '../src/cli/store.js';
+import { checkComplete } from '../src/cli/table.js';
 import { openStaging } from '../src/engine/output/staging.js';
 import { prepareTasks } from '../src/evaluation/prepare-tasks.js';
 import {
@@ -20,10 +21,12 @@ import {
   relayout,
   runPlan,
   ShardStore,
+  scoreTables,
   soup,
 } from '../src/index.js';
 import { readRecipe } from '../src/recipe/read-recipe.js';
 import { comparePaired } from '../src/scores/paired.js';
+import { tablesOf } from '../src/scores/tables.js';
 import {
   assemble,
   type CheckpointFixture,
@@ -38,6 +41,13 @@ import {
 } from './fixtures/checkpoints.js';
 import { evaluationScenarios } from './fixtures/evaluation-errors.js';
 import { constructedResult, exactMatch } from './fixtures/scored.js';
+import {
+  constructedExperiment,
+  constructedResult,
+  exactMatch,
+  mgsm,
+  scoredModel,
+} from './fixtures/scored.js';
 import { keyOf, newStore, publish as publishShards } from './fixtures/store.js';
 
 // Every code is reached here once, through the public API: a new one does not compile without its scenario.
@@ -267,6 +277,25 @@ const scenarios: Record<ErrorCode, () => unknown> = {
       constructedResult({ model: 'b', scores: [1, 0] }),
       exactMatch,
     ),
+  SUMMARIES_INVALID: () => {
+    const file = join(temporaryDirectory(), 'summaries.csv');
+    writeFileSync(
+      file,
+      'language,benchmark,row,statistic,value,unit\nswahili,MGSM,base,median,24.8,percent\n',
+    );
+    return scoreTables({ summaries: [file] });
+  },
+  TABLES_INCOMPLETE: async () => {
+    const experiment = constructedExperiment({
+      swahili: { base: 20, pairs: { default: [30, 31, 32, 33, 34, 35, 36, 37, 38] } },
+    });
+    const models = experiment.models.map((model) =>
+      model.role === 'base'
+        ? scoredModel({ ...model, results: { [mgsm('swahili')]: constructedResult({ scores: [1, 0] }) } })
+        : model,
+    );
+    checkComplete(tablesOf({ ...experiment, models }));
+  },
   STORE_INVALID: () => ShardStore.open(temporaryDirectory()),
   STORE_DAMAGED: async () => {
     const { store, paths } = await newStore();

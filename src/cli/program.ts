@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { openCheckpoint } from '../checkpoint/open.js';
 import { presetNames, presets } from '../experiment/preset-merges.js';
 import { methods } from '../methods/index.js';
@@ -22,6 +22,7 @@ import {
 } from './options.js';
 import { loadPlugins } from './plugin.js';
 import { printJson, printLine, warn } from './print.js';
+import type { TableCliOptions } from './table.js';
 
 type Options = CommonOptions & OutputOptions;
 
@@ -217,6 +218,29 @@ const addEvaluate = (program: Command): void => {
   });
 };
 
+const addTable = (program: Command): void => {
+  const command = program
+    .command('table')
+    .description('make tables of scores: by language and method, experts, soups, gains, paired comparisons')
+    .requiredOption('--summaries <file...>', 'CSV files of published or foreign figures')
+    .addOption(
+      new Option('--format <format>', 'text, Markdown, CSV, LaTeX (booktabs) or JSON')
+        .choices(['text', 'markdown', 'csv', 'latex', 'json'])
+        .default('text'),
+    )
+    .option('--table <name...>', 'only these tables: table-1, table-2/swahili, gains (default: all)')
+    .option(
+      '--metric <name>',
+      "metric of all tasks that have it, as metric,filter (default: each task's own)",
+    )
+    .option('-o, --out <file>', 'file to write (default: print)');
+  addOutputOptions(command).action(async (options: TableCliOptions) => {
+    // Loaded on demand: other commands need no statistics.
+    const { tableCommand } = await import('./table.js');
+    await tableCommand(options);
+  });
+};
+
 const addInspect = (program: Command): void => {
   const command = program
     .command('inspect')
@@ -319,6 +343,7 @@ export const buildProgram = (): Command => {
   addRelayout(program);
   addBatch(program);
   addEvaluate(program);
+  addTable(program);
   addAnalyze(program);
   addInspect(program);
   addStore(program);

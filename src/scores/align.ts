@@ -1,7 +1,7 @@
 import { LayerloomError } from '../errors.js';
 import type { EvaluationResult, ProblemResult } from '../evaluation/result.js';
 import { itemAt, propertyAt, valueAt } from '../lookup.js';
-import { type Aggregate, aggregateOf } from './headline.js';
+import { type Aggregate, aggregateOf } from './metrics.js';
 
 /** One model's scores of problems, as sums and weights: a plain score has the weight 1. */
 export interface Column {

@@ -1,7 +1,9 @@
 import { LayerloomError } from '../errors.js';
 import type { EvaluationResult } from '../evaluation/result.js';
-import { headlineMetrics, nameOfMetric, type Scale, scaleOf } from './headline.js';
+import { taskOf } from '../evaluation/task-facts.js';
+import { nearest } from '../recipe/nearest.js';
 import { ImportedFigures } from './imported.js';
+import { headlineMetrics, nameOfMetric, type Scale, scaleOf } from './metrics.js';
 import type { Resampling } from './resample.js';
 import type { HeadlineMetric, ScoredExperiment, ScoredModel } from './scored-experiment.js';
 import { type ModelScore, scoresOf } from './summaries.js';
@@ -13,15 +15,6 @@ export interface TableOptions extends Resampling {
   readonly metric?: string | HeadlineMetric | undefined;
 }
 
-/** The benchmarks of the paper, by the names of tasks that belong to them. */
-const families: readonly (readonly [benchmark: string, tasks: RegExp])[] = [
-  ['MGSM', /mgsm/i],
-  ['BELEBELE', /belebele/i],
-  ['FLORES', /flores/i],
-  ['MBPP', /mbpp/i],
-  ['MMLU', /mmlu/i],
-];
-
 /** A task in one language, with the metric that it is judged by. */
 export interface Subject {
   readonly benchmark: string;
@@ -30,6 +23,21 @@ export interface Subject {
   readonly metric: string;
   readonly scale: Scale;
 }
+
+/** Returns the benchmark of a task: the paper's name, or the task's own; perplexities are apart, by metric. */
+const benchmarkOf = (task: string, metric: string): string => {
+  const name = taskOf(task)?.benchmark ?? task;
+  return scaleOf(metric).unit === 'perplexity' ? nameOfMetric(metric).replaceAll('_', ' ') : name;
+};
+
+const unknownMetric = (metric: string, metrics: ReadonlySet<string>): LayerloomError => {
+  const near = nearest(metric, metrics);
+  return new LayerloomError('INVALID_PARAMETER', {
+    parameter: 'metric',
+    value: metric,
+    expected: `${[...metrics].filter((name) => !/_stderr(,|$)/.test(name)).join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`,
+  });
+};
 
 /** An experiment as layouts see it: subjects, scores by subject, imported figures, and refusals found on the way. */
 export class Board {
@@ -47,6 +55,13 @@ export class Board {
     const headline = headlineMetrics(experiment.models);
     const has = (task: string, wanted: string) =>
       experiment.models.some(({ results }) => typeof results.get(task)?.metrics[wanted] === 'number');
+    const metrics = new Set(
+      experiment.models.flatMap(({ results }) =>
+        [...results.values()].flatMap((of) => Object.keys(of.metrics)),
+      ),
+    );
+    if (typeof metric === 'string' && metrics.size > 0 && !metrics.has(metric))
+      throw unknownMetric(metric, metrics);
     this.metric =
       typeof metric === 'function'
         ? metric
@@ -56,9 +71,7 @@ export class Board {
         const of = this.metric(task);
         if (of === undefined) return [];
         const scale = scaleOf(of);
-        const family = families.find(([, tasks_]) => tasks_.test(task))?.[0] ?? task;
-        const benchmark =
-          scale.unit === 'perplexity' ? `${family} ${nameOfMetric(of).replaceAll('_', ' ')}` : family;
+        const benchmark = benchmarkOf(task, of);
         return [{ benchmark, language, task, metric: of, scale }];
       }),
     );

@@ -1,6 +1,6 @@
 import type { Board, Subject } from './board.js';
 import { type Group, groupsOf } from './groups.js';
-import type { Scale } from './headline.js';
+import type { Scale } from './metrics.js';
 import type { PairedComparison } from './paired.js';
 import type { Cell } from './score-table.js';
 import type { ImportedSummary } from './scored-experiment.js';

@@ -1,7 +1,7 @@
 import type { EvaluationResult } from '../evaluation/result.js';
 import { itemAt } from '../lookup.js';
 import { alignResults, type Column, condensed, meanScore, whyUnpaired } from './align.js';
-import { isHigherBetter } from './headline.js';
+import { isHigherBetter } from './metrics.js';
 import { defaultResampling, shuffles } from './resample.js';
 
 /** The score of the best of several configurations, with and without the winner's curse. */

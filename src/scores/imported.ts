@@ -1,4 +1,4 @@
-import type { Scale } from './headline.js';
+import type { Scale } from './metrics.js';
 import { type Cell, fixed } from './score-table.js';
 import type { ImportedSummary } from './scored-experiment.js';
 

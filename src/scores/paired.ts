@@ -3,7 +3,7 @@ import padjust from '@stdlib/stats-padjust';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { itemAt } from '../lookup.js';
 import { type Aligned, alignResults, type Column, meanScore, whyUnpaired } from './align.js';
-import { isHigherBetter } from './headline.js';
+import { isHigherBetter } from './metrics.js';
 import { defaultResampling, quantile, type Resampling, resamplesOf } from './resample.js';
 
 /** A comparison of two models, or of two rows of a table, on the same problems. Figures are the harness's, not percent. */

@@ -1,5 +1,5 @@
 import { itemAt } from '../lookup.js';
-import { isHigherBetter, standardErrorOf } from './headline.js';
+import { isHigherBetter, standardErrorOf } from './metrics.js';
 import type { ScoredModel } from './scored-experiment.js';
 
 /** A model's score in one task, as the harness states it. */

@@ -1,6 +1,6 @@
 import type { Board } from '../board.js';
 import { modelCell } from '../cells.js';
-import { scaleOf } from '../headline.js';
+import { scaleOf } from '../metrics.js';
 import type { ScoreTable } from '../score-table.js';
 import { scoreOf } from '../summaries.js';
 

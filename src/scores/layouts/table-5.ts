@@ -1,7 +1,8 @@
+import { taskOf } from '../../evaluation/task-facts.js';
 import type { Board, Subject } from '../board.js';
 import { figure, meanOverLanguages, scaleFor } from '../cells.js';
-import type { Scale } from '../headline.js';
 import { allLanguages } from '../imported.js';
+import type { Scale } from '../metrics.js';
 import { type Cell, markBest, type ScoreTable, type TableRow } from '../score-table.js';
 import { summarise } from '../summaries.js';
 
@@ -67,18 +68,24 @@ const isExpertOf = (board: Board, language: string): boolean =>
     ),
   );
 
+/** Returns the language, or the direction of a translation: `eng-jpn`. */
+const nameOf = ({ task, language }: Subject): string => {
+  const { from, to } = /_(?<from>[a-z]{3})_(?<to>[a-z]{3})$/.exec(task)?.groups ?? {};
+  return taskOf(task)?.direction && from !== undefined ? `${from}-${to}` : language;
+};
+
 const subjectRows = (board: Board, benchmark: string, columns: readonly Column[]): TableRow[] => {
   const subjects = board.subjects.filter((of) => of.benchmark === benchmark);
   const scale = shown(scaleFor(board, benchmark));
   const computed = subjects.map((subject): TableRow => {
-    const several = subjects.filter(({ language }) => language === subject.language).length > 1;
-    const name = several ? subject.task : subject.language;
+    const isOnly = subjects.filter((of) => nameOf(of) === nameOf(subject)).length === 1;
+    const name = isOnly ? nameOf(subject) : subject.task;
     const cells = columns.map((column) => expertCell(board, subject, column, scale));
     return rowOf(board, benchmark, name, cells);
   });
   const imported = board.imported
     .testedIn(benchmark)
-    .filter((language) => language !== allLanguages && !subjects.some((of) => of.language === language))
+    .filter((language) => language !== allLanguages && !subjects.some((of) => nameOf(of) === language))
     .map((language) =>
       rowOf(
         board,
@@ -107,7 +114,7 @@ const expertsOf = (board: Board, column: Column) =>
 
 const expertCell = (board: Board, subject: Subject, column: Column, scale: Scale): Cell | null => {
   const summary = summarise(board.scores(expertsOf(board, column), subject));
-  if (summary === undefined) return importedCell(board, subject.benchmark, subject.language, column, scale);
+  if (summary === undefined) return importedCell(board, subject.benchmark, nameOf(subject), column, scale);
   return {
     value: summary.avg * scale.factor,
     digits: scale.digits,

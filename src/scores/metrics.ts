@@ -1,21 +1,6 @@
 import type { EvaluationResult, ProblemScore } from '../evaluation/result.js';
+import { headlineMetric } from '../evaluation/task-facts.js';
 import type { HeadlineMetric, ScoredModel } from './scored-experiment.js';
-
-/** Metrics that a task is judged by, the first that its results have: paper (exact match), then the field's. */
-const preferred = [
-  'exact_match,last-number',
-  'exact_match,flexible-extract',
-  'exact_match,strict-match',
-  'acc,none',
-  'acc_norm,none',
-  'pass_at_1,none',
-  'pass@1,create_test',
-  'bleu,none',
-  'byte_perplexity,none',
-];
-
-/** `exact_match_stderr,none` is the standard error of `exact_match,none`. */
-const isStandardError = (metric: string): boolean => /_stderr(,|$)/.test(metric);
 
 /** Returns the harness's name of a metric's standard error. */
 export const standardErrorOf = (metric: string): string => {
@@ -31,12 +16,6 @@ const splitMetric = (metric: string): [name: string, filter: string | undefined]
 /** Returns the metric's name without its filter: `exact_match`. */
 export const nameOfMetric = (metric: string): string => splitMetric(metric)[0];
 
-/** Returns the metric of a task that stands first in the list of preferred ones, else the first that is no error. */
-export const headlineOf = (metrics: readonly string[]): string | undefined =>
-  preferred.find((metric) => metrics.includes(metric)) ??
-  metrics.find((metric) => /^pass(_at_|@)1/.test(metric) && !isStandardError(metric)) ??
-  metrics.find((metric) => !isStandardError(metric));
-
 /** Returns the headline metric of each task that models have results of. */
 export const headlineMetrics = (models: readonly ScoredModel[]): HeadlineMetric => {
   const metrics = new Map<string, Set<string>>();
@@ -46,7 +25,7 @@ export const headlineMetrics = (models: readonly ScoredModel[]): HeadlineMetric 
       for (const [metric, value] of Object.entries(result.metrics)) if (value !== null) known.add(metric);
       metrics.set(task, known);
     }
-  return (task) => headlineOf([...(metrics.get(task) ?? [])]);
+  return (task) => headlineMetric(task, metrics.get(task) ?? []);
 };
 
 /** The scale that figures of a metric are shown on. */
@@ -64,7 +43,7 @@ const perplexities = /perplexity|bits_per_byte/;
 export const scaleOf = (metric: string): Scale => {
   const name = nameOfMetric(metric);
   if (shares.test(name)) return { unit: 'percent', factor: 100, digits: 1 };
-  if (name === 'bleu') return { unit: 'BLEU', factor: 1, digits: 1 };
+  if (/^bleu/.test(name)) return { unit: 'BLEU', factor: 1, digits: 1 };
   if (perplexities.test(name)) return { unit: 'perplexity', factor: 1, digits: 3 };
   return { unit: 'raw', factor: 1, digits: 3 };
 };

@@ -1,0 +1,41 @@
+import { writeFile } from 'node:fs/promises';
+import { scoreTables } from '../api/score-tables.js';
+import { LayerloomError, reasonOf } from '../errors.js';
+import { formatTables, type TableFormat } from '../report/score-table/format-tables.js';
+import type { ScoreTable } from '../scores/score-table.js';
+import type { OutputOptions } from './options.js';
+import { note, printText, warn } from './print.js';
+
+export interface TableCliOptions extends OutputOptions {
+  readonly format?: TableFormat;
+  readonly table?: readonly string[];
+  readonly summaries?: readonly string[];
+  readonly metric?: string;
+  readonly out?: string;
+}
+
+/**
+ * Prints tables of scores, or writes them to a file.
+ *
+ * @throws LayerloomError TABLES_INCOMPLETE, after the tables, if comparisons had to be left out
+ */
+export const tableCommand = async (options: TableCliOptions): Promise<void> => {
+  const { json, quiet, table: names, summaries, metric, out } = options;
+  const tables = await scoreTables({ tables: names, summaries, metric });
+  const text = formatTables(tables, json ? 'json' : (options.format ?? 'text'));
+  if (out !== undefined)
+    await writeFile(out, `${text}\n`).catch((error: Error) => {
+      throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(error) }, { cause: error });
+    });
+  // Names in it are escaped already, and CSV and LaTeX keep their own signs.
+  else if (!quiet || json) printText(text);
+  if (tables.length === 0 && !quiet) note('there are no scores for these tables');
+  checkComplete(tables);
+};
+
+/** @throws LayerloomError TABLES_INCOMPLETE if comparisons were refused, which are printed as warnings */
+export const checkComplete = (tables: readonly ScoreTable[]): void => {
+  const refusals = tables.flatMap((of) => of.refusals);
+  refusals.forEach(warn);
+  if (refusals.length > 0) throw new LayerloomError('TABLES_INCOMPLETE', { refusals });
+};
