@@ -10,7 +10,7 @@ export {
 export { explainTensor } from './api/explain-tensor.js';
 export { layerSwap, type MergeOptions, merge, relayout, revert, soup } from './api/merge.js';
 export { type MergePlanOptions, planMerge } from './api/plan-merge.js';
-export { type ScoreTablesOptions, scoreTables } from './api/score-tables.js';
+export { type ScoreTables, type ScoreTablesOptions, scoreTables } from './api/score-tables.js';
 export { type Architecture, describeArchitecture, type Place } from './architecture/architecture.js';
 export type { Role } from './architecture/roles.js';
 export type { CheckpointIndex, FileIdentity } from './checkpoint/checkpoint.js';

@@ -283,7 +283,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
       file,
       'language,benchmark,row,statistic,value,unit\nswahili,MGSM,base,median,24.8,percent\n',
     );
-    return scoreTables({ summaries: [file] });
+    return scoreTables(undefined, { summaries: [file] });
   },
   TABLES_INCOMPLETE: async () => {
     const experiment = constructedExperiment({

@@ -17,21 +17,32 @@ const nothing: ScoredExperiment = {
   warnings: [],
 };
 
+/** Tables, and what could not be read of the results. */
+export interface ScoreTables {
+  readonly tables: readonly ScoreTable[];
+  readonly warnings: readonly string[];
+}
+
 /**
- * Makes tables of imported figures: min, mean and max by language and method, experts by benchmark, soups (the paper's
- * Tables 1, 2, 5 and 6).
+ * Makes tables of an experiment's scores: min, mean and max by language and method, experts by benchmark, soups (the
+ * paper's Tables 1, 2, 5 and 6), ablations, gains, wins, regressions, and paired comparisons by problem.
  *
- * @returns tables as data; those that have no figure are left out
- * @throws LayerloomError SUMMARIES_INVALID with the line of what is wrong; READ_FAILED; INVALID_PARAMETER for an unknown
- *   table
+ * @param directory of an experiment that was evaluated; undefined for imported figures alone
+ * @returns tables as data; those without any figure are left out. A comparison of results that are not of the same
+ *   problems is left out too, and told in `refusals` of a table
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID; SUMMARIES_INVALID with the line of what is wrong;
+ *   READ_FAILED; INVALID_PARAMETER for an unknown table or metric
  */
-export const scoreTables = async ({
-  summaries: files = [],
-  ...options
-}: ScoreTablesOptions): Promise<ScoreTable[]> => {
+export const scoreTables = async (
+  directory: string | undefined,
+  { summaries: files = [], ...options }: ScoreTablesOptions = {},
+): Promise<ScoreTables> => {
   // Loaded on demand: other functions of the library need no statistics.
   const { tablesOf } = await import('../scores/tables.js');
   const { readSummaries } = await import('../scores/read-summaries.js');
+  const { loadScores } = await import('../scores/load-scores.js');
+  const experiment = directory === undefined ? nothing : await loadScores(directory);
   const summaries = (await Promise.all(files.map(readSummaries))).flat();
-  return tablesOf({ ...nothing, summaries }, options);
+  const all = { ...experiment, summaries: [...experiment.summaries, ...summaries] };
+  return { tables: tablesOf(all, options), warnings: experiment.warnings };
 };

@@ -222,7 +222,7 @@ const addTable = (program: Command): void => {
   const command = program
     .command('table')
     .description('make tables of scores: by language and method, experts, soups, gains, paired comparisons')
-    .requiredOption('--summaries <file...>', 'CSV files of published or foreign figures')
+    .argument('[dir]', 'the directory of an experiment that was evaluated')
     .addOption(
       new Option('--format <format>', 'text, Markdown, CSV, LaTeX (booktabs) or JSON')
         .choices(['text', 'markdown', 'csv', 'latex', 'json'])
@@ -233,11 +233,12 @@ const addTable = (program: Command): void => {
       '--metric <name>',
       "metric of all tasks that have it, as metric,filter (default: each task's own)",
     )
+    .option('--summaries <file...>', 'CSV files of published figures, which fill cells without results')
     .option('-o, --out <file>', 'file to write (default: print)');
-  addOutputOptions(command).action(async (options: TableCliOptions) => {
+  addOutputOptions(command).action(async (directory: string | undefined, options: TableCliOptions) => {
     // Loaded on demand: other commands need no statistics.
     const { tableCommand } = await import('./table.js');
-    await tableCommand(options);
+    await tableCommand(directory, options);
   });
 };
 

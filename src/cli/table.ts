@@ -19,9 +19,17 @@ export interface TableCliOptions extends OutputOptions {
  *
  * @throws LayerloomError TABLES_INCOMPLETE, after the tables, if comparisons had to be left out
  */
-export const tableCommand = async (options: TableCliOptions): Promise<void> => {
+export const tableCommand = async (
+  directory: string | undefined,
+  options: TableCliOptions,
+): Promise<void> => {
   const { json, quiet, table: names, summaries, metric, out } = options;
-  const tables = await scoreTables({ tables: names, summaries, metric });
+  if (directory === undefined && summaries === undefined)
+    throw new LayerloomError('USAGE', {
+      reason: "missing argument 'dir', the directory of an experiment, or --summaries FILE",
+    });
+  const { tables, warnings } = await scoreTables(directory, { tables: names, summaries, metric });
+  if (!quiet) warnings.forEach(warn);
   const text = formatTables(tables, json ? 'json' : (options.format ?? 'text'));
   if (out !== undefined)
     await writeFile(out, `${text}\n`).catch((error: Error) => {
