@@ -37,7 +37,8 @@ export const tableCommand = async (
     });
   // Names in it are escaped already, and CSV and LaTeX keep their own signs.
   else if (!quiet || json) printText(text);
-  if (tables.length === 0 && !quiet) note('there are no scores for these tables');
+  if (tables.length === 0 && !quiet)
+    note('there are no scores for these tables; `layerloom evaluate DIR` makes them');
   checkComplete(tables);
 };
 

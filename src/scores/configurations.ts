@@ -94,11 +94,12 @@ export const defaultOf = (
 
 /** The configurations of a method that compete in one language, and the best of them. */
 export interface Competition {
-  /** Those that were scored for the most pairs; others could win by lacking a hard pair. */
+  /**
+   * Those that were scored for the most pairs, since others could win by lacking a hard pair. Of configurations whose
+   * merges have the same weights, which grids may repeat under another name, the first.
+   */
   readonly candidates: readonly Configuration[];
   readonly best: Configuration;
-  /** Number of different merges among the candidates: grids may repeat a configuration under another name. */
-  readonly distinct: number;
   /** Number of configurations that lack scores of some pairs. */
   readonly incomplete: number;
 }
@@ -117,7 +118,10 @@ export const compete = (
     .map((of) => ({ ...of, models: of.models.filter(({ name }) => scores.has(name)) }))
     .filter(({ models }) => models.length > 0);
   const most = Math.max(0, ...scored.map(({ models }) => models.length));
-  const candidates = scored.filter(({ models }) => models.length === most);
+  const complete = scored.filter(({ models }) => models.length === most);
+  const candidates = [
+    ...new Map(complete.map((of) => [identityOf(of), of] as const).reverse()).values(),
+  ].reverse();
   const [first] = candidates;
   if (first === undefined) return undefined;
   const mean = ({ models }: Configuration) => meanOf(models.map(({ name }) => valueAt(scores, name).value));
@@ -125,8 +129,7 @@ export const compete = (
   return {
     candidates,
     best: candidates.reduce((best, of) => (sign * mean(of) > sign * mean(best) + 1e-12 ? of : best)),
-    distinct: new Set(candidates.map(identityOf)).size,
-    incomplete: scored.length - candidates.length,
+    incomplete: scored.length - complete.length,
   };
 };
 

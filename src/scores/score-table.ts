@@ -75,7 +75,7 @@ export const fixed = (value: number, digits: number): string => {
   return /^-0(\.0*)?$/.test(text) ? text.slice(1) : text;
 };
 
-/** Marks the best numbers of a row: the largest, or the smallest where less is better. */
+/** Marks the best numbers of a row, unless all are equal: the largest, or the smallest where less is better. */
 export const markBest = (
   cells: readonly (Cell | null)[],
   isHigherBetter: boolean,
@@ -83,7 +83,7 @@ export const markBest = (
   const shown = (cell: Cell | null): number | undefined =>
     cell === null || typeof cell.value === 'string' ? undefined : Number(cellText(cell));
   const numbers = cells.map(shown).filter((value) => value !== undefined);
-  if (numbers.length < 2) return cells;
+  if (new Set(numbers).size < 2) return cells;
   const best = isHigherBetter ? Math.max(...numbers) : Math.min(...numbers);
   return cells.map((cell) => (cell !== null && shown(cell) === best ? { ...cell, mark: 'best' } : cell));
 };

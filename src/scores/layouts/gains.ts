@@ -35,7 +35,7 @@ export const gains = (board: Board): ScoreTable[] =>
       caption:
         'Mean over pairs less the best single expert, and less the base (as Fig. 2 of the follow-up); positive is better.',
       notes: [
-        ...benchmarkNotes(board, benchmark),
+        ...benchmarkNotes(board, benchmark, { groups: ids }),
         'The best single expert is chosen in the same problems, which favours it.',
         ...(rows.some(({ cells }) => cells.some((cell) => cell?.otherHalf !== undefined)) ? [halfNote] : []),
       ],
@@ -125,7 +125,7 @@ export const wins = (board: Board): ScoreTable[] =>
       id: idOf('wins', benchmark),
       title: `${benchmark}: pairs above both experts`,
       caption: 'Number of pairs of which the merge scores above both of its experts, of all pairs.',
-      notes: benchmarkNotes(board, benchmark),
+      notes: benchmarkNotes(board, benchmark, { groups: ids }),
       derived: [],
       columns: subjects.flatMap(({ language }) => [
         { id: `${language}/wins`, label: `${language}, wins`, kind: 'number' as const },

@@ -39,19 +39,21 @@ const choiceNotes = (
   const { factor, digits } = subject.scale;
   return groupsOf(board, subject).flatMap((group: Group) => {
     const { label, configuration, competition, otherHalf } = group;
-    if (competition === undefined || competition.candidates.length < 2) return [];
+    if (competition === undefined) return [];
     if (groups?.includes(group.id) === false) return [];
-    const { candidates, distinct, incomplete } = competition;
+    const { candidates, incomplete } = competition;
+    if (candidates.length < 2 && incomplete === 0) return [];
     const all = summarise(board.scores(group.models, subject));
-    const repeated = distinct < candidates.length ? `, ${distinct} of them different` : '';
     const left = incomplete > 0 ? `; ${incomplete} that lack scores of some pairs are left out` : '';
     const half =
-      otherHalf === undefined || all === undefined
-        ? '; no results by problem, so that the luck of the choice is unknown'
-        : `; ${fixed(all.avg * factor, digits)} on the problems it was chosen by, ` +
-          `${fixed(otherHalf * factor, digits)} chosen on one half and scored on the other`;
+      candidates.length < 2
+        ? ''
+        : otherHalf === undefined || all === undefined
+          ? '; no results by problem, so that the luck of the choice is unknown'
+          : `; ${fixed(all.avg * factor, digits)} on the problems it was chosen by, ` +
+            `${fixed(otherHalf * factor, digits)} chosen on one half and scored on the other`;
     return [
-      `${language}: ${label} is ${configuration}, the best mean of ${candidates.length} configurations${repeated}${half}${left}.`,
+      `${language}: ${label} is ${configuration}, the best mean of ${candidates.length} configurations${half}${left}.`,
     ];
   });
 };
