@@ -40,7 +40,6 @@ import {
   writePair,
 } from './fixtures/checkpoints.js';
 import { evaluationScenarios } from './fixtures/evaluation-errors.js';
-import { constructedResult, exactMatch } from './fixtures/scored.js';
 import {
   constructedExperiment,
   constructedResult,

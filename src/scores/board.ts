@@ -50,6 +50,12 @@ export class Board {
   readonly #refusals = new Set<string>();
 
   constructor(experiment: ScoredExperiment, { metric, resamples, seed }: TableOptions = {}) {
+    if (resamples !== undefined && !(Number.isSafeInteger(resamples) && resamples > 0))
+      throw new LayerloomError('INVALID_PARAMETER', {
+        parameter: 'resamples',
+        value: resamples,
+        expected: 'a whole number above 0',
+      });
     this.experiment = experiment;
     this.resampling = { resamples, seed };
     const headline = headlineMetrics(experiment.models);

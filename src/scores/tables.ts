@@ -7,6 +7,7 @@ import { gains, wins } from './layouts/gains.js';
 import { models } from './layouts/models.js';
 import { patterns } from './layouts/patterns.js';
 import { regressions } from './layouts/regressions.js';
+import { reverted } from './layouts/reverted.js';
 import { table1 } from './layouts/table-1.js';
 import { table2 } from './layouts/table-2.js';
 import { table5 } from './layouts/table-5.js';
@@ -22,6 +23,7 @@ const layouts = {
   'table-6': table6,
   'ablation-layers': ablationLayers,
   'ablation-transition': ablationTransition,
+  reverted,
   gains,
   wins,
   regressions,

@@ -300,6 +300,24 @@ describe('the other tables', () => {
     expect(rowOf(patterns, 'swahili/math-3')).toMatchObject({ layers: '(5, 2)', configuration: 'default' });
   });
 
+  it('show reverted task experts beside the experts', () => {
+    const reverted = [60, 66, 72].map((right, at) =>
+      scoredModel({
+        name: `all/math-${at + 1}/rows/target-kept-0.8`,
+        language: 'all',
+        task: `math-${at + 1}`,
+        method: 'revert',
+        entry: 'rows',
+        variant: 'rows/target-kept-0.8',
+        results: { [mgsm('swahili')]: outcomes(right) },
+      }),
+    );
+    const table = tableOf({ ...experiment, models: [...experiment.models, ...reverted] }, 'reverted');
+    expect(rowOf(table, 'task')).toEqual({ swahili: '29.5', english: '52.0' });
+    expect(rowOf(table, 'rows/target-kept-0.8')).toEqual({ swahili: '26.4' });
+    expect(tablesOf(experiment, { tables: ['reverted'] })).toEqual([]);
+  });
+
   it('list every model', () => {
     const models = tableOf(experiment, 'models');
     expect(models.rows).toHaveLength(experiment.models.length);
