@@ -82,6 +82,8 @@ const catalogue = {
     (d: { requested: string; available: readonly string[] }) =>
       `LAYERLOOM_ISA=${d.requested}: this machine has ${d.available.join(', ')}`,
   ),
+  SEARCH_INVALID: usage((d: { reason: string; remedy: string }) => `${d.reason}; ${d.remedy}`),
+  SELECTION_INVALID: usage((d: { reason: string; remedy: string }) => `${d.reason}; ${d.remedy}`),
   OUTPUT_INVALID: usage((d: { out: string; reason: string }) => `${d.out}: ${d.reason}`),
   OUTPUT_EXISTS: usage((d: { out: string; experiment?: boolean }) =>
     d.experiment

@@ -1,0 +1,105 @@
+import { LayerloomError } from '../errors.js';
+import { itemAt } from '../lookup.js';
+import { distanceOf, linesThrough } from './space.js';
+import { candidateOf, noneScored, type Searching } from './successive-halving.js';
+
+/** Rows that descents begin on, and the factor by which the limit grows. */
+const firstRows = 50;
+const growth = 1.5;
+
+/** Share of the budget for descents on the first rows. */
+const shareOfStarts = 0.5;
+
+/**
+ * Searches by coordinate descent. A step scores all values of one coordinate on the same rows and moves to the best; equal
+ * ones do not move. A descent ends after a pass over the coordinates without a move.
+ *
+ * Half of the budget is for descents on the first 50 rows: from the most promising configuration, then from the one farthest
+ * from all that are scored. The best end goes on with more and more rows, then the next best, as long as the budget lasts. The
+ * choice is the best of those that were scored on the most rows.
+ */
+export const coordinateDescent = async (searching: Searching): Promise<number> => {
+  const { outcomes, rows, budget } = searching;
+  const first = Math.min(rows, firstRows);
+  const early = { ...searching, budget: budget * shareOfStarts };
+  const ends = new Set<number>();
+  for (let start = startOf(searching); start !== undefined; start = startOf(searching)) {
+    const end = await descend(early, start, first);
+    if (end === undefined) break;
+    ends.add(end);
+  }
+  const finished: number[] = [];
+  const ranked = [...ends].sort((a, b) => outcomes.meanOf(b, first) - outcomes.meanOf(a, first));
+  for (const end of ranked) {
+    let point: number | undefined = end;
+    for (let limit = first; point !== undefined && limit < rows; ) {
+      limit = Math.min(rows, Math.ceil(limit * growth));
+      point = await descend(searching, point, limit);
+    }
+    if (point === undefined) break;
+    finished.push(point);
+  }
+  const scored = searching.space.order.filter((point) => outcomes.of(point).length > 0);
+  const candidates = [finished, ranked, scored].find((points) => points.length > 0);
+  if (candidates === undefined)
+    throw new LayerloomError('SEARCH_INVALID', {
+      reason: `the budget does not allow ${first} problems of the configurations along one parameter`,
+      remedy: 'allow more with --budget, or hold out fewer problems',
+    });
+  return bestOf(searching, candidates);
+};
+
+/** Returns the configuration with the most steps to any scored one, the most promising of several. */
+const startOf = ({ space, outcomes }: Searching): number | undefined => {
+  const scored = space.points.filter(
+    (_, point) => outcomes.hasFailed(point) || outcomes.of(point).length > 0,
+  );
+  const candidates = space.order.map((point) => ({
+    point,
+    steps: Math.min(...scored.map((other) => distanceOf(space, itemAt(space.points, point), other))),
+  }));
+  const far = candidates.reduce((best, candidate) => (candidate.steps > best.steps ? candidate : best));
+  return far.steps > 0 ? far.point : undefined;
+};
+
+/** Returns the end of a descent on the first `limit` rows; undefined if the budget does not last to its end. */
+const descend = async (searching: Searching, start: number, limit: number): Promise<number | undefined> => {
+  const { space, outcomes, budget } = searching;
+  let point = start;
+  for (let hasMoved = true; hasMoved; ) {
+    hasMoved = false;
+    for (const [coordinate, line] of linesThrough(space, point).entries()) {
+      const candidates = [point, ...line];
+      const cost = candidates.reduce((sum, each) => sum + outcomes.costOf(each, limit), 0);
+      if (outcomes.spent + cost > budget) return undefined;
+      await outcomes.raise(candidates, limit);
+      const best = bestOf(searching, candidates, limit);
+      const { group } = itemAt(space.points, point);
+      searching.onStep({
+        title: itemAt(itemAt(space.groups, group).coordinates, coordinate).name,
+        limit,
+        candidates: candidates.map((each) => candidateOf(searching, each, null)),
+        kept: [itemAt(space.points, best).name],
+        spent: outcomes.spent,
+      });
+      hasMoved ||= best !== point;
+      point = best;
+    }
+  }
+  return point;
+};
+
+/** Returns the first of the points with the highest mean over the rows that all of them have. */
+const bestOf = (
+  { outcomes }: Searching,
+  points: readonly number[],
+  limit = Number.POSITIVE_INFINITY,
+): number => {
+  const scored = points.filter((point) => !outcomes.hasFailed(point));
+  if (scored.length === 0) throw noneScored();
+  const common = Math.min(limit, ...scored.map((point) => outcomes.of(point).length));
+  return scored.reduce(
+    (best, point) => (outcomes.meanOf(point, common) > outcomes.meanOf(best, common) ? point : best),
+    itemAt(scored, 0),
+  );
+};

@@ -1,0 +1,76 @@
+import { itemAt } from '../lookup.js';
+import { coordinateDescent } from './coordinate-descent.js';
+import { estimatorOf } from './estimate.js';
+import type { HeldOutComparison, Landscape, Rows } from './landscape.js';
+import { Outcomes } from './outcomes.js';
+import { checkSpace, type SearchSpace } from './space.js';
+import { type Searching, successiveHalving } from './successive-halving.js';
+import type { SearchStep, SearchTrace, Strategy } from './trace.js';
+
+export interface SearchParameters {
+  readonly strategy: Strategy;
+  /** Number of the task's problems; the last `holdOut` of them are kept for the final comparison. */
+  readonly problems: number;
+  readonly holdOut: number;
+  /** Problem-evaluations: one model on one problem is one. The final comparison is paid from it. */
+  readonly budget: number;
+  /** Of the order in which configurations are tried; recorded. */
+  readonly seed: number;
+  readonly onStep?: ((step: SearchStep) => void) | undefined;
+}
+
+const strategies = { halving: successiveHalving, descent: coordinateDescent } as const;
+
+/**
+ * Searches a space for its best configuration, and compares it with the default on problems that the search has not used.
+ * The same landscape gives the same search: it is resumed by asking the same questions again.
+ *
+ * @throws LayerloomError SEARCH_INVALID if space or budget are too small
+ */
+export const searchSpace = async (
+  space: SearchSpace,
+  landscape: Landscape,
+  { strategy, problems, holdOut, budget, seed, onStep }: SearchParameters,
+): Promise<SearchTrace> => {
+  checkSpace(space);
+  const rows: Rows = [0, problems - holdOut];
+  const outcomes = new Outcomes(landscape, space.points.length);
+  const reserved = 2 * holdOut * landscape.cost;
+  const steps: SearchStep[] = [];
+  const searching: Searching = {
+    space,
+    outcomes,
+    estimate: estimatorOf(space),
+    rows: rows[1],
+    budget: budget - reserved,
+    cost: landscape.cost,
+    onStep: (step) => {
+      steps.push(step);
+      onStep?.(step);
+    },
+  };
+  const choice = await strategies[strategy](searching);
+  const heldOut =
+    choice === space.default ? null : await landscape.compare(choice, space.default, [rows[1], problems]);
+  return {
+    strategy,
+    seed,
+    budget,
+    spent: outcomes.spent + (heldOut === null ? 0 : reserved),
+    grid: space.points.length * problems * landscape.cost,
+    configurations: space.points.length,
+    rows,
+    steps,
+    choice: itemAt(space.points, choice).name,
+    default: itemAt(space.points, space.default).name,
+    heldOut,
+    isGain: heldOut !== null && isGain(heldOut),
+    failed: space.points.filter((_, point) => outcomes.hasFailed(point)).map(({ name }) => name),
+  };
+};
+
+/** Level of the one test: the share of searches without a gain that claim one. */
+const level = 0.05;
+
+const isGain = ({ difference, higherIsBetter, p }: HeldOutComparison): boolean =>
+  p !== null && p < level && (higherIsBetter ? difference > 0 : difference < 0);

@@ -1,0 +1,147 @@
+import { LayerloomError } from '../errors.js';
+import { itemAt } from '../lookup.js';
+import type { Estimator } from './estimate.js';
+import type { Outcomes } from './outcomes.js';
+import type { SearchSpace } from './space.js';
+import type { SearchStep } from './trace.js';
+
+/** A rung: the number of configurations that are scored up to a limit of rows. */
+export interface Rung {
+  readonly count: number;
+  readonly limit: number;
+}
+
+/** Share of configurations that a rung keeps: less than half, so that an unlucky one has a second chance. */
+const keptShare = 0.63;
+
+/** Fewest rows that configurations are compared on. */
+const fewestRows = 8;
+
+/**
+ * Plans the rungs of a successive halving: numbers of configurations fall, and limits rise, by a constant factor each,
+ * up to all rows for a tenth of the configurations. The first limit is the largest that the budget allows. If even 8
+ * rows of all configurations are too much for half of the budget, the first rung has as many as half of it allows.
+ *
+ * @param budget evaluations of one configuration on one row
+ * @throws LayerloomError SEARCH_INVALID if it is too small for two configurations
+ */
+export const rungsOf = (points: number, rows: number, budget: number): Rung[] => {
+  const fewest = Math.min(fewestRows, rows);
+  const first = points * fewest * 2 <= budget ? points : Math.min(points, Math.floor(budget / (2 * fewest)));
+  if (first < 2)
+    throw new LayerloomError('SEARCH_INVALID', {
+      reason: `${budget} evaluations of one configuration on one problem are left to search with`,
+      remedy: `allow ${4 * fewest} or more with --budget, or hold out fewer problems`,
+    });
+  for (let limit = rows; limit >= fewest; limit -= 1) {
+    const rungs = rungsFrom(first, limit, rows);
+    if (costOf(rungs) <= budget) return rungs;
+  }
+  // Some configurations on the fewest rows, and as many more rows for the best as the rest allows.
+  const last = Math.max(2, Math.round(first / 10));
+  const limit = Math.min(rows, fewest + Math.floor((budget - first * fewest) / last));
+  return limit > fewest
+    ? [
+        { count: first, limit: fewest },
+        { count: last, limit },
+      ]
+    : [{ count: first, limit: fewest }];
+};
+
+const rungsFrom = (first: number, limit: number, rows: number): Rung[] => {
+  if (limit === rows) return [{ count: first, limit: rows }];
+  const last = Math.max(2, Math.round(first / 10));
+  const steps = Math.max(1, Math.ceil(Math.log(first / last) / Math.log(1 / keptShare)));
+  return Array.from({ length: steps + 1 }, (_, step) => ({
+    count: Math.round(first * (last / first) ** (step / steps)),
+    limit: Math.round(limit * (rows / limit) ** (step / steps)),
+  }));
+};
+
+const costOf = (rungs: readonly Rung[]): number =>
+  rungs.reduce(
+    (sum, { count, limit }, index) =>
+      sum + count * (limit - (index === 0 ? 0 : itemAt(rungs, index - 1).limit)),
+    0,
+  );
+
+/** What a strategy works with. */
+export interface Searching {
+  readonly space: SearchSpace;
+  readonly outcomes: Outcomes;
+  readonly estimate: Estimator;
+  /** Number of rows that configurations may be scored on. */
+  readonly rows: number;
+  /** Problem-evaluations that the search may use. */
+  readonly budget: number;
+  /** Problem-evaluations of one row of one configuration. */
+  readonly cost: number;
+  readonly onStep: (step: SearchStep) => void;
+}
+
+/**
+ * Searches by successive halving (Jamieson & Talwalkar 2016): all configurations on few problems, the better ones on more.
+ * Configurations are ranked by estimates that neighbours share in; so one that was left out comes back when its neighbours turn
+ * out well, if the rung's budget allows. The choice has the highest estimate of those on the last rung.
+ */
+export const successiveHalving = async (searching: Searching): Promise<number> => {
+  const { space, outcomes, estimate, rows, budget, cost } = searching;
+  const rungs = rungsOf(space.points.length, rows, Math.floor(budget / cost));
+  let allowed = 0;
+  let ranked: readonly number[] = space.order;
+  let members: readonly number[] = [];
+  for (const [index, { count, limit }] of rungs.entries()) {
+    allowed += count * (limit - (index === 0 ? 0 : itemAt(rungs, index - 1).limit)) * cost;
+    members = affordable(ranked.slice(0, count), outcomes, limit, allowed - outcomes.spent);
+    await outcomes.raise(members, limit);
+    const estimates = estimate(outcomes);
+    ranked = space.order
+      .filter((point) => !outcomes.hasFailed(point))
+      .sort((a, b) => itemAt(estimates, b) - itemAt(estimates, a));
+    const next = rungs[index + 1];
+    const best = ranked.filter((point) => members.includes(point));
+    const kept = next === undefined ? best.slice(0, 1) : ranked.slice(0, next.count);
+    searching.onStep({
+      title: `rung ${index + 1}`,
+      limit,
+      candidates: [...best, ...members.filter((point) => outcomes.hasFailed(point))].map((point) =>
+        candidateOf(searching, point, itemAt(estimates, point)),
+      ),
+      kept: kept.map((point) => itemAt(space.points, point).name),
+      spent: outcomes.spent,
+    });
+  }
+  const choice = ranked.find((point) => members.includes(point));
+  if (choice === undefined) throw noneScored();
+  return choice;
+};
+
+export const noneScored = (): LayerloomError =>
+  new LayerloomError('SEARCH_INVALID', {
+    reason: 'none of the configurations could be scored',
+    remedy: 'see the errors above, and continue with --resume',
+  });
+
+/** Returns a candidate's line of a step. */
+export const candidateOf = ({ space, outcomes }: Searching, point: number, estimate: number | null) => ({
+  name: itemAt(space.points, point).name,
+  problems: outcomes.of(point).length,
+  mean: outcomes.hasFailed(point) ? null : outcomes.meanOf(point),
+  estimate: outcomes.hasFailed(point) ? null : estimate,
+});
+
+/** Returns the first points whose limit can be raised within the budget, without those that are too dear. */
+const affordable = (
+  points: readonly number[],
+  outcomes: Outcomes,
+  limit: number,
+  budget: number,
+): number[] => {
+  let left = budget;
+  return points.filter((point) => {
+    const cost = outcomes.costOf(point, limit);
+    if (cost > left) return false;
+    left -= cost;
+    return true;
+  });
+};
