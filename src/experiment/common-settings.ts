@@ -8,6 +8,7 @@ import { withPlace } from '../recipe/read-recipe.js';
 import { locationOf } from '../recipe/source.js';
 import { isText, locate, type MappingEntry, type Text, type Tree, toPlain } from '../recipe/tree.js';
 import { parseDtype } from '../tensor/dtype.js';
+import { parseSearchBlock, type SearchBlock } from './search-block.js';
 
 // Settings of an experiment that apply to all its merges. Each parser returns undefined if the experiment has
 // no such setting.
@@ -51,6 +52,18 @@ export const evaluationOf = (
     throw withPlace(error, {
       locate: (path, part) => locate(given, path.slice(1), part),
     });
+  }
+};
+
+/** Checks `search:`. */
+export const searchBlockOf = (entry: MappingEntry | undefined): SearchBlock | undefined => {
+  if (entry === undefined) return undefined;
+  const given = expectMapping(entry.value, 'search', 'strategy, budget, …');
+  try {
+    return parseSearchBlock(toPlain(given));
+  } catch (error) {
+    if (!(error instanceof LayerloomError)) throw error;
+    throw withPlace(error, { locate: (path, part) => locate(given, path.slice(1), part) });
   }
 };
 

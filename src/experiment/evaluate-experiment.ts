@@ -26,6 +26,8 @@ export interface EvaluateOptions {
   /** Rows of every task, in place of those of `evaluate:`: a limit, or the first and the one after the last. */
   readonly limit?: number | undefined;
   readonly rows?: readonly [from: number, to: number] | undefined;
+  /** Only these of the tasks that `evaluate:` has. */
+  readonly tasks?: readonly string[] | undefined;
   /** Keep the answers of models that are interrupted, and continue from them. */
   readonly resume?: boolean | undefined;
   /** Run again what has results. */
@@ -83,7 +85,7 @@ export const evaluateExperiment = async (
 export const settingsOf = (
   { evaluate }: ExperimentRecord,
   directory: string,
-  { limit, rows }: Pick<EvaluateOptions, 'limit' | 'rows'> = {},
+  { limit, rows, tasks }: Pick<EvaluateOptions, 'limit' | 'rows' | 'tasks'> = {},
 ): EvaluationSettings => {
   if (evaluate === undefined)
     throw new LayerloomError('EXPERIMENT_INVALID', {
@@ -92,7 +94,20 @@ export const settingsOf = (
     });
   const settings = parseEvaluation(evaluate, directory);
   const given = rows ?? (limit === undefined ? undefined : ([0, limit] as const));
-  return given === undefined ? settings : { ...settings, rowsOf: () => given };
+  return {
+    ...settings,
+    ...(given === undefined ? {} : { rowsOf: () => given }),
+    ...(tasks === undefined
+      ? {}
+      : {
+          tasks: new Map(
+            [...settings.tasks].map(([language, of]) => [
+              language,
+              of.filter((task) => tasks.includes(task)),
+            ]),
+          ),
+        }),
+  };
 };
 
 class Evaluation {

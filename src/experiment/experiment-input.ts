@@ -2,6 +2,7 @@ import type { Evaluation } from '../evaluation/settings.js';
 import type { ModelInput, RecipeInput } from '../methods/recipes.js';
 import type { Layout } from '../plan/layout.js';
 import type { DtypeName } from '../tensor/dtype.js';
+import type { SearchBlock } from './search-block.js';
 
 type KeysOf<Union> = Union extends unknown ? keyof Union : never;
 
@@ -66,6 +67,7 @@ export interface ExperimentInput {
   languages: Readonly<Record<string, Readonly<Record<string, string>>>>;
   merges: readonly MergeInput[];
   evaluate?: Evaluation | undefined;
+  search?: SearchBlock | undefined;
   /**
    * List the base and the single experts beside the merges. Default true. An object lists them and further models
    * by name, which are scored and never merged.

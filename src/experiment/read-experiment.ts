@@ -21,11 +21,19 @@ import {
   type Path,
   type Tree,
 } from '../recipe/tree.js';
-import { dtypeOf, evaluationOf, expectText, layoutOf, shardSizeOf } from './common-settings.js';
+import {
+  dtypeOf,
+  evaluationOf,
+  expectText,
+  layoutOf,
+  searchBlockOf,
+  shardSizeOf,
+} from './common-settings.js';
 import type { ExperimentInput } from './experiment-input.js';
 import { type FurtherReference, referencesOf } from './further-references.js';
 import { modelAt, nameAndPath } from './model-at.js';
 import { checkName, folded, ModelNames, placeOf } from './names.js';
+import type { SearchBlock } from './search-block.js';
 
 /**
  * An experiment after reading: its names are unique and its paths are absolute. Parameters of methods are not
@@ -47,6 +55,8 @@ export interface Experiment {
   readonly merges: readonly MergeEntry[];
   /** `evaluate:` as the file has it, checked. */
   readonly evaluate: EvaluationBlock | undefined;
+  /** `search:`, checked. */
+  readonly search: SearchBlock | undefined;
   /** True if the merges are to be compared with the base and the single experts. */
   readonly references: boolean;
   /** Further models that the merges are to be compared with. They are never merged. */
@@ -80,6 +90,7 @@ const known = [
   'languages',
   'merges',
   'evaluate',
+  'search',
   'references',
   'dtype',
   'layout',
@@ -113,16 +124,17 @@ export const parseExperiment = async (
   });
 
 /**
- * Converts the keys of an experiment, of its merges and of `evaluate` to snake case, as files spell them; names of models
+ * Converts the keys of an experiment, of its merges, of `evaluate` and of `search` to snake case, as files spell them; names of models
  * are kept.
  */
 const inSnakeCase = (input: ExperimentInput): unknown => {
-  const { merges, evaluate, ...rest } = input ?? {};
+  const { merges, evaluate, search, ...rest } = input ?? {};
   const entries = Array.isArray(merges) ? merges.map((entry: unknown) => spelt(entry)) : merges;
   return {
     ...(spelt(rest) as object),
     ...(entries === undefined ? {} : { merges: entries }),
     ...(evaluate === undefined ? {} : { evaluate: spelt(evaluate) }),
+    ...(search === undefined ? {} : { search: spelt(search) }),
   };
 };
 
@@ -187,6 +199,7 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
     languages,
     merges,
     evaluate: evaluationOf(entries.get('evaluate'), [...languages.keys()], directory),
+    search: searchBlockOf(entries.get('search')),
     ...references,
     dtype: dtypeOf(entries.get('dtype')),
     layout: layoutOf(entries.get('layout')),

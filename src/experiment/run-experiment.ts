@@ -27,6 +27,8 @@ export interface ExperimentOptions extends BatchOptions {
   resume?: boolean | undefined;
   /** The same as `resume`. */
   force?: boolean | undefined;
+  /** Merges to make and to record; the others are as if the experiment did not have them. Default: all. */
+  only?: ((merge: ExperimentMerge) => boolean) | undefined;
   /** Folder in which the relative paths of an experiment given as an object begin. */
   directory?: string | undefined;
 }
@@ -54,7 +56,7 @@ export const runExperiment = async (
   const experiment = await openExperiment(input, options);
   const out = resolve(options.out);
   return await placed(experiment, async () => {
-    const merges = expandExperiment(experiment);
+    const merges = expandExperiment(experiment).filter(options.only ?? (() => true));
     const warnings = await missingReferences(experiment);
     const batch = { ...options, ...commonOf(experiment, options), out, warnings };
     // A part of an array job only makes shards; the last job writes the directory.

@@ -1,0 +1,232 @@
+import { lstat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { checkInterrupt, LayerloomError } from '../errors.js';
+import type { EvaluationResult } from '../evaluation/result.js';
+import { ResultFiles } from '../evaluation/result-files.js';
+import { type EvaluateOptions, evaluateExperiment } from '../experiment/evaluate-experiment.js';
+import { expandExperiment } from '../experiment/expand.js';
+import type { ExperimentInput } from '../experiment/experiment-input.js';
+import { readRecord, recordName } from '../experiment/experiment-record.js';
+import { parseExperiment, readExperiment } from '../experiment/read-experiment.js';
+import { type ExperimentOptions, runExperiment } from '../experiment/run-experiment.js';
+import { budgetText, type SearchBlock } from '../experiment/search-block.js';
+import { itemAt } from '../lookup.js';
+import { ExperimentLandscape, type Merger, type Scorer } from './experiment-landscape.js';
+import { experimentSpace, pairOf } from './experiment-space.js';
+import { type LayerShares, orderByAnalysis, orderBySeed } from './promising-order.js';
+import { searchSpace } from './search.js';
+import type { SearchStep, SearchTrace } from './trace.js';
+
+export interface SearchOptions
+  extends SearchBlock,
+    Pick<
+      ExperimentOptions,
+      | 'out'
+      | 'store'
+      | 'link'
+      | 'threads'
+      | 'resume'
+      | 'signal'
+      | 'onProgress'
+      | 'layout'
+      | 'maxShardSize'
+      | 'directory'
+    >,
+    Pick<EvaluateOptions, 'lmEval' | 'jobs'> {
+  /** Required where the experiment has several. */
+  readonly language?: string | undefined;
+  /** Pairs to score, as `math-1+swh-2`. Default: all of the language. */
+  readonly pairs?: readonly string[] | undefined;
+  /** Shares of each expert's change by layer, which say what to try first. */
+  readonly shares?: LayerShares | undefined;
+  /** Scores merges; default: lm-evaluation-harness, by the experiment's `evaluate:` block. */
+  readonly score?: Scorer | undefined;
+  readonly onStep?: ((step: SearchStep) => void) | undefined;
+  readonly onWarning?: ((warning: string) => void) | undefined;
+}
+
+/** The content of `search.json`. */
+export interface SearchRecord extends SearchTrace {
+  readonly language: string;
+  readonly task: string;
+  /** `metric,filter` that configurations were compared by. */
+  readonly metric: string | null;
+  readonly pairs: readonly string[];
+  /** True if an analysis said what to try first. */
+  readonly startedFromAnalysis: boolean;
+  /** The parameters of the choice. */
+  readonly configuration: Readonly<Record<string, unknown>>;
+  /** Names of the chosen configuration's merges. */
+  readonly merges: readonly string[];
+}
+
+/** Returns what options say, else the experiment's `search:` block, else the defaults. */
+const settingsOf = (options: SearchBlock, block: SearchBlock = {}) => {
+  const problems = options.problems ?? block.problems ?? 250;
+  return {
+    problems,
+    strategy: options.strategy ?? block.strategy ?? ('halving' as const),
+    budget: options.budget ?? block.budget ?? '25%',
+    holdOut: options.holdOut ?? block.holdOut ?? heldOutOf(problems),
+    seed: options.seed ?? block.seed ?? 0,
+    metric: options.metric ?? block.metric,
+    task: options.task ?? block.task,
+    default: options.default ?? block.default,
+    entries: options.entries ?? block.entries,
+  };
+};
+
+/** A third of the problems, in tens: 80 of 250. */
+const heldOutOf = (problems: number): number => Math.max(1, Math.floor(problems / 30) * 10);
+
+/**
+ * Searches the configurations of one language of an experiment. Merges are made when they are first needed, over the
+ * experiment's store; scores are asked for in growing ranges of rows and kept in `evaluations/`, so that a search
+ * that was cut off finds what it had.
+ *
+ * @throws LayerloomError RECIPE_INVALID, SEARCH_INVALID, and the codes of `runExperiment` and `evaluateExperiment`
+ */
+export const runSearch = async (
+  input: ExperimentInput | string,
+  options: SearchOptions,
+): Promise<SearchRecord> => {
+  const experiment = await (typeof input === 'string'
+    ? readExperiment(input)
+    : parseExperiment(input, options));
+  const given = settingsOf(options, experiment.search);
+  const language = languageOf([...experiment.languages.keys()], options.language);
+  const { entries } = given;
+  const { pairs } = options;
+  const merges = expandExperiment(experiment).filter(
+    (merge) =>
+      merge.language === language &&
+      (entries === undefined || entries.includes(itemAt(experiment.merges, merge.entry).name)) &&
+      (pairs === undefined || pairs.includes(pairOf(merge))),
+  );
+  const { otherPairs, ...made } = experimentSpace(merges, given.default);
+  if (otherPairs.length > 0)
+    options.onWarning?.(
+      `${otherPairs.length} configurations are left out, since they merge other models than the default: ${otherPairs.slice(0, 3).join(', ')}${otherPairs.length > 3 ? ', …' : ''}`,
+    );
+  const order =
+    options.shares === undefined
+      ? orderBySeed(made.points.length, made.default, given.seed)
+      : orderByAnalysis(made.points, options.shares);
+  const task = given.task ?? taskOf(experiment.evaluate?.tasks?.[language], language);
+  const landscape = new ExperimentLandscape(made.points, {
+    merge: mergerOf(input, options),
+    score: options.score ?? harnessScorer(task, options),
+    metric: given.metric,
+    onFailure: ({ name }, reason) => options.onWarning?.(`${name} is left out: ${reason}`),
+  });
+  const grid = made.points.length * given.problems * landscape.cost;
+  const trace = await searchSpace({ ...made, order }, landscape, {
+    strategy: given.strategy,
+    problems: given.problems,
+    holdOut: given.holdOut,
+    budget: budgetOf(given.budget, grid),
+    seed: given.seed,
+    onStep: options.onStep,
+  });
+  const choice = made.points.find(({ name }) => name === trace.choice);
+  if (choice === undefined) throw new RangeError('the choice is a configuration of the space');
+  return {
+    ...trace,
+    language,
+    task,
+    metric: landscape.metric ?? null,
+    pairs: choice.merges.map(pairOf),
+    startedFromAnalysis: options.shares !== undefined,
+    configuration: { method: choice.method, ...choice.configuration },
+    merges: choice.merges.map(({ name }) => name),
+  };
+};
+
+const languageOf = (known: readonly string[], given: string | undefined): string => {
+  const [only, more] = known;
+  if (given === undefined && only !== undefined && more === undefined) return only;
+  if (given !== undefined && known.includes(given)) return given;
+  throw new LayerloomError('SEARCH_INVALID', {
+    reason:
+      given === undefined
+        ? 'the experiment has several languages'
+        : `${given} is not a language of the experiment`,
+    remedy: `choose one with --language: ${known.join(', ')}`,
+  });
+};
+
+const taskOf = (tasks: string | readonly string[] | undefined, language: string): string => {
+  const first = typeof tasks === 'string' ? tasks : tasks?.[0];
+  if (first !== undefined) return first;
+  throw new LayerloomError('SEARCH_INVALID', {
+    reason: `the experiment has no task of ${language}`,
+    remedy: 'say it under evaluate: {tasks: {…}}',
+  });
+};
+
+const budgetOf = (given: number | string, grid: number): number => {
+  if (typeof given === 'number' && Number.isSafeInteger(given) && given > 0) return given;
+  if (typeof given === 'string' && budgetText.test(given))
+    return Math.floor((grid * Number.parseFloat(given)) / 100);
+  throw new LayerloomError('INVALID_PARAMETER', {
+    parameter: 'budget',
+    value: given,
+    expected: 'a number of problem-evaluations, or a share such as 25%',
+  });
+};
+
+/** Makes merges by `runExperiment`, which records those made before too. */
+const mergerOf = (input: ExperimentInput | string, options: SearchOptions): Merger => {
+  const asked = new Set<string>();
+  const failed = new Map<string, string>();
+  const { out, store, link, threads, signal, onProgress, layout, maxShardSize, directory } = options;
+  return async (names) => {
+    const isNew = names.some((name) => !asked.has(name));
+    if (!isNew) return failed;
+    const recorded = await recordedIn(out);
+    // A search of its own begins in a directory without an experiment, unless it is told to continue.
+    const resume = options.resume === true || asked.size > 0;
+    for (const name of names) asked.add(name);
+    const { merges } = await runExperiment(input, {
+      ...{ out, store, link, threads, signal, onProgress, layout, maxShardSize, directory, resume },
+      only: ({ name }) => asked.has(name) || recorded.has(name),
+    });
+    for (const { name, error } of merges) if (error !== undefined) failed.set(name, error.message);
+    return failed;
+  };
+};
+
+const recordedIn = async (out: string): Promise<ReadonlySet<string>> => {
+  const there = await lstat(join(resolve(out), recordName)).catch(() => undefined);
+  if (there === undefined) return new Set();
+  return new Set((await readRecord(resolve(out))).merges.map(({ name }) => name));
+};
+
+/** Scores merges by lm-evaluation-harness. Results of the same rows that are there are taken from their files. */
+const harnessScorer = (task: string, { out, lmEval, jobs, signal, onWarning }: SearchOptions): Scorer => {
+  const files = new ResultFiles(resolve(out));
+  return async (merges, rows) => {
+    const results = new Map<string, EvaluationResult>();
+    if (merges.length === 0) return results;
+    const found: Promise<void>[] = [];
+    const { failed, warnings } = await evaluateExperiment(out, {
+      ...{ lmEval, jobs, signal, rows, only: merges, tasks: [task], resume: true },
+      onScored: ({ model, results: ofModel }) => {
+        const own = ofModel.find(
+          ({ result }) => result.task === task && String(result.rows) === String(rows),
+        );
+        if (own !== undefined)
+          found.push(
+            files.problemsOf(own).then((problems) => {
+              results.set(model, { ...own.result, problems });
+            }),
+          );
+      },
+    });
+    await Promise.all(found);
+    checkInterrupt(signal);
+    for (const warning of warnings) onWarning?.(warning);
+    for (const { model, message } of failed) onWarning?.(`${model}: ${message}`);
+    return results;
+  };
+};
