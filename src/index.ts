@@ -11,6 +11,12 @@ export { explainTensor } from './api/explain-tensor.js';
 export { layerSwap, type MergeOptions, merge, relayout, revert, soup } from './api/merge.js';
 export { type MergePlanOptions, planMerge } from './api/plan-merge.js';
 export { type ScoreTables, type ScoreTablesOptions, scoreTables } from './api/score-tables.js';
+export {
+  type SearchExperimentOptions,
+  type SearchResult,
+  searchExperiment,
+} from './api/search-experiment.js';
+export { type SelectParameters, selectFromFiles } from './api/select-from-files.js';
 export { type Architecture, describeArchitecture, type Place } from './architecture/architecture.js';
 export type { Role } from './architecture/roles.js';
 export type { CheckpointIndex, FileIdentity } from './checkpoint/checkpoint.js';
@@ -104,6 +110,11 @@ export { formatTables, type TableFormat } from './report/score-table/format-tabl
 export type { AnalysisResult } from './report/write-analysis.js';
 export type { Cell, Derived, ScoreTable, TableColumn, TableRow } from './scores/score-table.js';
 export type { HeadlineMetric } from './scores/scored-experiment.js';
+export type { Scorer } from './search/experiment-landscape.js';
+export type { HeldOutComparison } from './search/landscape.js';
+export type { SearchRecord } from './search/run-search.js';
+export { type Selection, type SelectionInput, selectCheckpoints } from './search/select-checkpoints.js';
+export type { Candidate, SearchStep, SearchTrace } from './search/trace.js';
 export type { Claim, FinishedShard } from './store/claim.js';
 export type { ExperimentShards } from './store/experiments.js';
 export type { Collection, GcOptions } from './store/gc.js';

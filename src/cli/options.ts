@@ -100,7 +100,7 @@ export const addMergeOptions = (command: Command): Command =>
   );
 
 /** @throws LayerloomError USAGE without `--out`, which a dry run does not need */
-export const requireOut = ({ out }: CommonOptions): string => {
+export const requireOut = ({ out }: Pick<CommonOptions, 'out'>): string => {
   if (out === undefined)
     throw new LayerloomError('USAGE', { reason: "required option '-o, --out <dir>' not specified" });
   return out;

@@ -1,4 +1,6 @@
 import { Command, Option } from 'commander';
+import { Command } from 'commander';
+import type { SelectParameters } from '../api/select-from-files.js';
 import { openCheckpoint } from '../checkpoint/open.js';
 import { presetNames, presets } from '../experiment/preset-merges.js';
 import { methods } from '../methods/index.js';
@@ -23,6 +25,7 @@ import {
 import { loadPlugins } from './plugin.js';
 import { printJson, printLine, warn } from './print.js';
 import type { TableCliOptions } from './table.js';
+import type { SearchCliOptions } from './search.js';
 
 type Options = CommonOptions & OutputOptions;
 
@@ -239,6 +242,52 @@ const addTable = (program: Command): void => {
     // Loaded on demand: other commands need no statistics.
     const { tableCommand } = await import('./table.js');
     await tableCommand(directory, options);
+const addSearch = (program: Command): void => {
+  const command = program
+    .command('search')
+    .description("search an experiment's configurations for the best, within a budget of evaluations")
+    .argument('<experiment>', 'a YAML file; its grids are the configurations, its search: block the defaults')
+    .option('-o, --out <dir>', 'directory for merges, results, search.json and search.svg')
+    .option('--language <language>', 'the language to search for, if the experiment has several')
+    .option('--strategy <strategy>', 'halving or descent (default: halving)')
+    .option('--budget <n>', "problem-evaluations, or a share of the whole grid's (default: 25%)")
+    .option('--problems <n>', "number of the task's problems (default: 250)", toNumber)
+    .option('--hold-out <n>', 'last problems to compare choice and default on (default: 80 of 250)', toNumber)
+    .option('--default <name>', 'configuration to compare with (default: the entry default)')
+    .option('--entries <name...>', 'entries of the experiment to search (default: all)')
+    .option('--pair <task+lang...>', 'pairs to score (default: all of the language)')
+    .option('--task <task>', "task to search by (default: the language's first)")
+    .option('--metric <metric>', 'metric to search by: exact_match,flexible-extract')
+    .option('--analysis <dir>', 'directory of layerloom analyze, which says what to try first')
+    .option('--seed <n>', 'seed of the order without an analysis (default: 0)', toNumber)
+    .option('--store <dir>', 'directory of the shards that merges share (default: .store in the output)')
+    .option('--lm-eval <command>', "the harness's command (default: lm_eval)")
+    .option('--jobs <n>', "models to score at once (default: the experiment's)", toNumber)
+    .option('-j, --threads <n>', 'worker threads (default: the usable cores)', toNumber)
+    .option('--resume', 'continue in a directory with merges and results');
+  addOutputOptions(command).action(async (file: string, options: SearchCliOptions) => {
+    const { searchCommand } = await import('./search.js');
+    await searchCommand(file, options);
+  });
+};
+
+const addSelect = (program: Command): void => {
+  const command = program
+    .command('select')
+    .description('choose checkpoints of training runs that balance score and diversity')
+    .requiredOption(
+      '--scores <csv|dir>',
+      'columns name and score, or the directory of an evaluated experiment',
+    )
+    .requiredOption(
+      '--analysis <dir>',
+      'directory of layerloom analyze, whose overlap.json has the distances',
+    )
+    .option('--count <n>', 'number of checkpoints to choose (default: 3)', toNumber)
+    .option('--balance <x>', 'weight of diversity against score (default: 1)', toNumber);
+  addOutputOptions(command).action(async (options: SelectParameters & OutputOptions) => {
+    const { selectCommand } = await import('./select.js');
+    await selectCommand(options);
   });
 };
 
@@ -345,6 +394,8 @@ export const buildProgram = (): Command => {
   addBatch(program);
   addEvaluate(program);
   addTable(program);
+  addSearch(program);
+  addSelect(program);
   addAnalyze(program);
   addInspect(program);
   addStore(program);

@@ -15,7 +15,7 @@ import { ExperimentLandscape, type Merger, type Scorer } from './experiment-land
 import { experimentSpace, pairOf } from './experiment-space.js';
 import { type LayerShares, orderByAnalysis, orderBySeed } from './promising-order.js';
 import { searchSpace } from './search.js';
-import type { SearchStep, SearchTrace } from './trace.js';
+import type { SearchStep, SearchTrace, Strategy } from './trace.js';
 
 export interface SearchOptions
   extends SearchBlock,
@@ -63,7 +63,7 @@ export interface SearchRecord extends SearchTrace {
 /** Returns what options say, else the experiment's `search:` block, else the defaults. */
 const settingsOf = (options: SearchBlock, block: SearchBlock = {}) => {
   const problems = options.problems ?? block.problems ?? 250;
-  return {
+  return checked({
     problems,
     strategy: options.strategy ?? block.strategy ?? ('halving' as const),
     budget: options.budget ?? block.budget ?? '25%',
@@ -73,7 +73,23 @@ const settingsOf = (options: SearchBlock, block: SearchBlock = {}) => {
     task: options.task ?? block.task,
     default: options.default ?? block.default,
     entries: options.entries ?? block.entries,
-  };
+  });
+};
+
+const checked = <Settings extends { problems: number; holdOut: number; seed: number; strategy: Strategy }>(
+  settings: Settings,
+): Settings => {
+  const { problems, holdOut, seed, strategy } = settings;
+  const refuse = (parameter: string, value: unknown, expected: string) =>
+    new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });
+  if (strategy !== 'halving' && strategy !== 'descent')
+    throw refuse('strategy', strategy, 'halving or descent');
+  if (!Number.isSafeInteger(problems) || problems < 2)
+    throw refuse('problems', problems, 'a whole number from 2 on');
+  if (!Number.isSafeInteger(holdOut) || holdOut < 1 || holdOut >= problems)
+    throw refuse('hold-out', holdOut, `a whole number from 1 to ${problems - 1}`);
+  if (!Number.isSafeInteger(seed)) throw refuse('seed', seed, 'a whole number');
+  return settings;
 };
 
 /** A third of the problems, in tens: 80 of 250. */

@@ -1,0 +1,105 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { fileName } from '../analysis/analysis.js';
+import { isObject } from '../checkpoint/json.js';
+import { withFile } from '../engine/output/durable.js';
+import { LayerloomError, reasonOf } from '../errors.js';
+import type { ExperimentInput } from '../experiment/experiment-input.js';
+import { parseExperiment, readExperiment } from '../experiment/read-experiment.js';
+import { drawSearch } from '../report/search-picture.js';
+import type { LayerShares } from '../search/promising-order.js';
+import { runSearch, type SearchOptions, type SearchRecord } from '../search/run-search.js';
+import { requireOut } from './require-out.js';
+
+export interface SearchExperimentOptions extends Omit<SearchOptions, 'shares'> {
+  /** Directory of `analyze` with the experts' shares of change, which say what to try first. */
+  readonly analysis?: string | undefined;
+}
+
+export interface SearchResult extends SearchRecord {
+  /** Absolute path of the directory, in which are the merges, `evaluations/`, `search.json` and `search.svg`. */
+  readonly out: string;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Searches the configurations of one language of an experiment for the best, within a budget of problem-evaluations (one
+ * model on one problem), and compares it with the default on problems that the search has not used. Writes
+ * `search.json` and `search.svg`. Continues with `resume`, asking no model a second time.
+ *
+ * @example await searchExperiment('swahili.yaml', { out: './swahili', budget: '25%' })
+ * @throws LayerloomError SEARCH_INVALID, RECIPE_INVALID, and the codes of `runExperiment` and `evaluateExperiment`.
+ *   A configuration that cannot be merged or scored does not throw: it is left out, with a warning
+ */
+export const searchExperiment = async (
+  input: ExperimentInput | string,
+  { analysis, onWarning, ...options }: SearchExperimentOptions,
+): Promise<SearchResult> => {
+  requireOut(options);
+  const out = resolve(options.out);
+  const warnings: string[] = [];
+  const record = await runSearch(input, {
+    ...options,
+    out,
+    shares: analysis === undefined ? undefined : await sharesIn(analysis, input, options.directory),
+    onWarning: (warning) => {
+      if (warnings.includes(warning)) return;
+      warnings.push(warning);
+      onWarning?.(warning);
+    },
+  });
+  await write(join(out, 'search.json'), `${JSON.stringify(record, null, 2)}\n`);
+  await write(join(out, 'search.svg'), drawSearch(record));
+  return { ...record, out, warnings };
+};
+
+const write = async (path: string, text: string): Promise<void> => {
+  try {
+    await withFile(path, 'w', async (file) => {
+      await file.writeFile(text);
+    });
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  }
+};
+
+/** Reads the shares of change by layer of an experiment's experts. @throws LayerloomError ANALYSIS_MISMATCH */
+const sharesIn = async (
+  analysis: string,
+  input: ExperimentInput | string,
+  directory: string | undefined,
+): Promise<LayerShares> => {
+  const experiment = await (typeof input === 'string'
+    ? readExperiment(input)
+    : parseExperiment(input, { directory }));
+  const names = [
+    ...experiment.tasks.keys(),
+    ...[...experiment.languages.values()].flatMap((experts) => [...experts.keys()]),
+  ];
+  const shares = await Promise.all(
+    names.map(async (name) => [name, await layersOf(analysis, name)] as const),
+  );
+  return Object.fromEntries(
+    shares.flatMap(([name, layers]) => (layers === undefined ? [] : [[name, layers]])),
+  );
+};
+
+/** @returns undefined if the expert was not analysed */
+const layersOf = async (analysis: string, name: string): Promise<readonly number[] | undefined> => {
+  const file = join(analysis, `${fileName(name)}.json`);
+  let value: unknown;
+  try {
+    value = JSON.parse(await readFile(file, 'utf8'));
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new LayerloomError(
+      'ANALYSIS_MISMATCH',
+      { file, reason: `cannot be read: ${reasonOf(cause)}` },
+      { cause },
+    );
+  }
+  const shares = isObject(value) && isObject(value['shares']) ? value['shares']['layers'] : undefined;
+  if (!Array.isArray(shares) || !shares.every((share) => typeof share === 'number'))
+    throw new LayerloomError('ANALYSIS_MISMATCH', { file, reason: 'has no shares of change by layer' });
+  return shares;
+};
