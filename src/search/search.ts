@@ -1,6 +1,6 @@
 import { itemAt } from '../lookup.js';
 import { coordinateDescent } from './coordinate-descent.js';
-import { estimatorOf } from './estimate.js';
+import { type Estimator, estimatorOf } from './estimate.js';
 import type { HeldOutComparison, Landscape, Rows } from './landscape.js';
 import { Outcomes } from './outcomes.js';
 import { checkSpace, type SearchSpace } from './space.js';
@@ -37,10 +37,14 @@ export const searchSpace = async (
   const outcomes = new Outcomes(landscape, space.points.length);
   const reserved = 2 * holdOut * landscape.cost;
   const steps: SearchStep[] = [];
+  let estimator: Estimator | undefined;
   const searching: Searching = {
     space,
     outcomes,
-    estimate: estimatorOf(space),
+    estimate: (of) => {
+      estimator ??= estimatorOf(space);
+      return estimator(of);
+    },
     rows: rows[1],
     budget: budget - reserved,
     cost: landscape.cost,

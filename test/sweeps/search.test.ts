@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { itemAt } from '../../src/lookup.js';
+import { searchSpace } from '../../src/search/search.js';
+import type { SearchTrace, Strategy } from '../../src/search/trace.js';
+import {
+  landscapeOf,
+  paperSpace,
+  type Shape,
+  type SyntheticLandscape,
+  shapes,
+} from '../search/landscapes.js';
+
+const space = paperSpace();
+const quarter = Math.floor((81 * 250) / 4);
+
+const searched = async (
+  strategy: Strategy,
+  shape: Shape | undefined,
+  shared: number,
+  seed: number,
+): Promise<{ trace: SearchTrace; landscape: SyntheticLandscape }> => {
+  const landscape = landscapeOf(space, { shape, shared, seed });
+  const parameters = { strategy, problems: 250, holdOut: 80, budget: quarter, seed };
+  const trace = await searchSpace(space, landscape, parameters);
+  expect(landscape.used()).toBeLessThanOrEqual(quarter);
+  return { trace, landscape };
+};
+
+/** Of 20 seeds: how many choices are within a point of the optimum. */
+const foundIn = async (strategy: Strategy, shape: Shape, shared: number): Promise<number> => {
+  let found = 0;
+  for (let seed = 1; seed <= 20; seed += 1) {
+    const { trace, landscape } = await searched(strategy, shape, shared, seed);
+    const chosen = space.points.findIndex(({ name }) => name === trace.choice);
+    if (itemAt(landscape.scores, chosen) >= Math.max(...landscape.scores) - 1) found += 1;
+  }
+  return found;
+};
+
+const share = [0, 0.7, 0.9, 1] as const;
+
+describe('a search with a quarter of the grid', () => {
+  // Independent outcomes are the hardest: pairing gains nothing, and neighbours 4 points apart differ by one standard error.
+  // docs/search.md has this table.
+  it.each([
+    ['halving', 'hill', [19, 20, 20, 20]],
+    ['halving', 'plateau', [17, 19, 20, 20]],
+    ['halving', 'shoulder', [9, 12, 19, 20]],
+    ['halving', 'rugged', [13, 17, 19, 20]],
+    ['halving', 'needle', [8, 9, 18, 20]],
+    ['descent', 'hill', [15, 14, 15, 20]],
+    ['descent', 'plateau', [11, 14, 16, 20]],
+    ['descent', 'shoulder', [10, 12, 13, 20]],
+    ['descent', 'rugged', [5, 13, 11, 20]],
+    ['descent', 'needle', [10, 12, 14, 20]],
+  ] as const)('by %s finds the optimum of a %s as often as documented', async (strategy, shape, expected) => {
+    const found = [];
+    for (const shared of share) found.push(await foundIn(strategy, shapes[shape], shared));
+    expect(found).toEqual(expected);
+  });
+
+  it.each([
+    ['halving', 0],
+    ['halving', 0.9],
+    ['descent', 0],
+    ['descent', 0.9],
+  ] as const)('by %s claims a gain in few of 200 flat landscapes, shared %d', async (strategy, shared) => {
+    let claims = 0;
+    for (let seed = 1; seed <= 200; seed += 1)
+      if ((await searched(strategy, undefined, shared, 1000 + seed)).trace.isGain) claims += 1;
+    console.info(`${strategy}, shared ${shared}: ${claims} of 200 claim a gain`);
+    // 5 % and two standard errors of a share in 200.
+    expect(claims / 200).toBeLessThanOrEqual(0.05 + 2 * Math.sqrt((0.05 * 0.95) / 200));
+  });
+});
