@@ -1,4 +1,4 @@
-import { itemAt } from '../lookup.js';
+import { groupBy, itemAt } from '../lookup.js';
 import { scaleOf } from '../scores/headline.js';
 import type { HeldOutComparison } from '../search/landscape.js';
 import type { SearchRecord } from '../search/run-search.js';
@@ -24,7 +24,42 @@ const formatterOf = (metric: string | null): ((value: number) => string) => {
   return (value) => `${(value * factor).toFixed(digits)}${unit === 'percent' ? ' %' : ''}`;
 };
 
-type Place = { readonly x: number; readonly y: number };
+/** A configuration's dot in a step. */
+interface Dot {
+  readonly candidate: Candidate;
+  readonly x: number;
+  readonly y: number;
+}
+
+/** A step with its column. */
+interface Column {
+  readonly step: SearchStep;
+  readonly index: number;
+  /** Its centre, and its width. */
+  readonly at: number;
+  readonly width: number;
+  readonly dots: readonly Dot[];
+}
+
+/** Distance of dots of equal means, which stand side by side as far as the column is wide. */
+const dotDistance = 6.6;
+
+const columnOf = (step: SearchStep, index: number, width: number, y: (value: number) => number): Column => {
+  const at = plot.left + (index + 0.5) * width;
+  const rows = groupBy(
+    step.candidates.filter(({ mean }) => mean !== null),
+    ({ mean }) => Math.round(y(mean as number) / dotDistance),
+  );
+  const dots = [...rows.values()].flatMap((row) => {
+    const distance = Math.min(dotDistance, (0.8 * width) / row.length);
+    return row.map((candidate, place) => ({
+      candidate,
+      x: at + (place - (row.length - 1) / 2) * distance,
+      y: y(candidate.mean as number),
+    }));
+  });
+  return { step, index, at, width, dots };
+};
 
 /**
  * Draws the path of a search as SVG: a column for each step, a dot for each configuration at its mean over the problems
@@ -33,11 +68,11 @@ type Place = { readonly x: number; readonly y: number };
 export const drawSearch = (search: SearchRecord): string => {
   const { steps, choice, heldOut, language } = search;
   const format = formatterOf(search.metric);
-  const column = steps.length > 10 ? Math.max(22, 720 / steps.length) : 104;
+  const column = steps.length > 9 ? Math.max(13, 780 / steps.length) : 112;
   const width = steps.length * column;
   const scale = scaleOfSteps(steps);
   const y = (value: number) => plot.top + plot.height * (1 - (value - scale.from) / (scale.to - scale.from));
-  const x = (step: number) => plot.left + (step + 0.5) * column;
+  const columns = steps.map((step, index) => columnOf(step, index, column, y));
   const title = `Search of ${search.configurations} configurations, ${language}`;
   const total = plot.left + width + plot.panel + 24;
   const height = plot.top + plot.height + 96;
@@ -51,8 +86,9 @@ export const drawSearch = (search: SearchRecord): string => {
 <text x="20" y="48" font-size="11" fill="#555">${escapeText(subtitleOf(search))}</text>
 ${legend(20, 68)}
 ${ticks.join('\n')}
-${linesBetween(search, x, y)}
-${steps.map((step, index) => drawStep(search, step, { at: x(index), column, y, format, isCrowded: steps.length > 10, index })).join('\n')}
+${linesBetween(search, columns)}
+${columns.map((each) => drawColumn(search, each, format)).join('\n')}
+${labelsOf(columns)}
 ${drawHeldOut(heldOut, { choice, standard: search.default, at: plot.left + width + 24, metric: search.metric })}
 </svg>
 `;
@@ -98,73 +134,71 @@ const colourOf = (search: SearchRecord, { kept }: SearchStep, { name }: Candidat
   return kept.includes(name) ? colours.kept : colours.dropped;
 };
 
-interface Column {
-  readonly at: number;
-  readonly column: number;
-  readonly y: (value: number) => number;
-  readonly format: (value: number) => string;
-  readonly isCrowded: boolean;
-  readonly index: number;
-}
-
-const drawStep = (
+const drawColumn = (
   search: SearchRecord,
-  step: SearchStep,
-  { at, column, y, format, isCrowded, index }: Column,
+  { step, at, width, dots }: Column,
+  format: (value: number) => string,
 ): string => {
   // The chosen and the default are drawn last, on top of the others.
-  const rank = ({ name }: Candidate) => [search.default, search.choice].indexOf(name);
-  const scored = step.candidates
-    .filter(({ mean }) => mean !== null)
-    .sort(
-      (a, b) => rank(a) - rank(b) || Number(step.kept.includes(a.name)) - Number(step.kept.includes(b.name)),
-    );
-  const dots = scored.map((candidate) => {
-    const { x, y: top } = placeOf(candidate, at, y);
-    const large = rank(candidate) >= 0;
-    return `<circle cx="${x.toFixed(1)}" cy="${top.toFixed(1)}" r="${large ? 5 : 3.2}" fill="${colourOf(search, step, candidate)}" stroke="#fff" stroke-width="0.8"><title>${escapeText(`${candidate.name}: ${format(candidate.mean as number)} of ${candidate.problems} problems`)}</title></circle>`;
-  });
-  const bottom = plot.top + plot.height;
-  const lines = isCrowded
-    ? [String(index + 1)]
-    : [
-        step.title,
-        `${step.candidates.length} configurations`,
-        `first ${step.limit} problems`,
-        `${step.spent.toLocaleString('en')} spent`,
-      ];
-  const labels = lines.map(
-    (line, row) =>
-      `<text x="${at.toFixed(1)}" y="${bottom + 20 + 15 * row}" font-size="${isCrowded ? 9 : 10.5}" text-anchor="middle"${row === 0 ? ' font-weight="600"' : ' fill="#555"'}>${escapeText(line)}</text>`,
-  );
-  const axis = `<path d="M${(at + column / 2).toFixed(1)} ${plot.top} v${plot.height}" stroke="${colours.grid}"/>`;
-  return `<g>${axis}${dots.join('')}${labels.join('')}</g>`;
+  const rank = ({ candidate: { name } }: Dot) => [search.default, search.choice].indexOf(name);
+  const isKept = ({ candidate: { name } }: Dot) => Number(step.kept.includes(name));
+  const radius = width < 30 ? 2.6 : 3.2;
+  const drawn = [...dots]
+    .sort((a, b) => rank(a) - rank(b) || isKept(a) - isKept(b))
+    .map((dot) => {
+      const { name, mean, problems } = dot.candidate;
+      const size = rank(dot) >= 0 ? 1.5 * radius : radius;
+      return `<circle cx="${dot.x.toFixed(1)}" cy="${dot.y.toFixed(1)}" r="${size}" fill="${colourOf(search, step, dot.candidate)}" stroke="#fff" stroke-width="0.8"><title>${escapeText(`${name}: ${format(mean as number)} of ${problems} problems`)}</title></circle>`;
+    });
+  return `<g><path d="M${(at + width / 2).toFixed(1)} ${plot.top} v${plot.height}" stroke="${colours.grid}"/>${drawn.join('')}</g>`;
 };
 
-const placeOf = ({ mean }: Candidate, at: number, y: (value: number) => number): Place => ({
-  x: at,
-  y: y(mean as number),
-});
+/** Labels columns: all of each if they are wide; otherwise each fifth number, and where the number of problems changes. */
+const labelsOf = (columns: readonly Column[]): string => {
+  const bottom = plot.top + plot.height;
+  const write = (x: number, row: number, text: string, more: string) =>
+    `<text x="${x.toFixed(1)}" y="${bottom + 20 + 15 * row}" font-size="10.5" ${more}>${escapeText(text)}</text>`;
+  const grey = 'text-anchor="middle" fill="#555"';
+  let limits = 0;
+  return columns
+    .map(({ step, index, at, width }) => {
+      if (width >= 90)
+        return [
+          write(at, 0, step.title, 'text-anchor="middle" font-weight="600"'),
+          write(at, 1, `${step.candidates.length} configurations`, grey),
+          write(at, 2, `first ${step.limit} problems`, grey),
+          write(at, 3, `${step.spent.toLocaleString('en')} spent`, grey),
+        ].join('');
+      const isFirst = index === 0 || itemAt(columns, index - 1).step.limit !== step.limit;
+      const left = at - width / 2;
+      // Labels of neighbours stand in two rows, so that they do not touch.
+      if (isFirst) limits += 1;
+      return [
+        ...((index + 1) % 5 === 0 ? [write(at, 0, String(index + 1), grey)] : []),
+        ...(isFirst
+          ? [
+              `<path d="M${left.toFixed(1)} ${plot.top} v${plot.height + 56}" stroke="#999" stroke-dasharray="3 3"/>`,
+              write(left + 4, 2 - (limits % 2), `${step.limit} problems`, 'fill="#555"'),
+            ]
+          : []),
+      ].join('');
+    })
+    .join('\n');
+};
 
 /** Draws a line from each configuration that went on to where it is in the next step. */
-const linesBetween = (
-  search: SearchRecord,
-  x: (step: number) => number,
-  y: (value: number) => number,
-): string =>
-  search.steps
+const linesBetween = (search: SearchRecord, columns: readonly Column[]): string =>
+  columns
     .slice(1)
-    .flatMap((step, index) => {
-      const former = itemAt(search.steps, index);
-      const before = new Map(former.candidates.map((candidate) => [candidate.name, candidate]));
-      return step.candidates.flatMap((candidate) => {
+    .flatMap(({ step, dots }, index) => {
+      const former = itemAt(columns, index);
+      const before = new Map(former.dots.map((dot) => [dot.candidate.name, dot]));
+      return dots.flatMap(({ candidate, x, y }) => {
         const from = before.get(candidate.name);
-        if (from === undefined || from.mean === null || candidate.mean === null) return [];
-        if (!former.kept.includes(candidate.name)) return [];
-        const [a, b] = [placeOf(from, x(index), y), placeOf(candidate, x(index + 1), y)];
+        if (from === undefined || !former.step.kept.includes(candidate.name)) return [];
         const isMarked = candidate.name === search.choice || candidate.name === search.default;
-        const stroke = isMarked ? colourOf(search, step, candidate) : '#a8d5b5';
-        return `<path d="M${a.x.toFixed(1)} ${a.y.toFixed(1)} L${b.x.toFixed(1)} ${b.y.toFixed(1)}" stroke="${stroke}" stroke-width="${isMarked ? 2 : 1}" fill="none"/>`;
+        const stroke = isMarked ? colourOf(search, step, candidate) : '#b7dfc2';
+        return `<path d="M${from.x.toFixed(1)} ${from.y.toFixed(1)} L${x.toFixed(1)} ${y.toFixed(1)}" stroke="${stroke}" stroke-width="${isMarked ? 2 : 0.9}" fill="none"/>`;
       });
     })
     .join('\n');

@@ -25,19 +25,20 @@ export const coordinateDescent = async (searching: Searching): Promise<number> =
   const ends = new Set<number>();
   for (let start = startOf(searching); start !== undefined; start = startOf(searching)) {
     const end = await descend(early, start, first);
-    if (end === undefined) break;
-    ends.add(end);
+    if (end !== undefined && !outcomes.hasFailed(end.point)) ends.add(end.point);
+    if (end?.isFinished !== true) break;
   }
   const finished: number[] = [];
   const ranked = [...ends].sort((a, b) => outcomes.meanOf(b, first) - outcomes.meanOf(a, first));
   for (const end of ranked) {
-    let point: number | undefined = end;
-    for (let limit = first; point !== undefined && limit < rows; ) {
+    let [point, isFinished] = [end, true];
+    for (let limit = first; isFinished && limit < rows; ) {
       limit = Math.min(rows, Math.ceil(limit * growth));
-      point = await descend(searching, point, limit);
+      ({ point, isFinished } = (await descend(searching, point, limit)) ?? { point, isFinished: false });
     }
-    if (point === undefined) break;
-    finished.push(point);
+    // One that the budget cuts off counts if it is the only one.
+    if (isFinished || finished.length === 0) finished.push(point);
+    if (!isFinished) break;
   }
   const scored = searching.space.order.filter((point) => outcomes.of(point).length > 0);
   const candidates = [finished, ranked, scored].find((points) => points.length > 0);
@@ -62,16 +63,26 @@ const startOf = ({ space, outcomes }: Searching): number | undefined => {
   return far.steps > 0 ? far.point : undefined;
 };
 
-/** Returns the end of a descent on the first `limit` rows; undefined if the budget does not last to its end. */
-const descend = async (searching: Searching, start: number, limit: number): Promise<number | undefined> => {
+/**
+ * Returns where a descent on the first `limit` rows ends, or where the budget cuts it off; undefined if it does not even allow
+ * the start.
+ */
+const descend = async (
+  searching: Searching,
+  start: number,
+  limit: number,
+): Promise<{ point: number; isFinished: boolean } | undefined> => {
   const { space, outcomes, budget } = searching;
+  const isAllowed = (points: readonly number[]) =>
+    outcomes.spent + points.reduce((sum, each) => sum + outcomes.costOf(each, limit), 0) <= budget;
+  if (!isAllowed([start])) return undefined;
+  await outcomes.raise([start], limit);
   let point = start;
   for (let hasMoved = true; hasMoved; ) {
     hasMoved = false;
     for (const [coordinate, line] of linesThrough(space, point).entries()) {
       const candidates = [point, ...line];
-      const cost = candidates.reduce((sum, each) => sum + outcomes.costOf(each, limit), 0);
-      if (outcomes.spent + cost > budget) return undefined;
+      if (!isAllowed(candidates)) return { point, isFinished: false };
       await outcomes.raise(candidates, limit);
       const best = bestOf(searching, candidates, limit);
       const { group } = itemAt(space.points, point);
@@ -86,7 +97,7 @@ const descend = async (searching: Searching, start: number, limit: number): Prom
       point = best;
     }
   }
-  return point;
+  return { point, isFinished: true };
 };
 
 /** Returns the first of the points with the highest mean over the rows that all of them have. */

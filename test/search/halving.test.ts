@@ -174,6 +174,24 @@ describe('a search of the 81 configurations with a quarter of the grid', () => {
     },
   );
 
+  it('ends by descent too where configurations have no neighbours', async () => {
+    const points = ['a', 'b', 'c'].map((name, group) => ({ name, group, at: [] }));
+    const alone = {
+      groups: points.map(({ name }) => ({ name, coordinates: [] })),
+      points,
+      default: 0,
+      order: [0, 1, 2],
+    };
+    const landscape = landscapeOf(alone, { shape: (steps) => (steps === 0 ? 30 : 0), shared: 1, seed: 1 });
+    for (const strategy of ['halving', 'descent'] as const) {
+      const parameters = { strategy, problems: 250, holdOut: 80, budget: 750, seed: 0 };
+      const { choice } = await searchSpace(alone, landscape, parameters);
+      expect(landscape.scores[points.findIndex(({ name }) => name === choice)]).toBe(
+        Math.max(...landscape.scores),
+      );
+    }
+  });
+
   it('leaves out a configuration that cannot be scored', async () => {
     const landscape = landscapeOf(space, { shape: shapes.hill, shared: 1, seed: 2 });
     const best = landscape.scores.indexOf(Math.max(...landscape.scores));
