@@ -22,6 +22,8 @@ import {
   runPlan,
   ShardStore,
   scoreTables,
+  searchExperiment,
+  selectCheckpoints,
   soup,
 } from '../src/index.js';
 import { readRecipe } from '../src/recipe/read-recipe.js';
@@ -270,6 +272,16 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     const { task, language } = writePair();
     return layerSwap({ task, language, bottom: 1, top: 1 }, { out: join(language, 'out') });
   },
+  SEARCH_INVALID: () =>
+    searchExperiment(
+      {
+        tasks: { 'math-1': '/math-1' },
+        languages: { swahili: { 'swh-1': '/swh-1' } },
+        merges: [{ name: 'default', method: 'layer_swap' }],
+      },
+      { out: temporaryDirectory(), task: 'mgsm_direct_sw' },
+    ),
+  SELECTION_INVALID: () => selectCheckpoints({ candidates: [], distances: [] }),
   RESULTS_NOT_PAIRED: async () =>
     comparePaired(
       constructedResult({ model: 'a', scores: [1, 0, 1] }),
