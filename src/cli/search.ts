@@ -25,6 +25,12 @@ export const searchCommand = async (file: string, options: SearchCliOptions): Pr
         if (json) printEvent('step', step);
         else if (!quiet) note(describeStep(step));
       },
+      onScored: (progress) => {
+        const { merge, rows, done, total } = progress;
+        if (json) printEvent('scored', progress);
+        else if (!quiet)
+          note(`problems ${rows[0]} to ${rows[1] - 1}: ${done} of ${total} merges scored (${merge})`);
+      },
       onWarning: (warning) => {
         if (!quiet) warn(warning);
       },

@@ -13,6 +13,7 @@ import { budgetText, type SearchBlock } from '../experiment/search-block.js';
 import { itemAt } from '../lookup.js';
 import { ExperimentLandscape, type Merger, type Scorer } from './experiment-landscape.js';
 import { experimentSpace, pairOf } from './experiment-space.js';
+import type { Rows } from './landscape.js';
 import { type LayerShares, orderByAnalysis, orderBySeed } from './promising-order.js';
 import { searchSpace } from './search.js';
 import type { SearchStep, SearchTrace, Strategy } from './trace.js';
@@ -42,7 +43,17 @@ export interface SearchOptions
   /** Scores merges; default: lm-evaluation-harness, by the experiment's `evaluate:` block. */
   readonly score?: Scorer | undefined;
   readonly onStep?: ((step: SearchStep) => void) | undefined;
+  /** Called for each merge that the harness has scored on some rows. */
+  readonly onScored?: ((progress: ScoringProgress) => void) | undefined;
   readonly onWarning?: ((warning: string) => void) | undefined;
+}
+
+export interface ScoringProgress {
+  readonly merge: string;
+  readonly rows: Rows;
+  /** Merges that are scored, of those that these rows are asked of. */
+  readonly done: number;
+  readonly total: number;
 }
 
 /** The content of `search.json`. */
@@ -219,18 +230,24 @@ const recordedIn = async (out: string): Promise<ReadonlySet<string>> => {
 };
 
 /** Scores merges by lm-evaluation-harness. Results of the same rows that are there are taken from their files. */
-const harnessScorer = (task: string, { out, lmEval, jobs, signal, onWarning }: SearchOptions): Scorer => {
+const harnessScorer = (
+  task: string,
+  { out, lmEval, jobs, signal, onWarning, onScored }: SearchOptions,
+): Scorer => {
   const files = new ResultFiles(resolve(out));
   return async (merges, rows) => {
     const results = new Map<string, EvaluationResult>();
     if (merges.length === 0) return results;
     const found: Promise<void>[] = [];
+    let done = 0;
     const { failed, warnings } = await evaluateExperiment(out, {
       ...{ lmEval, jobs, signal, rows, only: merges, tasks: [task], resume: true },
       onScored: ({ model, results: ofModel }) => {
         const own = ofModel.find(
           ({ result }) => result.task === task && String(result.rows) === String(rows),
         );
+        done += 1;
+        onScored?.({ merge: model, rows, done, total: new Set(merges).size });
         if (own !== undefined)
           found.push(
             files.problemsOf(own).then((problems) => {
