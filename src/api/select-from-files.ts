@@ -4,9 +4,10 @@ import Papa from 'papaparse';
 import { isObject } from '../checkpoint/json.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { ResultFiles } from '../evaluation/result-files.js';
+import { headlineMetric } from '../evaluation/task-facts.js';
 import { readRecord } from '../experiment/experiment-record.js';
 import { propertyAt } from '../lookup.js';
-import { headlineOf, isHigherBetter } from '../scores/headline.js';
+import { isHigherBetter } from '../scores/metrics.js';
 import {
   type Selection,
   type SelectionCandidate,
@@ -132,7 +133,7 @@ const candidatesOf = async (
     scores: Object.fromEntries(
       tasks.map((task) => {
         const { metrics, result: file } = propertyAt(scores, task);
-        const metric = headlineOf(Object.keys(metrics));
+        const metric = headlineMetric(task, Object.keys(metrics));
         const value = metric === undefined ? undefined : metrics[metric];
         const found = results.find((result) => file.endsWith(result.file));
         if (metric === undefined || typeof value !== 'number' || found === undefined)

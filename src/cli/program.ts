@@ -1,5 +1,4 @@
 import { Command, Option } from 'commander';
-import { Command } from 'commander';
 import type { SelectParameters } from '../api/select-from-files.js';
 import { openCheckpoint } from '../checkpoint/open.js';
 import { presetNames, presets } from '../experiment/preset-merges.js';
@@ -24,8 +23,8 @@ import {
 } from './options.js';
 import { loadPlugins } from './plugin.js';
 import { printJson, printLine, warn } from './print.js';
-import type { TableCliOptions } from './table.js';
 import type { SearchCliOptions } from './search.js';
+import type { TableCliOptions } from './table.js';
 
 type Options = CommonOptions & OutputOptions;
 
@@ -242,6 +241,9 @@ const addTable = (program: Command): void => {
     // Loaded on demand: other commands need no statistics.
     const { tableCommand } = await import('./table.js');
     await tableCommand(directory, options);
+  });
+};
+
 const addSearch = (program: Command): void => {
   const command = program
     .command('search')

@@ -1,5 +1,5 @@
 import { groupBy, itemAt } from '../lookup.js';
-import { scaleOf } from '../scores/headline.js';
+import { scaleOf } from '../scores/metrics.js';
 import type { HeldOutComparison } from '../search/landscape.js';
 import type { SearchRecord } from '../search/run-search.js';
 import type { Candidate, SearchStep } from '../search/trace.js';

@@ -1,4 +1,4 @@
-import { scaleOf } from '../scores/headline.js';
+import { scaleOf } from '../scores/metrics.js';
 import type { SearchRecord } from '../search/run-search.js';
 import type { SearchStep } from '../search/trace.js';
 import { plainTable } from './table.js';

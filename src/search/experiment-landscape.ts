@@ -1,8 +1,9 @@
 import { LayerloomError } from '../errors.js';
 import type { EvaluationResult, ProblemScore } from '../evaluation/result.js';
+import { headlineMetric } from '../evaluation/task-facts.js';
 import { itemAt, propertyAt } from '../lookup.js';
 import { alignResults, meanScore, whyUnpaired } from '../scores/align.js';
-import { aggregateOf, headlineOf, isHigherBetter } from '../scores/headline.js';
+import { aggregateOf, isHigherBetter } from '../scores/metrics.js';
 import { comparePooled } from '../scores/paired.js';
 import type { ExperimentPoint } from './experiment-space.js';
 import type { HeldOutComparison, Landscape, Rows } from './landscape.js';
@@ -95,7 +96,7 @@ export class ExperimentLandscape implements Landscape {
   }
 
   #metricOf({ metrics, task }: EvaluationResult): string {
-    this.#metric ??= headlineOf(Object.keys(metrics));
+    this.#metric ??= headlineMetric(task, Object.keys(metrics));
     if (this.#metric === undefined || !Object.hasOwn(metrics, this.#metric))
       throw new LayerloomError('SEARCH_INVALID', {
         reason: `results of ${task} have no ${this.#metric ?? 'metric'}`,
