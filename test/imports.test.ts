@@ -32,14 +32,20 @@ const order = [
   'cli',
 ];
 
-const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
 
-const partOf = (file: string): string => (file.split('/')[0] ?? '').replace(/\.ts$/, '');
+const partOf = (file: string): string => (file.split('/')[0] ?? '').replace(/\.tsx?$/, '');
 
 const importsOf = (file: string): string[] =>
   [...readFileSync(join(root, file), 'utf8').matchAll(/from '(\.[^']+)'/g)].map(([, path = '']) =>
-    relative(root, resolve(root, dirname(file), path)).replace(/\.js$/, '.ts'),
+    sourceOf(relative(root, resolve(root, dirname(file), path))),
   );
+
+/** The file that a compiled file is of. */
+const sourceOf = (compiled: string): string => {
+  const [plain, withJsx] = [compiled.replace(/\.js$/, '.ts'), compiled.replace(/\.js$/, '.tsx')];
+  return files.includes(withJsx) ? withJsx : plain;
+};
 
 describe('imports', () => {
   it.each(files)('of %s point only upwards', (file) => {

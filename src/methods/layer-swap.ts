@@ -113,7 +113,7 @@ export const layerSwap: Method<Parameters> = {
   statistics: ({ weights, task, language, base }) =>
     weights === 'magnitude' ? magnitudeStatistics(base, [task, language]) : undefined,
   compile: (parameters, { layers, taskVectors }) => {
-    const counts = parameters.scaled ? scale(parameters, layers) : parameters;
+    const counts = countsFor(parameters, layers);
     checkCounts(counts, layers);
     const weights = parameters.weights === 'magnitude' ? magnitudeWeights(taskVectors) : parameters.weights;
     const [task, language] = normalise(weights) as [number, number];
@@ -137,7 +137,7 @@ const copy = (index: number): Expression => ({ kind: 'copy', source: { model: in
 
 const sourceOf = (
   { layer, role }: Place,
-  { others, norms }: Parameters,
+  { others, norms }: Pick<Parameters, 'others' | 'norms'>,
   { bottom, top, bottomTransition, topTransition }: Counts,
   layers: number,
 ): 'task' | 'language' | 'average' => {
@@ -146,6 +146,20 @@ const sourceOf = (
   if (layer < bottom || layer > layers - 1 - top) return 'language';
   if (layer > bottom - 1 + bottomTransition && layer < layers - top - topTransition) return 'task';
   return 'average';
+};
+
+const countsFor = (parameters: Counts & Pick<Parameters, 'scaled'>, layers: number): Counts =>
+  parameters.scaled ? scale(parameters, layers) : parameters;
+
+/** Returns where the matrices of each layer are from, layer 0 first. */
+export const layerOrigins = (
+  parameters: Counts & Pick<Parameters, 'scaled' | 'others' | 'norms'>,
+  layers: number,
+): ('task' | 'language' | 'average')[] => {
+  const counts = countsFor(parameters, layers);
+  return Array.from({ length: layers }, (_, layer) =>
+    sourceOf({ layer, role: 'attention', module: '' }, parameters, counts, layers),
+  );
 };
 
 /** Ours, where the paper expects other values for other L and gives none: count · L / 32, to the nearest, half up. */

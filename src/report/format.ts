@@ -32,3 +32,6 @@ export const formatSeconds = (seconds: number): string => {
 /** Formats a rate, also of a duration of 0 s: `1.00 GB/s`. */
 export const formatRate = (bytes: number, seconds: number): string =>
   `${formatBytes(bytes / Math.max(seconds, 1e-9))}/s`;
+
+/** Formats a share: `12.3 %`. */
+export const formatPercent = (share: number): string => `${(100 * share).toFixed(1)} %`;

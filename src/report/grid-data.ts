@@ -1,0 +1,115 @@
+import type { ScoredModel } from '../scores/scored-experiment.js';
+import { differenceOf, groupMean } from './difference.js';
+import type { PageGrid } from './pages/data.js';
+import { type TaskData, valueOf } from './result-data.js';
+
+const order = ['bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
+
+/** Parameters that a grid over them is not drawn by: they say the same as others. */
+const ignored = ['scaled'];
+
+const shown = (value: unknown): string => {
+  if (Array.isArray(value)) return value.every((one) => one === value[0]) ? 'uniform' : value.join(' : ');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+};
+
+/** Returns the axes of a set of configurations: the parameters that differ between them. */
+const axesOf = (models: readonly ScoredModel[]): PageGrid['axes'] => {
+  const names = [...new Set(models.flatMap(({ configuration }) => Object.keys(configuration)))];
+  const rank = (name: string) => (order.includes(name) ? order.indexOf(name) : order.length);
+  return names
+    .filter((name) => !ignored.includes(name))
+    .map((name) => ({
+      name,
+      values: [...new Set(models.map(({ configuration }) => shown(configuration[name])))].sort((a, b) =>
+        a.localeCompare(b, 'en', { numeric: true }),
+      ),
+    }))
+    .filter(({ values }) => values.length > 1)
+    .sort((a, b) => rank(a.name) - rank(b.name));
+};
+
+/** Returns the default configuration's variant among some: the paper's 5 and 2 without transitions. */
+const isDefault = ({ configuration, method }: ScoredModel): boolean =>
+  method === 'layer_swap' &&
+  configuration['bottom'] === 5 &&
+  configuration['top'] === 2 &&
+  !configuration['bottomTransition'] &&
+  !configuration['topTransition'] &&
+  shown(configuration['weights']) === 'uniform';
+
+/** Collects the grids of an entry in a language: the mean of each configuration over its pairs. */
+const gridOf = (
+  models: readonly ScoredModel[],
+  { page }: TaskData,
+  task: number,
+  usualModels: readonly ScoredModel[],
+): PageGrid | undefined => {
+  const { metric, name } = page;
+  const scored = models.filter((model) => {
+    const result = model.results.get(name);
+    return result !== undefined && valueOf(result, metric).value !== null;
+  });
+  const axes = axesOf(scored);
+  const [first] = scored;
+  if (metric === null || first === undefined || axes.length === 0) return undefined;
+  const byVariant = new Map<string, ScoredModel[]>();
+  for (const model of scored)
+    byVariant.set(model.variant ?? '', [...(byVariant.get(model.variant ?? '') ?? []), model]);
+  const resultsOf = (some: readonly ScoredModel[]) => some.flatMap(({ results }) => results.get(name) ?? []);
+  const cells = [...byVariant].map(([variant, some]) => {
+    const results = resultsOf(some);
+    const values = results.map((result) => valueOf(result, metric).value as number);
+    const { configuration } = some[0] as ScoredModel;
+    return {
+      at: axes.map(({ name: parameter, values: all }) => all.indexOf(shown(configuration[parameter]))),
+      variant,
+      value: values.reduce((a, b) => a + b, 0) / values.length,
+      stderr: groupMean(results, metric)?.stderr ?? null,
+      pairs: some.length,
+    };
+  });
+  const better = (a: number, b: number) => (page.higherIsBetter ? a > b : a < b);
+  const best = cells.reduce(
+    (top, cell, index) => (better(cell.value, (cells[top] as (typeof cells)[number]).value) ? index : top),
+    0,
+  );
+  const inGrid = cells.findIndex(({ variant }) => (byVariant.get(variant) ?? []).some(isDefault));
+  const usual = inGrid === -1 ? null : inGrid;
+  const rivals =
+    usual === null ? usualModels : (byVariant.get((cells[usual] as (typeof cells)[number]).variant) ?? []);
+  return {
+    entry: first.entry ?? '',
+    language: first.language ?? '',
+    task,
+    axes,
+    cells,
+    best,
+    usual,
+    gain: differenceOf(
+      resultsOf(byVariant.get((cells[best] as (typeof cells)[number]).variant) ?? []),
+      resultsOf(rivals),
+      metric,
+    ),
+  };
+};
+
+/** Collects every grid: an entry of several configurations, in a language. */
+export const gridsOf = (
+  models: readonly ScoredModel[],
+  languages: readonly string[],
+  tasks: readonly TaskData[],
+): PageGrid[] => {
+  const merges = models.filter(({ role }) => role === 'merge');
+  const entries = [...new Set(merges.map(({ entry }) => entry))];
+  return entries.flatMap((entry) =>
+    languages.flatMap((language) => {
+      const task = tasks.findIndex(({ page }) => page.languages.includes(language));
+      const data = tasks[task];
+      const some = merges.filter((model) => model.entry === entry && model.language === language);
+      if (data === undefined || new Set(some.map(({ variant }) => variant)).size < 2) return [];
+      const usual = merges.filter((model) => model.language === language && isDefault(model));
+      return gridOf(some, data, task, usual) ?? [];
+    }),
+  );
+};

@@ -1,0 +1,199 @@
+// The data of the report page: what its file carries as JSON, and what its components draw.
+
+/** A figure of a table; a text in columns of texts. */
+export interface PageCell {
+  readonly value: number | string;
+  /** Decimals shown. */
+  readonly digits: number;
+  readonly n?: number | undefined;
+  readonly stderr?: number | undefined;
+  readonly model?: string | undefined;
+  readonly configuration?: string | undefined;
+  /** The score on the half of the problems that it was not chosen on. */
+  readonly otherHalf?: number | undefined;
+  readonly interval?: readonly [number, number] | undefined;
+  readonly p?: number | undefined;
+  readonly mark?: 'best' | undefined;
+  /** A doubt about the figure. */
+  readonly flag?: string | undefined;
+}
+
+/** A table, as `tablesOf` makes it. */
+export interface PageTable {
+  readonly id: string;
+  readonly title: string;
+  readonly caption: string;
+  readonly notes: readonly string[];
+  readonly derived?: readonly { readonly label: string; readonly value: number; readonly digits: number }[];
+  readonly columns: readonly { readonly id: string; readonly label: string }[];
+  readonly rows: readonly {
+    readonly id: string;
+    readonly label: string;
+    readonly cells: readonly (PageCell | null)[];
+  }[];
+  readonly refusals?: readonly string[];
+}
+
+/** A task in which models of the experiment have results. */
+export interface PageTask {
+  readonly name: string;
+  /** The languages whose merges are judged by it. */
+  readonly languages: readonly string[];
+  /** `metric,filter`, or null where results state none. */
+  readonly metric: string | null;
+  /** Shares are shown in per cent. */
+  readonly unit: 'percent' | 'number';
+  readonly higherIsBetter: boolean;
+  readonly version: string;
+  readonly fewshot: number;
+  /** Number of problems that any model has a result of. */
+  readonly n: number;
+  /**
+   * The problems whose texts are in the page: their position among the task's problems, and the indices of
+   * question and expected answer in `strings`.
+   */
+  readonly kept: readonly {
+    readonly at: number;
+    readonly id: number;
+    readonly question: number;
+    readonly target: number;
+  }[];
+}
+
+/** A model's result in one task. */
+export interface PageResult {
+  /** Index of the task. */
+  readonly task: number;
+  /** In the task's unit: a share is between 0 and 1. Null if the result does not state the metric. */
+  readonly value: number | null;
+  readonly stderr: number | null;
+  readonly n: number;
+  /** Problems answered rightly, as base64 of a bit set; null if scores are no right or wrong. */
+  readonly right: string | null;
+  /** Problems with a result, likewise; null for all of the task's. */
+  readonly seen: string | null;
+  /**
+   * By kept problem of the task: indices of the filtered answer and of the whole response in `strings`, or
+   * null where the model has no such problem. Null without texts.
+   */
+  readonly answers: readonly (readonly [answer: number, response: number] | null)[] | null;
+}
+
+/** A run of layers of one origin, from the embeddings on. */
+export interface Band {
+  readonly first: number;
+  readonly last: number;
+  readonly from: 'task' | 'language' | 'mixed' | 'other';
+  readonly label: string;
+}
+
+export interface PageModel {
+  readonly name: string;
+  readonly role: string;
+  readonly language: string | null;
+  readonly languages: readonly string[];
+  readonly task: string | null;
+  readonly languageExpert: string | null;
+  readonly method: string | null;
+  readonly entry: string | null;
+  readonly variant: string | null;
+  readonly configuration: Readonly<Record<string, unknown>>;
+  readonly path: string | null;
+  readonly state: string | null;
+  readonly error: string | null;
+  /** Costs by name of `costs`. */
+  readonly cost: Readonly<Record<string, number>>;
+  readonly bands: readonly Band[];
+  readonly outside: string | null;
+  readonly results: readonly PageResult[];
+}
+
+/** A difference of two groups of models on the same problems. */
+export interface Difference {
+  /** In the task's unit. */
+  readonly mean: number;
+  readonly stderr: number;
+  /** 95 %. */
+  readonly interval: readonly [number, number];
+  /** Number of problems. */
+  readonly n: number;
+}
+
+/** The configurations of one entry in one language: means over its pairs. */
+export interface PageGrid {
+  readonly entry: string;
+  readonly language: string;
+  readonly task: number;
+  /** What varies: parameters in camel case, with their values in ascending order. */
+  readonly axes: readonly { readonly name: string; readonly values: readonly string[] }[];
+  readonly cells: readonly {
+    /** Index of the value on each axis. */
+    readonly at: readonly number[];
+    readonly variant: string;
+    readonly value: number;
+    readonly stderr: number | null;
+    readonly pairs: number;
+  }[];
+  /** Indices of cells. */
+  readonly best: number;
+  readonly usual: number | null;
+  /** Best minus default, by problem; null where there is no default or no results by problem. */
+  readonly gain: Difference | null;
+}
+
+/** One expert's rows above each threshold, by layer and matrix. */
+export interface PageExpert {
+  readonly name: string;
+  readonly columns: readonly { readonly label: string; readonly title: string }[];
+  /** By layer, then column; null where the layer has no such matrix. */
+  readonly cells: readonly (readonly (null | { readonly rows: number; readonly above: readonly number[] })[])[];
+  readonly meanMav: number;
+  readonly inverseMav: number | null;
+  /** Shares of the change in the first layers, the middle, the last layers and outside. */
+  readonly shares: readonly [number, number, number, number];
+}
+
+export interface PageAnalysis {
+  readonly base: string;
+  readonly rows: string;
+  readonly bottom: number;
+  readonly top: number;
+  /** Thresholds in ascending order. */
+  readonly stops: readonly number[];
+  /** Index of the threshold at which the page opens. */
+  readonly opening: number;
+  readonly experts: readonly PageExpert[];
+  readonly advice: readonly string[];
+}
+
+export interface Fact {
+  readonly label: string;
+  readonly value: string;
+}
+
+export interface ReportData {
+  readonly layerloom: string;
+  readonly title: string;
+  /** ISO 8601. */
+  readonly written: string;
+  readonly languages: readonly string[];
+  readonly sentence: string | null;
+  /** Index of the headline table in `tables`. */
+  readonly headline: number | null;
+  readonly tables: readonly PageTable[];
+  readonly tasks: readonly PageTask[];
+  readonly models: readonly PageModel[];
+  readonly grids: readonly PageGrid[];
+  /** The costs that are known, by key of `PageModel.cost`. */
+  readonly costs: readonly { readonly key: string; readonly label: string; readonly unit: 'bytes' | 'seconds' | 'count' }[];
+  readonly regressions: PageTable | null;
+  readonly analysis: PageAnalysis | null;
+  readonly provenance: readonly Fact[];
+  readonly inputs: readonly Fact[];
+  readonly commands: readonly string[];
+  /** What the page leaves out, and where that is. */
+  readonly omitted: readonly string[];
+  readonly warnings: readonly string[];
+  /** Texts, each once. */
+  readonly strings: readonly string[];
+}

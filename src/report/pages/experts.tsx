@@ -1,0 +1,194 @@
+import { useState } from 'preact/hooks';
+import type { PageAnalysis, PageExpert } from './data.js';
+import { heatOf } from './heat.js';
+import { showNumber } from './numbers.js';
+
+const fraction = (cell: PageExpert['cells'][number][number], stop: number): number | null =>
+  cell === null ? null : (cell.above[stop] ?? 0) / cell.rows;
+
+/** One expert as the paper's figure: the last layer on top, a column for each matrix. */
+const ExpertMap = ({
+  expert,
+  id,
+  stop,
+  most,
+  threshold,
+}: {
+  expert: PageExpert;
+  id: string;
+  stop: number;
+  most: number;
+  threshold: number;
+}) => (
+  <div class="scroll">
+    <table class="heat-map expert" data-expert={id}>
+      <caption>
+        <b>{expert.name}</b> rows with MAV above {showNumber(threshold)}, in per cent
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">layer</th>
+          {expert.columns.map(({ label, title }) => (
+            <th key={title} scope="col" title={title}>
+              {label.replace(/_proj$/, '')}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {expert.cells
+          .map((row, layer) => ({ row, layer }))
+          .reverse()
+          .map(({ row, layer }) => (
+            <tr key={layer}>
+              <th scope="row">{layer}</th>
+              {row.map((cell, column) => {
+                const value = fraction(cell, stop);
+                const title = expert.columns[column]?.title ?? '';
+                return value === null ? (
+                  <td key={title} />
+                ) : (
+                  <td
+                    key={title}
+                    {...heatOf(value, [0, most])}
+                    title={`layer ${layer}, ${title}: ${value.toFixed(6)}`}
+                  >
+                    {(100 * value).toFixed(value >= 0.995 ? 0 : 1)}
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+const Threshold = ({
+  id,
+  label,
+  stops,
+  stop,
+  set,
+}: {
+  id: string;
+  label: string;
+  stops: readonly number[];
+  stop: number;
+  set: (stop: number) => void;
+}) => (
+  <div class="threshold controls">
+    <label for={id}>{label}</label>
+    <input
+      id={id}
+      type="range"
+      min={0}
+      max={stops.length - 1}
+      step={1}
+      value={stop}
+      aria-valuetext={showNumber(stops[stop] ?? 0)}
+      onInput={(event) => set(Number(event.currentTarget.value))}
+    />
+    <output for={id}>{showNumber(stops[stop] ?? 0)}</output>
+  </div>
+);
+
+/** The experts of an analysis on one scale, with one threshold for all or one for each. */
+export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
+  const { experts, stops, opening, advice, base, rows, bottom, top } = analysis;
+  const [together, setTogether] = useState(true);
+  const [at, setAt] = useState(() => experts.map(() => opening));
+  const stopOf = (index: number) => at[index] ?? opening;
+  const most = experts
+    .flatMap(({ cells }, index) => cells.flat().map((cell) => fraction(cell, stopOf(index)) ?? 0))
+    .reduce((a, b) => Math.max(a, b), 1e-6);
+  const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+  return (
+    <>
+      <ul class="advice">
+        {advice.map((sentence) => (
+          <li key={sentence}>{sentence}</li>
+        ))}
+      </ul>
+      <div class="scroll">
+        <table>
+          <caption>Mean absolute change (MAV) from {base}, and where it lies</caption>
+          <thead>
+            <tr>
+              <th scope="col">Expert</th>
+              <th scope="col">Mean MAV</th>
+              <th scope="col">1 / mean MAV</th>
+              <th scope="col">First {bottom} layers</th>
+              <th scope="col">Middle</th>
+              <th scope="col">Last {top} layers</th>
+              <th scope="col">Outside</th>
+            </tr>
+          </thead>
+          <tbody>
+            {experts.map(({ name, meanMav, inverseMav, shares }) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td>{showNumber(meanMav)}</td>
+                <td>{inverseMav === null ? '–' : showNumber(inverseMav)}</td>
+                {(['bottom', 'middle', 'top', 'outside'] as const).map((part, index) => (
+                  <td key={part}>{percent(shares[index] ?? 0)}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <fieldset class="thresholds controls">
+        <legend>Threshold</legend>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={together}
+            onChange={(event) => {
+              setTogether(event.currentTarget.checked);
+              if (event.currentTarget.checked) setAt(experts.map(() => stopOf(0)));
+            }}
+          />{' '}
+          one for all experts
+        </label>
+        {together ? (
+          <Threshold
+            id="threshold"
+            label="All"
+            {...{ stops }}
+            stop={stopOf(0)}
+            set={(stop) => setAt(experts.map(() => stop))}
+          />
+        ) : (
+          experts.map(({ name }, index) => (
+            <Threshold
+              key={name}
+              id={`threshold-${index}`}
+              label={name}
+              {...{ stops }}
+              stop={stopOf(index)}
+              set={(stop) => setAt(at.map((one, other) => (other === index ? stop : one)))}
+            />
+          ))
+        )}
+      </fieldset>
+      <p class="none">
+        Each cell is the share of the {rows} rows of a matrix whose mean absolute change is above the threshold (paper
+        §3.2). All maps have one scale, 0 to {percent(most)}. The page opens at a threshold that a third of the rows
+        exceed.
+      </p>
+      <div class="figures">
+        {experts.map((expert, index) => (
+          <ExpertMap
+            key={expert.name}
+            expert={expert}
+            id={String(index)}
+            stop={stopOf(index)}
+            most={most}
+            threshold={stops[stopOf(index)] ?? 0}
+          />
+        ))}
+      </div>
+    </>
+  );
+};

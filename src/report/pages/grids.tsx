@@ -1,0 +1,184 @@
+import { useState } from 'preact/hooks';
+import type { Difference, PageGrid, PageTask, ReportData } from './data.js';
+import { heatOf, rangeOf } from './heat.js';
+import { showScore, showSigned, words } from './numbers.js';
+import { named, taskAt } from './results.js';
+import { Choice, Section } from './section.js';
+
+type Axis = PageGrid['axes'][number];
+
+/** All combinations of the values of some axes, each as indices; one empty combination of no axes. */
+const combinations = (axes: readonly Axis[]): number[][] =>
+  axes.reduce<number[][]>(
+    (some, { values }) => some.flatMap((one) => values.map((_, index) => [...one, index])),
+    [[]],
+  );
+
+/** Says whether a difference is distinguishable from noise. */
+export const verdict = ({ interval: [from, to] }: Difference): string =>
+  from > 0 ? 'above noise' : to < 0 ? 'below, beyond noise' : 'within noise';
+
+const Best = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
+  const best = grid.cells[grid.best];
+  if (best === undefined) return null;
+  const usual = grid.usual === null ? undefined : grid.cells[grid.usual];
+  const at = (cell: PageGrid['cells'][number]) =>
+    grid.axes.map(({ name, values }, axis) => `${words(name)} ${values[cell.at[axis] ?? 0]}`).join(', ');
+  const { gain } = grid;
+  return (
+    <p class="finding">
+      <b>Best: {at(best)}</b> with {showScore(best.value, task)}
+      {best.stderr === null ? '' : ` ± ${showScore(best.stderr, task)}`} (mean of {best.pairs} pairs, {task.n}{' '}
+      problems).{' '}
+      {usual === undefined || gain === null || usual === best ? null : (
+        <>
+          Default ({at(usual)}): {showScore(usual.value, task)}. Difference {showSigned(gain.mean, task)}, 95 %
+          interval {showSigned(gain.interval[0], task)} to {showSigned(gain.interval[1], task)} by problem:{' '}
+          <b>{verdict(gain)}</b>.{' '}
+        </>
+      )}
+      {usual === best ? <>This is the default. </> : null}
+      {grid.cells.length > 8
+        ? `The best of ${grid.cells.length} is chosen on the problems that it is scored on, so its score and its interval are too favourable.`
+        : null}
+    </p>
+  );
+};
+
+/** A grid as one table: the first axis and every second further one go down, the others across. */
+const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
+  const { axes, cells } = grid;
+  const order = axes.map((_, index) => index);
+  const down = order.filter((index) => index % 2 === 0).reverse();
+  const across = order.filter((index) => index % 2 === 1).reverse();
+  const rows = combinations(down.map((index) => axes[index] as Axis));
+  const columns = combinations(across.map((index) => axes[index] as Axis));
+  const range = rangeOf(cells.map(({ value }) => value));
+  const find = (row: readonly number[], column: readonly number[]) =>
+    cells.findIndex(
+      ({ at }) =>
+        down.every((axis, index) => at[axis] === row[index]) &&
+        across.every((axis, index) => at[axis] === column[index]),
+    );
+  const label = (axis: number, index: number | undefined) => axes[axis]?.values[index ?? 0] ?? '';
+  const inner = (list: readonly number[]) => axes[list.at(-1) ?? -1]?.values.length ?? 1;
+  const head = (list: readonly number[], at: readonly number[]) =>
+    list.map((axis, index) => `${words(axes[axis]?.name ?? '')} ${label(axis, at[index])}`).join(', ');
+  return (
+    <div class="scroll">
+      <table class="heat-map grid">
+        <caption>
+          <b>{named(grid.language)}</b> {task.name}: mean over pairs
+        </caption>
+        <thead>
+          {across.map((axis, depth) => (
+            <tr key={axis}>
+              {depth === 0 ? <td colSpan={down.length} rowSpan={across.length} /> : null}
+              {spans(columns, depth).map(({ at, span }) => (
+                <th key={at.join()} scope={span > 1 ? 'colgroup' : 'col'} colSpan={span} class="edge">
+                  {span > 1 || across.length === 1 || depth === 0 ? (
+                    <span class="axis">{words(axes[axis]?.name ?? '')} </span>
+                  ) : (
+                    <span class="axis short">{short(axes[axis]?.name ?? '')} </span>
+                  )}
+                  {label(axis, at[depth])}
+                </th>
+              ))}
+            </tr>
+          ))}
+        </thead>
+        <tbody>
+          {rows.map((row, r) => (
+            <tr key={row.join()} class={r % inner(down) === 0 ? 'edge' : undefined}>
+              {down.map((axis, depth) => {
+                const span = spans(rows, depth).find(({ from }) => from === r);
+                return span === undefined ? null : (
+                  <th key={axis} scope={span.span > 1 ? 'rowgroup' : 'row'} rowSpan={span.span}>
+                    <span class="axis">{down.length > 1 ? short(axes[axis]?.name ?? '') : words(axes[axis]?.name ?? '')} </span>
+                    {label(axis, row[depth])}
+                  </th>
+                );
+              })}
+              {columns.map((column, c) => {
+                const index = find(row, column);
+                const cell = cells[index];
+                const edge = c % inner(across) === 0 ? ' edge' : '';
+                if (cell === undefined)
+                  return (
+                    <td key={column.join()} class={edge}>
+                      –
+                    </td>
+                  );
+                const heat = heatOf(cell.value, range);
+                const kind = index === grid.best ? 'best' : index === grid.usual ? 'default' : null;
+                return (
+                  <td
+                    key={column.join()}
+                    class={`${heat.class}${edge}${kind === null ? '' : ` is-${kind}`}`}
+                    style={heat.style}
+                    title={`${head(down, row)}, ${head(across, column)}${cell.stderr === null ? '' : `: ± ${showScore(cell.stderr, task)}`}`}
+                  >
+                    {showScore(cell.value, task)}
+                    {kind === null ? null : <span class="sr"> {kind}</span>}
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+};
+
+/** Initials of a parameter: `bottomTransition` → `bt`. */
+const short = (name: string): string =>
+  words(name)
+    .split(' ')
+    .map((word) => word.charAt(0))
+    .join('');
+
+/** Joins neighbouring combinations that agree up to a depth. */
+const spans = (list: readonly (readonly number[])[], depth: number) => {
+  const found: { from: number; at: readonly number[]; span: number; key: string }[] = [];
+  list.forEach((at, from) => {
+    const key = at.slice(0, depth + 1).join();
+    const last = found.at(-1);
+    if (last?.key === key) last.span += 1;
+    else found.push({ from, at, span: 1, key });
+  });
+  return found;
+};
+
+/** Configurations of the entries that vary some, with the best and the default marked. */
+export const Grids = ({ data }: { data: ReportData }) => {
+  const keys = data.grids.map(({ entry, language }) => `${entry} · ${language}`);
+  const [chosen, choose] = useState(keys[0] ?? '');
+  const grid = data.grids[keys.indexOf(chosen)];
+  if (grid === undefined) return null;
+  const task = taskAt(data, grid.task);
+  return (
+    <Section
+      id="configurations"
+      title="Configurations"
+      lead="Each cell is one configuration of a merge, averaged over the pairs of a language. The best is framed, the default dashed."
+    >
+      <div class="choices controls">
+        <Choice
+          label="Entry and language"
+          value={chosen}
+          options={keys.map((value) => ({ value, label: value }))}
+          choose={choose}
+        />
+      </div>
+      <Grid grid={grid} task={task} />
+      <p class="key">
+        <span class="swatch is-best" /> best <span class="swatch is-default" /> default{' '}
+        {grid.axes.length > 2
+          ? grid.axes.map(({ name }) => `${short(name)}: ${words(name)}`).join('; ')
+          : null}
+      </p>
+      <Best grid={grid} task={task} />
+    </Section>
+  );
+};

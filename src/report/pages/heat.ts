@@ -1,0 +1,18 @@
+/**
+ * Attributes of a heat map's cell: the style gives its position between the ends of the scale, from which the
+ * theme's style sheet mixes the colour; the class says which text is legible on it.
+ */
+export const heatOf = (value: number, [from, to]: readonly [number, number]): { class: string; style: string } => {
+  const share = to > from ? Math.min(1, Math.max(0, (value - from) / (to - from))) : 0.5;
+  const half = share < 0.5 ? 2 * share : 2 * share - 1;
+  return {
+    class: `heat ${share < 0.5 ? 'cool' : 'warm'}${share > 0.56 ? ' deep' : ''}`,
+    style: `--heat:${(100 * half).toFixed(0)}%`,
+  };
+};
+
+/** Returns the least and the largest of the values; both 0 if there are none. */
+export const rangeOf = (values: readonly number[]): readonly [number, number] =>
+  values.length === 0
+    ? [0, 0]
+    : [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];

@@ -1,0 +1,80 @@
+import type { Band, PageModel } from './data.js';
+
+const [width, left, top] = [150, 44, 14];
+
+const fills: Readonly<Record<Band['from'], string>> = {
+  task: 'band-task',
+  language: 'band-language',
+  mixed: 'band-mixed',
+  other: 'band-other',
+};
+
+const span = ({ first, last }: Band): string =>
+  first === last ? `layer ${first}` : `layers ${first} to ${last}`;
+
+/** Says in words where a model's layers are from, the last layer first as the picture shows them. */
+export const describeBands = (bands: readonly Band[], outside: string | null): string =>
+  [
+    ...bands.toReversed().map((band) => `${span(band)}: ${band.label}`),
+    ...(outside === null ? [] : [`outside the layers: ${outside}`]),
+  ].join('; ');
+
+/** Draws a merge's layers as a stack, layer 0 at the bottom, with the origin of each run. */
+export const LayerStack = ({ model, id }: { model: PageModel; id: string }) => {
+  const { bands, outside } = model;
+  const count = (bands.at(-1)?.last ?? -1) + 1;
+  if (count === 0) return <p class="none">The number of this merge's layers is not known.</p>;
+  const row = Math.max(4, Math.min(12, 320 / count));
+  const y = (layer: number) => top + (count - 1 - layer) * row;
+  const height = top + count * row + (outside === null ? 10 : 42);
+  return (
+    <svg
+      class="stack"
+      viewBox={`0 0 ${left + width + 190} ${height}`}
+      width={left + width + 190}
+      height={height}
+      role="img"
+      aria-labelledby={`${id}-title ${id}-desc`}
+    >
+      <title id={`${id}-title`}>Layers of {model.name}</title>
+      <desc id={`${id}-desc`}>{describeBands(bands, outside)}</desc>
+      {bands.map((band) => {
+        const [from, to] = [y(band.last), y(band.first) + row];
+        return (
+          <g key={band.first}>
+            {Array.from({ length: band.last - band.first + 1 }, (_, index) => (
+              <rect
+                key={index}
+                class={fills[band.from]}
+                x={left}
+                y={y(band.first + index)}
+                width={width}
+                height={row - 1}
+                rx={1.5}
+              />
+            ))}
+            <text x={left - 8} y={to - row / 2 + 3.5} text-anchor="end" class="tick">
+              {band.first}
+            </text>
+            {band.last - band.first > 2 ? (
+              <text x={left - 8} y={from + row / 2 + 3.5} text-anchor="end" class="tick">
+                {band.last}
+              </text>
+            ) : null}
+            <text x={left + width + 12} y={(from + to) / 2 + 4}>
+              {band.label}
+            </text>
+          </g>
+        );
+      })}
+      {outside === null ? null : (
+        <g>
+          <rect class="band-mixed" x={left} y={height - 24} width={width} height={12} rx={1.5} />
+          <text x={left + width + 12} y={height - 14}>
+            outside: {outside}
+          </text>
+        </g>
+      )}
+    </svg>
+  );
+};

@@ -1,0 +1,34 @@
+import type { PageTask } from './data.js';
+
+/** Formats a score in its task's unit: 32.4 for a share, else three significant digits. */
+export const showScore = (value: number | null, { unit }: Pick<PageTask, 'unit'>): string =>
+  value === null ? '–' : unit === 'percent' ? (100 * value).toFixed(1) : showNumber(value);
+
+/** Formats a difference with its sign. A minus is U+2212, as wide as a digit. */
+export const showSigned = (value: number, task: Pick<PageTask, 'unit'>): string =>
+  `${value < 0 ? '−' : '+'}${showScore(Math.abs(value), task)}`;
+
+/** Formats a number with at most three significant digits. */
+export const showNumber = (value: number): string => {
+  if (value === 0) return '0';
+  const short = Number(value.toPrecision(3));
+  return Math.abs(short) < 1e-3 || Math.abs(short) >= 1e7
+    ? short.toExponential().replace('e+', 'e')
+    : String(short);
+};
+
+/** Formats a p-value: `p = 0.031`, `p < 0.001`. */
+export const showP = (p: number): string => (p < 0.001 ? 'p < 0.001' : `p = ${p.toFixed(3)}`);
+
+const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
+
+/** Formats a cost in its unit. */
+export const showCost = (value: number, unit: 'bytes' | 'seconds' | 'count'): string => {
+  if (unit === 'seconds') return value < 90 ? `${showNumber(value)} s` : `${showNumber(value / 60)} min`;
+  if (unit === 'count') return showNumber(value);
+  const exponent = Math.min(byteUnits.length - 1, Math.floor(Math.log10(Math.max(value, 1)) / 3));
+  return `${showNumber(value / 1000 ** exponent)} ${byteUnits[exponent]}`;
+};
+
+/** Formats a name in camel case as words: `bottomTransition` → `bottom transition`. */
+export const words = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);

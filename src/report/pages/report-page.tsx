@@ -1,0 +1,165 @@
+import type { ComponentChildren } from 'preact';
+import { DataTable } from './data-table.js';
+import type { Fact, ReportData } from './data.js';
+import { Experts } from './experts.js';
+import { Grids } from './grids.js';
+import { Matrices } from './matrices.js';
+import { Merges } from './merges.js';
+import { hasScores } from './results.js';
+import { Scatter } from './scatter.js';
+import { Section } from './section.js';
+import { ThemeChoice } from './theme.js';
+
+const Facts = ({ facts }: { facts: readonly Fact[] }) => (
+  <dl class="facts">
+    {facts.map(({ label, value }) => (
+      <div key={label}>
+        <dt>{label}</dt>
+        <dd>{value}</dd>
+      </div>
+    ))}
+  </dl>
+);
+
+const Tables = ({ data }: { data: ReportData }) => {
+  const others = data.tables.filter((_, index) => index !== data.headline);
+  return others.length === 0 ? null : (
+    <Section id="tables" title="Tables" lead="Headings sort. ± is a standard error.">
+      {others.map((table) => (
+        <details key={table.id}>
+          <summary>
+            <h3>{table.title}</h3> <span class="none">{table.rows.length} rows</span>
+          </summary>
+          <DataTable table={table} />
+        </details>
+      ))}
+    </Section>
+  );
+};
+
+const Provenance = ({ data }: { data: ReportData }) => (
+  <Section id="provenance" title="Provenance">
+    <Facts facts={data.provenance} />
+    {data.omitted.length === 0 ? null : (
+      <>
+        <h3>Left out of this page</h3>
+        <ul>
+          {data.omitted.map((line) => (
+            <li key={line}>{line}</li>
+          ))}
+        </ul>
+      </>
+    )}
+    {data.inputs.length === 0 ? null : (
+      <details>
+        <summary>
+          <h3>Inputs</h3> <span class="none">{data.inputs.length} models</span>
+        </summary>
+        <Facts facts={data.inputs} />
+      </details>
+    )}
+    <h3>To get the same again</h3>
+    <pre class="commands">{data.commands.join('\n')}</pre>
+    {data.warnings.length === 0 ? null : (
+      <>
+        <h3>Warnings</h3>
+        <ul>
+          {data.warnings.map((line) => (
+            <li key={line}>{line}</li>
+          ))}
+        </ul>
+      </>
+    )}
+  </Section>
+);
+
+const contents = (data: ReportData): { id: string; label: string; shown: boolean }[] => {
+  const scored = hasScores(data);
+  return [
+    { id: 'headline', label: 'Result', shown: true },
+    { id: 'tables', label: 'Tables', shown: data.tables.length > (data.headline === null ? 0 : 1) },
+    { id: 'pairs', label: 'Pairs', shown: scored && data.models.some(({ task, languageExpert }) => task !== null && languageExpert !== null) },
+    { id: 'configurations', label: 'Configurations', shown: data.grids.length > 0 },
+    { id: 'cost', label: 'Cost', shown: scored && data.costs.length > 0 },
+    { id: 'experts', label: 'Experts', shown: data.analysis !== null },
+    { id: 'merges', label: 'Merges', shown: data.models.length > 0 },
+    { id: 'regressions', label: 'Regressions', shown: data.regressions !== null },
+    { id: 'provenance', label: 'Provenance', shown: true },
+  ];
+};
+
+const Shell = ({ children }: { children: ComponentChildren }) => <div class="shell">{children}</div>;
+
+/** The report of an experiment: drawn in Node when the file is written, and alive in the browser. */
+export const ReportPage = ({ data }: { data: ReportData }) => {
+  const headline = data.headline === null ? undefined : data.tables[data.headline];
+  const merges = data.models.filter(({ role }) => role === 'merge').length;
+  return (
+    <Shell>
+      <a class="skip" href="#headline">
+        To the result
+      </a>
+      <header class="top">
+        <div>
+          <p class="kicker">Merging experiment</p>
+          <h1>{data.title}</h1>
+          <p class="none">
+            {merges} merges · {data.languages.join(', ')} · {data.written.slice(0, 10)}
+          </p>
+        </div>
+        <ThemeChoice />
+      </header>
+      <nav class="contents" aria-label="Contents">
+        <ul>
+          {contents(data)
+            .filter(({ shown }) => shown)
+            .map(({ id, label }) => (
+              <li key={id}>
+                <a href={`#${id}`}>{label}</a>
+              </li>
+            ))}
+        </ul>
+      </nav>
+      <main>
+        <Section id="headline" title="Result">
+          {data.sentence === null ? (
+            <p class="sentence">
+              No scores yet: this page shows the {merges} merges, their layers and their cost.
+            </p>
+          ) : (
+            <p class="sentence">{data.sentence}</p>
+          )}
+          {headline === undefined ? null : (
+            <>
+              <h3>{headline.title}</h3>
+              <DataTable table={headline} />
+            </>
+          )}
+        </Section>
+        <Tables data={data} />
+        <Matrices data={data} />
+        <Grids data={data} />
+        <Scatter data={data} />
+        {data.analysis === null ? null : (
+          <Section
+            id="experts"
+            title="What each expert changed"
+            lead={`Changes from ${data.analysis.base}, by layer and matrix.`}
+          >
+            <Experts analysis={data.analysis} />
+          </Section>
+        )}
+        <Merges data={data} />
+        {data.regressions === null ? null : (
+          <Section id="regressions" title="Regressions" lead={data.regressions.caption}>
+            <DataTable table={data.regressions} />
+          </Section>
+        )}
+        <Provenance data={data} />
+      </main>
+      <footer>
+        layerloom {data.layerloom}, {data.written}. One file, which needs no network.
+      </footer>
+    </Shell>
+  );
+};

@@ -1,0 +1,218 @@
+import MiniSearch from 'minisearch';
+import { useMemo, useState } from 'preact/hooks';
+import { decodeBits } from './bits.js';
+import type { PageModel, PageTask, ReportData } from './data.js';
+import { Pages } from './data-table.js';
+import { showP } from './numbers.js';
+import { resultOf, taskAt } from './results.js';
+import { Choice } from './section.js';
+import { signTest } from './sign-test.js';
+
+type Outcome = 'both' | 'first' | 'second' | 'neither' | 'missing';
+
+const filters = [
+  { value: 'all', label: 'all' },
+  { value: 'first', label: 'only the merge is right' },
+  { value: 'second', label: 'only the other is right' },
+  { value: 'both', label: 'both are right' },
+  { value: 'neither', label: 'both are wrong' },
+] as const;
+
+/** Outcomes of a task's problems, by position. */
+const outcomesOf = (a: PageModel, b: PageModel, index: number, { n }: PageTask): Outcome[] | null => {
+  const [x, y] = [resultOf(a, index), resultOf(b, index)];
+  if (x?.right == null || y?.right == null) return null;
+  const [rightOfA, rightOfB] = [decodeBits(x.right, n), decodeBits(y.right, n)];
+  const seenBy = (seen: string | null) => (seen === null ? null : decodeBits(seen, n));
+  const [seenByA, seenByB] = [seenBy(x.seen), seenBy(y.seen)];
+  return rightOfA.map((right, at) => {
+    if (seenByA?.[at] === false || seenByB?.[at] === false) return 'missing';
+    return right ? (rightOfB[at] ? 'both' : 'first') : rightOfB[at] ? 'second' : 'neither';
+  });
+};
+
+const size = 11;
+const across = 50;
+
+/** Every problem as a square, in the order of the task's data. */
+const Strip = ({ outcomes, names }: { outcomes: readonly Outcome[]; names: readonly [string, string] }) => {
+  const count = (of: Outcome) => outcomes.filter((one) => one === of).length;
+  const [first, second] = [count('first'), count('second')];
+  const text = `Both right ${count('both')}, only ${names[0]} ${first}, only ${names[1]} ${second}, both wrong ${count('neither')}`;
+  const path = (of: Outcome) =>
+    outcomes
+      .flatMap((one, at) =>
+        one === of ? `M${(at % across) * size} ${Math.floor(at / across) * size}h9v9h-9z` : [],
+      )
+      .join('');
+  return (
+    <div class="strip">
+      <svg
+        viewBox={`0 0 ${across * size} ${Math.ceil(outcomes.length / across) * size}`}
+        width={across * size}
+        role="img"
+        aria-label={`${outcomes.length} problems. ${text}`}
+      >
+        {(['both', 'first', 'second', 'neither'] as const).map((of) => (
+          <path key={of} class={`outcome-${of}`} d={path(of)} />
+        ))}
+      </svg>
+      <p class="key">
+        <span class="swatch outcome-both" /> both right {count('both')}{' '}
+        <span class="swatch outcome-first" /> only {names[0]} {first} <span class="swatch outcome-second" />{' '}
+        only {names[1]} {second} <span class="swatch outcome-neither" /> both wrong {count('neither')}
+        {count('missing') > 0 ? `; not scored by both ${count('missing')}` : ''}
+        {' · '}McNemar, exact: {showP(signTest(first, second))}
+      </p>
+    </div>
+  );
+};
+
+const shownAtOnce = 8;
+
+const Answer = ({ data, model, at, index }: { data: ReportData; model: PageModel; at: number; index: number }) => {
+  const result = resultOf(model, index);
+  const task = taskAt(data, index);
+  const kept = result?.answers?.[at];
+  const problem = task.kept[at];
+  const right = result?.right != null && problem !== undefined && decodeBits(result.right, task.n)[problem.at];
+  const judged = result?.right != null;
+  return (
+    <div class={`answer ${judged ? (right ? 'right' : 'wrong') : ''}`}>
+      <p class="who">
+        {judged ? <span class="badge">{right ? '✓ right' : '✗ wrong'}</span> : null} {model.name}
+      </p>
+      {kept == null ? (
+        <p class="none">Text not in this page.</p>
+      ) : (
+        <>
+          <p class="given">
+            Answer: <b>{data.strings[kept[0]] || '(none found)'}</b>
+          </p>
+          <pre>{data.strings[kept[1]]}</pre>
+        </>
+      )}
+    </div>
+  );
+};
+
+/** Answers of a model beside those of another one, problem by problem, searched by words. */
+export const Samples = ({ data, model }: { data: ReportData; model: PageModel }) => {
+  const scored = model.results.filter(({ right, answers }) => right !== null || answers !== null);
+  const [task, setTask] = useState<number | null>(null);
+  const index = scored.some((result) => result.task === task) && task !== null ? task : scored[0]?.task;
+  const others = useMemo(
+    () =>
+      index === undefined
+        ? []
+        : data.models.filter((one) => one !== model && resultOf(one, index)?.right != null),
+    [data, model, index],
+  );
+  const [other, setOther] = useState('');
+  const rival =
+    others.find(({ name }) => name === other) ??
+    others.find(({ name }) => name === model.task) ??
+    others.find(({ role }) => role !== 'merge') ??
+    others[0];
+  const [filter, setFilter] = useState('all');
+  const [query, setQuery] = useState('');
+  const [page, setPage] = useState(0);
+  const search = useMemo(() => {
+    const engine = new MiniSearch<{ id: number; text: string }>({ fields: ['text'] });
+    if (index === undefined) return engine;
+    const answers = [model, rival].map((one) => (one === undefined ? null : resultOf(one, index)?.answers));
+    engine.addAll(
+      taskAt(data, index).kept.map(({ question, target }, id) => ({
+        id,
+        text: [
+          data.strings[question],
+          data.strings[target],
+          ...answers.flatMap((all) => all?.[id]?.map((string) => data.strings[string]) ?? []),
+        ].join(' '),
+      })),
+    );
+    return engine;
+  }, [data, index, model, rival]);
+  const outcomes = useMemo(
+    () =>
+      index === undefined || rival === undefined ? null : outcomesOf(model, rival, index, taskAt(data, index)),
+    [data, model, rival, index],
+  );
+  if (index === undefined) return null;
+  const { kept, n, name } = taskAt(data, index);
+  const found = (
+    query.trim() === ''
+      ? kept.map((_, at) => at)
+      : search.search(query, { prefix: true, fuzzy: 0.1, combineWith: 'AND' }).map(({ id }) => Number(id))
+  ).filter((at) => filter === 'all' || outcomes?.[kept[at]?.at ?? -1] === filter);
+  const pages = Math.max(1, Math.ceil(found.length / shownAtOnce));
+  const current = Math.min(page, pages - 1);
+  const change = (set: (value: string) => void) => (value: string) => {
+    set(value);
+    setPage(0);
+  };
+  return (
+    <div class="samples">
+      <h4>Right and wrong answers</h4>
+      <div class="choices controls">
+        {scored.length < 2 ? null : (
+          <Choice
+            label="Task"
+            value={String(index)}
+            options={scored.map((result) => ({
+              value: String(result.task),
+              label: taskAt(data, result.task).name,
+            }))}
+            choose={change((value) => setTask(Number(value)))}
+          />
+        )}
+        <Choice
+          label="Beside"
+          value={rival?.name ?? ''}
+          options={others.map((one) => ({ value: one.name, label: one.name }))}
+          choose={change(setOther)}
+        />
+        {kept.length === 0 ? null : (
+          <>
+            <Choice label="Show" value={filter} options={filters} choose={change(setFilter)} />
+            <label class="filter">
+              <span>Search</span>
+              <input
+                type="search"
+                value={query}
+                placeholder="in questions and answers"
+                onInput={(event) => change(setQuery)(event.currentTarget.value)}
+              />
+            </label>
+          </>
+        )}
+      </div>
+      {outcomes === null || rival === undefined ? null : (
+        <Strip outcomes={outcomes} names={[model.name, rival.name]} />
+      )}
+      {kept.length === 0 ? null : (
+        <p class="none" role="status">
+          {found.length} of {kept.length} problems with texts; {name} has {n}.
+        </p>
+      )}
+      {found.slice(current * shownAtOnce, (current + 1) * shownAtOnce).map((at) => {
+        const problem = kept[at];
+        return problem === undefined ? null : (
+          <article key={problem.id} class="sample">
+            <p class="question">
+              <span class="number">Problem {problem.id}</span> {data.strings[problem.question]}
+            </p>
+            <p class="expected">
+              Expected: <b>{data.strings[problem.target]}</b>
+            </p>
+            <div class="answers">
+              <Answer {...{ data, model, at, index }} />
+              {rival === undefined ? null : <Answer {...{ data, at, index }} model={rival} />}
+            </div>
+          </article>
+        );
+      })}
+      <Pages page={current} pages={pages} of="problems" go={setPage} />
+    </div>
+  );
+};

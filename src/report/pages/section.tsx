@@ -1,0 +1,44 @@
+import type { ComponentChildren } from 'preact';
+
+/** A part of the page with its heading, which the contents link to. */
+export const Section = ({
+  id,
+  title,
+  lead,
+  children,
+}: {
+  id: string;
+  title: string;
+  lead?: string | undefined;
+  children: ComponentChildren;
+}) => (
+  <section id={id} aria-labelledby={`${id}-title`}>
+    <h2 id={`${id}-title`}>{title}</h2>
+    {lead === undefined ? null : <p class="lead">{lead}</p>}
+    {children}
+  </section>
+);
+
+/** A choice of one of several values. */
+export const Choice = ({
+  label,
+  value,
+  options,
+  choose,
+}: {
+  label: string;
+  value: string;
+  options: readonly { readonly value: string; readonly label: string }[];
+  choose: (value: string) => void;
+}) => (
+  <label class="choice">
+    <span>{label}</span>
+    <select value={value} onChange={(event) => choose(event.currentTarget.value)}>
+      {options.map((option) => (
+        <option key={option.value} value={option.value} selected={option.value === value}>
+          {option.label}
+        </option>
+      ))}
+    </select>
+  </label>
+);

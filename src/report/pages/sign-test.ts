@@ -1,0 +1,15 @@
+/**
+ * Returns the two-sided p-value of McNemar's exact test: the probability, if both models were equally good, of
+ * a split at least as uneven as `a` to `b` of the problems that only one of them answers rightly.
+ */
+export const signTest = (a: number, b: number): number => {
+  const [least, n] = [Math.min(a, b), a + b];
+  // In logarithms, since 2^-n is 0 in float64 from 1075 problems on.
+  let logTerm = -n * Math.LN2;
+  let sum = Math.exp(logTerm);
+  for (let k = 1; k <= least; k++) {
+    logTerm += Math.log((n - k + 1) / k);
+    sum += Math.exp(logTerm);
+  }
+  return Math.min(1, 2 * sum);
+};

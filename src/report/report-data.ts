@@ -1,0 +1,113 @@
+import type { ExperimentRecord } from '../experiment/run-experiment.js';
+import type { HeadlineMetric, ScoredExperiment, ScoredModel } from '../scores/scored-experiment.js';
+import { version } from '../version.js';
+import { gridsOf } from './grid-data.js';
+import { headlineSentence } from './headline.js';
+import { bandsOf } from './layer-bands.js';
+import type { PageAnalysis, PageModel, PageTable, ReportData } from './pages/data.js';
+import { provenanceOf } from './provenance.js';
+import { regressionsOf } from './regressions.js';
+import { resultsOf, type TaskData, tasksOf, valueOf } from './result-data.js';
+import { StringPool } from './string-pool.js';
+
+export interface ReportParts {
+  readonly experiment: ScoredExperiment;
+  /** The experiment's file, for states and costs; null if there is none. */
+  readonly record: ExperimentRecord | null;
+  readonly tables: readonly PageTable[];
+  readonly metricOf: HeadlineMetric;
+  readonly analysis: PageAnalysis | null;
+  /** Number of layers, if known. */
+  readonly layers: number | undefined;
+  /** Problems of each task whose texts the page carries. */
+  readonly samples: number;
+  readonly title: string;
+  /** ISO 8601. */
+  readonly written: string;
+}
+
+const costLabels = [
+  { key: 'bytesWritten', label: 'Bytes written', unit: 'bytes' },
+  { key: 'bytesRead', label: 'Bytes read', unit: 'bytes' },
+  { key: 'seconds', label: 'Seconds', unit: 'seconds' },
+  { key: 'swapped', label: 'Layers not of the task expert', unit: 'count' },
+] as const;
+
+const costOf = (record: ExperimentRecord['merges'][number] | undefined, model: PageModel['bands']): PageModel['cost'] => {
+  const swapped = model
+    .filter(({ from }) => from !== 'task')
+    .reduce((total, { first, last }) => total + last - first + 1, 0);
+  return {
+    ...(record === undefined
+      ? {}
+      : { bytesWritten: record.bytesWritten, bytesRead: record.bytesRead, seconds: record.seconds }),
+    ...(model.length === 0 ? {} : { swapped }),
+  };
+};
+
+/**
+ * Returns the models whose answers the page carries as texts: references, merges by default settings, and the
+ * best and the worst merge of each language.
+ */
+export const modelsWithTexts = (
+  { models, languages }: Pick<ScoredExperiment, 'models' | 'languages'>,
+  tasks: readonly TaskData[],
+): ReadonlySet<ScoredModel> => {
+  const kept = new Set(models.filter(({ role, variant }) => role !== 'merge' || variant === 'default'));
+  for (const language of languages) {
+    const task = tasks.find(({ page }) => page.languages.includes(language));
+    if (task === undefined) continue;
+    const { name, metric, higherIsBetter } = task.page;
+    const ranked = models
+      .flatMap((model) => {
+        const result = model.results.get(name);
+        const value = result === undefined ? null : valueOf(result, metric).value;
+        return model.role !== 'merge' || model.language !== language || value === null
+          ? []
+          : [{ model, value: higherIsBetter ? value : -value }];
+      })
+      .sort((a, b) => b.value - a.value);
+    for (const end of [ranked.at(0), ranked.at(-1)]) if (end !== undefined) kept.add(end.model);
+  }
+  return kept;
+};
+
+/** Makes the data of an experiment's report. */
+export const reportData = (parts: ReportParts): ReportData => {
+  const { experiment, record, tables, metricOf, analysis, layers, samples, title, written } = parts;
+  const pool = new StringPool();
+  const tasks = tasksOf(experiment, metricOf, samples, pool);
+  const withTexts = modelsWithTexts(experiment, tasks);
+  const records = new Map(record?.merges.map((merge) => [merge.name, merge]));
+  const models = experiment.models.map((model): PageModel => {
+    const { results, ...facts } = model;
+    const found = records.get(model.name);
+    const { bands, outside } = bandsOf(model, layers);
+    return {
+      ...facts,
+      bands,
+      outside,
+      state: found?.state ?? null,
+      error: found?.error?.message ?? null,
+      cost: model.role === 'merge' ? costOf(found, bands) : {},
+      results: resultsOf(model, tasks, withTexts.has(model), pool),
+    };
+  });
+  return {
+    layerloom: version,
+    title,
+    written,
+    languages: experiment.languages,
+    sentence: headlineSentence(experiment, tasks),
+    headline: tables.length === 0 ? null : 0,
+    tables,
+    tasks: tasks.map(({ page }) => page),
+    models,
+    grids: gridsOf(experiment.models, experiment.languages, tasks),
+    costs: costLabels.filter(({ key }) => new Set(models.flatMap(({ cost }) => cost[key] ?? [])).size > 1),
+    regressions: regressionsOf(experiment.models, tasks),
+    analysis,
+    ...provenanceOf(parts, tasks, withTexts.size),
+    strings: pool.strings,
+  };
+};
