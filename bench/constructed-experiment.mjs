@@ -111,7 +111,10 @@ export const constructedExperiment = ({
       backend: 'constructed',
       model,
       harness: { name: 'lm-eval', version: '0.4.13' },
-      metrics: { [metric]: mean, 'exact_match_stderr,flexible-extract': Math.sqrt((mean * (1 - mean)) / (problems - 1)) },
+      metrics: {
+        [metric]: mean,
+        'exact_match_stderr,flexible-extract': Math.sqrt((mean * (1 - mean)) / (problems - 1)),
+      },
       higherIsBetter: { exact_match: true },
       n: problems,
       problems: rows,
@@ -274,7 +277,8 @@ export const writeRecord = ({ directory, models }, layers = 32) => {
     JSON.stringify({
       layerloom: 'constructed',
       state: 'done',
-      experiment: '# constructed\nbase: ./constructed-base\nmerges:\n  - {name: default, method: layer_swap}\n',
+      experiment:
+        '# constructed\nbase: ./constructed-base\nmerges:\n  - {name: default, method: layer_swap}\n',
       base: './constructed-base',
       store: '.store',
       merges,

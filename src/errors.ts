@@ -89,8 +89,8 @@ const catalogue = {
     d.page
       ? `${d.out} is not a page that layerloom wrote; choose another file, or --force to replace it`
       : d.experiment
-      ? `${d.out} holds an experiment; choose another output, or --resume to make what is missing of this one`
-      : `${d.out} is not empty; choose another output, or --force to replace a merged checkpoint`,
+        ? `${d.out} holds an experiment; choose another output, or --resume to make what is missing of this one`
+        : `${d.out} is not empty; choose another output, or --force to replace a merged checkpoint`,
   ),
   OUTPUT_NOT_OURS: usage(
     (d: { out: string; others: readonly string[] }) =>

@@ -10,7 +10,10 @@ const even = 0.1;
  * expert.
  */
 export const advice = (
-  { shares, overlaps }: {
+  {
+    shares,
+    overlaps,
+  }: {
     readonly shares: readonly (Shares & { readonly name: string })[];
     readonly overlaps: readonly Overlap[];
   },

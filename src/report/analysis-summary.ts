@@ -1,7 +1,7 @@
 import type { Overlap } from '../analysis/overlap.js';
 import { itemAt } from '../lookup.js';
 import { advice } from './advice.js';
-import { formatBytes, formatPercent as percent, formatSeconds } from './format.js';
+import { formatBytes, formatSeconds, formatPercent as percent } from './format.js';
 import { formatNumber } from './svg.js';
 import { plainTable } from './table.js';
 import type { AnalysisResult } from './write-analysis.js';

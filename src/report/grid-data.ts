@@ -1,7 +1,7 @@
 import type { ScoredModel } from '../scores/scored-experiment.js';
 import { differenceOf, groupMean } from './difference.js';
 import type { PageGrid } from './pages/data.js';
-import { type TaskData, valueOf } from './result-data.js';
+import { scoreOf, type TaskData } from './result-data.js';
 
 const order = ['bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
 
@@ -48,7 +48,7 @@ const gridOf = (
   const { metric, name } = page;
   const scored = models.filter((model) => {
     const result = model.results.get(name);
-    return result !== undefined && valueOf(result, metric).value !== null;
+    return result !== undefined && scoreOf(result, metric).value !== null;
   });
   const axes = axesOf(scored);
   const [first] = scored;
@@ -59,7 +59,7 @@ const gridOf = (
   const resultsOf = (some: readonly ScoredModel[]) => some.flatMap(({ results }) => results.get(name) ?? []);
   const cells = [...byVariant].map(([variant, some]) => {
     const results = resultsOf(some);
-    const values = results.map((result) => valueOf(result, metric).value as number);
+    const values = results.map((result) => scoreOf(result, metric).value as number);
     const { configuration } = some[0] as ScoredModel;
     return {
       at: axes.map(({ name: parameter, values: all }) => all.indexOf(shown(configuration[parameter]))),

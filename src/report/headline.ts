@@ -2,7 +2,7 @@ import type { ScoredExperiment, ScoredModel } from '../scores/scored-experiment.
 import { differenceOf, groupMean } from './difference.js';
 import type { Difference } from './pages/data.js';
 import { showScore, showSigned } from './pages/numbers.js';
-import { type TaskData, valueOf } from './result-data.js';
+import { scoreOf, type TaskData } from './result-data.js';
 
 interface Finding {
   readonly language: string;
@@ -45,17 +45,18 @@ const findingOf = (
   const resultsOf = (some: readonly ScoredModel[]) =>
     some.flatMap(({ results }) => {
       const result = results.get(name);
-      return result === undefined || valueOf(result, metric).value === null ? [] : [result];
+      return result === undefined || scoreOf(result, metric).value === null ? [] : [result];
     });
   const merges = resultsOf(
-    models.filter((model) => model.role === 'merge' && model.language === language && model.variant === variant),
+    models.filter(
+      (model) => model.role === 'merge' && model.language === language && model.variant === variant,
+    ),
   );
   if (merges.length === 0) return undefined;
   const rivals = kinds.flatMap(({ role, words }) => {
     const results = resultsOf(
       models.filter(
-        (model) =>
-          model.role === role && (role !== 'language' || model.languages.includes(language)),
+        (model) => model.role === role && (role !== 'language' || model.languages.includes(language)),
       ),
     );
     const mean = groupMean(results, metric)?.mean;
@@ -102,13 +103,16 @@ export const headlineSentence = (
     return `In ${named(first.language)}, ${subject} scores ${showScore(first.score, task)} on ${task.name}${pairs > 1 ? ` (mean of ${pairs} pairs)` : ''}, ${showScore(Math.abs(gain.mean), task)} ${side} ${first.rival}${isNoise ? ', which is within noise' : ''} (${interval(first)}).`;
   }
   const goodness = ({ gain, task }: Finding): 'better' | 'noise' | 'worse' => {
-    const [from, to] = task.higherIsBetter ? gain.interval : ([-gain.interval[1], -gain.interval[0]] as const);
+    const [from, to] = task.higherIsBetter
+      ? gain.interval
+      : ([-gain.interval[1], -gain.interval[0]] as const);
     return from > 0 ? 'better' : to < 0 ? 'worse' : 'noise';
   };
   const group = (kind: ReturnType<typeof goodness>, words: string) => {
     const some = findings.filter((finding) => goodness(finding) === kind);
     const parts = some.map(
-      (finding) => `${named(finding.language)} (${showSigned(finding.gain.mean, finding.task)}, ${interval(finding)})`,
+      (finding) =>
+        `${named(finding.language)} (${showSigned(finding.gain.mean, finding.task)}, ${interval(finding)})`,
     );
     return some.length === 0 ? [] : [`${words} ${listed(parts)}`];
   };

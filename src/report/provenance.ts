@@ -1,8 +1,8 @@
 import type { EvaluationResult } from '../evaluation/result.js';
+import { version } from '../version.js';
 import type { Fact, ReportData } from './pages/data.js';
 import type { ReportParts } from './report-data.js';
 import type { TaskData } from './result-data.js';
-import { version } from '../version.js';
 
 const distinct = (values: readonly string[]): string => [...new Set(values)].join('; ');
 
@@ -19,7 +19,10 @@ const resultFacts = (results: readonly EvaluationResult[]): Fact[] => {
     { label: 'Rows', value: distinct(rows) },
     {
       label: 'Evaluated',
-      value: distinct([started[0]?.slice(0, 16) ?? '', started.at(-1)?.slice(0, 16) ?? '']).replace('; ', ' to '),
+      value: distinct([started[0]?.slice(0, 16) ?? '', started.at(-1)?.slice(0, 16) ?? '']).replace(
+        '; ',
+        ' to ',
+      ),
     },
     {
       label: 'Results',

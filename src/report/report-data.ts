@@ -7,7 +7,7 @@ import { bandsOf } from './layer-bands.js';
 import type { PageAnalysis, PageModel, PageTable, ReportData } from './pages/data.js';
 import { provenanceOf } from './provenance.js';
 import { regressionsOf } from './regressions.js';
-import { resultsOf, type TaskData, tasksOf, valueOf } from './result-data.js';
+import { resultsOf, scoreOf, type TaskData, tasksOf } from './result-data.js';
 import { StringPool } from './string-pool.js';
 
 export interface ReportParts {
@@ -33,7 +33,10 @@ const costLabels = [
   { key: 'swapped', label: 'Layers not of the task expert', unit: 'count' },
 ] as const;
 
-const costOf = (record: ExperimentRecord['merges'][number] | undefined, model: PageModel['bands']): PageModel['cost'] => {
+const costOf = (
+  record: ExperimentRecord['merges'][number] | undefined,
+  model: PageModel['bands'],
+): PageModel['cost'] => {
   const swapped = model
     .filter(({ from }) => from !== 'task')
     .reduce((total, { first, last }) => total + last - first + 1, 0);
@@ -61,7 +64,7 @@ export const modelsWithTexts = (
     const ranked = models
       .flatMap((model) => {
         const result = model.results.get(name);
-        const value = result === undefined ? null : valueOf(result, metric).value;
+        const value = result === undefined ? null : scoreOf(result, metric).value;
         return model.role !== 'merge' || model.language !== language || value === null
           ? []
           : [{ model, value: higherIsBetter ? value : -value }];

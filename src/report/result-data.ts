@@ -18,7 +18,7 @@ export interface TaskData {
 }
 
 /** Returns a result's value of a metric, and its standard error as the harness states it. */
-export const valueOf = (
+export const scoreOf = (
   { metrics }: EvaluationResult,
   metric: string | null,
 ): { value: number | null; stderr: number | null } => {
@@ -53,7 +53,7 @@ export const tasksOf = (
         if (!problems.has(problem.document)) problems.set(problem.document, problem);
     const ordered = [...problems.values()].sort((a, b) => a.id - b.id);
     const withText = ordered.filter(({ document }) => Object.hasOwn(texts, document)).slice(0, samples);
-    const values = results.flatMap((result) => valueOf(result, metric).value ?? []);
+    const values = results.flatMap((result) => scoreOf(result, metric).value ?? []);
     const higherIsBetter = first.higherIsBetter[metric?.split(',')[0] ?? ''] !== false;
     const at = new Map(ordered.map(({ document }, index) => [document, index]));
     const page: PageTask = {
@@ -87,7 +87,7 @@ export const resultsOf = (
     return [
       {
         task: index,
-        ...valueOf(result, task.page.metric),
+        ...scoreOf(result, task.page.metric),
         n: result.n,
         ...bitsOf(result, task),
         answers: withTexts ? answersOf(result, task, pool) : null,
@@ -95,7 +95,10 @@ export const resultsOf = (
     ];
   });
 
-const bitsOf = ({ problems }: EvaluationResult, { page, at }: TaskData): Pick<PageResult, 'right' | 'seen'> => {
+const bitsOf = (
+  { problems }: EvaluationResult,
+  { page, at }: TaskData,
+): Pick<PageResult, 'right' | 'seen'> => {
   const { metric, n } = page;
   const scores = problems.map(({ scores }) => (metric === null ? undefined : scores[metric]));
   if (problems.length === 0 || !scores.every((score) => score === 0 || score === 1))

@@ -8,12 +8,12 @@ import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { ExperimentRecord } from '../experiment/run-experiment.js';
+import type { HeadlineMetric, ScoredExperiment } from '../scores/scored-experiment.js';
 import { readAnalysis } from './analysis-data.js';
 import { generatorMeta, htmlPage } from './html-page.js';
 import type { PageTable, ReportData } from './pages/data.js';
 import { ReportPage } from './pages/report-page.js';
 import { type ReportParts, reportData } from './report-data.js';
-import type { HeadlineMetric, ScoredExperiment } from '../scores/scored-experiment.js';
 
 /** Draws a report as one HTML file. */
 export const drawReport = (data: ReportData): Promise<string> =>
@@ -116,14 +116,19 @@ export const writeReportOf = async (
       file: analysis,
       reason: 'no files NAME.mav.safetensors are in it; layerloom analyze writes them',
     });
-  const paths = experiment.models.flatMap(({ role, path }) => (role === 'merge' && path !== null ? [path] : []));
+  const paths = experiment.models.flatMap(({ role, path }) =>
+    role === 'merge' && path !== null ? [path] : [],
+  );
   const parts: ReportParts = {
     experiment,
     record,
     tables,
     metricOf,
     analysis: found,
-    layers: directory === null ? undefined : ((await layersOf(directory, paths)) ?? found?.experts[0]?.cells.length),
+    layers:
+      directory === null
+        ? undefined
+        : ((await layersOf(directory, paths)) ?? found?.experts[0]?.cells.length),
     samples,
     title: directory === null ? 'Scores' : basename(directory),
     written: new Date().toISOString(),

@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { PageCell, PageTable } from './data.js';
+import { Wide } from './section.js';
 
 /** Rows drawn at once: more make a page slow to lay out. */
 export const rowsShown = 60;
@@ -91,9 +92,13 @@ export const DataTable = ({ table, plain = false }: { table: PageTable; plain?: 
       <th scope="col" aria-sort={mine === null ? 'none' : mine.down ? 'descending' : 'ascending'}>
         <button
           type="button"
-          onClick={() => setSort(mine === null ? { column, down: first } : mine.down === first ? { column, down: !first } : null)}
+          onClick={() =>
+            setSort(
+              mine === null ? { column, down: first } : mine.down === first ? { column, down: !first } : null,
+            )
+          }
         >
-          {label}
+          {label === '' ? <span class="sr">Row</span> : label}
           <span class="arrow" aria-hidden="true">
             {mine === null ? '↕' : mine.down ? '↓' : '↑'}
           </span>
@@ -120,8 +125,7 @@ export const DataTable = ({ table, plain = false }: { table: PageTable; plain?: 
           </output>
         </label>
       )}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table is scrolled by keyboard only with focus. */}
-      <div class="scroll" tabIndex={0} role="region" aria-label={table.title}>
+      <Wide label={table.title}>
         <table>
           <caption>{table.caption}</caption>
           <thead>
@@ -148,7 +152,7 @@ export const DataTable = ({ table, plain = false }: { table: PageTable; plain?: 
             ))}
           </tbody>
         </table>
-      </div>
+      </Wide>
       <Pages page={at} pages={pages} of={table.title} go={setPage} />
       {notes.length === 0 ? null : (
         <ul class="notes">

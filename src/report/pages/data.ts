@@ -146,7 +146,10 @@ export interface PageExpert {
   readonly name: string;
   readonly columns: readonly { readonly label: string; readonly title: string }[];
   /** By layer, then column; null where the layer has no such matrix. */
-  readonly cells: readonly (readonly (null | { readonly rows: number; readonly above: readonly number[] })[])[];
+  readonly cells: readonly (readonly (null | {
+    readonly rows: number;
+    readonly above: readonly number[];
+  })[])[];
   readonly meanMav: number;
   readonly inverseMav: number | null;
   /** Shares of the change in the first layers, the middle, the last layers and outside. */
@@ -185,7 +188,11 @@ export interface ReportData {
   readonly models: readonly PageModel[];
   readonly grids: readonly PageGrid[];
   /** The costs that are known, by key of `PageModel.cost`. */
-  readonly costs: readonly { readonly key: string; readonly label: string; readonly unit: 'bytes' | 'seconds' | 'count' }[];
+  readonly costs: readonly {
+    readonly key: string;
+    readonly label: string;
+    readonly unit: 'bytes' | 'seconds' | 'count';
+  }[];
   readonly regressions: PageTable | null;
   readonly analysis: PageAnalysis | null;
   readonly provenance: readonly Fact[];

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { PageAnalysis, PageExpert } from './data.js';
 import { heatOf } from './heat.js';
 import { showNumber } from './numbers.js';
+import { Wide } from './section.js';
 
 const fraction = (cell: PageExpert['cells'][number][number], stop: number): number | null =>
   cell === null ? null : (cell.above[stop] ?? 0) / cell.rows;
@@ -20,7 +21,7 @@ const ExpertMap = ({
   most: number;
   threshold: number;
 }) => (
-  <div class="scroll">
+  <Wide label={`${expert.name} by layer and matrix`}>
     <table class="heat-map expert" data-expert={id}>
       <caption>
         <b>{expert.name}</b> rows with MAV above {showNumber(threshold)}, in per cent
@@ -61,7 +62,7 @@ const ExpertMap = ({
           ))}
       </tbody>
     </table>
-  </div>
+  </Wide>
 );
 
 const Threshold = ({
@@ -110,7 +111,7 @@ export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
           <li key={sentence}>{sentence}</li>
         ))}
       </ul>
-      <div class="scroll">
+      <Wide label="Mean absolute change of each expert">
         <table>
           <caption>Mean absolute change (MAV) from {base}, and where it lies</caption>
           <thead>
@@ -137,7 +138,7 @@ export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
             ))}
           </tbody>
         </table>
-      </div>
+      </Wide>
       <fieldset class="thresholds controls">
         <legend>Threshold</legend>
         <label class="check">
@@ -173,9 +174,9 @@ export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
         )}
       </fieldset>
       <p class="none">
-        Each cell is the share of the {rows} rows of a matrix whose mean absolute change is above the threshold (paper
-        §3.2). All maps have one scale, 0 to {percent(most)}. The page opens at a threshold that a third of the rows
-        exceed.
+        Each cell is the share of the {rows} rows of a matrix whose mean absolute change is above the
+        threshold (paper §3.2). All maps have one scale, 0 to {percent(most)}. The page opens at a threshold
+        that a third of the rows exceed.
       </p>
       <div class="figures">
         {experts.map((expert, index) => (

@@ -3,7 +3,7 @@ import type { Difference, PageGrid, PageTask, ReportData } from './data.js';
 import { heatOf, rangeOf } from './heat.js';
 import { showScore, showSigned, words } from './numbers.js';
 import { named, taskAt } from './results.js';
-import { Choice, Section } from './section.js';
+import { Choice, Section, Wide } from './section.js';
 
 type Axis = PageGrid['axes'][number];
 
@@ -32,8 +32,8 @@ const Best = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
       problems).{' '}
       {usual === undefined || gain === null || usual === best ? null : (
         <>
-          Default ({at(usual)}): {showScore(usual.value, task)}. Difference {showSigned(gain.mean, task)}, 95 %
-          interval {showSigned(gain.interval[0], task)} to {showSigned(gain.interval[1], task)} by problem:{' '}
+          Default ({at(usual)}): {showScore(usual.value, task)}. Difference {showSigned(gain.mean, task)}, 95
+          % interval {showSigned(gain.interval[0], task)} to {showSigned(gain.interval[1], task)} by problem:{' '}
           <b>{verdict(gain)}</b>.{' '}
         </>
       )}
@@ -65,7 +65,7 @@ const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
   const head = (list: readonly number[], at: readonly number[]) =>
     list.map((axis, index) => `${words(axes[axis]?.name ?? '')} ${label(axis, at[index])}`).join(', ');
   return (
-    <div class="scroll">
+    <Wide label={`${named(grid.language)}, configurations`}>
       <table class="heat-map grid">
         <caption>
           <b>{named(grid.language)}</b> {task.name}: mean over pairs
@@ -94,7 +94,9 @@ const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
                 const span = spans(rows, depth).find(({ from }) => from === r);
                 return span === undefined ? null : (
                   <th key={axis} scope={span.span > 1 ? 'rowgroup' : 'row'} rowSpan={span.span}>
-                    <span class="axis">{down.length > 1 ? short(axes[axis]?.name ?? '') : words(axes[axis]?.name ?? '')} </span>
+                    <span class="axis">
+                      {down.length > 1 ? short(axes[axis]?.name ?? '') : words(axes[axis]?.name ?? '')}{' '}
+                    </span>
                     {label(axis, row[depth])}
                   </th>
                 );
@@ -127,16 +129,24 @@ const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
           ))}
         </tbody>
       </table>
-    </div>
+    </Wide>
   );
 };
 
-/** Initials of a parameter: `bottomTransition` → `bt`. */
+/** The paper's letters of parameters (§4.1), and initials of others. */
 const short = (name: string): string =>
+  symbols[name] ??
   words(name)
     .split(' ')
     .map((word) => word.charAt(0))
     .join('');
+
+const symbols: Readonly<Record<string, string>> = {
+  bottom: 'b',
+  top: 'u',
+  bottomTransition: 'tb',
+  topTransition: 'tu',
+};
 
 /** Joins neighbouring combinations that agree up to a depth. */
 const spans = (list: readonly (readonly number[])[], depth: number) => {
@@ -173,7 +183,7 @@ export const Grids = ({ data }: { data: ReportData }) => {
       </div>
       <Grid grid={grid} task={task} />
       <p class="key">
-        <span class="swatch is-best" /> best <span class="swatch is-default" /> default{' '}
+        <span class="swatch is-best" /> best <span class="swatch is-default" /> default{' · '}
         {grid.axes.length > 2
           ? grid.axes.map(({ name }) => `${short(name)}: ${words(name)}`).join('; ')
           : null}

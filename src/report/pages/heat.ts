@@ -1,12 +1,18 @@
+/** Shares from which the dark theme's text is black, and from which the light theme's is white. */
+const [bright, deep] = [0.62, 0.82];
+
 /**
  * Attributes of a heat map's cell: the style gives its position between the ends of the scale, from which the
  * theme's style sheet mixes the colour; the class says which text is legible on it.
  */
-export const heatOf = (value: number, [from, to]: readonly [number, number]): { class: string; style: string } => {
+export const heatOf = (
+  value: number,
+  [from, to]: readonly [number, number],
+): { class: string; style: string } => {
   const share = to > from ? Math.min(1, Math.max(0, (value - from) / (to - from))) : 0.5;
   const half = share < 0.5 ? 2 * share : 2 * share - 1;
   return {
-    class: `heat ${share < 0.5 ? 'cool' : 'warm'}${share > 0.56 ? ' deep' : ''}`,
+    class: `heat ${share < 0.5 ? 'cool' : 'warm'}${share > deep ? ' deep' : share > bright ? ' bright' : ''}`,
     style: `--heat:${(100 * half).toFixed(0)}%`,
   };
 };

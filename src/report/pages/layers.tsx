@@ -1,6 +1,6 @@
 import type { Band, PageModel } from './data.js';
 
-const [width, left, top] = [150, 44, 14];
+const [width, left, top] = [120, 34, 14];
 
 const fills: Readonly<Record<Band['from'], string>> = {
   task: 'band-task',
@@ -30,8 +30,8 @@ export const LayerStack = ({ model, id }: { model: PageModel; id: string }) => {
   return (
     <svg
       class="stack"
-      viewBox={`0 0 ${left + width + 190} ${height}`}
-      width={left + width + 190}
+      viewBox={`0 0 ${left + width + 220} ${height}`}
+      width={left + width + 220}
       height={height}
       role="img"
       aria-labelledby={`${id}-title ${id}-desc`}
@@ -71,7 +71,10 @@ export const LayerStack = ({ model, id }: { model: PageModel; id: string }) => {
         <g>
           <rect class="band-mixed" x={left} y={height - 24} width={width} height={12} rx={1.5} />
           <text x={left + width + 12} y={height - 14}>
-            outside: {outside}
+            {outside}
+          </text>
+          <text x={left - 8} y={height - 14} text-anchor="end" class="tick">
+            other
           </text>
         </g>
       )}

@@ -2,8 +2,8 @@ import { useState } from 'preact/hooks';
 import type { PageModel, PageTask, ReportData } from './data.js';
 import { heatOf, rangeOf } from './heat.js';
 import { showScore } from './numbers.js';
-import { named, resultOf, tasksOf, taskAt } from './results.js';
-import { Choice, Section } from './section.js';
+import { named, resultOf, taskAt, tasksOf } from './results.js';
+import { Choice, Section, Wide } from './section.js';
 
 const different = (names: readonly (string | null)[]): string[] => [
   ...new Set(names.filter((name) => name !== null)),
@@ -39,7 +39,7 @@ const Matrix = ({
   const best = task.higherIsBetter ? range[1] : range[0];
   return (
     <figure class="matrix">
-      <div class="scroll">
+      <Wide label={`${named(language)}, ${task.name}`}>
         <table class="heat-map">
           <caption>
             <b>{named(language)}</b> {task.name}
@@ -76,7 +76,7 @@ const Matrix = ({
             ))}
           </tbody>
         </table>
-      </div>
+      </Wide>
     </figure>
   );
 };
@@ -124,7 +124,7 @@ export const Matrices = ({ data }: { data: ReportData }) => {
         )}
       </div>
       <p class="print-only">{label(chosen)}</p>
-      <div class="figures">
+      <div class="matrices">
         {data.languages.map((language) => {
           const merges = all.filter((one) => one.language === language && key(one) === chosen);
           const index = tasksOf(data, language)[level];

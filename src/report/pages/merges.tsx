@@ -5,12 +5,18 @@ import { LayerStack } from './layers.js';
 import { showCost, showScore } from './numbers.js';
 import { hasScores, headlineTask, resultOf, taskAt } from './results.js';
 import { Samples } from './samples.js';
-import { Choice, Section } from './section.js';
+import { Choice, Section, Wide } from './section.js';
 import { yamlOf } from './yaml.js';
 
-const shownAtOnce = 15;
+const shownAtOnce = 18;
 
 type Order = 'score' | 'name';
+
+/** A model's name in two parts: the pair of a merge and what distinguishes it from others of the pair. */
+const partsOf = ({ name, role, variant }: PageModel): [string, string] =>
+  variant !== null && name.endsWith(`/${variant}`)
+    ? [name.slice(0, -variant.length - 1), variant]
+    : [role === 'merge' ? '' : role, name];
 
 /** A model's recipe, as far as the experiment says it. */
 const recipeOf = ({ method, task, languageExpert, configuration }: PageModel): string =>
@@ -45,34 +51,36 @@ const Detail = ({ data, model }: { data: ReportData; model: PageModel }) => (
         {model.results.length === 0 ? null : (
           <>
             <h4>Scores</h4>
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Task</th>
-                  <th scope="col">Metric</th>
-                  <th scope="col">Score</th>
-                  <th scope="col">n</th>
-                </tr>
-              </thead>
-              <tbody>
-                {model.results.map((result) => {
-                  const task = taskAt(data, result.task);
-                  return (
-                    <tr key={result.task}>
-                      <th scope="row">{task.name}</th>
-                      <td class="text">{task.metric ?? '–'}</td>
-                      <td>
-                        {showScore(result.value, task)}
-                        {result.stderr === null ? null : (
-                          <small class="error">±{showScore(result.stderr, task)}</small>
-                        )}
-                      </td>
-                      <td>{result.n}</td>
-                    </tr>
-                  );
-                })}
-              </tbody>
-            </table>
+            <Wide label="Scores of this model">
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">Task</th>
+                    <th scope="col">Metric</th>
+                    <th scope="col">Score</th>
+                    <th scope="col">n</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {model.results.map((result) => {
+                    const task = taskAt(data, result.task);
+                    return (
+                      <tr key={result.task}>
+                        <th scope="row">{task.name}</th>
+                        <td class="text">{task.metric ?? '–'}</td>
+                        <td>
+                          {showScore(result.value, task)}
+                          {result.stderr === null ? null : (
+                            <small class="error">±{showScore(result.stderr, task)}</small>
+                          )}
+                        </td>
+                        <td>{result.n}</td>
+                      </tr>
+                    );
+                  })}
+                </tbody>
+              </table>
+            </Wide>
           </>
         )}
         {data.costs.some(({ key }) => model.cost[key] !== undefined) ? (
@@ -98,7 +106,9 @@ const Detail = ({ data, model }: { data: ReportData; model: PageModel }) => (
 export const Merges = ({ data }: { data: ReportData }) => {
   const scored = hasScores(data);
   const [query, setQuery] = useState('');
-  const [language, setLanguage] = useState('');
+  const [language, setLanguage] = useState(
+    scored && data.languages.length > 1 ? (data.languages[0] ?? '') : '',
+  );
   const [order, setOrder] = useState<Order>(scored ? 'score' : 'name');
   const [page, setPage] = useState(0);
   const ranked = useMemo(
@@ -131,7 +141,9 @@ export const Merges = ({ data }: { data: ReportData }) => {
     const wanted = query.toLowerCase().split(/\s+/).filter(Boolean);
     const some = ranked.filter(
       ({ model }) =>
-        (language === '' || model.language === language || (model.language === null && model.languages.includes(language))) &&
+        (language === '' ||
+          model.language === language ||
+          (model.language === null && model.languages.includes(language))) &&
         wanted.every((word) => `${model.name} ${model.method} ${model.role}`.toLowerCase().includes(word)),
     );
     if (order === 'name') return some;
@@ -144,14 +156,18 @@ export const Merges = ({ data }: { data: ReportData }) => {
   const current = Math.min(page, pages - 1);
   const shown = data.models.find(({ name }) => name === chosen);
   return (
-    <Section id="merges" title="Merges and models" lead="Choose one to see its layers, its recipe, its scores and its answers.">
+    <Section
+      id="merges"
+      title="Merges and models"
+      lead="Choose one to see its layers, its recipe, its scores and its answers."
+    >
       <div class="choices controls">
         <label class="filter">
           <span>Find</span>
           <input
             type="search"
             value={query}
-            placeholder="words of a name, a method or a role"
+            placeholder="name, method or role"
             onInput={(event) => {
               setQuery(event.currentTarget.value);
               setPage(0);
@@ -161,10 +177,7 @@ export const Merges = ({ data }: { data: ReportData }) => {
         <Choice
           label="Language"
           value={language}
-          options={[
-            { value: '', label: 'all' },
-            ...data.languages.map((value) => ({ value, label: value })),
-          ]}
+          options={[{ value: '', label: 'all' }, ...data.languages.map((value) => ({ value, label: value }))]}
           choose={(value) => {
             setLanguage(value);
             setPage(0);
@@ -185,26 +198,33 @@ export const Merges = ({ data }: { data: ReportData }) => {
           {found.length} of {data.models.length}
         </output>
       </div>
-      <ul class="models controls" aria-label="Models">
-        {found.slice(current * shownAtOnce, (current + 1) * shownAtOnce).map(({ model, task, result }) => (
-          <li key={model.name}>
-            <button
-              type="button"
-              aria-pressed={model.name === chosen}
-              aria-controls="detail"
-              onClick={() => choose(model.name)}
-            >
-              <span class="name">{model.name}</span>
-              <span class="role">{model.role === 'merge' ? model.method : model.role}</span>
-              <span class="score">
-                {result === undefined || task === null ? '' : showScore(result.value, task)}
-              </span>
-            </button>
-          </li>
-        ))}
-      </ul>
-      <Pages page={current} pages={pages} of="models" go={setPage} />
-      {shown === undefined ? null : <Detail data={data} model={shown} />}
+      <div class="browser">
+        <div class="listing">
+          <ul class="models controls" aria-label="Models">
+            {found
+              .slice(current * shownAtOnce, (current + 1) * shownAtOnce)
+              .map(({ model, task, result }) => (
+                <li key={model.name}>
+                  <button
+                    type="button"
+                    aria-pressed={model.name === chosen}
+                    aria-controls="detail"
+                    onClick={() => choose(model.name)}
+                  >
+                    <span class="name">
+                      {partsOf(model)[1]} <small>{partsOf(model)[0]}</small>
+                    </span>
+                    <span class="score">
+                      {result === undefined || task === null ? '' : showScore(result.value, task)}
+                    </span>
+                  </button>
+                </li>
+              ))}
+          </ul>
+          <Pages page={current} pages={pages} of="models" go={setPage} />
+        </div>
+        {shown === undefined ? null : <Detail data={data} model={shown} />}
+      </div>
     </Section>
   );
 };

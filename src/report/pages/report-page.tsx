@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import { DataTable } from './data-table.js';
 import type { Fact, ReportData } from './data.js';
+import { DataTable } from './data-table.js';
 import { Experts } from './experts.js';
 import { Grids } from './grids.js';
 import { Matrices } from './matrices.js';
@@ -78,7 +78,12 @@ const contents = (data: ReportData): { id: string; label: string; shown: boolean
   return [
     { id: 'headline', label: 'Result', shown: true },
     { id: 'tables', label: 'Tables', shown: data.tables.length > (data.headline === null ? 0 : 1) },
-    { id: 'pairs', label: 'Pairs', shown: scored && data.models.some(({ task, languageExpert }) => task !== null && languageExpert !== null) },
+    {
+      id: 'pairs',
+      label: 'Pairs',
+      shown:
+        scored && data.models.some(({ task, languageExpert }) => task !== null && languageExpert !== null),
+    },
     { id: 'configurations', label: 'Configurations', shown: data.grids.length > 0 },
     { id: 'cost', label: 'Cost', shown: scored && data.costs.length > 0 },
     { id: 'experts', label: 'Experts', shown: data.analysis !== null },
@@ -132,7 +137,7 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
           {headline === undefined ? null : (
             <>
               <h3>{headline.title}</h3>
-              <DataTable table={headline} />
+              <DataTable table={headline} plain />
             </>
           )}
         </Section>
@@ -151,8 +156,16 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
         )}
         <Merges data={data} />
         {data.regressions === null ? null : (
-          <Section id="regressions" title="Regressions" lead={data.regressions.caption}>
-            <DataTable table={data.regressions} />
+          <Section
+            id="regressions"
+            title="Regressions"
+            lead="Merges that are worse than the base in a task, by more than noise."
+          >
+            {data.regressions.rows.length === 0 ? (
+              <p>{data.regressions.caption}</p>
+            ) : (
+              <DataTable table={data.regressions} />
+            )}
           </Section>
         )}
         <Provenance data={data} />

@@ -15,7 +15,8 @@ export const headlineTask = (data: ReportData, model: PageModel): number | undef
     .find((task) => resultOf(model, task) !== undefined);
 
 /** True if merges of the experiment have scores. */
-export const hasScores = ({ models }: ReportData): boolean => models.some(({ results }) => results.length > 0);
+export const hasScores = ({ models }: ReportData): boolean =>
+  models.some(({ results }) => results.length > 0);
 
 /** The languages, as words for a heading. */
 export const named = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);

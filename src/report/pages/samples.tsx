@@ -58,9 +58,9 @@ const Strip = ({ outcomes, names }: { outcomes: readonly Outcome[]; names: reado
         ))}
       </svg>
       <p class="key">
-        <span class="swatch outcome-both" /> both right {count('both')}{' '}
-        <span class="swatch outcome-first" /> only {names[0]} {first} <span class="swatch outcome-second" />{' '}
-        only {names[1]} {second} <span class="swatch outcome-neither" /> both wrong {count('neither')}
+        <span class="swatch outcome-both" /> both right {count('both')} <span class="swatch outcome-first" />{' '}
+        only {names[0]} {first} <span class="swatch outcome-second" /> only {names[1]} {second}{' '}
+        <span class="swatch outcome-neither" /> both wrong {count('neither')}
         {count('missing') > 0 ? `; not scored by both ${count('missing')}` : ''}
         {' · '}McNemar, exact: {showP(signTest(first, second))}
       </p>
@@ -70,12 +70,23 @@ const Strip = ({ outcomes, names }: { outcomes: readonly Outcome[]; names: reado
 
 const shownAtOnce = 8;
 
-const Answer = ({ data, model, at, index }: { data: ReportData; model: PageModel; at: number; index: number }) => {
+const Answer = ({
+  data,
+  model,
+  at,
+  index,
+}: {
+  data: ReportData;
+  model: PageModel;
+  at: number;
+  index: number;
+}) => {
   const result = resultOf(model, index);
   const task = taskAt(data, index);
   const kept = result?.answers?.[at];
   const problem = task.kept[at];
-  const right = result?.right != null && problem !== undefined && decodeBits(result.right, task.n)[problem.at];
+  const right =
+    result?.right != null && problem !== undefined && decodeBits(result.right, task.n)[problem.at];
   const judged = result?.right != null;
   return (
     <div class={`answer ${judged ? (right ? 'right' : 'wrong') : ''}`}>
@@ -135,7 +146,9 @@ export const Samples = ({ data, model }: { data: ReportData; model: PageModel })
   }, [data, index, model, rival]);
   const outcomes = useMemo(
     () =>
-      index === undefined || rival === undefined ? null : outcomesOf(model, rival, index, taskAt(data, index)),
+      index === undefined || rival === undefined
+        ? null
+        : outcomesOf(model, rival, index, taskAt(data, index)),
     [data, model, rival, index],
   );
   if (index === undefined) return null;

@@ -3,10 +3,10 @@ import { useState } from 'preact/hooks';
 import type { PageModel, PageTask, ReportData } from './data.js';
 import { rangeOf } from './heat.js';
 import { showCost, showScore } from './numbers.js';
-import { named, resultOf, tasksOf, taskAt } from './results.js';
-import { Choice, Section } from './section.js';
+import { named, resultOf, taskAt, tasksOf } from './results.js';
+import { Choice, Section, Wide } from './section.js';
 
-const [width, height] = [760, 380];
+const [width, height] = [960, 420];
 const margin = { left: 56, right: 24, top: 16, bottom: 48 };
 
 interface Point {
@@ -167,14 +167,14 @@ export const Scatter = ({ data }: { data: ReportData }) => {
           choose={setKey}
         />
       </div>
-      <div class="scroll">
+      <Wide label="Score against cost">
         <Picture
           {...{ points, cost, language }}
           task={taskAt(data, index)}
           index={index}
           lines={data.models.filter(({ role }) => role === 'base')}
         />
-      </div>
+      </Wide>
     </Section>
   );
 };

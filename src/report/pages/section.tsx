@@ -42,3 +42,11 @@ export const Choice = ({
     </select>
   </label>
 );
+
+/** A table or picture that may be wider than the screen; it has focus so that the keyboard scrolls it. */
+export const Wide = ({ label, children }: { label: string; children: ComponentChildren }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: without focus the keyboard could not scroll it.
+  <section class="scroll" tabIndex={0} aria-label={label}>
+    {children}
+  </section>
+);

@@ -10,5 +10,8 @@ const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${l
 export const yamlOf = (mapping: Readonly<Record<string, unknown>>): string =>
   Object.entries(mapping)
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${snake(name)}: ${Array.isArray(value) ? `[${value.map(scalar).join(', ')}]` : scalar(value)}\n`)
+    .map(
+      ([name, value]) =>
+        `${snake(name)}: ${Array.isArray(value) ? `[${value.map(scalar).join(', ')}]` : scalar(value)}\n`,
+    )
     .join('');
