@@ -1,7 +1,9 @@
+import { itemAt } from '../lookup.js';
 import type { ScoredModel } from '../scores/scored-experiment.js';
-import { differenceOf, groupMean } from './difference.js';
+import { scoreOf, scoresOf, summarise } from '../scores/summaries.js';
+import { differenceOf } from './difference.js';
 import type { PageGrid } from './pages/data.js';
-import { scoreOf, type TaskData } from './result-data.js';
+import type { TaskData } from './result-data.js';
 
 const order = ['bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
 
@@ -46,38 +48,36 @@ const gridOf = (
   usualModels: readonly ScoredModel[],
 ): PageGrid | undefined => {
   const { metric, name } = page;
-  const scored = models.filter((model) => {
-    const result = model.results.get(name);
-    return result !== undefined && scoreOf(result, metric).value !== null;
-  });
+  if (metric === null) return undefined;
+  const scored = models.filter((model) => scoreOf(model, name, metric) !== undefined);
   const axes = axesOf(scored);
   const [first] = scored;
-  if (metric === null || first === undefined || axes.length === 0) return undefined;
+  if (first === undefined || axes.length === 0) return undefined;
   const byVariant = new Map<string, ScoredModel[]>();
   for (const model of scored)
     byVariant.set(model.variant ?? '', [...(byVariant.get(model.variant ?? '') ?? []), model]);
   const resultsOf = (some: readonly ScoredModel[]) => some.flatMap(({ results }) => results.get(name) ?? []);
-  const cells = [...byVariant].map(([variant, some]) => {
-    const results = resultsOf(some);
-    const values = results.map((result) => scoreOf(result, metric).value as number);
-    const { configuration } = some[0] as ScoredModel;
-    return {
-      at: axes.map(({ name: parameter, values: all }) => all.indexOf(shown(configuration[parameter]))),
-      variant,
-      value: values.reduce((a, b) => a + b, 0) / values.length,
-      stderr: groupMean(results, metric)?.stderr ?? null,
-      pairs: some.length,
-    };
+  const cells = [...byVariant].flatMap(([variant, some]) => {
+    const summary = summarise(scoresOf(some, name, metric));
+    const { configuration } = itemAt(some, 0);
+    return summary === undefined
+      ? []
+      : {
+          at: axes.map(({ name: parameter, values }) => values.indexOf(shown(configuration[parameter]))),
+          variant,
+          value: summary.avg,
+          stderr: summary.stderr ?? null,
+          pairs: summary.n,
+        };
   });
   const better = (a: number, b: number) => (page.higherIsBetter ? a > b : a < b);
   const best = cells.reduce(
-    (top, cell, index) => (better(cell.value, (cells[top] as (typeof cells)[number]).value) ? index : top),
+    (top, cell, index) => (better(cell.value, itemAt(cells, top).value) ? index : top),
     0,
   );
   const inGrid = cells.findIndex(({ variant }) => (byVariant.get(variant) ?? []).some(isDefault));
   const usual = inGrid === -1 ? null : inGrid;
-  const rivals =
-    usual === null ? usualModels : (byVariant.get((cells[usual] as (typeof cells)[number]).variant) ?? []);
+  const rivals = usual === null ? usualModels : (byVariant.get(itemAt(cells, usual).variant) ?? []);
   return {
     entry: first.entry ?? '',
     language: first.language ?? '',
@@ -87,7 +87,7 @@ const gridOf = (
     best,
     usual,
     gain: differenceOf(
-      resultsOf(byVariant.get((cells[best] as (typeof cells)[number]).variant) ?? []),
+      resultsOf(byVariant.get(itemAt(cells, best).variant) ?? []),
       resultsOf(rivals),
       metric,
     ),

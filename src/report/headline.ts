@@ -1,8 +1,9 @@
 import type { ScoredExperiment, ScoredModel } from '../scores/scored-experiment.js';
-import { differenceOf, groupMean } from './difference.js';
+import { scoreOf, scoresOf, summarise } from '../scores/summaries.js';
+import { differenceOf } from './difference.js';
 import type { Difference } from './pages/data.js';
 import { showScore, showSigned } from './pages/numbers.js';
-import { scoreOf, type TaskData } from './result-data.js';
+import type { TaskData } from './result-data.js';
 
 interface Finding {
   readonly language: string;
@@ -42,31 +43,24 @@ const findingOf = (
 ): Finding | undefined => {
   const { metric, name, higherIsBetter } = page;
   if (metric === null) return undefined;
-  const resultsOf = (some: readonly ScoredModel[]) =>
-    some.flatMap(({ results }) => {
-      const result = results.get(name);
-      return result === undefined || scoreOf(result, metric).value === null ? [] : [result];
-    });
-  const merges = resultsOf(
-    models.filter(
-      (model) => model.role === 'merge' && model.language === language && model.variant === variant,
-    ),
+  const measured = models.filter((model) => scoreOf(model, name, metric) !== undefined);
+  const resultsOf = (some: readonly ScoredModel[]) => some.flatMap(({ results }) => results.get(name) ?? []);
+  const merges = measured.filter(
+    (model) => model.role === 'merge' && model.language === language && model.variant === variant,
   );
-  if (merges.length === 0) return undefined;
+  const own = summarise(scoresOf(merges, name, metric));
+  if (own === undefined) return undefined;
   const rivals = kinds.flatMap(({ role, words }) => {
-    const results = resultsOf(
-      models.filter(
-        (model) => model.role === role && (role !== 'language' || model.languages.includes(language)),
-      ),
+    const some = measured.filter(
+      (model) => model.role === role && (role !== 'language' || model.languages.includes(language)),
     );
-    const mean = groupMean(results, metric)?.mean;
-    return results.length === 0 || mean === undefined ? [] : [{ words, results, mean }];
+    const summary = summarise(scoresOf(some, name, metric));
+    return summary === undefined ? [] : [{ words, some, mean: summary.avg }];
   });
   const [best] = rivals.sort((a, b) => (higherIsBetter ? b.mean - a.mean : a.mean - b.mean));
-  const score = groupMean(merges, metric)?.mean;
-  const gain = best === undefined ? null : differenceOf(merges, best.results, metric);
-  if (best === undefined || gain === null || score === undefined) return undefined;
-  return { language, task: page, pairs: merges.length, score, rival: best.words, gain };
+  const gain = best === undefined ? null : differenceOf(resultsOf(merges), resultsOf(best.some), metric);
+  if (best === undefined || gain === null) return undefined;
+  return { language, task: page, pairs: merges.length, score: own.avg, rival: best.words, gain };
 };
 
 const named = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);

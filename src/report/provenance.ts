@@ -1,7 +1,7 @@
 import type { EvaluationResult } from '../evaluation/result.js';
 import { version } from '../version.js';
 import type { Fact, ReportData } from './pages/data.js';
-import type { ReportParts } from './report-data.js';
+import type { ReportParts } from './report-parts.js';
 import type { TaskData } from './result-data.js';
 
 const distinct = (values: readonly string[]): string => [...new Set(values)].join('; ');

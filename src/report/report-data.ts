@@ -1,30 +1,16 @@
-import type { ExperimentRecord } from '../experiment/run-experiment.js';
-import type { HeadlineMetric, ScoredExperiment, ScoredModel } from '../scores/scored-experiment.js';
+import type { MergeRecord } from '../experiment/experiment-record.js';
+import type { ScoredExperiment, ScoredModel } from '../scores/scored-experiment.js';
+import { scoreOf } from '../scores/summaries.js';
 import { version } from '../version.js';
 import { gridsOf } from './grid-data.js';
 import { headlineSentence } from './headline.js';
 import { bandsOf } from './layer-bands.js';
-import type { PageAnalysis, PageModel, PageTable, ReportData } from './pages/data.js';
+import type { PageModel, ReportData } from './pages/data.js';
 import { provenanceOf } from './provenance.js';
 import { regressionsOf } from './regressions.js';
-import { resultsOf, scoreOf, type TaskData, tasksOf } from './result-data.js';
+import type { ReportParts } from './report-parts.js';
+import { resultsOf, type TaskData, tasksOf } from './result-data.js';
 import { StringPool } from './string-pool.js';
-
-export interface ReportParts {
-  readonly experiment: ScoredExperiment;
-  /** The experiment's file, for states and costs; null if there is none. */
-  readonly record: ExperimentRecord | null;
-  readonly tables: readonly PageTable[];
-  readonly metricOf: HeadlineMetric;
-  readonly analysis: PageAnalysis | null;
-  /** Number of layers, if known. */
-  readonly layers: number | undefined;
-  /** Problems of each task whose texts the page carries. */
-  readonly samples: number;
-  readonly title: string;
-  /** ISO 8601. */
-  readonly written: string;
-}
 
 const costLabels = [
   { key: 'bytesWritten', label: 'Bytes written', unit: 'bytes' },
@@ -33,10 +19,7 @@ const costLabels = [
   { key: 'swapped', label: 'Layers not of the task expert', unit: 'count' },
 ] as const;
 
-const costOf = (
-  record: ExperimentRecord['merges'][number] | undefined,
-  model: PageModel['bands'],
-): PageModel['cost'] => {
+const costOf = (record: MergeRecord | undefined, model: PageModel['bands']): PageModel['cost'] => {
   const swapped = model
     .filter(({ from }) => from !== 'task')
     .reduce((total, { first, last }) => total + last - first + 1, 0);
@@ -63,9 +46,8 @@ export const modelsWithTexts = (
     const { name, metric, higherIsBetter } = task.page;
     const ranked = models
       .flatMap((model) => {
-        const result = model.results.get(name);
-        const value = result === undefined ? null : scoreOf(result, metric).value;
-        return model.role !== 'merge' || model.language !== language || value === null
+        const value = metric === null ? undefined : scoreOf(model, name, metric)?.value;
+        return model.role !== 'merge' || model.language !== language || value === undefined
           ? []
           : [{ model, value: higherIsBetter ? value : -value }];
       })

@@ -1,6 +1,8 @@
 import type { EvaluationResult, ProblemResult } from '../evaluation/result.js';
 import { itemAt } from '../lookup.js';
+import { isHigherBetter, scaleOf } from '../scores/headline.js';
 import type { HeadlineMetric, ScoredExperiment, ScoredModel } from '../scores/scored-experiment.js';
+import { scoreOf } from '../scores/summaries.js';
 import { encodeBits } from './pages/bits.js';
 import type { PageResult, PageTask } from './pages/data.js';
 import type { StringPool } from './string-pool.js';
@@ -16,19 +18,6 @@ export interface TaskData {
   /** Documents of the kept problems. */
   readonly kept: readonly string[];
 }
-
-/** Returns a result's value of a metric, and its standard error as the harness states it. */
-export const scoreOf = (
-  { metrics }: EvaluationResult,
-  metric: string | null,
-): { value: number | null; stderr: number | null } => {
-  if (metric === null) return { value: null, stderr: null };
-  const [name, ...filter] = metric.split(',');
-  return {
-    value: metrics[metric] ?? null,
-    stderr: metrics[[`${name}_stderr`, ...filter].join(',')] ?? null,
-  };
-};
 
 /**
  * Collects the tasks that models have results in, those of the experiment's languages first, and the texts of
@@ -53,14 +42,13 @@ export const tasksOf = (
         if (!problems.has(problem.document)) problems.set(problem.document, problem);
     const ordered = [...problems.values()].sort((a, b) => a.id - b.id);
     const withText = ordered.filter(({ document }) => Object.hasOwn(texts, document)).slice(0, samples);
-    const values = results.flatMap((result) => scoreOf(result, metric).value ?? []);
-    const higherIsBetter = first.higherIsBetter[metric?.split(',')[0] ?? ''] !== false;
+    const higherIsBetter = metric === null || isHigherBetter(first, metric);
     const at = new Map(ordered.map(({ document }, index) => [document, index]));
     const page: PageTask = {
       name,
       languages: [...tasks].flatMap(([language, own]) => (own.includes(name) ? [language] : [])),
       metric,
-      unit: higherIsBetter && values.every((value) => value >= 0 && value <= 1) ? 'percent' : 'number',
+      unit: metric !== null && scaleOf(metric).unit === 'percent' ? 'percent' : 'number',
       higherIsBetter,
       version: first.taskVersion,
       fewshot: first.fewshot,
@@ -76,18 +64,21 @@ export const tasksOf = (
 
 /** Encodes a model's results; texts only if `withTexts`. */
 export const resultsOf = (
-  { results }: ScoredModel,
+  model: ScoredModel,
   tasks: readonly TaskData[],
   withTexts: boolean,
   pool: StringPool,
 ): PageResult[] =>
   tasks.flatMap((task, index) => {
-    const result = results.get(task.page.name);
+    const { name, metric } = task.page;
+    const result = model.results.get(name);
     if (result === undefined) return [];
+    const score = metric === null ? undefined : scoreOf(model, name, metric);
     return [
       {
         task: index,
-        ...scoreOf(result, task.page.metric),
+        value: score?.value ?? null,
+        stderr: score?.stderr ?? null,
         n: result.n,
         ...bitsOf(result, task),
         answers: withTexts ? answersOf(result, task, pool) : null,

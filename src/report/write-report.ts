@@ -7,13 +7,16 @@ import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
-import type { ExperimentRecord } from '../experiment/run-experiment.js';
-import type { HeadlineMetric, ScoredExperiment } from '../scores/scored-experiment.js';
+import { readRecord } from '../experiment/experiment-record.js';
+import { headlineMetrics } from '../scores/headline.js';
+import type { ScoredExperiment } from '../scores/scored-experiment.js';
+import { tablesOf } from '../scores/tables.js';
 import { readAnalysis } from './analysis-data.js';
 import { generatorMeta, htmlPage } from './html-page.js';
-import type { PageTable, ReportData } from './pages/data.js';
+import type { ReportData } from './pages/data.js';
 import { ReportPage } from './pages/report-page.js';
-import { type ReportParts, reportData } from './report-data.js';
+import { reportData } from './report-data.js';
+import type { ReportParts } from './report-parts.js';
 
 /** Draws a report as one HTML file. */
 export const drawReport = (data: ReportData): Promise<string> =>
@@ -41,17 +44,6 @@ export const writePage = async (out: string, text: string, force: boolean): Prom
   } catch (cause) {
     await rm(partial, { force: true });
     throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-  }
-};
-
-/** Reads `experiment.json`; null if the directory has none. @throws LayerloomError READ_FAILED */
-const readRecord = async (directory: string): Promise<ExperimentRecord | null> => {
-  const file = join(directory, 'experiment.json');
-  try {
-    return JSON.parse((await readSmallFile(file)).toString()) as ExperimentRecord;
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
   }
 };
 
@@ -96,8 +88,6 @@ export interface WrittenReport {
  */
 export const writeReportOf = async (
   experiment: ScoredExperiment,
-  tables: readonly PageTable[],
-  metricOf: HeadlineMetric,
   { out, samples = 50, analysis, force = false }: ReportOptions,
 ): Promise<WrittenReport> => {
   if (!Number.isInteger(samples) || samples < 0)
@@ -122,8 +112,8 @@ export const writeReportOf = async (
   const parts: ReportParts = {
     experiment,
     record,
-    tables,
-    metricOf,
+    tables: tablesOf(experiment),
+    metricOf: headlineMetrics(experiment.models),
     analysis: found,
     layers:
       directory === null
@@ -141,7 +131,7 @@ export const writeReportOf = async (
     bytes: Buffer.byteLength(text),
     merges: data.models.filter(({ role }) => role === 'merge').length,
     results: data.models.reduce((total, { results }) => total + results.length, 0),
-    tables: tables.length,
+    tables: data.tables.length,
     warnings: experiment.warnings,
   };
 };

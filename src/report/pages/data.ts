@@ -112,8 +112,7 @@ export interface PageModel {
 export interface Difference {
   /** In the task's unit. */
   readonly mean: number;
-  readonly stderr: number;
-  /** 95 %. */
+  /** 95 %, by paired bootstrap over problems. */
   readonly interval: readonly [number, number];
   /** Number of problems. */
   readonly n: number;

@@ -28,8 +28,8 @@ const Best = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
   return (
     <p class="finding">
       <b>Best: {at(best)}</b> with {showScore(best.value, task)}
-      {best.stderr === null ? '' : ` ± ${showScore(best.stderr, task)}`} (mean of {best.pairs} pairs, {task.n}{' '}
-      problems).{' '}
+      {best.stderr === null ? '' : ` ± ${showScore(best.stderr, task)}`} (mean and standard error over{' '}
+      {best.pairs} pairs, {task.n} problems).{' '}
       {usual === undefined || gain === null || usual === best ? null : (
         <>
           Default ({at(usual)}): {showScore(usual.value, task)}. Difference {showSigned(gain.mean, task)}, 95
