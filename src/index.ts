@@ -10,6 +10,7 @@ export {
 export { explainTensor } from './api/explain-tensor.js';
 export { layerSwap, type MergeOptions, merge, relayout, revert, soup } from './api/merge.js';
 export { type MergePlanOptions, planMerge } from './api/plan-merge.js';
+export { type WriteReportOptions, writeReport } from './api/report.js';
 export { type ScoreTables, type ScoreTablesOptions, scoreTables } from './api/score-tables.js';
 export {
   type SearchExperimentOptions,
@@ -108,6 +109,7 @@ export type * from './plan/plan.js';
 export { type ReadRecipe, readRecipe } from './recipe/read-recipe.js';
 export { formatTables, type TableFormat } from './report/score-table/format-tables.js';
 export type { AnalysisResult } from './report/write-analysis.js';
+export type { ReportOptions, WrittenReport } from './report/write-report.js';
 export type { Cell, Derived, ScoreTable, TableColumn, TableRow } from './scores/score-table.js';
 export type { HeadlineMetric } from './scores/scored-experiment.js';
 export type { Scorer } from './search/experiment-landscape.js';

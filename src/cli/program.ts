@@ -24,6 +24,7 @@ import {
 import { loadPlugins } from './plugin.js';
 import { printJson, printLine, warn } from './print.js';
 import type { SearchCliOptions } from './search.js';
+import type { ReportCliOptions } from './report.js';
 import type { TableCliOptions } from './table.js';
 
 type Options = CommonOptions & OutputOptions;
@@ -290,6 +291,22 @@ const addSelect = (program: Command): void => {
   addOutputOptions(command).action(async (options: SelectParameters & OutputOptions) => {
     const { selectCommand } = await import('./select.js');
     await selectCommand(options);
+const addReport = (program: Command): void => {
+  const command = program
+    .command('report')
+    .description(
+      'write one page of an experiment: tables, pairs, configurations, every merge and its answers',
+    )
+    .argument('<dir>', 'the directory of a batch, with or without scores')
+    .option('-o, --out <file>', 'the HTML file to write')
+    .option('--samples <n>', 'problems of each task whose texts the page carries (default: 50)', toNumber)
+    .option('--analysis <dir>', "directory of `layerloom analyze` (default: analysis in the batch's)")
+    .option('--summaries <file...>', 'published figures (CSV) for the tables')
+    .option('--force', 'replace a file that is not a page of layerloom');
+  addOutputOptions(command).action(async (directory: string, options: ReportCliOptions) => {
+    // Loaded on demand: other commands need no pages.
+    const { reportCommand } = await import('./report.js');
+    await reportCommand(directory, options);
   });
 };
 
@@ -398,6 +415,7 @@ export const buildProgram = (): Command => {
   addTable(program);
   addSearch(program);
   addSelect(program);
+  addReport(program);
   addAnalyze(program);
   addInspect(program);
   addStore(program);

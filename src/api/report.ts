@@ -1,0 +1,32 @@
+import { type ReportOptions, type WrittenReport, writeReportOf } from '../report/write-report.js';
+import { loadScores } from '../scores/load-scores.js';
+import { readSummaries } from '../scores/read-summaries.js';
+import { requireOut } from './require-out.js';
+
+export interface WriteReportOptions extends ReportOptions {
+  /** Files of published figures (CSV), which tables show beside the experiment's own. */
+  summaries?: readonly string[] | undefined;
+}
+
+/**
+ * Writes the report of an experiment as one HTML file that needs no network: tables, pairs, configurations,
+ * cost, what each expert changed, every merge with its layers, scores and answers, and provenance. It needs no
+ * scores; without them it shows merges, layers and cost.
+ *
+ * @example await writeReport('./swahili', { out: 'swahili.html' })
+ * @param directory the experiment's, as a batch wrote it
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RESULTS_INVALID, SUMMARIES_INVALID,
+ *   INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, VECTORS_INVALID
+ */
+export const writeReport = async (
+  directory: string,
+  { summaries = [], ...options }: WriteReportOptions,
+): Promise<WrittenReport> => {
+  requireOut(options);
+  const experiment = await loadScores(directory);
+  const published = await Promise.all(summaries.map(readSummaries));
+  return await writeReportOf(
+    { ...experiment, summaries: [...experiment.summaries, ...published.flat()] },
+    options,
+  );
+};
