@@ -1,7 +1,7 @@
 import { itemAt } from '../lookup.js';
 import type { ScoredModel } from '../scores/scored-experiment.js';
 import { scoreOf, scoresOf, summarise } from '../scores/summaries.js';
-import { differenceOf } from './difference.js';
+import type { Comparisons } from './difference.js';
 import type { PageGrid } from './pages/data.js';
 import type { TaskData } from './result-data.js';
 
@@ -46,6 +46,7 @@ const gridOf = (
   { page }: TaskData,
   task: number,
   usualModels: readonly ScoredModel[],
+  comparisons: Comparisons,
 ): PageGrid | undefined => {
   const { metric, name } = page;
   if (metric === null) return undefined;
@@ -86,7 +87,7 @@ const gridOf = (
     cells,
     best,
     usual,
-    gain: differenceOf(
+    gain: comparisons.difference(
       resultsOf(byVariant.get(itemAt(cells, best).variant) ?? []),
       resultsOf(rivals),
       metric,
@@ -99,6 +100,7 @@ export const gridsOf = (
   models: readonly ScoredModel[],
   languages: readonly string[],
   tasks: readonly TaskData[],
+  comparisons: Comparisons,
 ): PageGrid[] => {
   const merges = models.filter(({ role }) => role === 'merge');
   const entries = [...new Set(merges.map(({ entry }) => entry))];
@@ -109,7 +111,7 @@ export const gridsOf = (
       const some = merges.filter((model) => model.entry === entry && model.language === language);
       if (data === undefined || new Set(some.map(({ variant }) => variant)).size < 2) return [];
       const usual = merges.filter((model) => model.language === language && isDefault(model));
-      return gridOf(some, data, task, usual) ?? [];
+      return gridOf(some, data, task, usual, comparisons) ?? [];
     }),
   );
 };

@@ -1,6 +1,6 @@
 import type { ScoredExperiment, ScoredModel } from '../scores/scored-experiment.js';
 import { scoreOf, scoresOf, summarise } from '../scores/summaries.js';
-import { differenceOf } from './difference.js';
+import type { Comparisons } from './difference.js';
 import type { Difference } from './pages/data.js';
 import { showScore, showSigned } from './pages/numbers.js';
 import type { TaskData } from './result-data.js';
@@ -40,6 +40,7 @@ const findingOf = (
   language: string,
   variant: string,
   { page }: TaskData,
+  comparisons: Comparisons,
 ): Finding | undefined => {
   const { metric, name, higherIsBetter } = page;
   if (metric === null) return undefined;
@@ -58,7 +59,8 @@ const findingOf = (
     return summary === undefined ? [] : [{ words, some, mean: summary.avg }];
   });
   const [best] = rivals.sort((a, b) => (higherIsBetter ? b.mean - a.mean : a.mean - b.mean));
-  const gain = best === undefined ? null : differenceOf(resultsOf(merges), resultsOf(best.some), metric);
+  const gain =
+    best === undefined ? null : comparisons.difference(resultsOf(merges), resultsOf(best.some), metric);
   if (best === undefined || gain === null) return undefined;
   return { language, task: page, pairs: merges.length, score: own.avg, rival: best.words, gain };
 };
@@ -79,12 +81,13 @@ const listed = (parts: readonly string[]): string =>
 export const headlineSentence = (
   { models, languages }: ScoredExperiment,
   tasks: readonly TaskData[],
+  comparisons: Comparisons,
 ): string | null => {
   const variant = mainVariant(models);
   if (variant === undefined) return null;
   const findings = languages.flatMap((language) => {
     const task = tasks.find(({ page }) => page.languages.includes(language));
-    return task === undefined ? [] : (findingOf(models, language, variant, task) ?? []);
+    return task === undefined ? [] : (findingOf(models, language, variant, task, comparisons) ?? []);
   });
   const [first] = findings;
   if (first === undefined) return null;

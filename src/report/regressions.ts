@@ -1,8 +1,9 @@
 import { itemAt } from '../lookup.js';
 import { scaleOf } from '../scores/headline.js';
-import { comparePaired, holm } from '../scores/paired.js';
+import { holm } from '../scores/paired.js';
 import type { ScoredModel } from '../scores/scored-experiment.js';
 import { scoreOf } from '../scores/summaries.js';
+import type { Comparisons } from './difference.js';
 import type { PageTable } from './pages/data.js';
 import type { TaskData } from './result-data.js';
 
@@ -25,16 +26,15 @@ interface Compared {
 /**
  * Lists merges that are worse than the base in a task, by more than noise: the paired 95 % interval excludes
  * 0. P-values are corrected for all comparisons made (Holm). Null where nothing could be compared.
- *
- * @throws LayerloomError RESULTS_NOT_PAIRED
  */
 export const regressionsOf = (
   models: readonly ScoredModel[],
   tasks: readonly TaskData[],
+  comparisons: Comparisons,
 ): PageTable | null => {
   const base = models.find(({ role }) => role === 'base');
   const merges = models.filter(({ role }) => role === 'merge');
-  const all = base === undefined ? [] : merges.flatMap((model) => compared(model, base, tasks));
+  const all = base === undefined ? [] : merges.flatMap((model) => compared(model, base, tasks, comparisons));
   if (all.length === 0) return null;
   const adjusted = holm(all.map(({ p }) => p));
   const rows = all.flatMap((one, index) => {
@@ -79,12 +79,19 @@ export const regressionsOf = (
   };
 };
 
-const compared = (model: ScoredModel, base: ScoredModel, tasks: readonly TaskData[]): Compared[] =>
+const compared = (
+  model: ScoredModel,
+  base: ScoredModel,
+  tasks: readonly TaskData[],
+  comparisons: Comparisons,
+): Compared[] =>
   tasks.flatMap(({ page: { name: task, metric, higherIsBetter } }) => {
     const [result, rival] = [model.results.get(task), base.results.get(task)];
     if (metric === null || result === undefined || rival === undefined) return [];
     const [score, ofBase] = [scoreOf(model, task, metric), scoreOf(base, task, metric)];
-    const { difference, interval, p, n } = comparePaired(result, rival, metric, { resamples });
+    const comparison = comparisons.compare([result], [rival], metric, { resamples });
+    if (comparison === undefined) return [];
+    const { difference, interval, p, n } = comparison;
     if (score === undefined || ofBase === undefined || interval === undefined) return [];
     const isWorse = higherIsBetter ? interval[1] < 0 : interval[0] > 0;
     const facts = { model, task, metric, difference, interval, p, n, isWorse };

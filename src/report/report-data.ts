@@ -2,6 +2,7 @@ import type { MergeRecord } from '../experiment/experiment-record.js';
 import type { ScoredExperiment, ScoredModel } from '../scores/scored-experiment.js';
 import { scoreOf } from '../scores/summaries.js';
 import { version } from '../version.js';
+import { Comparisons } from './difference.js';
 import { gridsOf } from './grid-data.js';
 import { headlineSentence } from './headline.js';
 import { bandsOf } from './layer-bands.js';
@@ -78,21 +79,23 @@ export const reportData = (parts: ReportParts): ReportData => {
       results: resultsOf(model, tasks, withTexts.has(model), pool),
     };
   });
-  return {
+  const comparisons = new Comparisons();
+  const page = {
     layerloom: version,
     title,
     written,
     languages: experiment.languages,
-    sentence: headlineSentence(experiment, tasks),
+    sentence: headlineSentence(experiment, tasks, comparisons),
     headline: tables.length === 0 ? null : 0,
     tables,
     tasks: tasks.map(({ page }) => page),
     models,
-    grids: gridsOf(experiment.models, experiment.languages, tasks),
+    grids: gridsOf(experiment.models, experiment.languages, tasks, comparisons),
     costs: costLabels.filter(({ key }) => new Set(models.flatMap(({ cost }) => cost[key] ?? [])).size > 1),
-    regressions: regressionsOf(experiment.models, tasks),
+    regressions: regressionsOf(experiment.models, tasks, comparisons),
     analysis,
     ...provenanceOf(parts, tasks, withTexts.size),
     strings: pool.strings,
   };
+  return { ...page, warnings: [...page.warnings, ...comparisons.refusals] };
 };

@@ -1,0 +1,205 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { constructedExperiment, writeRecord } from '../../bench/constructed-experiment.mjs';
+import { embedJson } from '../../src/report/html-page.js';
+import { bandsOf } from '../../src/report/layer-bands.js';
+import { decodeBits, encodeBits } from '../../src/report/pages/bits.js';
+import type { ReportData } from '../../src/report/pages/data.js';
+import { signTest } from '../../src/report/pages/sign-test.js';
+import { yamlOf } from '../../src/report/pages/yaml.js';
+import { writeReportOf } from '../../src/report/write-report.js';
+import type { ScoredExperiment } from '../../src/scores/scored-experiment.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { outcomes, scoredModel } from '../fixtures/scored.js';
+
+const options = { languages: ['swahili', 'telugu'], gridOf: [], problems: 30 };
+
+/** The data that a page carries, read back from its file. */
+const dataOf = (file: string): ReportData =>
+  JSON.parse(
+    /<script type="application\/json" id="data">(?<json>.*?)<\/script>/s.exec(readFileSync(file, 'utf8'))
+      ?.groups?.['json'] ?? '',
+  );
+
+const written = async (experiment: ScoredExperiment, samples?: number): Promise<ReportData> => {
+  const out = join(temporaryDirectory(), 'report.html');
+  await writeReportOf(experiment, { out, samples });
+  return dataOf(out);
+};
+
+describe('right and wrong as bits', () => {
+  it.each([0, 1, 7, 8, 9, 250])('comes back the same for %i problems', (n) => {
+    const bits = Array.from({ length: n }, (_, index) => (index * 7 + (index >> 2)) % 3 === 0);
+    expect(decodeBits(encodeBits(bits), n)).toEqual(bits);
+  });
+
+  it('takes a 250-problem result 44 characters', () => {
+    expect(encodeBits(Array(250).fill(true))).toHaveLength(44);
+  });
+});
+
+describe("McNemar's exact test", () => {
+  // scipy 1.17: binomtest(min(a, b), a + b).pvalue
+  it.each([
+    [0, 0, 1],
+    [5, 5, 1],
+    [1, 9, 0.021484375],
+    [47, 51, 0.7620362195],
+    [600, 700, 0.0060157939],
+  ])('of %i to %i is %d', (a, b, p) => {
+    expect(signTest(a, b)).toBeCloseTo(p, 6);
+  });
+});
+
+describe('JSON in a page', () => {
+  it('cannot end its script element, and has no character that HTML forbids', () => {
+    const name = '</script><!--<script>\u0000\u0007\u0085\u2028\ufffe';
+    const text = embedJson({ name });
+    expect(text).not.toMatch(/[<\u0000-\u001f\u007f-\u009f\u2028\u2029\ufffe]/);
+    expect(JSON.parse(text)).toEqual({ name });
+  });
+});
+
+describe('the data of a report', () => {
+  it('has right and wrong of every model, and texts of references, defaults, best and worst only', async () => {
+    const experiment = constructedExperiment(options);
+    const data = await written(experiment, 10);
+    const soups = data.models.filter(({ entry }) => entry === 'soup');
+    expect(soups).toHaveLength(18);
+    for (const { name, results, role, variant } of data.models) {
+      const original = experiment.models.find((model) => model.name === name);
+      for (const { right, task } of results) {
+        const problems = original?.results.get(data.tasks[task]?.name ?? '')?.problems ?? [];
+        expect(decodeBits(right ?? '', 30)).toEqual(
+          problems.map(({ scores }) => Object.values(scores)[0] === 1),
+        );
+      }
+      if (role !== 'merge' || variant === 'default')
+        for (const { answers } of results) expect(answers).toHaveLength(10);
+    }
+    // Of each language, the best and the worst merge at most.
+    expect(
+      soups.filter(({ results }) => results.some(({ answers }) => answers !== null)).length,
+    ).toBeLessThanOrEqual(4);
+    expect(data.tasks.map(({ kept }) => kept.length)).toEqual([10, 10]);
+    expect(new Set(data.strings).size).toBe(data.strings.length);
+    expect(data.omitted.join('\n')).toMatch(/20 of the 30 problems.*evaluations/s);
+  });
+
+  it('marks problems that a model was not asked', async () => {
+    const experiment = constructedExperiment(options);
+    const [first, ...others] = experiment.models;
+    if (first === undefined) throw new Error('no model');
+    const results = new Map(
+      [...first.results].map(([task, result]) => [
+        task,
+        { ...result, problems: result.problems.slice(0, 12), n: 12 },
+      ]),
+    );
+    const data = await written({ ...experiment, models: [...others, { ...first, results }] });
+    const base = data.models.find(({ role }) => role === 'base');
+    expect(data.warnings.join('\n')).toMatch(/constructed-base lacks problem 12/);
+    expect(decodeBits(base?.results[0]?.seen ?? '', 30)).toEqual(
+      Array.from({ length: 30 }, (_, index) => index < 12),
+    );
+  }, 60_000);
+
+  it('says in its sentence what is within noise and what is not', async () => {
+    const task = 'mgsm_direct_sw';
+    const models = [
+      scoredModel({ name: 'base', role: 'base', languages: ['swahili'], results: { [task]: outcomes(40) } }),
+      scoredModel({
+        name: 'math-1',
+        role: 'task',
+        languages: ['swahili'],
+        results: { [task]: outcomes(80) },
+      }),
+    ];
+    const merge = (right: number) =>
+      scoredModel({
+        ...{
+          name: 'swahili/math-1+swh-1/default',
+          language: 'swahili',
+          task: 'math-1',
+          languageExpert: 'swh-1',
+        },
+        ...{ method: 'layer_swap', entry: 'default', variant: 'default' },
+        results: { [task]: outcomes(right) },
+      });
+    const sentence = async (right: number) =>
+      (
+        await written({
+          ...{ directory: null, languages: ['swahili'], tasks: new Map([['swahili', [task]]]) },
+          ...{ models: [...models, merge(right)], texts: {}, summaries: [], warnings: [] },
+        })
+      ).sentence;
+    expect(await sentence(140)).toMatch(/scores 56\.0 .*, 24\.0 above the task experts \(95 % interval \+/);
+    expect(await sentence(81)).toMatch(/0\.4 above the task experts, which is within noise \(/);
+  });
+
+  it('holds merges, layers and cost without scores', async () => {
+    const directory = join(temporaryDirectory(), 'experiment');
+    const experiment = constructedExperiment({ ...options, directory, scored: false });
+    writeRecord(experiment, 28);
+    const data = await written(experiment);
+    expect(data.sentence).toBeNull();
+    expect(data.costs.map(({ key }) => key)).toEqual(['bytesWritten', 'seconds', 'swapped']);
+    expect(data.models.find(({ variant }) => variant === 'default')?.bands).toMatchObject([
+      { first: 0, last: 4, from: 'language' },
+      { first: 5, last: 25, from: 'task' },
+      { first: 26, last: 27, from: 'language' },
+    ]);
+  });
+});
+
+describe('the layers of a merge', () => {
+  it('have averaged runs between the experts where there are transitions', () => {
+    const model = scoredModel({
+      ...{ name: 'm', method: 'layer_swap', task: 'math', languageExpert: 'swh' },
+      configuration: { bottom: 4, top: 1, bottomTransition: 2, topTransition: 1, others: 'task' },
+    });
+    const { bands, outside } = bandsOf(model, 16);
+    expect(bands.map(({ first, last, label }) => [first, last, label])).toEqual([
+      [0, 3, 'swh'],
+      [4, 5, 'average of math and swh'],
+      [6, 13, 'math'],
+      [14, 14, 'average of math and swh'],
+      [15, 15, 'swh'],
+    ]);
+    expect(outside).toBe('math');
+  });
+});
+
+describe('the recipe shown', () => {
+  it('quotes what YAML would read as something else', () => {
+    expect(yamlOf({ bottomTransition: 1, weights: [1, 3], base: 'true', name: 'a: b' })).toBe(
+      'bottom_transition: 1\nweights: [1, 3]\nbase: "true"\nname: "a: b"\n',
+    );
+  });
+});
+
+describe('the file of a report', () => {
+  it('is replaced if it is a page of ours, and otherwise only with force', async () => {
+    const out = join(temporaryDirectory(), 'page.html');
+    const experiment = constructedExperiment({ ...options, scored: false });
+    writeFileSync(out, 'mine');
+    await expect(writeReportOf(experiment, { out })).rejects.toMatchObject({ code: 'OUTPUT_EXISTS' });
+    expect(readFileSync(out, 'utf8')).toBe('mine');
+    await writeReportOf(experiment, { out, force: true });
+    await writeReportOf(experiment, { out });
+    expect(existsSync(out)).toBe(true);
+  });
+
+  it('is not written for an analysis that is not there, or a broken number of samples', async () => {
+    const out = join(temporaryDirectory(), 'page.html');
+    const experiment = constructedExperiment({ ...options, scored: false });
+    await expect(writeReportOf(experiment, { out, analysis: temporaryDirectory() })).rejects.toMatchObject({
+      code: 'READ_FAILED',
+    });
+    await expect(writeReportOf(experiment, { out, samples: -1 })).rejects.toMatchObject({
+      code: 'INVALID_PARAMETER',
+    });
+    expect(existsSync(out)).toBe(false);
+  });
+});
