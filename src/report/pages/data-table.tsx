@@ -67,7 +67,7 @@ const matches = (row: PageTable['rows'][number], words: readonly string[]): bool
 };
 
 /** A table that is sorted by its headings and filtered by words. */
-export const DataTable = ({ table, plain = false }: { table: PageTable; plain?: boolean }) => {
+export const DataTable = ({ table }: { table: PageTable }) => {
   const [sort, setSort] = useState<Sort | null>(null);
   const [filter, setFilter] = useState('');
   const [page, setPage] = useState(0);
@@ -108,7 +108,7 @@ export const DataTable = ({ table, plain = false }: { table: PageTable; plain?: 
   };
   return (
     <div class="data-table">
-      {plain || table.rows.length < 6 ? null : (
+      {table.rows.length < 6 ? null : (
         <label class="filter controls">
           <span>Filter</span>
           <input

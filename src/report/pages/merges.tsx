@@ -56,7 +56,6 @@ const Detail = ({ data, model }: { data: ReportData; model: PageModel }) => (
                 <thead>
                   <tr>
                     <th scope="col">Task</th>
-                    <th scope="col">Metric</th>
                     <th scope="col">Score</th>
                     <th scope="col">n</th>
                   </tr>

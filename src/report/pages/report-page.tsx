@@ -137,7 +137,7 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
           {headline === undefined ? null : (
             <>
               <h3>{headline.title}</h3>
-              <DataTable table={headline} plain />
+              <DataTable table={headline} />
             </>
           )}
         </Section>

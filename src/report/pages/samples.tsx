@@ -68,7 +68,7 @@ const Strip = ({ outcomes, names }: { outcomes: readonly Outcome[]; names: reado
   );
 };
 
-const shownAtOnce = 8;
+const shownAtOnce = 5;
 
 const Answer = ({
   data,

@@ -167,7 +167,7 @@ export const Scatter = ({ data }: { data: ReportData }) => {
           choose={setKey}
         />
       </div>
-      <Wide label="Score against cost">
+      <Wide label="Picture of scores and costs">
         <Picture
           {...{ points, cost, language }}
           task={taskAt(data, index)}

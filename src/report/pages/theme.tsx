@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 
 type Theme = 'auto' | 'light' | 'dark';
 
@@ -11,7 +11,7 @@ const themes: readonly { readonly value: Theme; readonly label: string }[] = [
 /** Chooses the colours: the reader's system's, light, or dark. Kept while the page is open. */
 export const ThemeChoice = () => {
   const [theme, setTheme] = useState<Theme>('auto');
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.documentElement.dataset['theme'] = theme;
   }, [theme]);
   return (
