@@ -1,6 +1,4 @@
-import { type ReportOptions, type WrittenReport, writeReportOf } from '../report/write-report.js';
-import { loadScores } from '../scores/load-scores.js';
-import { readSummaries } from '../scores/read-summaries.js';
+import type { ReportOptions, WrittenReport } from '../report/write-report.js';
 import { requireOut } from './require-out.js';
 
 export interface WriteReportOptions extends ReportOptions {
@@ -23,6 +21,10 @@ export const writeReport = async (
   { summaries = [], ...options }: WriteReportOptions,
 ): Promise<WrittenReport> => {
   requireOut(options);
+  // Loaded on demand: other functions of the library need no pages and statistics.
+  const { writeReportOf } = await import('../report/write-report.js');
+  const { loadScores } = await import('../scores/load-scores.js');
+  const { readSummaries } = await import('../scores/read-summaries.js');
   const experiment = await loadScores(directory);
   const published = await Promise.all(summaries.map(readSummaries));
   return await writeReportOf(

@@ -1,5 +1,6 @@
 import { LayerloomError } from '../errors.js';
 import type { EvaluationResult } from '../evaluation/result.js';
+import { chooseOnHalf } from '../scores/choose-on-half.js';
 import { comparePooled, type PairedComparison } from '../scores/paired.js';
 import type { Resampling } from '../scores/resample.js';
 import type { Difference } from './pages/data.js';
@@ -17,8 +18,17 @@ export class Comparisons {
     options: Resampling = {},
   ): PairedComparison | undefined {
     if (group.length === 0 || other.length === 0) return undefined;
+    return this.#attempt(() => comparePooled(group, other, metric, options));
+  }
+
+  /** Returns the score on the other half of the problems of what is best on one half; null if unknown. */
+  otherHalf(rows: readonly (readonly EvaluationResult[])[], metric: string): number | null {
+    return this.#attempt(() => chooseOnHalf(rows, metric))?.onOtherHalf ?? null;
+  }
+
+  #attempt<T>(compare: () => T): T | undefined {
     try {
-      return comparePooled(group, other, metric, options);
+      return compare();
     } catch (error) {
       if (!(error instanceof LayerloomError) || error.code !== 'RESULTS_NOT_PAIRED') throw error;
       this.refusals.add(error.message);

@@ -87,6 +87,7 @@ const gridOf = (
     cells,
     best,
     usual,
+    otherHalf: comparisons.otherHalf([...byVariant.values()].map(resultsOf), metric),
     gain: comparisons.difference(
       resultsOf(byVariant.get(itemAt(cells, best).variant) ?? []),
       resultsOf(rivals),

@@ -1,5 +1,5 @@
 import { itemAt } from '../lookup.js';
-import { scaleOf } from '../scores/headline.js';
+import { scaleOf } from '../scores/metrics.js';
 import { holm } from '../scores/paired.js';
 import type { ScoredModel } from '../scores/scored-experiment.js';
 import { scoreOf } from '../scores/summaries.js';

@@ -1,3 +1,4 @@
+import { relative, resolve } from 'node:path';
 import type { MergeRecord } from '../experiment/experiment-record.js';
 import type { ScoredExperiment, ScoredModel } from '../scores/scored-experiment.js';
 import { scoreOf } from '../scores/summaries.js';
@@ -58,6 +59,10 @@ export const modelsWithTexts = (
   return kept;
 };
 
+/** Returns a merge's path relative to the experiment's directory. */
+const pathIn = (directory: string | null, path: string | null): string | null =>
+  directory === null || path === null ? path : relative(directory, resolve(directory, path));
+
 /** Makes the data of an experiment's report. */
 export const reportData = (parts: ReportParts): ReportData => {
   const { experiment, record, tables, metricOf, analysis, layers, samples, title, written } = parts;
@@ -71,6 +76,7 @@ export const reportData = (parts: ReportParts): ReportData => {
     const { bands, outside } = bandsOf(model, layers);
     return {
       ...facts,
+      path: model.role === 'merge' ? pathIn(experiment.directory, model.path) : model.path,
       bands,
       outside,
       state: found?.state ?? null,

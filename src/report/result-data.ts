@@ -1,6 +1,6 @@
 import type { EvaluationResult, ProblemResult } from '../evaluation/result.js';
 import { itemAt } from '../lookup.js';
-import { isHigherBetter, scaleOf } from '../scores/headline.js';
+import { isHigherBetter, scaleOf } from '../scores/metrics.js';
 import type { HeadlineMetric, ScoredExperiment, ScoredModel } from '../scores/scored-experiment.js';
 import { scoreOf } from '../scores/summaries.js';
 import { encodeBits } from './pages/bits.js';

@@ -8,7 +8,7 @@ import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { readRecord } from '../experiment/experiment-record.js';
-import { headlineMetrics } from '../scores/headline.js';
+import { headlineMetrics } from '../scores/metrics.js';
 import type { ScoredExperiment } from '../scores/scored-experiment.js';
 import { tablesOf } from '../scores/tables.js';
 import { readAnalysis } from './analysis-data.js';

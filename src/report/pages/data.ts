@@ -138,6 +138,8 @@ export interface PageGrid {
   readonly usual: number | null;
   /** Best minus default, by problem; null where there is no default or no results by problem. */
   readonly gain: Difference | null;
+  /** Score on the other half of the problems of what is best on one half: free of the luck of choosing. */
+  readonly otherHalf: number | null;
 }
 
 /** One expert's rows above each threshold, by layer and matrix. */

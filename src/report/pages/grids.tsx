@@ -38,8 +38,12 @@ const Best = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
         </>
       )}
       {usual === best ? <>This is the default. </> : null}
-      {grid.cells.length > 8
-        ? `The best of ${grid.cells.length} is chosen on the problems that it is scored on, so its score and its interval are too favourable.`
+      {grid.cells.length > 2
+        ? `The best of ${grid.cells.length} is chosen on the problems that it is scored on, which flatters its score and its interval${
+            grid.otherHalf === null
+              ? '.'
+              : `: chosen on one half of the problems and scored on the other, the best has ${showScore(grid.otherHalf, task)}.`
+          }`
         : null}
     </p>
   );
