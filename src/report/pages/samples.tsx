@@ -31,6 +31,14 @@ const outcomesOf = (a: PageModel, b: PageModel, index: number, { n }: PageTask):
   });
 };
 
+/** True for models to compare with: references, merges of the same pair, and those whose texts are here. */
+const isComparable = (model: PageModel, other: PageModel, task: number): boolean => {
+  const result = resultOf(other, task);
+  if (result?.right == null) return false;
+  const isSamePair = other.task === model.task && other.languageExpert === model.languageExpert;
+  return other.role !== 'merge' || isSamePair || result.answers !== null;
+};
+
 const size = 11;
 const across = 50;
 
@@ -116,7 +124,7 @@ export const Samples = ({ data, model }: { data: ReportData; model: PageModel })
     () =>
       index === undefined
         ? []
-        : data.models.filter((one) => one !== model && resultOf(one, index)?.right != null),
+        : data.models.filter((one) => one !== model && isComparable(model, one, index)),
     [data, model, index],
   );
   const [other, setOther] = useState('');
