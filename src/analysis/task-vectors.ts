@@ -34,7 +34,7 @@ export interface TaskVectors {
 export const computeTaskVectors = async (
   base: string,
   models: readonly string[],
-  { rows, threshold }: { rows: Rows; threshold: number },
+  { rows, threshold }: { rows: Rows; threshold: number | ((experts: readonly MavVectors[]) => number) },
   options: TaskVectorOptions,
 ): Promise<TaskVectors> => {
   const plan = await planAnalysis(base, models, rows);
@@ -45,7 +45,8 @@ export const computeTaskVectors = async (
   for (const { name, tensors } of experts)
     if (Object.values(tensors).every(({ meanMav }) => meanMav === 0))
       warnings.push(`${name} equals the base: its mean MAV is 0, and so it has no magnitude weight`);
-  return { experts, overlaps: overlapsOf(reductions, reduced, experts, threshold), ...run, warnings };
+  const used = typeof threshold === 'number' ? threshold : threshold(experts);
+  return { experts, overlaps: overlapsOf(reductions, reduced, experts, used), ...run, warnings };
 };
 
 /**

@@ -1,4 +1,5 @@
 import { defaultThreshold, type MavVectors } from '../analysis/analysis.js';
+import { autoThreshold } from '../analysis/auto-threshold.js';
 import type { Overlap } from '../analysis/overlap.js';
 import { computeTaskVectors } from '../analysis/task-vectors.js';
 import { readVectors } from '../analysis/vectors-file.js';
@@ -23,8 +24,11 @@ export interface AnalyzeParameters {
   from?: readonly string[] | undefined;
   /** Rows are input or output features. Default `input`, as in the paper's tables. */
   rows?: Rows | undefined;
-  /** Rows whose MAV is above this count as changed. Default 1e-5, the paper's for a math expert (Fig. 2). */
-  threshold?: number | undefined;
+  /**
+   * Rows whose MAV is above this count as changed. Default 1e-5, the paper's for a math expert (Fig. 2); `auto` is
+   * the threshold that a third of the rows of all experts exceed.
+   */
+  threshold?: number | 'auto' | undefined;
   /** Number of first layers in `shares` and in the advice. Default 5, as in a layer swap. */
   bottom?: number | undefined;
   /** Number of last layers, likewise. Default 2. */
@@ -61,12 +65,14 @@ export const analyze = async (
     experts = [],
     from = [],
     rows = 'input',
-    threshold = defaultThreshold,
+    threshold: given = defaultThreshold,
     bottom = 5,
     top = 2,
   } = parameters;
-  if (!(threshold >= 0 && Number.isFinite(threshold)))
-    throw invalid('threshold', threshold, 'a number, 0 or more');
+  if (given !== 'auto' && !(given >= 0 && Number.isFinite(given)))
+    throw invalid('threshold', given, 'a number, 0 or more, or auto');
+  const thresholdOf = (vectors: readonly MavVectors[]) =>
+    given === 'auto' ? (autoThreshold(vectors) ?? defaultThreshold) : given;
   if (rows !== 'input' && rows !== 'output') throw invalid('rows', rows, 'input or output');
   for (const [name, count] of Object.entries({ bottom, top }))
     if (!Number.isInteger(count) || count < 0)
@@ -90,7 +96,7 @@ export const analyze = async (
       : await computeTaskVectors(
           reference,
           experts,
-          { rows, threshold },
+          { rows, threshold: thresholdOf },
           {
             ...options,
             allowNonFinite: parameters.allowNonFinite,
@@ -99,7 +105,7 @@ export const analyze = async (
   const written = await writeAnalysis(
     found.experts,
     found.overlaps,
-    { threshold, bottom, top, published },
+    { threshold: thresholdOf(found.experts), bottom, top, published },
     options.out,
   );
   return {

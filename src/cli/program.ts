@@ -165,7 +165,11 @@ const addAnalyze = (program: Command): void => {
     .option('--base <model>', 'the model that the experts were fine-tuned from')
     .option('--from <file...>', 'NAME.mav.safetensors of earlier analyses, instead of weights')
     .option('-o, --out <dir>', 'directory for the files')
-    .option('--threshold <t>', 'rows whose MAV is above it count as changed (default: 1e-5)', toNumber)
+    .option(
+      '--threshold <t>',
+      'rows whose MAV is above it count as changed; auto: what a third of the rows exceed (default: 1e-5)',
+      toNumber,
+    )
     .option('--rows <which>', 'rows are input or output features (default: input)')
     .option('--bottom <n>', 'number of first layers in the summary (default: 5)', toNumber)
     .option('--top <n>', 'number of last layers in the summary (default: 2)', toNumber)

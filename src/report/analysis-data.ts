@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { analyseAt, defaultThreshold, type MavVectors } from '../analysis/analysis.js';
+import { autoThreshold } from '../analysis/auto-threshold.js';
 import { columnsOf } from '../analysis/columns.js';
 import type { Overlap } from '../analysis/overlap.js';
 import { sharesOf } from '../analysis/shares.js';
@@ -8,12 +9,12 @@ import { readVectors } from '../analysis/vectors-file.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { itemAt, propertyAt, valueAt } from '../lookup.js';
 import { advice } from './advice.js';
-import { finiteRows } from './analysis-table.js';
-import { countsAt, openingThreshold, stopsOf } from './mav-counts.js';
+import { finiteRows, type PublishedTable, shortName } from './analysis-table.js';
+import { countsAt, stopsOf } from './mav-counts.js';
 import type { PageAnalysis, PageExpert } from './pages/data.js';
 
-/** Slider positions per power of ten. */
-const stopsPerDecade = 12;
+/** Slider positions per power of ten, in the page of an analysis and in a report. */
+export const stopsPerDecade = { analysis: 40, report: 12 } as const;
 
 /** `self_attn.q_proj.weight` → `q_proj`; names as the model has them. */
 const labelOf = (module: string): string =>
@@ -38,7 +39,11 @@ const expertOf = (mav: MavVectors, stops: readonly number[], bottom: number, top
         tensors.map((tensor) => propertyAt(mav.tensors, tensor).module.replaceAll(/\.\d+\./g, '.*.')),
       );
       const [module = name] = modules;
-      return { label: modules.size === 1 ? labelOf(module) : label, title: module.replace(/\.weight$/, '') };
+      return {
+        label: modules.size === 1 ? labelOf(module) : label,
+        title: module.replace(/\.weight$/, ''),
+        published: name,
+      };
     }),
     cells: Array.from({ length: mav.layers }, (_, layer) =>
       columns.map(({ layers }) => {
@@ -62,12 +67,23 @@ const expertOf = (mav: MavVectors, stops: readonly number[], bottom: number, top
 export const analysisOf = (
   experts: readonly MavVectors[],
   overlaps: readonly Overlap[],
-  { bottom, top, threshold = defaultThreshold }: { bottom: number; top: number; threshold?: number },
-): PageAnalysis | null => {
-  const [first] = experts;
-  if (first === undefined) return null;
-  const opening = openingThreshold(experts) ?? threshold;
-  const stops = stopsOf(experts, threshold, stopsPerDecade);
+  {
+    bottom,
+    top,
+    threshold,
+    perDecade,
+    published = [],
+  }: {
+    readonly bottom: number;
+    readonly top: number;
+    readonly threshold: number;
+    readonly perDecade: number;
+    readonly published?: readonly PublishedTable[];
+  },
+): PageAnalysis => {
+  const first = itemAt(experts, 0);
+  const opening = autoThreshold(experts) ?? threshold;
+  const stops = stopsOf(experts, threshold, perDecade);
   const nearest = stops.reduce(
     (best, stop, index) =>
       Math.abs(Math.log(stop / opening)) < Math.abs(Math.log(itemAt(stops, best) / opening)) ? index : best,
@@ -81,6 +97,13 @@ export const analysisOf = (
     top,
     stops,
     opening: nearest,
+    analysed: stops.indexOf(threshold),
+    overlaps,
+    published: published.map(({ name, columns, cells }) => ({
+      name,
+      columns: columns.map(shortName),
+      cells: cells.map((row) => row.map((value) => value ?? null)),
+    })),
     experts: experts.map((mav) => expertOf(mav, stops, bottom, top)),
     advice: advice({ shares, overlaps }, bottom, top),
   };
@@ -96,8 +119,14 @@ export const readAnalysis = async (directory: string): Promise<PageAnalysis | nu
   const files = names.filter((name) => name.endsWith('.mav.safetensors')).sort();
   const experts: MavVectors[] = [];
   for (const file of files) experts.push(await readVectors(join(directory, file)));
+  if (experts.length === 0) return null;
   const overlaps = names.includes('overlap.json')
     ? (JSON.parse((await readSmallFile(join(directory, 'overlap.json'))).toString()) as Overlap[])
     : [];
-  return analysisOf(experts, overlaps, { bottom: 5, top: 2 });
+  return analysisOf(experts, overlaps, {
+    bottom: 5,
+    top: 2,
+    threshold: defaultThreshold,
+    perDecade: stopsPerDecade.report,
+  });
 };

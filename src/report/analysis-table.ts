@@ -10,6 +10,13 @@ export interface AnalysisTable {
   readonly cells: readonly (readonly (number | undefined)[])[];
 }
 
+/** A published table, shown beside the experts. */
+export interface PublishedTable {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly cells: readonly (readonly (number | undefined)[])[];
+}
+
 /** Counts the finite rows of several tensors together. */
 export const finiteRows = ({ tensors }: MavVectors, names: readonly string[]): number =>
   names.reduce((total, name) => {

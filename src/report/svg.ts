@@ -38,9 +38,4 @@ export const formatNumber = (value: number): string => {
   return Math.abs(short) < 1e-3 ? short.toExponential().replace('e+', 'e') : String(short);
 };
 
-/** Formats six decimals, ties to even as in the published tables: shares of 4096 rows often end in a 5. */
-export const sixDecimals = (fraction: number): string => {
-  const scaled = fraction * 1e6;
-  const below = Math.floor(scaled);
-  return (scaled - below === 0.5 && below % 2 === 0 ? below / 1e6 : fraction).toFixed(6);
-};
+export { sixDecimals } from './pages/numbers.js';

@@ -10,8 +10,9 @@ import { makeDirectories, withFile } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { itemAt } from '../lookup.js';
 import { version } from '../version.js';
-import { type PublishedTable, writeAnalysisPage } from './analysis-page.js';
-import { encodeTable, mostOf, parseTable, tableOf } from './analysis-table.js';
+import { analysisOf, stopsPerDecade } from './analysis-data.js';
+import { writeAnalysisPage } from './analysis-page.js';
+import { encodeTable, mostOf, type PublishedTable, parseTable, tableOf } from './analysis-table.js';
 import { drawHeatMap } from './heat-map.js';
 import { drawOverlap } from './overlap-picture.js';
 import { formatNumber } from './svg.js';
@@ -76,10 +77,11 @@ export const writeAnalysis = async (
   for (const overlap of overlaps)
     files.set(`${overlap.experts.map(fileName).join('+')}.overlap.svg`, [drawOverlap(overlap)]);
   if (overlaps.length > 0) files.set('overlap.json', [`${JSON.stringify(overlaps, null, 2)}\n`]);
-  const page = vectors.map((mav, index) => ({ mav, shares: itemAt(shares, index) }));
-  files.set('index.html', [
-    writeAnalysisPage({ experts: page, overlaps, published, threshold, bottom, top }),
-  ]);
+  const page = analysisOf(vectors, overlaps, {
+    ...{ bottom, top, threshold, published },
+    perDecade: stopsPerDecade.analysis,
+  });
+  files.set('index.html', [await writeAnalysisPage(page)]);
 
   try {
     for (const [name, parts] of files)

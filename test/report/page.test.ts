@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readVectors } from '../../src/analysis/vectors-file.js';
 import { analyze } from '../../src/index.js';
 import { sixDecimals } from '../../src/report/svg.js';
+import { violationsOn } from '../fixtures/accessibility.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 const executablePath = process.env['LAYERLOOM_CHROMIUM'] ?? '/usr/bin/chromium';
@@ -24,12 +25,12 @@ const analyse = async () => {
 /** Fractions of the map of one expert as its titles say them, by `layer,column`. */
 const fractionsOn = (page: Page, expert: number): Promise<Record<string, number>> =>
   page
-    .locator(`figure[data-expert="${expert}"] [data-cell]`)
+    .locator(`table[data-expert="${expert}"] [data-cell]`)
     .evaluateAll((cells) =>
       Object.fromEntries(
         cells.map((cell) => [
           cell.getAttribute('data-cell'),
-          Number(cell.querySelector('title')?.textContent?.split(': ')[1]),
+          Number(cell.getAttribute('title')?.split(': ')[1]),
         ]),
       ),
     );
@@ -59,10 +60,9 @@ describe.skipIf(!existsSync(executablePath))('the analysis page', () => {
       'mlp.gate_proj',
       'mlp.down_proj',
     ];
-    const columns = await page
-      .locator('figure[data-expert="0"] text[font-size="11"][text-anchor="middle"]')
-      .allTextContents();
-    expect(columns.filter((text) => text.startsWith('w'))).toHaveLength(modules.length);
+    // Names as the model has them.
+    const columns = await page.locator('table[data-expert="0"] thead th').allTextContents();
+    expect(columns).toEqual(['layer', ...modules.map((module) => module.split('.')[1])]);
     const expected = (threshold: number) =>
       Object.fromEntries(
         Array.from({ length: 5 }, (_, layer) =>
@@ -74,13 +74,24 @@ describe.skipIf(!existsSync(executablePath))('the analysis page', () => {
         ).flat(),
       );
     expect(Object.keys(tensors).length).toBe(vectors.size);
+    // It opens where a third of the rows are above; the analysed threshold is one button away.
+    const value = async (): Promise<number> => Number(await page.locator('output').first().textContent());
+    const opening = await value();
+    const all = [...vectors.entries()].flatMap(([name, vector]) =>
+      modules.some((module) => name.includes(module)) ? [...vector] : [],
+    );
+    const above = all.filter((mav) => mav > opening).length / all.length;
+    expect(above).toBeGreaterThan(0.2);
+    expect(above).toBeLessThan(0.45);
+    expect(await fractionsOn(page, 0)).toEqual(expected(opening));
+    await page.getByRole('button', { name: 'As analysed' }).click();
     expect(await fractionsOn(page, 0)).toEqual(expected(experts[0]?.threshold ?? 0));
 
     const slider = page.getByRole('slider');
     const before = await slider.inputValue();
     for (const key of ['ArrowRight', 'ArrowLeft', 'ArrowLeft', 'ArrowLeft']) await slider.press(key);
     expect(Number(await slider.inputValue())).toBe(Number(before) - 2);
-    const threshold = Number(await page.locator('output').textContent());
+    const threshold = await value();
     expect(threshold).toBeLessThan(0.035);
     const shown = await fractionsOn(page, 0);
     expect(shown).toEqual(expected(threshold));
@@ -100,6 +111,20 @@ describe.skipIf(!existsSync(executablePath))('the analysis page', () => {
     expect(await fractionsOn(page, 0)).toEqual(expected(0.035));
     // One file, without network, and names are text.
     expect([requests?.filter((request) => !request.startsWith('blob:')), errors]).toEqual([[url], []]);
-    expect(await page.locator('b').count()).toBe(0);
+    expect(await page.locator('table[data-expert="1"] caption b').textContent()).toBe('two <b>');
+    expect(await page.locator('b b').count()).toBe(0);
   });
+
+  it.each(['light', 'dark'] as const)(
+    'breaks no rule of accessibility, contrast included, in %s colours',
+    async (colorScheme) => {
+      const { out } = await analyse();
+      const page = await browser.newPage({ colorScheme });
+      await page.goto(pathToFileURL(join(out, 'index.html')).href);
+      expect(await violationsOn(page)).toEqual([]);
+      expect(await page.locator('.advice li').count()).toBe(3);
+      await page.close();
+    },
+    60_000,
+  );
 });

@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -9,20 +8,10 @@ import { constructedExperiment, writeRecord } from '../../bench/constructed-expe
 import { encodeVectors } from '../../src/analysis/vectors-file.js';
 import { makeDirectories, withFile } from '../../src/engine/output/durable.js';
 import { writeReportOf } from '../../src/report/write-report.js';
+import { violationsOn } from '../fixtures/accessibility.js';
 import { constructedVectors } from '../fixtures/mav-vectors.js';
 
 const executablePath = process.env['LAYERLOOM_CHROMIUM'] ?? '/usr/bin/chromium';
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** Rules that a page breaks, with the elements that break them. */
-const violationsOn = async (page: Page): Promise<string[]> => {
-  await page.evaluate(axe);
-  return await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: typeof import('axe-core') };
-    const { violations } = await axe.run(document);
-    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
-  });
-};
 
 /** Texts of a table's row headings, in their order. */
 const rowsOf = (page: Page, within: string): Promise<string[]> =>

@@ -145,7 +145,8 @@ export interface PageGrid {
 /** One expert's rows above each threshold, by layer and matrix. */
 export interface PageExpert {
   readonly name: string;
-  readonly columns: readonly { readonly label: string; readonly title: string }[];
+  /** Name as the model has it, the whole module's, and the name in published tables. */
+  readonly columns: readonly { readonly label: string; readonly title: string; readonly published: string }[];
   /** By layer, then column; null where the layer has no such matrix. */
   readonly cells: readonly (readonly (null | {
     readonly rows: number;
@@ -157,6 +158,27 @@ export interface PageExpert {
   readonly shares: readonly [number, number, number, number];
 }
 
+/** A published table of fractions, by layer, then column. */
+export interface PagePublished {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly cells: readonly (readonly (number | null)[])[];
+}
+
+/** Overlap of the changes of two experts: in each layer, outside the layers (null), and of the whole model. */
+export interface PageOverlap {
+  readonly experts: readonly [string, string];
+  readonly parts: readonly OverlapFigures[];
+  readonly whole: OverlapFigures;
+}
+
+export interface OverlapFigures {
+  readonly layer: number | null;
+  readonly cosine: number | null;
+  readonly signAgreement: number | null;
+  readonly rowsAboveInBoth: number;
+}
+
 export interface PageAnalysis {
   readonly base: string;
   readonly rows: string;
@@ -166,7 +188,11 @@ export interface PageAnalysis {
   readonly stops: readonly number[];
   /** Index of the threshold at which the page opens. */
   readonly opening: number;
+  /** Index of the threshold of the files beside the page. */
+  readonly analysed: number;
   readonly experts: readonly PageExpert[];
+  readonly published: readonly PagePublished[];
+  readonly overlaps: readonly PageOverlap[];
   readonly advice: readonly string[];
 }
 

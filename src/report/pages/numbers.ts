@@ -32,3 +32,10 @@ export const showCost = (value: number, unit: 'bytes' | 'seconds' | 'count'): st
 
 /** Formats a name in camel case as words: `bottomTransition` → `bottom transition`. */
 export const words = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
+/** Formats six decimals, ties to even as in the published tables: shares of 4096 rows often end in a 5. */
+export const sixDecimals = (fraction: number): string => {
+  const scaled = fraction * 1e6;
+  const below = Math.floor(scaled);
+  return (scaled - below === 0.5 && below % 2 === 0 ? below / 1e6 : fraction).toFixed(6);
+};

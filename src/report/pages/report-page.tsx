@@ -5,6 +5,7 @@ import { Experts } from './experts.js';
 import { Grids } from './grids.js';
 import { Matrices } from './matrices.js';
 import { Merges } from './merges.js';
+import { Overlaps } from './overlaps.js';
 import { hasScores } from './results.js';
 import { Scatter } from './scatter.js';
 import { Section } from './section.js';
@@ -152,6 +153,12 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
             lead={`Changes from ${data.analysis.base}, by layer and matrix.`}
           >
             <Experts analysis={data.analysis} />
+            {data.analysis.overlaps.length === 0 ? null : (
+              <>
+                <h3>Overlap of the experts' changes</h3>
+                <Overlaps overlaps={data.analysis.overlaps} />
+              </>
+            )}
           </Section>
         )}
         <Merges data={data} />

@@ -1,0 +1,4 @@
+import { alive } from './alive.js';
+import { AnalysisPage } from './analysis-page.js';
+
+alive(AnalysisPage);

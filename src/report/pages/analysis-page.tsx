@@ -1,0 +1,40 @@
+import type { PageAnalysis } from './data.js';
+import { Experts } from './experts.js';
+import { showNumber } from './numbers.js';
+import { Overlaps } from './overlaps.js';
+import { Section } from './section.js';
+import { ThemeChoice } from './theme.js';
+
+/** The page of an analysis: drawn in Node when the file is written, and alive in the browser. */
+export const AnalysisPage = ({ data }: { data: PageAnalysis }) => (
+  <div class="shell">
+    <header class="top">
+      <div>
+        <p class="kicker">Changes by fine-tuning</p>
+        <h1>{data.experts.map(({ name }) => name).join(', ')}</h1>
+        <p class="none">
+          changes from {data.base}, by layer and matrix · {data.rows} rows
+        </p>
+      </div>
+      <ThemeChoice />
+    </header>
+    <main>
+      <Section id="experts" title="What each expert changed">
+        <Experts analysis={data} />
+      </Section>
+      {data.overlaps.length === 0 ? null : (
+        <Section
+          id="overlaps"
+          title="Overlap of the experts' changes"
+          lead={`Cosine: of the angle between the two task vectors. Sign agreement: share of the elements changed by both experts whose changes have the same sign. Rows above in both: share of rows whose MAV is above ${showNumber(data.stops[data.analysed] ?? 0)} in both experts.`}
+        >
+          <Overlaps overlaps={data.overlaps} />
+        </Section>
+      )}
+    </main>
+    <footer>
+      The sliders have {data.stops.length} thresholds. Rows were counted at each of them from the MAV of every
+      row, so that every value is exact. One file, which needs no network.
+    </footer>
+  </div>
+);
