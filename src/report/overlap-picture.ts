@@ -1,8 +1,5 @@
 import type { Overlap } from '../analysis/overlap.js';
-import type { Shares } from '../analysis/shares.js';
 import { escapeText, fontFamily } from './svg.js';
-
-const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 
 /** The lines, whose dashes differ without colour too, and the horizontal offset of each one's legend. */
 const series = [
