@@ -19,18 +19,18 @@ const root = mkdtempSync(join(tmpdir(), 'layerloom-report-'));
 const directory = join(root, 'constructed');
 const out = values.out ?? join(root, 'report.html');
 
-/** What a reader does: a name, and a function that runs in the page. */
+/** What a reader does, as expressions that are evaluated in the page. */
 const interactions = {
-  'find a merge': () => type('#merges input[type=search]', 'math-2+swh-3 b4'),
-  'choose a merge': () => click('#merges .models li:nth-child(2) button'),
-  'compare with another model': () => select('#detail select', 1),
-  'search its answers': () => type('#detail input[type=search]', 'wednesday'),
-  'show another page of merges': () => click('#merges .pages button:last-child'),
-  'sort all models': () => click('#tables details:last-of-type thead th:nth-child(2) button'),
-  'filter all models': () => type('#tables details:last-of-type input[type=search]', 'tb2 swh-1'),
-  'choose another variant of the pair matrices': () => select('#pairs select', 40),
-  'choose another cost': () => select('#cost select:last-of-type', 1),
-  'change the colours': () => click('.theme label:last-of-type'),
+  'find a merge': `type('#merges input[type=search]', 'math-2+swh-3 b4')`,
+  'choose a merge': `click('#merges .models li:nth-child(2) button')`,
+  'compare with another model': `select('#detail select', 1)`,
+  'search its answers': `type('#detail input[type=search]', 'wednesday')`,
+  'show another page of merges': `click('#merges .pages button:last-child')`,
+  'sort all models': `click('#tables details:last-of-type thead th:nth-child(2) button')`,
+  'filter all models': `type('#tables details:last-of-type input[type=search]', 'tb2 swh-1')`,
+  'choose another variant of the pair matrices': `select('#pairs select', 40)`,
+  'choose another cost': `select('#cost select:last-of-type', 1)`,
+  'change the colours': `click('.theme label:last-of-type')`,
 };
 
 /** Functions of the page that `interactions` call. */
@@ -82,7 +82,7 @@ try {
   console.log(`opened in ${loaded.toFixed(0)} ms`);
   await page.evaluate(library);
   for (const [name, action] of Object.entries(interactions)) {
-    const first = Number(await page.evaluate(`timed(${action})`));
+    const first = Number(await page.evaluate(`timed(() => ${action})`));
     await page.waitForTimeout(200);
     console.log(`${String(Math.round(first)).padStart(5)} ms  ${name}`);
   }

@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { analyze, runExperiment, writeReport } from '../../src/index.js';
+import type { ReportData } from '../../src/report/pages/data.js';
+import { writeExperiment } from '../fixtures/experiment.js';
+
+const dataOf = (file: string): ReportData =>
+  JSON.parse(
+    /<script type="application\/json" id="data">(?<json>.*?)<\/script>/s.exec(readFileSync(file, 'utf8'))
+      ?.groups?.['json'] ?? '',
+  );
+
+describe('the report of a batch', () => {
+  it('has every merge with its layers, its cost and what its experts changed, before anything is scored', async () => {
+    const { root, file, out } = writeExperiment();
+    await runExperiment(file, { out });
+    await analyze(
+      {
+        base: join(root, 'base'),
+        experts: [join(root, 'math-1'), join(root, 'swh-1')],
+        threshold: 'auto',
+      },
+      { out: join(out, 'analysis') },
+    );
+    const page = join(root, 'report.html');
+    const { merges, results } = await writeReport(out, { out: page });
+    expect([merges, results]).toEqual([25, 0]);
+
+    const data = dataOf(page);
+    expect(data.sentence).toBeNull();
+    expect(data.models.filter(({ role }) => role === 'merge').map(({ state }) => state)).toEqual(
+      Array(25).fill('done'),
+    );
+    const swap = data.models.find(({ name }) => name === 'swahili/math-1+swh-2/default');
+    expect(swap?.bands).toMatchObject([
+      { first: 0, last: 1, label: 'swh-2' },
+      { first: 2, last: 4, label: 'math-1' },
+      { first: 5, last: 5, label: 'swh-2' },
+    ]);
+    expect(swap?.path).toBe('swahili/math-1+swh-2/default');
+    expect(data.costs.map(({ key }) => key)).toContain('bytesWritten');
+    expect(data.analysis?.experts.map(({ name }) => name)).toEqual(['math-1', 'swh-1']);
+    expect(data.analysis?.overlaps).toHaveLength(1);
+    expect(data.commands.join('\n')).toContain(readFileSync(file, 'utf8').trim());
+  }, 120_000);
+
+  it('needs an experiment', async () => {
+    const { root } = writeExperiment();
+    await expect(writeReport(root, { out: join(root, 'report.html') })).rejects.toMatchObject({
+      code: 'EXPERIMENT_MISSING',
+    });
+  });
+});
+
+describe('a threshold that is chosen from the rows', () => {
+  it('is what a third of the rows of all experts exceed', async () => {
+    const { root } = writeExperiment();
+    const { experts } = await analyze(
+      { base: join(root, 'base'), experts: [join(root, 'math-1'), join(root, 'swh-1')], threshold: 'auto' },
+      { out: join(root, 'analysis') },
+    );
+    const rows = experts.flatMap(({ tensors }) =>
+      Object.values(tensors).filter(
+        ({ layer, rows, parametersPerRow }) => layer !== null && rows > 1 && parametersPerRow > 1,
+      ),
+    );
+    const total = rows.reduce((sum, tensor) => sum + tensor.rows, 0);
+    const above = rows.reduce((sum, tensor) => sum + tensor.fractionAbove * tensor.rows, 0);
+    expect(above / total).toBeCloseTo(1 / 3, 2);
+  });
+});
