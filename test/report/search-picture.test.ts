@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { drawSearch } from '../../src/report/search-picture.js';
+import { describeSearch } from '../../src/report/search-text.js';
+import { searchSpace } from '../../src/search/search.js';
+import { landscapeOf, paperSpace, shapes } from '../search/landscapes.js';
+
+const space = paperSpace();
+
+const searched = async (strategy: 'halving' | 'descent') => {
+  const landscape = landscapeOf(space, { shape: shapes.hill, shared: 0.9, seed: 4 });
+  const parameters = { strategy, problems: 250, holdOut: 80, budget: 5062, seed: 4 } as const;
+  return {
+    ...(await searchSpace(space, landscape, parameters)),
+    language: '<swahili>',
+    task: 'constructed',
+    metric: 'exact_match,flexible-extract',
+    pairs: ['math-1+swh-1'],
+    startedFromAnalysis: false,
+    configuration: {},
+    merges: [],
+  };
+};
+
+describe('the picture of a search', () => {
+  it.each(['halving', 'descent'] as const)(
+    'has a dot for each scored candidate of each step: %s',
+    async (strategy) => {
+      const search = await searched(strategy);
+      const svg = drawSearch(search);
+      const candidates = search.steps.reduce((sum, step) => sum + step.candidates.length, 0);
+      // Four more are the legend's.
+      expect(svg.match(/<circle /g)).toHaveLength(candidates + 4);
+      expect(svg).toContain('&lt;swahili&gt;');
+      expect(svg).not.toMatch(/NaN|undefined|Infinity/);
+      expect(svg).toContain(`p = ${search.heldOut?.p?.toPrecision(2)} (80 problems)`);
+    },
+  );
+
+  it('draws configurations that could not be scored nowhere, and a search that chose the default', async () => {
+    const search = await searched('halving');
+    const [first, ...rest] = search.steps;
+    if (first === undefined) throw new Error('there is a first step');
+    const [candidate, ...others] = first.candidates;
+    if (candidate === undefined) throw new Error('there is a first candidate');
+    const failed = { ...candidate, mean: null, estimate: null, problems: 0 };
+    const steps = [{ ...first, candidates: [failed, ...others] }, ...rest];
+    const of = (svg: string) => svg.match(/<circle /g)?.length ?? 0;
+    expect(of(drawSearch(search)) - of(drawSearch({ ...search, steps }))).toBe(1);
+    const same = { ...search, heldOut: null, choice: search.default };
+    expect(drawSearch(same)).toContain('The default was chosen.');
+    expect(describeSearch(same)).toContain('there is nothing to compare');
+  });
+
+  it('is told in words with the score on held-out problems, and no other', async () => {
+    const search = await searched('halving');
+    const text = describeSearch(search);
+    expect(text).toMatch(/rung 1 +81 +27 +55 +2187/);
+    expect(text).toContain(`choice: ${search.choice} (<swahili>, 1 pair)`);
+    expect(text).toMatch(/on 80 held-out problems: 27\.5, default grid\/b5-u2-tb0-tu0: 12\.5/);
+    expect(text).toContain('(exact McNemar test)');
+  });
+});
