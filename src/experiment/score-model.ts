@@ -84,13 +84,14 @@ export const prepareScoring = async (
 const backendIn = ({ backend, modelArguments, arguments: others }: EvaluationSettings): string =>
   [backendOf(backend, modelArguments), ...others].join(' ');
 
-const hasResult = (
+/** Returns the result of some weights in a task, as the settings ask for it. */
+export const resultOf = (
   results: readonly FoundResult[],
   weights: string,
   task: string,
   settings: EvaluationSettings,
-): boolean =>
-  results.some(
+): FoundResult | undefined =>
+  results.find(
     ({ result }) =>
       result.weights === weights &&
       result.task === task &&
@@ -176,7 +177,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
   if (weights === undefined) return outcome('busy');
   const missing = async () => {
     const there = force ? [] : await results.list();
-    return model.tasks.filter((task) => !hasResult(there, weights, task, settings));
+    return model.tasks.filter((task) => resultOf(there, weights, task, settings) === undefined);
   };
   if ((await missing()).every((task) => scoring.without.has(task))) return outcome('kept');
 

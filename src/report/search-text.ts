@@ -6,7 +6,7 @@ import { plainTable } from './table.js';
 /** Formats a step for the terminal, in one line. */
 export const describeStep = ({ title, limit, candidates, kept, spent }: SearchStep): string =>
   `${title}: ${candidates.length} configurations on ${limit} problems, ${spent} problem-evaluations so far; ` +
-  (kept.length === 1 ? `best: ${kept[0]}` : `${kept.length} go on, first ${kept[0]}`);
+  (kept.length <= 1 ? `best: ${kept[0] ?? 'none'}` : `${kept.length} go on, first ${kept[0]}`);
 
 /** Formats the end of a search for the terminal: path, choice, and its score on held-out problems. */
 export const describeSearch = (search: SearchRecord): string => {

@@ -3,12 +3,13 @@ import { join, resolve } from 'node:path';
 import { checkInterrupt, LayerloomError } from '../errors.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { ResultFiles } from '../evaluation/result-files.js';
-import { type EvaluateOptions, evaluateExperiment } from '../experiment/evaluate-experiment.js';
+import { type EvaluateOptions, evaluateExperiment, settingsOf } from '../experiment/evaluate-experiment.js';
 import { expandExperiment } from '../experiment/expand.js';
 import type { ExperimentInput } from '../experiment/experiment-input.js';
 import { readRecord, recordName } from '../experiment/experiment-record.js';
 import { parseExperiment, readExperiment } from '../experiment/read-experiment.js';
 import { type ExperimentOptions, runExperiment } from '../experiment/run-experiment.js';
+import { resultOf } from '../experiment/score-model.js';
 import { budgetText, type SearchBlock } from '../experiment/search-block.js';
 import { itemAt } from '../lookup.js';
 import { ExperimentLandscape, type Merger, type Scorer } from './experiment-landscape.js';
@@ -72,7 +73,7 @@ export interface SearchRecord extends SearchTrace {
 }
 
 /** Returns what options say, else the experiment's `search:` block, else the defaults. */
-const settingsOf = (options: SearchBlock, block: SearchBlock = {}) => {
+const searchSettingsOf = (options: SearchBlock, block: SearchBlock = {}) => {
   const problems = options.problems ?? block.problems ?? 250;
   return checked({
     problems,
@@ -120,7 +121,7 @@ export const runSearch = async (
   const experiment = await (typeof input === 'string'
     ? readExperiment(input)
     : parseExperiment(input, options));
-  const given = settingsOf(options, experiment.search);
+  const given = searchSettingsOf(options, experiment.search);
   const language = languageOf([...experiment.languages.keys()], options.language);
   const { entries } = given;
   const { pairs } = options;
@@ -238,25 +239,23 @@ const harnessScorer = (
   return async (merges, rows) => {
     const results = new Map<string, EvaluationResult>();
     if (merges.length === 0) return results;
-    const found: Promise<void>[] = [];
+    const wanted = new Set(merges);
+    const asked = { rows, tasks: [task] };
     let done = 0;
-    const { failed, warnings } = await evaluateExperiment(out, {
-      ...{ lmEval, jobs, signal, rows, only: merges, tasks: [task], resume: true },
-      onScored: ({ model, results: ofModel }) => {
-        const own = ofModel.find(
-          ({ result }) => result.task === task && String(result.rows) === String(rows),
-        );
+    const { failed, warnings, experiment } = await evaluateExperiment(out, {
+      ...{ lmEval, jobs, signal, ...asked, only: merges, resume: true },
+      onScored: ({ model }) => {
         done += 1;
-        onScored?.({ merge: model, rows, done, total: new Set(merges).size });
-        if (own !== undefined)
-          found.push(
-            files.problemsOf(own).then((problems) => {
-              results.set(model, { ...own.result, problems });
-            }),
-          );
+        onScored?.({ merge: model, rows, done, total: wanted.size });
       },
     });
-    await Promise.all(found);
+    const found = await files.list();
+    const settings = settingsOf(experiment, resolve(out), asked);
+    for (const { name, weights } of experiment.merges) {
+      if (!wanted.has(name) || weights === undefined) continue;
+      const own = resultOf(found, weights, task, settings);
+      if (own !== undefined) results.set(name, { ...own.result, problems: await files.problemsOf(own) });
+    }
     checkInterrupt(signal);
     for (const warning of warnings) onWarning?.(warning);
     for (const { model, message } of failed) onWarning?.(`${model}: ${message}`);
