@@ -23,8 +23,8 @@ import {
 } from './options.js';
 import { loadPlugins } from './plugin.js';
 import { printJson, printLine, warn } from './print.js';
-import type { SearchCliOptions } from './search.js';
 import type { ReportCliOptions } from './report.js';
+import type { SearchCliOptions } from './search.js';
 import type { TableCliOptions } from './table.js';
 
 type Options = CommonOptions & OutputOptions;
@@ -295,6 +295,9 @@ const addSelect = (program: Command): void => {
   addOutputOptions(command).action(async (options: SelectParameters & OutputOptions) => {
     const { selectCommand } = await import('./select.js');
     await selectCommand(options);
+  });
+};
+
 const addReport = (program: Command): void => {
   const command = program
     .command('report')
