@@ -1,11 +1,12 @@
 import { useMemo, useState } from 'preact/hooks';
+import { fixed } from '../../scores/score-table.js';
 import type { PageCell, PageTable } from './data.js';
 import { Wide } from './section.js';
 
 /** Rows drawn at once: more make a page slow to lay out. */
 export const rowsShown = 60;
 
-const numberFormat = (value: number, digits: number): string => value.toFixed(digits).replace('-', '−');
+const numberFormat = (value: number, digits: number): string => fixed(value, digits).replace('-', '−');
 
 const remark = ({ n, stderr, model, configuration, otherHalf, interval, p, digits }: PageCell): string =>
   [
@@ -27,12 +28,13 @@ const remark = ({ n, stderr, model, configuration, otherHalf, interval, p, digit
 /** Draws one value with its standard error, its mark and its flag; the rest is its title. */
 export const CellValue = ({ cell }: { cell: PageCell | null }) => {
   if (cell === null) return <span class="none">–</span>;
-  const { value, digits, stderr, mark, flag } = cell;
+  const { value, digits, stderr, otherHalf, mark, flag } = cell;
   return (
     <span title={remark(cell) || undefined} class={mark === 'best' ? 'best' : undefined}>
       {typeof value === 'string' ? value : numberFormat(value, digits)}
       {mark === 'best' ? <span class="sr"> best</span> : null}
       {stderr === undefined ? null : <small class="error">±{numberFormat(stderr, digits)}</small>}
+      {otherHalf === undefined ? null : <small class="error">({numberFormat(otherHalf, digits)})</small>}
       {flag === undefined ? null : (
         <small class="flag">
           <span aria-hidden="true">⚑</span> {flag}

@@ -1,6 +1,6 @@
 import type { Band, PageModel } from './data.js';
 
-const [width, left, top] = [120, 34, 14];
+const [width, left, top] = [120, 42, 14];
 
 const fills: Readonly<Record<Band['from'], string>> = {
   task: 'band-task',

@@ -65,8 +65,10 @@ const Detail = ({ data, model }: { data: ReportData; model: PageModel }) => (
                     const task = taskAt(data, result.task);
                     return (
                       <tr key={result.task}>
-                        <th scope="row">{task.name}</th>
-                        <td class="text">{task.metric ?? '–'}</td>
+                        <th scope="row">
+                          {task.name}
+                          <small class="metric">{task.metric}</small>
+                        </th>
                         <td>
                           {showScore(result.value, task)}
                           {result.stderr === null ? null : (
