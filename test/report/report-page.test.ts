@@ -80,6 +80,9 @@ describe.skipIf(!existsSync(executablePath))('the report page', () => {
     await page.getByRole('button', { name: /onerror/ }).click();
     expect(await page.locator('#detail h3').textContent()).toBe(hostile);
     expect(await page.locator('img').count()).toBe(0);
+    const best = page.locator('#cost .key a');
+    await best.click();
+    expect(await page.locator('#detail h3').textContent()).toBe(await best.textContent());
     expect([requests, errors]).toEqual([[url], []]);
     await page.close();
   });

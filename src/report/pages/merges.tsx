@@ -3,7 +3,7 @@ import type { PageModel, ReportData } from './data.js';
 import { Pages } from './data-table.js';
 import { LayerStack } from './layers.js';
 import { showCost, showScore } from './numbers.js';
-import { hasScores, headlineTask, resultOf, taskAt } from './results.js';
+import { hasScores, headlineTask, linkTo, resultOf, taskAt } from './results.js';
 import { Samples } from './samples.js';
 import { Choice, Section, Wide } from './section.js';
 import { yamlOf } from './yaml.js';
@@ -57,7 +57,6 @@ const Detail = ({ data, model }: { data: ReportData; model: PageModel }) => (
                   <tr>
                     <th scope="col">Task</th>
                     <th scope="col">Score</th>
-                    <th scope="col">n</th>
                   </tr>
                 </thead>
                 <tbody>
@@ -67,7 +66,9 @@ const Detail = ({ data, model }: { data: ReportData; model: PageModel }) => (
                       <tr key={result.task}>
                         <th scope="row">
                           {task.name}
-                          <small class="metric">{task.metric}</small>
+                          <small class="metric">
+                            {task.metric}, n = {result.n}
+                          </small>
                         </th>
                         <td>
                           {showScore(result.value, task)}
@@ -75,7 +76,6 @@ const Detail = ({ data, model }: { data: ReportData; model: PageModel }) => (
                             <small class="error">±{showScore(result.stderr, task)}</small>
                           )}
                         </td>
-                        <td>{result.n}</td>
                       </tr>
                     );
                   })}
@@ -125,14 +125,13 @@ export const Merges = ({ data }: { data: ReportData }) => {
   const [chosen, choose] = useState(
     (usual ?? ranked.find(({ model }) => model.role === 'merge') ?? ranked[0])?.model.name ?? '',
   );
-  // A link to a merge, from a picture or from another person's page address.
+  // Links to a merge, in this page or in an address that somebody sent.
   useEffect(() => {
     const follow = () => {
-      const name = decodeURIComponent(location.hash.slice(1)).replace(/^merge=/, '');
-      if (location.hash.startsWith('#merge=') && data.models.some((model) => model.name === name)) {
-        choose(name);
-        document.getElementById('merges')?.scrollIntoView();
-      }
+      const found = data.models.find(({ name }) => location.hash === linkTo(name));
+      if (found === undefined) return;
+      choose(found.name);
+      document.getElementById('merges')?.scrollIntoView();
     };
     follow();
     addEventListener('hashchange', follow);

@@ -27,3 +27,6 @@ export const taskAt = ({ tasks }: ReportData, index: number): PageTask => {
   if (task === undefined) throw new RangeError(`there is no task ${index}`);
   return task;
 };
+
+/** Returns the address of a model in the page. */
+export const linkTo = (model: string): string => `#merge=${encodeURIComponent(model)}`;

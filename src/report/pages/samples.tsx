@@ -66,11 +66,20 @@ const Strip = ({ outcomes, names }: { outcomes: readonly Outcome[]; names: reado
         ))}
       </svg>
       <p class="key">
-        <span class="swatch outcome-both" /> both right {count('both')} <span class="swatch outcome-first" />{' '}
-        only {names[0]} {first} <span class="swatch outcome-second" /> only {names[1]} {second}{' '}
-        <span class="swatch outcome-neither" /> both wrong {count('neither')}
+        {(
+          [
+            ['both', 'both right'],
+            ['first', `only ${names[0]}`],
+            ['second', `only ${names[1]}`],
+            ['neither', 'both wrong'],
+          ] as const
+        ).map(([of, label]) => (
+          <span key={of} class="entry">
+            <span class={`swatch outcome-${of}`} /> {label} {count(of)}
+          </span>
+        ))}
         {count('missing') > 0 ? `; not scored by both ${count('missing')}` : ''}
-        {' · '}McNemar, exact: {showP(signTest(first, second))}
+        McNemar, exact: {showP(signTest(first, second))}
       </p>
     </div>
   );

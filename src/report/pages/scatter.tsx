@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { PageModel, PageTask, ReportData } from './data.js';
 import { rangeOf } from './heat.js';
 import { showCost, showScore } from './numbers.js';
-import { named, resultOf, taskAt, tasksOf } from './results.js';
+import { linkTo, named, resultOf, taskAt, tasksOf } from './results.js';
 import { Choice, Section, Wide } from './section.js';
 
 const [width, height] = [960, 420];
@@ -126,6 +126,7 @@ const Picture = ({
             {name}
           </span>
         ))}
+        Best: <a href={linkTo(best.model.name)}>{best.model.name}</a>
       </p>
     </>
   );
