@@ -81,6 +81,8 @@ try {
   });
   console.log(`opened in ${loaded.toFixed(0)} ms`);
   await page.evaluate(library);
+  // The tables that it opened are laid out first, which is no part of what follows.
+  await page.waitForTimeout(500);
   for (const [name, action] of Object.entries(interactions)) {
     const first = Number(await page.evaluate(`timed(() => ${action})`));
     await page.waitForTimeout(200);
