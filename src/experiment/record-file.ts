@@ -5,7 +5,7 @@ import { writeDurably } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { evaluationsName } from '../evaluation/result-files.js';
 import { holdClaim } from '../store/hold-claim.js';
-import { type ExperimentRecord, recordName } from './experiment-record.js';
+import { type ExperimentRecord, readRecord, recordName } from './experiment-record.js';
 import { Scoreboard } from './scoreboard.js';
 
 /**
@@ -73,6 +73,9 @@ export class RecordFile {
 
   async #withScores(record: ExperimentRecord): Promise<ExperimentRecord> {
     const hasResults = await stat(join(this.#directory, evaluationsName)).catch(() => undefined);
-    return hasResults === undefined ? record : await this.#scoreboard.fill(record);
+    if (hasResults === undefined) return record;
+    // Of a directory in which no batch has written yet there is none.
+    const former = await readRecord(this.#directory).catch(() => undefined);
+    return await this.#scoreboard.fill(record, former);
   }
 }

@@ -1,25 +1,32 @@
+import { join } from 'node:path';
 import type { Score, Scores } from '../evaluation/result.js';
 import { evaluationsName, type FoundResult, ResultFiles } from '../evaluation/result-files.js';
 import { type EvaluationSettings, parseEvaluation } from '../evaluation/settings.js';
-import { weightsOfModel } from '../evaluation/weights.js';
+import { weightsOfMerge, weightsOfModel } from '../evaluation/weights.js';
 import { groupBy } from '../lookup.js';
-import type { ExperimentRecord, Scored } from './experiment-record.js';
+import type { ExperimentRecord, MergeRecord, Scored } from './experiment-record.js';
 import { ScoreFailures } from './score-failures.js';
 
 /** The results of an experiment, joined to its models by the identity of their weights. */
 export class Scoreboard {
+  readonly #directory: string;
   readonly #results: ResultFiles;
   readonly #failures: ScoreFailures;
   /** Weights of references by model: they are asked for once a process. */
   readonly #weights = new Map<string, Promise<string | undefined>>();
 
   constructor(directory: string) {
+    this.#directory = directory;
     this.#results = new ResultFiles(directory);
     this.#failures = new ScoreFailures(directory);
   }
 
-  /** Returns the record with the scores and failures that there are now, and no others. */
-  async fill(record: ExperimentRecord): Promise<ExperimentRecord> {
+  /**
+   * Returns the record with the scores and failures that there are now, and no others.
+   *
+   * @param former the record in the file: a checkpoint that is no longer there keeps the scores that it had
+   */
+  async fill(record: ExperimentRecord, former: ExperimentRecord | undefined): Promise<ExperimentRecord> {
     const results = groupBy(await this.#results.list(), ({ result }) => result.weights);
     const failures = groupBy(await this.#failures.list(), ({ weights }) => weights);
     const settings = settingsOf(record);
@@ -38,15 +45,27 @@ export class Scoreboard {
     };
     return {
       ...record,
-      merges: record.merges.map((merge) => scored(merge, merge.weights)),
+      merges: await Promise.all(
+        record.merges.map(async (merge) => {
+          const weights = await this.#weightsOfMerge(merge);
+          return scored(weights === undefined ? merge : { ...merge, weights }, weights);
+        }),
+      ),
       references: await Promise.all(
         record.references.map(async (reference) => {
           const weights = await this.#weightsOf(reference.model);
-          // A checkpoint that is no longer there keeps the scores that it had.
-          return weights === undefined ? reference : scored(reference, weights);
+          const { model } = reference;
+          return weights === undefined
+            ? (former?.references.find((each) => each.model === model) ?? reference)
+            : scored(reference, weights);
         }),
       ),
     };
+  }
+
+  /** Records of earlier versions do not say the weights of merges. */
+  async #weightsOfMerge({ weights, state, path }: MergeRecord): Promise<string | undefined> {
+    return weights ?? (state === 'done' ? await weightsOfMerge(join(this.#directory, path)) : undefined);
   }
 
   /** @returns undefined if the model is not there; evaluating it says so */

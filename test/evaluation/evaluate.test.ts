@@ -131,6 +131,25 @@ describe('evaluating an experiment', () => {
     expect(scores['swahili/math-2+swh-1/default']).toHaveLength(3);
   });
 
+  it('scores merges whose record does not say their weights, and keeps the scores of a reference that is gone', async () => {
+    const { root, file, out } = await made();
+    const record = recordIn(out) as { merges: (Entry & { weights?: string })[] };
+    for (const merge of record.merges) delete merge.weights;
+    writeFileSync(join(out, 'experiment.json'), JSON.stringify(record));
+    await evaluateExperiment(out, { lmEval, only: ['swh-2', '*/default'] });
+    expect(scoresIn(out)['swahili/math-1+swh-1/default']).toHaveLength(3);
+    rmSync(join(root, 'base'), { recursive: true });
+    await evaluateExperiment(out, { lmEval, only: ['math-1'] });
+    rmSync(join(root, 'swh-2'), { recursive: true });
+    writeFileSync(
+      file,
+      readFileSync(file, 'utf8').replace('base: ./base\n', '').replace(', swh-2: ./swh-2', '') +
+        'references: {swh-2: {model: ./swh-2, role: former}}\n',
+    );
+    await runExperiment(file, { out, resume: true });
+    expect(scoresIn(out)['swh-2']).toHaveLength(3);
+  });
+
   it('records a model that crashes, one that hangs and one whose results are half-written, and scores the others', async () => {
     const { out } = await made({ ...settings, timeout: 6 });
     env('STUB_CRASH', '/math-1+swh-1/');
