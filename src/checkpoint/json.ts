@@ -11,7 +11,7 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
  * is a superset of JSON otherwise. For looking at values, never for writing them back. Throws where the text
  * is neither.
  */
-const parsePythonJson = (text: string): unknown => {
+export const parsePythonJson = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch (error) {

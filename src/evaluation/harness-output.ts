@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isObject } from '../checkpoint/json.js';
+import { isObject, parsePythonJson } from '../checkpoint/json.js';
 import { reasonOf } from '../errors.js';
 import type { ProblemResult, ProblemScore, ProblemTexts } from './result.js';
 import { invalidResult } from './result-files.js';
@@ -73,7 +73,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 const objectIn = (file: string, from: Json, key: string): Json => {
   const value = from[key];
-  if (!isObject(value)) throw invalidResult(file, `lacks ${key}; is it a whole results file of lm-eval?`);
+  if (!isObject(value)) throw invalidResult(file, `lacks ${key}; is it a whole results file of lm_eval?`);
   return value;
 };
 
@@ -186,11 +186,11 @@ const modelIn = (whole: Json, config: Json): string => {
 const readObject = async (file: string): Promise<Json> => {
   let value: unknown;
   try {
-    value = JSON.parse(await readFile(file, 'utf8'));
+    value = parsePythonJson(await readFile(file, 'utf8'));
   } catch (error) {
     throw invalidResult(file, `is malformed or half-written: ${reasonOf(error)}`);
   }
-  if (!isObject(value)) throw invalidResult(file, 'is not a results file of lm-eval');
+  if (!isObject(value)) throw invalidResult(file, 'is not a results file of lm_eval');
   return value;
 };
 
@@ -243,12 +243,12 @@ interface Gathered extends Omit<Sample, 'filter' | 'metrics' | 'answer' | 'quest
 const sampleOf = (file: string, line: number, text: string): Sample => {
   let sample: unknown;
   try {
-    sample = JSON.parse(text);
+    sample = parsePythonJson(text);
   } catch (error) {
     throw invalidResult(file, `line ${line} is malformed or half-written: ${reasonOf(error)}`);
   }
   if (!isObject(sample) || typeof sample['doc_id'] !== 'number' || !Array.isArray(sample['metrics']))
-    throw invalidResult(file, `line ${line} is not a sample of lm-eval`);
+    throw invalidResult(file, `line ${line} is not a sample of lm_eval`);
   const hashes = ['doc_hash', 'prompt_hash', 'target_hash'].map((key) => sample[key]);
   if (!hashes.every((hash) => typeof hash === 'string'))
     throw invalidResult(file, `line ${line} lacks the hashes of document, prompt and target`);
