@@ -211,7 +211,11 @@ const addEvaluate = (program: Command): void => {
     .description("score an experiment's models with lm-evaluation-harness, by its evaluate: block")
     .argument('<dir>', 'the directory of a batch, also while it still runs')
     .option('--lm-eval <command>', "the harness's command (default: lm_eval)")
-    .option('--only <pattern...>', 'only models of these names; * stands for any text')
+    .option(
+      '--only <pattern>',
+      'only models of this name; * stands for any text; may be given more than once',
+      (pattern: string, patterns: readonly string[] = []) => [...patterns, pattern],
+    )
     .option('--part <i/n>', 'score part i (from 0) of n of the models')
     .option('--jobs <n>', "models to score at once (default: the experiment's)", toNumber)
     .option('--limit <n>', "first problems of every task (default: the experiment's)", toNumber)

@@ -222,6 +222,7 @@ describe('evaluating an experiment', () => {
       '--resume',
       '--only',
       'base',
+      '--only',
       '*math-1+swh-1/default',
     ]);
     const end = finished(child);
