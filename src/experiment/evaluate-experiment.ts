@@ -79,7 +79,16 @@ const lookEveryMs = 1000;
 export const evaluateExperiment = async (
   directory: string,
   options: EvaluateOptions = {},
-): Promise<EvaluationOutcome> => new Evaluation(resolve(directory), options).run();
+): Promise<EvaluationOutcome> => {
+  const place = resolve(directory);
+  try {
+    return await new Evaluation(place, options).run();
+  } catch (error) {
+    if (!(error instanceof LayerloomError) || error.code !== 'INTERRUPTED') throw error;
+    // Every result that was finished is kept, as those of a batch.
+    throw new LayerloomError('INTERRUPTED', { batch: true }, { cause: error, context: { keptIn: place } });
+  }
+};
 
 /** Returns the settings of an experiment's record. @throws LayerloomError EXPERIMENT_INVALID without `evaluate:` */
 export const settingsOf = (

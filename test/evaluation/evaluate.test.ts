@@ -230,7 +230,10 @@ describe('evaluating an experiment', () => {
       timeout: 60_000,
     });
     child.kill('SIGINT');
-    expect((await end).code).toBe(130);
+    expect(await end).toMatchObject({
+      code: 130,
+      stderr: expect.stringMatching(/interrupted; what is done waits in .*out for --resume/),
+    });
     expect(scoresIn(out)['base']).toHaveLength(3);
     // The interrupted run's answers wait for the next.
     expect(readdirSync(join(out, 'evaluations', '.runs'))).toHaveLength(1);
