@@ -97,7 +97,7 @@ export const readHarnessResults = async (file: string): Promise<HarnessResult[]>
     harness: { name: 'lm-eval' as const, version: String(whole['lm_eval_version'] ?? 'unknown') },
     backend: backendIn(config),
     model: modelIn(whole, config),
-    started: new Date(Number(whole['date'] ?? 0) * 1000).toISOString(),
+    started: timeIn(file, whole),
     seconds: Number(whole['total_evaluation_time_seconds'] ?? 0),
   };
   return await Promise.all(
@@ -131,6 +131,13 @@ export const readHarnessResults = async (file: string): Promise<HarnessResult[]>
   );
 };
 
+/** The harness states seconds since 1970. */
+const timeIn = (file: string, { date }: Json): string => {
+  const time = new Date(Number(date ?? 0) * 1000);
+  if (Number.isNaN(time.getTime())) throw invalidResult(file, `states no time: date is ${String(date)}`);
+  return time.toISOString();
+};
+
 const of = (whole: Json, part: string, task: string): unknown => {
   const inner = whole[part];
   return isObject(inner) ? inner[task] : undefined;
@@ -151,7 +158,9 @@ const countIn = (whole: Json, members: readonly string[], which: 'original' | 'e
 
 /** The harness states its limit, but not the rows of `--samples`: those follow from the problems. */
 const rowsIn = (config: Json, problems: readonly ProblemResult[], all: number): Rows | null => {
-  if (typeof config['limit'] === 'number') return [0, config['limit']];
+  const { limit } = config;
+  // A limit below 1 is a share of the rows.
+  if (typeof limit === 'number') return [0, limit < 1 ? Math.ceil(limit * all) : limit];
   const [first, last] = [problems[0], problems.at(-1)];
   return first === undefined || last === undefined || problems.length >= all ? null : [first.id, last.id + 1];
 };

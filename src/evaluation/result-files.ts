@@ -97,13 +97,22 @@ export class ResultFiles {
   }
 
   /**
-   * Writes a result, replacing one of the same identity.
+   * Writes a result, replacing one of the same identity; with `keepNewer` only one that is not newer.
    *
-   * @returns its file
+   * @returns the result that is there now, and its file
    * @throws LayerloomError WRITE_FAILED
    */
-  async write(result: Omit<EvaluationResult, 'texts'>, texts: ProblemTexts): Promise<FoundResult> {
+  async write(
+    result: Omit<EvaluationResult, 'texts'>,
+    texts: ProblemTexts,
+    { keepNewer = false }: { readonly keepNewer?: boolean } = {},
+  ): Promise<FoundResult> {
     const name = nameOf(result);
+    if (keepNewer) {
+      const there = await this.#summaryOf(`${name}.json`, () => undefined);
+      if (there !== undefined && Date.parse(there.started) > Date.parse(result.started))
+        return { file: `${name}.json`, result: there };
+    }
     const { problems, ...summary } = result;
     const textsFile =
       Object.keys(texts).length === 0

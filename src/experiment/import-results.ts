@@ -42,23 +42,57 @@ export const importResults = async (directory: string, from: string): Promise<Im
       reason: 'there is no results_*.json of lm_eval in it',
     });
   const target = { results: new ResultFiles(place), failures: new ScoreFailures(place) };
-  const imported: { model: string; task: string; file: string }[] = [];
+  const imported = new Map<string, { model: string; task: string; file: string }>();
   const failed: { file: string; code: string; message: string }[] = [];
+  const noteFailure = (file: string, error: unknown): void => {
+    if (!(error instanceof LayerloomError) || error.code === 'WRITE_FAILED') throw error;
+    failed.push({ file, code: error.code, message: error.message });
+  };
+  const wanted: { readonly result: HarnessResult; readonly model: Candidate }[] = [];
   for (const file of files)
     try {
-      for (const result of await readHarnessResults(file)) {
-        const model = await modelFor(result, models);
-        // Subtasks of a group have results of their own, which the experiment does not ask for.
-        if (!model.tasks.includes(result.task)) continue;
-        const written = await take(result, model, target);
-        imported.push({ model: model.name, task: result.task, file: written.file });
-      }
+      wanted.push(...(await wantedIn(file, models)));
     } catch (error) {
-      if (!(error instanceof LayerloomError) || error.code === 'WRITE_FAILED') throw error;
-      failed.push({ file, code: error.code, message: error.message });
+      noteFailure(file, error);
+    }
+  // The newest is written last: of the same question it replaces the others, wherever its file lies.
+  wanted.sort((a, b) => Date.parse(a.result.started) - Date.parse(b.result.started));
+  for (const { result, model } of wanted)
+    try {
+      const written = await take(result, model, target);
+      imported.set(written.file, { model: model.name, task: result.task, file: written.file });
+    } catch (error) {
+      noteFailure(result.file, error);
     }
   const experiment = await new RecordFile(place).update(() => readRecord(place));
-  return { directory: place, imported, failed, experiment };
+  return { directory: place, imported: [...imported.values()], failed, experiment };
+};
+
+/**
+ * Reads those results of a file that the experiment asks for. Subtasks of a group have results of their own, which
+ * it does not.
+ *
+ * @throws LayerloomError RESULTS_INVALID, and RESULTS_FOREIGN if there are none
+ */
+const wantedIn = async (
+  file: string,
+  models: readonly Candidate[],
+): Promise<{ result: HarnessResult; model: Candidate }[]> => {
+  const results = await readHarnessResults(file);
+  const found = await Promise.all(
+    results.map(async (result) => ({ result, model: await modelFor(result, models) })),
+  );
+  const wanted = found.filter(({ result, model }) => model.tasks.includes(result.task));
+  const [first] = found;
+  if (wanted.length === 0)
+    throw new LayerloomError('RESULTS_FOREIGN', {
+      file,
+      reason:
+        first === undefined
+          ? 'it has no figures of any task'
+          : `evaluate: asks ${first.model.name} for ${first.model.tasks.join(', ')}, and it has ${results.map(({ task }) => task).join(', ')}`,
+    });
+  return wanted;
 };
 
 /** A model of the experiment that results may be of. */
@@ -124,6 +158,7 @@ const take = async (
   const written = await results.write(
     { ...result, ...{ layerloom: version, model: model.name, weights, source: 'imported' as const } },
     texts,
+    { keepNewer: true },
   );
   await failures.remove({ weights, task: result.task });
   return written;

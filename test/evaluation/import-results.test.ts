@@ -1,0 +1,89 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { evaluateExperiment, importResults, runExperiment } from '../../src/index.js';
+import { stubHarness } from '../fixtures/evaluation-errors.js';
+import { recordIn, writeExperiment } from '../fixtures/experiment.js';
+
+const task = 'mgsm_direct_sw';
+const metric = 'exact_match,flexible-extract';
+
+const made = async () => {
+  const { root, file, out } = writeExperiment('  - {name: default, method: layer_swap, bottom: 2, top: 1}', {
+    layers: 4,
+  });
+  writeFileSync(file, `${readFileSync(file, 'utf8')}\nevaluate: {tasks: {swahili: ${task}}}\n`);
+  await runExperiment(file, { out });
+  return { root, out, from: join(root, 'elsewhere') };
+};
+
+interface Given {
+  readonly model: string;
+  readonly score: number;
+  /** Minutes from now, which is after the weights were written. */
+  readonly minutes?: number;
+  readonly [key: string]: unknown;
+}
+
+/** Writes a results file as the harness does without `--log_samples`. */
+const writeResults = (folder: string, { model, score, minutes = 1, ...more }: Given): void => {
+  mkdirSync(folder, { recursive: true });
+  const { limit = null, name = task, ...others } = more;
+  const whole = {
+    results: { [String(name)]: { alias: name, [metric]: score } },
+    'n-samples': { [String(name)]: { original: 250, effective: 25 } },
+    config: {
+      ...{ model: 'hf', model_args: { pretrained: model }, limit },
+      ...{ random_seed: 0, numpy_seed: 1234, torch_seed: 1234, fewshot_seed: 1234 },
+    },
+    date: Date.now() / 1000 + 60 * minutes,
+    ...others,
+  };
+  writeFileSync(join(folder, 'results_2026-01-01T00-00-00.000000.json'), JSON.stringify(whole));
+};
+
+describe('importing results', () => {
+  it('takes the newest of several for the same question, wherever it lies', async () => {
+    const { root, out, from } = await made();
+    const model = join(root, 'base');
+    writeResults(join(from, 'a'), { model, score: 0.5, minutes: 2 });
+    writeResults(join(from, 'b'), { model, score: 0.25, minutes: 1 });
+    const outcome = await importResults(out, from);
+    expect(outcome.imported).toHaveLength(1);
+    const score = () => recordIn(out).references[0].scores[task].metrics[metric];
+    expect(score()).toBe(0.5);
+    await importResults(out, join(from, 'b'));
+    expect(score()).toBe(0.5);
+  });
+
+  it('takes a limit below 1 for a share of the rows', async () => {
+    const { root, out, from } = await made();
+    writeResults(from, { model: join(root, 'base'), score: 0.5, limit: 0.1 });
+    await importResults(out, from);
+    expect(recordIn(out).references[0].scores[task].rows).toEqual([0, 25]);
+  });
+
+  it('says which results have nothing that the experiment asks for, or no time', async () => {
+    const { root, out, from } = await made();
+    writeResults(join(from, 'a'), { model: join(root, 'base'), score: 0.5, name: 'gsm8k' });
+    writeResults(join(from, 'b'), { model: join(root, 'base'), score: 0.5, date: 'yesterday' });
+    writeResults(join(from, 'c'), { model: join(root, 'math-1'), score: 0.5 });
+    const { imported, failed } = await importResults(out, from);
+    expect(imported).toHaveLength(1);
+    expect(failed.map(({ code }) => code)).toEqual(['RESULTS_FOREIGN', 'RESULTS_INVALID']);
+    expect(failed[0]?.message).toContain(`evaluate: asks base for ${task}, and it has gsm8k`);
+    expect(failed[1]?.message).toContain('states no time: date is yesterday');
+  });
+});
+
+describe('an experiment that was merged before there were evaluations', () => {
+  it('gets the scores of its merges, whose entries do not say which weights they have', async () => {
+    const { out } = await made();
+    const { merges, ...record } = recordIn(out);
+    const before = merges.map(({ weights: _weights, ...merge }: { weights: string }) => merge);
+    writeFileSync(join(out, 'experiment.json'), JSON.stringify({ ...record, merges: before }));
+    const { failed } = await evaluateExperiment(out, { lmEval: stubHarness, only: ['*/default'] });
+    expect(failed).toEqual([]);
+    for (const merge of recordIn(out).merges) expect(Object.keys(merge.scores)).toEqual([task]);
+  });
+});
