@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { isObject } from '../checkpoint/json.js';
 import { LayerloomError } from '../errors.js';
 import { nearest } from '../recipe/nearest.js';
 
@@ -130,11 +131,14 @@ export const evaluationKeys = Object.keys(schema.shape);
 
 const fail = (
   path: readonly (string | number)[],
-  fault: { key: string; reason: string; expected?: string },
+  {
+    nearest: meant,
+    ...fault
+  }: { key: string; reason: string; expected?: string; nearest?: string | undefined },
 ) =>
   new LayerloomError(
     'RECIPE_INVALID',
-    { file: 'evaluate', ...fault },
+    { file: 'evaluate', ...fault, ...(meant === undefined ? {} : { nearest: meant }) },
     { context: { recipePath: ['evaluate', ...path] } },
   );
 
@@ -145,7 +149,7 @@ const fail = (
  * @throws LayerloomError RECIPE_INVALID, with the path of the value
  */
 export const parseEvaluation = (given: unknown, directory: string): EvaluationSettings => {
-  const { data, error } = schema.safeParse(given);
+  const { data, error } = schema.safeParse(given, { reportInput: true });
   if (error !== undefined) throw faultOf(error);
   if (data.limit !== undefined && data.problems !== undefined)
     throw fail(['limit'], { key: 'limit', reason: 'stands beside problems', expected: 'one of the two' });
@@ -155,15 +159,25 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
       reason: 'stands beside base_url',
       expected: 'a server to start or one that runs',
     });
+  if (data.serve !== undefined && !/\{(model|name)\}/.test(data.serve))
+    throw fail(['serve'], {
+      key: 'serve',
+      reason: 'lacks {model}, so that every model would get the answers of the same',
+      expected: expected.serve,
+    });
   const { fewshot, problems, limit } = data;
+  const tasks = new Map(
+    Object.entries(data.tasks).map(([language, of]) => [language, typeof of === 'string' ? [of] : of]),
+  );
+  checkTasks({ fewshot, problems }, new Set([...tasks.values()].flat()));
   const rows: Rows | null = limit === undefined ? null : [0, limit];
+  const rowsByTask = typeof problems === 'object' ? problems : {};
+  const rowsOf = new Map(
+    Object.entries(rowsByTask).map(([task, text]) => [task, rowsIn(text, ['problems', task])]),
+  );
+  const rowsOfAll = typeof problems === 'string' ? rowsIn(problems, ['problems']) : rows;
   return {
-    tasks: new Map(
-      Object.entries(data.tasks).map(([language, tasks]) => [
-        language,
-        typeof tasks === 'string' ? [tasks] : tasks,
-      ]),
-    ),
+    tasks,
     everyLanguage: data.every_language,
     backend: data.backend,
     modelArguments: data.model_args,
@@ -179,15 +193,30 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     jobs: data.jobs,
     seed: seedOf(data.seed),
     fewshotOf: (task) => (typeof fewshot === 'object' ? fewshot[task] : fewshot),
-    rowsOf: (task) => rowsIn(typeof problems === 'object' ? problems[task] : problems) ?? rows,
+    rowsOf: (task) => rowsOf.get(task) ?? rowsOfAll,
   };
 };
 
-const rowsIn = (text: string | undefined): Rows | undefined => {
-  if (text === undefined) return undefined;
+/** @throws LayerloomError RECIPE_INVALID for a setting of a task that no language has: it would have no effect */
+const checkTasks = (
+  settings: Readonly<Record<'fewshot' | 'problems', unknown>>,
+  tasks: ReadonlySet<string>,
+): void => {
+  for (const [key, of] of Object.entries(settings))
+    for (const task of isObject(of) ? Object.keys(of) : [])
+      if (!tasks.has(task))
+        throw fail([key, task], {
+          key: task,
+          reason: 'not a task under tasks',
+          expected: [...tasks].join(', '),
+          nearest: nearest(task, tasks),
+        });
+};
+
+const rowsIn = (text: string, path: readonly string[]): Rows => {
   const [first = 0, last = 0] = text.split('-').map(Number);
   if (last < first)
-    throw fail(['problems'], { key: text, reason: 'the last row is before the first', expected: '200-249' });
+    throw fail(path, { key: text, reason: 'the last row is before the first', expected: '200-249' });
   return [first, last + 1];
 };
 
@@ -207,7 +236,8 @@ const seedOf = (seed: number | string): string => {
 };
 
 const faultOf = ({ issues }: z.ZodError): LayerloomError => {
-  const issue = issues[0];
+  // A misspelt key is also a missing one: its own message says more.
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   if (issue === undefined) throw new Error('a failed check has an issue');
   const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)));
   if (issue.code === 'unrecognized_keys') {

@@ -281,6 +281,31 @@ describe('an experiment', () => {
       `${head}${swap}evaluate: {tasks: {swahili: x}, fewshot: -1}\n`,
       '8:42: evaluate: fewshot: not what it takes',
     ],
+    [
+      'a count that is a word',
+      `${head}${swap}evaluate: {tasks: {swahili: x}, jobs: two}\n`,
+      '8:39: evaluate: jobs: not what it takes; expected a whole number, 1 or more',
+    ],
+    [
+      'a misspelt key in place of one that must be there',
+      `${head}${swap}evaluate: {task: {swahili: x}}\n`,
+      '8:18: evaluate: task: unknown key of evaluate',
+    ],
+    [
+      'shots for a task that no language has',
+      `${head}${swap}evaluate: {tasks: {swahili: mgsm_direct_sw}, fewshot: {mgsm_direct_sv: 8}}\n`,
+      'mgsm_direct_sv: not a task under tasks; expected mgsm_direct_sw; did you mean mgsm_direct_sw?',
+    ],
+    [
+      'rows that end before they begin',
+      `${head}${swap}evaluate: {tasks: {swahili: x}, problems: 5-3}\n`,
+      '8:43: evaluate: 5-3: the last row is before the first',
+    ],
+    [
+      'a server that is not told the model',
+      `${head}${swap}evaluate: {tasks: {swahili: x}, serve: 'serve -p {port}'}\n`,
+      '8:40: evaluate: serve: lacks {model}',
+    ],
   ])('with %s is refused', async (_, text, message) => {
     expect(await refusal(() => read(text))).toContain(message);
   });
