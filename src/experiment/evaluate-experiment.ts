@@ -119,6 +119,25 @@ export const settingsOf = (
   };
 };
 
+/** Returns the models that the options ask for. @throws LayerloomError INVALID_PARAMETER if no name matches */
+const selected = (
+  models: readonly ModelToScore[],
+  { only, part }: Pick<EvaluateOptions, 'only' | 'part'>,
+): ModelToScore[] => {
+  if (part !== undefined) checkPart(part);
+  const isNamed = ({ name }: ModelToScore) =>
+    only === undefined || only.some((pattern) => matches(name, pattern));
+  if (models.length > 0 && !models.some(isNamed))
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'only',
+      value: only?.join(' '),
+      expected: `names of models, in which * is any text, such as ${models[0]?.name} or ${models.at(-1)?.name}`,
+    });
+  return models.filter(
+    (model, index) => isNamed(model) && (part === undefined || index % part.count === part.index),
+  );
+};
+
 class Evaluation {
   readonly #directory: string;
   readonly #options: EvaluateOptions;
@@ -168,13 +187,7 @@ class Evaluation {
   }
 
   #models(record: ExperimentRecord, settings: EvaluationSettings): ModelToScore[] {
-    const { only, part } = this.#options;
-    if (part !== undefined) checkPart(part);
-    return modelsToScore(record, settings, this.#directory).filter(
-      ({ name }, index) =>
-        (only === undefined || only.some((pattern) => matches(name, pattern))) &&
-        (part === undefined || index % part.count === part.index),
-    );
+    return selected(modelsToScore(record, settings, this.#directory), this.#options);
   }
 
   /** Returns the next model that is there; waits for one while a batch works; undefined when there are no more. */
@@ -290,7 +303,13 @@ const isBatchWorking = async (directory: string): Promise<boolean> => {
   return isClaimant(holder as Record<string, unknown>) && (await lifeOf(holder as Claimant)) !== 'dead';
 };
 
-/** The commands that `--print` shows, one a run of the harness. */
+/**
+ * Returns the commands that `--print` shows, one a run of the harness: for models that are there, in the tasks that
+ * they have no results of.
+ *
+ * @throws LayerloomError the codes of `evaluateExperiment`, and RECIPE_INVALID with `serve:`: a command that is run
+ *   elsewhere has no server
+ */
 export const evaluationCommands = async (
   directory: string,
   options: EvaluateOptions = {},
@@ -298,15 +317,17 @@ export const evaluationCommands = async (
   const place = resolve(directory);
   const record = await readRecord(place);
   const settings = settingsOf(record, place, options);
+  if (settings.serve !== undefined)
+    throw new LayerloomError('RECIPE_INVALID', {
+      ...{ file: 'evaluate', key: 'serve', reason: 'printed commands start no server' },
+      expected: 'base_url, or no --print',
+    });
   const command = options.lmEval ?? 'lm_eval';
   const scoring = await prepareScoring(place, settings, command, { keep: true });
-  const { only } = options;
+  const there = options.force ? [] : await new ResultFiles(place).list();
   const commands: { model: string; command: string }[] = [];
-  for (const model of modelsToScore(record, settings, place)) {
-    if (only !== undefined && !only.some((pattern) => matches(model.name, pattern))) continue;
-    if ((await weightsOf(model)) === undefined) continue;
-    for (const words of await commandsOf(model, scoring))
+  for (const model of selected(modelsToScore(record, settings, place), options))
+    for (const words of await commandsOf(model, scoring, there))
       commands.push({ model: model.name, command: commandLine(command, words) });
-  }
   return commands;
 };

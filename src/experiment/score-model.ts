@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { makeDirectories } from '../engine/output/durable.js';
 import { LayerloomError } from '../errors.js';
 import { type HarnessRun, listTasks, prepareRun, runHarness } from '../evaluation/harness.js';
@@ -128,14 +128,27 @@ const runOf = (
   };
 };
 
-/** Writes the configurations of a model's runs. @returns the words of each command after `lm_eval` */
-export const commandsOf = async (model: ModelToScore, scoring: Scoring): Promise<string[][]> => {
+/**
+ * Writes the configurations of a model's runs in the tasks that it has no results of.
+ *
+ * @param there the results that there are
+ * @returns the words of each command after `lm_eval`; none for a merge that is not there
+ */
+export const commandsOf = async (
+  model: ModelToScore,
+  scoring: Scoring,
+  there: readonly FoundResult[],
+): Promise<string[][]> => {
   const weights = await weightsOf(model);
   if (weights === undefined) return [];
-  const tasks = model.tasks.filter((task) => !scoring.without.has(task));
+  const tasks = model.tasks.filter(
+    (task) => !scoring.without.has(task) && resultOf(there, weights, task, scoring.settings) === undefined,
+  );
   const runs = runsOf(model, tasks, scoring, { path: await pathOf(model), server: undefined, weights });
   return await Promise.all(
-    runs.map((run) => prepareRun({ ...run, directory: run.directory.replace('/.runs/', '/runs/') })),
+    runs.map((run) =>
+      prepareRun({ ...run, directory: join(scoring.directory, 'runs', basename(run.directory)) }),
+    ),
   );
 };
 
