@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { access, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from '../checkpoint/json.js';
 import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
@@ -75,6 +75,10 @@ export class ResultFiles {
     if (known?.stamp === stamp) return known.result;
     try {
       const { result } = await this.read(file);
+      // A result without its problems is none: it is made again.
+      await access(this.#problemsAt(file)).catch((cause: unknown) => {
+        throw invalidResult(this.#problemsAt(file), reasonOf(cause));
+      });
       this.#read.set(file, { stamp, result });
       return result;
     } catch (error) {
@@ -86,8 +90,11 @@ export class ResultFiles {
 
   /** Reads the problems of a result; none for a result without samples. @throws LayerloomError RESULTS_INVALID */
   async problemsOf({ file }: FoundResult): Promise<readonly ProblemResult[]> {
-    const path = join(this.directory, file.replace(/\.json$/, '.problems.json'));
-    return (await readJson(path)) as readonly ProblemResult[];
+    return (await readJson(this.#problemsAt(file))) as readonly ProblemResult[];
+  }
+
+  #problemsAt(file: string): string {
+    return join(this.directory, file.replace(/\.json$/, '.problems.json'));
   }
 
   /** Reads the texts of a result's problems. @throws LayerloomError RESULTS_INVALID */

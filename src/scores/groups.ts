@@ -9,6 +9,8 @@ export interface Group {
   readonly id: string;
   readonly label: string;
   readonly models: readonly ScoredModel[];
+  /** Number of models that would be among them if they had a score; undefined: not counted. */
+  readonly missing?: number;
   /** Name of the configuration, for merges of pairs. */
   readonly configuration?: string;
   /** For the best of several configurations. */
@@ -90,7 +92,9 @@ const makeGroups = (board: Board, subject: Subject): readonly Group[] => {
   const groups: Group[] = [];
   const add = (id: string, of: readonly ScoredModel[], more: Partial<Group> = {}) => {
     const scored = board.scores(of, subject).map(({ model }) => model);
-    if (scored.length > 0) groups.push({ id, label: labelOf(id), models: scored, ...more });
+    // A reference may be limited to other languages; of merges and language experts, all are of this one.
+    const missing = of.filter((model) => !scored.includes(model) && isMeasured(model, language)).length;
+    if (scored.length > 0) groups.push({ id, label: labelOf(id), models: scored, missing, ...more });
   };
   const roles = new Set(models.map(({ role }) => role));
   for (const role of roles)
@@ -122,7 +126,8 @@ const makeGroups = (board: Board, subject: Subject): readonly Group[] => {
               { seed: board.resampling.seed },
             ),
           );
-    add(`${nameOf(method)}-best`, best.models, {
+    const whole = own.find(({ variant }) => variant === best.variant) ?? best;
+    add(`${nameOf(method)}-best`, whole.models, {
       configuration: best.variant,
       competition,
       ...(half === undefined ? {} : { otherHalf: half.onOtherHalf }),
@@ -142,6 +147,9 @@ const makeGroups = (board: Board, subject: Subject): readonly Group[] => {
   const ids = sortGroups(groups.map(({ id }) => id));
   return ids.flatMap((id) => groups.filter((group) => group.id === id));
 };
+
+const isMeasured = ({ role, languages }: ScoredModel, language: string): boolean =>
+  role === 'merge' || languages.includes(language);
 
 const firstOf = (models: readonly ScoredModel[], is: (model: ScoredModel) => boolean): ScoredModel[] =>
   models.filter(is).slice(0, 1);

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { evaluateExperiment, importResults, runExperiment } from '../../src/index.js';
@@ -85,5 +85,18 @@ describe('an experiment that was merged before there were evaluations', () => {
     const { failed } = await evaluateExperiment(out, { lmEval: stubHarness, only: ['*/default'] });
     expect(failed).toEqual([]);
     for (const merge of recordIn(out).merges) expect(Object.keys(merge.scores)).toEqual([task]);
+  });
+});
+
+describe('a result of which the problems were removed', () => {
+  it('is made again', async () => {
+    const { out } = await made();
+    const only = ['base'];
+    await evaluateExperiment(out, { lmEval: stubHarness, only });
+    const folder = join(out, 'evaluations');
+    for (const name of readdirSync(folder).filter((each) => each.endsWith('.problems.json')))
+      rmSync(join(folder, name));
+    expect(await evaluateExperiment(out, { lmEval: stubHarness, only })).toMatchObject({ scored: only });
+    expect(await evaluateExperiment(out, { lmEval: stubHarness, only })).toMatchObject({ kept: only });
   });
 });

@@ -54,6 +54,25 @@ const rowOf = ({ rows, columns }: ScoreTable, id: string): Record<string, string
 const cellOf = ({ rows, columns }: ScoreTable, row: string, column: string) =>
   rows.find(({ id }) => id === row)?.cells[columns.findIndex(({ id }) => id === column)];
 
+describe('tables of groups', () => {
+  it('say of which models there is no score', () => {
+    const whole = constructedExperiment({ swahili });
+    expect(tableOf(whole, 'table-1').notes.join()).not.toContain('models have scores');
+    const lacking = {
+      ...whole,
+      models: whole.models.map((model) =>
+        model.name === 'math-2' || (model.task === 'math-1' && model.variant === 'default')
+          ? { ...model, results: new Map() }
+          : model,
+      ),
+    };
+    const { notes } = tableOf(lacking, 'table-1');
+    expect(notes).toContain('swahili: task experts: 2 of 3 models have scores.');
+    expect(notes).toContain('swahili: swap, default: 6 of 9 models have scores.');
+    expect(notes.join()).not.toContain('language experts:');
+  });
+});
+
 describe('Table 1', () => {
   const experiment = constructedExperiment({ swahili });
   const table = tableOf(experiment, 'table-1');

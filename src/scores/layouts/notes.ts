@@ -24,7 +24,24 @@ export const benchmarkNotes = (
   return [
     `Metric ${metrics.join(', ')}; ${counts.join(', ')} problems.`,
     ...languages.flatMap((language) => choiceNotes(board, benchmark, language, groups)),
+    ...languages.flatMap((language) => missingNotes(board, benchmark, language, groups)),
   ];
+};
+
+/** Returns a sentence for each group of which some models have no score: its figures are those of the others. */
+const missingNotes = (
+  board: Board,
+  benchmark: string,
+  language: string,
+  groups: readonly string[] | undefined,
+): string[] => {
+  const subject = board.subject(benchmark, language);
+  if (subject === undefined) return [];
+  return groupsOf(board, subject).flatMap(({ id, label, models, missing }) =>
+    missing === undefined || missing === 0 || groups?.includes(id) === false
+      ? []
+      : [`${language}: ${label}: ${models.length} of ${models.length + missing} models have scores.`],
+  );
 };
 
 /** Returns a sentence for each best configuration of a language: from how many it was chosen, and what is left of it. */
