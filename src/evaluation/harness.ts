@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
 import { findHarnessResults, type HarnessResult, readHarnessResults } from './harness-output.js';
 import { endGroup, shellWord } from './process.js';
+import { promptArguments } from './prompt-arguments.js';
 import type { EvaluationSettings, Rows } from './settings.js';
 
 /** The version that this one was written for; another is used with a warning. */
@@ -32,21 +33,26 @@ export interface HarnessRun {
 /** Names of a run's files. */
 const [configName, outputName, cacheName] = ['config.json', 'output', 'answers'] as const;
 
-/** The path of the completions of a server at `url`, which may be the path itself. */
-const completionsAt = (url: string): string =>
-  /\/completions\/?$/.test(url) ? url : `${url.replace(/\/(v1\/?)?$/, '')}/v1/completions`;
+/** The URL that a back end asks: that of a server's completions, unless `url` is such a one. */
+const completionsAt = (url: string, backend: string): string => {
+  if (/\/completions\/?$/.test(url)) return url;
+  const server = url.replace(/\/(v1\/?)?$/, '');
+  return `${server}/v1/${backend.includes('chat') ? 'chat/completions' : 'completions'}`;
+};
 
-const modelArguments = ({ path, settings, server }: HarnessRun): Record<string, unknown> => {
+const modelArguments = async ({ path, settings, server }: HarnessRun): Promise<Record<string, unknown>> => {
   const url = server ?? settings.baseUrl;
-  const own =
-    url === undefined
-      ? { pretrained: path }
-      : { model: path, base_url: completionsAt(url), tokenizer_backend: 'huggingface', tokenizer: path };
-  return { ...own, ...settings.modelArguments };
+  if (url === undefined) return { pretrained: path, ...settings.modelArguments };
+  return {
+    ...{ model: path, base_url: completionsAt(url, settings.backend) },
+    ...{ tokenizer_backend: 'huggingface', tokenizer: path },
+    ...(await promptArguments(path, settings.arguments.includes('--apply_chat_template'))),
+    ...settings.modelArguments,
+  };
 };
 
 /** Returns the harness's configuration of a run: `lm_eval run --config` takes it. */
-export const harnessConfig = (run: HarnessRun): Record<string, unknown> => {
+const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> => {
   const { tasks, fewshot, rows, settings, includePath, directory } = run;
   const wanted = tasks.flatMap((task) => {
     const range = rows.get(task);
@@ -59,7 +65,7 @@ export const harnessConfig = (run: HarnessRun): Record<string, unknown> => {
     wanted.every(({ range: [from, to] }) => from === 0 && to === first?.range[1]);
   return {
     model: settings.backend,
-    model_args: modelArguments(run),
+    model_args: await modelArguments(run),
     tasks,
     ...(fewshot === undefined ? {} : { num_fewshot: fewshot }),
     ...(isLimit && first !== undefined ? { limit: first.range[1] } : {}),
@@ -87,10 +93,11 @@ export const harnessConfig = (run: HarnessRun): Record<string, unknown> => {
 /** Writes a run's configuration. @returns the words of the command after `lm_eval` */
 export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
   const config = join(run.directory, configName);
+  const content = await harnessConfig(run);
   try {
     await mkdir(run.directory, { recursive: true });
     await rm(join(run.directory, outputName), { recursive: true, force: true });
-    await writeFile(config, `${JSON.stringify(harnessConfig(run), null, 2)}\n`);
+    await writeFile(config, `${JSON.stringify(content, null, 2)}\n`);
   } catch (cause) {
     throw new LayerloomError('WRITE_FAILED', { file: config, reason: reasonOf(cause) }, { cause });
   }

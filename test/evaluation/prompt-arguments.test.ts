@@ -1,0 +1,89 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { prepareRun } from '../../src/evaluation/harness.js';
+import { parseEvaluation } from '../../src/evaluation/settings.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
+
+/** Returns the `model_args` of a run on a checkpoint with such files, by a server unless `evaluate:` says otherwise. */
+const argumentsFor = async (files: Record<string, object>, evaluate: object = {}) => {
+  const root = temporaryDirectory();
+  const path = join(root, 'model');
+  mkdirSync(path);
+  for (const [name, content] of Object.entries(files))
+    writeFileSync(join(path, name), JSON.stringify(content));
+  const settings = parseEvaluation(
+    {
+      ...{ tasks: { japanese: 'layerloom_mgsm_ja' }, backend: 'local-completions' },
+      ...{ base_url: 'http://localhost:8000', ...evaluate },
+    },
+    root,
+  );
+  const words = await prepareRun({
+    ...{ name: 'model', path, tasks: ['layerloom_mgsm_ja'], fewshot: 8, rows: new Map(), settings },
+    ...{ includePath: undefined, server: undefined, directory: join(root, 'run') },
+  });
+  const { model_args } = JSON.parse(readFileSync(words[2] ?? '', 'utf8'));
+  return { path, given: model_args as Record<string, unknown> };
+};
+
+const template = { type: 'TemplateProcessing', single: [{ SpecialToken: { id: '<s>' } }, { Sequence: {} }] };
+const bare = { type: 'TemplateProcessing', single: [{ Sequence: {} }] };
+
+describe('a server is sent the prompts that hf gives the model', () => {
+  it('as long as the model takes them', async () => {
+    const { path, given } = await argumentsFor({ 'config.json': { max_position_embeddings: 8192 } });
+    expect(given).toEqual({
+      ...{ model: path, tokenizer: path, tokenizer_backend: 'huggingface', max_length: 8192 },
+      base_url: 'http://localhost:8000/v1/completions',
+    });
+  });
+
+  it.each<[string, object, number | undefined]>([
+    ['of a model of text and images', { text_config: { max_position_embeddings: 32768 }, n_ctx: 77 }, 32768],
+    ['of GPT-2', { n_positions: 1024, n_ctx: 512 }, 1024],
+    ['of a model without a limit', { model_type: 'mamba' }, undefined],
+  ])('as long as its configuration says: %s', async (_, config, expected) => {
+    expect((await argumentsFor({ 'config.json': config })).given['max_length']).toBe(expected);
+  });
+
+  it.each<[string, Record<string, object>, boolean]>([
+    [
+      'Llama 3',
+      { 'tokenizer.json': { post_processor: { processors: [{ type: 'ByteLevel' }, template] } } },
+      true,
+    ],
+    ['Llama 2', { 'tokenizer_config.json': { add_bos_token: true } }, true],
+    ['Mistral', { 'tokenizer.json': { post_processor: template } }, true],
+    ['SmolLM2', { 'tokenizer.json': { post_processor: bare } }, false],
+    ['GPT-2', { 'tokenizer.json': { post_processor: null } }, false],
+    [
+      'Qwen 2, whose setting goes before',
+      { 'tokenizer.json': { post_processor: template }, 'tokenizer_config.json': { add_bos_token: false } },
+      false,
+    ],
+  ])('with a BOS token where the tokenizer adds one: %s', async (_, files, expected) => {
+    expect((await argumentsFor(files)).given['add_bos_token']).toBe(expected || undefined);
+  });
+
+  it('without a second BOS token before a chat template’s', async () => {
+    const { given } = await argumentsFor(
+      { 'tokenizer.json': { post_processor: template } },
+      { backend: 'local-chat-completions', arguments: ['--apply_chat_template'] },
+    );
+    expect(given['add_bos_token']).toBeUndefined();
+    expect(given['base_url']).toBe('http://localhost:8000/v1/chat/completions');
+  });
+
+  it('unless model_args say otherwise', async () => {
+    const files = { 'config.json': { max_position_embeddings: 8192 } };
+    const { given } = await argumentsFor(files, { model_args: { max_length: 4096, model: 'served' } });
+    expect(given).toMatchObject({ max_length: 4096, model: 'served' });
+  });
+
+  it('and hf finds them itself', async () => {
+    const files = { 'config.json': { max_position_embeddings: 8192 } };
+    const { path, given } = await argumentsFor(files, { backend: 'hf', base_url: undefined });
+    expect(given).toEqual({ pretrained: path });
+  });
+});
