@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { isObject } from '../checkpoint/json.js';
 import { LayerloomError } from '../errors.js';
 import { nearest } from '../recipe/nearest.js';
+import { isZeroShot } from './task-facts.js';
 
 /** `evaluate:` of an experiment that is given as an object; files have the same keys in snake case. */
 export interface Evaluation {
@@ -192,7 +193,10 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     timeout: data.timeout,
     jobs: data.jobs,
     seed: seedOf(data.seed),
-    fewshotOf: (task) => (typeof fewshot === 'object' ? fewshot[task] : fewshot),
+    fewshotOf: (task) => {
+      const asked = typeof fewshot === 'object' ? fewshot[task] : fewshot;
+      return asked !== undefined && isZeroShot(task) ? 0 : asked;
+    },
     rowsOf: (task) => rowsOf.get(task) ?? rowsOfAll,
   };
 };

@@ -100,6 +100,12 @@ export const taskOf = (task: string): TaskFacts | undefined => {
   return undefined;
 };
 
+/**
+ * True for tasks of this package whose files state 0 worked examples: the harness then takes none, whatever number
+ * it is asked for.
+ */
+export const isZeroShot = (task: string): boolean => /^layerloom_(mgsm_ppl|flores)_/.test(task);
+
 /** Metrics of tasks that `taskOf` does not know, in the order in which people quote them. */
 const usual = [
   'exact_match,flexible-extract',

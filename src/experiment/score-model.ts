@@ -293,8 +293,11 @@ const runOnce = async (
       });
     const ofTasks = run.tasks.map((task) => {
       const result = all.find((each) => each.task === task);
-      if (result !== undefined) return result;
-      const reason = `it gave no figures of ${task}; is it a tag of tasks? Name the tasks themselves`;
+      if (result !== undefined && result.fewshot === (run.fewshot ?? result.fewshot)) return result;
+      const reason =
+        result === undefined
+          ? `it gave no figures of ${task}; is it a tag of tasks? Name the tasks themselves`
+          : `it took ${result.fewshot} worked examples of ${task}, as the task's file states, and not ${run.fewshot}; write fewshot: {${task}: ${result.fewshot}}`;
       throw new LayerloomError('HARNESS_FAILED', { model: model.name, reason, log });
     });
     const written: FoundResult[] = [];

@@ -121,6 +121,19 @@ describe('evaluating an experiment', () => {
     expect(asked(log).length).toBeGreaterThan(limited);
   });
 
+  it('scores tasks that take no worked examples, whatever number all tasks are given', async () => {
+    const tasks = { swahili: ['mgsm_direct_sw', 'layerloom_mgsm_ppl_sw', 'stub_zero_shot'] };
+    const { out } = await made({ tasks, fewshot: 8 });
+    const first = await evaluateExperiment(out, { lmEval, only: ['base'] });
+    expect(scoresIn(out)['base']?.sort()).toEqual(['layerloom_mgsm_ppl_sw', 'mgsm_direct_sw']);
+    expect(first.failed.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/took 0 worked examples of stub_zero_shot.* write fewshot: {stub_zero_shot: 0}/),
+    ]);
+    const { out: other } = await made({ tasks, fewshot: { mgsm_direct_sw: 8, stub_zero_shot: 0 } });
+    await evaluateExperiment(other, { lmEval, only: ['base'] });
+    expect((await evaluateExperiment(other, { lmEval, only: ['base'] })).kept).toEqual(['base']);
+  });
+
   it('gives no score of former weights to a merge that was made anew', async () => {
     const { root, file, out } = await made();
     await evaluateExperiment(out, { lmEval, only: ['*math-1+swh-1/default', '*math-2*/default'] });
