@@ -23,12 +23,20 @@ interface ServerSettings {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The command of a server with its words in place, each quoted for the shell. */
+export const serverCommand = (
+  command: string,
+  words: { readonly model: string; readonly name: string; readonly port: number },
+): string =>
+  command.replace(/\{(model|name|port)\}/g, (_, key: keyof typeof words) => shellWord(String(words[key])));
+
 /** Milliseconds between two questions whether the server answers. */
 const askEveryMs = 250;
 
 /**
- * Starts a server for a checkpoint and waits until `GET /v1/models` answers. Disposing ends it with all processes
- * that it has started.
+ * Starts a server for a checkpoint and waits until `GET /v1/models` is answered, with a status below 500: a server
+ * that asks for a key (OPENAI_API_KEY, which the harness sends) or lists no models is ready too; one that still
+ * loads says 503. Disposing ends it with all processes that it has started.
  *
  * @throws LayerloomError SERVER_FAILED if it ends, or does not answer in time; INTERRUPTED
  */
@@ -36,9 +44,7 @@ export const startServer = async (settings: ServerSettings): Promise<ModelServer
   const { command, model, name, log, timeoutSeconds, environment, signal } = settings;
   const port = await freePort();
   const file = await open(log, 'a');
-  const words: Readonly<Record<string, string>> = { model, name, port: String(port) };
-  const text = command.replace(/\{(model|name|port)\}/g, (_, key: string) => shellWord(words[key] ?? ''));
-  const child = spawn('/bin/sh', ['-c', text], {
+  const child = spawn('/bin/sh', ['-c', serverCommand(command, { model, name, port })], {
     stdio: ['ignore', file.fd, file.fd],
     env: { ...process.env, ...environment },
     // A process group of its own, so that all that it starts can be ended.
@@ -74,7 +80,7 @@ const answers = async (url: string): Promise<boolean> => {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(2000) });
     await response.body?.cancel();
-    return response.ok;
+    return response.status < 500;
   } catch {
     // Not listening yet.
     return false;

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { checkInterrupt, LayerloomError } from '../errors.js';
-import { commandLine, knownHarnessVersion } from '../evaluation/harness.js';
+import { knownHarnessVersion } from '../evaluation/harness.js';
 import { type FoundResult, ResultFiles } from '../evaluation/result-files.js';
 import { type EvaluationSettings, parseEvaluation } from '../evaluation/settings.js';
 import { type Claimant, isClaimant, lifeOf } from '../store/claimant.js';
@@ -304,11 +304,10 @@ const isBatchWorking = async (directory: string): Promise<boolean> => {
 };
 
 /**
- * Returns the commands that `--print` shows, one a run of the harness: for models that are there, in the tasks that
- * they have no results of.
+ * Returns the commands that `--print` shows, one a run of the harness, and one a server to start before: for models
+ * that are there, in the tasks that they have no results of.
  *
- * @throws LayerloomError the codes of `evaluateExperiment`, and RECIPE_INVALID with `serve:`: a command that is run
- *   elsewhere has no server
+ * @throws LayerloomError the codes of `evaluateExperiment`
  */
 export const evaluationCommands = async (
   directory: string,
@@ -317,17 +316,12 @@ export const evaluationCommands = async (
   const place = resolve(directory);
   const record = await readRecord(place);
   const settings = settingsOf(record, place, options);
-  if (settings.serve !== undefined)
-    throw new LayerloomError('RECIPE_INVALID', {
-      ...{ file: 'evaluate', key: 'serve', reason: 'printed commands start no server' },
-      expected: 'base_url, or no --print',
-    });
   const command = options.lmEval ?? 'lm_eval';
   const scoring = await prepareScoring(place, settings, command, { keep: true });
   const there = options.force ? [] : await new ResultFiles(place).list();
   const commands: { model: string; command: string }[] = [];
   for (const model of selected(modelsToScore(record, settings, place), options))
-    for (const words of await commandsOf(model, scoring, there))
-      commands.push({ model: model.name, command: commandLine(command, words) });
+    for (const command of await commandsOf(model, scoring, there))
+      commands.push({ model: model.name, command });
   return commands;
 };

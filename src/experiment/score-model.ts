@@ -3,12 +3,12 @@ import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { makeDirectories } from '../engine/output/durable.js';
 import { LayerloomError } from '../errors.js';
-import { type HarnessRun, listTasks, prepareRun, runHarness } from '../evaluation/harness.js';
+import { commandLine, type HarnessRun, listTasks, prepareRun, runHarness } from '../evaluation/harness.js';
 import { backendOf, type HarnessResult } from '../evaluation/harness-output.js';
 import { localTaskOf } from '../evaluation/local-data.js';
 import { prepareTasks } from '../evaluation/prepare-tasks.js';
 import { evaluationsName, type FoundResult, type ResultFiles } from '../evaluation/result-files.js';
-import { type ModelServer, startServer } from '../evaluation/server.js';
+import { type ModelServer, serverCommand, startServer } from '../evaluation/server.js';
 import type { EvaluationSettings, Rows } from '../evaluation/settings.js';
 import { groupBy } from '../lookup.js';
 import { nearest } from '../recipe/nearest.js';
@@ -128,28 +128,41 @@ const runOf = (
   };
 };
 
+/** Port of the server in commands that are printed. */
+const printedPort = 8000;
+
 /**
  * Writes the configurations of a model's runs in the tasks that it has no results of.
  *
  * @param there the results that there are
- * @returns the words of each command after `lm_eval`; none for a merge that is not there
+ * @returns their commands, none for a merge that is not there; before them that of the server they ask, which must
+ *   be ended after, if one is started
  */
 export const commandsOf = async (
   model: ModelToScore,
   scoring: Scoring,
   there: readonly FoundResult[],
-): Promise<string[][]> => {
+): Promise<string[]> => {
   const weights = await weightsOf(model);
   if (weights === undefined) return [];
+  const { serve } = scoring.settings;
+  const path = await pathOf(model);
   const tasks = model.tasks.filter(
     (task) => !scoring.without.has(task) && resultOf(there, weights, task, scoring.settings) === undefined,
   );
-  const runs = runsOf(model, tasks, scoring, { path: await pathOf(model), server: undefined, weights });
-  return await Promise.all(
-    runs.map((run) =>
+  if (tasks.length === 0) return [];
+  const server = serve === undefined ? undefined : `http://127.0.0.1:${printedPort}`;
+  const runs = await Promise.all(
+    runsOf(model, tasks, scoring, { path, server, weights }).map((run) =>
       prepareRun({ ...run, directory: join(scoring.directory, 'runs', basename(run.directory)) }),
     ),
   );
+  return [
+    ...(serve === undefined
+      ? []
+      : [serverCommand(serve, { model: path, name: model.name, port: printedPort })]),
+    ...runs.map((words) => commandLine(scoring.command, words)),
+  ];
 };
 
 interface ScoringContext {

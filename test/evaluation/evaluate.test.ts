@@ -336,6 +336,21 @@ describe('evaluating an experiment', () => {
       expect(execSync('ps -eo args').toString()).not.toContain(join(out, 'swahili'));
     });
 
+    it('takes any answer but a failure as a sign of life: a server may ask for a key, or list no models', async () => {
+      env('STUB_SERVER', 'locked');
+      const { out } = await made(served);
+      expect((await evaluateExperiment(out, { lmEval, only: ['base'] })).failed).toEqual([]);
+    });
+
+    it('prints the commands: that of the server, and those of the harness that ask it', async () => {
+      const { out } = await made(served);
+      const [server, ...runs] = await evaluationCommands(out, { lmEval, only: ['base'] });
+      expect(server?.command).toMatch(/completions-server\.mjs 8000 .*base$/);
+      expect(runs).toHaveLength(1);
+      const config = JSON.parse(readFileSync(runs[0]?.command.split(' ').at(-1) ?? '', 'utf8'));
+      expect(config.model_args.base_url).toBe('http://127.0.0.1:8000/v1/completions');
+    });
+
     it.each(['dies', 'loads'])('records a server that %s, and goes on', async (fault) => {
       env('STUB_SERVER', fault);
       const { out } = await made(served);
