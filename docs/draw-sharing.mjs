@@ -14,7 +14,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { encodeHeader, planExperiment } from '../dist/index.js';
 import { formatBytes } from '../dist/report/format.js';
-import { escapeText, fontFamily } from '../dist/report/svg.js';
+import { fontFamily } from '../dist/report/pictures/picture.js';
+
+const escapeText = (/** @type {string} */ text) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 
 /** The shape of Llama 3.1 8B. */
 const [hidden, inner, keys, vocabulary, layers] = [4096, 14336, 1024, 128256, 32];

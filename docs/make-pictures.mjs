@@ -3,7 +3,8 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { shortName } from '../dist/report/analysis-table.js';
-import { drawHeatMap } from '../dist/report/heat-map.js';
+import { drawPicture } from '../dist/report/pictures/draw-picture.js';
+import { HeatMap } from '../dist/report/pictures/heat-map.js';
 import { readPublishedTable } from '../dist/report/write-analysis.js';
 import { drawSharing } from './draw-sharing.mjs';
 
@@ -19,7 +20,7 @@ const titles = new Map([
 
 for (const file of readdirSync(here('figures'))) {
   const { name, columns, cells } = await readPublishedTable(here(`figures/${file}`));
-  const picture = drawHeatMap({
+  const picture = drawPicture(HeatMap, {
     title: titles.get(name) ?? name,
     subtitle: 'the published table (arXiv 2410.01335)',
     columns: columns.map(shortName),

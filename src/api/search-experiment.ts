@@ -6,7 +6,8 @@ import { withFile } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { ExperimentInput } from '../experiment/experiment-input.js';
 import { parseExperiment, readExperiment } from '../experiment/read-experiment.js';
-import { drawSearch } from '../report/search-picture.js';
+import { drawPicture } from '../report/pictures/draw-picture.js';
+import { SearchPicture } from '../report/pictures/search.js';
 import type { LayerShares } from '../search/promising-order.js';
 import { runSearch, type SearchOptions, type SearchRecord } from '../search/run-search.js';
 import { requireOut } from './require-out.js';
@@ -49,7 +50,7 @@ export const searchExperiment = async (
     },
   });
   await write(join(out, 'search.json'), `${JSON.stringify(record, null, 2)}\n`);
-  await write(join(out, 'search.svg'), drawSearch(record));
+  await write(join(out, 'search.svg'), drawPicture(SearchPicture, { search: record }));
   return { ...record, out, warnings };
 };
 

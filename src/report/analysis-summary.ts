@@ -2,7 +2,7 @@ import type { Overlap } from '../analysis/overlap.js';
 import { itemAt } from '../lookup.js';
 import { advice } from './advice.js';
 import { formatBytes, formatSeconds, formatPercent as percent } from './format.js';
-import { formatNumber } from './svg.js';
+import { showNumber } from './pages/numbers.js';
 import { plainTable } from './table.js';
 import type { AnalysisResult } from './write-analysis.js';
 
@@ -32,8 +32,8 @@ export const describeAnalysis = (result: AnalysisResult, bottom: number, top: nu
     const share = itemAt(shares, index);
     table.push([
       name,
-      formatNumber(meanMav),
-      inverseMav === null ? '–' : formatNumber(inverseMav),
+      showNumber(meanMav),
+      inverseMav === null ? '–' : showNumber(inverseMav),
       percent(rows > 0 ? above / rows : 0),
       percent(share.bottom),
       percent(share.middle),
@@ -42,7 +42,7 @@ export const describeAnalysis = (result: AnalysisResult, bottom: number, top: nu
     ]);
   }
   return [
-    `Changes from ${first.base.name}: ${first.rows} rows, threshold ${formatNumber(first.threshold)}; shares are of Σ|Δ|`,
+    `Changes from ${first.base.name}: ${first.rows} rows, threshold ${showNumber(first.threshold)}; shares are of Σ|Δ|`,
     '',
     plainTable(table, 1),
     ...(overlaps.length === 0 ? [] : ['', describeOverlaps(overlaps)]),

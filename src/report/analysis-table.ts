@@ -1,7 +1,7 @@
 import { countAbove, type MavVectors } from '../analysis/analysis.js';
 import { type Column, columnsOf } from '../analysis/columns.js';
 import { itemAt, propertyAt, valueAt } from '../lookup.js';
-import { sixDecimals } from './svg.js';
+import { sixDecimals } from './pages/numbers.js';
 
 /** Fractions of rows above a threshold by layer and matrix. */
 export interface AnalysisTable {

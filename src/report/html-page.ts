@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { escapeText } from './svg.js';
+import { h } from 'preact';
+import { render } from 'preact-render-to-string';
 
 /** Folder of the bundled scripts and styles, which `npm run build:ts` writes. */
 const assets = new URL('../../dist/report/assets/', import.meta.url);
@@ -47,7 +48,7 @@ export const htmlPage = async ({
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
 ${generatorMeta}
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeText(title)}</title>
+${render(h('title', null, title))}
 <style>${style}</style>
 </head>
 <body>

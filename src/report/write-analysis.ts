@@ -13,9 +13,10 @@ import { version } from '../version.js';
 import { analysisOf, stopsPerDecade } from './analysis-data.js';
 import { writeAnalysisPage } from './analysis-page.js';
 import { encodeTable, mostOf, type PublishedTable, parseTable, tableOf } from './analysis-table.js';
-import { drawHeatMap } from './heat-map.js';
-import { drawOverlap } from './overlap-picture.js';
-import { formatNumber } from './svg.js';
+import { showNumber } from './pages/numbers.js';
+import { drawPicture } from './pictures/draw-picture.js';
+import { HeatMap } from './pictures/heat-map.js';
+import { OverlapPicture } from './pictures/overlap.js';
 
 export interface WrittenAnalysis {
   /** Absolute path of the directory. */
@@ -65,9 +66,9 @@ export const writeAnalysis = async (
     files.set(`${name}.csv`, [encodeTable(table)]);
     files.set(vectorsName(mav.name), encodeVectors(mav));
     files.set(`${name}.svg`, [
-      drawHeatMap({
+      drawPicture(HeatMap, {
         title: mav.name,
-        subtitle: `${mav.rows} rows with MAV above ${formatNumber(threshold)}; base ${mav.base.name}`,
+        subtitle: `${mav.rows} rows with MAV above ${showNumber(threshold)}; base ${mav.base.name}`,
         columns: table.columns.map(({ label }) => label),
         cells: table.cells,
         most,
@@ -75,7 +76,9 @@ export const writeAnalysis = async (
     ]);
   }
   for (const overlap of overlaps)
-    files.set(`${overlap.experts.map(fileName).join('+')}.overlap.svg`, [drawOverlap(overlap)]);
+    files.set(`${overlap.experts.map(fileName).join('+')}.overlap.svg`, [
+      drawPicture(OverlapPicture, { overlap }),
+    ]);
   if (overlaps.length > 0) files.set('overlap.json', [`${JSON.stringify(overlaps, null, 2)}\n`]);
   const page = analysisOf(vectors, overlaps, {
     ...{ bottom, top, threshold, published },

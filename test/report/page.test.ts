@@ -5,7 +5,7 @@ import { chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readVectors } from '../../src/analysis/vectors-file.js';
 import { analyze } from '../../src/index.js';
-import { sixDecimals } from '../../src/report/svg.js';
+import { sixDecimals } from '../../src/report/pages/numbers.js';
 import { violationsOn } from '../fixtures/accessibility.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 

@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { drawSearch } from '../../src/report/search-picture.js';
+import { drawPicture } from '../../src/report/pictures/draw-picture.js';
+import { SearchPicture } from '../../src/report/pictures/search.js';
 import { describeSearch } from '../../src/report/search-text.js';
+import type { SearchRecord } from '../../src/search/run-search.js';
 import { searchSpace } from '../../src/search/search.js';
 import { landscapeOf, paperSpace, shapes } from '../search/landscapes.js';
 
 const space = paperSpace();
+
+const drawSearch = (search: SearchRecord): string => drawPicture(SearchPicture, { search });
 
 const searched = async (strategy: 'halving' | 'descent') => {
   const landscape = landscapeOf(space, { shape: shapes.hill, shared: 0.9, seed: 4 });
@@ -30,7 +34,7 @@ describe('the picture of a search', () => {
       const candidates = search.steps.reduce((sum, step) => sum + step.candidates.length, 0);
       // Four more are the legend's.
       expect(svg.match(/<circle /g)).toHaveLength(candidates + 4);
-      expect(svg).toContain('&lt;swahili&gt;');
+      expect(svg).toContain('&lt;swahili>');
       expect(svg).not.toMatch(/NaN|undefined|Infinity/);
       expect(svg).toContain(`p = ${search.heldOut?.p?.toPrecision(2)} (80 problems)`);
     },

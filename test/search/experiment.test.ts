@@ -77,7 +77,9 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
     expect(JSON.parse(readFileSync(join(out, 'search.json'), 'utf8'))).toEqual(
       JSON.parse(JSON.stringify(record)),
     );
-    expect(readFileSync(join(out, 'search.svg'), 'utf8')).toMatch(/^<svg [^>]*grid\/b1-u0 was chosen/);
+    expect(readFileSync(join(out, 'search.svg'), 'utf8')).toMatch(
+      /^<svg [^>]*><title>[^<]*<\/title><desc>grid\/b1-u0 was chosen/,
+    );
   });
 
   it('makes only the merges that it needs', async () => {

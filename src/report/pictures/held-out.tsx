@@ -1,0 +1,71 @@
+import { scaleLinear } from 'd3-scale';
+import type { HeldOutComparison } from '../../search/landscape.js';
+import type { SearchRecord } from '../../search/run-search.js';
+import { ink, tenths } from './picture.js';
+import { colours, plot, unitsOf } from './search-plot.js';
+
+/** Says the result of the comparison's test in lines. */
+const resultOf = (heldOut: HeldOutComparison, metric: string | null): string[] => {
+  const { unit, factor, digits } = unitsOf(metric);
+  const signed = (value: number) => `${value > 0 ? '+' : ''}${(value * factor).toFixed(digits)}`;
+  const { difference, interval, p, n } = heldOut;
+  return [
+    `difference ${signed(difference)}${unit === 'percent' ? ' points' : ''}`,
+    ...(interval === null ? [] : [`95 % interval ${signed(interval[0])} to ${signed(interval[1])}`]),
+    p === null ? 'not tested' : `p = ${p.toPrecision(2)} (${n} problems)`,
+  ];
+};
+
+/** Scores of choice and default on held-out problems as two bars, with the test's result. */
+export const HeldOut = ({ search, left }: { search: SearchRecord; left: number }) => {
+  const { heldOut, choice, default: standard, metric } = search;
+  const head = (
+    <text x={left} y={plot.top} font-size={12} font-weight={600}>
+      Problems not searched
+    </text>
+  );
+  if (heldOut === null)
+    return (
+      <g font-size={11}>
+        {head}
+        <text x={left} y={plot.top + 24}>
+          The default was chosen.
+        </text>
+        <text x={left} y={plot.top + 42} fill={ink.soft}>
+          {standard}
+        </text>
+      </g>
+    );
+  const { unit, factor, digits } = unitsOf(metric);
+  const length = scaleLinear()
+    .domain([0, Math.max(heldOut.choice, heldOut.default, 1e-9)])
+    .range([0, plot.panel - 20]);
+  const bars = [
+    { name: choice, label: 'chosen', value: heldOut.choice, fill: colours.choice },
+    { name: standard, label: 'default', value: heldOut.default, fill: colours.standard },
+  ];
+  return (
+    <g font-size={11}>
+      {head}
+      {bars.map(({ name, label, value, fill }, index) => {
+        const top = plot.top + 22 + index * 62;
+        return (
+          <g key={label}>
+            <text x={left} y={top + 10}>
+              {`${label}: ${(value * factor).toFixed(digits)}${unit === 'percent' ? ' %' : ''}`}
+            </text>
+            <rect x={left} y={top + 16} width={tenths(length(value))} height={16} fill={fill} />
+            <text x={left} y={top + 46} font-size={10} fill={ink.soft}>
+              {name}
+            </text>
+          </g>
+        );
+      })}
+      {resultOf(heldOut, metric).map((line, index) => (
+        <text key={line} x={left} y={plot.top + 166 + 18 * index} font-weight={index === 0 ? 600 : undefined}>
+          {line}
+        </text>
+      ))}
+    </g>
+  );
+};

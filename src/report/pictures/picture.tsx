@@ -1,0 +1,55 @@
+import type { ComponentChildren } from 'preact';
+
+/** Font of all pictures: the reader's system font. */
+export const fontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
+
+/** Colours of a picture's text and lines on white, which a page's style sheet replaces by its theme's. */
+export const ink = { text: '#222', soft: '#555', frame: '#999', rule: '#e5e5e5' } as const;
+
+/** Rounds a coordinate to tenths of a pixel. */
+export const tenths = (coordinate: number): number => Number(coordinate.toFixed(1));
+
+/**
+ * A picture that stands alone as an SVG file: on white, with its title and subtitle drawn, and with its alternative
+ * text as `desc`. Presentation attributes, not a style sheet, give its colours, since many programs read only those.
+ *
+ * @param left where titles begin; sizes are in pixels
+ */
+export const Picture = ({
+  title,
+  subtitle,
+  description,
+  left,
+  width,
+  height,
+  children,
+}: {
+  title: string;
+  subtitle: string;
+  description: string;
+  left: number;
+  width: number;
+  height: number;
+  children: ComponentChildren;
+}) => (
+  <svg
+    xmlns="http://www.w3.org/2000/svg"
+    viewBox={`0 0 ${width} ${height}`}
+    width={width}
+    height={height}
+    font-family={fontFamily}
+    fill={ink.text}
+    role="img"
+  >
+    <title>{title}</title>
+    <desc>{description}</desc>
+    <rect width="100%" height="100%" fill="#fff" />
+    <text x={left} y={26} font-size={16} font-weight={600}>
+      {title}
+    </text>
+    <text x={left} y={46} font-size={11} fill={ink.soft}>
+      {subtitle}
+    </text>
+    {children}
+  </svg>
+);
