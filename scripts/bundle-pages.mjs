@@ -17,12 +17,18 @@ await build({
   minify: true,
   format: 'iife',
   target: 'es2022',
+  // Private fields, by MiniSearch's convention; no data of a page has such names.
+  mangleProps: /^_[a-z]{2}/,
   charset: 'utf8',
   legalComments: 'inline',
   banner: {
     js: '/* Contains Preact (MIT, Jason Miller), d3-scale and its dependencies (ISC, Mike Bostock) and MiniSearch (MIT, Luca Ongaro). */',
   },
-  jsx: 'automatic',
-  jsxImportSource: 'preact',
+  jsx: 'transform',
+  jsxFactory: 'h',
+  jsxFragment: 'Fragment',
+  inject: ['scripts/jsx.mjs'],
+  // esbuild would take the runtime from tsconfig.json, which is for Node.
+  tsconfigRaw: {},
   logLevel: 'warning',
 });
