@@ -13,9 +13,8 @@ import { version } from '../version.js';
 import { analysisOf, stopsPerDecade } from './analysis-data.js';
 import { writeAnalysisPage } from './analysis-page.js';
 import { encodeTable, mostOf, type PublishedTable, parseTable, tableOf } from './analysis-table.js';
-import { showNumber } from './pages/numbers.js';
 import { drawPicture } from './pictures/draw-picture.js';
-import { HeatMap } from './pictures/heat-map.js';
+import { describeRows, HeatMap } from './pictures/heat-map.js';
 import { OverlapPicture } from './pictures/overlap.js';
 
 export interface WrittenAnalysis {
@@ -68,7 +67,7 @@ export const writeAnalysis = async (
     files.set(`${name}.svg`, [
       drawPicture(HeatMap, {
         title: mav.name,
-        subtitle: `${mav.rows} rows with MAV above ${showNumber(threshold)}; base ${mav.base.name}`,
+        subtitle: describeRows({ rows: mav.rows, threshold, base: mav.base.name }),
         columns: table.columns.map(({ label }) => label),
         cells: table.cells,
         most,

@@ -107,8 +107,32 @@ describe.skipIf(!existsSync(executablePath))('the analysis page', () => {
     expect(lines.map((line) => line.split(',').length)).toEqual(Array(6).fill(6));
     expect(Number(lines[3]?.split(',')[1])).toBe(shown['2,0']);
 
+    // The picture beside the page is drawn by the same component: at its threshold and scale they are the same file.
+    const picture = async (): Promise<string> => {
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Download SVG' }).last().click(),
+      ]);
+      expect(download.suggestedFilename()).toBe('two _b_.svg');
+      return readFileSync(await download.path(), 'utf8');
+    };
+    const cellsOf = (svg: string) =>
+      [...svg.matchAll(/<rect x="(\d+)" y="(\d+)"[^>]*fill="(rgb[^"]+)"[^>]*data-cell="([^"]+)"/g)].map(
+        ([, ...cell]) => cell,
+      );
+    const there = readFileSync(join(out, 'two <b>.svg'), 'utf8');
+    expect(cellsOf(there)).toHaveLength(25);
+    const another = await picture();
+    expect(another).toContain(`MAV above ${threshold}`);
+    expect(cellsOf(another)).not.toEqual(cellsOf(there));
     await page.getByRole('button', { name: 'As analysed' }).click();
     expect(await fractionsOn(page, 0)).toEqual(expected(0.035));
+    const same = await picture();
+    expect(same).toMatch(
+      /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" [^>]*><title>two &lt;b&gt;<\/title>/,
+    );
+    expect(same.match(/xmlns=/g)).toHaveLength(1);
+    expect(cellsOf(same).map(([, , ...cell]) => cell)).toEqual(cellsOf(there).map(([, , ...cell]) => cell));
     // One file, without network, and names are text.
     expect([requests?.filter((request) => !request.startsWith('blob:')), errors]).toEqual([[url], []]);
     expect(await page.locator('table[data-expert="1"] caption b').textContent()).toBe('two <b>');

@@ -1,125 +1,24 @@
 import { useState } from 'preact/hooks';
+import { describeRows, HeatMap } from '../pictures/heat-map.js';
 import type { PageAnalysis, PageExpert } from './data.js';
-import { heatOf } from './heat.js';
+import { download, svgOf } from './download.js';
+import { HeatTable } from './heat-table.js';
 import { showNumber, sixDecimals } from './numbers.js';
 import { Wide } from './section.js';
 
-const fraction = (cell: PageExpert['cells'][number][number], stop: number): number | null =>
-  cell === null ? null : (cell.above[stop] ?? 0) / cell.rows;
-
-/** One expert as the paper's figure: the last layer on top, a column for each matrix. */
-const ExpertMap = ({
-  expert,
-  id,
-  stop,
-  most,
-  threshold,
-}: {
-  expert: PageExpert;
-  id: string;
-  stop: number;
-  most: number;
-  threshold: number;
-}) => (
-  <Wide label={`${expert.name} by layer and matrix`}>
-    <table class="heat-map expert" data-expert={id}>
-      <caption>
-        <b>{expert.name}</b> rows with MAV above {showNumber(threshold)}, in per cent
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">layer</th>
-          {expert.columns.map(({ label, title }) => (
-            <th key={title} scope="col" title={title}>
-              {label}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {expert.cells
-          .map((row, layer) => ({ row, layer }))
-          .reverse()
-          .map(({ row, layer }) => (
-            <tr key={layer}>
-              <th scope="row">{layer}</th>
-              {row.map((cell, column) => {
-                const value = fraction(cell, stop);
-                const title = expert.columns[column]?.title ?? '';
-                return value === null ? (
-                  <td key={title} />
-                ) : (
-                  <td
-                    key={title}
-                    {...heatOf(value, [0, most])}
-                    data-cell={`${layer},${column}`}
-                    title={`layer ${layer}, ${title}: ${sixDecimals(value)}`}
-                  >
-                    {(100 * value).toFixed(value >= 0.995 ? 0 : 1)}
-                  </td>
-                );
-              })}
-            </tr>
-          ))}
-      </tbody>
-    </table>
-  </Wide>
-);
-
-const PublishedMap = ({ table, most }: { table: PageAnalysis['published'][number]; most: number }) => (
-  <Wide label={`${table.name}, published`}>
-    <table class="heat-map expert">
-      <caption>
-        <b>{table.name}</b> published table, in per cent
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">layer</th>
-          {table.columns.map((column) => (
-            <th key={column} scope="col">
-              {column}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {table.cells
-          .map((row, layer) => ({ row, layer }))
-          .reverse()
-          .map(({ row, layer }) => (
-            <tr key={layer}>
-              <th scope="row">{layer}</th>
-              {row.map((value, column) =>
-                value === null ? (
-                  <td key={table.columns[column]} />
-                ) : (
-                  <td key={table.columns[column]} {...heatOf(value, [0, most])} title={value.toFixed(6)}>
-                    {(100 * value).toFixed(value >= 0.995 ? 0 : 1)}
-                  </td>
-                ),
-              )}
-            </tr>
-          ))}
-      </tbody>
-    </table>
-  </Wide>
-);
+const fractions = ({ cells }: PageExpert, stop: number): (number | null)[][] =>
+  cells.map((row) => row.map((cell) => (cell === null ? null : (cell.above[stop] ?? 0) / cell.rows)));
 
 /** Gives an expert's fractions as CSV, in the format of `NAME.csv`. */
-const download = ({ name, columns, cells }: PageExpert, stop: number): void => {
+const downloadTable = (expert: PageExpert, stop: number): void => {
   const lines = [
-    ['layer', ...columns.map(({ published }) => published)],
-    ...cells.map((row, layer) => [
+    ['layer', ...expert.columns.map(({ published }) => published)],
+    ...fractions(expert, stop).map((row, layer) => [
       layer,
-      ...row.map((cell) => (cell === null ? '' : sixDecimals(fraction(cell, stop) ?? 0))),
+      ...row.map((value) => (value === null ? '' : sixDecimals(value))),
     ]),
   ];
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(
-    new Blob([lines.map((line) => `${line.join(',')}\n`).join('')], { type: 'text/csv' }),
-  );
-  link.download = `${name.replaceAll('/', '--')}.csv`;
-  link.click();
+  download(`${expert.name}.csv`, 'text/csv', lines.map((line) => `${line.join(',')}\n`).join(''));
 };
 
 /** An expert's shares of change as one bar: first layers, middle, last layers, outside. */
@@ -173,10 +72,26 @@ export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
   const [together, setTogether] = useState(true);
   const [at, setAt] = useState(() => experts.map(() => opening));
   const stopOf = (index: number) => at[index] ?? opening;
+  const thresholdOf = (index: number) => stops[stopOf(index)] ?? 0;
   const most = experts
-    .flatMap(({ cells }, index) => cells.flat().map((cell) => fraction(cell, stopOf(index)) ?? 0))
-    .concat(published.flatMap(({ cells }) => cells.flat().map((value) => value ?? 0)))
-    .reduce((a, b) => Math.max(a, b), 1e-6);
+    .map((expert, index) => fractions(expert, stopOf(index)))
+    .concat(published.map(({ cells }) => cells.map((row) => [...row])))
+    .flat(2)
+    .reduce<number>((a, b) => Math.max(a, b ?? 0), 1e-6);
+  const downloadPicture = (expert: PageExpert, index: number) =>
+    download(
+      `${expert.name}.svg`,
+      'image/svg+xml',
+      svgOf(
+        <HeatMap
+          title={expert.name}
+          subtitle={describeRows({ rows, threshold: thresholdOf(index), base })}
+          columns={expert.columns.map(({ label }) => label)}
+          cells={fractions(expert, stopOf(index))}
+          most={most}
+        />,
+      ),
+    );
   const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
   return (
     <>
@@ -267,25 +182,35 @@ export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
       <div class="figures">
         {experts.map((expert, index) => (
           <div key={expert.name}>
-            <ExpertMap
-              expert={expert}
-              id={String(index)}
-              stop={stopOf(index)}
+            <HeatTable
+              name={expert.name}
+              caption={`rows with MAV above ${showNumber(thresholdOf(index))}`}
+              columns={expert.columns}
+              cells={fractions(expert, stopOf(index))}
               most={most}
-              threshold={stops[stopOf(index)] ?? 0}
+              id={String(index)}
             />
-            <button
-              type="button"
-              class="controls"
-              data-download={index}
-              onClick={() => download(expert, stopOf(index))}
-            >
-              Download CSV
-            </button>
+            <p class="buttons controls">
+              <button
+                type="button"
+                data-download={index}
+                onClick={() => downloadTable(expert, stopOf(index))}
+              >
+                Download CSV
+              </button>{' '}
+              <button type="button" onClick={() => downloadPicture(expert, index)}>
+                Download SVG
+              </button>
+            </p>
           </div>
         ))}
-        {published.map((table) => (
-          <PublishedMap key={table.name} table={table} most={most} />
+        {published.map(({ name, columns, cells }) => (
+          <HeatTable
+            key={name}
+            {...{ name, cells, most }}
+            caption="published table"
+            columns={columns.map((label) => ({ label, title: label }))}
+          />
         ))}
       </div>
     </>

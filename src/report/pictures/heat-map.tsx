@@ -14,6 +14,17 @@ export interface HeatMapData {
   readonly most: number;
 }
 
+/** Says which rows of an expert a heat map counts. */
+export const describeRows = ({
+  rows,
+  threshold,
+  base,
+}: {
+  rows: string;
+  threshold: number;
+  base: string;
+}): string => `${rows} rows with MAV above ${showNumber(threshold)}; base ${base}`;
+
 /** Colours of falling lightness, readable in print and without colour. */
 const greens = ['#ffffff', '#bae4b3', '#31a354', '#003c14'] as const;
 
@@ -28,7 +39,10 @@ const shortened = (label: string): string =>
 /** A heat map in the paper's style: the last layer on top, layer 0 at the bottom, the value as a cell's title. */
 export const HeatMap = ({ title, subtitle, columns, cells, most }: HeatMapData) => {
   const layers = cells.length;
-  const cellWidth = columns.reduce((width, label) => Math.max(width, 6.5 * shortened(label).length), 46);
+  const cellWidth = columns.reduce(
+    (width, label) => Math.max(width, Math.ceil(6.5 * shortened(label).length)),
+    46,
+  );
   const [right, bottom] = [left + columns.length * cellWidth, top + layers * rowHeight];
   const x = scaleLinear().domain([0, columns.length]).range([left, right]);
   const y = scaleLinear().domain([0, layers]).range([bottom, top]);

@@ -1,0 +1,64 @@
+import { heatOf } from './heat.js';
+import { sixDecimals } from './numbers.js';
+import { Wide } from './section.js';
+
+/** Fractions by layer and matrix as a table: the last layer on top, as in the paper's figures. */
+export const HeatTable = ({
+  name,
+  caption,
+  columns,
+  cells,
+  most,
+  id,
+}: {
+  name: string;
+  caption: string;
+  columns: readonly { readonly label: string; readonly title: string }[];
+  /** By layer, then column; null where a layer has no such matrix. */
+  cells: readonly (readonly (number | null)[])[];
+  /** The value of the strongest colour. */
+  most: number;
+  id?: string | undefined;
+}) => (
+  <Wide label={`${name} by layer and matrix`}>
+    <table class="heat-map expert" data-expert={id}>
+      <caption>
+        <b>{name}</b> {caption}, in per cent
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">layer</th>
+          {columns.map(({ label, title }) => (
+            <th key={title} scope="col" title={title}>
+              {label}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {cells
+          .map((row, layer) => (
+            <tr key={layer}>
+              <th scope="row">{layer}</th>
+              {row.map((value, column) => {
+                const title = columns[column]?.title ?? '';
+                return value === null ? (
+                  <td key={title} />
+                ) : (
+                  <td
+                    key={title}
+                    {...heatOf(value, [0, most])}
+                    data-cell={`${layer},${column}`}
+                    title={`layer ${layer}, ${title}: ${sixDecimals(value)}`}
+                  >
+                    {(100 * value).toFixed(value >= 0.995 ? 0 : 1)}
+                  </td>
+                );
+              })}
+            </tr>
+          ))
+          .reverse()}
+      </tbody>
+    </table>
+  </Wide>
+);
