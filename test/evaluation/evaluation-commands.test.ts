@@ -28,8 +28,6 @@ describe('the commands of an evaluation', () => {
     expect(await namesOf(out, { lmEval })).toEqual(all.filter((name) => name !== 'base'));
     expect(await namesOf(out, { lmEval, force: true })).toEqual(all);
   });
-
-});
 });
 
 it('a pattern that no model has is refused', async () => {
