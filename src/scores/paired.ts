@@ -18,7 +18,9 @@ export interface PairedComparison {
   readonly onlyB: number | undefined;
   /**
    * Two-sided p-value: McNemar's exact test for one model against one with scores of 0 and 1, otherwise the paired
-   * bootstrap's, 2 · min(share of resampled differences ≤ 0, share ≥ 0), each share counting one resample more.
+   * bootstrap's, 2 · min(share of resampled differences ≤ 0, share ≥ 0), each share counting one resample more, and
+   * not below 2^(1 - k) with k problems that differ: no exact test of k signs gives less, and resamples of a few
+   * problems repeat the same few.
    */
   readonly p: number | undefined;
   readonly test: 'mcnemar' | 'bootstrap' | undefined;
@@ -125,23 +127,35 @@ const bootstrap = (
   differences.sort();
   return {
     interval: [quantile(differences, 0.025), quantile(differences, 0.975)],
-    p: Math.min(1, (2 * Math.min(atMost, atLeast)) / (resamples + 1)),
+    p: Math.min(1, Math.max((2 * Math.min(atMost, atLeast)) / (resamples + 1), leastOf(columns, n))),
   };
+};
+
+/** The least two-sided p-value that problems which differ between two rows allow: that of equal signs. */
+const leastOf = (columns: Columns, n: number): number => {
+  const own = problemDifferences(columns, n);
+  return 2 ** (1 - own.filter((difference) => rounded(difference) !== 0).length);
 };
 
 type Columns = readonly [readonly Column[], readonly Column[]];
 
 /** Difference of scores that are means: one pass over the problems' own differences, however many models there are. */
-const meanDifference = ([a, b]: Columns, n: number): ((counts: Uint16Array) => number) => {
-  const own = new Float64Array(n);
-  for (const [columns, sign] of [[a, 1] as const, [b, -1] as const])
-    for (const { sums } of columns)
-      for (const [at, sum] of sums.entries()) own[at] = (own[at] as number) + (sign * sum) / columns.length;
+const meanDifference = (columns: Columns, n: number): ((counts: Uint16Array) => number) => {
+  const own = problemDifferences(columns, n);
   return (counts) => {
     let total = 0;
     for (let at = 0; at < n; at += 1) total += (own[at] as number) * (counts[at] as number);
     return total / n;
   };
+};
+
+/** Each problem's mean score, over models, of the first row less that of the second. */
+const problemDifferences = ([a, b]: Columns, n: number): Float64Array => {
+  const own = new Float64Array(n);
+  for (const [columns, sign] of [[a, 1] as const, [b, -1] as const])
+    for (const { sums } of columns)
+      for (const [at, sum] of sums.entries()) own[at] = (own[at] as number) + (sign * sum) / columns.length;
+  return own;
 };
 
 const scoreDifference =

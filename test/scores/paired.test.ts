@@ -174,6 +174,24 @@ describe('a comparison of rows', () => {
     expect(pooled.interval?.[1]).toBeCloseTo(once.interval?.[1] ?? Number.NaN, 10);
   });
 
+  it.each([
+    [1, 1],
+    [2, 0.5],
+    [5, 0.0625],
+    [9, 0.00390625],
+  ])('of rows that differ in %i problems, always the same way, is no surer than signs are', (k, p) => {
+    const row = (share: number) =>
+      Array.from({ length: 3 }, (_, at) =>
+        constructedResult({
+          model: `${share} ${at}`,
+          scores: Array.from({ length: k + 3 }, (__, problem) => (problem < k ? share : 1)),
+        }),
+      );
+    // The two-sided sign test of k of k: 2 · 2^-k.
+    expect(comparePooled(row(1), row(0), exactMatch)).toMatchObject({ test: 'bootstrap', n: k + 3 });
+    expect(comparePooled(row(1), row(0), exactMatch).p).toBeGreaterThanOrEqual(p);
+  });
+
   it('finds no difference of a row and itself', () => {
     const nine = random(9, 0.324, 1);
     expect(comparePooled(nine, nine, exactMatch)).toMatchObject({ difference: 0, p: 1, interval: [0, 0] });
