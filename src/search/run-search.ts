@@ -105,7 +105,8 @@ const checked = <Settings extends { problems: number; holdOut: number; seed: num
 };
 
 /** A third of the problems, in tens: 80 of 250. */
-const heldOutOf = (problems: number): number => Math.max(1, Math.floor(problems / 30) * 10);
+const heldOutOf = (problems: number): number =>
+  problems < 30 ? Math.max(1, Math.floor(problems / 3)) : Math.floor(problems / 30) * 10;
 
 /**
  * Searches the configurations of one language of an experiment. Merges are made when they are first needed, over the

@@ -23,15 +23,16 @@ const fewestRows = 8;
  * rows of all configurations are too much for half of the budget, the first rung has as many as half of it allows.
  *
  * @param budget evaluations of one configuration on one row
+ * @param cost problem-evaluations that each of them is, for messages: the number of its merges
  * @throws LayerloomError SEARCH_INVALID if it is too small for two configurations
  */
-export const rungsOf = (points: number, rows: number, budget: number): Rung[] => {
+export const rungsOf = (points: number, rows: number, budget: number, cost = 1): Rung[] => {
   const fewest = Math.min(fewestRows, rows);
   const first = points * fewest * 2 <= budget ? points : Math.min(points, Math.floor(budget / (2 * fewest)));
   if (first < 2)
     throw new LayerloomError('SEARCH_INVALID', {
-      reason: `${budget} evaluations of one configuration on one problem are left to search with`,
-      remedy: `allow ${4 * fewest} or more with --budget, or hold out fewer problems`,
+      reason: `the budget leaves ${Math.max(0, budget) * cost} problem-evaluations to search with, of the ${4 * fewest * cost} that two configurations need`,
+      remedy: `raise --budget by ${(4 * fewest - budget) * cost}, or hold out fewer problems`,
     });
   for (let limit = rows; limit >= fewest; limit -= 1) {
     const rungs = rungsFrom(first, limit, rows);
@@ -86,7 +87,7 @@ export interface Searching {
  */
 export const successiveHalving = async (searching: Searching): Promise<number> => {
   const { space, outcomes, estimate, rows, budget, cost } = searching;
-  const rungs = rungsOf(space.points.length, rows, Math.floor(budget / cost));
+  const rungs = rungsOf(space.points.length, rows, Math.floor(budget / cost), cost);
   let allowed = 0;
   let ranked: readonly number[] = space.order;
   let members: readonly number[] = [];

@@ -177,13 +177,20 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
     [{ entries: ['default'] }, 'there is one configuration only'],
     [{ pairs: ['math-9+swh-1'] }, 'the experiment has no merges of this language, pair and entries'],
     [{ budget: 'half' }, 'budget: expected a number of problem-evaluations, or a share such as 25%'],
-    [{ budget: 200 }, 'evaluations of one configuration on one problem are left to search with'],
+    [{ budget: 200 }, 'problem-evaluations to search with, of the'],
     [{ holdOut: 60 }, 'hold-out: expected a whole number from 1 to 59'],
     [{ task: undefined }, 'the experiment has no task of swahili; say it under evaluate'],
   ])('refuses %j', async (given, message) => {
     const { file, out } = writeExperiment(merges);
     const { score } = constructedScorer();
     await expect(searchExperiment(file, { ...options, out, score, ...given })).rejects.toThrow(message);
+  });
+
+  it('holds out a third of the problems, also of few', async () => {
+    const { file, out } = writeExperiment(merges);
+    const { score } = constructedScorer();
+    const few = { ...options, out, score, problems: 24, holdOut: undefined, budget: '100%' };
+    expect((await searchExperiment(file, few)).rows).toEqual([0, 16]);
   });
 
   it('takes its settings from the experiment, and checks them', async () => {

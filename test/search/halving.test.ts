@@ -103,7 +103,11 @@ describe('rungs', () => {
   });
 
   it('are refused for a budget of less than two configurations', () => {
-    expect(() => rungsOf(81, 170, 20)).toThrow(/20 evaluations .* are left to search with/);
+    expect(() => rungsOf(81, 170, 20, 9)).toThrow(
+      /leaves 180 problem-evaluations to search with, of the 288 .*; raise --budget by 108,/,
+    );
+    expect(rungsOf(81, 170, 32, 9)).not.toEqual([]);
+    expect(() => rungsOf(81, 170, -2)).toThrow(/leaves 0 .*; raise --budget by 34,/);
   });
 });
 
