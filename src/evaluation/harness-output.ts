@@ -219,7 +219,12 @@ const readSamples = async (
     const sample = sampleOf(file, index + 1, line);
     const problem = byId.get(sample.id) ?? { ...sample, scores: {}, answers: {} };
     byId.set(sample.id, problem);
-    for (const [metric, score] of sample.metrics) problem.scores[`${metric},${sample.filter}`] = score;
+    for (const [metric, score] of sample.metrics) {
+      const name = `${metric},${sample.filter}`;
+      if (Object.hasOwn(problem.scores, name))
+        throw invalidResult(file, `line ${index + 1} has problem ${sample.id} a second time`);
+      problem.scores[name] = score;
+    }
     if (sample.answer !== undefined) problem.answers[sample.filter] = sample.answer;
     texts[sample.document] = { question: sample.question, target: sample.expected };
   }

@@ -76,6 +76,20 @@ describe('importing results', () => {
   });
 });
 
+it('samples that have a problem twice are refused', async () => {
+  const { root, out, from } = await made();
+  writeResults(from, { model: join(root, 'base'), score: 0.5 });
+  const sample = {
+    ...{ doc_id: 3, doc: { question: 'q' }, target: '1', doc_hash: 'd', prompt_hash: 'p', target_hash: 't' },
+    ...{ filter: 'flexible-extract', metrics: ['exact_match'], exact_match: 1 },
+  };
+  const lines = [1, 0].map((exact_match) => `${JSON.stringify({ ...sample, exact_match })}\n`);
+  writeFileSync(join(from, `samples_${task}_2026-01-01T00-00-00.000000.jsonl`), lines.join(''));
+  const { imported, failed } = await importResults(out, from);
+  expect(imported).toEqual([]);
+  expect(failed[0]?.message).toContain('line 2 has problem 3 a second time');
+});
+
 describe('an experiment that was merged before there were evaluations', () => {
   it('gets the scores of its merges, whose entries do not say which weights they have', async () => {
     const { out } = await made();
