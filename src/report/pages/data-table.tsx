@@ -1,9 +1,10 @@
 import { useMemo, useState } from 'preact/hooks';
 import { fixed } from '../../scores/score-table.js';
 import type { PageCell, PageTable } from './data.js';
+import { usePrinted } from './printing.js';
 import { Wide } from './section.js';
 
-/** Rows drawn at once: more make a page slow to lay out. */
+/** Rows drawn at once on the screen: more make a page slow to lay out. */
 export const rowsShown = 60;
 
 const numberFormat = (value: number, digits: number): string => fixed(value, digits).replace('-', '−');
@@ -68,7 +69,7 @@ const matches = (row: PageTable['rows'][number], words: readonly string[]): bool
   return words.every((word) => text.includes(word));
 };
 
-/** A table that is sorted by its headings and filtered by words. */
+/** A table that is sorted by its headings and filtered by words. All rows that the filter leaves are printed. */
 export const DataTable = ({ table }: { table: PageTable }) => {
   const [sort, setSort] = useState<Sort | null>(null);
   const [filter, setFilter] = useState('');
@@ -85,7 +86,8 @@ export const DataTable = ({ table }: { table: PageTable }) => {
     ...table.notes,
     ...(table.refusals ?? []),
   ];
-  const pages = Math.max(1, Math.ceil(found.length / rowsShown));
+  const size = usePrinted() ? Math.max(1, found.length) : rowsShown;
+  const pages = Math.max(1, Math.ceil(found.length / size));
   const at = Math.min(page, pages - 1);
   const heading = (label: string, column: number) => {
     const mine = sort?.column === column ? sort : null;
@@ -139,7 +141,7 @@ export const DataTable = ({ table }: { table: PageTable }) => {
             </tr>
           </thead>
           <tbody>
-            {found.slice(at * rowsShown, (at + 1) * rowsShown).map(({ id, label, cells }) => (
+            {found.slice(at * size, (at + 1) * size).map(({ id, label, cells }) => (
               <tr key={id}>
                 <th scope="row">{label}</th>
                 {table.columns.map((column, index) => {

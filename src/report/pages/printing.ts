@@ -1,3 +1,20 @@
+import { useEffect, useState } from 'preact/hooks';
+
+/** True while the page is printed, from before it is laid out for that. */
+export const usePrinted = (): boolean => {
+  const [isPrinted, setPrinted] = useState(false);
+  useEffect(() => {
+    const [before, after] = [() => setPrinted(true), () => setPrinted(false)];
+    addEventListener('beforeprint', before);
+    addEventListener('afterprint', after);
+    return () => {
+      removeEventListener('beforeprint', before);
+      removeEventListener('afterprint', after);
+    };
+  }, []);
+  return isPrinted;
+};
+
 /** Opens what is folded while the page is printed. */
 export const printing = (): void => {
   let folded: HTMLDetailsElement[] = [];

@@ -117,6 +117,11 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
       </header>
       <nav class="contents" aria-label="Contents">
         <ul>
+          <li>
+            <a class="name" href="#page">
+              {data.title}
+            </a>
+          </li>
           {contents(data)
             .filter(({ shown }) => shown)
             .map(({ id, label }) => (
