@@ -27,14 +27,12 @@ const argumentsFor = async (files: Record<string, object>, evaluate: object = {}
   return { path, given: model_args as Record<string, unknown> };
 };
 
-const template = { type: 'TemplateProcessing', single: [{ SpecialToken: { id: '<s>' } }, { Sequence: {} }] };
-const bare = { type: 'TemplateProcessing', single: [{ Sequence: {} }] };
-
 describe('a server is sent the prompts that hf gives the model', () => {
   it('as long as the model takes them', async () => {
     const { path, given } = await argumentsFor({ 'config.json': { max_position_embeddings: 8192 } });
     expect(given).toEqual({
-      ...{ model: path, tokenizer: path, tokenizer_backend: 'huggingface', max_length: 8192 },
+      ...{ model: path, tokenizer: path, tokenizer_backend: 'huggingface' },
+      ...{ max_length: 8192, add_bos_token: true },
       base_url: 'http://localhost:8000/v1/completions',
     });
   });
@@ -47,31 +45,13 @@ describe('a server is sent the prompts that hf gives the model', () => {
     expect((await argumentsFor({ 'config.json': config })).given['max_length']).toBe(expected);
   });
 
-  it.each<[string, Record<string, object>, boolean]>([
-    [
-      'Llama 3',
-      { 'tokenizer.json': { post_processor: { processors: [{ type: 'ByteLevel' }, template] } } },
-      true,
-    ],
-    ['Llama 2', { 'tokenizer_config.json': { add_bos_token: true } }, true],
-    ['Mistral', { 'tokenizer.json': { post_processor: template } }, true],
-    ['SmolLM2', { 'tokenizer.json': { post_processor: bare } }, false],
-    ['GPT-2', { 'tokenizer.json': { post_processor: null } }, false],
-    [
-      'Qwen 2, whose setting goes before',
-      { 'tokenizer.json': { post_processor: template }, 'tokenizer_config.json': { add_bos_token: false } },
-      false,
-    ],
-  ])('with a BOS token where the tokenizer adds one: %s', async (_, files, expected) => {
-    expect((await argumentsFor(files)).given['add_bos_token']).toBe(expected || undefined);
-  });
-
-  it('without a second BOS token before a chat template’s', async () => {
+  it('with the special tokens of the tokenizer, but not before a chat template’s', async () => {
+    expect((await argumentsFor({})).given['add_bos_token']).toBe(true);
     const { given } = await argumentsFor(
-      { 'tokenizer.json': { post_processor: template } },
+      {},
       { backend: 'local-chat-completions', arguments: ['--apply_chat_template'] },
     );
-    expect(given['add_bos_token']).toBeUndefined();
+    expect(given['add_bos_token']).toBe(false);
     expect(given['base_url']).toBe('http://localhost:8000/v1/chat/completions');
   });
 
