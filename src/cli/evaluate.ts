@@ -80,6 +80,7 @@ const importCommand = async (
 ): Promise<void> => {
   const outcome = await importResults(directory, from);
   const { experiment: _experiment, ...rest } = outcome;
+  if (!quiet) outcome.warnings.forEach(warn);
   if (json) printJson(rest);
   else if (!quiet) printLine(describeImport(outcome));
   if (outcome.failed.length > 0)

@@ -5,6 +5,7 @@ import { openCheckpoint } from '../checkpoint/open.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { findHarnessResults, type HarnessResult, readHarnessResults } from '../evaluation/harness-output.js';
 import { type FoundResult, ResultFiles } from '../evaluation/result-files.js';
+import type { EvaluationSettings } from '../evaluation/settings.js';
 import { version } from '../version.js';
 import { settingsOf } from './evaluate-experiment.js';
 import { type ExperimentRecord, readRecord } from './experiment-record.js';
@@ -16,6 +17,8 @@ export interface ImportOutcome {
   readonly directory: string;
   readonly imported: readonly { readonly model: string; readonly task: string; readonly file: string }[];
   readonly failed: readonly { readonly file: string; readonly code: string; readonly message: string }[];
+  /** Results that were imported but are no scores of this experiment, since it asks for other shots or another seed. */
+  readonly warnings: readonly string[];
   readonly experiment: ExperimentRecord;
 }
 
@@ -65,7 +68,16 @@ export const importResults = async (directory: string, from: string): Promise<Im
       noteFailure(result.file, error);
     }
   const experiment = await new RecordFile(place).update(() => readRecord(place));
-  return { directory: place, imported: [...imported.values()], failed, experiment };
+  const warnings = wanted.flatMap(({ result }) => warningOf(result, settings));
+  return { directory: place, imported: [...imported.values()], failed, warnings, experiment };
+};
+
+const warningOf = ({ file, task, fewshot, seed }: HarnessResult, settings: EvaluationSettings): string[] => {
+  const asked = settings.fewshotOf(task) ?? fewshot;
+  if (fewshot === asked && seed === settings.seed) return [];
+  return [
+    `${file}: ${task} has ${fewshot} shots and seed ${seed}; the experiment asks for ${asked} shots and seed ${settings.seed}, so that it is no score of it`,
+  ];
 };
 
 /**

@@ -56,6 +56,20 @@ describe('importing results', () => {
     expect(score()).toBe(0.5);
   });
 
+  it('warns of results with other shots or another seed, which are no scores of the experiment', async () => {
+    const { root, out, from } = await made();
+    writeFileSync(
+      join(out, 'experiment.json'),
+      JSON.stringify({ ...recordIn(out), evaluate: { tasks: { swahili: task }, fewshot: 8 } }),
+    );
+    writeResults(from, { model: join(root, 'base'), score: 0.5, 'n-shot': { [task]: 5 } });
+    const { warnings } = await importResults(out, from);
+    expect(warnings).toEqual([
+      expect.stringMatching(/has 5 shots and seed .*; the experiment asks for 8 shots/),
+    ]);
+    expect(recordIn(out).references[0].scores).toBeUndefined();
+  });
+
   it('takes a limit below 1 for a share of the rows', async () => {
     const { root, out, from } = await made();
     writeResults(from, { model: join(root, 'base'), score: 0.5, limit: 0.1 });
