@@ -55,6 +55,11 @@ const cellOf = ({ rows, columns }: ScoreTable, row: string, column: string) =>
   rows.find(({ id }) => id === row)?.cells[columns.findIndex(({ id }) => id === column)];
 
 describe('tables of groups', () => {
+  it('have no ratio where every score is 0', () => {
+    const none = { base: 0, tasks: [0], languages: [0], pairs: { default: [0], 'soup/uniform': [0] } };
+    expect(tableOf(constructedExperiment({ swahili: none }), 'table-1').derived ?? []).toEqual([]);
+  });
+
   it('say of which models there is no score', () => {
     const whole = constructedExperiment({ swahili });
     expect(tableOf(whole, 'table-1').notes.join()).not.toContain('models have scores');

@@ -58,7 +58,9 @@ const ratios = (rows: readonly TableRow[]): Derived[] =>
         const of = (id: string) => numberOf(cells[groups.indexOf(id)]);
         const [swap, ...others] = [of(group), of('language'), of('task'), of('soup-best')];
         if (swap === undefined || others.includes(undefined)) return [];
-        return [swap / meanOf(others as number[])];
+        const rivals = meanOf(others as number[]);
+        // Of scores of 0 there is no ratio.
+        return rivals > 0 ? [swap / rivals] : [];
       });
     if (values.length === 0) return [];
     return [
