@@ -5,7 +5,7 @@ import {
   evaluationCommands,
 } from '../experiment/evaluate-experiment.js';
 import { importResults } from '../experiment/import-results.js';
-import { describeEvaluation, describeImport } from '../report/evaluation-text.js';
+import { describeEvaluation, describeImport, failedModels } from '../report/evaluation-text.js';
 import { interruptSignal } from './interrupt.js';
 import { type OutputOptions, toPart } from './options.js';
 import { note, printEvent, printJson, printLine, printText, warn } from './print.js';
@@ -33,7 +33,8 @@ export const evaluateCommand = async (directory: string, options: EvaluateCliOpt
   if (options.print) {
     const commands = await evaluationCommands(directory, given);
     if (json) printJson({ commands });
-    else printText(commands.map(({ command }) => command).join('\n'));
+    else if (commands.length > 0) printText(commands.map(({ command }) => command).join('\n'));
+    else if (!quiet) note('every model that is there has its results');
     return;
   }
   if (options.import !== undefined) return await importCommand(directory, options.import, options);
@@ -62,10 +63,11 @@ export const evaluateCommand = async (directory: string, options: EvaluateCliOpt
       const { experiment: _experiment, ...rest } = outcome;
       printEvent('done', rest);
     } else if (!quiet) printLine(describeEvaluation(outcome));
-    if (outcome.failed.length > 0)
+    const failed = failedModels(outcome.failed);
+    if (failed.length > 0)
       throw new LayerloomError('EVALUATION_INCOMPLETE', {
         directory,
-        failed: outcome.failed,
+        failed,
         scored: outcome.scored.length + outcome.kept.length,
       });
   } finally {

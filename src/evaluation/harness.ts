@@ -104,9 +104,17 @@ export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
   return ['run', '--config', config, ...run.settings.arguments];
 };
 
-/** The command line of a run, for people to copy. */
-export const commandLine = (command: string, words: readonly string[]): string =>
-  [command, ...words.map(shellWord)].join(' ');
+/** The command line of a run, for people to copy, with the variables that it needs. */
+export const commandLine = (
+  command: string,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): string =>
+  [
+    ...Object.entries(environment).map(([name, value]) => `${name}=${shellWord(value)}`),
+    command,
+    ...words.map(shellWord),
+  ].join(' ');
 
 interface Execution {
   /** The harness's command, for the shell: `lm_eval`, or `python -m lm_eval`. */

@@ -150,6 +150,12 @@ const fail = (
  * @throws LayerloomError RECIPE_INVALID, with the path of the value
  */
 export const parseEvaluation = (given: unknown, directory: string): EvaluationSettings => {
+  if (isObject(given) && given['harness'] !== undefined && given['harness'] !== 'lm-eval')
+    throw fail(['harness'], {
+      key: String(given['harness']),
+      reason: 'layerloom runs no such harness',
+      expected: expected.harness,
+    });
   const { data, error } = schema.safeParse(given, { reportInput: true });
   if (error !== undefined) throw faultOf(error);
   if (data.limit !== undefined && data.problems !== undefined)

@@ -161,7 +161,7 @@ export const commandsOf = async (
     ...(serve === undefined
       ? []
       : [serverCommand(serve, { model: path, name: model.name, port: printedPort })]),
-    ...runs.map((words) => commandLine(scoring.command, words)),
+    ...runs.map((words) => commandLine(scoring.command, words, scoring.environment)),
   ];
 };
 

@@ -21,6 +21,10 @@ const rowsOf = ({ name, scores = {} }: Scored & Pick<MergeRecord, 'name'>): stri
       .map(([metric, value]) => [name, task, metric, figure(value, metrics[errorName(metric)]), String(n)]),
   );
 
+/** Returns each failed model once, with its first error: the tasks of a run fail together. */
+export const failedModels = (failed: EvaluationOutcome['failed']): EvaluationOutcome['failed'][number][] =>
+  [...new Map([...failed].reverse().map((failure) => [failure.model, failure])).values()].reverse();
+
 /** Formats the end of an evaluation for the terminal: all scores of the models that it was about. */
 export const describeEvaluation = (outcome: EvaluationOutcome): string => {
   const { directory, scored, kept, failed, missing, seconds, experiment } = outcome;
@@ -35,7 +39,7 @@ export const describeEvaluation = (outcome: EvaluationOutcome): string => {
     directory,
     `${scored.length} models scored, ${kept.length} had their scores, in ${formatSeconds(seconds)}`,
     ...(missing.length === 0 ? [] : [`  not there yet: ${missing.join(', ')}`]),
-    ...failed.map(({ message }) => `  failed: ${message}`),
+    ...failedModels(failed).map(({ message }) => `  failed: ${message}`),
   ].join('\n');
 };
 
