@@ -1,4 +1,5 @@
 import { LayerloomError } from '../errors.js';
+import { shellWord } from '../evaluation/process.js';
 
 export interface SlurmParameters {
   /**
@@ -69,12 +70,12 @@ export const slurmScript = ({
   checkTexts({ experiment, out, store, command: command.join(' ') });
 
   const batch = [
-    ...command.map(quoted),
+    ...command.map(shellWord),
     'batch',
-    quoted(experiment),
+    shellWord(experiment),
     '-o',
-    quoted(out),
-    ...(store === undefined ? [] : ['--store', quoted(store)]),
+    shellWord(out),
+    ...(store === undefined ? [] : ['--store', shellWord(store)]),
     ...(cpus === undefined ? [] : ['-j', String(cpus)]),
   ].join(' ');
   const common = { time, partition, account, memory, cpus };
@@ -83,7 +84,7 @@ export const slurmScript = ({
 # The experiment, its models, the output and the store must lie where every node sees them.
 set -euo pipefail
 
-logs=${quoted(`${out}.slurm`)}
+logs=${shellWord(`${out}.slurm`)}
 limits=(${limitsOf(common).join(' ')})
 mkdir -p -- "$logs"
 # sbatch reads % in the names of logs as its own.
@@ -140,10 +141,10 @@ const evaluationJobs = (
     'evaluate-',
   );
   const evaluate = [
-    ...command.map(quoted),
+    ...command.map(shellWord),
     'evaluate',
-    quoted(out),
-    ...(lmEval === undefined ? [] : ['--lm-eval', quoted(lmEval)]),
+    shellWord(out),
+    ...(lmEval === undefined ? [] : ['--lm-eval', shellWord(lmEval)]),
   ].join(' ');
   return `
 # However the last job ended: the models that are there are scored.
@@ -171,10 +172,10 @@ const limitsOf = ({ time, partition, account, memory, cpus }: Limits, prefix = '
   });
   return [
     ...(cpus === undefined ? [] : [`--cpus-per-task=${cpus}`]),
-    ...(time === undefined ? [] : [quoted(`--time=${time}`)]),
-    ...(partition === undefined ? [] : [quoted(`--partition=${partition}`)]),
-    ...(account === undefined ? [] : [quoted(`--account=${account}`)]),
-    ...(memory === undefined ? [] : [quoted(`--mem=${memory}`)]),
+    ...(time === undefined ? [] : [shellWord(`--time=${time}`)]),
+    ...(partition === undefined ? [] : [shellWord(`--partition=${partition}`)]),
+    ...(account === undefined ? [] : [shellWord(`--account=${account}`)]),
+    ...(memory === undefined ? [] : [shellWord(`--mem=${memory}`)]),
   ];
 };
 
@@ -203,7 +204,3 @@ const checkTexts = (texts: Readonly<Record<string, string | undefined>>): void =
         expected: 'text without control characters',
       });
 };
-
-/** Quotes a text as one word of bash. */
-const quoted = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
