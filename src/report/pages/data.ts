@@ -1,3 +1,5 @@
+import type { ScoredModel } from '../../scores/scored-experiment.js';
+
 // The data of the report page: what its file carries as JSON, and what its components draw.
 
 /** A figure of a table; a text in columns of texts. */
@@ -87,18 +89,7 @@ export interface Band {
   readonly label: string;
 }
 
-export interface PageModel {
-  readonly name: string;
-  readonly role: string;
-  readonly language: string | null;
-  readonly languages: readonly string[];
-  readonly task: string | null;
-  readonly languageExpert: string | null;
-  readonly method: string | null;
-  readonly entry: string | null;
-  readonly variant: string | null;
-  readonly configuration: Readonly<Record<string, unknown>>;
-  readonly path: string | null;
+export interface PageModel extends Omit<ScoredModel, 'results'> {
   readonly state: string | null;
   readonly error: string | null;
   /** Costs by name of `costs`. */
