@@ -172,6 +172,8 @@ const spawned = async (run: HarnessRun, words: readonly string[], execution: Exe
           void stop();
         }, timeout * 1000);
   signal?.addEventListener('abort', stop);
+  // It may have been aborted while the log was opened, when nobody listened.
+  if (signal?.aborted) void stop();
   try {
     const { code, by } = await exit;
     checkInterrupt(signal);

@@ -170,14 +170,20 @@ class Evaluation {
     for (const note of scoring.notes) this.#warnings.add(note);
     const jobs = this.#options.jobs ?? settings.jobs;
     const slots = settings.devices.length > 0 ? settings.devices : [undefined];
+    let isEnding = false;
     const lanes = Array.from({ length: jobs }, async (_, lane) => {
-      for (;;) {
-        const model = await this.#next(settings);
-        if (model === undefined) return;
-        await this.#score(model, scoring, slots[lane % slots.length]);
+      try {
+        while (!isEnding) {
+          const model = await this.#next(settings);
+          if (model === undefined) return;
+          await this.#score(model, scoring, slots[lane % slots.length]);
+        }
+      } catch (error) {
+        // Every model would meet it: the other lanes end with the models that they are at.
+        isEnding = true;
+        throw error;
       }
     });
-    // A lane that throws ends the run; the others then see the signal, or end with their model.
     const ended = await Promise.allSettled(lanes);
     const record = await this.#record.update(() => readRecord(this.#directory));
     this.#failed.push(...(await this.#impossible(scoring, settings, record)));
