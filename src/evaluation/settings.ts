@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { isObject } from '../checkpoint/json.js';
 import { LayerloomError } from '../errors.js';
+import { unknownKeyOf } from '../recipe/invalid.js';
 import { nearest } from '../recipe/nearest.js';
 import { isZeroShot } from './task-facts.js';
 
@@ -250,21 +251,8 @@ const faultOf = ({ issues }: z.ZodError): LayerloomError => {
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   if (issue === undefined) throw new Error('a failed check has an issue');
   const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)));
-  if (issue.code === 'unrecognized_keys') {
-    const key = issue.keys[0] ?? '';
-    const meant = nearest(key, evaluationKeys);
-    return new LayerloomError(
-      'RECIPE_INVALID',
-      {
-        file: 'evaluate',
-        key,
-        reason: 'unknown key of evaluate',
-        expected: `one of ${evaluationKeys.join(', ')}`,
-        ...(meant === undefined ? {} : { nearest: meant }),
-      },
-      { context: { recipePath: ['evaluate', key] } },
-    );
-  }
+  if (issue.code === 'unrecognized_keys')
+    return unknownKeyOf('evaluate', issue.keys[0] ?? '', evaluationKeys);
   const [key] = path;
   if (key === undefined) return fail([], { key: 'evaluate', reason: issue.message });
   const isMissing = issue.code === 'invalid_type' && path.length === 1 && issue.input === undefined;

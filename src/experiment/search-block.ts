@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LayerloomError } from '../errors.js';
-import { nearest } from '../recipe/nearest.js';
+import { unknownKeyOf } from '../recipe/invalid.js';
 
 /** `search:` of an experiment: what its searches take unless an option says otherwise. */
 export interface SearchBlock {
@@ -55,21 +55,11 @@ export const parseSearchBlock = (given: unknown): SearchBlock => {
     return { ...rest, holdOut };
   }
   const [issue] = error.issues;
-  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
-  const key = unknown ?? String(issue?.path[0] ?? 'search');
+  if (issue?.code === 'unrecognized_keys') throw unknownKeyOf('search', issue.keys[0] ?? '', keys);
+  const key = String(issue?.path[0] ?? 'search');
   throw new LayerloomError(
     'RECIPE_INVALID',
-    {
-      file: 'search',
-      key,
-      ...(unknown === undefined
-        ? { reason: String(issue?.message) }
-        : {
-            reason: 'unknown key of search',
-            expected: `one of ${keys.join(', ')}`,
-            nearest: nearest(unknown, keys),
-          }),
-    },
+    { file: 'search', key, reason: String(issue?.message) },
     { context: { recipePath: ['search', key] } },
   );
 };

@@ -45,6 +45,17 @@ export const unknownKey = (
   });
 };
 
+/** An unknown key of a block that was checked as plain values; its path leads to its place in the file. */
+export const unknownKeyOf = (block: string, key: string, known: readonly string[]): LayerloomError =>
+  new LayerloomError(
+    'RECIPE_INVALID',
+    {
+      ...{ file: block, key, reason: `unknown key of ${block}`, expected: `one of ${known.join(', ')}` },
+      nearest: nearest(key, known),
+    },
+    { context: { recipePath: [block, key] } },
+  );
+
 /** @throws LayerloomError RECIPE_INVALID at the first unknown key */
 export const checkKeys = (entries: Entries, place: string, known: readonly string[]): void => {
   for (const [key, entry] of entries)
