@@ -1,11 +1,11 @@
-import type { Command } from 'commander';
+import { type Command, type HelpConfiguration, Option } from 'commander';
 
 /** The groups of commands that `layerloom --help` shows, in this order. */
 export const commandGroups = {
   merging: 'Merge:',
   looking: 'Look at models:',
   experiments: 'Run and score experiments:',
-  installation: 'Installation:',
+  installation: 'Installation and help:',
 } as const;
 
 /** The groups of options that the help of a command shows, after those of its own. */
@@ -18,12 +18,129 @@ export const optionGroups = {
 /** A command line as a user would type it, and in a few words its purpose. */
 export type Example = readonly [command: string, purpose: string];
 
+const examples = new WeakMap<Command, readonly Example[]>();
+
+/** Returns the examples of a command, in the order of its help. */
+export const examplesOf = (command: Command): readonly Example[] => examples.get(command) ?? [];
+
 /** Ends a command's help with examples. Each command has at least two (test/cli/help.test.ts). */
-export const addExamples = (
-  command: Command,
-  examples: readonly [Example, Example, ...Example[]],
-): Command => {
-  const width = Math.max(...examples.map(([line]) => line.length));
-  const lines = examples.map(([line, purpose]) => `  $ ${line.padEnd(width)}   # ${purpose}`);
+export const addExamples = (command: Command, given: readonly [Example, Example, ...Example[]]): Command => {
+  examples.set(command, given);
+  const lines = given.map(([line, purpose]) => `  # ${purpose}\n  $ ${wrapCommand(line)}`);
   return command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`);
+};
+
+/** The width of help where the output is no terminal. */
+const plainWidth = 80;
+
+/** Breaks a command line before options, as a shell reads it, so that no line is wider than `plainWidth`. */
+const wrapCommand = (line: string): string => {
+  const [first = '', ...others] = line.split(/ (?=-)/);
+  const lines = [first];
+  for (const part of others) {
+    const joined = `${lines.at(-1)} ${part}`;
+    // Four columns before a line, two for the backslash that ends it.
+    if (joined.length <= plainWidth - 6) lines[lines.length - 1] = joined;
+    else lines.push(`  ${part}`);
+  }
+  return lines.join(' \\\n    ');
+};
+
+/** Facts of an option beside its flags and description. */
+export interface OptionFacts {
+  /** Converts the text that was given; `previous` is the value so far of an option given more than once. */
+  readonly parse?: (text: string, previous: never) => unknown;
+  /** The value without the option, in words: the called function supplies it. */
+  readonly default?: string;
+  /** The values that the called function accepts. It refuses others with the parameter's name. */
+  readonly choices?: readonly string[];
+  /** True: always. Text: always but where it says, which the command checks. */
+  readonly required?: true | string;
+  readonly group?: string;
+}
+
+const exceptions = new WeakMap<Option, string>();
+
+/** Makes an option whose help states its default, its values and that it is required, in one form. */
+export const optionOf = (flags: string, description: string, facts: OptionFacts = {}): Option => {
+  const { parse, choices, required, group } = facts;
+  const option = new Option(flags, description);
+  // A default that is only words: commander must not set a value, since that of a file or a function holds.
+  if (facts.default !== undefined) option.default(undefined, facts.default);
+  if (parse !== undefined) option.argParser<unknown>(parse as (text: string, previous: unknown) => unknown);
+  // `Option.choices` would refuse other values itself, without the parameter's name.
+  if (choices !== undefined) option.argChoices = [...choices];
+  if (required === true) option.makeOptionMandatory();
+  else if (required !== undefined) exceptions.set(option, required);
+  return group === undefined ? option : option.helpGroup(group);
+};
+
+/** Returns `required`, `required unless …`, or undefined for an option that may be left out. */
+export const requirementOf = (option: Option): string | undefined => {
+  if (option.mandatory) return 'required';
+  const exception = exceptions.get(option);
+  return exception === undefined ? undefined : `required ${exception}`;
+};
+
+/** Returns the default of an option as help shows it; undefined where there is none. */
+export const defaultOf = ({ defaultValue, defaultValueDescription }: Option): string | undefined =>
+  defaultValueDescription ?? (defaultValue === undefined ? undefined : String(defaultValue));
+
+const notesOf = (option: Option): string => {
+  const preset = defaultOf(option);
+  const notes = [
+    requirementOf(option),
+    option.argChoices === undefined ? undefined : option.argChoices.join(' | '),
+    preset === undefined ? undefined : `default: ${preset}`,
+  ].filter((note) => note !== undefined);
+  return notes.length === 0 ? '' : ` (${notes.join('; ')})`;
+};
+
+/** Terms wider than this stand on a line of their own, above their descriptions. */
+const widestTerm = 26;
+
+/** The layout of help: it wraps at the width of the terminal, 80 columns where the output is none. */
+export const helpLayout: HelpConfiguration = {
+  optionDescription: (option) => `${option.description}${notesOf(option)}`,
+  subcommandTerm: (command) => [command.name(), ...command.registeredArguments.map(argumentTerm)].join(' '),
+  argumentTerm: (argument) => argumentTerm(argument),
+  commandUsage: (command) => {
+    const names: string[] = [];
+    for (let at: Command | null = command; at !== null; at = at.parent) names.unshift(at.name());
+    const required = command.options.filter(({ mandatory }) => mandatory);
+    const flags = required.map(({ flags }) => flags.replace(/^-\w, /, ''));
+    return [...names, ...flags, command.usage()].join(' ');
+  },
+  padWidth: (command, help) => {
+    const terms = [
+      ...help.visibleOptions(command).map((option) => help.optionTerm(option)),
+      ...help.visibleCommands(command).map((each) => help.subcommandTerm(each)),
+      ...help.visibleArguments(command).map((argument) => help.argumentTerm(argument)),
+    ].map(({ length }) => length);
+    return Math.min(widestTerm, Math.max(...terms));
+  },
+  formatItem: (term, width, description, help) => {
+    const indent = ' '.repeat(width + 4);
+    const text = help.boxWrap(description, (help.helpWidth ?? plainWidth) - indent.length);
+    const lines = text.split('\n').map((line) => `${indent}${line}`);
+    if (term.length > width) return [`  ${term}`, ...lines].join('\n');
+    return `  ${term.padEnd(width)}  ${lines.join('\n').trimStart()}`;
+  },
+};
+
+const argumentTerm = (argument: { name(): string; required: boolean; variadic: boolean }): string => {
+  const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
+};
+
+/** A list in help, laid out like its options: terms with their descriptions. */
+export const helpList = (
+  command: Command,
+  title: string,
+  items: readonly (readonly [term: string, description: string])[],
+): string => {
+  const help = command.createHelp();
+  help.prepareContext({});
+  const width = Math.max(...items.map(([term]) => term.length));
+  return ['', title, ...items.map(([term, text]) => help.formatItem(term, width, text, help))].join('\n');
 };

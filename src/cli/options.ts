@@ -2,7 +2,8 @@ import { type Command, Option } from 'commander';
 import { type Link, links } from '../engine/output/link.js';
 import { LayerloomError } from '../errors.js';
 import type { Layout } from '../plan/layout.js';
-import type { DtypeName } from '../tensor/dtype.js';
+import { arithmeticDtypes, type DtypeName, torchName } from '../tensor/dtype.js';
+import { optionGroups, optionOf } from './help.js';
 
 /**
  * Values of the options of merging commands. A value that is not a number stays text, for the called function
@@ -56,48 +57,90 @@ export const toPart = (parameter: string, text: string): { index: number; count:
   return { index, count };
 };
 
+/** `-j, --threads <n>`, of every command that has worker threads. */
+export const threadsOption = (): Option =>
+  optionOf('-j, --threads <n>', 'worker threads', {
+    parse: toNumber,
+    default: 'the usable cores',
+    group: optionGroups.running,
+  });
+
 /** Adds `--analysis`, for commands whose methods may need task vectors. */
 export const addAnalysisOption = (command: Command): Command =>
-  command.option(
-    '--analysis <dir>',
-    'read task vectors from this directory of `layerloom analyze` instead of the weights',
+  command.addOption(
+    optionOf(
+      '--analysis <dir>',
+      'directory of layerloom analyze: read task vectors from it, not the weights',
+    ),
   );
 
 /** Adds the options that every command has. */
-export const addOutputOptions = (command: Command): Command =>
-  command
-    .option('--json', 'print the result as JSON')
-    .option('-q, --quiet', 'print nothing but errors')
-    .option('-v, --verbose', 'print stack traces with errors');
+export const addOutputOptions = (command: Command): Command => {
+  const group = optionGroups.messages;
+  return command
+    .addOption(optionOf('--json', 'print the result as JSON', { group }))
+    .addOption(optionOf('-q, --quiet', 'print nothing but errors', { group }))
+    .addOption(optionOf('-v, --verbose', 'print stack traces with errors', { group }));
+};
+
+/** Facts of `addMergeOptions` in which commands differ. */
+export interface MergeOptionFacts {
+  /** The options with which `--out` is not required. */
+  readonly outRequired?: string;
+  /** The default of `--link`. */
+  readonly link?: string;
+}
 
 /** Adds the options of every command that writes checkpoints. */
-export const addMergeOptions = (command: Command): Command =>
-  addOutputOptions(
-    command
-      .option('-o, --out <dir>', 'directory to create')
-      .addOption(
-        new Option('--layout <layout>', 'one shard per layer, or shards of up to the maximum size')
-          .choices(['layer', 'size'])
-          .default('layer'),
+export const addMergeOptions = (
+  command: Command,
+  {
+    outRequired = 'unless --dry-run',
+    link = 'reflink if the file system can, else copy',
+  }: MergeOptionFacts = {},
+): Command => {
+  const { output, running } = optionGroups;
+  command
+    .addOption(optionOf('-o, --out <dir>', 'directory to create', { required: outRequired, group: output }))
+    .addOption(
+      new Option('--layout <layout>', 'shards of the output: one per layer, or of up to the maximum size')
+        .choices(['layer', 'size'])
+        .default('layer')
+        .helpGroup(output),
+    )
+    .addOption(
+      new Option('--max-shard-size <size>', 'maximum tensor data in a shard: 5GB, 500MB')
+        .default('5GB')
+        .helpGroup(output),
+    )
+    .addOption(new Option('--out-shard-size <size>', "mergekit's name for --max-shard-size").hideHelp())
+    .addOption(
+      optionOf('--dtype <dtype>', 'convert every floating tensor to this dtype', {
+        choices: arithmeticDtypes.map(torchName),
+        default: "each tensor's own",
+        group: output,
+      }),
+    )
+    .addOption(
+      new Option(
+        '--link <how>',
+        'make shards that equal whole input files in this way, instead of writing them',
       )
-      .option('--max-shard-size <size>', 'maximum tensor data in a shard: 5GB, 500MB', '5GB')
-      .addOption(new Option('--out-shard-size <size>', "mergekit's name for --max-shard-size").hideHelp())
-      .option(
-        '--dtype <dtype>',
-        'convert every floating tensor: bfloat16, float16, float32, float64, float8_e4m3fn, float8_e5m2',
-      )
-      .option('-j, --threads <n>', 'worker threads (default: the usable cores)', toNumber)
-      .option('--resume', 'keep finished work when interrupted, and continue from it next time')
-      .option('--force', 'replace an output that layerloom wrote')
-      .option('--checksums', 'record the SHA-256 of inputs and shards')
-      .addOption(
-        new Option(
-          '--link <how>',
-          'how to make shards equal to whole input files (default: reflink if the file system can, else copy)',
-        ).choices([...links]),
-      )
-      .option('--dry-run', 'print the plan and write nothing'),
-  );
+        .choices([...links])
+        .default(undefined, link)
+        .helpGroup(output),
+    )
+    .addOption(optionOf('--checksums', 'record the SHA-256 of inputs and shards', { group: output }))
+    .addOption(optionOf('--force', 'replace an output that layerloom wrote', { group: output }))
+    .addOption(
+      optionOf('--resume', 'keep finished work when interrupted, and continue from it next time', {
+        group: running,
+      }),
+    )
+    .addOption(threadsOption())
+    .addOption(optionOf('--dry-run', 'print the plan and write nothing', { group: running }));
+  return addOutputOptions(command);
+};
 
 /** @throws LayerloomError USAGE without `--out`, which a dry run does not need */
 export const requireOut = ({ out }: Pick<CommonOptions, 'out'>): string => {

@@ -20,7 +20,7 @@ describe('layerloom experiment init', () => {
   it('lists the presets in its help', async () => {
     const { code, stdout } = await cli(['experiment', 'init', '--help']);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/\nPresets:\n {2}paper +What .*\n {2}figure-3-max +The largest swap/);
+    expect(stdout).toMatch(/\nPresets:\n {2}paper +What [\s\S]*\n {2}figure-3-max +The largest swap/);
   });
 
   it('writes a file whose paths lead to the models', async () => {

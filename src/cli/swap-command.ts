@@ -1,0 +1,98 @@
+import type { Command } from 'commander';
+import { addExamples, commandGroups, optionOf } from './help.js';
+import { mergeCommand } from './merge.js';
+import { addAnalysisOption, addMergeOptions, toNumber, toWeights } from './options.js';
+import { type MergeCommandOptions, recipeOf } from './recipe-of.js';
+
+/** Adds `layerloom swap`. */
+export const addSwap = (program: Command): void => {
+  const command = program
+    .command('swap')
+    .helpGroup(commandGroups.merging)
+    .description(
+      'swap layers of two experts: bottom and top from the language expert, the middle from the task expert',
+    )
+    .addOption(
+      optionOf(
+        '--task <model>',
+        'the task expert: a directory, a .safetensors file or org/name in the hub cache',
+        { required: true },
+      ),
+    )
+    .addOption(optionOf('--lang <model>', 'the language expert', { required: true }))
+    .addOption(
+      optionOf(
+        '--base <model>',
+        'the model that both were fine-tuned from, to check them against; --weights magnitude needs it',
+      ),
+    )
+    .addOption(
+      optionOf('--bottom <n>', 'layers from the language expert, next to the embeddings', {
+        parse: toNumber,
+        default: '5',
+      }),
+    )
+    .addOption(
+      optionOf('--top <n>', 'layers from the language expert, next to the head', {
+        parse: toNumber,
+        default: '2',
+      }),
+    )
+    .addOption(
+      optionOf('--bottom-transition <n>', 'averaged layers above the bottom ones', {
+        parse: toNumber,
+        default: '0',
+      }),
+    )
+    .addOption(
+      optionOf('--top-transition <n>', 'averaged layers below the top ones', {
+        parse: toNumber,
+        default: '0',
+      }),
+    )
+    .addOption(
+      optionOf(
+        '--weights <wt,wl>',
+        'weights of the task and the language expert in averages, or magnitude: 1 / mean MAV of each',
+        { parse: toWeights, default: '1,1' },
+      ),
+    )
+    .addOption(
+      optionOf('--others <which>', "tensors outside the layers: averaged, or one expert's", {
+        choices: ['average', 'task', 'language'],
+        default: 'average',
+      }),
+    )
+    .addOption(
+      optionOf('--norms <which>', 'norms inside the layers: as their layer, or averaged', {
+        choices: ['layer', 'average'],
+        default: 'layer',
+      }),
+    )
+    .addOption(
+      optionOf(
+        '--scaled',
+        "scale the numbers of layers from the paper's 32 to the models' number, and print them",
+      ),
+    );
+  addMergeOptions(addAnalysisOption(command)).action(
+    async ({ lang: language, ...options }: MergeCommandOptions & { lang: string }) => {
+      await mergeCommand(recipeOf('layer_swap', { ...options, language }), options);
+    },
+  );
+  addExamples(command, [
+    ['layerloom swap --task ./math-1 --lang ./swh-1 -o ./merged', "the paper's 5 bottom and 2 top layers"],
+    [
+      'layerloom swap --task ./math-1 --lang ./swh-1 --bottom 4 --top 1 --bottom-transition 1 -o ./merged-4-1',
+      'other layers, and one averaged layer above the bottom ones',
+    ],
+    [
+      'layerloom swap --task ./math-1 --lang ./swh-1 --dry-run',
+      'print the origin of each layer and the bytes to read and write',
+    ],
+    [
+      'layerloom swap --task ./math-1 --lang ./swh-1 --base ./llama-3.1-8b --weights magnitude -o ./weighted',
+      "weigh averages by the experts' changes from their base",
+    ],
+  ]);
+};
