@@ -352,9 +352,20 @@ const catalogue = {
     (d: { file: string; tensor?: string; reason: string }) =>
       `${d.file} cannot be written${d.tensor === undefined ? '' : ` (tensor ${d.tensor})`}: ${d.reason}`,
   ),
+  PLATFORM_UNSUPPORTED: failed(
+    (d: { platform: string; arch: string; reason: string; remedy: string }) =>
+      `layerloom does not run on ${d.platform}-${d.arch}: ${d.reason}; ${d.remedy}`,
+  ),
   ADDON_MISSING: failed(
-    (d: { file: string; reason: string }) =>
-      `the native addon ${d.file} cannot be loaded (${d.reason}); build it with \`npm run build\` (needs CMake and a C++20 compiler)`,
+    (d: { file: string; target: string; remedy: string }) =>
+      `the native addon for ${d.target} is missing: there is no ${d.file}; ${d.remedy}`,
+  ),
+  ADDON_BROKEN: failed(
+    (d: { file: string; reason: string; remedy: string }) =>
+      `the native addon ${d.file} cannot be loaded (${d.reason}); ${d.remedy}`,
+  ),
+  BUILD_FAILED: failed(
+    (d: { reason: string; remedy: string }) => `the native addon cannot be built: ${d.reason}; ${d.remedy}`,
   ),
   PLAN_INVALID: failed(
     (d: { reason: string }) => `the plan is not one that planMerge made: ${d.reason}; plan the merge again`,

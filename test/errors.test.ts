@@ -26,6 +26,7 @@ import {
   selectCheckpoints,
   soup,
 } from '../src/index.js';
+import { checkBuildTools } from '../src/native/build-tools.js';
 import { readRecipe } from '../src/recipe/read-recipe.js';
 import { comparePaired } from '../src/scores/paired.js';
 import { tablesOf } from '../src/scores/tables.js';
@@ -342,6 +343,13 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     return relayout({ model: laidOut }, { out: join(elsewhere, 'out'), link: 'hard' });
   },
   WRITE_FAILED: () => run(({ root }) => writeFileSync(join(root, 'file'), ''), 'file/out'),
+  PLATFORM_UNSUPPORTED: () => inProcess("Object.defineProperty(process, 'platform', { value: 'win32' })"),
+  BUILD_FAILED: () => checkBuildTools({ PATH: temporaryDirectory() }),
+  ADDON_BROKEN: () => {
+    const file = join(temporaryDirectory(), 'layerloom.node');
+    writeFileSync(file, 'no addon');
+    return inProcess('', { LAYERLOOM_ADDON: file });
+  },
   ADDON_MISSING: () => inProcess("Object.defineProperty(process, 'arch', { value: 'abacus' })"),
   PLAN_INVALID: () =>
     run(({ plan }) => ({

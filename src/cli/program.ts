@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import { version } from '../version.js';
 import { addBatch, addExperiment } from './experiment-commands.js';
 import { addExamples, commandGroups, helpLayout, optionGroups } from './help.js';
+import { addInstallation } from './installation-commands.js';
 import { addMerging } from './merge-commands.js';
 import { addAnalyze, addInspect } from './model-commands.js';
 import { addEvaluate, addReport, addTable } from './score-commands.js';
@@ -38,6 +39,7 @@ export const buildProgram = (): Command => {
   addSearch(program);
   addSelect(program);
   addStore(program);
+  addInstallation(program);
   addExamples(program, [
     [
       'layerloom swap --task ./math-1 --lang ./swh-1 -o ./merged',

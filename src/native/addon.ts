@@ -1,10 +1,12 @@
 import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { LayerloomError, reasonOf } from '../errors.js';
+import { LayerloomError } from '../errors.js';
+import { elfProblem } from './elf.js';
 import type { Job, JobStatus } from './job.js';
+import { loadFailure, type SoughtAddon } from './load-failure.js';
 import type { Measurement } from './measure.js';
+import { addonFile, currentHost, targetOf } from './prebuilt.js';
 
 // The addon's only door. Native code is given open files and offsets, never bytes of weights, and answers
 // with a status.
@@ -22,30 +24,27 @@ interface Addon {
   exchange(a: string, b: string): boolean;
 }
 
-/** @param other another build of the addon, such as one with a sanitizer (CONTRIBUTING.md) */
-const fileOf = (other: string | undefined): string =>
-  other !== undefined && other !== ''
-    ? resolve(other)
-    : fileURLToPath(
-        new URL(`../../prebuilds/${process.platform}-${process.arch}/layerloom.node`, import.meta.url),
-      );
+/** LAYERLOOM_ADDON names another build of the addon, such as one with a sanitizer (CONTRIBUTING.md). */
+const findAddon = (other = process.env['LAYERLOOM_ADDON']): SoughtAddon => {
+  if (other !== undefined && other !== '') return { file: resolve(other), target: undefined };
+  const target = targetOf(currentHost());
+  return { file: addonFile(target), target };
+};
 
 const load = (): Addon => {
-  const file = fileOf(process.env['LAYERLOOM_ADDON']);
+  const sought = findAddon();
   try {
-    return createRequire(import.meta.url)(file) as Addon;
+    const problem = process.platform === 'linux' ? elfProblem(sought.file, process.arch) : undefined;
+    if (problem !== undefined) throw new Error(problem);
+    return createRequire(import.meta.url)(sought.file) as Addon;
   } catch (cause) {
-    throw new LayerloomError(
-      'ADDON_MISSING',
-      { file, reason: reasonOf(cause).split('\n')[0] ?? '' },
-      { cause },
-    );
+    throw loadFailure(sought, cause);
   }
 };
 
 let loaded: Addon | undefined;
 
-/** @throws LayerloomError ADDON_MISSING, INSTRUCTION_SET */
+/** @throws LayerloomError PLATFORM_UNSUPPORTED, ADDON_MISSING, ADDON_BROKEN, INSTRUCTION_SET */
 const addon = (): Addon => {
   loaded ??= load();
   if (loaded.instructionSet === null)

@@ -1,0 +1,21 @@
+#!/usr/bin/env node
+'use strict';
+
+// The command's first file, in syntax that Node 10 parses: an older Node than the package needs gets one message,
+// where importing the program would end in errors of its syntax.
+const oldest = 20;
+
+if (Number(process.versions.node.split('.')[0]) < oldest) {
+  process.stderr.write(
+    'error: layerloom needs Node.js ' +
+      oldest +
+      ' or later, and this is ' +
+      process.version +
+      ' (' +
+      process.execPath +
+      '); install a newer one, for example with `npx -p node@22 layerloom`, nvm or your package manager\n',
+  );
+  process.exitCode = 1;
+} else {
+  import('../dist/cli/main.js');
+}

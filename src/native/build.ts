@@ -1,0 +1,127 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { availableParallelism, tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
+import { checkBuildTools } from './build-tools.js';
+import { addonFile, currentHost, packageRoot, targetOf } from './prebuilt.js';
+
+export interface BuildOptions {
+  /** Receives what CMake and the compiler print. */
+  readonly onOutput?: ((text: string) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** An addon that was built on this machine, for this Node's platform. */
+export interface BuiltAddon {
+  readonly target: string;
+  readonly file: string;
+  readonly seconds: number;
+}
+
+/**
+ * Builds the native addon from the package's sources, for platforms that no shipped one fits. Needs CMake and a C++20
+ * compiler, and no network: the headers are those of two dependencies. The addon takes the place of a shipped one by
+ * a rename, after it was loaded once; a failed build leaves what was there.
+ *
+ * @throws LayerloomError PLATFORM_UNSUPPORTED, BUILD_FAILED, INTERRUPTED
+ */
+export const buildAddon = async (options: BuildOptions = {}): Promise<BuiltAddon> => {
+  const started = performance.now();
+  const target = targetOf(currentHost());
+  checkBuildTools();
+  const file = addonFile(target);
+  // A folder beside the addon's, so that a package that cannot be written is found before the build.
+  const built = addonFile(`${target}.built`);
+  makeDirectory(dirname(file));
+  makeDirectory(dirname(built));
+  const work = mkdtempSync(join(tmpdir(), 'layerloom-build-'));
+  try {
+    await cmake(['-S', packageRoot, '-B', work, ...definitions(target)], options);
+    const threads = String(availableParallelism());
+    await cmake(['--build', work, '--target', 'layerloom', '--parallel', threads], options);
+    checkLoads(built);
+    renameSync(built, file);
+  } finally {
+    for (const directory of [work, dirname(built)]) rmSync(directory, { recursive: true, force: true });
+  }
+  return { target, file, seconds: (performance.now() - started) / 1000 };
+};
+
+const makeDirectory = (directory: string): void => {
+  try {
+    mkdirSync(directory, { recursive: true });
+  } catch (cause) {
+    const remedy =
+      'build as the user who owns it (for a global installation `sudo layerloom build`), or install layerloom in a directory of your own';
+    const reason = `${directory} cannot be made: ${reasonOf(cause)}`;
+    throw new LayerloomError('BUILD_FAILED', { reason, remedy }, { cause });
+  }
+};
+
+/** Settings of CMakeLists.txt; it knows those of cmake-js, which needs a package of its own and a network. */
+const definitions = (target: string): string[] => {
+  const { include_dir } = createRequire(import.meta.url)('node-api-headers') as { include_dir: string };
+  const values = {
+    CMAKE_BUILD_TYPE: 'Release',
+    CMAKE_JS_VERSION: 'none',
+    CMAKE_JS_INC: include_dir,
+    LAYERLOOM_PREBUILD: `${target}.built`,
+  };
+  return Object.entries(values).map(([name, value]) => `-D${name}=${value}`);
+};
+
+const cmake = async (words: readonly string[], { onOutput, signal }: BuildOptions): Promise<void> => {
+  // CMakeLists.txt asks `node` for paths: this one, wherever it is.
+  const path = [dirname(process.execPath), process.env['PATH']].join(delimiter);
+  const child = spawn('cmake', words, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, PATH: path },
+  });
+  const stop = () => child.kill();
+  signal?.addEventListener('abort', stop);
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      printed += text;
+      onOutput?.(text);
+    });
+  try {
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', resolve);
+    });
+    checkInterrupt(signal);
+    if (code !== 0)
+      throw new LayerloomError('BUILD_FAILED', {
+        reason: firstError(printed) ?? `cmake ended with exit code ${code}`,
+        remedy: 'the full output is shown without --quiet; a C++20 compiler (GCC 11, Clang 14) is needed',
+      });
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+};
+
+const firstError = (printed: string): string | undefined =>
+  printed
+    .split('\n')
+    .find((line) => /\berror\b/i.test(line))
+    ?.trim();
+
+/** Loads the addon in a process of its own: a broken one must not end this one, nor stay in it. */
+const checkLoads = (file: string): void => {
+  try {
+    execFileSync(process.execPath, ['-e', 'require(process.argv[1])', file], { stdio: 'pipe' });
+  } catch (cause) {
+    const { stderr } = cause as { stderr?: Buffer };
+    throw new LayerloomError(
+      'BUILD_FAILED',
+      {
+        reason: `the built addon cannot be loaded: ${firstError(stderr?.toString() ?? '') ?? reasonOf(cause)}`,
+        remedy: 'build with the compiler of this system',
+      },
+      { cause },
+    );
+  }
+};

@@ -1,0 +1,38 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+
+/** Names that Node gives to the processors of ELF's `e_machine`. */
+const machines = new Map([
+  [62, 'x64'],
+  [183, 'arm64'],
+  [243, 'riscv64'],
+  [21, 'ppc64'],
+  [258, 'loong64'],
+]);
+
+const headerBytes = 64;
+
+/**
+ * Returns the reason why a file is not a whole 64-bit ELF file for `arch`, or undefined. To be asked before the file
+ * is loaded: the dynamic loader maps a truncated one without looking at its length, and the process ends by SIGBUS.
+ *
+ * @param arch a name as in `process.arch`
+ * @throws the system's error where there is no such file, or it cannot be read
+ */
+export const elfProblem = (file: string, arch: string): string | undefined => {
+  const fd = openSync(file, 'r');
+  try {
+    const { size } = fstatSync(fd);
+    const header = Buffer.alloc(headerBytes);
+    const read = readSync(fd, header, 0, headerBytes, 0);
+    if (read < headerBytes || header.toString('latin1', 0, 4) !== '\x7fELF') return 'it is not an ELF file';
+    if (header[4] !== 2) return `it is for a 32-bit processor, and this Node is for ${arch}`;
+    const machine = header.readUInt16LE(18);
+    const built = machines.get(machine) ?? `ELF machine ${machine}`;
+    if (built !== arch) return `it is for ${built}, and this Node is for ${arch}`;
+    // Linkers put the table of sections at the file's end.
+    const end = Number(header.readBigUInt64LE(40)) + header.readUInt16LE(58) * header.readUInt16LE(60);
+    return size < end ? `it is truncated: ${size} of ${end} bytes` : undefined;
+  } finally {
+    closeSync(fd);
+  }
+};

@@ -1,0 +1,49 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { LayerloomError, reasonOf } from '../errors.js';
+import { isShipped, libcVersion, oldestGlibc, packageRoot } from './prebuilt.js';
+
+/** An addon that was looked for. */
+export interface SoughtAddon {
+  readonly file: string;
+  /** Undefined where LAYERLOOM_ADDON names the file. */
+  readonly target: string | undefined;
+}
+
+/** True in a clone of the repository, which has sources that the package leaves out. */
+const isCheckout = (root: string): boolean => existsSync(join(root, 'src', 'native', 'addon.ts'));
+
+/** The command that builds the addon of a package, and its needs. */
+export const buildAdvice = (root = packageRoot): string =>
+  `${isCheckout(root) ? `\`npm run build\` in ${root}` : '`npx layerloom build`'} (needs CMake 3.20 and a C++20 compiler)`;
+
+/**
+ * Returns the error for an addon that could not be loaded: ADDON_MISSING where there is no such file, else
+ * ADDON_BROKEN. An older glibc is known by the words of the dynamic loader, which has no codes.
+ */
+export const loadFailure = ({ file, target }: SoughtAddon, cause: unknown): LayerloomError => {
+  const reason = reasonOf(cause).split('\n')[0] ?? '';
+  if (target === undefined)
+    return new LayerloomError(
+      'ADDON_BROKEN',
+      { file, reason, remedy: 'the variable LAYERLOOM_ADDON names it; unset it to use the own one' },
+      { cause },
+    );
+  if (!existsSync(file))
+    return new LayerloomError('ADDON_MISSING', { file, target, remedy: repair(target) }, { cause });
+  return new LayerloomError('ADDON_BROKEN', { file, ...brokenBy(reason, target) }, { cause });
+};
+
+const repair = (target: string): string =>
+  isShipped(target) && !isCheckout(packageRoot)
+    ? `install layerloom again, or build it with ${buildAdvice()}`
+    : `build it with ${buildAdvice()}`;
+
+const brokenBy = (reason: string, target: string): { reason: string; remedy: string } => {
+  const needed = /\b(?<name>GLIBC(?:XX)?)_(?<version>[\d.]+)['’]? not found/.exec(reason)?.groups;
+  if (needed === undefined) return { reason, remedy: repair(target) };
+  return {
+    reason: `it needs ${needed['name']} ${needed['version']}, and this system has glibc ${libcVersion() ?? 'of another version'}`,
+    remedy: `use a system with glibc ${oldestGlibc} or later, or build it here with ${buildAdvice()}`,
+  };
+};
