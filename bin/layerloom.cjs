@@ -7,13 +7,7 @@ const oldest = 20;
 
 if (Number(process.versions.node.split('.')[0]) < oldest) {
   process.stderr.write(
-    'error: layerloom needs Node.js ' +
-      oldest +
-      ' or later, and this is ' +
-      process.version +
-      ' (' +
-      process.execPath +
-      '); install a newer one, for example with `npx -p node@22 layerloom`, nvm or your package manager\n',
+    `error: layerloom needs Node.js ${oldest} or later, and this is ${process.version} at ${process.execPath}; install a newer one\n`,
   );
   process.exitCode = 1;
 } else {

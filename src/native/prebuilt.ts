@@ -17,6 +17,9 @@ export const shippedTargets = [
 /** The oldest glibc that the shipped Linux addons run with: RHEL 8's, older than Debian 10's and Ubuntu 20.04's. */
 export const oldestGlibc = '2.28';
 
+/** The oldest Node.js; `bin/layerloom.cjs` asks for it too, before it imports anything. */
+const oldestNode = 20;
+
 /** The facts about a process that decide which addon it can load. */
 export interface Host {
   /** As `process.platform`. */
@@ -26,6 +29,8 @@ export interface Host {
   /** True for Linux with musl (Alpine), where addons for glibc cannot be loaded. */
   readonly musl: boolean;
   readonly endianness: 'BE' | 'LE';
+  /** Version of Node. */
+  readonly node: string;
 }
 
 interface DetectLibc {
@@ -39,7 +44,7 @@ const detectLibc = () => createRequire(import.meta.url)('detect-libc') as Detect
 export const currentHost = (): Host => {
   const { platform, arch } = process;
   const musl = platform === 'linux' && detectLibc().isNonGlibcLinuxSync();
-  return { platform, arch, musl, endianness: endianness() };
+  return { platform, arch, musl, endianness: endianness(), node: process.versions.node };
 };
 
 /** Version of this system's C library on Linux, such as `2.36`; undefined elsewhere, and where it does not say. */
@@ -52,6 +57,7 @@ const unsupported = ({
   platform,
   arch,
   endianness,
+  node,
 }: Host): { reason: string; remedy: string } | undefined => {
   if (platform === 'win32')
     return { reason: 'it needs Linux or macOS', remedy: 'use it in WSL 2 (`wsl --install`)' };
@@ -61,6 +67,11 @@ const unsupported = ({
     return { reason: 'it needs a 64-bit Node.js', remedy: 'install one (x64 or arm64)' };
   if (endianness === 'BE')
     return { reason: 'it needs a little-endian processor', remedy: 'use it on x64 or arm64' };
+  if (Number.parseInt(node, 10) < oldestNode)
+    return {
+      reason: `it needs Node.js ${oldestNode} or later, and this is ${node}`,
+      remedy: 'install a newer one',
+    };
   return undefined;
 };
 
