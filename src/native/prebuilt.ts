@@ -96,3 +96,6 @@ export const packageRoot = fileURLToPath(new URL('../..', import.meta.url));
 /** The file of a target's addon, shipped or built here. @param root the package's directory */
 export const addonFile = (target: string, root = packageRoot): string =>
   join(root, 'prebuilds', target, 'layerloom.node');
+
+/** SHA-256 of the addons that a release ships, in the form of `sha256sum`; other packages have no such file. */
+export const checksumsFile = (root = packageRoot): string => join(root, 'prebuilds', 'SHA256SUMS');
