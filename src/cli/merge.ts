@@ -9,7 +9,7 @@ import { notesOf } from '../plan/method-report.js';
 import type { MergePlan } from '../plan/plan.js';
 import { describeExplanation } from '../report/explanation-text.js';
 import { formatBytes, formatRate, formatSeconds } from '../report/format.js';
-import { drawLayerStack } from '../report/layer-stack.js';
+import { drawLayers } from '../report/layer-stack.js';
 import { describePlan, describeRecipe } from '../report/plan-text.js';
 import { interruptSignal } from './interrupt.js';
 import { type CommonOptions, type OutputOptions, requireOut } from './options.js';
@@ -119,7 +119,7 @@ const describeResult = (
   return [
     describeRecipe(plan),
     '',
-    drawLayerStack(plan, stdoutColours()),
+    drawLayers(plan, stdoutColours()),
     ...(kept === undefined ? [] : ['', describeKept(kept.all)]),
     '',
     `${out}`,

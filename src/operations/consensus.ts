@@ -102,6 +102,17 @@ export const consensus = {
     const signs = election === null ? '' : elected[election.tie];
     return `${base} + ${factor}[${describeSum(changes)}]${signs}`;
   },
+  figures: ({ terms, scale }) => [
+    ...terms.flatMap(({ source, weight, pruning }) => [
+      { name: 'weight', of: source, value: weight },
+      {
+        name: 'density',
+        of: source,
+        value: pruning !== null && 'density' in pruning.sparsifier ? pruning.sparsifier.density : 1,
+      },
+    ]),
+    { name: 'lambda', of: null, value: scale },
+  ],
   lower: async ({ base, terms, election, divisor, scale }, dtype, to) => {
     const changes = await prune(
       terms.map(({ source, pruning }) => ({ change: difference(to, source, base), pruning })),

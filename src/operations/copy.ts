@@ -17,6 +17,7 @@ export const copy = {
     source: to(formula.source),
   }),
   describe: ({ source }) => source,
+  figures: ({ source }) => [{ name: 'weight', of: source, value: 1 }],
   key: ({ source }) => `copy ${source}`,
   lower: ({ source }) => source,
 } satisfies Operation<Copy<unknown>, Copy<string>, Copy<Value>>;

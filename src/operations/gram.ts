@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import { itemAt } from '../lookup.js';
 import type { Rows } from '../tensor/rows.js';
 import { difference, undefinedMerge } from './lowering.js';
 import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 import { gramOf, type RuleParameters, ruleNamed } from './rules.js';
+import { decimals } from './words.js';
 
 /**
  * origin + Σ cᵢ(xᵢ − origin), or Σ cᵢxᵢ without an origin. A rule (rules.ts) computes the coefficients cᵢ
@@ -18,6 +20,10 @@ export interface GramFormula<T> {
   readonly of: 'tensor' | Rows;
   readonly parameters: RuleParameters;
 }
+
+/** The weights of the sources, for rules that have one for each. */
+const weightsIn = ({ weights }: RuleParameters, count: number): readonly number[] | undefined =>
+  Array.isArray(weights) && weights.length === count ? (weights as readonly number[]) : undefined;
 
 export const gram = {
   schema: z.strictObject({
@@ -40,8 +46,23 @@ export const gram = {
     ruleNamed(rule, name).accepts(parameters, sources.length)
       ? undefined
       : `its parameters or its number of operands do not suit the rule ${rule}`,
-  describe: ({ rule, sources, origin }) =>
-    `${rule} of ${sources.join(', ')}${origin === null ? '' : ` from ${origin}`}`,
+  describe: ({ rule, sources, origin, parameters }) => {
+    const { t } = parameters;
+    const weights = weightsIn(parameters, sources.length);
+    const named = sources.map((source, index) =>
+      weights === undefined ? source : `${decimals(itemAt(weights, index))} ${source}`,
+    );
+    const at = typeof t === 'number' ? ` at t ${decimals(t)}` : '';
+    return `${rule} of ${named.join(', ')}${origin === null ? '' : ` from ${origin}`}${at}`;
+  },
+  figures: ({ sources, parameters }) => {
+    const { t } = parameters;
+    const weights = weightsIn(parameters, sources.length) ?? [];
+    return [
+      ...(typeof t === 'number' ? [{ name: 't', of: null, value: t }] : []),
+      ...weights.map((value, index) => ({ name: 'weight', of: itemAt(sources, index), value })),
+    ];
+  },
   lower: async ({ rule, origin, sources, of: wanted, parameters }, dtype, to) => {
     const { program, measurer, tensor } = to;
     const vectors = origin === null ? sources : sources.map((value) => difference(to, value, origin));

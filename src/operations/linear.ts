@@ -22,6 +22,7 @@ export const linear = {
     terms: formula.terms.map((term) => ({ ...term, source: to(term.source) })),
   }),
   describe: ({ terms }) => describeSum(terms.map(({ source, weight }) => [weight, source])),
+  figures: ({ terms }) => terms.map(({ source, weight }) => ({ name: 'weight', of: source, value: weight })),
   key: ({ terms }) => `linear ${terms.map(({ source, weight }) => `${weight} ${source}`).join(' ')}`,
   lower: ({ terms }, dtype, { program }) =>
     program.linear(

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Operation } from './operation.js';
 import type { Value } from './program.js';
+import { decimals } from './words.js';
 
 /** base + (source − base) · clamp(t / |source − base|, 0, 1). */
 export interface NearSwap<T> {
@@ -22,6 +23,7 @@ export const nearSwap = {
     base: to(formula.base),
     source: to(formula.source),
   }),
-  describe: ({ base, source, t }) => `${base} towards ${source} by ${t}`,
+  describe: ({ base, source, t }) => `${base} towards ${source} by ${decimals(t)}`,
+  figures: ({ t }) => [{ name: 't', of: null, value: t }],
   lower: ({ base, source: value, t }, dtype, { program }) => program.nearSwap({ base, value, t, dtype }),
 } satisfies Operation<NearSwap<unknown>, NearSwap<string>, NearSwap<Value>>;

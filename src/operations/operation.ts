@@ -18,6 +18,15 @@ export interface Statistic<T> {
   readonly operands: readonly T[];
 }
 
+/** A number of a formula that a recipe may vary over layers and modules, for pictures. */
+export interface Figure<T> {
+  /** Its name in recipes: `weight`, `density`, `t`. */
+  readonly name: string;
+  /** The operand that it belongs to; null if it is the whole formula's. */
+  readonly of: T | null;
+  readonly value: number;
+}
+
 /**
  * Everything the rest of the tree knows about one kind of formula. A formula is generic in its operands:
  * models' tensors (`ModelTensor`) as a method writes it, byte ranges and nested formulas in a plan, words
@@ -55,6 +64,8 @@ export interface Operation<Unparsed, Worded, Valued> {
   refusal?(formula: Unparsed, target: Target): string | undefined;
   /** Returns the formula in words, for people to read. */
   describe(formula: Worded): string;
+  /** Returns the formula's numbers; `shape` is its result's. None if it has no numbers that recipes set. */
+  figures?(formula: Worded, shape: Shape): readonly Figure<string>[];
   /**
    * Returns the formula's text in a shard's key; its JSON by default. A change invalidates such shards in
    * every store.

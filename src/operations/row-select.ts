@@ -44,6 +44,11 @@ export const rowSelect = {
       : `rows of ${dtype} cannot be selected: its elements are not whole bytes`;
   },
   describe: ({ source, base }) => `${source} in part, else ${base}`,
+  figures: ({ source, rows, kept }, shape) => {
+    const count = rowsIn(shape, rows);
+    const share = count === 0 ? 0 : decodeKept(kept, count).reduce((sum, keeps) => sum + keeps, 0) / count;
+    return [{ name: 'rows kept', of: source, value: share }];
+  },
   lower: ({ source: value, base, rows, kept }, dtype, { program }) => {
     const decoded = decodeKept(kept, rowsIn(program.shape, rows));
     return program.select({ value, base, rows, kept: decoded, dtype });

@@ -20,6 +20,7 @@ export const same = {
     sources: formula.sources.map(to),
   }),
   describe: ({ sources: [first = ''] }) => first,
+  figures: ({ sources: [first = ''] }) => [{ name: 'weight', of: first, value: 1 }],
   key: ({ sources }) => `same ${sources.join(' ')}`,
   lower: (_formula, _dtype, { tensor }) => {
     throw new Error(`${tensor}: tensors that must be equal are compared, not lowered to a program`);

@@ -40,6 +40,7 @@ export const sce = {
   refusal: ({ sources }) => (sources.length > mostTaskVectors ? tooManyTaskVectors : undefined),
   describe: ({ base, sources, share }) =>
     `${base} + changes of ${sources.join(', ')}, the ${decimals(share)} that vary most`,
+  figures: ({ share }) => [{ name: 'select_topk', of: null, value: share }],
   lower: async ({ base, sources, share }, dtype, to) => {
     const { program, measurer } = to;
     let changes: readonly Value[] = sources.map((value) => difference(to, value, base));

@@ -4,7 +4,9 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
 import { readSideFile } from '../checkpoint/small-file.js';
 import { version } from '../version.js';
-import type { Origin } from './origins.js';
+import { drawChart } from './layer-chart-text.js';
+import type { LayerPicture } from './layer-picture.js';
+import { type Origin, rangeText, wordsOf } from './origins.js';
 
 export interface CardContent {
   readonly title: string;
@@ -15,7 +17,7 @@ export interface CardContent {
   /** The checkpoints that the merge reads, those of nested recipes included. */
   readonly inputs: readonly CheckpointIndex[];
   readonly recipe: Readonly<Record<string, unknown>>;
-  readonly origins: readonly Origin[];
+  readonly picture: LayerPicture;
 }
 
 /** A model of a recipe with its role: a checkpoint, or a nested recipe. */
@@ -36,7 +38,7 @@ export const writeModelCard = async ({
   models,
   inputs,
   recipe,
-  origins,
+  picture,
 }: CardContent): Promise<string> => {
   const names = [...new Set(models.map(({ checkpoint }) => checkpoint.name))];
   const frontMatter = {
@@ -55,9 +57,7 @@ export const writeModelCard = async ({
     '',
     `Merged with layerloom ${version}.`,
     '',
-    '| layers | from |',
-    '| --- | --- |',
-    ...origins.toReversed().map(({ layers, from }) => `| ${rangeOf(layers)} | ${from.join('; ')} |`),
+    ...describeLayers(picture),
     '',
     'Recipe:',
     '',
@@ -68,11 +68,23 @@ export const writeModelCard = async ({
   ].join('\n');
 };
 
-const rangeOf = (layers: Origin['layers']): string => {
-  if (layers === null) return 'outside the layers';
-  const [first, last] = layers;
-  return first === last ? `${first}` : `${first}–${last}`;
+/** Returns a table of the layers' origins; where numbers vary over layers, a chart of them. */
+const describeLayers = ({ chart, layers, origins }: LayerPicture): string[] => {
+  const table = (rows: readonly Origin[]) => [
+    '| layers | from |',
+    '| --- | --- |',
+    ...rows.map((origin) => `| ${rangeOf(origin.layers)} | ${wordsOf(origin)} |`),
+  ];
+  if (chart === null) return table(origins.toReversed());
+  const outside = origins.filter(({ layers: range }) => range === null);
+  return [
+    ...['```text', drawChart(chart, layers), '```'],
+    ...(outside.length === 0 ? [] : ['', ...table(outside)]),
+  ];
 };
+
+const rangeOf = (layers: Origin['layers']): string =>
+  layers === null ? 'outside the layers' : rangeText(layers);
 
 /** Formats a recipe as YAML, with lists of numbers on one line. */
 const recipeYaml = (recipe: Record<string, unknown>): string => {

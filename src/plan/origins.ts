@@ -1,6 +1,7 @@
+import { isObject } from '../checkpoint/json.js';
 import { itemAt } from '../lookup.js';
 import { describe } from './operands.js';
-import type { PlannedExpression, PlannedInput, PlannedTensor } from './plan.js';
+import type { MergePlan, PlannedExpression, PlannedInput, PlannedTensor } from './plan.js';
 
 /** The origin of a run of layers, or of the tensors outside the layers: a summary of a merge for people. */
 export interface Origin {
@@ -8,7 +9,17 @@ export interface Origin {
   readonly layers: readonly [number, number] | null;
   /** The distinct expressions in words, that of the most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
   readonly from: readonly string[];
+  /** First and last of the models' own layers that these are made of, where layers are stacked anew. */
+  readonly sourceLayers?: readonly [number, number];
 }
+
+/** Returns an origin in words: `jpn-1 (its layers 8–23)`. */
+export const wordsOf = ({ from, sourceLayers }: Origin): string =>
+  `${from.join('; ')}${sourceLayers === undefined ? '' : ` (its ${sourceLayers[0] === sourceLayers[1] ? 'layer' : 'layers'} ${rangeText(sourceLayers)})`}`;
+
+/** `3–7`, or `3`. */
+export const rangeText = ([first, last]: readonly [number, number]): string =>
+  first === last ? `${first}` : `${first}–${last}`;
 
 /** Returns an expression in words, with the models' names as operands. */
 export const describeExpression = (expression: PlannedExpression, inputs: readonly PlannedInput[]): string =>
@@ -17,11 +28,16 @@ export const describeExpression = (expression: PlannedExpression, inputs: readon
 /**
  * Returns the origins of all layers, from the bottom, joining neighbours of equal origin, and then of the
  * tensors outside them.
+ *
+ * @param recipe the plan's; its `slices` say which layers of the models are stacked
  */
 export const describeOrigins = (
   tensors: readonly PlannedTensor[],
   inputs: readonly PlannedInput[],
+  recipe: MergePlan['recipe'] = {},
 ): Origin[] => {
+  const source = sourceLayersOf(recipe);
+  const isStacked = source.some((from, layer) => from !== layer);
   const bytes = new Map<number | null, Map<string, number>>();
   for (const { layer, expression, begin, end } of tensors) {
     const ofLayer = bytes.get(layer) ?? new Map<string, number>();
@@ -35,12 +51,32 @@ export const describeOrigins = (
     const from = inOrder(ofLayer);
     const last = origins.at(-1);
     const at = Number(layer);
-    if (last?.layers?.[1] === at - 1 && last.from.join() === from.join())
-      origins[origins.length - 1] = { layers: [last.layers[0], at], from };
-    else origins.push({ layers: [at, at], from });
+    const own = isStacked ? source[at] : undefined;
+    const isNext = last?.layers?.[1] === at - 1 && last.from.join() === from.join();
+    if (isNext && last?.layers && (own === undefined || last.sourceLayers?.[1] === own - 1)) {
+      const sourceLayers =
+        last.sourceLayers && own !== undefined ? ([last.sourceLayers[0], own] as const) : undefined;
+      origins[origins.length - 1] = {
+        layers: [last.layers[0], at],
+        from,
+        ...(sourceLayers && { sourceLayers }),
+      };
+    } else
+      origins.push({ layers: [at, at], from, ...(own === undefined ? {} : { sourceLayers: [own, own] }) });
   }
   return outside === undefined ? origins : [...origins, { layers: null, from: inOrder(outside) }];
 };
+
+/** Returns the layer of its first model that each layer of a recipe's `slices` is made of, bottom first. */
+const sourceLayersOf = ({ slices }: MergePlan['recipe']): number[] =>
+  (Array.isArray(slices) ? slices : []).flatMap((slice: unknown) => {
+    const sources = isObject(slice) ? slice['sources'] : undefined;
+    const first: unknown = Array.isArray(sources) ? sources[0] : undefined;
+    const range = isObject(first) ? first['layer_range'] : undefined;
+    if (!Array.isArray(range)) return [];
+    const [begin, end] = range.map(Number) as [number, number];
+    return Array.from({ length: Math.max(0, end - begin) }, (_, index) => begin + index);
+  });
 
 const inOrder = (bytes: ReadonlyMap<string, number>): string[] =>
   [...bytes].sort(([, a], [, b]) => b - a).map(([words]) => words);

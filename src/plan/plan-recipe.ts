@@ -19,6 +19,7 @@ import {
   requireMatches,
   type StatisticsByRecipe,
 } from './compose.js';
+import { pictureOf } from './layer-picture.js';
 import {
   defaultShardSize,
   type InputFile,
@@ -30,7 +31,6 @@ import {
 import { writeModelCard } from './model-card.js';
 import { type OpenedCheckpoint, type OpenedModel, plannedInput } from './models.js';
 import { keepsBits, passesOf, sourcesOf } from './operands.js';
-import { describeOrigins } from './origins.js';
 import type { Cost, MergePlan, PlannedFile, PlannedShard } from './plan.js';
 
 export interface PlanOptions {
@@ -65,10 +65,8 @@ export const planRecipe = async (
 
   const shards = layOut(tensors, layout, inputFiles(opened.checkpoints));
   const planned = opened.checkpoints.map(plannedInput);
-  const origins = describeOrigins(
-    shards.flatMap(({ tensors: placed }) => placed),
-    planned,
-  );
+  const { family, naming } = first.architecture;
+  const architecture = { family, naming, layers };
   const card = recipe.keepsCard
     ? undefined
     : await writeModelCard({
@@ -76,16 +74,15 @@ export const planRecipe = async (
         models: [...models, ...companions],
         inputs: opened.checkpoints.map(({ checkpoint }) => checkpoint),
         recipe: settled,
-        origins,
+        picture: pictureOf({ shards, inputs: planned, architecture, recipe: settled }),
       });
-  const { family, naming } = first.architecture;
 
   return {
     layerloom: version,
     method: recipe.method,
     title: recipe.title,
     recipe: settled,
-    architecture: { family, naming, layers },
+    architecture,
     inputs: planned,
     shards,
     files: await planFiles(composed, shards, card),

@@ -1,10 +1,12 @@
 import type { Colors } from 'picocolors/types.js';
+import { decimals } from '../operations/words.js';
 import { passesOf } from '../plan/operands.js';
 import type { MergePlan } from '../plan/plan.js';
 import { visibleLine } from '../visible.js';
 import { formatBytes, formatCount } from './format.js';
-import { drawLayerStack } from './layer-stack.js';
+import { drawLayers } from './layer-stack.js';
 import { plainTable, shardRows } from './table.js';
+import { wrap } from './wrap.js';
 
 /**
  * Private memory of a run in bytes: of Node, and of each thread (heap, stack, one tile). Measured by
@@ -15,19 +17,34 @@ const threadBytes = 9e6;
 
 /** Formats a recipe with its parameters as used, after scaling: `Layer swap: bottom 5, top 2, …`. */
 export const describeRecipe = ({ title, recipe }: MergePlan): string => {
-  const settings = Object.entries(recipe).map(([key, value]) => `${key} ${describeValue(value)}`);
-  return visibleLine(`${title}: ${settings.join(', ')}`);
+  const settings = Object.entries(recipe).map(([key, value]) =>
+    // The picture of the layers shows which they are.
+    key === 'slices' && Array.isArray(value)
+      ? `${value.length} slices`
+      : `${key} ${describeValue(value, key)}`,
+  );
+  const [first, ...others] = wrap(visibleLine(`${title}: ${settings.join(', ')}`), 78);
+  return [first, ...others.map((line) => `  ${line}`)].join('\n');
 };
 
-/** Formats numbers as `1,2`; filters, models and recipes in YAML's one-line (flow) style. */
-const describeValue = (value: unknown): string => {
-  if (Array.isArray(value))
-    return value.some((item) => typeof item === 'object')
-      ? `[${value.map(describeValue).join(', ')}]`
-      : value.join(',');
+/** Parameters whose lists of numbers are no gradients over layers. */
+const listed = ['weights', 'layer_range', 'layers'];
+
+/**
+ * Formats a list of numbers as `1,2`, a gradient as `1 → 0.5`, numbers by four digits; filters, models and
+ * recipes in YAML's one-line (flow) style.
+ */
+const describeValue = (value: unknown, key: string): string => {
+  if (typeof value === 'number') return decimals(value);
+  if (Array.isArray(value)) {
+    const items = value.map((item) => describeValue(item, key));
+    if (value.some((item) => typeof item === 'object')) return `[${items.join(', ')}]`;
+    const isGradient = value.every((item) => typeof item === 'number') && !listed.includes(key);
+    return items.join(isGradient ? ' → ' : ',');
+  }
   if (typeof value !== 'object' || value === null) return String(value);
   return `{${Object.entries(value)
-    .map(([key, inner]) => `${key}: ${describeValue(inner)}`)
+    .map(([inner, one]) => `${inner}: ${describeValue(one, inner)}`)
     .join(', ')}}`;
 };
 
@@ -53,7 +70,7 @@ export const describePlan = (plan: MergePlan, threads: number, colours: Colors):
     '',
     plainTable(inputs.map(({ role, name, path }) => [role, name, path])),
     '',
-    drawLayerStack(plan, colours),
+    drawLayers(plan, colours),
     '',
     plainTable([
       ['architecture', `${architecture.family}, ${architecture.layers} layers`],
@@ -74,6 +91,8 @@ export const describePlan = (plan: MergePlan, threads: number, colours: Colors):
       1,
     ),
     '',
-    `  other files: ${visibleLine(files.map(({ name }) => name).join(', '))}, layerloom.json`,
+    ...wrap(visibleLine(`other files: ${files.map(({ name }) => name).join(', ')}, layerloom.json`), 76).map(
+      (line, index) => `${index === 0 ? '  ' : '    '}${line}`,
+    ),
   ].join('\n');
 };

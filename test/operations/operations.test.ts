@@ -49,7 +49,7 @@ const formulas: readonly {
     },
     operands: ['x', 'y'],
     statistics: [['Gram matrices', 'x', 'y']],
-    words: 'slerp of x, y',
+    words: 'slerp of x, y at t 0.5',
   },
   {
     formula: { kind: 'gram', rule: 'karcher', origin: 'base', sources: ['x'], of: 'input', parameters: {} },

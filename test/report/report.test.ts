@@ -3,7 +3,7 @@ import pc from 'picocolors';
 import { describe, expect, it } from 'vitest';
 import { planMerge } from '../../src/api/plan-merge.js';
 import { formatBytes, formatCount, formatRate, formatSeconds } from '../../src/report/format.js';
-import { drawLayerStack } from '../../src/report/layer-stack.js';
+import { drawLayers } from '../../src/report/layer-stack.js';
 import { joinRuns, plainTable } from '../../src/report/table.js';
 import { llama, temporaryDirectory, writeCheckpoint, writePair } from '../fixtures/checkpoints.js';
 
@@ -57,7 +57,7 @@ describe('the picture of a merge', () => {
       bottomTransition: 1,
     });
     const bar = (shade: string) => shade.repeat(24);
-    expect(drawLayerStack(plan, plain).split('\n')).toEqual([
+    expect(drawLayers(plan, plain).split('\n')).toEqual([
       `  layer 7   ${bar('█')}  language`,
       `  layer 6   ${bar('░')}  task`,
       `  layer 5   ${bar('░')}`,
@@ -76,7 +76,7 @@ describe('the picture of a merge', () => {
       writeCheckpoint(join(root, name), llama({ layers: 40, seed })),
     );
     const [task = '', language = ''] = models;
-    const drawing = drawLayerStack(await planMerge({ method: 'layer_swap', task, language }), plain);
+    const drawing = drawLayers(await planMerge({ method: 'layer_swap', task, language }), plain);
     expect(drawing.split('\n')).toHaveLength(5 + 5 + 2 + 1);
     expect(drawing).toContain('⋮');
   });
@@ -91,7 +91,7 @@ describe('the picture of a merge', () => {
       top: 1,
       norms: 'average',
     });
-    expect(drawLayerStack(plan, plain)).toContain('language; 0.5 task + 0.5 language');
+    expect(drawLayers(plan, plain)).toContain('language; 0.5 task + 0.5 language');
   });
 });
 

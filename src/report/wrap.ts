@@ -1,0 +1,14 @@
+/** Matches spaces that no line ends at: behind numbers and colons, and around arrows. */
+const fixed = /(?<=[\d:→]) (?=\S)| (?=[→%])/g;
+
+/** Breaks a text at spaces into lines of at most `width` characters; a longer word has a line of its own. */
+export const wrap = (text: string, width: number): string[] => {
+  const lines: string[] = [];
+  for (const word of text.replace(fixed, '\u00a0').split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines.map((line) => line.replaceAll('\u00a0', ' '));
+};
