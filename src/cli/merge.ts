@@ -8,8 +8,8 @@ import type { RecipeInput } from '../methods/recipes.js';
 import { notesOf } from '../plan/method-report.js';
 import type { MergePlan } from '../plan/plan.js';
 import { describeExplanation } from '../report/explanation-text.js';
-import { formatBytes, formatRate, formatSeconds } from '../report/format.js';
 import { drawLayers } from '../report/layer-stack.js';
+import { describeWritten, whyNotLinked } from '../report/link-text.js';
 import { describePlan, describeRecipe } from '../report/plan-text.js';
 import { interruptSignal } from './interrupt.js';
 import { type CommonOptions, type OutputOptions, requireOut } from './options.js';
@@ -57,6 +57,8 @@ const planAndRun = async (
   if (!options.quiet) {
     plan.warnings.forEach(warn);
     notesOf(plan).forEach(note);
+    const unlinked = options.link === 'hard' || options.link === 'symbolic' ? whyNotLinked(plan) : undefined;
+    if (unlinked !== undefined) warn(`--link ${options.link}: ${unlinked}`);
   }
   if (options.dryRun) {
     if (options.out !== undefined) await checkOutput(plan, options.out, options.force ?? false);
@@ -111,21 +113,16 @@ const runWithProgress = async (
   return result;
 };
 
-const describeResult = (
-  plan: MergePlan,
-  { out, bytesWritten, bytesResumed, seconds, threads, shards, kept }: MergeResult,
-): string => {
-  const resumed = bytesResumed > 0 ? `, ${formatBytes(bytesResumed)} resumed` : '';
-  return [
+const describeResult = (plan: MergePlan, result: MergeResult): string =>
+  [
     describeRecipe(plan),
     '',
     drawLayers(plan, stdoutColours()),
-    ...(kept === undefined ? [] : ['', describeKept(kept.all)]),
+    ...(result.kept === undefined ? [] : ['', describeKept(result.kept.all)]),
     '',
-    `${out}`,
-    `${shards.length} shards, ${formatBytes(bytesWritten)} written${resumed} in ${formatSeconds(seconds)} (${formatRate(bytesWritten, seconds)}, ${threads} threads)`,
+    result.out,
+    describeWritten(result),
   ].join('\n');
-};
 
 const describeKept = ({ rows, rowsKept, parameters, parametersKept }: Kept): string =>
   `  kept from the expert: ${rowsKept} of ${rows} rows, ${((100 * parametersKept) / parameters).toFixed(2)} % of the parameters (per tensor in layerloom.json)`;

@@ -94,8 +94,8 @@ describe('a picture of numbers over layers', () => {
     });
     const lines = `${describeRecipe(plan)}\n${drawLayers(plan, plain)}`.split('\n');
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80);
-    expect(lines.join('\n')).toContain('each character is the mean of 3 layers');
-    expect(lines.some((line) => line.match(bars)?.length === 27)).toBe(true);
+    expect(lines.join('\n')).toContain('each character is the mean of 5 layers');
+    expect(lines.some((line) => line.match(bars)?.length === 16)).toBe(true);
   });
 
   it('names the layers that a stack of layers is made of, neighbours of one model apart', async () => {
