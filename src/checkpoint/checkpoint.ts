@@ -1,4 +1,5 @@
 import type { TensorReference } from '../tensor/reference.js';
+import type { HubRevision } from './model-place.js';
 
 /**
  * The state of a file before the first of its weights was read, compared later to tell whether it was written
@@ -38,6 +39,8 @@ export interface CheckpointIndex {
   readonly name: string;
   /** Absolute: the directory, or the file where the checkpoint is one bare file. */
   readonly path: string;
+  /** Where it was found in a hub cache. */
+  readonly hub?: HubRevision;
   readonly files: readonly FileIdentity[];
   /** The `__metadata__` of each file's header. */
   readonly metadata: readonly Readonly<Record<string, string>>[];

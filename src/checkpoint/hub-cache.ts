@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join, sep } from 'node:path';
-import { exists, type ModelPlace } from './model-place.js';
+import { exists, type HubRevision, type ModelPlace } from './model-place.js';
 import { readSmallFile } from './small-file.js';
 
 /**
@@ -41,14 +41,19 @@ export const hubCache: ModelPlace = {
       () => revision,
     );
     const path = join(root, 'snapshots', commit);
-    return (await exists(path)) ? { name: repository, path } : { tried: path };
+    return (await exists(path))
+      ? { name: repository, path, hub: { id: repository, revision: commit } }
+      : { tried: path };
   },
 };
 
-const snapshotPath = /models--(?<organisation>[^/]+?)--(?<model>[^/]+)\/snapshots\/[^/]+$/;
+const snapshotPath =
+  /(?:^|\/)models--(?<organisation>[^/]+?)--(?<model>[^/]+)\/snapshots\/(?<revision>[^/]+)(?:\/(?<inside>.+))?$/;
 
-/** `org/name` of a snapshot's folder, which is itself named by its commit; undefined for other paths. */
-export const repositoryOf = (path: string): string | undefined => {
+/** The repository and commit of a path in a snapshot's folder, which its own names say; undefined for others. */
+export const hubRevisionOf = (path: string): HubRevision | undefined => {
   const groups = snapshotPath.exec(path.split(sep).join('/'))?.groups;
-  return groups === undefined ? undefined : `${groups['organisation']}/${groups['model']}`;
+  if (groups === undefined) return undefined;
+  const { organisation, model, revision = '', inside } = groups;
+  return { id: `${organisation}/${model}`, revision, ...(inside === undefined ? {} : { inside }) };
 };

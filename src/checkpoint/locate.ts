@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path';
 import { LayerloomError } from '../errors.js';
 import { withoutExtension } from './formats.js';
-import { hubCache, isHubId, repositoryOf } from './hub-cache.js';
+import { hubCache, hubRevisionOf, isHubId } from './hub-cache.js';
 import { exists, type Location, type ModelPlace, splitName } from './model-place.js';
 
 /** A path, whatever it is spelt like. */
@@ -9,7 +9,9 @@ const localFiles: ModelPlace = {
   find: async (model) => {
     const path = resolve(model);
     if (!(await exists(path))) return { tried: path };
-    return { name: repositoryOf(path) ?? withoutExtension(basename(path)), path };
+    const hub = hubRevisionOf(path);
+    const name = hub !== undefined && hub.inside === undefined ? hub.id : withoutExtension(basename(path));
+    return { name, path, ...(hub === undefined ? {} : { hub }) };
   },
 };
 

@@ -1,11 +1,23 @@
 import { stat } from 'node:fs/promises';
 
+/** A model's place on the hub, as the local cache shows it. */
+export interface HubRevision {
+  /** `org/name`. */
+  readonly id: string;
+  /** The commit: the name of the snapshot's folder. */
+  readonly revision: string;
+  /** The path within the snapshot, where the model is not the whole of it. */
+  readonly inside?: string;
+}
+
 /** A model as the user gave it, found. */
 export interface Location {
   /** The model's name: NAME of `NAME=PATH`, `org/name` from the hub cache, else the last part of its path. */
   readonly name: string;
   /** Absolute: a directory or one file. */
   readonly path: string;
+  /** Where the path lies in a snapshot of a hub cache. */
+  readonly hub?: HubRevision;
 }
 
 /**

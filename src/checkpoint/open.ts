@@ -18,7 +18,7 @@ import { readSideFile } from './small-file.js';
  *   and the codes of its format
  */
 export const openCheckpoint = async (model: string): Promise<CheckpointIndex> => {
-  const { name, path } = await locate(model);
+  const { name, path, hub } = await locate(model);
   const isDirectory = (await stat(path)).isDirectory();
   const weights = isDirectory ? await findWeights(path) : { files: [checkBareFile(path)] };
   const files = await Promise.all(weights.files.map((file) => openFile(file, weights.index?.path ?? path)));
@@ -36,6 +36,7 @@ export const openCheckpoint = async (model: string): Promise<CheckpointIndex> =>
   return {
     name,
     path,
+    ...(hub === undefined ? {} : { hub }),
     files: files.map(({ identity }) => identity),
     metadata: files.map(({ header }) => header.metadata),
     tensors,

@@ -1,3 +1,4 @@
+import { mergekit } from './framework/papers.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
 
@@ -14,6 +15,7 @@ export type ArceeFusionParameters = Readonly<Record<never, never>>;
 export const arceeFusion: TensorMethod<'required', ArceeFusionParameters> = tensorMethod({
   name: 'arcee_fusion',
   title: 'Arcee Fusion',
+  citations: [mergekit],
   base: 'required',
   startsFromBase: true,
   models: { least: 1, most: 1 },

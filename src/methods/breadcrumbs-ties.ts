@@ -1,3 +1,4 @@
+import { modelBreadcrumbs, tiesMerging } from './framework/papers.js';
 import {
   byOutliers,
   changesWithoutOutliers,
@@ -19,6 +20,7 @@ export const breadcrumbsTies: TensorMethod<
 > = tensorMethod({
   name: 'breadcrumbs_ties',
   title: 'Model Breadcrumbs with TIES',
+  citations: [modelBreadcrumbs, tiesMerging],
   base: 'required',
   shared: sparseSumOf(false, false),
   perModel: changesWithoutOutliers,

@@ -1,3 +1,4 @@
+import { modelBreadcrumbs } from './framework/papers.js';
 import {
   byOutliers,
   changesWithoutOutliers,
@@ -19,6 +20,7 @@ export const breadcrumbs: TensorMethod<'required', BreadcrumbsParameters, 'weigh
   tensorMethod({
     name: 'breadcrumbs',
     title: 'Model Breadcrumbs',
+    citations: [modelBreadcrumbs],
     base: 'required',
     shared: sparseSumOf(false, false),
     perModel: changesWithoutOutliers,

@@ -1,3 +1,4 @@
+import { superMario } from './framework/papers.js';
 import {
   byChance,
   type RandomParameters,
@@ -19,6 +20,7 @@ export type DareLinearParameters = RandomParameters;
 export const dareLinear: TensorMethod<'required', DareLinearParameters, 'weight' | 'density'> = tensorMethod({
   name: 'dare_linear',
   title: 'Linear DARE',
+  citations: [superMario],
   base: 'required',
   shared: randomSumOf(false),
   perModel: sparseChanges,

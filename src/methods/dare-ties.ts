@@ -1,3 +1,4 @@
+import { superMario, tiesMerging } from './framework/papers.js';
 import {
   byChance,
   elected,
@@ -18,6 +19,7 @@ export type DareTiesParameters = RandomParameters;
 export const dareTies: TensorMethod<'required', DareTiesParameters, 'weight' | 'density'> = tensorMethod({
   name: 'dare_ties',
   title: 'DARE TIES',
+  citations: [superMario, tiesMerging],
   base: 'required',
   shared: randomSumOf(false),
   perModel: sparseChanges,

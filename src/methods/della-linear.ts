@@ -1,3 +1,4 @@
+import { dellaMerging } from './framework/papers.js';
 import { byRank, type RankParameters, randomSumOf, rankedChanges, summed } from './framework/task-vectors.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -10,6 +11,7 @@ export const dellaLinear: TensorMethod<'required', DellaLinearParameters, 'weigh
   tensorMethod({
     name: 'della_linear',
     title: 'Linear DELLA',
+    citations: [dellaMerging],
     base: 'required',
     shared: randomSumOf(false),
     perModel: rankedChanges,

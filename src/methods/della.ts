@@ -1,3 +1,4 @@
+import { dellaMerging } from './framework/papers.js';
 import {
   byRank,
   elected,
@@ -19,6 +20,7 @@ export const della: TensorMethod<'required', DellaParameters, 'weight' | 'densit
   tensorMethod({
     name: 'della',
     title: 'DELLA',
+    citations: [dellaMerging],
     base: 'required',
     shared: randomSumOf(true),
     perModel: rankedChanges,

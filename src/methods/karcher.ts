@@ -1,4 +1,5 @@
 import { mostIterations } from '../operations/rules.js';
+import { mergekit, riemannianCenter } from './framework/papers.js';
 import { numberParameter, type SettingInput } from './framework/settings.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -18,6 +19,7 @@ export interface KarcherParameters {
 export const karcher: TensorMethod<'ignored', KarcherParameters> = tensorMethod({
   name: 'karcher',
   title: 'Karcher mean',
+  citations: [riemannianCenter, mergekit],
   base: 'ignored',
   shared: {
     maxIter: numberParameter(

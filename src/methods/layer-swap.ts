@@ -4,6 +4,7 @@ import { LayerloomError } from '../errors.js';
 import type { Expression } from '../operations/expression.js';
 import { schemaOf } from './framework/declared.js';
 import type { Compiled, Method } from './framework/method.js';
+import { layerSwapping } from './framework/papers.js';
 import {
   countSchema,
   magnitudeNotes,
@@ -11,6 +12,7 @@ import {
   magnitudeWeights,
   modelSchema,
   normalise,
+  repeatableWeights,
   resolvedWeights,
   weightingSchema,
 } from './framework/parameters.js';
@@ -100,6 +102,7 @@ const paperLayers = 32;
 export const layerSwap: Method<Parameters> = {
   name: 'layer_swap',
   title: 'Layer swap',
+  citations: [layerSwapping],
   schema,
   tags: ['layer-swap'],
   takes: { base: 'optional', models: 'pair' },
@@ -127,6 +130,7 @@ export const layerSwap: Method<Parameters> = {
     const copies = { task: copy(TASK), language: copy(LANGUAGE), average };
     return {
       resolved: resolve(parameters, counts, weights),
+      again: repeatable(parameters, counts, weights),
       expressionOf: (place) => copies[sourceOf(place, parameters, counts, layers)],
     } satisfies Compiled;
   },
@@ -182,6 +186,20 @@ const checkCounts = ({ bottom, bottomTransition, topTransition, top }: Counts, l
       counts: { bottom, 'bottom transition': bottomTransition, 'top transition': topTransition, top },
     });
 };
+
+const repeatable = (
+  { weights, others, norms }: Parameters,
+  { bottom, top, bottomTransition, topTransition }: Counts,
+  used: readonly number[],
+): Record<string, unknown> => ({
+  bottom,
+  top,
+  bottomTransition,
+  topTransition,
+  weights: weights === 'magnitude' ? repeatableWeights(used) : weights,
+  others,
+  norms,
+});
 
 const resolve = (
   { weights, others, norms }: Parameters,

@@ -1,5 +1,6 @@
 import { itemAt } from '../lookup.js';
 import type { Expression } from '../operations/expression.js';
+import { modelSoups } from './framework/papers.js';
 import { anyNumber, flag, invalid, type SettingInput } from './framework/settings.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -22,6 +23,7 @@ export interface LinearParameters {
 export const linear: TensorMethod<'ignored', LinearParameters, 'weight'> = tensorMethod({
   name: 'linear',
   title: 'Linear',
+  citations: [modelSoups],
   base: 'ignored',
   shared: { normalize: flag(true) },
   perModel: { weight: anyNumber() },

@@ -1,3 +1,4 @@
+import { modelStockPaper } from './framework/papers.js';
 import { flag, type SettingInput } from './framework/settings.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -16,6 +17,7 @@ export interface ModelStockParameters {
 export const modelStock: TensorMethod<'required', ModelStockParameters> = tensorMethod({
   name: 'model_stock',
   title: 'Model Stock',
+  citations: [modelStockPaper],
   base: 'required',
   models: { least: 2 },
   shared: { filterWise: flag(false) },

@@ -1,3 +1,4 @@
+import { mergekit } from './framework/papers.js';
 import { anyNumber, flag, numberParameter, type SettingInput } from './framework/settings.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -20,6 +21,7 @@ export interface MultislerpParameters {
 export const multislerp: TensorMethod<'optional', MultislerpParameters, 'weight'> = tensorMethod({
   name: 'multislerp',
   title: 'Multi-SLERP',
+  citations: [mergekit],
   base: 'optional',
   shared: {
     normalizeWeights: flag(true),

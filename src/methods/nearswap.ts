@@ -1,3 +1,4 @@
+import { mergekit } from './framework/papers.js';
 import { anyNumber, type SettingInput } from './framework/settings.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -15,6 +16,7 @@ export interface NearswapParameters {
 export const nearswap: TensorMethod<'required', NearswapParameters> = tensorMethod({
   name: 'nearswap',
   title: 'NearSwap',
+  citations: [mergekit],
   base: 'required',
   startsFromBase: true,
   models: { least: 1, most: 1 },

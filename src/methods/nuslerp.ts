@@ -1,3 +1,4 @@
+import { mergekit } from './framework/papers.js';
 import { anyNumber, flag, type SettingInput } from './framework/settings.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -25,6 +26,7 @@ export interface NuslerpParameters {
 export const nuslerp: TensorMethod<'optional', NuslerpParameters, 'weight'> = tensorMethod({
   name: 'nuslerp',
   title: 'NuSLERP',
+  citations: [mergekit],
   base: 'optional',
   models: { least: 2, most: 2 },
   shared: { nuslerpFlatten: flag(true), nuslerpRowWise: flag(false) },

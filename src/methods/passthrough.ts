@@ -1,3 +1,4 @@
+import { mergekit } from './framework/papers.js';
 import { anyNumber, type SettingInput } from './framework/settings.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -15,6 +16,7 @@ export interface PassthroughParameters {
 export const passthrough: TensorMethod<'ignored', PassthroughParameters, 'scale'> = tensorMethod({
   name: 'passthrough',
   title: 'Passthrough',
+  citations: [mergekit],
   base: 'ignored',
   models: { least: 1, most: 1 },
   perModel: { scale: anyNumber(1) },

@@ -5,6 +5,7 @@ import type { Expression } from '../operations/expression.js';
 import { encodeKept } from '../tensor/kept.js';
 import { schemaOf } from './framework/declared.js';
 import type { Compiled, Method, TaskVectorStatistics } from './framework/method.js';
+import { layerSwapping } from './framework/papers.js';
 import { countSchema, modelSchema } from './framework/parameters.js';
 import type { ModelInput } from './framework/recipe-input.js';
 import { keptOf } from './revert-kept.js';
@@ -110,6 +111,7 @@ const BASE = 1;
 export const revert: Method<Parameters> = {
   name: 'revert',
   title: 'Revert',
+  citations: [layerSwapping],
   schema,
   tags: ['revert'],
   takes: { base: 'required', models: 'one' },
@@ -153,6 +155,7 @@ const compileByLocation = (
       : layer < bottom || layer > layers - 1 - top;
   return {
     resolved: { bottom, top, others, norms },
+    again: { bottom, top, others, norms },
     expressionOf: (place) => copy(isBack(place) ? BASE : EXPERT),
   };
 };
@@ -166,6 +169,7 @@ const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics)
       rows,
       ...(parameters.targetKept === undefined ? {} : { target_kept: parameters.targetKept }),
     },
+    again: { threshold, rows },
     expressionOf: (_place, tensor) => {
       const vector = vectors.get(tensor);
       // Tensors without rows, of integers or of three dimensions, stay the expert's.

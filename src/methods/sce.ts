@@ -1,3 +1,4 @@
+import { fuseChat } from './framework/papers.js';
 import { flag, type SettingInput, share } from './framework/settings.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -18,6 +19,7 @@ export interface SceParameters {
 export const sce: TensorMethod<'required', SceParameters> = tensorMethod({
   name: 'sce',
   title: 'SCE',
+  citations: [fuseChat],
   base: 'required',
   shared: { selectTopk: share(1), int8Mask: flag(false) },
   expression: ({ base, models, shared: { selectTopk } }) => ({

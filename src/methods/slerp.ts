@@ -1,3 +1,4 @@
+import { quaternionCurves } from './framework/papers.js';
 import { anyNumber, type SettingInput } from './framework/settings.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -16,6 +17,7 @@ export interface SlerpParameters {
 export const slerp: TensorMethod<'required', SlerpParameters> = tensorMethod({
   name: 'slerp',
   title: 'SLERP',
+  citations: [quaternionCurves],
   base: 'required',
   startsFromBase: true,
   models: { least: 1, most: 1 },

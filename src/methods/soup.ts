@@ -2,12 +2,14 @@ import { z } from 'zod';
 import type { Expression } from '../operations/expression.js';
 import { schemaOf } from './framework/declared.js';
 import type { Method } from './framework/method.js';
+import { modelSoups } from './framework/papers.js';
 import {
   magnitudeNotes,
   magnitudeStatistics,
   magnitudeWeights,
   modelSchema,
   normalise,
+  repeatableWeights,
   resolvedWeights,
   weightingSchema,
 } from './framework/parameters.js';
@@ -51,6 +53,7 @@ type Parameters = z.output<typeof schema>;
 export const soup: Method<Parameters> = {
   name: 'soup',
   title: 'Soup',
+  citations: [modelSoups],
   schema,
   tags: ['model-soup'],
   takes: { base: 'optional', models: 'list' },
@@ -64,7 +67,11 @@ export const soup: Method<Parameters> = {
     const used = weights === 'magnitude' ? magnitudeWeights(taskVectors) : weights;
     const terms = normalise(used).map((weight, index) => ({ source: { model: index }, weight }));
     const average: Expression = { kind: 'linear', terms };
-    return { resolved: resolvedWeights(weights, used), expressionOf: () => average };
+    return {
+      resolved: resolvedWeights(weights, used),
+      again: { weights: weights === 'magnitude' ? repeatableWeights(used) : weights },
+      expressionOf: () => average,
+    };
   },
   notes: magnitudeNotes,
 };

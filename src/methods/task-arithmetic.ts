@@ -1,3 +1,4 @@
+import { taskVectors } from './framework/papers.js';
 import { summed, sumOf, type TaskVectorParameters, wholeChanges } from './framework/task-vectors.js';
 import { tensorMethod } from './framework/tensor-method.js';
 import type { TensorMethod } from './framework/tensor-parameters.js';
@@ -12,6 +13,7 @@ export type TaskArithmeticParameters = TaskVectorParameters;
 export const taskArithmetic: TensorMethod<'required', TaskArithmeticParameters, 'weight'> = tensorMethod({
   name: 'task_arithmetic',
   title: 'Task arithmetic',
+  citations: [taskVectors],
   base: 'required',
   shared: sumOf(false),
   perModel: wholeChanges,

@@ -1,6 +1,7 @@
 import { itemAt } from '../lookup.js';
 import type { Consensus } from '../operations/consensus.js';
 import type { Expression, ModelTensor } from '../operations/expression.js';
+import { tiesMerging } from './framework/papers.js';
 import {
   byMagnitude,
   changesOf,
@@ -30,6 +31,7 @@ export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density'
   tensorMethod({
     name: 'ties',
     title: 'TIES',
+    citations: [tiesMerging],
     base: 'required',
     shared: sparseSumOf(true, false),
     perModel: sparseChanges,

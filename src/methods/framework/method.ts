@@ -107,6 +107,11 @@ export interface ModelTensorPlace {
 export interface Compiled {
   /** The parameters as they are used, for `layerloom.json` and the model card; in YAML's spelling. */
   readonly resolved: Readonly<Record<string, unknown>>;
+  /**
+   * The parameters, models aside and in camel case, that make the same merge again, to the bit. Default: those
+   * of the recipe. For methods that find parameters from the models, such as magnitude weights.
+   */
+  readonly again?: Readonly<Record<string, unknown>>;
   /** @throws LayerloomError INVALID_PARAMETER where the parameters give no expression for the tensor */
   expressionOf(place: Place, tensor: string): Expression;
   /** The tensor's parameters as they are used, for `--explain`. */
@@ -171,6 +176,18 @@ export interface MethodReport {
   readonly kept?: { readonly all: Kept; readonly tensors: Readonly<Record<string, Kept>> };
 }
 
+/** A source of a method, as BibTeX has it. */
+export interface Citation {
+  /** The entry's key: `yadav2023ties`. */
+  readonly key: string;
+  readonly title: string;
+  /** Family name first, in order. */
+  readonly authors: readonly string[];
+  readonly year: number;
+  /** An arXiv number, `2306.01708`; or the address of what is not there. */
+  readonly source: { readonly arxiv: string } | { readonly url: string };
+}
+
 /** A way to merge. One file under src/methods/ each, registered in src/methods/index.ts. */
 export interface Method<Parameters> {
   /** In snake_case, as recipes spell it. */
@@ -180,6 +197,8 @@ export interface Method<Parameters> {
   readonly schema: z.ZodType<Parameters> & { readonly shape: object };
   /** Tags of the model card. */
   readonly tags: readonly string[];
+  /** The papers, or else the program, that the method is from, for the model card. */
+  readonly citations?: readonly Citation[];
   readonly takes: Takes;
   /**
    * The models to merge, in the order of terms. The first gives the output its tensors' names and dtypes, its

@@ -100,6 +100,15 @@ export const resolvedWeights = (
 ): Record<string, unknown> =>
   weights === 'magnitude' ? { weights, magnitude_weights: normalise(used) } : { weights };
 
+/**
+ * Weights that give the same shares when they are given again: the shares themselves where dividing them by
+ * their sum leaves them as they are, to the bit, else the weights.
+ */
+export const repeatableWeights = (used: readonly number[]): readonly number[] => {
+  const shares = normalise(used);
+  return normalise(shares).every((share, index) => share === shares[index]) ? shares : used;
+};
+
 /** Mean MAV over all rows of all tensors, every row counting once. Rows that are not finite are left out. */
 export const meanMavOf = (
   tensors: readonly { readonly rows: number; readonly meanMav: number; readonly nonFiniteRows: number }[],

@@ -99,6 +99,7 @@ export const tensorMethod = <
     name: spec.name,
     title: spec.title,
     tags: spec.tags ?? [spec.name.replaceAll('_', '-')],
+    ...(spec.citations === undefined ? {} : { citations: spec.citations }),
     takes: {
       base: spec.base === 'required' ? 'required' : 'optional',
       models: 'list',

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { RecipePath } from './method.js';
 import type { ModelInput } from './recipe-input.js';
 import { invalid, type ParameterSpec, Setting } from './settings.js';
@@ -61,8 +62,9 @@ export const settingsOf = (
       .map(([name, spec]) => [name, new Setting(spec, raw[name], [...path, name])]),
   );
 
+/** True for one model: the same text, or recipes of the same content, wherever they were written. */
 export const same = (a: ModelInput | undefined, b: ModelInput | undefined): boolean =>
-  a !== undefined && a === b;
+  a !== undefined && (a === b || (typeof a === 'object' && typeof b === 'object' && isDeepStrictEqual(a, b)));
 
 export const toRecipe = (spec: TensorMethodSpec, raw: RawTensorRecipe): TensorRecipe => {
   const [shared, perModel] = [spec.shared ?? {}, spec.perModel ?? {}];

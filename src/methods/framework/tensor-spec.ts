@@ -1,5 +1,5 @@
 import type { Expression, ModelTensor } from '../../operations/expression.js';
-import type { MajoritySign, NeededStatistics, RecipePath } from './method.js';
+import type { Citation, MajoritySign, NeededStatistics, RecipePath } from './method.js';
 import type { ModelInput } from './recipe-input.js';
 import type { ParameterSpecs, Scalar } from './settings.js';
 
@@ -98,6 +98,8 @@ export interface TensorMethodSpec<
   readonly name: string;
   readonly title: string;
   readonly tags?: readonly string[];
+  /** The sources of the method, for the model card. */
+  readonly citations?: readonly Citation[];
   readonly base: Base;
   /**
    * True where the base is the model that the merge starts from (slerp at t = 0), and no ancestor of the
