@@ -23,7 +23,7 @@ import {
   planRecipe,
 } from '../plan/plan-recipe.js';
 import { shardKey } from '../plan/shard-key.js';
-import { parseRecipe, type Recipe } from '../recipe/recipe.js';
+import { allRecipes, parseRecipe, type Recipe } from '../recipe/recipe.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
 
@@ -211,8 +211,6 @@ const checkModels = async (
       });
   }
 };
-
-const allRecipes = (recipe: Recipe): Recipe[] => [...[...recipe.nested.values()].flatMap(allRecipes), recipe];
 
 /**
  * Measures the statistics that recipes need of whole models. Task vectors against the same base, by the same

@@ -75,4 +75,7 @@ const known = {
   arcee_fusion: arceeFusion,
 } satisfies Record<keyof RecipesByMethod, { readonly name: string }>;
 
+/** True for a method that comes with layerloom, and not from a module that registered it. */
+export const isBuiltIn = (name: string): boolean => Object.hasOwn(known, name);
+
 for (const method of Object.values(known)) registerMethod(method as unknown as Method<never>);

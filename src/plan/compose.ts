@@ -1,7 +1,9 @@
+import { basename } from 'node:path';
 import { type Place, requireLayers } from '../architecture/architecture.js';
 import type { CheckpointIndex, FileIdentity, FileState } from '../checkpoint/checkpoint.js';
 import { layerEdits } from '../checkpoint/config.js';
 import { observePath } from '../checkpoint/identity.js';
+import { splitName } from '../checkpoint/model-place.js';
 import { LayerloomError } from '../errors.js';
 import { itemAt, valueAt } from '../lookup.js';
 import {
@@ -11,14 +13,15 @@ import {
   type OutputTensor,
   type Statistics,
 } from '../methods/framework/method.js';
+import { same } from '../methods/framework/tensor-recipe.js';
 import type { ModelInput, RecipeInput } from '../methods/recipes.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { torchName } from '../tensor/dtype.js';
 import { bytesOfTensor } from '../tensor/reference.js';
 import { binder } from './bind.js';
 import { checkCompatible, type Fit } from './compatible.js';
+import { type CompleteRecipe, completeRecipe, modelText } from './complete-recipe.js';
 import type { UnplacedTensor } from './layout.js';
-import { rolesOf } from './model-card.js';
 import {
   at,
   type OpenedCheckpoint,
@@ -28,6 +31,7 @@ import {
   type Unmatched,
 } from './models.js';
 import type { Operand } from './plan.js';
+import { rolesOf } from './roles.js';
 
 /** The checkpoints that recipes name, nested ones included, each opened once. */
 export interface OpenedInputs {
@@ -38,6 +42,10 @@ export interface OpenedInputs {
    * opened
    */
   indexOf(model: string): number;
+  /**
+   * Returns the text by which complete recipes name a model that a recipe spells so: one for each spelling.
+   */
+  textOf(model: string): string;
   /** Cache of comparisons, by the two models compared. */
   readonly fits: Map<string, Promise<Fit>>;
   /** Cache of composed nested recipes, which several recipes may contain. */
@@ -50,6 +58,8 @@ export interface Composed {
   readonly compiled: Compiled;
   /** The recipe's parameters after defaults and normalisation, and its models if some of them are recipes. */
   readonly settled: Readonly<Record<string, unknown>>;
+  /** The recipe that makes the same again, models included. */
+  readonly complete: CompleteRecipe;
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
   readonly tensors: readonly UnplacedTensor[];
@@ -93,9 +103,12 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
       distinct.findIndex((other) => sameInput(other.checkpoint, checkpoint)),
     ]),
   );
+  const checkpoints = settleNames(distinct);
+  const texts = modelTexts(checkpoints, indexes);
   return {
-    checkpoints: settleNames(distinct),
+    checkpoints,
     indexOf: (model) => valueAt(indexes, model),
+    textOf: (model) => valueAt(texts, model),
     fits: new Map(),
     made: new Map(),
   };
@@ -136,10 +149,33 @@ export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => 
   return {
     checkpoints: kept.map((index) => itemAt(inputs.checkpoints, index)),
     indexOf: (model) => valueAt(renumbered, inputs.indexOf(model)),
+    textOf: inputs.textOf,
     fits: inputs.fits,
     made: new Map(),
   };
 };
+
+/**
+ * The texts of models by their spelling. A method takes two spellings of one path for two models, and so they
+ * get two texts, of which the later has a name of its own.
+ */
+const modelTexts = (
+  checkpoints: readonly OpenedCheckpoint[],
+  indexes: ReadonlyMap<string, number>,
+): ReadonlyMap<string, string> => {
+  const spellings = new Map<number, number>();
+  return new Map(
+    [...indexes].map(([model, index]) => {
+      const { checkpoint } = itemAt(checkpoints, index);
+      const count = (spellings.get(index) ?? 0) + 1;
+      spellings.set(index, count);
+      const text = modelText(checkpoint);
+      return [model, count === 1 ? text : `${basename(checkpoint.name)}-${count}=${withoutName(text)}`];
+    }),
+  );
+};
+
+const withoutName = (text: string): string => splitName(text)?.rest ?? text;
 
 const sameInput = (a: CheckpointIndex, b: CheckpointIndex): boolean => a.path === b.path && a.name === b.name;
 
@@ -202,6 +238,7 @@ export const compose = async (
       ...compiled.resolved,
       ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }),
     },
+    complete: completeRecipe(recipe, compiled.again, (model) => textIn(recipe, all, inputs, model)),
     models,
     companions,
     tensors,
@@ -214,6 +251,21 @@ export const compose = async (
       ...unmatched.map(({ what, path }) => `${what} (${path.join('.')}) matches no tensor`),
     ],
   };
+};
+
+/** Returns the text of one of a recipe's models, or the complete recipe of one that is nested. */
+const textIn = (
+  { models, companions }: Recipe,
+  opened: readonly OpenedModel[],
+  inputs: OpenedInputs,
+  model: unknown,
+): unknown => {
+  if (typeof model === 'string') return inputs.textOf(model);
+  const references = [...models, ...companions];
+  return itemAt(
+    opened,
+    references.findIndex((reference) => same(reference.model, model as ModelInput)),
+  ).complete;
 };
 
 /**
@@ -310,6 +362,7 @@ const asModel = (reference: ModelReference, composed: Composed): OpenedModel => 
     operandOf: (name) => operands.get(name),
     configEdits: composed.configEdits,
     recipe: { method: recipe.method, ...rolesOf([...models, ...companions]), ...settled },
+    complete: composed.complete,
     unmatched: composed.unmatched,
     warnings: composed.warnings,
   };

@@ -1,70 +1,67 @@
-import { join } from 'node:path';
-import { Document, isScalar, isSeq, parse, stringify, visit } from 'yaml';
+import { stringify } from 'yaml';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isObject } from '../checkpoint/json.js';
-import { readSideFile } from '../checkpoint/small-file.js';
+import type { Citation } from '../methods/framework/method.js';
 import { version } from '../version.js';
+import { visibleLine } from '../visible.js';
+import { usageFrontMatter, usageText } from './card-usage.js';
+import { bibtexOf } from './citation.js';
+import type { CompleteRecipe } from './complete-recipe.js';
 import { drawChart } from './layer-chart-text.js';
 import type { LayerPicture } from './layer-picture.js';
+import { mergedLicence } from './licences.js';
 import { type Origin, rangeText, wordsOf } from './origins.js';
+import { fenced, recipeYaml } from './recipe-yaml.js';
 
 export interface CardContent {
   readonly title: string;
   readonly method: string;
   readonly tags: readonly string[];
-  /** Every model of the recipe with its role, base included. */
-  readonly models: readonly NamedModel[];
-  /** The checkpoints that the merge reads, those of nested recipes included. */
+  readonly citations: readonly Citation[];
+  /** The methods that do not come with layerloom. */
+  readonly plugins: readonly string[];
+  /** The names of the models whose weights are in the output, nested recipes by what they merge. */
+  readonly names: readonly string[];
+  /** The checkpoints whose weights are in the output, those of nested recipes included. */
   readonly inputs: readonly CheckpointIndex[];
-  readonly recipe: Readonly<Record<string, unknown>>;
+  readonly recipe: CompleteRecipe;
+  /** Lines on what the method found from the models. */
+  readonly notes: readonly string[];
   readonly picture: LayerPicture;
-}
-
-/** A model of a recipe with its role: a checkpoint, or a nested recipe. */
-export interface NamedModel {
-  readonly role: string;
-  readonly checkpoint: CheckpointIndex;
-  readonly recipe?: Readonly<Record<string, unknown>>;
+  /** The output's configuration, and the names of its other files. */
+  readonly config: Readonly<Record<string, unknown>> | undefined;
+  readonly sideFiles: readonly string[];
 }
 
 /**
- * Returns the README.md of a merged checkpoint: the hub's front matter, a table of the layers' origins, and
- * the recipe.
+ * Returns the README.md of a merged checkpoint: the hub's front matter, a table of the layers' origins, the
+ * recipe, and how to load and to cite it. It is for publication: no path of this machine is in it.
  */
-export const writeModelCard = async ({
-  title,
-  method,
-  tags,
-  models,
-  inputs,
-  recipe,
-  picture,
-}: CardContent): Promise<string> => {
-  const names = [...new Set(models.map(({ checkpoint }) => checkpoint.name))];
+export const writeModelCard = async (content: CardContent): Promise<string> => {
+  const { title, names, inputs, picture, config, sideFiles } = content;
+  const { frontMatter: licence, text: licences } = await mergedLicence(inputs);
+  const ids = new Set(inputs.flatMap(({ hub }) => (hub === undefined ? [] : [hub.id])));
   const frontMatter = {
-    base_model: [...new Set(inputs.map(({ name }) => name))],
+    ...(ids.size === 0 ? {} : { base_model: [...ids] }),
     base_model_relation: 'merge',
-    library_name: 'transformers',
-    tags: ['merge', 'layerloom', ...tags],
-    ...(await commonLicence(inputs)),
+    ...usageFrontMatter(config),
+    tags: ['merge', 'layerloom', ...content.tags],
+    ...licence,
   };
   return [
     '---',
     stringify(frontMatter).trimEnd(),
     '---',
     '',
-    `# ${title} of ${names.join(' and ')}`,
+    `# ${visibleLine(`${title} of ${inWords(names)}`)}`,
     '',
     `Merged with layerloom ${version}.`,
     '',
     ...describeLayers(picture),
     '',
-    'Recipe:',
-    '',
-    '```yaml',
-    recipeYaml({ method, ...rolesOf(models), ...recipe }),
-    '```',
-    '',
+    ...recipeText(content),
+    ...usageText(config, sideFiles),
+    ...(licences.length === 0 ? [] : ['## Licences', '', ...licences, '']),
+    ...citationText(content.citations),
   ].join('\n');
 };
 
@@ -78,7 +75,7 @@ const describeLayers = ({ chart, layers, origins }: LayerPicture): string[] => {
   if (chart === null) return table(origins.toReversed());
   const outside = origins.filter(({ layers: range }) => range === null);
   return [
-    ...['```text', drawChart(chart, layers), '```'],
+    ...fenced('text', drawChart(chart, layers)),
     ...(outside.length === 0 ? [] : ['', ...table(outside)]),
   ];
 };
@@ -86,46 +83,23 @@ const describeLayers = ({ chart, layers, origins }: LayerPicture): string[] => {
 const rangeOf = (layers: Origin['layers']): string =>
   layers === null ? 'outside the layers' : rangeText(layers);
 
-/** Formats a recipe as YAML, with lists of numbers on one line. */
-const recipeYaml = (recipe: Record<string, unknown>): string => {
-  const document = new Document(recipe);
-  visit(document, {
-    Seq: (_key, node) => {
-      if (isSeq(node) && node.items.every((item) => isScalar(item) && typeof item.value === 'number'))
-        node.flow = true;
-    },
-  });
-  return document.toString({ flowCollectionPadding: false }).trimEnd();
-};
+const inWords = (names: readonly string[]): string =>
+  names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 
-/**
- * Returns a recipe's models under their keys: `models` is a list, other roles are keys of their own, nested
- * recipes are inlined.
- */
-export const rolesOf = (models: readonly NamedModel[]): Record<string, unknown> => {
-  const named = ({ checkpoint, recipe }: NamedModel) => recipe ?? checkpoint.name;
-  const merged = models.filter(({ role }) => role === 'model').map(named);
-  const others = models.filter(({ role }) => role !== 'model').map((model) => [model.role, named(model)]);
-  return { ...(merged.length === 0 ? {} : { models: merged }), ...Object.fromEntries(others) };
-};
+const recipeText = ({ recipe, notes, plugins }: CardContent): string[] => [
+  'Recipe:',
+  '',
+  ...fenced('yaml', recipeYaml(recipe)),
+  '',
+  ...(notes.length === 0 ? [] : [`Found from the models: ${visibleLine(notes.join('; '))}.`, '']),
+  `\`layerloom merge README.md -o merged${plugins.length === 0 ? '' : ' --plugin FILE'}\` merges this again, to the same bytes. A model that is written as \`./NAME\` must lie beside the recipe's file.`,
+  ...(plugins.length === 0
+    ? []
+    : ['', `Not of layerloom itself: ${plugins.join(', ')}. FILE is the module that registers it.`]),
+  '',
+];
 
-/** Returns the licence of the inputs' model cards, if all name the same one. */
-const commonLicence = async (checkpoints: readonly CheckpointIndex[]): Promise<{ license?: string }> => {
-  const licences = new Set(await Promise.all(checkpoints.map(licenceOf)));
-  const [licence] = licences;
-  return licences.size === 1 && licence !== undefined ? { license: licence } : {};
-};
-
-const licenceOf = async ({ path, sideFiles }: CheckpointIndex): Promise<string | undefined> => {
-  if (sideFiles.length === 0) return undefined;
-  const card = (await readSideFile(join(path, 'README.md')).catch(() => '')).toString();
-  const frontMatter = /^---\r?\n(?<yaml>.*?)\r?\n---/s.exec(card)?.groups?.['yaml'];
-  try {
-    const value: unknown = frontMatter === undefined ? undefined : parse(frontMatter);
-    const licence = isObject(value) ? value['license'] : undefined;
-    return typeof licence === 'string' ? licence : undefined;
-  } catch {
-    // Front matter that is not YAML names no licence, and nothing else is read from the card.
-    return undefined;
-  }
-};
+const citationText = (citations: readonly Citation[]): string[] =>
+  citations.length === 0
+    ? []
+    : ['## Citation', '', ...fenced('bibtex', citations.map(bibtexOf).join('\n\n')), ''];

@@ -1,9 +1,10 @@
-import { basename, dirname } from 'node:path';
+import { basename, resolve, sep } from 'node:path';
 import { describeArchitecture } from '../architecture/architecture.js';
 import { openCheckpoint } from '../checkpoint/open.js';
 import { LayerloomError } from '../errors.js';
 import type { RecipePath } from '../methods/framework/method.js';
 import type { Model } from './compatible.js';
+import type { CompleteRecipe } from './complete-recipe.js';
 import type { Operand, PlannedInput } from './plan.js';
 
 /** An opened model of a recipe: a checkpoint, or a compiled nested recipe. */
@@ -14,6 +15,8 @@ export interface OpenedModel extends Model {
   readonly path?: RecipePath | undefined;
   /** For a nested recipe: the recipe, with the parameters it uses. */
   readonly recipe?: Readonly<Record<string, unknown>>;
+  /** For a nested recipe: the one that makes it again. */
+  readonly complete?: CompleteRecipe;
   /** For a nested recipe: its filters that match no tensor. */
   readonly unmatched?: readonly Unmatched[];
   /** For a nested recipe: the warnings of its models. */
@@ -79,24 +82,38 @@ const checkNames = (models: readonly OpenedCheckpoint[]): void => {
 
 /**
  * Prefixes names that models of different roles share (`math/final`, `swahili/final`) with the name of their
- * folder.
+ * folder, and with those above it as long as they are the same.
+ *
+ * @throws LayerloomError NAME_CLASH where no folder tells them apart
  */
-const tellApart = (models: readonly OpenedCheckpoint[]): OpenedCheckpoint[] =>
-  models.map((model) => {
-    const { name, path } = model.checkpoint;
-    const hasTwin = models.some(({ checkpoint }) => checkpoint.name === name && checkpoint.path !== path);
-    return hasTwin
-      ? { ...model, checkpoint: { ...model.checkpoint, name: `${basename(dirname(path))}/${name}` } }
-      : model;
+const tellApart = (models: readonly OpenedCheckpoint[], depth = 1): OpenedCheckpoint[] => {
+  const twinOf = ({ checkpoint: { name, path } }: OpenedCheckpoint) =>
+    models.find(({ checkpoint }) => checkpoint.name === name && checkpoint.path !== path);
+  const [clashing] = models.filter(twinOf);
+  if (clashing === undefined) return [...models];
+  const { name, path } = clashing.checkpoint;
+  if (path.split(sep).length <= depth + 1)
+    throw new LayerloomError('NAME_CLASH', {
+      name,
+      paths: [path, twinOf(clashing)?.checkpoint.path ?? path],
+    });
+  const prefixed = models.map((model) => {
+    if (twinOf(model) === undefined) return model;
+    const { checkpoint } = model;
+    const folder = basename(resolve(checkpoint.path, ...Array.from({ length: depth }, () => '..')));
+    return { ...model, checkpoint: { ...checkpoint, name: `${folder}/${checkpoint.name}` } };
   });
+  return tellApart(prefixed, depth + 1);
+};
 
 export const plannedInput = ({
   role,
-  checkpoint: { name, path, files },
+  checkpoint: { name, path, hub, files },
 }: Pick<OpenedCheckpoint, 'role' | 'checkpoint'>): PlannedInput => ({
   role,
   name,
   path,
+  ...(hub === undefined ? {} : { hub }),
   files,
 });
 

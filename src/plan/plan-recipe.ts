@@ -6,7 +6,8 @@ import { formatOf, isWeightsName, outputFormat } from '../checkpoint/formats.js'
 import { checkSideFile, readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
-import type { Recipe } from '../recipe/recipe.js';
+import { isBuiltIn } from '../methods/index.js';
+import { allRecipes, type Recipe } from '../recipe/recipe.js';
 import { elementCount } from '../tensor/reference.js';
 import { bytesOfSources, distinctSources, type StoredTensor } from '../tensor/stored-tensor.js';
 import { version } from '../version.js';
@@ -25,9 +26,11 @@ import {
   type InputFile,
   indexTextOf,
   type Layout,
+  type LayoutOptions,
   layOut,
   parseShardSize,
 } from './layout.js';
+import { notesOf } from './method-report.js';
 import { writeModelCard } from './model-card.js';
 import { type OpenedCheckpoint, type OpenedModel, plannedInput } from './models.js';
 import { keepsBits, passesOf, sourcesOf } from './operands.js';
@@ -56,39 +59,68 @@ export const planRecipe = async (
   statistics: StatisticsByRecipe,
   inputs?: OpenedInputs,
 ): Promise<MergePlan> => {
-  const layout = parseLayout(options);
+  const layout = parseLayout({
+    layout: options.layout ?? (recipe.layout as Layout | undefined),
+    maxShardSize: options.maxShardSize ?? (recipe.maxShardSize as string | undefined),
+  });
   const opened = inputs ?? (await openInputs(recipe));
   const composed = await compose(recipe, opened, statistics);
   if (options.strict) requireMatches(composed);
-  const { models, companions, settled, tensors, layers } = composed;
+  const { models, settled, tensors, layers } = composed;
+  const complete = { ...composed.complete, ...layoutKeys(layout) };
   const first = models[0] as OpenedModel;
 
   const shards = layOut(tensors, layout, inputFiles(opened.checkpoints));
   const planned = opened.checkpoints.map(plannedInput);
   const { family, naming } = first.architecture;
-  const architecture = { family, naming, layers };
-  const card = recipe.keepsCard
-    ? undefined
-    : await writeModelCard({
-        ...recipe,
-        models: [...models, ...companions],
-        inputs: opened.checkpoints.map(({ checkpoint }) => checkpoint),
-        recipe: settled,
-        picture: pictureOf({ shards, inputs: planned, architecture, recipe: settled }),
-      });
-
-  return {
+  const sideFiles = await planSideFiles(composed);
+  const plan: MergePlan = {
     layerloom: version,
     method: recipe.method,
     title: recipe.title,
     recipe: settled,
-    architecture,
+    completeRecipe: complete,
+    architecture: { family, naming, layers },
     inputs: planned,
     shards,
-    files: await planFiles(composed, shards, card),
+    files: [
+      ...sideFiles,
+      ...(shards.length > 1 ? [{ name: outputFormat.indexName, text: indexTextOf(shards) }] : []),
+    ],
     cost: costOf(shards),
     warnings: [...composed.warnings, ...withoutConfig(first), ...unfamiliar(first, recipe)],
   };
+  const card = recipe.keepsCard ? await keptCard(first.checkpoint) : [await planCard(plan, composed, opened)];
+  return { ...plan, files: [...plan.files, ...card] };
+};
+
+/** Plans the model card: of what is in the output, and of nothing that was only checked against it. */
+const planCard = async (
+  plan: MergePlan,
+  { recipe, models }: Composed,
+  { checkpoints }: OpenedInputs,
+): Promise<PlannedFile> => {
+  const tensors = plan.shards.flatMap((shard) => shard.tensors);
+  const read = new Set(
+    tensors.flatMap(({ expression }) => sourcesOf(expression).map(({ input }) => itemAt(checkpoints, input))),
+  );
+  const inputs = checkpoints.filter((opened) => read.has(opened)).map(({ checkpoint }) => checkpoint);
+  const isIn = ({ checkpoint, complete }: OpenedModel) =>
+    complete !== undefined || inputs.includes(checkpoint);
+  const recipes = allRecipes(recipe);
+  const text = await writeModelCard({
+    ...recipe,
+    citations: [...new Set(recipes.flatMap(({ citations }) => citations))],
+    plugins: [...new Set(recipes.map(({ method }) => method).filter((method) => !isBuiltIn(method)))],
+    names: [...new Set(models.filter(isIn).map(({ checkpoint }) => checkpoint.name))],
+    inputs,
+    recipe: plan.completeRecipe,
+    notes: notesOf(plan),
+    picture: pictureOf(plan),
+    config: models[0]?.checkpoint.config,
+    sideFiles: plan.files.map(({ name }) => name),
+  });
+  return { name: cardName, text };
 };
 
 export const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize }: PlanOptions) => {
@@ -100,6 +132,12 @@ export const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize 
     });
   return { layout, maxShardBytes: parseShardSize(maxShardSize) };
 };
+
+/** The layout as recipes spell it, where it is not the default. */
+const layoutKeys = ({ layout, maxShardBytes }: LayoutOptions): Record<string, unknown> => ({
+  ...(layout === 'layer' ? {} : { layout }),
+  ...(maxShardBytes === parseShardSize(defaultShardSize) ? {} : { max_shard_size: maxShardBytes }),
+});
 
 /** Loaders need a configuration; a bare file has none. */
 const withoutConfig = ({ checkpoint: { config, path } }: OpenedModel): string[] => {
@@ -153,20 +191,6 @@ const costOf = (shards: readonly PlannedShard[]): Cost => {
     }
   }
   return cost;
-};
-
-/** Plans the files beside the shards: the first model's side files, the index, the model card. */
-const planFiles = async (
-  composed: Composed,
-  shards: readonly PlannedShard[],
-  card: string | undefined,
-): Promise<PlannedFile[]> => {
-  const first = composed.models[0] as OpenedModel;
-  return [
-    ...(await planSideFiles(composed)),
-    ...(shards.length > 1 ? [{ name: outputFormat.indexName, text: indexTextOf(shards) }] : []),
-    ...(card === undefined ? await keptCard(first.checkpoint) : [{ name: cardName, text: card }]),
-  ];
 };
 
 const cardName = 'README.md';

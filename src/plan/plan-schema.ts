@@ -2,6 +2,7 @@ import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import type { FileIdentity, FileState } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
+import type { HubRevision } from '../checkpoint/model-place.js';
 import type { Formula } from '../operations/formula.js';
 import { formulaSchemas } from '../operations/index.js';
 import { type Dtype, isDtype } from '../tensor/dtype.js';
@@ -55,6 +56,12 @@ const identity = z.strictObject({
   header: sha256,
   seen: seen.exactOptional(),
 }) satisfies z.ZodType<FileIdentity>;
+
+const hub = z.strictObject({
+  id: text,
+  revision: text,
+  inside: text.exactOptional(),
+}) satisfies z.ZodType<HubRevision>;
 
 const tensor = z
   .strictObject({
@@ -117,8 +124,11 @@ export const planSchema = z.strictObject({
   method: text,
   title: text,
   recipe,
+  completeRecipe: recipe,
   architecture: z.strictObject({ family: text, naming: text, layers: count }),
-  inputs: z.array(z.strictObject({ role: text, name: text, path, files: z.array(identity) })),
+  inputs: z.array(
+    z.strictObject({ role: text, name: text, path, hub: hub.exactOptional(), files: z.array(identity) }),
+  ),
   shards: z.array(shard).min(1),
   files: z.array(file),
   cost,

@@ -1,10 +1,12 @@
 import type { FileIdentity } from '../checkpoint/checkpoint.js';
+import type { HubRevision } from '../checkpoint/model-place.js';
 import type { Copy } from '../operations/copy.js';
 import type { Computation } from '../operations/formula.js';
 import type { Same } from '../operations/same.js';
 import type { Dtype } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
+import type { CompleteRecipe } from './complete-recipe.js';
 
 export type { StoredTensor };
 
@@ -52,6 +54,8 @@ export interface PlannedInput {
   readonly role: string;
   readonly name: string;
   readonly path: string;
+  /** Its place on the hub, where it was found in a hub cache. */
+  readonly hub?: HubRevision;
   readonly files: readonly FileIdentity[];
 }
 
@@ -90,6 +94,11 @@ export interface MergePlan {
   readonly title: string;
   /** The method's parameters as used, in the recipe's spelling. */
   readonly recipe: Readonly<Record<string, unknown>>;
+  /**
+   * The whole recipe, which makes the same bytes again: with models (`./NAME`, `org/name@COMMIT`), nested
+   * recipes, layout, and what was found from the models. In YAML's spelling.
+   */
+  readonly completeRecipe: CompleteRecipe;
   readonly architecture: { readonly family: string; readonly naming: string; readonly layers: number };
   /** The merged models in the order of terms, then companions. */
   readonly inputs: readonly PlannedInput[];

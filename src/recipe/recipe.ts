@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { LayerloomError } from '../errors.js';
 import type {
+  Citation,
   CompileContext,
   Compiled,
   Method,
@@ -26,6 +27,12 @@ export interface Recipe {
   readonly method: string;
   readonly title: string;
   readonly tags: readonly string[];
+  readonly citations: readonly Citation[];
+  /** The recipe as it was given: what is not about models is the same in a recipe that makes it again. */
+  readonly given: UncheckedRecipe;
+  /** How the recipe itself wants its shards; options go before it. */
+  readonly layout: unknown;
+  readonly maxShardSize: unknown;
   readonly dtype: ArithmeticDtype | undefined;
   readonly tokenizerSource: string | undefined;
   readonly chatTemplate: string | undefined;
@@ -54,7 +61,9 @@ const mostNesting = 16;
 export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePath = []): Recipe => {
   if (typeof input !== 'object' || input === null)
     throw invalid(path.length === 0 ? ['recipe'] : path, input, 'a recipe: an object with its method');
-  const { method: name, dtype, outDtype, tokenizerSource, chatTemplate, ...rest } = input as UncheckedRecipe;
+  const given = input as UncheckedRecipe;
+  const { method: name, dtype, outDtype, tokenizerSource, chatTemplate, ...others } = given;
+  const { layout, maxShardSize, ...rest } = others;
   const method = methods.get(name);
   if (method === undefined) {
     const near = nearest(name, methods.keys());
@@ -65,6 +74,14 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
       near === undefined ? expected : `${expected}; did you mean ${near}?`,
     );
   }
+  if (path.length > 0)
+    for (const [key, value] of Object.entries({ layout, maxShardSize }))
+      if (value !== undefined)
+        throw invalid(
+          [...path, key],
+          value,
+          'no such key in a recipe in the place of a model: it has no shards',
+        );
   if (path.length > 4 * mostNesting)
     throw invalid(path, name, `at most ${mostNesting} recipes in one another`);
   // A recipe of mergekit's says so; to methods without dialects that is all they know.
@@ -86,6 +103,10 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     method: method.name,
     title: method.title,
     tags: method.tags,
+    citations: method.citations ?? [],
+    given,
+    layout,
+    maxShardSize,
     dtype: checkDtype(outDtype ?? dtype, [...path, outDtype === undefined ? 'dtype' : 'outDtype']),
     tokenizerSource: checkText(tokenizerSource, [...path, 'tokenizerSource']),
     chatTemplate: checkTemplate(chatTemplate, [...path, 'chatTemplate']),
@@ -99,6 +120,12 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     compile: (context) => within(path, () => compileUnder(path, method.compile(parameters, context))),
   };
 };
+
+/** A recipe and those in it, which come first. */
+export const allRecipes = (recipe: Recipe): Recipe[] => [
+  ...[...recipe.nested.values()].flatMap(allRecipes),
+  recipe,
+];
 
 const under = (path: RecipePath, reference: ModelReference): ModelReference => ({
   ...reference,

@@ -35,6 +35,13 @@ export interface CommonParameters {
   tokenizerSource?: string | undefined;
   /** The text of a chat template (Jinja) that the output gets. Default: the first model's. */
   chatTemplate?: string | undefined;
+  /**
+   * A shard for each layer, or shards as full as `maxShardSize` allows; options of the call go before it.
+   * Not in a recipe that stands in a model's place. Default `layer`.
+   */
+  layout?: 'layer' | 'size' | undefined;
+  /** Bytes of tensors in a shard at most, or a size such as `5GB`, the default; as `layout`. */
+  maxShardSize?: string | number | undefined;
 }
 
 type RecipesOf<ByMethod> = {

@@ -1,0 +1,52 @@
+import { isObject } from '../checkpoint/json.js';
+import { fenced } from './recipe-yaml.js';
+
+type Config = Readonly<Record<string, unknown>>;
+
+/** The class of transformers that loads a model, by the ending of its architecture's name. */
+const autoClasses: readonly (readonly [RegExp, string])[] = [
+  [/(ForCausalLM|LMHeadModel)$/, 'AutoModelForCausalLM'],
+  [/ForSequenceClassification$/, 'AutoModelForSequenceClassification'],
+  [/ForTokenClassification$/, 'AutoModelForTokenClassification'],
+  [/ForQuestionAnswering$/, 'AutoModelForQuestionAnswering'],
+  [/ForMaskedLM$/, 'AutoModelForMaskedLM'],
+];
+
+const architectureOf = (config: Config): string => {
+  const names = config['architectures'];
+  return Array.isArray(names) ? String(names[0] ?? '') : '';
+};
+
+const autoClassOf = (config: Config): string => {
+  const architecture = architectureOf(config);
+  if (architecture.endsWith('ForConditionalGeneration'))
+    return config['is_encoder_decoder'] === true && !isObject(config['vision_config'])
+      ? 'AutoModelForSeq2SeqLM'
+      : 'AutoModelForImageTextToText';
+  return autoClasses.find(([pattern]) => pattern.test(architecture))?.[1] ?? 'AutoModel';
+};
+
+/** The front matter about loading: the library, and the task where the architecture says it. */
+export const usageFrontMatter = (config: Config | undefined): Record<string, string> =>
+  config === undefined
+    ? {}
+    : {
+        library_name: 'transformers',
+        ...(autoClassOf(config) === 'AutoModelForCausalLM' ? { pipeline_tag: 'text-generation' } : {}),
+      };
+
+/** Lines of a card that load the model in transformers; none for weights without a configuration. */
+export const usageText = (config: Config | undefined, sideFiles: readonly string[]): string[] => {
+  if (config === undefined) return [];
+  const autoClass = autoClassOf(config);
+  const hasTokenizer = sideFiles.some((name) => /^(tokenizer|spiece|vocab|tekken)/.test(name));
+  const trust = isObject(config['auto_map']) ? ', trust_remote_code=True' : '';
+  const code = [
+    `from transformers import ${[autoClass, ...(hasTokenizer ? ['AutoTokenizer'] : [])].join(', ')}`,
+    '',
+    'model_id = "."  # this folder, or the name of the model on the hub',
+    ...(hasTokenizer ? [`tokenizer = AutoTokenizer.from_pretrained(model_id${trust})`] : []),
+    `model = ${autoClass}.from_pretrained(model_id, torch_dtype="auto"${trust})`,
+  ];
+  return ['## Use', '', ...fenced('python', code.join('\n')), ''];
+};

@@ -1,0 +1,70 @@
+import { basename } from 'node:path';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { isWeightsName, withoutExtension } from '../checkpoint/formats.js';
+import { isObject } from '../checkpoint/json.js';
+import { snakeCase } from '../methods/framework/tensor-method.js';
+import { replaceModels } from '../recipe/model-places.js';
+import type { Recipe } from '../recipe/recipe.js';
+import { torchName } from '../tensor/dtype.js';
+
+/** A recipe in YAML's spelling: with method, models and all parameters. */
+export type CompleteRecipe = Readonly<Record<string, unknown>>;
+
+type NamedInput = Pick<CheckpointIndex, 'name' | 'path' | 'hub'>;
+
+/**
+ * Returns the text by which recipes for others name an input, without paths of this machine: a hub model with
+ * its commit, `org/name@COMMIT`; else its name as a folder beside the recipe, `./math-1`.
+ */
+export const modelText = ({ name, path, hub }: NamedInput): string => {
+  if (hub !== undefined && hub.inside === undefined) {
+    const text = `${hub.id}@${hub.revision}`;
+    return name === hub.id || name.includes('/') ? text : `${name}=${text}`;
+  }
+  if (!isWeightsName(path)) return `./${name}`;
+  const file = basename(path);
+  return name === withoutExtension(file) || name.includes('/') ? `./${file}` : `${name}=./${file}`;
+};
+
+/**
+ * Returns the recipe that makes the same merge again, to the bit: every model by `textOf`, parameters that were
+ * found from the models as what they were found to be, and the output's dtype.
+ *
+ * @param again `Compiled.again`
+ * @param textOf the text of a model, or the complete recipe of a nested one
+ */
+export const completeRecipe = (
+  { given, dtype }: Pick<Recipe, 'given' | 'dtype'>,
+  again: CompleteRecipe | undefined,
+  textOf: (model: unknown) => unknown,
+): CompleteRecipe => {
+  const { method, dialect, layout, maxShardSize, outDtype, ...named } = replaceModels(given, textOf);
+  const { task, language, model, models, slices, base, ...rest } = named;
+  const { tokenizerSource, chatTemplate, ...parameters } = rest;
+  const source =
+    tokenizerSource === 'base' || tokenizerSource === 'union' || !isGiven(tokenizerSource)
+      ? tokenizerSource
+      : textOf(tokenizerSource);
+  return inYamlSpelling({
+    ...{ method, dialect, task, language, model, models, slices, base },
+    ...(again ?? parameters),
+    dtype: dtype === undefined ? undefined : torchName(dtype),
+    tokenizerSource: source,
+    chatTemplate,
+  });
+};
+
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
+
+/** Keys in snake case, at any depth but in recipes that are complete already; no keys without a value. */
+const inYamlSpelling = (recipe: CompleteRecipe): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(recipe)
+      .filter(([, value]) => isGiven(value))
+      .map(([key, value]) => [snakeCase(key), spelt(value)]),
+  );
+
+const spelt = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(spelt);
+  return isObject(value) ? inYamlSpelling(value) : value;
+};

@@ -1,0 +1,21 @@
+import { Document, isScalar, isSeq, visit } from 'yaml';
+
+/** Formats a recipe as YAML, with lists of numbers on one line. */
+export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string => {
+  // Lines are not folded: where templates and names have spaces matters.
+  const document = new Document(recipe, { aliasDuplicateObjects: false });
+  visit(document, {
+    Seq: (_key, node) => {
+      if (isSeq(node) && node.items.every((item) => isScalar(item) && typeof item.value === 'number'))
+        node.flow = true;
+    },
+  });
+  return document.toString({ flowCollectionPadding: false, lineWidth: 0 }).trimEnd();
+};
+
+/** Puts a text into a fence of Markdown that is longer than any run of backticks in the text. */
+export const fenced = (language: string, text: string): string[] => {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return [`${fence}${language}`, text, fence];
+};

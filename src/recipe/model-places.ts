@@ -1,0 +1,54 @@
+import { isObject } from '../checkpoint/json.js';
+
+/** Keys of a recipe under which a model stands. */
+const roles = ['task', 'language', 'model', 'base'] as const;
+
+type Json = Readonly<Record<string, unknown>>;
+
+const isRecipe = (value: unknown): value is Json => isObject(value) && typeof value['method'] === 'string';
+
+/**
+ * Returns a recipe with each of its models replaced: those in roles, in `models`, in slices and their sources.
+ * Recipes in models' places are not gone into: `replace` gets them as they are.
+ *
+ * @param recipe keys in camel case; `{ model, name }` in a list becomes `NAME=MODEL`
+ */
+export const replaceModels = (
+  recipe: Json,
+  replace: (model: unknown) => unknown,
+): Record<string, unknown> => {
+  const modelOf = (value: unknown): unknown => {
+    if (!isObject(value) || isRecipe(value) || !('model' in value)) return replace(value);
+    const { model, name } = value;
+    return replace(typeof model === 'string' && typeof name === 'string' ? `${name}=${model}` : model);
+  };
+  const entry = (value: unknown): unknown => {
+    if (!isObject(value) || isRecipe(value) || !('model' in value)) return replace(value);
+    const { model: _model, name: _name, ...parameters } = value as Json;
+    const model = modelOf(value);
+    return Object.keys(parameters).length === 0 ? model : { model, ...parameters };
+  };
+  const source = (value: unknown): unknown =>
+    isObject(value) ? { ...value, ...inRoles(value, ['model'], modelOf) } : value;
+  const slice = (value: unknown): unknown => {
+    if (!isObject(value)) return value;
+    const { base, sources } = value;
+    return { ...value, ...inRoles({ base }, ['base'], modelOf), ...inList({ sources }, 'sources', source) };
+  };
+  return {
+    ...recipe,
+    ...inRoles(recipe, roles, modelOf),
+    ...inList(recipe, 'models', entry),
+    ...inList(recipe, 'slices', slice),
+  };
+};
+
+const inRoles = (recipe: Json, keys: readonly string[], replace: (value: unknown) => unknown): Json =>
+  Object.fromEntries(keys.filter((key) => isGiven(recipe[key])).map((key) => [key, replace(recipe[key])]));
+
+const inList = (recipe: Json, key: string, replace: (value: unknown) => unknown): Json => {
+  const list = recipe[key];
+  return Array.isArray(list) ? { [key]: list.map(replace) } : {};
+};
+
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
