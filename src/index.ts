@@ -7,6 +7,7 @@ export {
   type AnalyzeParameters,
   analyze,
 } from './api/analyze.js';
+export { type DiffOptions, diff } from './api/diff.js';
 export { explainTensor } from './api/explain-tensor.js';
 export { layerSwap, type MergeOptions, merge, relayout, revert, soup } from './api/merge.js';
 export { type MergePlanOptions, planMerge } from './api/plan-merge.js';

@@ -22,6 +22,7 @@ const order = [
   'engine',
   'store',
   'analysis',
+  'comparison',
   'evaluation',
   'experiment',
   'scores',

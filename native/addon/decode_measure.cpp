@@ -64,6 +64,11 @@ constexpr Reader<Measure> kMeasures[] = {
          return Divergence{readValue(measure, "value"), readValue(measure, "base")};
      }},
     {"signs", readOfValue<Signs>},
+    {"difference",
+     [](const Napi::Object& measure) -> Measure {
+         return Difference{readValue(measure, "a"), readValue(measure, "b"), readBoolean(measure, "numbers"),
+                           readBoolean(measure, "equalBlocks")};
+     }},
 };
 
 }  // namespace

@@ -83,6 +83,15 @@ void check(const Divergence& divergence, const Measurement& of) {
 
 void check(const Signs& signs, const Measurement& of) { checkValue(signs.value, of.program); }
 
+/// Bits of elements of one width can be compared. A second look is at the whole measurement: no other measure
+/// stands beside.
+void check(const Difference& difference, const Measurement& of) {
+    checkValue(difference.a, of.program);
+    checkValue(difference.b, of.program);
+    require(difference.numbers || of.program.dtypeOf(difference.a) == of.program.dtypeOf(difference.b), "b");
+    require(of.measures.size() == 1, "measures");
+}
+
 }  // namespace
 
 void check(const Measurement& measurement, std::span<const std::span<double>> out) {

@@ -48,6 +48,7 @@ struct Size {
     std::size_t operator()(const FindMagnitude&) const { return 1; }
     std::size_t operator()(const Divergence&) const { return rows; }
     std::size_t operator()(const Signs&) const { return 1; }
+    std::size_t operator()(const Difference&) const { return kDifferenceNumbers; }
 };
 
 using Accumulators = std::vector<std::unique_ptr<Accumulator>>;
@@ -102,7 +103,7 @@ Status measure(const Kernels& kernels, const Measurement& measurement, std::span
     if (status.outcome != Outcome::Done) return status;
     control.count(program.bytesRead(program.count), 0);
 
-    if (std::ranges::all_of(accumulators, [](const auto& found) { return found->isFinite(); })) return {};
+    if (std::ranges::all_of(accumulators, [](const auto& found) { return found->isSettled(); })) return {};
     Accumulators again;
     for (const auto& accumulator : accumulators)
         if (auto more = accumulator->again()) again.push_back(std::move(more));

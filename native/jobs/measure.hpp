@@ -107,8 +107,33 @@ struct Signs {
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-using Measure = std::variant<Gram, RowGram, ColumnGram, Magnitudes, RowMagnitudes, ColumnMagnitudes, Overlaps,
-                             NonFinite, Histogram, CountMagnitude, FindMagnitude, Divergence, Signs>;
+/// Differences of two values: numbers in the order of `DifferenceNumber`.
+struct Difference {
+    ValueId a, b;
+    /// The elements are numbers. Else their bits alone are compared.
+    bool numbers;
+    /// A block whose bytes are equal is measured too. Else it is found to be equal before any arithmetic, and
+    /// its numbers are 0.
+    bool equalBlocks;
+    static constexpr Tiling tiling = Tiling::Runs;
+};
+
+/// What `Difference` finds. Sums, the largest and the norm are over elements that are finite in both.
+enum class DifferenceNumber : std::uint8_t {
+    OtherBits,       ///< elements whose bits differ; 0 where the dtypes do
+    Unequal,         ///< elements that differ as numbers: zeros are equal, and so are two NaN
+    NonFinite,       ///< elements that are not finite in a or in b, or whose difference is not
+    Largest,         ///< max |a − b|
+    Absolute,        ///< Σ |a − b|
+    Squares,         ///< Σ (a − b)²
+    SquaresOfFirst,  ///< Σ a²
+    First,           ///< 1 + the index in the tensor of the first element that differs, 0: none
+};
+inline constexpr std::size_t kDifferenceNumbers = 8;
+
+using Measure =
+    std::variant<Gram, RowGram, ColumnGram, Magnitudes, RowMagnitudes, ColumnMagnitudes, Overlaps, NonFinite,
+                 Histogram, CountMagnitude, FindMagnitude, Divergence, Signs, Difference>;
 
 /// A block of whole rows of a tensor, and what to find of values of a program over it: measures of one
 /// tiling.

@@ -2,6 +2,7 @@
 // one of simd/*.hpp and then this, and makes its table with the struct it has found there.
 #include "combine.inl"
 #include "convert.hpp"
+#include "difference.inl"
 #include "kernels.hpp"
 #include "reduce.inl"
 
@@ -57,6 +58,7 @@ constexpr Kernels makeKernels(const char* isa) {
         .sumMagnitudes = sumMagnitudes<V>,
         .dot = dot<V>,
         .compareSigns = compareSigns<V>,
+        .difference = difference<V>,
         .keep = keep,
         .randoms = randoms,
         .vote = {},

@@ -42,6 +42,21 @@ struct VoteRule {
     float scale;       ///< multiplies the sum that is added to the base
 };
 
+/// What a comparison finds of elements that are finite in both tiles, by lane: element i of a tile is lane
+/// i % kLanes. All are float64 and added in order, so that they are the same on every instruction set.
+struct DifferenceLanes {
+    double largest[kLanes];         ///< max |a − b|
+    double absolute[kLanes];        ///< Σ |a − b|
+    double squares[kLanes];         ///< Σ (a − b)²
+    double squaresOfFirst[kLanes];  ///< Σ a²
+};
+
+/// Elements that a comparison counts.
+struct DifferenceCounts {
+    std::uint64_t unequal;    ///< as numbers: zeros of either sign are equal, and so are two NaN
+    std::uint64_t nonFinite;  ///< in one of the two at least
+};
+
 /// The kernels of one instruction set. Tables are indexed by DType; entries of F64 are null, see linear.cpp.
 struct Kernels {
     const char* isa;
@@ -68,6 +83,10 @@ struct Kernels {
 
     /// counts[0] += elements whose product is not 0, counts[1] += those of them where it is positive.
     void (*compareSigns)(const float* x, const float* y, std::uint64_t* counts, std::size_t count);
+
+    /// Compares two tiles, and adds what it finds. Differences are of the widened elements, in float64.
+    void (*difference)(const float* a, const float* b, DifferenceLanes& lanes, DifferenceCounts& counts,
+                       std::size_t count);
 
     /// out[i] = x[i]·scale where the magnitude of key[i] is above `lower` and not above `upper`, else 0.
     /// `first` is the index of the tile's first element, for ties.

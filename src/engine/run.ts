@@ -7,10 +7,10 @@ import { WorkerPool } from './threads/pool.js';
 
 /** Progress of a run. */
 export interface Progress {
-  readonly phase: 'merge' | 'checksums' | 'analysis';
+  readonly phase: 'merge' | 'checksums' | 'analysis' | 'comparison';
   /**
    * Output bytes for `merge`, including those of earlier runs; files for `checksums`; input bytes for
-   * `analysis`.
+   * `analysis` and `comparison`.
    */
   readonly done: number;
   readonly total: number;

@@ -72,7 +72,45 @@ export type Measure =
   /** For each row the Kullback-Leibler divergence of softmax(value) from softmax(base). */
   | { readonly kind: 'divergence'; readonly value: number; readonly base: number }
   /** Elements above 0 less those below. */
-  | { readonly kind: 'signs'; readonly value: number };
+  | { readonly kind: 'signs'; readonly value: number }
+  /**
+   * Differences of two values, as `differenceNumbers` lists them. Stands alone.
+   *
+   * - `numbers`: false compares the bits of elements alone.
+   * - `equalBlocks`: false finds a block whose bytes are equal to be so before any arithmetic; all its numbers are then 0.
+   */
+  | {
+      readonly kind: 'difference';
+      readonly a: number;
+      readonly b: number;
+      readonly numbers: boolean;
+      readonly equalBlocks: boolean;
+    };
+
+/**
+ * The numbers that `difference` finds, in the order of native/jobs/measure.hpp. The largest, the sums and `squaresOfFirst` are over
+ * elements that are finite in both.
+ */
+export const differenceNumbers = [
+  /** Elements whose bits differ; 0 where the dtypes do. */
+  'otherBits',
+  /** Elements that differ as numbers: zeros of either sign are equal, and so are two NaN. */
+  'unequal',
+  /** Elements that are not finite in a or in b, or whose difference is not. */
+  'nonFinite',
+  /** max |a − b| */
+  'largest',
+  /** Σ |a − b| */
+  'absolute',
+  /** Σ (a − b)² */
+  'squares',
+  /** Σ a² */
+  'squaresOfFirst',
+  /** 1 + the index in the tensor of the first element that differs: in its bits, or as a number where the dtypes differ. 0: none. */
+  'first',
+] as const;
+
+export type DifferenceNumber = (typeof differenceNumbers)[number];
 
 /**
  * A block of whole rows of a tensor, and what to find of values of a program over it. Measures of rows and
@@ -108,6 +146,8 @@ export const sizeOf = (
       return 1 + measure.experts.length;
     case 'histogram':
       return 1 + mostCandidates;
+    case 'difference':
+      return differenceNumbers.length;
     case 'magnitudes':
     case 'countMagnitude':
     case 'findMagnitude':

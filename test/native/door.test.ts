@@ -221,6 +221,7 @@ const everyMeasure: { readonly [Kind in Measure['kind']]: Measure & { readonly k
   findMagnitude: { kind: 'findMagnitude', value: 0, bits: 0, ordinal: 1 },
   divergence: { kind: 'divergence', value: 0, base: 1 },
   signs: { kind: 'signs', value: 0 },
+  difference: { kind: 'difference', a: 0, b: 1, numbers: true, equalBlocks: true },
 };
 
 describe('the native door takes every measure, into as many numbers as its type says,', () => {

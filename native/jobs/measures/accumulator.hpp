@@ -33,9 +33,10 @@ class Accumulator {
     virtual bool done() const { return false; }
     /// Stores what was found, at the block's end.
     virtual void finish() {}
-    /// False if what was found shows values that are not finite.
-    virtual bool isFinite() const { return true; }
-    /// Returns the accumulator for a second look at a block that has values which are not finite; null: none.
+    /// False if what was found calls for a second look at the block: it shows values that are not finite, or
+    /// bytes that differ.
+    virtual bool isSettled() const { return true; }
+    /// Returns the accumulator for a second look; null: none.
     virtual std::unique_ptr<Accumulator> again() { return nullptr; }
 };
 
@@ -53,6 +54,7 @@ std::unique_ptr<Accumulator> accumulatorOf(const CountMagnitude&, const Program&
 std::unique_ptr<Accumulator> accumulatorOf(const FindMagnitude&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const Divergence&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const Signs&, const Program&, std::span<double> out);
+std::unique_ptr<Accumulator> accumulatorOf(const Difference&, const Program&, std::span<double> out);
 
 using Lanes = std::array<double, kLanes>;
 

@@ -25,7 +25,7 @@ class MagnitudeSum : public Accumulator {
 /// Sums that show values which are not finite: one makes a sum of magnitudes infinite, or NaN.
 class Sums : public Accumulator {
   public:
-    bool isFinite() const override {
+    bool isSettled() const override {
         return std::ranges::all_of(out_, [](double sum) { return std::isfinite(sum); });
     }
 

@@ -58,6 +58,9 @@ struct Avx2 {
         return {_mm256_mul_pd(a.low, b.low), _mm256_mul_pd(a.high, b.high)};
     }
     static Wide add(Wide a, Wide b) { return {_mm256_add_pd(a.low, b.low), _mm256_add_pd(a.high, b.high)}; }
+    static Wide larger(Wide a, Wide b) {
+        return {_mm256_max_pd(a.low, b.low), _mm256_max_pd(a.high, b.high)};
+    }
     static Wide loadWide(const double* at) { return {_mm256_loadu_pd(at), _mm256_loadu_pd(at + 4)}; }
     static void storeWide(Wide a, double* at) {
         _mm256_storeu_pd(at, a.low);

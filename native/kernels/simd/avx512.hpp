@@ -55,6 +55,9 @@ struct Avx512 {
         return {_mm512_mul_pd(a.low, b.low), _mm512_mul_pd(a.high, b.high)};
     }
     static Wide add(Wide a, Wide b) { return {_mm512_add_pd(a.low, b.low), _mm512_add_pd(a.high, b.high)}; }
+    static Wide larger(Wide a, Wide b) {
+        return {_mm512_max_pd(a.low, b.low), _mm512_max_pd(a.high, b.high)};
+    }
     static Wide loadWide(const double* at) { return {_mm512_loadu_pd(at), _mm512_loadu_pd(at + 8)}; }
     static void storeWide(Wide a, double* at) {
         _mm512_storeu_pd(at, a.low);

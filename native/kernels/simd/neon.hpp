@@ -52,6 +52,7 @@ struct Neon {
     static Wide widen(Floats a) { return {vcvt_f64_f32(vget_low_f32(a)), vcvt_high_f64_f32(a)}; }
     static Wide multiply(Wide a, Wide b) { return {vmulq_f64(a.low, b.low), vmulq_f64(a.high, b.high)}; }
     static Wide add(Wide a, Wide b) { return {vaddq_f64(a.low, b.low), vaddq_f64(a.high, b.high)}; }
+    static Wide larger(Wide a, Wide b) { return {vmaxq_f64(a.low, b.low), vmaxq_f64(a.high, b.high)}; }
     static Wide loadWide(const double* at) { return {vld1q_f64(at), vld1q_f64(at + 2)}; }
     static void storeWide(Wide a, double* at) {
         vst1q_f64(at, a.low);

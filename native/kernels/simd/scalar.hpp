@@ -79,6 +79,8 @@ struct Scalar {
     static Wide widen(Floats a) { return a; }
     static Wide multiply(Wide a, Wide b) { return a * b; }
     static Wide add(Wide a, Wide b) { return a + b; }
+    /// Of numbers: neither is NaN.
+    static Wide larger(Wide a, Wide b) { return a > b ? a : b; }
     static Wide loadWide(const double* at) { return *at; }
     static void storeWide(Wide a, double* at) { *at = a; }
 

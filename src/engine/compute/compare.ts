@@ -1,0 +1,142 @@
+import { fstat } from 'node:fs';
+import { promisify } from 'node:util';
+import { itemAt } from '../../lookup.js';
+import { type DifferenceNumber, differenceNumbers } from '../../native/measure.js';
+import { Program } from '../../operations/program.js';
+import type { ComparisonPlan, PlannedComparison } from '../../plan/comparison.js';
+import { bytesOfSources, type StoredTensor } from '../../tensor/stored-tensor.js';
+import type { InputFiles } from '../input-files.js';
+import { type Progress, Run, type RunControls, type RunCost } from '../run.js';
+import { type Block, blocksOf, measureBlock, type TensorMeasures } from './blocks.js';
+
+/** The differences of one tensor, over all its elements. */
+export type ComparedTensor = Readonly<Record<DifferenceNumber, number>>;
+
+export interface Compared extends RunCost {
+  /** As in the plan. */
+  readonly tensors: readonly ComparedTensor[];
+}
+
+/** A tensor at work. */
+interface Comparing {
+  readonly planned: PlannedComparison;
+  readonly blocks: readonly Block[];
+  /** The numbers of each block, in block order. */
+  readonly found: Float64Array[];
+}
+
+/**
+ * Compares tensors on all threads. A byte range that both models have in one file (a hard link) is not read;
+ * blocks whose bytes are equal cost no arithmetic. Where only some blocks of a tensor differ, the equal ones are
+ * read once more for the norm. Numbers do not depend on the number of threads.
+ *
+ * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
+ */
+export const runComparisons = async (plan: ComparisonPlan, controls: RunControls): Promise<Compared> => {
+  await using run = new Run(controls);
+  const { pool } = run;
+  const inputs = await run.open(
+    plan.inputs,
+    plan.tensors.flatMap(({ sources }) => sources),
+  );
+  const tensors: Comparing[] = plan.tensors.map((planned) => ({
+    planned,
+    blocks: blocksOf({ elements: planned.elements, columns: 1 }),
+    found: [],
+  }));
+  const isShared = await sharing(inputs);
+  const different: Comparing[] = [];
+  for (const tensor of tensors) if (!(await isShared(tensor.planned.sources))) different.push(tensor);
+  let total = different.reduce((bytes, { planned }) => bytes + bytesOfSources(planned.sources), 0);
+  const progress = (): Progress => ({ phase: 'comparison', done: pool.counters.bytesRead, total });
+
+  const compareBlocks = async (
+    work: readonly { tensor: Comparing; block: Block }[],
+    equalBlocks: boolean,
+  ): Promise<void> => {
+    const waiting = work.values();
+    await pool.inLanes(async () => {
+      for (const { tensor, block } of waiting) {
+        if (pool.stopped) return;
+        const [numbers] = await measureBlock(pool, inputs, measuresOf(tensor.planned, equalBlocks), block);
+        if (numbers === undefined) throw new RangeError('a block has no numbers');
+        tensor.found[block.index] = numbers;
+      }
+    });
+  };
+
+  try {
+    await run.reporting(progress, async () => {
+      await compareBlocks(
+        different.flatMap((tensor) => tensor.blocks.map((block) => ({ tensor, block }))),
+        false,
+      );
+      const left = different.flatMap((tensor) =>
+        blocksWithoutNorm(tensor).map((block) => ({ tensor, block })),
+      );
+      total += left.reduce((bytes, { tensor, block }) => bytes + bytesOfBlock(tensor, block), 0);
+      await compareBlocks(left, true);
+      await inputs.verify();
+    });
+  } catch (error) {
+    throw run.reasonOf(error, {});
+  }
+  return { tensors: tensors.map(({ found }) => together(found)), ...run.cost };
+};
+
+/** Elements stand in one column: blocks may begin at any of them. */
+const measuresOf = (
+  { name, elements, sources, numbers }: PlannedComparison,
+  equalBlocks: boolean,
+): TensorMeasures => {
+  const program = new Program([elements, 1]);
+  const emitted = program.emit(sources.map((source) => program.source(source)));
+  const [a, b] = [itemAt(emitted.values, 0), itemAt(emitted.values, 1)];
+  return { tensor: name, emitted, measures: [{ kind: 'difference', a, b, numbers, equalBlocks }] };
+};
+
+/** Returns a function that says if two byte ranges are one range of one file, under whatever names. */
+const sharing = async (inputs: InputFiles) => {
+  const known = new Map<string, Promise<string>>();
+  const fileOf = (source: StoredTensor): Promise<string> => {
+    const path = inputs.pathOf(source);
+    const file = known.get(path) ?? inodeOf(inputs.fdOf(source));
+    known.set(path, file);
+    return file;
+  };
+  return async ([a, b]: PlannedComparison['sources']): Promise<boolean> =>
+    a.begin === b.begin && a.end === b.end && a.dtype === b.dtype && (await fileOf(a)) === (await fileOf(b));
+};
+
+const inodeOf = async (fd: number): Promise<string> => {
+  const { dev, ino } = await promisify(fstat)(fd, { bigint: true });
+  return `${dev} ${ino}`;
+};
+
+/** Returns the equal blocks of a tensor of numbers that differs elsewhere. */
+const blocksWithoutNorm = ({ planned, blocks, found }: Comparing): Block[] => {
+  const [a, b] = planned.sources;
+  if (!planned.numbers || a.dtype !== b.dtype) return [];
+  const isEqual = ({ index }: Block) => numberOf(itemAt(found, index), 'otherBits') === 0;
+  return blocks.every(isEqual) ? [] : blocks.filter(isEqual);
+};
+
+const bytesOfBlock = ({ planned }: Comparing, { count }: Block): number =>
+  (count / planned.elements) * bytesOfSources(planned.sources);
+
+const numberOf = (found: Float64Array, number: DifferenceNumber): number =>
+  itemAt(found, differenceNumbers.indexOf(number));
+
+/** Puts the numbers of blocks together, in block order. */
+const together = (blocks: readonly Float64Array[]): ComparedTensor => {
+  const combine = (number: DifferenceNumber): number => {
+    const values = blocks.map((found) => numberOf(found, number));
+    if (number === 'largest') return values.reduce((a, b) => Math.max(a, b), 0);
+    if (number === 'first') return values.find((value) => value > 0) ?? 0;
+    return values.reduce((a, b) => a + b, 0);
+  };
+  return Object.fromEntries(differenceNumbers.map((number) => [number, combine(number)])) as Record<
+    DifferenceNumber,
+    number
+  >;
+};
