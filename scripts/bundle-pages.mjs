@@ -8,6 +8,7 @@ import { build } from 'esbuild';
 await build({
   entryPoints: {
     analysis: 'src/report/pages/analysis-entry.tsx',
+    comparison: 'src/report/pages/comparison-entry.tsx',
     report: 'src/report/pages/report-entry.tsx',
     pages: 'src/report/pages/pages.css',
   },

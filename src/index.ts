@@ -24,6 +24,15 @@ export type { Role } from './architecture/roles.js';
 export type { CheckpointIndex, FileIdentity } from './checkpoint/checkpoint.js';
 export { encodeHeader, type Header, type HeaderTensor, parseHeader } from './checkpoint/header.js';
 export { openCheckpoint } from './checkpoint/open.js';
+export type {
+  ComparedModel,
+  Comparison,
+  ElementDifferences,
+  StoredAs,
+  TensorComparison,
+  TensorState,
+} from './comparison/comparison.js';
+export type { KeyDifference, SideFileDifference } from './comparison/side-file-differences.js';
 export type { Link } from './engine/output/link.js';
 export type { ShardRecord } from './engine/output/provenance.js';
 export type { Progress, RunControls, RunCost } from './engine/run.js';

@@ -1,6 +1,9 @@
 import { itemAt } from '../lookup.js';
 import type { TensorRows } from './analysis.js';
 
+/** A tensor's place and shape, as far as columns follow from them. */
+export type PlacedMatrix = Pick<TensorRows, 'layer' | 'module' | 'rows' | 'parametersPerRow'>;
+
 /** A column of the paper's figures: one kind of matrix, across all layers. */
 export interface Column {
   /**
@@ -35,7 +38,7 @@ const pooled = (module: string): string => module.replaceAll(/\.\d+\./g, '.*.');
  * Lists a model's columns: the paper's seven in its order, then the other matrices in the tensors' order.
  * Excludes norms and biases, which are not matrices.
  */
-export const columnsOf = (tensors: Readonly<Record<string, TensorRows>>, layers: number): Column[] => {
+export const columnsOf = (tensors: Readonly<Record<string, PlacedMatrix>>, layers: number): Column[] => {
   const columns = new Map<string, { label: string; layers: string[][] }>();
   const add = (name: string, label: string): string[][] => {
     const column = columns.get(name) ?? { label, layers: Array.from({ length: layers }, () => []) };

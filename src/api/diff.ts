@@ -7,6 +7,10 @@ import { matches } from '../experiment/match-names.js';
 export interface DiffOptions extends RunControls {
   /** Compares the tensors whose names match, `*` standing for any text. Default: all. */
   only?: string | undefined;
+  /** A file to write: a page (`.html`), a picture of layers and modules (`.svg`), or a table of tensors (`.csv`). */
+  out?: string | undefined;
+  /** Replace `out` if it is not a page of ours. Default false. */
+  force?: boolean | undefined;
 }
 
 /**
@@ -15,23 +19,29 @@ export interface DiffOptions extends RunControls {
  * instruction set and for every number of threads. Bytes that are equal cost no arithmetic, and a file that both
  * checkpoints link to is not read.
  *
+ * @example const { equal, tensors } = await diff('./math-1', './merged')
  * @param a a directory, a `.safetensors` file, `org/name[@revision]` in the hub cache, or `NAME=MODEL`
- * @param b likewise; differences are relative to `a`
- * @returns plain data; `equal` is true if all tensors have the same dtypes, shapes and bytes
- * @throws LayerloomError NAMING_MISMATCH (Meta's names against Hugging Face's), INVALID_PARAMETER, INPUT_CHANGED, INPUT_SHRANK,
- *   READ_FAILED, INTERRUPTED, the codes of `openCheckpoint`
+ * @param b likewise; relative differences are relative to `a`
+ * @returns plain data; `equal` is true if both have the same tensors with the same dtypes, shapes and bytes
+ * @throws LayerloomError NAMING_MISMATCH (Meta's names against Hugging Face's), INVALID_PARAMETER, INPUT_CHANGED,
+ *   INPUT_SHRANK, READ_FAILED, OUTPUT_EXISTS, WRITE_FAILED, INTERRUPTED, the codes of `openCheckpoint`
  */
 export const diff = async (
   a: string,
   b: string,
-  { only, ...controls }: DiffOptions = {},
+  { only, out, force = false, ...controls }: DiffOptions = {},
 ): Promise<Comparison> => {
-  const found = await compareModels(a, b, (name) => only === undefined || matches(name, only), controls);
-  if (found.tensors.length === 0)
+  // Loaded on demand: comparisons that are not drawn need no pages.
+  const report = out === undefined ? undefined : await import('../report/comparison/write-comparison.js');
+  if (out !== undefined) report?.checkComparisonFile(out);
+  const wanted = (name: string): boolean => only === undefined || matches(name, only);
+  const comparison = await compareModels(a, b, wanted, controls);
+  if (comparison.tensors.length === 0)
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: 'only',
       value: only,
-      expected: `a pattern of tensor names such as "*.mlp.*", with a match in ${found.a.path} or ${found.b.path}`,
+      expected: `a pattern of tensor names such as "*.mlp.*", with a match in ${comparison.a.path} or ${comparison.b.path}`,
     });
-  return found;
+  if (out !== undefined) await report?.writeComparison(comparison, out, force);
+  return comparison;
 };

@@ -56,7 +56,8 @@ const run = async (): Promise<number> => {
   try {
     if (asksForVersionAsJson(args)) printJson(describeInstallation());
     else await program.parseAsync(process.argv);
-    return 0;
+    // `diff --exit-code` sets it.
+    return Number(process.exitCode ?? 0);
   } catch (error) {
     // Commander also throws after printing help or the version.
     if (error instanceof CommanderError && error.exitCode === 0) return 0;

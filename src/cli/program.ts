@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { version } from '../version.js';
+import { addDiff } from './diff-command.js';
 import { addBatch, addExperiment } from './experiment-commands.js';
 import { addExamples, commandGroups, helpLayout, optionGroups } from './help.js';
 import { addInstallation } from './installation-commands.js';
@@ -38,6 +39,7 @@ export const buildProgram = (): Command => {
   addReport(program);
   addSearch(program);
   addSelect(program);
+  addDiff(program);
   addStore(program);
   addInstallation(program);
   addExamples(program, [

@@ -36,7 +36,7 @@ export const htmlPage = async ({
   readonly title: string;
   readonly body: string;
   readonly data: unknown;
-  readonly script: 'report' | 'analysis';
+  readonly script: 'report' | 'analysis' | 'comparison';
 }): Promise<string> => {
   const [style, code] = await Promise.all(
     ['pages.css', `${script}.js`].map((name) => readFile(new URL(name, assets), 'utf8')),

@@ -222,3 +222,18 @@ export interface ReportData {
   /** Texts, each once. */
   readonly strings: readonly string[];
 }
+
+/** A comparison of two models. */
+export interface PageComparison {
+  readonly a: { readonly name: string; readonly path: string };
+  readonly b: { readonly name: string; readonly path: string };
+  /** The result in one line. */
+  readonly verdict: string;
+  readonly columns: readonly string[];
+  /** Relative differences by layer, then column; null where a layer has no such tensor. */
+  readonly cells: readonly (readonly (number | null)[])[];
+  /** The value of the strongest colour. */
+  readonly most: number;
+  readonly tensors: PageTable;
+  readonly sideFiles: readonly Fact[];
+}

@@ -12,6 +12,8 @@ export interface HeatMapData {
   readonly cells: readonly (readonly (number | null | undefined)[])[];
   /** The value of the darkest colour, above 0. */
   readonly most: number;
+  /** Names the values beside the scale. Default `rows above`. */
+  readonly unit?: string | undefined;
 }
 
 /** Says which rows of an expert a heat map counts. */
@@ -37,7 +39,7 @@ const shortened = (label: string): string =>
   label.length > longest ? `${label.slice(0, longest - 1)}…` : label;
 
 /** A heat map in the paper's style: the last layer on top, layer 0 at the bottom, the value as a cell's title. */
-export const HeatMap = ({ title, subtitle, columns, cells, most }: HeatMapData) => {
+export const HeatMap = ({ title, subtitle, columns, cells, most, unit = 'rows above' }: HeatMapData) => {
   const layers = cells.length;
   const cellWidth = columns.reduce(
     (width, label) => Math.max(width, Math.ceil(6.5 * shortened(label).length)),
@@ -145,7 +147,7 @@ export const HeatMap = ({ title, subtitle, columns, cells, most }: HeatMapData) 
         {showNumber(most)}
       </text>
       <text x={left + legendWidth + 8} y={bottom + 39} font-size={10} fill={ink.soft}>
-        rows above
+        {unit}
       </text>
     </Picture>
   );

@@ -1,0 +1,4 @@
+import { alive } from './alive.js';
+import { ComparisonPage } from './comparison-page.js';
+
+alive(ComparisonPage);
