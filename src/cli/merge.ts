@@ -3,6 +3,7 @@ import { planMerge } from '../api/plan-merge.js';
 import { checkOutput } from '../engine/output/output.js';
 import { checkThreads } from '../engine/run.js';
 import { type MergeResult, type RunOptions, runPlan } from '../engine/run-plan.js';
+import { LayerloomError } from '../errors.js';
 import type { Kept } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import { notesOf } from '../plan/method-report.js';
@@ -61,7 +62,7 @@ const planAndRun = async (
     if (unlinked !== undefined) warn(`--link ${options.link}: ${unlinked}`);
   }
   if (options.dryRun) {
-    if (options.out !== undefined) await checkOutput(plan, options.out, options.force ?? false);
+    if (options.out !== undefined) await warnOfOutput(plan, options.out, options);
     if (options.json) printJson(plan);
     else if (!options.quiet) printLine(describePlan(plan, threads, stdoutColours()));
     return;
@@ -69,6 +70,20 @@ const planAndRun = async (
   const result = await runWithProgress(plan, requireOut(options), options, signal);
   if (options.json) printJson(result);
   else if (!options.quiet) printLine(describeResult(plan, result));
+};
+
+/** Checks where a merge would be written; an output that is there does not stop a dry run, which says so. */
+const warnOfOutput = async (
+  plan: MergePlan,
+  out: string,
+  { force = false, quiet }: CommonOptions & OutputOptions,
+): Promise<void> => {
+  try {
+    await checkOutput(plan, out, force);
+  } catch (error) {
+    if (!(error instanceof LayerloomError && error.code === 'OUTPUT_EXISTS')) throw error;
+    if (!quiet) warn(`${out} exists: the merge needs --force, or another output`);
+  }
 };
 
 /** Prints how one tensor is computed. */

@@ -94,6 +94,16 @@ describe('layerloom swap', () => {
     expect(readdirSync(pair.root).sort()).toEqual(['language', 'task']);
   });
 
+  it('plans over an output that is there, when run dry, and says that the merge needs --force', async () => {
+    const pair = writePair();
+    await cli(swapArgs(pair));
+    const { code, stdout, stderr } = await cli(swapArgs(pair, '--dry-run'));
+    expect([code, stdout]).toEqual([0, expect.stringContaining('to write')]);
+    expect(stderr).toMatch(/^warning: .* exists: the merge needs --force/);
+    expect((await cli(swapArgs(pair, '--dry-run', '--force'))).stderr).toBe('');
+    expect((await cli(swapArgs(pair))).code).toBe(2);
+  });
+
   it('prints what --scaled resolved to', async () => {
     const { root, task, language } = writePair();
     const { stdout } = await cli([
