@@ -1,0 +1,100 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** The repository's root. */
+export const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** A fenced block of a page. */
+export interface Fence {
+  /** The page, relative to the root. */
+  readonly page: string;
+  /** Line of the opening fence, from 1. */
+  readonly line: number;
+  /** What stands behind the backticks: `sh`, `console`, `ts`, … */
+  readonly language: string;
+  readonly text: string;
+}
+
+const markdownIn = (folder: string, recursive = false): string[] =>
+  readdirSync(`${root}${folder}`, { recursive })
+    .map(String)
+    .filter((name) => name.endsWith('.md'))
+    .sort()
+    .map((name) => `${folder}${name}`);
+
+/** The pages that users follow, relative to the root. */
+export const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...markdownIn('docs/'),
+  ...markdownIn('examples/', true),
+];
+
+/**
+ * Returns the fenced blocks of a page in order.
+ *
+ * @throws Error for a block that does not end
+ */
+export const fencesOf = (page: string): Fence[] => {
+  const fences: Fence[] = [];
+  let open: { line: number; language: string; indent: string; lines: string[] } | undefined;
+  for (const [index, line] of readFileSync(`${root}${page}`, 'utf8').split('\n').entries()) {
+    const [, indent = '', language = ''] = /^( *)```(.*)$/.exec(line) ?? [];
+    if (open === undefined) {
+      if (/^ *```/.test(line)) open = { line: index + 1, language, indent, lines: [] };
+    } else if (line === `${open.indent}\`\`\``) {
+      const text = open.lines.map((of) => `${of}\n`).join('');
+      fences.push({ page, line: open.line, language: open.language, text });
+      open = undefined;
+    } else open.lines.push(line.startsWith(open.indent) ? line.slice(open.indent.length) : line);
+  }
+  if (open !== undefined) throw new Error(`${page}:${open.line}: the block does not end`);
+  return fences;
+};
+
+/** A command of a page, and what the page shows that it prints. */
+export interface Command {
+  readonly line: number;
+  readonly command: string;
+  /** Lines below the command in a `console` block; empty in a script. */
+  readonly shown: readonly string[];
+}
+
+/** Returns the commands of a `sh` block: its lines, except comments; a `\` at the end continues a line. */
+const commandsOfScript = ({ line, text }: Fence): Command[] => {
+  const commands: Command[] = [];
+  let begun: { line: number; command: string } | undefined;
+  for (const [index, part] of text.split('\n').entries()) {
+    const { line: first, command } = begun ?? { line: line + 1 + index, command: '' };
+    begun = undefined;
+    if (part.endsWith('\\')) begun = { line: first, command: `${command}${part}\n` };
+    else if (command !== '' || (part.trim() !== '' && !part.trim().startsWith('#')))
+      commands.push({ line: first, command: `${command}${part}`, shown: [] });
+  }
+  return commands;
+};
+
+/** Returns the commands of a `console` block, the lines that begin with `$`, with the lines below each. */
+const commandsOfSession = ({ page, line, text }: Fence): Command[] => {
+  const commands: { line: number; command: string; shown: string[] }[] = [];
+  for (const [index, part] of text.trimEnd().split('\n').entries()) {
+    const last = commands.at(-1);
+    if (part.startsWith('$ ')) commands.push({ line: line + 1 + index, command: part.slice(2), shown: [] });
+    else if (last === undefined) throw new Error(`${page}:${line}: a console block begins with "$ "`);
+    else last.shown.push(part);
+  }
+  return commands;
+};
+
+export const commandsOf = (fence: Fence): Command[] =>
+  fence.language === 'console' ? commandsOfSession(fence) : commandsOfScript(fence);
+
+/**
+ * Returns the file that a block of a file shows, named by a comment in its first line: `# ties.yaml`, `// swap.mjs`;
+ * `# in study.yaml` if it shows keys of a file that is there.
+ */
+export const fileOf = ({ text }: Fence): { file: string; isPart: boolean } | undefined => {
+  const [, within, file] =
+    /^(?:#|\/\/) (in )?([\w./-]+\.(?:ya?ml|m?[jt]s|json|csv))(?:[:,].*)?\n/.exec(text) ?? [];
+  return file === undefined ? undefined : { file, isPart: within !== undefined };
+};

@@ -1,0 +1,113 @@
+import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { assemble, fill, type Tensors, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { fineTune } from '../fixtures/family.js';
+
+const base = 'llama-3.1-8b';
+const experts = ['math', 'swh', 'jpn'].flatMap((stem) => [1, 2, 3].map((index) => `${stem}-${index}`));
+
+/** The sizes of Llama 3.1 8B, and of a model of as many layers that merges in no time. */
+const sizes = {
+  full: { hidden: 4096, inner: 14336, kv: 1024, vocabulary: 128256, heads: 32 },
+  small: { hidden: 16, inner: 40, kv: 8, vocabulary: 24, heads: 4 },
+};
+const layers = 32;
+
+const shapesOf = ({ hidden, inner, kv, vocabulary }: typeof sizes.full): Record<string, number[]> => {
+  const shapes: Record<string, number[]> = { 'model.embed_tokens.weight': [vocabulary, hidden] };
+  for (let layer = 0; layer < layers; layer += 1)
+    for (const [name, shape] of Object.entries({
+      input_layernorm: [hidden],
+      'self_attn.q_proj': [hidden, hidden],
+      'self_attn.k_proj': [kv, hidden],
+      'self_attn.v_proj': [kv, hidden],
+      'self_attn.o_proj': [hidden, hidden],
+      post_attention_layernorm: [hidden],
+      'mlp.gate_proj': [inner, hidden],
+      'mlp.up_proj': [inner, hidden],
+      'mlp.down_proj': [hidden, inner],
+    }))
+      shapes[`model.layers.${layer}.${name}.weight`] = shape;
+  return { ...shapes, 'model.norm.weight': [hidden], 'lm_head.weight': [vocabulary, hidden] };
+};
+
+const configOf = ({ hidden, inner, kv, vocabulary, heads }: typeof sizes.full) => ({
+  architectures: ['LlamaForCausalLM'],
+  model_type: 'llama',
+  hidden_size: hidden,
+  intermediate_size: inner,
+  num_hidden_layers: layers,
+  num_attention_heads: heads,
+  num_key_value_heads: (heads * kv) / hidden,
+  vocab_size: vocabulary,
+  tie_word_embeddings: false,
+  torch_dtype: 'bfloat16',
+});
+
+const tokenizer = JSON.stringify({
+  version: '1.0',
+  added_tokens: [{ id: 0, content: '<|begin_of_text|>', special: true }],
+  model: {
+    type: 'BPE',
+    vocab: Object.fromEntries(Array.from({ length: sizes.small.vocabulary }, (_, id) => [`t${id}`, id])),
+    merges: [],
+  },
+});
+
+const sideFiles = {
+  'tokenizer.json': tokenizer,
+  'tokenizer_config.json': JSON.stringify({ bos_token: '<|begin_of_text|>' }),
+  'generation_config.json': JSON.stringify({ do_sample: true }),
+};
+
+/** Writes a base and experts of it, small, in two files each, under the names that the pages use. */
+export const writeSmallModels = (directory: string): void => {
+  const shapes = shapesOf(sizes.small);
+  const names = Object.keys(shapes);
+  const half = names.indexOf(`model.layers.${layers / 2}.input_layernorm.weight`);
+  const write = (name: string, tensors: Tensors) =>
+    writeCheckpoint(join(directory, name), {
+      tensors,
+      shards: [names.slice(0, half), names.slice(half)],
+      config: configOf(sizes.small),
+      files: sideFiles,
+    });
+  const tensors = fill(shapes, 'BF16', 1);
+  write(base, tensors);
+  for (const [index, name] of experts.entries()) write(name, fineTune(tensors, index + 2));
+};
+
+/** Writes models of the shapes of Llama 3.1 8B that can be planned and not merged: their tensors are holes in files. */
+export const writeFullSizeModels = (directory: string): void => {
+  const shapes = shapesOf(sizes.full);
+  const names = Object.keys(shapes);
+  const quarter = Math.ceil(names.length / 4);
+  for (const name of [base, ...experts]) {
+    const at = join(directory, name);
+    mkdirSync(at, { recursive: true });
+    writeFileSync(join(at, 'config.json'), JSON.stringify(configOf(sizes.full)));
+    const weightMap: Record<string, string> = {};
+    for (let part = 0; part < 4; part += 1) {
+      const file = `model-0000${part + 1}-of-00004.safetensors`;
+      // The name in the header makes each model's files others, as their bytes would.
+      const header: Record<string, unknown> = { __metadata__: { format: 'pt', name } };
+      let end = 0;
+      for (const tensor of names.slice(part * quarter, (part + 1) * quarter)) {
+        const shape = shapes[tensor] as number[];
+        const begin = end;
+        end += 2 * shape.reduce((product, extent) => product * extent, 1);
+        header[tensor] = { dtype: 'BF16', shape, data_offsets: [begin, end] };
+        weightMap[tensor] = file;
+      }
+      const bytes = assemble(JSON.stringify(header));
+      const descriptor = openSync(join(at, file), 'w');
+      writeSync(descriptor, bytes);
+      ftruncateSync(descriptor, bytes.length + end);
+      closeSync(descriptor);
+    }
+    writeFileSync(
+      join(at, 'model.safetensors.index.json'),
+      JSON.stringify({ metadata: {}, weight_map: weightMap }),
+    );
+  }
+};

@@ -1,0 +1,40 @@
+import { stripVTControlCharacters } from 'node:util';
+
+const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+
+/** Durations and rates, which differ from run to run; `…` stands for any text within a line. */
+const patternOf = (line: string): RegExp =>
+  new RegExp(
+    `^${escaped(line.trimEnd())
+      .replaceAll('…', '.*')
+      .replace(/\d[\d\\.]*(?= (?:ms|s|min|[kMGT]?B\/s)\b)/g, '[\\d.]+')}$`,
+  );
+
+/**
+ * Returns the first line that a page shows and the output does not have behind those before it; undefined if it has
+ * all. A line of `…` stands for any lines; all others follow each other without a gap.
+ */
+export const lineNotPrinted = (shown: readonly string[], output: string): string | undefined => {
+  const printed = stripVTControlCharacters(output)
+    .split('\n')
+    .map((line) => line.trimEnd());
+  const expected = shown.map((line) => line.trimEnd());
+  while (expected.at(0) === '') expected.shift();
+  while (expected.at(-1) === '') expected.pop();
+  let at = 0;
+  let mayJump = true;
+  for (const line of expected) {
+    if (line.trim() === '…') {
+      mayJump = true;
+      continue;
+    }
+    const pattern = patternOf(line);
+    const found = printed.findIndex(
+      (of, index) => (mayJump ? index >= at : index === at) && pattern.test(of),
+    );
+    if (found === -1) return line;
+    at = found + 1;
+    mayJump = false;
+  }
+  return undefined;
+};

@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { writeMgsm } from '../fixtures/evaluation-data.js';
+import { root } from './fences.js';
+import { writeFullSizeModels, writeSmallModels } from './models.js';
+
+export interface Ended {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A temporary directory with what the pages' commands need. */
+export class Workplace {
+  readonly #root = mkdtempSync(join(tmpdir(), 'layerloom-docs-'));
+  readonly #models = join(this.#root, 'models');
+  readonly #programs = join(this.#root, 'bin');
+
+  constructor() {
+    writeSmallModels(this.#models);
+    writeMgsm(join(this.#models, 'mgsm'), 20);
+    // As in a project that layerloom is installed in: for `npx layerloom` and for `import … from 'layerloom'`.
+    this.#program(join(this.#models, 'node_modules', '.bin'), 'layerloom', 'dist/cli/main.js');
+    symlinkSync(root, join(this.#models, 'node_modules', 'layerloom'));
+    writeFileSync(join(this.#models, 'package.json'), '{"type": "module", "private": true}\n');
+    this.#program(this.#programs, 'layerloom', 'dist/cli/main.js');
+    this.#program(this.#programs, 'lm_eval', 'test/fixtures/lm-eval.mjs');
+  }
+
+  #program(folder: string, name: string, script: string): void {
+    mkdirSync(folder, { recursive: true });
+    const file = join(folder, name);
+    writeFileSync(file, `#!/bin/sh\nexec '${process.execPath}' '${join(root, script)}' "$@"\n`);
+    chmodSync(file, 0o755);
+  }
+
+  /** Returns a new directory with the small models. */
+  directory(name: string): string {
+    const directory = join(this.#root, name.replaceAll('/', '-'));
+    cpSync(this.#models, directory, { recursive: true, verbatimSymlinks: true });
+    return directory;
+  }
+
+  /** Returns a new directory with models of full size, which can be planned and not merged. */
+  fullSizeDirectory(): string {
+    const directory = join(this.#root, 'full-size');
+    writeFullSizeModels(directory);
+    return directory;
+  }
+
+  /** Runs a line of a shell in a directory, with `layerloom` and a stand-in for `lm_eval` on the PATH. */
+  async run(command: string, directory: string): Promise<Ended> {
+    const child = spawn('bash', ['-c', command], {
+      cwd: directory,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: [this.#programs, dirname(process.execPath), '/usr/bin', '/bin'].join(delimiter),
+        HOME: this.#root,
+        HF_HOME: join(this.#root, 'hub'),
+        TMPDIR: this.#root,
+        LANG: 'C.UTF-8',
+        NO_COLOR: '1',
+      },
+    });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      stdout += chunk;
+    });
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      stderr += chunk;
+    });
+    const status = await new Promise<number | null>((resolve) => child.on('close', resolve));
+    return { status, stdout, stderr };
+  }
+
+  remove(): void {
+    rmSync(this.#root, { recursive: true, force: true });
+  }
+}
