@@ -100,6 +100,7 @@ export { tensorMethod } from './methods/framework/tensor-method.js';
 export type {
   MethodParameters,
   ModelEntry,
+  Settings,
   SliceEntry,
   TensorMethod,
 } from './methods/framework/tensor-parameters.js';
