@@ -12,6 +12,8 @@ export interface Fence {
   readonly line: number;
   /** What stands behind the backticks: `sh`, `console`, `ts`, … */
   readonly language: string;
+  /** A file name that stands there too: `csv title=scores.csv`, where a comment cannot name it. */
+  readonly title?: string | undefined;
   readonly text: string;
 }
 
@@ -26,7 +28,7 @@ const markdownIn = (folder: string, recursive = false): string[] =>
 export const pages = [
   'README.md',
   'CONTRIBUTING.md',
-  ...markdownIn('docs/'),
+  ...markdownIn('docs/', true),
   ...markdownIn('examples/', true),
 ];
 
@@ -37,14 +39,16 @@ export const pages = [
  */
 export const fencesOf = (page: string): Fence[] => {
   const fences: Fence[] = [];
-  let open: { line: number; language: string; indent: string; lines: string[] } | undefined;
+  let open:
+    | { line: number; language: string; title: string | undefined; indent: string; lines: string[] }
+    | undefined;
   for (const [index, line] of readFileSync(`${root}${page}`, 'utf8').split('\n').entries()) {
-    const [, indent = '', language = ''] = /^( *)```(.*)$/.exec(line) ?? [];
+    const [, indent = '', language = '', title] = /^( *)```(.*?)(?: title=(\S+))?$/.exec(line) ?? [];
     if (open === undefined) {
-      if (/^ *```/.test(line)) open = { line: index + 1, language, indent, lines: [] };
+      if (/^ *```/.test(line)) open = { line: index + 1, language, title, indent, lines: [] };
     } else if (line === `${open.indent}\`\`\``) {
       const text = open.lines.map((of) => `${of}\n`).join('');
-      fences.push({ page, line: open.line, language: open.language, text });
+      fences.push({ page, line: open.line, language: open.language, title: open.title, text });
       open = undefined;
     } else open.lines.push(line.startsWith(open.indent) ? line.slice(open.indent.length) : line);
   }
@@ -93,7 +97,8 @@ export const commandsOf = (fence: Fence): Command[] =>
  * Returns the file that a block of a file shows, named by a comment in its first line: `# ties.yaml`, `// swap.mjs`;
  * `# in study.yaml` if it shows keys of a file that is there.
  */
-export const fileOf = ({ text }: Fence): { file: string; isPart: boolean } | undefined => {
+export const fileOf = ({ text, title }: Fence): { file: string; isPart: boolean } | undefined => {
+  if (title !== undefined) return { file: title, isPart: false };
   const [, within, file] =
     /^(?:#|\/\/) (in )?([\w./-]+\.(?:ya?ml|m?[jt]s|json|csv))(?:[:,].*)?\n/.exec(text) ?? [];
   return file === undefined ? undefined : { file, isPart: within !== undefined };

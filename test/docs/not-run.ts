@@ -1,7 +1,30 @@
 /** Commands that the test of pages leaves out, as they are written, by reason. A line that no page has fails the test. */
 export const notRun: Readonly<Record<string, readonly string[]>> = {
-  'builds the clone, or runs its tests': [],
+  'builds, installs or tests the clone that it stands in': [
+    'npm ci && npm run build     # needs CMake 3.20 or later and a C++20 compiler',
+    'npm link                    # puts `layerloom` on the PATH; `npm install -g .` does too',
+    'npm pack                    # makes layerloom-0.1.0.tgz, which needs neither to install:',
+    'npm install -g ./layerloom-0.1.0.tgz    # for every project; run `layerloom`',
+    'npm install ./layerloom-0.1.0.tgz       # in one project; run `npx layerloom`, or import it',
+    'npm run demo    # about a minute: makes two small experts, swaps them, shows the origin of each layer, checks every element',
+    'npm cit         # about eight minutes on two cores: installs, builds, and runs all tests',
+    'npm run build',
+  ],
+  'builds the addon with a sanitizer': [
+    'node test/native/sanitized.mjs address dist/cli/main.js merge ties.yaml -o /tmp/out --threads 4',
+    'node test/native/sanitized.mjs thread dist/cli/main.js analyze --base BASE EXPERT -o /tmp/analysis',
+  ],
+  'needs Python': [
+    'pip install "lm-eval[hf,api]==0.4.13"                 # the harness, with the back ends hf and local-completions',
+    'pip install -r requirements.txt',
+    'python finetune.py BASE mgsm_en.tsv math-1 --seed 111 --lr 2e-5 --steps 40',
+    'python finetune.py BASE mgsm_ja.tsv jpn-1  --seed 121 --lr 2e-5 --steps 40',
+    'python perplexity.py --texts ja=mgsm_ja.tsv --texts en=mgsm_en.tsv BASE math-1 jpn-1 averaged swapped',
+  ],
 };
 
 /** Commands of `console` blocks that are planned over models of the size of Llama 3.1 8B, since the page shows its figures. */
-export const atFullSize: readonly string[] = [];
+export const atFullSize: readonly string[] = [
+  'layerloom experiment init --preset grid -o grid.yaml --lang swahili:swh-1=./swh-1 swahili:swh-2=./swh-2 swahili:swh-3=./swh-3',
+  'layerloom batch grid.yaml -o ./grid --dry-run',
+];

@@ -20,10 +20,12 @@ export class Workplace {
 
   constructor() {
     writeSmallModels(this.#models);
+    cpSync(join(this.#models, 'llama-3.1-8b'), join(this.#models, 'base'), { recursive: true });
     writeMgsm(join(this.#models, 'mgsm'), 20);
     // As in a project that layerloom is installed in: for `npx layerloom` and for `import … from 'layerloom'`.
     this.#program(join(this.#models, 'node_modules', '.bin'), 'layerloom', 'dist/cli/main.js');
     symlinkSync(root, join(this.#models, 'node_modules', 'layerloom'));
+    symlinkSync(join(root, 'node_modules/.bin/tsc'), join(this.#models, 'node_modules/.bin/tsc'));
     writeFileSync(join(this.#models, 'package.json'), '{"type": "module", "private": true}\n');
     this.#program(this.#programs, 'layerloom', 'dist/cli/main.js');
     this.#program(this.#programs, 'lm_eval', 'test/fixtures/lm-eval.mjs');
@@ -36,10 +38,11 @@ export class Workplace {
     chmodSync(file, 0o755);
   }
 
-  /** Returns a new directory with the small models. */
-  directory(name: string): string {
-    const directory = join(this.#root, name.replaceAll('/', '-'));
+  /** Returns a new directory with the small models, and the files beside a page of an example. */
+  directory(page: string): string {
+    const directory = join(this.#root, page.replaceAll('/', '-'));
     cpSync(this.#models, directory, { recursive: true, verbatimSymlinks: true });
+    if (page.startsWith('examples/')) cpSync(join(root, dirname(page)), directory, { recursive: true });
     return directory;
   }
 
