@@ -1,0 +1,78 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { slug } from 'github-slugger';
+import { defineConfig } from 'vitepress';
+import { repositoryUrl, sourceLinks } from '../links.mjs';
+import { generated, pageOf, presentGroups, root, sources, titleOf } from '../pages.mjs';
+
+const pages = new Set(sources());
+
+const link = (source) => `/${pageOf(source).replace(/\.md$/, '')}`;
+const entry = (source) => ({ text: titleOf(source), link: link(source) });
+
+/** The sidebar's entries of the generated pages. */
+const outline = JSON.parse(readFileSync(`${root}${generated}sidebar.json`, 'utf8'));
+
+const sidebar = presentGroups().map(({ title, sources: members }) => ({
+  text: title,
+  collapsed: false,
+  items: [
+    ...(title === 'Reference'
+      ? [...outline.reference, { text: 'API, every name', link: '/reference/api/' }]
+      : []),
+    ...members.map(entry),
+  ],
+}));
+
+/** Finds Vue for pages above this folder, from where its node_modules would not be searched. */
+const vueOfPages = {
+  name: 'vue-of-pages',
+  enforce: 'pre',
+  resolveId(id, importer, options) {
+    if (!/^vue(\/|$)/.test(id)) return undefined;
+    if (options.ssr) return { id, external: true };
+    // The importer to resolve from must be a file that exists.
+    return importer?.endsWith('.md')
+      ? this.resolve(id, `${root}site/pages.mjs`, { ...options, skipSelf: true })
+      : undefined;
+  },
+};
+
+const back = { text: '← All pages', link: link('README.md') };
+
+export default defineConfig({
+  title: 'layerloom',
+  description: 'Merges fine-tuned LLM checkpoints by layer swapping: exact, fast, small in memory',
+  lang: 'en',
+  // GitHub Pages serves a project below its name.
+  base: process.env.SITE_BASE ?? '/',
+  srcDir: '..',
+  srcExclude: ['!(docs|site|bench|examples|tasks|test)/**', '!(README|CONTRIBUTING|CHANGELOG).md'],
+  outDir: './dist',
+  cacheDir: './.vitepress/cache',
+  rewrites: (source) => (pages.has(source) ? pageOf(source) : source),
+  lastUpdated: false,
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${process.env.SITE_BASE ?? '/'}mark.svg` }]],
+  markdown: {
+    // GitHub's anchors, so that a link to a heading works in the repository and on the site.
+    anchor: { slugify: slug },
+    config: (md) => sourceLinks(md, pages),
+  },
+  vite: {
+    publicDir: `${root}site/public`,
+    plugins: [vueOfPages],
+  },
+  themeConfig: {
+    logo: '/mark.svg',
+    outline: { level: [2, 3] },
+    search: { provider: 'local' },
+    sidebar: { '/': sidebar, '/reference/api/': [back, ...outline.api] },
+    nav: [
+      { text: 'Guide', link: link('README.md') },
+      { text: 'Tutorials', link: '/tutorials/mergekit' },
+      { text: 'Commands', link: '/reference/commands/' },
+      { text: 'Recipes', link: '/reference/recipes' },
+      { text: 'API', link: '/reference/api/' },
+    ],
+    ...(repositoryUrl === undefined ? {} : { socialLinks: [{ icon: 'github', link: repositoryUrl }] }),
+  },
+});

@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Application } from 'typedoc';
+import { root } from '../pages.mjs';
+
+/**
+ * Writes the API's pages from the docstrings of src/index.ts.
+ *
+ * @returns its sidebar: functions and classes. Every page holds the sidebar whole, so that the many types are on the first page alone.
+ */
+export const apiPages = async (out) => {
+  const app = await Application.bootstrapWithPlugins({
+    entryPoints: [join(root, 'src/index.ts')],
+    tsconfig: join(root, 'tsconfig.json'),
+    plugin: ['typedoc-plugin-markdown', 'typedoc-vitepress-theme'],
+    readme: 'none',
+    name: 'API',
+    out,
+    docsRoot: root,
+    entryFileName: 'index',
+    excludeExternals: true,
+    excludePrivate: true,
+    disableSources: true,
+    groupOrder: ['Functions', 'Classes', 'Variables', 'Interfaces', 'Type Aliases'],
+    kindSortOrder: ['Function', 'Class', 'Variable', 'Interface', 'TypeAlias'],
+    hideBreadcrumbs: true,
+    hidePageHeader: true,
+    useCodeBlocks: true,
+    parametersFormat: 'table',
+    interfacePropertiesFormat: 'table',
+    typeDeclarationFormat: 'table',
+    propertyMembersFormat: 'table',
+  });
+  const project = await app.convert();
+  if (project === undefined || app.logger.hasErrors()) throw new Error('typedoc: see its messages above');
+  app.validate(project);
+  await app.generateOutputs(project);
+  if (app.logger.hasErrors()) throw new Error('typedoc: see its messages above');
+  const kinds = JSON.parse(readFileSync(join(out, 'typedoc-sidebar.json'), 'utf8'));
+  const listed = kinds.filter(({ text }) => ['Functions', 'Classes'].includes(text));
+  return [
+    { text: 'All names', link: '/reference/api/' },
+    ...listed.map((kind) => ({ ...kind, collapsed: false })),
+  ];
+};

@@ -1,0 +1,107 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** The repository, whose Markdown files the site shows where they are. */
+export const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Folder of the pages that are generated before the site is built; git ignores it. */
+export const generated = 'site/generated/';
+
+/**
+ * Groups of the sidebar, with the sources of their pages in reading order. `rest` takes the pages of docs/ that no group names, so that a
+ * new one is on the site at once.
+ */
+export const groups = [
+  { title: 'Start', sources: ['README.md', 'docs/install.md', 'docs/command-line.md'] },
+  {
+    title: 'Tutorials',
+    sources: ['docs/tutorials/mergekit.md', 'docs/tutorials/paper.md', 'docs/tutorials/node.md'],
+  },
+  {
+    title: 'Guide',
+    sources: [
+      'docs/method.md',
+      'docs/methods.md',
+      'docs/analysis.md',
+      'docs/diff.md',
+      'docs/experiments.md',
+      'docs/evaluation.md',
+      'docs/tables.md',
+      'docs/report.md',
+      'docs/search.md',
+      'docs/again.md',
+      'docs/files.md',
+      'docs/numbers.md',
+      'docs/parity.md',
+    ],
+    rest: true,
+  },
+  { title: 'Reference', sources: ['docs/api.md', 'docs/errors.md'] },
+  {
+    title: 'Contributing',
+    sources: [
+      'CONTRIBUTING.md',
+      'docs/architecture.md',
+      'docs/prebuilds.md',
+      'bench/RESULTS.md',
+      'test/peers/README.md',
+      'tasks/README.md',
+      'examples/demo/README.md',
+      'examples/real-experts/README.md',
+      'examples/custom-method/README.md',
+      'CHANGELOG.md',
+    ],
+  },
+];
+
+/** Markdown files in a folder of the repository and the folders below it. */
+const markdownIn = (folder) =>
+  existsSync(`${root}${folder}`)
+    ? readdirSync(`${root}${folder}`, { recursive: true })
+        .filter((file) => file.endsWith('.md'))
+        .map((file) => `${folder}${file.replaceAll('\\', '/')}`)
+        .sort()
+    : [];
+
+const named = new Set(groups.flatMap(({ sources }) => sources));
+
+/** The groups with the pages that are there. */
+export const presentGroups = () => {
+  const rest = markdownIn('docs/').filter((source) => !named.has(source));
+  return groups.map(({ title, sources, rest: takesRest }) => ({
+    title,
+    sources: [...sources.filter((source) => existsSync(`${root}${source}`)), ...(takesRest ? rest : [])],
+  }));
+};
+
+/** Every page, as a path in the repository. Dead links are found by what is missing here. */
+export const sources = () => [
+  'site/index.md',
+  ...presentGroups().flatMap((group) => group.sources),
+  ...markdownIn(generated),
+];
+
+/** A page's place on the site, from its path in the repository. */
+export const pageOf = (source) => {
+  const elsewhere = {
+    'site/index.md': 'index.md',
+    'README.md': 'overview.md',
+    'CONTRIBUTING.md': 'contributing.md',
+    'CHANGELOG.md': 'changelog.md',
+    'bench/RESULTS.md': 'measurements.md',
+  };
+  return (
+    elsewhere[source] ??
+    source
+      .replace(/^docs\//, '')
+      .replace(/^site\/generated\//, 'reference/')
+      .replace(/\/README\.md$/, '.md')
+  );
+};
+
+/** The first heading of a page, without its code marks. */
+export const titleOf = (source) => {
+  const heading = /^# (.+)$/m.exec(readFileSync(`${root}${source}`, 'utf8'));
+  if (heading === null) throw new Error(`${source}: a page begins with a heading: # Title`);
+  return source === 'README.md' ? 'Overview' : heading[1].replaceAll('`', '');
+};
