@@ -16,9 +16,8 @@ import {
 
 /** @param {string} a @param {string} b versions of two numbers */
 const isLater = (a, b) => {
-  const [[major = 0, minor = 0], [otherMajor = 0, otherMinor = 0]] = [a, b].map((text) =>
-    text.split('.').map(Number),
-  );
+  const [major = 0, minor = 0] = a.split('.').map(Number);
+  const [otherMajor = 0, otherMinor = 0] = b.split('.').map(Number);
   return major > otherMajor || (major === otherMajor && minor > otherMinor);
 };
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { DiffCliOptions } from './diff.js';
 import { addExamples, commandGroups, optionGroups } from './help.js';
-import { addOutputOptions, toNumber } from './options.js';
+import { addOutputOptions, threadsOption } from './options.js';
 
 export const addDiff = (program: Command): void => {
   const command = program
@@ -16,7 +16,7 @@ export const addDiff = (program: Command): void => {
     .option('--force', 'replace that file')
     .option('--exit-code', 'exit with 1 if weights or side files differ, like git diff')
     .optionsGroup(optionGroups.running)
-    .option('-j, --threads <n>', 'worker threads (default: the usable cores)', toNumber)
+    .addOption(threadsOption())
     .optionsGroup(optionGroups.messages);
   addOutputOptions(command).action(async (a: string, b: string, options: DiffCliOptions) => {
     // Loaded on demand: other commands compare nothing.

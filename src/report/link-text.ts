@@ -3,7 +3,11 @@ import { type MergePlan, verbatimPath } from '../plan/plan.js';
 import { formatBytes, formatRate, formatSeconds } from './format.js';
 
 /** The links that leave a shard unwritten, in words. */
-const words = { reflink: 'shared with the inputs (reflink)', hard: 'hard links', symbolic: 'symbolic links' } as const;
+const words = {
+  reflink: 'shared with the inputs (reflink)',
+  hard: 'hard links',
+  symbolic: 'symbolic links',
+} as const;
 
 /**
  * Formats the shards that a merge wrote and those that it linked to input files:
@@ -50,6 +54,6 @@ export const whyNotLinked = ({ shards, inputs, cost }: MergePlan): string | unde
   const bytes = whole.reduce((total, shard) => total + shard.bytes, 0);
   return (
     `${nothing} ${whole.length} shards (${formatBytes(bytes)}) are one model's alone, but no input file holds just ` +
-    "these tensors; rewrite the models by `layerloom relayout MODEL -o OUT --layout layer`, once, and merge those"
+    'these tensors; rewrite the models by `layerloom relayout MODEL -o OUT --layout layer`, once, and merge those'
   );
 };

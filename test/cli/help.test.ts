@@ -20,9 +20,10 @@ const commandAt = (program: Command, path: readonly string[]): Command => {
   return found;
 };
 
-/** The words of a command line as a shell reads it, up to a redirection. */
+/** The words of a command line as a shell reads it, behind variables and up to a redirection. */
 const wordsOf = (line: string): string[] => {
-  const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
+  const found = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
+  const words = found.slice(found.findIndex((word) => !/^[A-Z]+=/.test(word)));
   const end = words.findIndex((word) => word === '>' || word === '|');
   return end < 0 ? words : words.slice(0, end);
 };
@@ -32,7 +33,7 @@ const parsed = async (words: readonly string[]): Promise<string> => {
   const program = buildProgram();
   const ran: string[] = [];
   for (const command of all(program))
-    if (command.commands.length === 0) command.action(() => ran.push(fullName(command)));
+    if (command.commands.length === 0) command.action(() => void ran.push(fullName(command)));
   await program.parseAsync(words, { from: 'user' });
   return ran.join();
 };
@@ -53,7 +54,7 @@ describe.each(named)('$name --help', ({ name, command }) => {
       const [program, ...words] = wordsOf(line);
       expect(program).toBe('layerloom');
       expect(purpose).not.toBe('');
-      expect(line.startsWith(name), line).toBe(true);
+      expect(line, line).toContain(name);
       if (words.includes('--help')) continue;
       expect(await parsed(words), line).toContain(name);
       checkChoices(command, words);
