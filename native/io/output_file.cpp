@@ -20,11 +20,14 @@ int writeAt(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
 
 #ifdef __linux__
 
+// off_t, as musl has no off64_t.
+static_assert(sizeof(off_t) == sizeof(std::uint64_t));
+
 Copied copyInKernel(int from, std::uint64_t fromOffset, int to, std::uint64_t toOffset,
                     std::uint64_t length) {
     Copied copied{0, 0};
-    auto in = static_cast<off64_t>(fromOffset);
-    auto out = static_cast<off64_t>(toOffset);
+    auto in = static_cast<off_t>(fromOffset);
+    auto out = static_cast<off_t>(toOffset);
     while (copied.bytes < length) {
         const ssize_t n = copy_file_range(from, &in, to, &out, length - copied.bytes, 0);
         if (n < 0 && errno == EINTR) continue;
@@ -39,8 +42,7 @@ Copied copyInKernel(int from, std::uint64_t fromOffset, int to, std::uint64_t to
 }
 
 void beginWriteBack(int fd, std::uint64_t offset, std::uint64_t length) {
-    (void)sync_file_range(fd, static_cast<off64_t>(offset), static_cast<off64_t>(length),
-                          SYNC_FILE_RANGE_WRITE);
+    (void)sync_file_range(fd, static_cast<off_t>(offset), static_cast<off_t>(length), SYNC_FILE_RANGE_WRITE);
 }
 
 #else

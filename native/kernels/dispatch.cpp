@@ -3,6 +3,10 @@
 #include <cstdlib>
 #include <vector>
 
+#ifdef LAYERLOOM_X86
+#include "processor.hpp"
+#endif
+
 namespace layerloom {
 
 extern const Kernels kScalar;
@@ -19,12 +23,9 @@ namespace {
 std::vector<const Kernels*> detect() {
     std::vector<const Kernels*> found;
 #ifdef LAYERLOOM_X86
-    // These ask the operating system too: a processor may have registers that the kernel does not save.
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
-    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                        __builtin_cpu_supports("avx512vl");
-    if (avx512) found.push_back(&kAvx512);
-    if (avx2) found.push_back(&kAvx2);
+    const Processor processor = detectProcessor();
+    if (processor.avx512) found.push_back(&kAvx512);
+    if (processor.avx2) found.push_back(&kAvx2);
 #endif
 #ifdef LAYERLOOM_ARM
     found.push_back(&kNeon);  // every AArch64 processor has it
