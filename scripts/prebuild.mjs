@@ -1,0 +1,63 @@
+// @ts-check
+// Cross-builds the addon with zig's compiler: docs/prebuilds.md.
+//
+//   npm run prebuild                       all targets
+//   npm run prebuild -- linux-arm64-musl   some
+//
+// The host's own build (`npm run build:native`) is another one, in native/build.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { isAskedFor } from './prebuilds/asked.mjs';
+import { targets } from './prebuilds/targets.mjs';
+import { findZig } from './prebuilds/zig.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** @returns {string[]} names of targets, none where npm runs this only because it runs `build` */
+const chosen = () => {
+  const named = process.argv.slice(2);
+  const unknown = named.filter((name) => !Object.hasOwn(targets, name) && name !== 'all');
+  if (unknown.length > 0)
+    throw new Error(`no target ${unknown.join(', ')}; there are ${Object.keys(targets).join(', ')} and all`);
+  if (named.length > 0) return named.includes('all') ? Object.keys(targets) : named;
+  const asked = process.env['npm_lifecycle_event'] === undefined || isAskedFor();
+  if (asked === undefined) console.log('`npm run prebuild -- all` cross-builds the addons; nothing is done now.');
+  return asked ? Object.keys(targets) : [];
+};
+
+/** @param {string} zig @param {string} name */
+const build = (zig, name) => {
+  const target = targets[name];
+  if (target === undefined) throw new Error(`no target ${name}`);
+  const definitions = {
+    CMAKE_TOOLCHAIN_FILE: `${root}native/toolchains/zig.cmake`,
+    ZIG: zig,
+    ZIG_TARGET: target.zig,
+    ZIG_SYSTEM: target.system,
+    ZIG_PROCESSOR: target.processor,
+  };
+  const defined = Object.entries(definitions).map(([key, value]) => `--CD${key}=${value}`);
+  const folder = `native/build-zig/${name}`;
+  const compile = ['cmake-js', 'compile', '-O', folder, '-T', 'layerloom', ...defined];
+  const { status, stdout, stderr } = spawnSync('npx', compile, { cwd: root, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${name} did not build\n${stdout}${stderr}`);
+  const addon = readFileSync(`${root}${folder}/Release/layerloom.node`);
+  mkdirSync(`${root}prebuilds/${name}`, { recursive: true });
+  // A new file: a process that has loaded the former one keeps it.
+  rmSync(`${root}prebuilds/${name}/layerloom.node`, { force: true });
+  writeFileSync(`${root}prebuilds/${name}/layerloom.node`, addon);
+  const packed = gzipSync(addon, { level: 9 }).length;
+  console.log(`prebuilds/${name}/layerloom.node  ${addon.length} bytes, ${packed} gzipped`);
+};
+
+const names = chosen();
+if (names.length > 0) {
+  const zig = findZig();
+  // The first build of a target compiles libc++ too, which zig keeps in its cache.
+  for (const name of names) {
+    console.log(`${name}: building`);
+    build(zig, name);
+  }
+}

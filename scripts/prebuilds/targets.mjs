@@ -1,0 +1,16 @@
+// @ts-check
+
+/**
+ * Platforms that the package has an addon for, by the folder of `prebuilds/` that it lies in. `zig` is zig's
+ * name of the target, with the oldest glibc or macOS that its addon runs on.
+ *
+ * @type {Readonly<Record<string, { zig: string, system: 'Linux' | 'Darwin', processor: string }>>}
+ */
+export const targets = {
+  'linux-x64': { zig: 'x86_64-linux-gnu.2.28', system: 'Linux', processor: 'x86_64' },
+  'linux-arm64': { zig: 'aarch64-linux-gnu.2.28', system: 'Linux', processor: 'aarch64' },
+  'linux-x64-musl': { zig: 'x86_64-linux-musl', system: 'Linux', processor: 'x86_64' },
+  'linux-arm64-musl': { zig: 'aarch64-linux-musl', system: 'Linux', processor: 'aarch64' },
+  'darwin-arm64': { zig: 'aarch64-macos.11.0', system: 'Darwin', processor: 'arm64' },
+  'darwin-x64': { zig: 'x86_64-macos.11.0', system: 'Darwin', processor: 'x86_64' },
+};
