@@ -23,7 +23,8 @@ const chosen = () => {
     throw new Error(`no target ${unknown.join(', ')}; there are ${Object.keys(targets).join(', ')} and all`);
   if (named.length > 0) return named.includes('all') ? Object.keys(targets) : named;
   const asked = process.env['npm_lifecycle_event'] === undefined || isAskedFor();
-  if (asked === undefined) console.log('`npm run prebuild -- all` cross-builds the addons; nothing is done now.');
+  if (asked === undefined)
+    console.log('`npm run prebuild -- all` cross-builds the addons; nothing is done now.');
   return asked ? Object.keys(targets) : [];
 };
 

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { instructionSets } from '../../src/index.js';
 import { fill, llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { hashOf } from '../fixtures/contents.js';
 import { everyMethod } from '../fixtures/every-method.js';
 import { writeFamilyOf } from '../fixtures/family.js';
 
@@ -24,15 +24,6 @@ const program = (models: readonly string[], out: string) => `
         await soup({ models: [task, language, third], weights: [3, 1, 0.7], dtype }, { ...options, out: options.out + 'soup' });
       }
 `;
-
-const hashOf = (directory: string): string => {
-  const hash = createHash('sha256');
-  for (const name of readdirSync(directory)
-    .filter((file) => /\.(safetensors|csv)$|^overlap\.json$/.test(file))
-    .sort())
-    hash.update(readFileSync(join(directory, name)));
-  return hash.digest('hex');
-};
 
 /** Runs a program on every instruction set; it writes directories `ISA-…,NAME`. Returns how many different contents each name has. */
 const contents = async (
