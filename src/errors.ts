@@ -364,6 +364,10 @@ const catalogue = {
     (d: { file: string; reason: string; remedy: string }) =>
       `the native addon ${d.file} cannot be loaded (${d.reason}); ${d.remedy}`,
   ),
+  INSTALLATION_BROKEN: failed(
+    (d: { findings: readonly { subject: string; mark: string; text: string }[] }) =>
+      `merging does not work here: ${some(d.findings.filter(({ mark }) => mark === 'problem').map(({ subject, text }) => `${subject}: ${text}`))}`,
+  ),
   BUILD_FAILED: failed(
     (d: { reason: string; remedy: string }) => `the native addon cannot be built: ${d.reason}; ${d.remedy}`,
   ),

@@ -33,6 +33,8 @@ export type {
   TensorState,
 } from './comparison/comparison.js';
 export type { KeyDifference, SideFileDifference } from './comparison/side-file-differences.js';
+export { type Examination, examineInstallation } from './doctor/examine.js';
+export type { Finding } from './doctor/finding.js';
 export type { Link } from './engine/output/link.js';
 export type { ShardRecord } from './engine/output/provenance.js';
 export type { Progress, RunControls, RunCost } from './engine/run.js';
@@ -109,6 +111,7 @@ export { methods, registerMethod } from './methods/index.js';
 // With `*`, so that programs can add to `CustomMethods` as to an interface of this module.
 export type * from './methods/recipes.js';
 export { instructionSets } from './native/addon.js';
+export { type BuildOptions, type BuiltAddon, buildAddon } from './native/build.js';
 export type { Pruning } from './operations/consensus.js';
 export type { Expression, ModelTensor } from './operations/expression.js';
 export type { Formula } from './operations/formula.js';

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { batchCommand } from '../src/cli/batch.js';
+import { doctorCommand } from '../src/cli/doctor.js';
 import { storeVerifyCommand } from '../src/cli/store.js';
 import { checkComplete } from '../src/cli/table.js';
 import { openStaging } from '../src/engine/output/staging.js';
@@ -344,6 +345,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   },
   WRITE_FAILED: () => run(({ root }) => writeFileSync(join(root, 'file'), ''), 'file/out'),
   PLATFORM_UNSUPPORTED: () => inProcess("Object.defineProperty(process, 'platform', { value: 'win32' })"),
+  INSTALLATION_BROKEN: () => doctorCommand('/proc', { quiet: true }),
   BUILD_FAILED: () => checkBuildTools({ PATH: temporaryDirectory() }),
   ADDON_BROKEN: () => {
     const file = join(temporaryDirectory(), 'layerloom.node');

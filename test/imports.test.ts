@@ -28,6 +28,7 @@ const order = [
   'scores',
   'search',
   'report',
+  'doctor',
   'api',
   'index',
   'cli',

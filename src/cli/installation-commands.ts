@@ -17,7 +17,24 @@ const addBuild = (program: Command): void => {
   });
 };
 
+const addDoctor = (program: Command): void => {
+  const command = program
+    .command('doctor')
+    .helpGroup(commandGroups.installation)
+    .description('check that merging works here: addon, processor, memory, file system, hub cache, lm_eval')
+    .argument('[dir]', 'the directory that merges would be written to (default: the working directory)');
+  addExamples(command, [
+    ['layerloom doctor', 'check the installation and this directory'],
+    ['layerloom doctor /scratch --json', 'check another disk, for a program to read'],
+  ]);
+  addOutputOptions(command).action(async (directory: string | undefined, options: OutputOptions) => {
+    const { doctorCommand } = await import('./doctor.js');
+    await doctorCommand(directory, options);
+  });
+};
+
 /** Adds the commands about layerloom's own installation. They run without an addon. */
 export const addInstallation = (program: Command): void => {
+  addDoctor(program);
   addBuild(program);
 };

@@ -25,7 +25,7 @@ interface Addon {
 }
 
 /** LAYERLOOM_ADDON names another build of the addon, such as one with a sanitizer (CONTRIBUTING.md). */
-const findAddon = (other = process.env['LAYERLOOM_ADDON']): SoughtAddon => {
+export const findAddon = (other = process.env['LAYERLOOM_ADDON']): SoughtAddon => {
   if (other !== undefined && other !== '') return { file: resolve(other), target: undefined };
   const target = targetOf(currentHost());
   return { file: addonFile(target), target };

@@ -1,0 +1,18 @@
+import type { Examination } from './examine.js';
+import type { Mark } from './finding.js';
+
+const marks: Readonly<Record<Mark, string>> = { ok: '✓', warning: '!', problem: '✗' };
+
+/** Formats an examination: a line for each finding, remedies below. */
+export const describeExamination = ({ findings, ok }: Examination): string => {
+  const width = Math.max(...findings.map(({ subject }) => subject.length));
+  const lines = findings.flatMap(({ subject, mark, text, remedy }) => [
+    `  ${marks[mark]} ${subject.padEnd(width)}  ${text}`,
+    ...(remedy === undefined ? [] : [`    ${' '.repeat(width)}  → ${remedy}`]),
+  ]);
+  return [
+    ...lines,
+    '',
+    ok ? '  Merging works here.' : '  Merging does not work here: mend what is marked ✗.',
+  ].join('\n');
+};

@@ -1,0 +1,88 @@
+import { LayerloomError, reasonOf } from '../errors.js';
+import { version } from '../version.js';
+import {
+  type AddonFacts,
+  addonFindings,
+  examineAddon,
+  examinePlatform,
+  type PlatformFacts,
+  platformFinding,
+} from './addon.js';
+import { type DirectoryFacts, directoryFindings, examineDirectory } from './directory.js';
+import { type Finding, ok } from './finding.js';
+import { examineMachine, type MachineFacts, machineFindings } from './machine.js';
+import {
+  examineHarness,
+  examineHubCache,
+  type HarnessFacts,
+  type HubCacheFacts,
+  harnessFinding,
+  hubCacheFinding,
+} from './surroundings.js';
+
+/** The state of an installation, and of the machine that it is to merge on. */
+export interface Examination {
+  /** True if merging works here: no finding is a problem. */
+  readonly ok: boolean;
+  readonly layerloom: string;
+  readonly node: { readonly version: string; readonly path: string };
+  readonly platform: PlatformFacts;
+  /** Or the error that keeps it from being loaded. */
+  readonly addon: AddonFacts | LayerloomError;
+  readonly machine: MachineFacts;
+  readonly directory: DirectoryFacts;
+  readonly hubCache: HubCacheFacts;
+  readonly harness: HarnessFacts;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Examines the installation: platform, addon, instruction sets, cores, memory, the file system of a directory, hub
+ * cache and lm_eval. Reads no model; tries links with a small file in the directory, which it removes.
+ *
+ * @param directory where merges would be written; default: the working directory
+ * @throws LayerloomError READ_FAILED where there is no such directory
+ */
+export const examineInstallation = async (directory = '.'): Promise<Examination> => {
+  const [node, platform, addon] = [
+    { version: process.versions.node, path: process.execPath },
+    examinePlatform(),
+    addonOrError(),
+  ];
+  const [machine, hubCache, harness] = [examineMachine(), examineHubCache(), examineHarness()];
+  const place = await examineDirectory(directory).catch((cause: unknown) => {
+    throw new LayerloomError('READ_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
+  });
+  const findings = [
+    ok('layerloom', version),
+    ok('Node.js', `${node.version}, ${node.path}`),
+    platformFinding(platform),
+    ...addonFindings(addon),
+    ...machineFindings(machine),
+    ...directoryFindings(place),
+    hubCacheFinding(hubCache),
+    harnessFinding(harness),
+  ];
+  const isOk = findings.every(({ mark }) => mark !== 'problem');
+  return {
+    ok: isOk,
+    layerloom: version,
+    node,
+    platform,
+    addon,
+    machine,
+    directory: place,
+    hubCache,
+    harness,
+    findings,
+  };
+};
+
+const addonOrError = (): AddonFacts | LayerloomError => {
+  try {
+    return examineAddon();
+  } catch (error) {
+    if (error instanceof LayerloomError) return error;
+    throw error;
+  }
+};

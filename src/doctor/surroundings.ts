@@ -1,0 +1,100 @@
+import { execFileSync } from 'node:child_process';
+import { accessSync, closeSync, constants, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { hubCacheRoot } from '../checkpoint/hub-cache.js';
+import { knownHarnessVersion } from '../evaluation/harness.js';
+import { type Finding, ok, warning } from './finding.js';
+
+export interface HubCacheFacts {
+  readonly path: string;
+  /** Number of models in it; undefined where there is no such directory. */
+  readonly models: number | undefined;
+}
+
+/** lm_eval, as `layerloom evaluate` finds it. */
+export interface HarnessFacts {
+  readonly command: string;
+  /** The file that the PATH leads to; undefined where there is none. */
+  readonly file: string | undefined;
+  /** Undefined where the command is no script of Python's, or its environment does not say. */
+  readonly version: string | undefined;
+}
+
+export const examineHubCache = (env: NodeJS.ProcessEnv = process.env): HubCacheFacts => {
+  const path = hubCacheRoot(env);
+  try {
+    return { path, models: readdirSync(path).filter((name) => name.startsWith('models--')).length };
+  } catch {
+    // Nothing was ever downloaded; merging needs no cache.
+    return { path, models: undefined };
+  }
+};
+
+const isExecutable = (file: string): boolean => {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+};
+
+/** The file's first bytes, as text. */
+const startOf = (file: string): string => {
+  const fd = openSync(file, 'r');
+  try {
+    const start = Buffer.alloc(4096);
+    return start.toString('utf8', 0, readSync(fd, start, 0, start.length, 0));
+  } finally {
+    closeSync(fd);
+  }
+};
+
+/** The interpreter of a script that pip installed: in its first line, or behind `exec` in its second if that is long. */
+export const pythonOf = (script: string): string | undefined =>
+  /^(?:#!\s*|#!\/bin\/sh\n'''exec' "?)(?<python>[^\s"]*python[^\s"]*)/.exec(script)?.groups?.['python'];
+
+const versionOf = (file: string): string | undefined => {
+  const python = pythonOf(startOf(file));
+  if (python === undefined) return undefined;
+  try {
+    // `lm_eval` itself imports torch first, which takes ten seconds.
+    const program = "import importlib.metadata as m; print(m.version('lm_eval'))";
+    return execFileSync(python, ['-c', program], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  } catch {
+    // The interpreter is gone, or lm_eval was not installed by pip.
+    return undefined;
+  }
+};
+
+export const examineHarness = (env: NodeJS.ProcessEnv = process.env): HarnessFacts => {
+  const command = 'lm_eval';
+  const file = (env['PATH'] ?? '')
+    .split(delimiter)
+    .map((directory) => join(directory, command))
+    .find(isExecutable);
+  return { command, file, version: file === undefined ? undefined : versionOf(file) };
+};
+
+export const hubCacheFinding = ({ path, models }: HubCacheFacts): Finding =>
+  ok(
+    'hub cache',
+    models === undefined ? `none (${path})` : `${models} model${models === 1 ? '' : 's'} in ${path}`,
+  );
+
+export const harnessFinding = ({ command, file, version }: HarnessFacts): Finding => {
+  const install = `\`pip install "lm-eval[hf,api]==${knownHarnessVersion}"\``;
+  if (file === undefined)
+    return warning(
+      command,
+      'not on the PATH',
+      `only \`layerloom evaluate\` needs it: ${install}, or --lm-eval COMMAND`,
+    );
+  const text = `${version ?? 'of unknown version'}, ${file}`;
+  return version === knownHarnessVersion
+    ? ok(command, text)
+    : warning(command, text, `layerloom was checked with ${knownHarnessVersion}: ${install}`);
+};
