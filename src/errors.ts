@@ -247,6 +247,10 @@ const catalogue = {
     (d: { file: string; reason: string }) =>
       `${d.file} ${d.reason} since the merge was planned; run it again`,
   ),
+  INPUT_NOT_AS_RECORDED: input(
+    (d: { file: string; reason: string; record: string }) =>
+      `${d.file} ${d.reason} since ${d.record} recorded it, and so the merge would be another one; put the recorded file back, or merge what is there now with --allow-changed`,
+  ),
   INPUT_SHRANK: input(
     (d: TensorInFile) =>
       `${d.file} became shorter while tensor ${d.tensor} was read from it; let what writes it finish, then run again`,

@@ -14,7 +14,7 @@ export const explainTensor = (
   tensor: string,
   options: MergePlanOptions = {},
 ): Promise<Explanation> =>
-  withRecipe(input, options, async (recipe) => {
-    const { inputs, statistics } = await openFor(recipe, options);
+  withRecipe(input, options, async (recipe, recorded) => {
+    const { inputs, statistics } = await openFor(recipe, options, recorded);
     return explain(await compose(recipe, inputs, statistics), tensor, inputs.checkpoints.map(plannedInput));
   });

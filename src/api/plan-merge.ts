@@ -7,13 +7,17 @@ import type { MergePlan } from '../plan/plan.js';
 import { type PlanOptions, planRecipe } from '../plan/plan-recipe.js';
 import { readRecipe, withPlace } from '../recipe/read-recipe.js';
 import { parseRecipe, type Recipe } from '../recipe/recipe.js';
+import type { RecordedInputs } from '../recipe/recorded-inputs.js';
 import type { DtypeName } from '../tensor/dtype.js';
+import { checkRecorded } from './check-recorded.js';
 
 /** Options of planning, and of the stage before it that computes statistics, where a method needs them. */
 export type MergePlanOptions = PlanOptions &
   StatisticsOptions & {
     /** The output's floating dtype; overrides the recipe's. */
     dtype?: DtypeName | undefined;
+    /** Merge by a `layerloom.json` although inputs have changed since it was written. Default false. */
+    allowChanged?: boolean | undefined;
   };
 
 /**
@@ -22,13 +26,15 @@ export type MergePlanOptions = PlanOptions &
  * (`weights: 'magnitude'`, `revert` by rows, TIES as in its paper): these are computed from the weights, or
  * read from `analysis`.
  *
- * @param input a recipe, or the path of its YAML file in layerloom's or mergekit's dialect
+ * @param input a recipe; or the path of its YAML file in layerloom's or mergekit's dialect, of a model card
+ *   (`README.md`), or of a merge's `layerloom.json`
  * @throws LayerloomError the codes of a recipe, a checkpoint, an incompatibility or an analysis, with file,
- *   line and column where the recipe is a file; INTERRUPTED
+ *   line and column where the recipe is a file; INPUT_NOT_AS_RECORDED where that is a `layerloom.json`, or a
+ *   card beside one, and an input has changed since; INTERRUPTED
  */
 export const planMerge = (input: RecipeInput | string, options: MergePlanOptions = {}): Promise<MergePlan> =>
-  withRecipe(input, options, async (recipe) => {
-    const { inputs, statistics } = await openFor(recipe, options);
+  withRecipe(input, options, async (recipe, recorded) => {
+    const { inputs, statistics } = await openFor(recipe, options, recorded);
     const plan = await planRecipe(recipe, options, statistics, inputs);
     // Checked here, since reading headers does not poll the signal.
     checkInterrupt(options.signal);
@@ -41,25 +47,31 @@ export const planMerge = (input: RecipeInput | string, options: MergePlanOptions
 export const withRecipe = async <T>(
   input: RecipeInput | string,
   { dtype }: MergePlanOptions,
-  work: (recipe: Recipe) => Promise<T>,
+  work: (recipe: Recipe, recorded: RecordedInputs | undefined) => Promise<T>,
 ): Promise<T> => {
   const read = typeof input === 'string' ? await readRecipe(input) : undefined;
   const given = read?.recipe ?? (input as RecipeInput);
   try {
-    return await work(parseRecipe(dtype === undefined ? given : { ...given, dtype, outDtype: undefined }));
+    const recipe = parseRecipe(dtype === undefined ? given : { ...given, dtype, outDtype: undefined });
+    return await work(recipe, read?.recorded);
   } catch (error) {
     throw read !== undefined && error instanceof LayerloomError ? withPlace(error, read) : error;
   }
 };
 
-/** Opens a recipe's models, and gathers the statistics that it and its nested recipes need. */
+/**
+ * Opens a recipe's models, checks them against those that its file records, and gathers the statistics that it and
+ * its nested recipes need.
+ */
 export const openFor = async (
   recipe: Recipe,
   options: MergePlanOptions,
+  recorded: RecordedInputs | undefined,
 ): Promise<{ inputs: OpenedInputs; statistics: StatisticsByRecipe }> => {
   const statistics = new Map<Recipe, Statistics>();
   // Opened first, so that a missing model is reported before any weight is read.
   const opened = await openInputs(recipe);
+  if (recorded !== undefined && options.allowChanged !== true) await checkRecorded(opened, recorded);
   if (!needsStatistics(recipe)) return { inputs: opened, statistics };
   // File states are taken before the statistics: the merge is refused if a file changes after its statistics
   // were read.

@@ -105,12 +105,12 @@ export const addMergeOptions = (
     .addOption(
       new Option('--layout <layout>', 'shards of the output: one per layer, or of up to the maximum size')
         .choices(['layer', 'size'])
-        .default('layer')
+        .default(undefined, "the recipe's, or layer")
         .helpGroup(output),
     )
     .addOption(
       new Option('--max-shard-size <size>', 'maximum tensor data in a shard: 5GB, 500MB')
-        .default('5GB')
+        .default(undefined, "the recipe's, or 5GB")
         .helpGroup(output),
     )
     .addOption(new Option('--out-shard-size <size>', "mergekit's name for --max-shard-size").hideHelp())

@@ -1,6 +1,3 @@
-import { basename } from 'node:path';
-import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isWeightsName, withoutExtension } from '../checkpoint/formats.js';
 import { isObject } from '../checkpoint/json.js';
 import { snakeCase } from '../methods/framework/tensor-method.js';
 import { replaceModels } from '../recipe/model-places.js';
@@ -9,22 +6,6 @@ import { torchName } from '../tensor/dtype.js';
 
 /** A recipe in YAML's spelling: with method, models and all parameters. */
 export type CompleteRecipe = Readonly<Record<string, unknown>>;
-
-type NamedInput = Pick<CheckpointIndex, 'name' | 'path' | 'hub'>;
-
-/**
- * Returns the text by which recipes for others name an input, without paths of this machine: a hub model with
- * its commit, `org/name@COMMIT`; else its name as a folder beside the recipe, `./math-1`.
- */
-export const modelText = ({ name, path, hub }: NamedInput): string => {
-  if (hub !== undefined && hub.inside === undefined) {
-    const text = `${hub.id}@${hub.revision}`;
-    return name === hub.id || name.includes('/') ? text : `${name}=${text}`;
-  }
-  if (!isWeightsName(path)) return `./${name}`;
-  const file = basename(path);
-  return name === withoutExtension(file) || name.includes('/') ? `./${file}` : `${name}=./${file}`;
-};
 
 /**
  * Returns the recipe that makes the same merge again, to the bit: every model by `textOf`, parameters that were

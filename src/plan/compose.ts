@@ -4,6 +4,7 @@ import type { CheckpointIndex, FileIdentity, FileState } from '../checkpoint/che
 import { layerEdits } from '../checkpoint/config.js';
 import { observePath } from '../checkpoint/identity.js';
 import { splitName } from '../checkpoint/model-place.js';
+import { modelText } from '../checkpoint/model-text.js';
 import { LayerloomError } from '../errors.js';
 import { itemAt, valueAt } from '../lookup.js';
 import {
@@ -20,7 +21,7 @@ import { torchName } from '../tensor/dtype.js';
 import { bytesOfTensor } from '../tensor/reference.js';
 import { binder } from './bind.js';
 import { checkCompatible, type Fit } from './compatible.js';
-import { type CompleteRecipe, completeRecipe, modelText } from './complete-recipe.js';
+import { type CompleteRecipe, completeRecipe } from './complete-recipe.js';
 import type { UnplacedTensor } from './layout.js';
 import {
   at,

@@ -17,6 +17,8 @@ import {
 export interface Scope {
   /** The folder of the file. */
   readonly folder: string;
+  /** Finds a model by its text: relative paths begin in the folder. */
+  find(model: string): Promise<string>;
   /** Reads a nested recipe, given in place of a model. */
   nested(recipe: Mapping): Promise<Mapping>;
   /**

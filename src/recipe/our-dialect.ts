@@ -11,7 +11,6 @@ import {
   type Scope,
 } from './fields.js';
 import { invalid } from './invalid.js';
-import { relativeTo } from './model-path.js';
 import {
   type Entries,
   isText,
@@ -94,8 +93,8 @@ const modelField =
     return (await scope.named(value.value, value.mark, scope.folder)) ?? pathFrom(scope, value);
   };
 
-const pathFrom = async ({ folder }: Scope, { mark, value }: Text): Promise<Tree> =>
-  leaf(mark, await relativeTo(folder, value));
+const pathFrom = async ({ find }: Scope, { mark, value }: Text): Promise<Tree> =>
+  leaf(mark, await find(value));
 
 const tokenizerField =
   (scope: Scope): Field =>

@@ -1,6 +1,7 @@
 import type { LayerloomError } from '../errors.js';
 import { Reading } from './reading.js';
 import type { UncheckedRecipe } from './recipe.js';
+import type { RecordedInputs } from './recorded-inputs.js';
 import type { Location } from './source.js';
 import { locate, type Path, toPlain } from './tree.js';
 
@@ -14,6 +15,8 @@ export interface ReadRecipe {
   readonly recipe: UncheckedRecipe;
   /** The text of the file. */
   readonly text: string;
+  /** The inputs that the file records, where it is of a merge's output. */
+  readonly recorded?: RecordedInputs;
   /**
    * Returns the place where the value (or key) at a path of `recipe` was written, in this file or another one
    * that it uses. If there is no such value, the place of the innermost one on the path.
@@ -31,8 +34,11 @@ export interface ReadRecipe {
  * @throws LayerloomError RECIPE_INVALID, with the file, line and column of what is wrong
  */
 export const readRecipe = async (file: string): Promise<ReadRecipe> => {
-  const recipe = await new Reading().file(file);
+  const reading = new Reading();
+  const recipe = await reading.file(file);
+  const { recorded } = reading;
   return {
+    ...(recorded === undefined ? {} : { recorded }),
     recipe: toPlain(recipe) as UncheckedRecipe,
     text: recipe.mark.source.text,
     locate: (path, part) => locate(recipe, path, part),

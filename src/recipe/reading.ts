@@ -1,11 +1,15 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { locate } from '../checkpoint/locate.js';
 import { LayerloomError } from '../errors.js';
 import type { Scope } from './fields.js';
 import { invalid, unknownKey } from './invalid.js';
 import { readMergekit } from './mergekit.js';
+import { relativeTo } from './model-path.js';
 import { nearest } from './nearest.js';
 import { readOurs } from './our-dialect.js';
 import { type RecipeDocument, readRecipeFile } from './recipe-file.js';
+import type { RecordedInputs } from './recorded-inputs.js';
+import type { RecordedRecipe } from './recorded-recipe.js';
 import type { Mark } from './source.js';
 import type { Mapping } from './tree.js';
 
@@ -29,6 +33,8 @@ interface Surroundings {
   readonly documents: ReadonlyMap<string, RecipeDocument>;
   /** Names of the documents that others use. */
   readonly used: Set<string>;
+  /** Finds a model that the file names. */
+  readonly find: (model: string) => Promise<string>;
 }
 
 /** A document of a file after reading. */
@@ -40,6 +46,8 @@ interface Finished {
 
 /** Reads one recipe and those that it uses. Each file and document is read once, in sequence. */
 export class Reading {
+  /** The inputs that the file itself records, where it is of a merge's output. */
+  recorded: RecordedInputs | undefined;
   readonly #done = new Map<string, { readonly recipe: Mapping; readonly merges: number }>();
   #merges = 0;
 
@@ -49,11 +57,17 @@ export class Reading {
    */
   file(file: string, chain: readonly Link[] = [], mark?: Mark): Promise<Mapping> {
     return this.#once({ id: resolve(file), label: file }, chain, mark, async (links) => {
-      const documents = await documentsOf(file, mark);
+      const { documents, recorded } = await documentsOf(file, mark);
+      if (mark === undefined) this.recorded = recorded?.recorded;
       const named = documents.flatMap((document) =>
         document.name === undefined ? [] : [[document.name, document] as const],
       );
-      const surroundings = { file, documents: new Map(named), used: new Set<string>() };
+      const surroundings = {
+        file,
+        documents: new Map(named),
+        used: new Set<string>(),
+        find: finderIn(dirname(file), recorded),
+      };
       const [first, ...others] = documents;
       const finish = async (document: RecipeDocument): Promise<Finished> => ({
         name: document.name,
@@ -81,6 +95,7 @@ export class Reading {
     this.#count(1, recipe.mark);
     const scope: Scope = {
       folder: dirname(surroundings.file),
+      find: surroundings.find,
       nested: async (inner) => {
         const name = inner.entries.get('name');
         if (name === undefined) return this.#recipe(inner, surroundings, chain);
@@ -134,6 +149,25 @@ export class Reading {
       throw invalid(mark, { reason: `the recipe comes to more than ${mostMerges} merges` });
   }
 }
+
+/**
+ * Returns how models of a file are found: from its folder on, and for the recipe of an output also where its
+ * models were when it was merged.
+ */
+const finderIn =
+  (folder: string, { recorded, recordedFirst = false }: Partial<RecordedRecipe> = {}) =>
+  async (model: string): Promise<string> => {
+    const former = recordedFirst ? await recorded?.find(model) : undefined;
+    if (former !== undefined) return former;
+    const found = await relativeTo(folder, model);
+    if (recorded === undefined) return found;
+    const isThere = await locate(found).then(
+      () => true,
+      () => false,
+    );
+    if (isThere && recordedFirst) recorded.note(model, found);
+    return isThere ? found : ((await recorded.find(model)) ?? found);
+  };
 
 /**
  * Reads a file's documents. If a recipe names the file (at `mark`), an unreadable file is reported as a

@@ -1,7 +1,9 @@
+import { extname } from 'node:path';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { parseDocuments } from './document.js';
 import { invalid } from './invalid.js';
+import { cardRecipe, provenanceRecipe, type RecordedRecipe } from './recorded-recipe.js';
 import { isText, type Mapping, mapping } from './tree.js';
 
 /** One document of a recipe's file. */
@@ -14,9 +16,35 @@ export interface RecipeDocument {
 /** Limit on a recipe's file, so that a checkpoint named by mistake does not fill the memory. */
 const largest = 1_000_000;
 
-/** @throws LayerloomError RECIPE_INVALID, also if the file cannot be read */
-export const readRecipeFile = async (file: string): Promise<[RecipeDocument, ...RecipeDocument[]]> => {
-  const [first, ...others] = parseDocuments(await readText(file), file);
+/** Limit on a layerloom.json, which has lines for each shard, and of `revert` for each tensor. */
+const largestProvenance = 256 * largest;
+
+/** A recipe's file. */
+export interface RecipeFile {
+  readonly documents: readonly [RecipeDocument, ...RecipeDocument[]];
+  /** Of a merge's output: the inputs that it was made from. */
+  readonly recorded?: Pick<RecordedRecipe, 'recorded' | 'recordedFirst'>;
+}
+
+/**
+ * Reads a recipe's file: YAML, a model card (`.md`), or the layerloom.json of an output.
+ *
+ * @throws LayerloomError RECIPE_INVALID, also if the file cannot be read
+ */
+export const readRecipeFile = async (file: string): Promise<RecipeFile> => {
+  const { text, ...recorded } = await recipeIn(file);
+  return { documents: documentsIn(text, file), recorded };
+};
+
+const recipeIn = async (file: string): Promise<RecordedRecipe> => {
+  const extension = extname(file).toLowerCase();
+  const text = await readText(file, undefined, extension === '.json' ? largestProvenance : largest);
+  if (extension === '.md') return cardRecipe(text, file);
+  return (extension === '.json' ? provenanceRecipe(text, file) : undefined) ?? { text, recordedFirst: false };
+};
+
+const documentsIn = (text: string, file: string): [RecipeDocument, ...RecipeDocument[]] => {
+  const [first, ...others] = parseDocuments(text, file);
   const documents: [RecipeDocument, ...RecipeDocument[]] = [documentOf(first), ...others.map(documentOf)];
   const seen = new Set<string | undefined>();
   for (const { name, recipe } of documents) {
@@ -35,10 +63,10 @@ export const readRecipeFile = async (file: string): Promise<[RecipeDocument, ...
  * @param what words for the kind of file in messages
  * @throws LayerloomError RECIPE_INVALID if it cannot be read, is not text, or is larger than a megabyte
  */
-export const readText = async (file: string, what = 'a recipe'): Promise<string> => {
+export const readText = async (file: string, what = 'a recipe', most = largest): Promise<string> => {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(
-      await readSmallFile(file, { most: largest, what, pipes: true }),
+      await readSmallFile(file, { most, what, pipes: true }),
     );
   } catch (cause) {
     const reason = cause instanceof TypeError ? 'it is not text in UTF-8' : reasonOf(cause);

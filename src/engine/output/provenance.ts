@@ -54,12 +54,14 @@ const provenanceOf = (
     layerloom: plan.layerloom,
     method: plan.method,
     recipe: plan.recipe,
+    completeRecipe: plan.completeRecipe,
     ...reportOf(plan),
     architecture: plan.architecture,
-    inputs: plan.inputs.map(({ role, name, path, files }) => ({
+    inputs: plan.inputs.map(({ role, name, path, hub, files }) => ({
       role,
       name,
       path,
+      ...(hub === undefined ? {} : { hub }),
       files: files.map((file) => ({
         file: basename(file.path),
         bytes: file.bytes,

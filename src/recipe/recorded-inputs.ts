@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { exists, type HubRevision, splitName } from '../checkpoint/model-place.js';
+import { modelText } from '../checkpoint/model-text.js';
+
+const text = z.string();
+
+/** An input as `layerloom.json` records it; keys that are not needed here are left out. */
+const inputSchema = z.object({
+  role: text,
+  name: text,
+  path: text,
+  hub: z.object({ id: text, revision: text, inside: text.exactOptional() }).exactOptional(),
+  files: z.array(
+    z.object({
+      file: text,
+      bytes: z.number(),
+      mtimeNs: text,
+      header: text,
+      sha256: text.exactOptional(),
+    }),
+  ),
+});
+
+export const inputsSchema = z.array(inputSchema);
+
+/** A file of a recorded input, with what tells whether it has changed. */
+export interface RecordedFile {
+  /** Its name without the folder. */
+  readonly file: string;
+  readonly bytes: number;
+  readonly mtimeNs: string;
+  /** SHA-256 of all bytes before the data. */
+  readonly header: string;
+  /** Of the whole file, where it was recorded. */
+  readonly sha256?: string;
+}
+
+/** A model that went into a merge, as the merge's `layerloom.json` records it. */
+export interface RecordedInput {
+  readonly role: string;
+  readonly name: string;
+  /** Absolute, on the machine that merged. */
+  readonly path: string;
+  readonly hub?: HubRevision;
+  readonly files: readonly RecordedFile[];
+}
+
+/** The inputs of a merge, by which the models of its recipe are found. */
+export class RecordedInputs {
+  /** The `layerloom.json` that records them. */
+  readonly file: string;
+  /** The records of models that were found, by the text that the recipe then has for them. */
+  readonly found = new Map<string, RecordedInput>();
+  readonly #byText: ReadonlyMap<string, RecordedInput>;
+
+  constructor(file: string, inputs: readonly RecordedInput[]) {
+    this.file = file;
+    this.#byText = new Map(inputs.map((input) => [modelText(input), input]));
+  }
+
+  /**
+   * Finds a model of the recipe at its recorded path.
+   *
+   * @returns its path, behind `NAME=` where a folder's name is not its name; undefined where it is not there
+   */
+  async find(model: string): Promise<string | undefined> {
+    const own = this.#byText.get(model);
+    const named = own === undefined ? splitName(model) : undefined;
+    const input = own ?? this.#byText.get(named?.rest ?? '');
+    if (input === undefined || !(await exists(input.path))) return undefined;
+    const name = named?.name ?? input.name;
+    const found = name.includes('/') ? input.path : `${name}=${input.path}`;
+    this.found.set(found, input);
+    return found;
+  }
+
+  /** Notes that a model of the recipe, which is not at its recorded path, was found as `found`. */
+  note(model: string, found: string): void {
+    const input = this.#byText.get(model) ?? this.#byText.get(splitName(model)?.rest ?? '');
+    if (input !== undefined) this.found.set(found, input);
+  }
+}
