@@ -37,6 +37,24 @@ interface Pair {
 const some = (names: readonly string[], shown = 5): string =>
   names.slice(0, shown).join(', ') + (names.length > shown ? `, … (${names.length} in all)` : '');
 
+const isAbsent = (value: unknown): boolean =>
+  value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+
+/** A model that no place has: what was tried, and what would help. */
+interface MissingModel {
+  readonly model: string;
+  readonly tried: readonly string[];
+  /** A command that gets it, for a model that is spelt as the hub's are. */
+  readonly fetch?: string | undefined;
+  /** A model of a similar name that is there. */
+  readonly nearest?: string | undefined;
+}
+
+const missingModel = ({ model, tried, fetch, nearest }: MissingModel): string =>
+  `${model}: no such model (tried ${tried.join(', ')})` +
+  (nearest === undefined ? '' : `; did you mean ${nearest}?`) +
+  (fetch === undefined ? '' : `; if it is on the hub, get it with \`${fetch}\``);
+
 /**
  * Every error the project raises: its exit code and its one message, which says what is wrong, where, and
  * what to do.
@@ -45,8 +63,11 @@ const catalogue = {
   // The request cannot be met, whatever the files hold.
   USAGE: usage((d: { reason: string }) => d.reason),
   INVALID_PARAMETER: usage(
-    (d: { parameter: string; value: unknown; expected: string }) =>
-      `${d.parameter}: expected ${d.expected}, got ${typeof d.value === 'number' ? d.value : (JSON.stringify(d.value) ?? String(d.value))}`,
+    (d: { parameter: string; value: unknown; expected: string; nearest?: string | undefined }) =>
+      (isAbsent(d.value)
+        ? `${d.parameter} is missing: expected ${d.expected}`
+        : `${d.parameter}: expected ${d.expected}, got ${typeof d.value === 'number' ? d.value : JSON.stringify(d.value)}`) +
+      (d.nearest === undefined ? '' : `; did you mean ${d.nearest}?`),
   ),
   RECIPE_INVALID: usage(
     (d: {
@@ -104,9 +125,10 @@ const catalogue = {
   ),
 
   // The inputs: missing, corrupt, or not made for each other.
-  MODEL_NOT_FOUND: input(
-    (d: { model: string; tried: readonly string[] }) =>
-      `${d.model}: no such model (tried ${d.tried.join(', ')})`,
+  MODEL_NOT_FOUND: input((d: MissingModel & { others?: readonly MissingModel[] }) =>
+    d.others === undefined
+      ? missingModel(d)
+      : `${d.others.length + 1} models are missing:\n${[d, ...d.others].map((one) => `  ${missingModel(one)}`).join('\n')}`,
   ),
   NOT_A_CHECKPOINT: input((d: { path: string; reason: string }) => `${d.path}: ${d.reason}`),
   FILE_MISSING: input(
@@ -433,6 +455,8 @@ export interface ErrorContext {
   readonly place?:
     | { readonly file: string; readonly line: number; readonly column: number; readonly excerpt: string }
     | undefined;
+  /** The parameter as the user wrote it, if it is an option: `--base`. */
+  readonly option?: string | undefined;
   /** The merge of a batch that the error was found in. */
   readonly merge?: string | undefined;
   /** The directory where finished work is kept for `--resume`. */
@@ -471,6 +495,13 @@ const messageIn = (message: string, { place, merge, keptIn }: ErrorContext): str
   (keptIn === undefined ? '' : `; what is done waits in ${visibleLine(keptIn)} for --resume`) +
   (place === undefined ? '' : `\n${visible(place.excerpt)}`);
 
+/** Names the parameter of INVALID_PARAMETER as it is written: an option, or in the file's snake case. */
+const spelt = <Details extends object>(details: Details, { option, place }: ErrorContext): Details => {
+  if (!('parameter' in details) || typeof details.parameter !== 'string') return details;
+  const inFile = details.parameter.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return { ...details, parameter: option ?? (place === undefined ? details.parameter : inFile) };
+};
+
 /**
  * The one error class. `code` is stable and for programs; `message` is for people and names the file, the
  * tensor and the remedy, control characters in them escaped; `details` holds what the message was made of, as
@@ -492,7 +523,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     const entry = catalogue[code] as unknown as ErrorEntry<ErrorDetails<Code>>;
     // The request is the user's own text, and commander's may have two lines.
     const texts = code === 'USAGE' ? details : (shown(details) as ErrorDetails<Code>);
-    super(messageIn(visible(entry.message(texts)), context), options);
+    super(messageIn(visible(entry.message(spelt(texts, context))), context), options);
     this.name = 'LayerloomError';
     this.code = code;
     this.details = withContext(details, context);

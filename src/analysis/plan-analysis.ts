@@ -33,7 +33,8 @@ export const planAnalysis = async (
   ]);
   if (first === undefined) throw new RangeError('openModels gave no base');
   const warnings = [first, ...others].flatMap(({ checkpoint }) => checkpoint.warnings);
-  for (const expert of others) warnings.push(...(await checkCompatible(first, expert)).warnings);
+  for (const expert of others)
+    for (const { words } of (await checkCompatible(first, expert)).differences) warnings.push(words);
   if (first.architecture.stacks.length > 0) requireLayers(first.architecture, first.checkpoint.path);
   refuseQuantised([first, ...others]);
 

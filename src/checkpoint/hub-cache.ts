@@ -26,6 +26,14 @@ const hubId = /^(?<repository>[\w.-]+\/[\w.-]+)(?:@(?<revision>[\w./-]+))?$/;
 /** True if a model is spelt as the hub's are: `org/name[@revision]`. */
 export const isHubId = (model: string): boolean => hubId.test(model);
 
+/** Returns the hub's own command that downloads a model into its cache; undefined for other spellings. */
+export const downloadCommand = (model: string): string | undefined => {
+  const { repository, revision } = hubId.exec(model)?.groups ?? {};
+  // A path is not spelt so on the hub: names begin with a letter or a digit.
+  if (repository === undefined || !/^\w/.test(repository)) return undefined;
+  return `hf download ${repository}${revision === undefined ? '' : ` --revision ${revision}`}`;
+};
+
 /**
  * `org/name[@revision]` in the hub cache: a branch or tag through `refs/`, or a commit. Nothing is
  * downloaded.

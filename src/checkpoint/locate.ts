@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path';
 import { LayerloomError } from '../errors.js';
 import { withoutExtension } from './formats.js';
-import { hubCache, hubRevisionOf, isHubId } from './hub-cache.js';
+import { downloadCommand, hubCache, hubRevisionOf, isHubId } from './hub-cache.js';
 import { exists, type Location, type ModelPlace, splitName } from './model-place.js';
 
 /** A path, whatever it is spelt like. */
@@ -37,5 +37,6 @@ export const locate = async (model: string): Promise<Location> => {
   const plus = model.lastIndexOf('+');
   if (plus > 0 && ((await exists(resolve(model.slice(0, plus)))) || isHubId(model.slice(0, plus))))
     throw new LayerloomError('ADAPTER_UNSUPPORTED', { model });
-  throw new LayerloomError('MODEL_NOT_FOUND', { model, tried });
+  const fetch = downloadCommand(model);
+  throw new LayerloomError('MODEL_NOT_FOUND', { model, tried, ...(fetch === undefined ? {} : { fetch }) });
 };

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { checkThreads } from '../engine/run.js';
 import { LayerloomError } from '../errors.js';
 import { planExperiment, runExperiment } from '../experiment/run-experiment.js';
-import { describeCost, describeOutcomes, failuresOf } from '../report/batch-text.js';
+import { describeCost, describeMerges, describeOutcomes, failuresOf } from '../report/batch-text.js';
 import { interruptSignal } from './interrupt.js';
 import { type CommonOptions, type OutputOptions, requireOut, toPart } from './options.js';
 import { note, printEvent, printJson, printLine, warn } from './print.js';
@@ -24,13 +24,19 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
     if (options.json)
       printJson({
         cost,
-        merges: plan.merges.map(({ merge: { name }, bytes, shards }) => ({
-          name,
-          bytes,
-          shards: shards.length,
-        })),
+        merges: plan.merges.map(
+          ({ merge: { name, language, task, languageExpert, method, configuration }, bytes, shards }) => ({
+            ...{ name, language, task, languageExpert, method, configuration },
+            bytes,
+            shards: shards.length,
+          }),
+        ),
       });
-    else if (!options.quiet) printLine(describeCost(cost, await freeAt(options.out ?? '.')));
+    else if (!options.quiet) {
+      const merges = plan.merges.map(({ merge }) => merge);
+      printLine(`${describeMerges(merges, options.verbose ?? false)}\n`);
+      printLine(describeCost(cost, await freeAt(options.out ?? '.')));
+    }
     return;
   }
   const out = requireOut(options);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { inspect } from 'node:util';
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { exitCodes, LayerloomError } from '../errors.js';
 import { instructionSets } from '../native/addon.js';
 import { version } from '../version.js';
@@ -11,8 +11,8 @@ import { buildProgram } from './program.js';
  * Prints an error as one message; with --json also as an object on stdout, with -v its stack. Returns the
  * exit code.
  */
-const report = (error: unknown, args: readonly string[]): number => {
-  const known = asLayerloomError(error);
+const report = (error: unknown, args: readonly string[], program: Command): number => {
+  const known = asLayerloomError(error, args, program);
   const message = known?.message ?? (error instanceof Error ? error.message : String(error));
   note(`error: ${message}`);
   if (args.includes('-v') || args.includes('--verbose')) note(inspect(error));
@@ -25,11 +25,35 @@ const report = (error: unknown, args: readonly string[]): number => {
   return known?.exitCode ?? exitCodes.failed;
 };
 
-const asLayerloomError = (error: unknown): LayerloomError | undefined => {
-  if (error instanceof LayerloomError) return error;
+const asLayerloomError = (
+  error: unknown,
+  args: readonly string[],
+  program: Command,
+): LayerloomError | undefined => {
+  if (error instanceof LayerloomError) {
+    const option = optionOf(error, args, program);
+    return option === undefined ? error : error.with({ option });
+  }
   if (error instanceof CommanderError)
     return new LayerloomError('USAGE', { reason: error.message.replace(/^error: /, '') });
   return undefined;
+};
+
+/** Returns the option that an error's parameter was given by; undefined if it is one of a file. */
+const optionOf = (
+  { code, details, context }: LayerloomError,
+  args: readonly string[],
+  program: Command,
+): string | undefined => {
+  if (code !== 'INVALID_PARAMETER' || context.place !== undefined || !('parameter' in details))
+    return undefined;
+  const command = program.commands.find((known) => known.name() === args[0]);
+  const inner = command?.commands.find((known) => known.name() === args[1]) ?? command;
+  const name = details.parameter.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const found = inner?.options.find(
+    (option) => option.attributeName() === name || (name === 'language' && option.long === '--lang'),
+  );
+  return found?.long;
 };
 
 // A closed pipe (`| head`) is no error. Any other failed write is, although the merge itself may be complete.
@@ -66,7 +90,7 @@ const run = async (): Promise<number> => {
       process.stderr.write((command ?? program).helpInformation());
       return exitCodes.usage;
     }
-    return report(error, args);
+    return report(error, args, program);
   }
 };
 

@@ -5,12 +5,20 @@ import { formatBytes, formatRate, formatSeconds } from '../report/format.js';
 /** Interval of progress lines, in ms, where stderr is not a terminal. */
 const lineMs = 5000;
 
+/** The work of each phase; inputs are measured before a plan that needs statistics of them. */
+const work: Readonly<Record<Progress['phase'], string>> = {
+  analysis: 'measuring the models',
+  merge: 'merging',
+  comparison: 'comparing the models',
+  checksums: 'checking',
+};
+
 const describe = ({ phase, done, total, merges }: Progress, seconds: number, began: number): string => {
   const ofBatch = merges === undefined ? '' : `, ${merges.done} of ${merges.total} merges`;
-  if (phase === 'checksums') return `${done} of ${total} files checked`;
+  if (phase === 'checksums') return `${work[phase]}: ${done} of ${total} files`;
   const rate = (done - began) / Math.max(seconds, 1e-3);
   const left = rate > 0 ? `, ${formatSeconds((total - done) / rate)} left` : '';
-  return `${formatBytes(done)} of ${formatBytes(total)}, ${formatRate(done - began, seconds)}${left}${ofBatch}`;
+  return `${work[phase]}: ${formatBytes(done)} of ${formatBytes(total)}, ${formatRate(done - began, seconds)}${left}${ofBatch}`;
 };
 
 /** Shows progress on stderr: a bar on a terminal, a line every few seconds elsewhere. */

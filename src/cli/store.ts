@@ -1,5 +1,8 @@
+import { dirname, join } from 'node:path';
+import { exists } from '../checkpoint/model-place.js';
 import { LayerloomError } from '../errors.js';
 import { describeCollection, describeStore, describeVerification } from '../report/store-text.js';
+import { markerName } from '../store/paths.js';
 import { ShardStore } from '../store/shard-store.js';
 import { interruptSignal } from './interrupt.js';
 import type { OutputOptions } from './options.js';
@@ -15,8 +18,15 @@ const print = <Result>(
   else if (!options.quiet) printLine(describe(result));
 };
 
+/** Opens a store by its directory, or by that of a batch which has it as `.store`. */
+const openAt = async (directory: string): Promise<ShardStore> => {
+  const inside = join(directory, '.store', markerName);
+  const isBatch = !(await exists(join(directory, markerName))) && (await exists(inside));
+  return ShardStore.open(isBatch ? dirname(inside) : directory);
+};
+
 export const storeLsCommand = async (directory: string, options: OutputOptions): Promise<void> => {
-  const store = await ShardStore.open(directory);
+  const store = await openAt(directory);
   print(await store.list(), describeStore, options);
 };
 
@@ -30,7 +40,7 @@ export const storeVerifyCommand = async (
   directory: string,
   { threads, ...options }: OutputOptions & { readonly threads?: number },
 ): Promise<void> => {
-  const store = await ShardStore.open(directory);
+  const store = await openAt(directory);
   const progress = new ProgressDisplay(process.stderr);
   const { signal, release } = interruptSignal();
   try {
@@ -51,7 +61,7 @@ export const storeGcCommand = async (
   directory: string,
   { dryRun, ...options }: OutputOptions & { readonly dryRun?: boolean },
 ): Promise<void> => {
-  const store = await ShardStore.open(directory);
+  const store = await openAt(directory);
   const { signal, release } = interruptSignal();
   try {
     print(await store.gc({ dryRun, signal }), describeCollection, options);

@@ -177,6 +177,7 @@ const openAll = async (
   try {
     return await openInputs(...parsed.map(({ recipe }) => recipe));
   } catch (error) {
+    if (error instanceof LayerloomError && 'others' in error.details) throw error;
     for (const { merge, recipe } of parsed)
       await openInputs(recipe).catch((cause: unknown) => {
         throw named(merge, cause);

@@ -26,6 +26,8 @@ export interface MergeOutcome {
   /** Bytes read and written for the shards that were made for it first. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
+  /** True if its directory was there already, made by an earlier run. */
+  readonly isKept?: true;
   /** SHA-256 of what its weights are, once it is done. */
   readonly weights?: string;
   readonly error?: { readonly code: string; readonly message: string };
@@ -154,14 +156,16 @@ export class MergeTracker {
       if (this.#stopped !== undefined || this.#options.signal?.aborted) return;
       const out = join(this.#options.out, merge.merge.name);
       try {
-        if (!(await isAssembled(out, merge.shards, this.#store))) {
+        const isKept = await isAssembled(out, merge.shards, this.#store);
+        if (!isKept) {
           const plan = await planOf(merge, this.#plan, this.#options);
           this.warnings.push(
             ...(await assemble(plan, merge.shards, out, this.#store, this.#inputs, this.#link)),
           );
         }
         this.done += 1;
-        await this.#settle(merge, this.#outcomeOf(merge, 'done'));
+        const outcome = this.#outcomeOf(merge, 'done');
+        await this.#settle(merge, isKept ? { ...outcome, isKept } : outcome);
       } catch (error) {
         if (error instanceof LayerloomError && stopsAll.includes(error.code)) this.#stopped ??= error;
         await this.#fail(merge, error);

@@ -11,7 +11,13 @@ import { type BatchPlan, groupsOf, planBatch } from './batch-plan.js';
 import { type BatchCost, costOf } from './cost.js';
 import { type ExperimentMerge, expandExperiment } from './expand.js';
 import type { ExperimentInput } from './experiment-input.js';
-import { type ExperimentRecord, lockName, type MergeRecord, recordName } from './experiment-record.js';
+import {
+  type ExperimentRecord,
+  lockName,
+  type MergeRecord,
+  readRecord,
+  recordName,
+} from './experiment-record.js';
 import type { MergeOutcome } from './merge-tracker.js';
 import { missingReferences } from './missing-references.js';
 import { type Experiment, parseExperiment, readExperiment } from './read-experiment.js';
@@ -124,10 +130,16 @@ const runHere = async (
   let cost: BatchCost | undefined;
   let moved = { bytesRead: 0, bytesWritten: 0 };
   const writer = new RecordFile(options.out);
+  const former = isResumed ? await readRecord(options.out).catch(() => undefined) : undefined;
   const record = (state: ExperimentRecord['state'], done?: BatchResult): ExperimentRecord => {
     const known = recordOf(experiment, merges, options, cost as BatchCost, outcomes, started);
     const { bytesRead, bytesWritten } = done ?? moved;
-    return { ...known, state, bytesRead, bytesWritten };
+    const kept = former === undefined ? known : withFormerFigures(known, former, outcomes);
+    const isNothingDone = state === 'done' && former?.state === 'done' && allKept(done?.merges ?? []);
+    if (former === undefined || !isNothingDone) return { ...kept, state, bytesRead, bytesWritten };
+    // A run that found all merges there has no figures of its own.
+    const { cost: planned, bytesRead: read, bytesWritten: written, seconds } = former;
+    return { ...kept, state, cost: planned, bytesRead: read, bytesWritten: written, seconds };
   };
   const secondsSince = () => (performance.now() - started) / 1000;
   try {
@@ -160,6 +172,26 @@ const runHere = async (
     if (cost !== undefined) await writer.write(record('incomplete')).catch(() => undefined);
     throw error;
   }
+};
+
+const allKept = (outcomes: readonly MergeOutcome[]): boolean =>
+  outcomes.every(({ isKept }) => isKept === true);
+
+/** Gives merges that an earlier run made the figures of that run. */
+const withFormerFigures = (
+  record: ExperimentRecord,
+  former: ExperimentRecord,
+  outcomes: ReadonlyMap<string, { readonly outcome: MergeOutcome }>,
+): ExperimentRecord => {
+  const byPath = new Map(former.merges.map((merge) => [merge.path, merge]));
+  const merges = record.merges.map((merge) => {
+    const before = byPath.get(merge.path);
+    const isKept = outcomes.get(merge.name)?.outcome.isKept === true;
+    if (!isKept || before?.state !== 'done') return merge;
+    const { shards, bytesRead, bytesWritten, seconds } = before;
+    return { ...merge, shards, bytesRead, bytesWritten, seconds };
+  });
+  return { ...record, merges };
 };
 
 /**

@@ -14,10 +14,20 @@ export interface Model {
   readonly architecture: Architecture;
 }
 
+/** A difference of two models in words, and the model of which a merge keeps what differs. */
+export interface Difference {
+  readonly words: string;
+  readonly kept?: string;
+}
+
+/** Returns the warning of a command that writes a model. */
+export const warningOf = ({ words, kept }: Difference): string =>
+  kept === undefined ? words : `${words}; that of ${kept} is kept`;
+
 /** The result of comparing two compatible models. */
 export interface Fit {
   /** Differences that do not prevent a merge. */
-  readonly warnings: readonly string[];
+  readonly differences: readonly Difference[];
   /**
    * Tensors that only one of the two stores and that carry no information: constant tables, and the head of
    * tied embeddings.
@@ -39,10 +49,10 @@ export const checkCompatible = async (first: Model, other: Model, stacks = false
   // If layers are stacked, the binder compares names and shapes of the tensors that are combined (bind.ts).
   const redundant = stacks ? [] : checkNames(first, other);
   if (!stacks) checkTensors(first.checkpoint, other.checkpoint);
-  const warnings = checkConfig(first.checkpoint, other.checkpoint, stacks);
+  const differences = checkConfig(first.checkpoint, other.checkpoint, stacks);
   await checkTokens(first.checkpoint, other.checkpoint);
   return {
-    warnings: [...warnings, ...(await sideFileWarnings(first.checkpoint, other.checkpoint))],
+    differences: [...differences, ...(await sideFileDifferences(first.checkpoint, other.checkpoint))],
     redundant,
   };
 };
@@ -113,15 +123,15 @@ const checkTensors = (first: CheckpointIndex, other: CheckpointIndex): void => {
   if (dtypes.length > 0) throw new LayerloomError('DTYPE_MISMATCH', { ...pair, tensors: dtypes.sort() });
 };
 
-const checkConfig = (first: CheckpointIndex, other: CheckpointIndex, stacks: boolean): string[] => {
+const checkConfig = (first: CheckpointIndex, other: CheckpointIndex, stacks: boolean): Difference[] => {
   if (first.config === undefined || other.config === undefined) return [];
   const { errors, warnings } = configDifferences(first.config, other.config, stacks ? ofLayers : undefined);
   if (errors.length > 0)
     throw new LayerloomError('CONFIG_MISMATCH', { ...pathsOf(first, other), differences: errors });
-  return warnings.map(
-    (difference) =>
-      `config.json of ${first.name} and ${other.name}: ${difference}; that of ${first.name} is kept`,
-  );
+  return warnings.map((difference) => ({
+    words: `config.json of ${first.name} and ${other.name}: ${difference}`,
+    kept: first.name,
+  }));
 };
 
 const readText = async ({ path, sideFiles }: CheckpointIndex, name: string): Promise<string | undefined> =>
@@ -138,20 +148,22 @@ const checkTokens = async (first: CheckpointIndex, other: CheckpointIndex): Prom
   if (tokens.length > 0) throw new LayerloomError('TOKENIZER_MISMATCH', { ...pathsOf(first, other), tokens });
 };
 
-const sideFileWarnings = async (first: CheckpointIndex, other: CheckpointIndex): Promise<string[]> => {
+const sideFileDifferences = async (first: CheckpointIndex, other: CheckpointIndex): Promise<Difference[]> => {
   const differ = async (read: (checkpoint: CheckpointIndex) => Promise<unknown>): Promise<boolean> => {
     const [a, b] = [await read(first), await read(other)];
     return a !== undefined && b !== undefined && JSON.stringify(a) !== JSON.stringify(b);
   };
-  const say = (what: string) =>
-    `${first.name} and ${other.name} differ in ${what}; that of ${first.name} is kept`;
+  const say = (what: string): Difference => ({
+    words: `${first.name} and ${other.name} differ in ${what}`,
+    kept: first.name,
+  });
   const without = ['config.json', 'tokenizer.json'].filter(
     (name) => first.sideFiles.includes(name) && !other.sideFiles.includes(name),
   );
   return [
-    ...without.map(
-      (name) => `${other.name} has no ${name}, which could not be compared with that of ${first.name}`,
-    ),
+    ...without.map((name) => ({
+      words: `${other.name} has no ${name}, which could not be compared with that of ${first.name}`,
+    })),
     ...((await differ(chatTemplate)) ? [say('chat template')] : []),
     ...((await differ(generationConfig)) ? [say('generation config')] : []),
   ];

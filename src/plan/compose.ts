@@ -20,7 +20,7 @@ import type { Recipe } from '../recipe/recipe.js';
 import { torchName } from '../tensor/dtype.js';
 import { bytesOfTensor } from '../tensor/reference.js';
 import { binder } from './bind.js';
-import { checkCompatible, type Fit } from './compatible.js';
+import { checkCompatible, type Fit, warningOf } from './compatible.js';
 import { type CompleteRecipe, completeRecipe } from './complete-recipe.js';
 import type { UnplacedTensor } from './layout.js';
 import {
@@ -396,7 +396,7 @@ const checkAll = async (
     const fit = await found.catch((error: unknown) => {
       throw at(error, other.path);
     });
-    warnings.push(...fit.warnings);
+    warnings.push(...fit.differences.map(warningOf));
     if (!companions.includes(other)) for (const name of fit.redundant) omitted.add(name);
   }
   const left = [...omitted].sort();

@@ -1,4 +1,5 @@
 import { LayerloomError } from '../errors.js';
+import { itemAt } from '../lookup.js';
 import { nearest } from '../recipe/nearest.js';
 import type { Composed } from './compose.js';
 import { describeExpression } from './origins.js';
@@ -17,6 +18,17 @@ export interface Explanation {
   readonly expression: PlannedExpression;
 }
 
+/** Returns the name nearest to a word: a misspelt one, one that contains it, or that shares most parts. */
+const nearestTensor = (word: string, names: readonly string[]): string => {
+  const parts = word.split('.');
+  const shared = (name: string) => name.split('.').filter((part) => parts.includes(part)).length;
+  return (
+    nearest(word, names) ??
+    names.find((name) => name.includes(word)) ??
+    names.reduce((best, name) => (shared(name) > shared(best) ? name : best), itemAt(names, 0))
+  );
+};
+
 /** @throws LayerloomError INVALID_PARAMETER where the merge has no tensor of that name */
 export const explain = (
   { tensors, compiled }: Composed,
@@ -25,14 +37,11 @@ export const explain = (
 ): Explanation => {
   const found = tensors.find(({ name }) => name === tensor);
   if (found === undefined) {
-    const near = nearest(
-      tensor,
-      tensors.map(({ name }) => name),
-    );
+    const names = tensors.map(({ name }) => name);
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: 'explain',
       value: tensor,
-      expected: `a tensor of the output${near === undefined ? '' : `, such as ${near}`}`,
+      expected: `a tensor of the output, such as ${nearestTensor(tensor, names)}`,
     });
   }
   const { name, dtype, shape, place, expression } = found;

@@ -1,8 +1,11 @@
-import { basename, resolve, sep } from 'node:path';
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, join, resolve, sep } from 'node:path';
 import { describeArchitecture } from '../architecture/architecture.js';
 import { openCheckpoint } from '../checkpoint/open.js';
-import { LayerloomError } from '../errors.js';
+import { type ErrorDetails, LayerloomError } from '../errors.js';
+import { itemAt } from '../lookup.js';
 import type { RecipePath } from '../methods/framework/method.js';
+import { nearest } from '../recipe/nearest.js';
 import type { Model } from './compatible.js';
 import type { CompleteRecipe } from './complete-recipe.js';
 import type { Operand, PlannedInput } from './plan.js';
@@ -48,9 +51,13 @@ export type OpenedCheckpoint = Model & CheckpointReference;
 export const openModels = async (references: readonly CheckpointReference[]): Promise<OpenedCheckpoint[]> =>
   settleNames(await openEach(references));
 
-/** @throws LayerloomError the codes of `openCheckpoint` */
-export const openEach = (references: readonly CheckpointReference[]): Promise<OpenedCheckpoint[]> =>
-  Promise.all(
+/**
+ * Opens checkpoints, each by its reference. All that are missing are one error.
+ *
+ * @throws LayerloomError the codes of `openCheckpoint`
+ */
+export const openEach = async (references: readonly CheckpointReference[]): Promise<OpenedCheckpoint[]> => {
+  const opened = await Promise.allSettled(
     references.map(async (reference) => {
       const checkpoint = await openCheckpoint(reference.model).catch((error: unknown) => {
         throw at(error, reference.path);
@@ -58,6 +65,49 @@ export const openEach = (references: readonly CheckpointReference[]): Promise<Op
       return { ...reference, checkpoint, architecture: describeArchitecture(checkpoint) };
     }),
   );
+  const errors = opened.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+  if (errors.length > 0) throw await allMissing(errors);
+  return opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+};
+
+/** Returns the first error; if it is a missing model, with the others that are missing. */
+const allMissing = async (errors: readonly unknown[]): Promise<unknown> => {
+  const missing = await Promise.all(
+    errors
+      .filter((error) => isMissingModel(error))
+      .map(async (error) => ({ error, details: await withNearest(error.details) })),
+  );
+  const [first, ...others] = missing;
+  if (first === undefined) return errors[0];
+  const { context, cause } = first.error;
+  const details =
+    others.length === 0 ? first.details : { ...first.details, others: others.map((one) => one.details) };
+  return new LayerloomError('MODEL_NOT_FOUND', details, {
+    cause,
+    // One place cannot stand for several models.
+    ...(others.length === 0 ? { context } : {}),
+  });
+};
+
+const isMissingModel = (error: unknown): error is LayerloomError<'MODEL_NOT_FOUND'> =>
+  error instanceof LayerloomError && error.code === 'MODEL_NOT_FOUND';
+
+/** Adds the directory beside the missing one whose name is nearest to it. */
+const withNearest = async ({
+  model,
+  tried,
+  fetch,
+}: ErrorDetails<'MODEL_NOT_FOUND'>): Promise<ErrorDetails<'MODEL_NOT_FOUND'>> => {
+  const path = itemAt(tried, 0);
+  const names = await readdir(dirname(path)).catch((): string[] => []);
+  const found = nearest(basename(path), names);
+  return {
+    model,
+    tried,
+    ...(found === undefined ? {} : { nearest: join(dirname(model.replace(/^[^=/]+=/, '')), found) }),
+    ...(fetch === undefined || found !== undefined ? {} : { fetch }),
+  };
+};
 
 /**
  * Makes the names of opened checkpoints distinct. @throws LayerloomError NAME_CLASH where two of one role

@@ -1,5 +1,8 @@
+import { dirname } from 'node:path';
 import type { BatchCost } from '../experiment/cost.js';
+import type { ExperimentMerge } from '../experiment/expand.js';
 import type { MergeOutcome } from '../experiment/merge-tracker.js';
+import { groupBy, itemAt } from '../lookup.js';
 import { formatBytes, formatSeconds } from './format.js';
 import { plainTable } from './table.js';
 
@@ -20,8 +23,46 @@ export const describeCost = (cost: BatchCost, free: number | undefined): string 
     ['to write', `${formatBytes(cost.bytesToWrite)} in ${cost.shardsToWrite} shards`],
     ['to read', formatBytes(cost.bytesToRead)],
     ...(free === undefined ? [] : [['free on the disk', formatBytes(free)]]),
-    ['time', `about ${formatSeconds(cost.seconds)}, at 1 GB/s`],
   ]);
+
+/** Longer lists of merges are folded, an entry of the experiment to a line. */
+const mostListed = 20;
+
+/**
+ * Formats the merges of a batch, a line each; of a long list, a line for each method of each folder of
+ * merges, with its number of merges.
+ *
+ * @param all never fold
+ */
+export const describeMerges = (merges: readonly ExperimentMerge[], all: boolean): string => {
+  const pair = ({ task, languageExpert }: ExperimentMerge) =>
+    [task, languageExpert].filter((name) => name !== null).join(' + ');
+  if (all || merges.length <= mostListed)
+    return plainTable(merges.map((merge) => [merge.name, merge.method, pair(merge)]));
+  const folder = ({ path, method }: ExperimentMerge) =>
+    `${method}\n${path.split('/').slice(0, -1).join('/')}`;
+  const entries = [...groupBy(merges, folder).values()];
+  const rows =
+    entries.length <= 2 * mostListed
+      ? entries.map((some) => {
+          const first = itemAt(some, 0);
+          const name = some.length === 1 ? first.name : `${dirname(first.path)}/…`;
+          return [name, first.method, pair(first), `${some.length}`];
+        })
+      : [
+          ...groupBy(merges, ({ language, method, entry }) => `${language}\n${method}\n${entry}`).values(),
+        ].map((some) => {
+          const first = itemAt(some, 0);
+          const pairs = new Set(some.map(pair)).size;
+          return [
+            first.language,
+            first.method,
+            pairs === 1 ? pair(first) : `${pairs} pairs`,
+            `${some.length}`,
+          ];
+        });
+  return `${plainTable(rows, 3)}\n  (merges of one folder together, with their number; -v lists each)`;
+};
 
 /** Lists the failed merges with their messages. */
 export const failuresOf = (merges: readonly MergeOutcome[]): { merge: string; message: string }[] =>
@@ -38,9 +79,12 @@ export const describeOutcomes = (
   }: { bytesRead: number; bytesWritten: number; seconds: number; out: string },
 ): string => {
   const done = merges.filter(({ state }) => state === 'done').length;
+  const isNothingLeft = done === merges.length && merges.every(({ isKept }) => isKept === true);
   return [
     out,
-    `${done} of ${merges.length} merges, ${formatBytes(bytesWritten)} written and ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}`,
+    isNothingLeft
+      ? `nothing left to do: all ${merges.length} merges were there already`
+      : `${done} of ${merges.length} merges, ${formatBytes(bytesWritten)} written and ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}`,
     ...failuresOf(merges).map(({ merge, message }) => `  failed: ${merge}: ${message}`),
   ].join('\n');
 };

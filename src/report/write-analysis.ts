@@ -12,6 +12,7 @@ import { itemAt } from '../lookup.js';
 import { version } from '../version.js';
 import { analysisOf, stopsPerDecade } from './analysis-data.js';
 import { writeAnalysisPage } from './analysis-page.js';
+import { recordAnalysis, removeFormerAnalysis } from './analysis-record.js';
 import { encodeTable, mostOf, type PublishedTable, parseTable, tableOf } from './analysis-table.js';
 import { drawPicture } from './pictures/draw-picture.js';
 import { describeRows, HeatMap } from './pictures/heat-map.js';
@@ -35,7 +36,8 @@ export interface AnalysisResult extends WrittenAnalysis {
 
 /**
  * Writes `NAME.json`, `.csv`, `.svg` and `.mav.safetensors` of each expert, `A+B.overlap.svg` of each pair,
- * and `overlap.json` and `index.html` of all. Replaces files of those names.
+ * and `overlap.json` and `index.html` of all. Replaces files of those names, and removes the others that an
+ * earlier analysis wrote into the directory.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -86,10 +88,12 @@ export const writeAnalysis = async (
   files.set('index.html', [await writeAnalysisPage(page)]);
 
   try {
+    await removeFormerAnalysis(directory, files);
     for (const [name, parts] of files)
       await withFile(join(directory, name), 'w', async (file) => {
         for (const part of parts) await file.writeFile(part);
       });
+    await recordAnalysis(directory, [...files.keys()], version);
   } catch (cause) {
     throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
   }

@@ -22,13 +22,20 @@ export const openStore = async (directory: string, create: boolean): Promise<Sto
   if (create) await writing(directory, () => prepare(directory));
   const refused = (reason: string) => new LayerloomError('STORE_INVALID', { store: directory, reason });
   const root = await realpath(directory).catch((error: unknown) => {
-    throw refused(codeOf(error) === 'ENOENT' ? 'no such store' : reasonOf(error));
+    throw refused(
+      codeOf(error) === 'ENOENT'
+        ? 'no such store; give the directory of a batch, or the one that was its --store'
+        : reasonOf(error),
+    );
   });
   const paths = pathsOf(root);
   const found = await formatOf(paths).catch((error: unknown) => {
     throw refused(codeOf(error) === 'ENOTDIR' ? 'is not a directory' : reasonOf(error));
   });
-  if (found === undefined) throw refused(`is not a store: it has no ${markerName}`);
+  if (found === undefined)
+    throw refused(
+      `is not a store: it has no ${markerName}; give the directory of a batch, or the one that was its --store`,
+    );
   if (found === 'unreadable') throw refused(`its ${markerName} is not one that layerloom wrote`);
   if (found > format)
     throw refused(
