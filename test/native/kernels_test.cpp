@@ -400,6 +400,45 @@ std::vector<float> smallFloats(std::size_t count) {
     return x;
 }
 
+/// The comparison of two tiles, by the numeric contract: lanes by i % kLanes, added in order.
+void differences() {
+    for (const std::size_t count : {0, 1, 31, 32, 33, 100, 1000, 1024}) {
+        std::vector<float> x = anyFloats(count), y = anyFloats(count);
+        for (std::size_t i = 0; i < count; ++i)
+            if (random_() % 3 == 0) y[i] = random_() % 2 == 0 ? x[i] : -x[i];
+        DifferenceLanes wanted{};
+        DifferenceCounts counts{5, 2};
+        wanted.largest[0] = 1e-3;
+        wanted.absolute[1] = 0.1;
+        const DifferenceLanes before = wanted;
+        for (std::size_t i = 0; i < count; ++i) {
+            const double a = x[i], b = y[i];
+            if (!(a == b || (std::isnan(a) && std::isnan(b)))) counts.unequal += 1;
+            if (!std::isfinite(a) || !std::isfinite(b)) {
+                counts.nonFinite += 1;
+                continue;
+            }
+            const std::size_t lane = i % kLanes;
+            const double difference = std::fabs(a - b);
+            if (difference > wanted.largest[lane]) wanted.largest[lane] = difference;
+            wanted.absolute[lane] += difference;
+            wanted.squares[lane] += difference * difference;
+            wanted.squaresOfFirst[lane] += a * a;
+        }
+        for (const Kernels* kernels : availableKernels()) {
+            DifferenceLanes got = before;
+            DifferenceCounts gotCounts{5, 2};
+            kernels->difference(x.data(), y.data(), got, gotCounts, count);
+            ++checks;
+            if (std::memcmp(&got, &wanted, sizeof got) != 0 || gotCounts.unequal != counts.unequal ||
+                gotCounts.nonFinite != counts.nonFinite) {
+                ++failures;
+                std::printf("%s: differences of %zu elements\n", kernels->isa, count);
+            }
+        }
+    }
+}
+
 std::uint32_t magnitudeOf(float x) {
     const float magnitude = std::fabs(x);
     std::uint32_t bits;
@@ -699,6 +738,7 @@ int main() {
     negativeZeroSurvives();
     reductions();
     taskVectors();
+    differences();
     histograms();
     votes();
     for (const Kernels* kernels : availableKernels()) std::printf("%s ", kernels->isa);
