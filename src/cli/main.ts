@@ -4,7 +4,8 @@ import { type Command, CommanderError } from 'commander';
 import { exitCodes, LayerloomError } from '../errors.js';
 import { instructionSets } from '../native/addon.js';
 import { version } from '../version.js';
-import { note, printJson, printLine } from './print.js';
+import { type CommandDescription, describeCommands } from './describe.js';
+import { note, printedJson, printJson, printLine } from './print.js';
 import { buildProgram } from './program.js';
 
 /**
@@ -16,13 +17,19 @@ const report = (error: unknown, args: readonly string[], program: Command): numb
   const message = known?.message ?? (error instanceof Error ? error.message : String(error));
   note(`error: ${message}`);
   if (args.includes('-v') || args.includes('--verbose')) note(inspect(error));
-  if (args.includes('--json')) {
-    const value = { error: known ?? { code: 'INTERNAL', message, details: {} } };
-    // A batch prints JSON lines.
-    if (args[0] === 'batch') printLine(JSON.stringify(value));
-    else printJson(value);
-  }
+  if (args.includes('--json'))
+    printError({ error: known ?? { code: 'INTERNAL', message, details: {} } }, args);
   return known?.exitCode ?? exitCodes.failed;
+};
+
+/** Commands that print a line of JSON for each event, and their error as the last line. */
+const eventCommands = ['batch', 'evaluate', 'search'];
+
+/** Prints an error as JSON, unless stdout has a result already, which is one document and says what failed. */
+const printError = (value: object, [command = '']: readonly string[]): void => {
+  if (printedJson() === 'document') return;
+  if (printedJson() === 'events' || eventCommands.includes(command)) printLine(JSON.stringify(value));
+  else printJson(value);
 };
 
 const asLayerloomError = (
@@ -68,6 +75,18 @@ for (const stream of [process.stdout, process.stderr])
 const asksForVersionAsJson = (args: readonly string[]): boolean =>
   args.length === 2 && args.includes('--json') && (args.includes('--version') || args.includes('-V'));
 
+/** True for `layerloom COMMAND --help --json`, which prints the definition of a command. */
+const asksForHelpAsJson = (args: readonly string[]): boolean =>
+  args.includes('--json') && (args.includes('--help') || args.includes('-h'));
+
+/** Returns the command that the first words name, with its subcommands. */
+const describeNamed = (program: Command, args: readonly string[]): CommandDescription[] => {
+  const commands = describeCommands(program);
+  const isNamed = ({ path }: CommandDescription) => path.every((name, index) => name === args[index]);
+  const depth = Math.max(...commands.filter(isNamed).map(({ path }) => path.length));
+  return commands.filter(({ path }) => path.slice(0, depth).join() === args.slice(0, depth).join());
+};
+
 const describeInstallation = () => {
   const { chosen, available } = instructionSets();
   const { versions, platform, arch } = process;
@@ -79,6 +98,7 @@ const run = async (): Promise<number> => {
   const program = buildProgram();
   try {
     if (asksForVersionAsJson(args)) printJson(describeInstallation());
+    else if (asksForHelpAsJson(args)) printJson({ commands: describeNamed(program, args) });
     else await program.parseAsync(process.argv);
     // `diff --exit-code` sets it.
     return Number(process.exitCode ?? 0);

@@ -17,12 +17,22 @@ export const printText = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
+let printed: 'nothing' | 'document' | 'events' = 'nothing';
+
+/** The form of the JSON that stdout has so far: one document, or a line for each event. */
+export const printedJson = (): typeof printed => printed;
+
 /** Prints indented JSON, escaped as by `printLine`, which leaves its value the same. */
-export const printJson = (value: unknown): void => printLine(JSON.stringify(value, null, 2));
+export const printJson = (value: unknown): void => {
+  printed = 'document';
+  printLine(JSON.stringify(value, null, 2));
+};
 
 /** Prints an event as one line of JSON. */
-export const printEvent = (event: string, value: object): void =>
+export const printEvent = (event: string, value: object): void => {
+  printed = 'events';
   printLine(JSON.stringify({ event, ...value }));
+};
 
 /** Prints a message to stderr. */
 export const note = (text: string): void => {

@@ -4,7 +4,7 @@ import { LayerloomError, reasonOf } from '../errors.js';
 import { formatTables, type TableFormat } from '../report/score-table/format-tables.js';
 import type { ScoreTable } from '../scores/score-table.js';
 import type { OutputOptions } from './options.js';
-import { note, printText, warn } from './print.js';
+import { note, printJson, printText, warn } from './print.js';
 
 export interface TableCliOptions extends OutputOptions {
   readonly format?: TableFormat;
@@ -30,13 +30,16 @@ export const tableCommand = async (
     });
   const { tables, warnings } = await scoreTables(directory, { tables: names, summaries, metric });
   if (!quiet) warnings.forEach(warn);
-  const text = formatTables(tables, json ? 'json' : (options.format ?? 'text'));
-  if (out !== undefined)
+  const { format = 'text' } = options;
+  if (out !== undefined) {
+    const text = formatTables(tables, json && format === 'text' ? 'json' : format);
     await writeFile(out, `${text}\n`).catch((error: Error) => {
       throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(error) }, { cause: error });
     });
+  }
+  if (json) printJson(out === undefined ? { tables } : { out, tables: tables.map(({ id }) => id) });
   // Names in it are escaped already, and CSV and LaTeX keep their own signs.
-  else if (!quiet || json) printText(text);
+  else if (out === undefined && !quiet) printText(formatTables(tables, format));
   if (tables.length === 0 && !quiet)
     note('there are no scores for these tables; `layerloom evaluate DIR` makes them');
   checkComplete(tables);

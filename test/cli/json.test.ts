@@ -1,0 +1,137 @@
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { describeCommands } from '../../src/cli/describe.js';
+import { buildProgram } from '../../src/cli/program.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { cli } from '../fixtures/cli.js';
+import { stubHarness } from '../fixtures/evaluation-errors.js';
+import { writeExperiment } from '../fixtures/experiment.js';
+
+const published = fileURLToPath(new URL('../../docs/tables/table-1.csv', import.meta.url));
+const harness = ['--lm-eval', stubHarness];
+
+/** A command line, and the form of its output with --json: one document, or a line for each event. */
+type Case = readonly [name: string, form: 'document' | 'events', args: readonly string[]];
+
+/** Makes small models and an experiment, and returns commands in an order in which later ones read files of earlier ones. */
+const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => {
+  const { root, file, out } = writeExperiment(
+    '\n  - {name: default, method: layer_swap, bottom: [1, 2], top: 1}\n',
+    { layers: 4 },
+  );
+  const at = (name: string) => join(root, name);
+  const [math, swahili, base, store] = [at('math-1'), at('swh-1'), at('base'), join(out, '.store')];
+  const evaluate = { tasks: { swahili: 'mgsm_direct_sw' } };
+  writeFileSync(file, `${readFileSync(file, 'utf8')}\nevaluate: ${JSON.stringify(evaluate)}\n`);
+  writeFileSync(
+    at('ties.yaml'),
+    `method: ties\nbase: ${base}\nmodels: [${math}, ${swahili}]\nweight: 0.5\ndensity: 0.5\n`,
+  );
+  writeFileSync(at('scores.csv'), 'name,score\nmath-1,0.5\nswh-1,0.4\n');
+  const layers = ['--bottom', '1', '--top', '1'];
+  const some = ['--pair', 'math-1+swh-1', '--budget', '100%', '--problems', '20', '--hold-out', '5'];
+  const cases: readonly Case[] = [
+    ['inspect', 'document', [math]],
+    ['swap', 'document', ['--task', math, '--lang', swahili, ...layers, '-o', at('swap')]],
+    ['soup', 'document', [math, swahili, '-o', at('soup')]],
+    ['revert', 'document', [math, '--base', base, ...layers, '-o', at('revert')]],
+    ['relayout', 'document', [math, '-o', at('relayout')]],
+    ['merge', 'document', [at('ties.yaml'), '-o', at('merge')]],
+    ['merge', 'document', [at('ties.yaml'), '--dry-run']],
+    ['merge', 'document', [at('ties.yaml'), '--explain', 'lm_head.weight']],
+    ['analyze', 'document', ['--base', base, math, swahili, ...layers, '-o', at('analysis')]],
+    ['experiment init', 'document', ['--preset', 'paper']],
+    ['experiment init', 'document', ['--preset', 'paper', '-o', at('new.yaml')]],
+    ['experiment slurm', 'document', [file]],
+    ['batch', 'document', [file, '--dry-run']],
+    ['batch', 'events', [file, '-o', out]],
+    ['store ls', 'document', [store]],
+    ['store verify', 'document', [store]],
+    ['store gc', 'document', [store, '--dry-run']],
+    ['evaluate', 'document', [out, '--print', ...harness]],
+    ['evaluate', 'events', [out, ...harness]],
+    ['evaluate', 'document', [out, '--import', temporaryDirectory()]],
+    ['table', 'document', [out]],
+    ['table', 'document', ['--summaries', published, '--format', 'csv', '-o', at('table.csv')]],
+    ['report', 'document', [out, '-o', at('report.html')]],
+    ['select', 'document', ['--scores', at('scores.csv'), '--analysis', at('analysis'), '--count', '2']],
+    ['search', 'events', [file, '-o', at('search'), ...some, ...harness]],
+  ];
+  return { at, cases };
+};
+
+describe('--json', () => {
+  it('makes each command print JSON alone', { timeout: 300_000 }, async () => {
+    const { at, cases } = prepare();
+    for (const [name, form, args] of cases) {
+      const { code, stdout, stderr } = await cli([...name.split(' '), ...args, '--json', '-q']);
+      expect([code, stderr], name).toEqual([0, '']);
+      expect(isOf(form, stdout), `${name}\n${stdout}`).toBe(true);
+    }
+    expect(readFileSync(at('table.csv'), 'utf8')).toMatch(/^table,/);
+    const known = describeCommands(buildProgram()).filter(
+      ({ path, subcommands }) => path.length > 0 && subcommands.length === 0,
+    );
+    const tried = new Set(cases.map(([name]) => name));
+    expect(known.map(({ path }) => path.join(' ')).filter((name) => !tried.has(name))).toEqual([]);
+  });
+
+  it('prints an error as one document, and as the last line after events', async () => {
+    const { at, cases } = prepare();
+    for (const [name, form, args] of cases.filter(([name]) =>
+      ['batch', 'table', 'store ls'].includes(name),
+    )) {
+      const { code, stdout } = await cli([...name.split(' '), ...args, '--json', '--no-such-option']);
+      expect(code).toBe(2);
+      expect(isOf(form, stdout), `${name}\n${stdout}`).toBe(true);
+      expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'USAGE' } });
+    }
+    const [batch] = cases.filter(([name, form]) => name === 'batch' && form === 'events');
+    truncateSync(join(at('math-1'), 'model.safetensors'), 9000);
+    const { code, stdout } = await cli(['batch', ...(batch?.[2] ?? []), '--json']);
+    expect(code).toBe(3);
+    expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toHaveProperty('error.code');
+  });
+
+  it('prints a result once, which says what failed, and the error on stderr', async () => {
+    const { cases } = prepare();
+    const [, , batch] = cases.find(([name, form]) => name === 'batch' && form === 'events') ?? [];
+    const [, , load] = cases.find(([, , args]) => args.includes('--import')) ?? [];
+    if (batch === undefined || load === undefined) throw new Error('no such case');
+    await cli(['batch', ...batch]);
+    writeFileSync(join(load.at(-1) ?? '', 'results_2026.json'), '{');
+    const { code, stdout, stderr } = await cli(['evaluate', ...load, '--json']);
+    expect(code).toBe(4);
+    expect(JSON.parse(stdout)).toMatchObject({
+      imported: [],
+      failed: [{ file: expect.stringContaining('results_2026') }],
+    });
+    expect(stderr).toContain('error: ');
+  });
+
+  it('describes commands with --help', async () => {
+    const { stdout } = await cli(['experiment', '--help', '--json']);
+    const { commands } = JSON.parse(stdout) as { commands: { path: string[] }[] };
+    expect(commands.map(({ path }) => path.join(' '))).toEqual([
+      'experiment',
+      'experiment init',
+      'experiment slurm',
+    ]);
+    const swap = JSON.parse((await cli(['swap', '-h', '--json'])).stdout);
+    expect(swap.commands).toEqual(
+      JSON.parse(JSON.stringify(describeCommands(buildProgram()).filter(({ path }) => path[0] === 'swap'))),
+    );
+  });
+});
+
+const isOf = (form: 'document' | 'events', stdout: string): boolean => {
+  const parts = form === 'events' ? stdout.trim().split('\n') : [stdout];
+  try {
+    return parts.every((part) => typeof JSON.parse(part) === 'object');
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
+};
