@@ -146,3 +146,14 @@ it('shows programs whose types hold', () => {
   const { stdout } = spawnSync(compiler, ['-p', directory, '--pretty', 'false'], { encoding: 'utf8' });
   expect(stdout).toBe('');
 });
+
+it('has a program in docs/api.md that uses each exported function and value', async () => {
+  const programs = fencesOf('docs/api.md').filter(({ language }) => language === 'ts');
+  const imported = programs.flatMap(({ text }) =>
+    [...text.matchAll(/import \{([^}]*)\} from 'layerloom'/g)].flatMap(([, names = '']) =>
+      names.split(',').map((name) => name.trim()),
+    ),
+  );
+  const exported = Object.keys(await import('../../src/index.js'));
+  expect(exported.filter((name) => !imported.includes(name))).toEqual([]);
+});
