@@ -90,6 +90,20 @@ A small experiment: two math experts × one Swahili expert × four configuration
 /** @param {string} path */
 const shown = (path) => relative(process.cwd(), path);
 
+/** Prints commands to go on with. They work as they stand in the directory that the demo was started in. */
+const suggest = () => {
+  const at = (/** @type {string} */ name) => shown(place(name));
+  console.log(`To go on:
+
+  npx layerloom inspect ${at('merged')}
+  npx layerloom swap --task ${at('math-2')} --lang ${at('swahili-1')} -o ${at('narrow')} --bottom 3 --top 1
+  npx layerloom analyze --base ${at('base')} ${at('math-2')} ${at('swahili-1')} -o ${at('analysis')}
+
+The last one writes tables and pictures of what each expert changed; open ${at('analysis/index.html')}.
+README.md has the other commands.
+`);
+};
+
 const main = async () => {
   if (directory === ownDirectory) rmSync(directory, { recursive: true, force: true });
   else if (existsSync(directory) && readdirSync(directory).length > 0)
@@ -124,6 +138,7 @@ const main = async () => {
     `  ${result.shards.length} shards, ${megabytes(result.bytesWritten)} in ${result.seconds.toFixed(2)} s, in ${shown(result.out)}/`,
   );
   await runSmallExperiment();
+  suggest();
 };
 
 try {
