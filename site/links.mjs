@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, posix, relative } from 'node:path';
-import { pageOf, root } from './pages.mjs';
+import { pageOf, root, targetOf } from './pages.mjs';
 
 const { repository } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
@@ -9,16 +9,11 @@ export const repositoryUrl = (repository?.url ?? repository)?.replace(/^git\+/, 
 
 const isRelative = (href) => !/^([a-z][a-z0-9+.-]*:|\/|#)/i.test(href);
 
-/** The page or file that a relative link of a source means, as a path in the repository. */
-export const targetOf = (source, href) => {
-  const [path, anchor] = href.split('#');
-  return { path: posix.join(posix.dirname(source), decodeURI(path)), anchor };
-};
-
 /**
  * Makes links between Markdown files, which are relative to where the files are in the repository, into links
  * between pages. A link to a file that is no page leads to the repository; without its address the text stays.
  *
+ * @param md the parser, of markdown-it
  * @param pages sources of all pages
  */
 export const sourceLinks = (md, pages) => {

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The repository, whose Markdown files the site shows where they are. */
@@ -10,6 +11,8 @@ export const generated = 'site/generated/';
 /**
  * Groups of the sidebar, with the sources of their pages in reading order. `rest` takes the pages of docs/ that no group names, so that a
  * new one is on the site at once.
+ *
+ * @type {readonly { title: string; sources: readonly string[]; rest?: boolean }[]}
  */
 export const groups = [
   { title: 'Start', sources: ['README.md', 'docs/install.md', 'docs/command-line.md'] },
@@ -55,9 +58,10 @@ export const groups = [
 ];
 
 /** Markdown files in a folder of the repository and the folders below it. */
-const markdownIn = (folder) =>
+const markdownIn = (/** @type {string} */ folder) =>
   existsSync(`${root}${folder}`)
     ? readdirSync(`${root}${folder}`, { recursive: true })
+        .map(String)
         .filter((file) => file.endsWith('.md'))
         .map((file) => `${folder}${file.replaceAll('\\', '/')}`)
         .sort()
@@ -82,7 +86,8 @@ export const sources = () => [
 ];
 
 /** A page's place on the site, from its path in the repository. */
-export const pageOf = (source) => {
+export const pageOf = (/** @type {string} */ source) => {
+  /** @type {Readonly<Record<string, string>>} */
   const elsewhere = {
     'site/index.md': 'index.md',
     'README.md': 'overview.md',
@@ -100,8 +105,19 @@ export const pageOf = (source) => {
 };
 
 /** The first heading of a page, without its code marks. */
-export const titleOf = (source) => {
-  const heading = /^# (.+)$/m.exec(readFileSync(`${root}${source}`, 'utf8'));
-  if (heading === null) throw new Error(`${source}: a page begins with a heading: # Title`);
-  return source === 'README.md' ? 'Overview' : heading[1].replaceAll('`', '');
+export const titleOf = (/** @type {string} */ source) => {
+  const [, heading] = /^# (.+)$/m.exec(readFileSync(`${root}${source}`, 'utf8')) ?? [];
+  if (heading === undefined) throw new Error(`${source}: a page begins with a heading: # Title`);
+  return source === 'README.md' ? 'Overview' : heading.replaceAll('`', '');
+};
+
+/**
+ * The page or file that a relative link of a source means, as a path in the repository.
+ *
+ * @param {string} source
+ * @param {string} href
+ */
+export const targetOf = (source, href) => {
+  const [path = '', anchor] = href.split('#');
+  return { path: posix.join(posix.dirname(source), decodeURI(path)), anchor };
 };

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Application } from 'typedoc';
 import { root } from '../pages.mjs';
 
@@ -16,7 +16,7 @@ export const apiPages = async (out) => {
     readme: 'none',
     name: 'API',
     out,
-    docsRoot: root,
+    docsRoot: dirname(out),
     entryFileName: 'index',
     excludeExternals: true,
     excludePrivate: true,
@@ -37,9 +37,10 @@ export const apiPages = async (out) => {
   await app.generateOutputs(project);
   if (app.logger.hasErrors()) throw new Error('typedoc: see its messages above');
   const kinds = JSON.parse(readFileSync(join(out, 'typedoc-sidebar.json'), 'utf8'));
-  const listed = kinds.filter(({ text }) => ['Functions', 'Classes'].includes(text));
+  const onSite = ({ text, link }) => ({ text, link: `/reference${link.replace(/\.md$/, '')}` });
+  const groups = kinds.filter(({ text }) => ['Functions', 'Classes'].includes(text));
   return [
     { text: 'All names', link: '/reference/api/' },
-    ...listed.map((kind) => ({ ...kind, collapsed: false })),
+    ...groups.map(({ text, items }) => ({ text, collapsed: false, items: items.map(onSite) })),
   ];
 };
