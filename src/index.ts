@@ -81,6 +81,7 @@ export {
 } from './experiment/run-experiment.js';
 export { type SlurmEvaluation, type SlurmParameters, slurmScript } from './experiment/slurm.js';
 export type {
+  Citation,
   CompileContext,
   Compiled,
   Kept,
@@ -120,7 +121,9 @@ export type { Sparsifier } from './operations/sparsifiers.js';
 export type { Explanation } from './plan/explanation.js';
 export type { Layout } from './plan/layout.js';
 export type * from './plan/plan.js';
+export { recipeOf } from './plan/recipe-of.js';
 export { type ReadRecipe, readRecipe } from './recipe/read-recipe.js';
+export type { RecordedFile, RecordedInput, RecordedInputs } from './recipe/recorded-inputs.js';
 export { formatTables, type TableFormat } from './report/score-table/format-tables.js';
 export type { AnalysisResult } from './report/write-analysis.js';
 export type { ReportOptions, WrittenReport } from './report/write-report.js';

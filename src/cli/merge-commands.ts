@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { addExamples, commandGroups, optionOf } from './help.js';
 import { mergeCommand } from './merge.js';
-import { addAnalysisOption, addMergeOptions, toNumber, toWeights } from './options.js';
+import { addAnalysisOption, addMergeOptions, addSaveOption, toNumber, toWeights } from './options.js';
 import { loadPlugins } from './plugin.js';
 import { type MergeCommandOptions, recipeOf } from './recipe-of.js';
 import { addSwap } from './swap-command.js';
@@ -28,7 +28,7 @@ const addSoup = (program: Command): void => {
         default: 'all 1',
       }),
     );
-  addMergeOptions(addAnalysisOption(command)).action(
+  addMergeOptions(addSaveOption(addAnalysisOption(command))).action(
     async (models: string[], options: MergeCommandOptions) => {
       await mergeCommand(recipeOf('soup', { ...options, models }), options);
     },
@@ -80,9 +80,11 @@ const addRevert = (program: Command): void => {
         default: 'input',
       }),
     );
-  addMergeOptions(addAnalysisOption(command)).action(async (expert: string, options: MergeCommandOptions) => {
-    await mergeCommand(recipeOf('revert', { ...options, model: expert }), options);
-  });
+  addMergeOptions(addSaveOption(addAnalysisOption(command))).action(
+    async (expert: string, options: MergeCommandOptions) => {
+      await mergeCommand(recipeOf('revert', { ...options, model: expert }), options);
+    },
+  );
   addExamples(command, [
     [
       'layerloom revert --base ./llama-3.1-8b ./math-1 -o ./reverted',
@@ -101,7 +103,7 @@ const addRelayout = (program: Command): void => {
     .helpGroup(commandGroups.merging)
     .description('rewrite a checkpoint in other shards, so that later merges can link its layers')
     .argument('<checkpoint>', model);
-  addMergeOptions(command).action(async (checkpoint: string, options: MergeCommandOptions) => {
+  addMergeOptions(addSaveOption(command)).action(async (checkpoint: string, options: MergeCommandOptions) => {
     await mergeCommand(recipeOf('relayout', { ...options, model: checkpoint }), options);
   });
   addExamples(command, [
@@ -122,10 +124,13 @@ const addMerge = (program: Command): void => {
     )
     .argument(
       '<recipe>',
-      "a YAML file; its paths are relative to its folder, in mergekit's dialect to the working directory",
+      "a YAML file; its paths are relative to its folder, in mergekit's dialect to the working directory; or the README.md or layerloom.json of an output, to merge it again",
     )
     .addOption(
       optionOf('--explain <tensor>', 'print how one tensor of the output is computed, and write nothing'),
+    )
+    .addOption(
+      optionOf('--allow-changed', 'merge by a layerloom.json although its inputs have changed since'),
     )
     .addOption(optionOf('--strict', 'refuse a filter that matches no tensor, instead of warning'))
     .addOption(
@@ -133,7 +138,9 @@ const addMerge = (program: Command): void => {
         parse: (file: string, files: readonly string[] = []) => [...files, file],
       }),
     );
-  addMergeOptions(addAnalysisOption(command), { outRequired: 'unless --dry-run or --explain' }).action(
+  addMergeOptions(addSaveOption(addAnalysisOption(command)), {
+    outRequired: 'unless --dry-run or --explain',
+  }).action(
     async (
       recipe: string,
       options: MergeCommandOptions & { explain?: string; strict?: boolean; plugin?: string[] },

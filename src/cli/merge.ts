@@ -16,6 +16,16 @@ import { interruptSignal } from './interrupt.js';
 import { type CommonOptions, type OutputOptions, requireOut } from './options.js';
 import { note, printJson, printLine, stdoutColours, warn } from './print.js';
 import { ProgressDisplay } from './progress.js';
+import { saveRecipe } from './save-recipe.js';
+
+/** Options of `merge` alone, and those that other commands which write one checkpoint have too. */
+interface MergeCommandOptions {
+  readonly outShardSize?: string;
+  readonly strict?: boolean;
+  readonly explain?: string;
+  readonly allowChanged?: boolean;
+  readonly saveRecipe?: string;
+}
 
 /**
  * Plans and runs a merge and prints the result; with `--dry-run` prints the plan, with `--explain` one
@@ -23,7 +33,7 @@ import { ProgressDisplay } from './progress.js';
  */
 export const mergeCommand = async (
   recipe: RecipeInput | string,
-  options: CommonOptions & OutputOptions & { outShardSize?: string; strict?: boolean; explain?: string },
+  options: CommonOptions & OutputOptions & MergeCommandOptions,
 ): Promise<void> => {
   if (options.explain !== undefined) return await explainCommand(recipe, options.explain, options);
   if (!options.dryRun) requireOut(options);
@@ -48,6 +58,7 @@ const planAndRun = async (
       maxShardSize: options.outShardSize ?? options.maxShardSize,
       analysis: options.analysis,
       strict: options.strict,
+      allowChanged: options.allowChanged,
       // A recipe made from command-line options has `dtype` among its parameters.
       dtype: typeof recipe === 'string' ? options.dtype : undefined,
       threads,
@@ -61,6 +72,7 @@ const planAndRun = async (
     const unlinked = options.link === 'hard' || options.link === 'symbolic' ? whyNotLinked(plan) : undefined;
     if (unlinked !== undefined) warn(`--link ${options.link}: ${unlinked}`);
   }
+  if (options.saveRecipe !== undefined) await saveRecipe(plan, options.saveRecipe, options.force ?? false);
   if (options.dryRun) {
     if (options.out !== undefined) await warnOfOutput(plan, options.out, options);
     if (options.json) printJson(plan);
@@ -90,10 +102,18 @@ const warnOfOutput = async (
 const explainCommand = async (
   recipe: RecipeInput | string,
   tensor: string,
-  { json, quiet, analysis, threads, dtype }: CommonOptions & OutputOptions,
+  {
+    json,
+    quiet,
+    analysis,
+    threads,
+    dtype,
+    allowChanged,
+  }: CommonOptions & OutputOptions & MergeCommandOptions,
 ): Promise<void> => {
   const explanation = await explainTensor(recipe, tensor, {
     analysis,
+    allowChanged,
     threads: checkThreads(threads),
     dtype: typeof recipe === 'string' ? dtype : undefined,
   });

@@ -74,6 +74,16 @@ export const addAnalysisOption = (command: Command): Command =>
     ),
   );
 
+/** Adds `--save-recipe`, for commands that write one checkpoint. */
+export const addSaveOption = (command: Command): Command =>
+  command.addOption(
+    optionOf(
+      '--save-recipe <file>',
+      'write the recipe of this merge, with what was found from the models as numbers',
+      { group: optionGroups.output },
+    ),
+  );
+
 /** Adds the options that every command has. */
 export const addOutputOptions = (command: Command): Command => {
   const group = optionGroups.messages;

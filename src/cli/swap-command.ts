@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { addExamples, commandGroups, optionOf } from './help.js';
 import { mergeCommand } from './merge.js';
-import { addAnalysisOption, addMergeOptions, toNumber, toWeights } from './options.js';
+import { addAnalysisOption, addMergeOptions, addSaveOption, toNumber, toWeights } from './options.js';
 import { type MergeCommandOptions, recipeOf } from './recipe-of.js';
 
 /** Adds `layerloom swap`. */
@@ -75,7 +75,7 @@ export const addSwap = (program: Command): void => {
         "scale the numbers of layers from the paper's 32 to the models' number, and print them",
       ),
     );
-  addMergeOptions(addAnalysisOption(command)).action(
+  addMergeOptions(addSaveOption(addAnalysisOption(command))).action(
     async ({ lang: language, ...options }: MergeCommandOptions & { lang: string }) => {
       await mergeCommand(recipeOf('layer_swap', { ...options, language }), options);
     },

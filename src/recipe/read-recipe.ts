@@ -25,7 +25,7 @@ export interface ReadRecipe {
 }
 
 /**
- * Reads a recipe's file of either dialect, with the nested recipes that replace models: in place, other
+ * Reads a recipe's file of either dialect, or the recipe in an output's `README.md` or `layerloom.json`, with the nested recipes that replace models: in place, other
  * documents of the file by their `name`, or other files. If the file has several documents, its recipe is the
  * one without a name, or the only one that no other uses.
  *

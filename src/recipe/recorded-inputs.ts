@@ -49,12 +49,14 @@ export interface RecordedInput {
 export class RecordedInputs {
   /** The `layerloom.json` that records them. */
   readonly file: string;
+  readonly inputs: readonly RecordedInput[];
   /** The records of models that were found, by the text that the recipe then has for them. */
   readonly found = new Map<string, RecordedInput>();
   readonly #byText: ReadonlyMap<string, RecordedInput>;
 
   constructor(file: string, inputs: readonly RecordedInput[]) {
     this.file = file;
+    this.inputs = inputs;
     this.#byText = new Map(inputs.map((input) => [modelText(input), input]));
   }
 

@@ -1,0 +1,77 @@
+import { basename, relative, resolve } from 'node:path';
+import { withoutExtension } from '../checkpoint/formats.js';
+import { isObject } from '../checkpoint/json.js';
+import { splitName } from '../checkpoint/model-place.js';
+import { modelText } from '../checkpoint/model-text.js';
+import { valueAt } from '../lookup.js';
+import type { RecipeInput } from '../methods/recipes.js';
+import { toCamelCase } from '../recipe/case.js';
+import { replaceModels } from '../recipe/model-places.js';
+import type { CompleteRecipe } from './complete-recipe.js';
+import type { MergePlan, PlannedInput } from './plan.js';
+import { recipeYaml } from './recipe-yaml.js';
+
+/**
+ * Returns the recipe that makes a plan's merge again, to the same bytes: for `merge` and `planMerge`, with
+ * models by their absolute paths. Weights, thresholds and numbers of layers that the plan found from the models
+ * are in it as numbers; layout and shard size where they are not the defaults.
+ *
+ * @example await merge(recipeOf(await planMerge('ties.yaml')), { out: './again' })
+ */
+export const recipeOf = ({ completeRecipe, inputs }: MergePlan): RecipeInput =>
+  inCamelCase(respell(completeRecipe, inputs, ({ path }) => path)) as unknown as RecipeInput;
+
+/**
+ * Formats the recipe that makes a plan's merge again as YAML, for a file in `folder`: local models by their
+ * paths from there, models of the hub cache as `org/name@COMMIT`.
+ */
+export const recipeText = ({ completeRecipe, inputs }: MergePlan, folder: string): string => {
+  const fromFolder = ({ path }: PlannedInput): string => {
+    const way = relative(resolve(folder), path);
+    return way.startsWith('..') ? way : `./${way}`;
+  };
+  const hubFirst = (input: PlannedInput, text: string) =>
+    input.hub !== undefined && input.hub.inside === undefined ? text : undefined;
+  return `${recipeYaml(respell(completeRecipe, inputs, fromFolder, hubFirst))}\n`;
+};
+
+/** Replaces the models' texts, in recipes that stand in models' places too. */
+const respell = (
+  recipe: CompleteRecipe,
+  inputs: readonly PlannedInput[],
+  pathOf: (input: PlannedInput) => string,
+  keep: (input: PlannedInput, text: string) => string | undefined = () => undefined,
+): CompleteRecipe => {
+  const byText = new Map(inputs.map((input) => [modelText(input), input]));
+  const textOf = (text: string): string => {
+    const own = byText.get(text);
+    const named = own === undefined ? splitName(text) : undefined;
+    const input = own ?? valueAt(byText, named?.rest ?? text);
+    return keep(input, text) ?? withName(pathOf(input), input, named?.name);
+  };
+  const respelt = (of: CompleteRecipe): CompleteRecipe => {
+    const replaced = replaceModels(of, (model) =>
+      typeof model === 'string' ? textOf(model) : respelt(model as CompleteRecipe),
+    );
+    const source = of['tokenizer_source'];
+    return typeof source === 'string' && source !== 'base' && source !== 'union'
+      ? { ...replaced, tokenizer_source: textOf(source) }
+      : replaced;
+  };
+  return respelt(recipe);
+};
+
+/** `NAME=` before a path whose last part is not the model's name. */
+const withName = (text: string, { name, path, hub }: PlannedInput, own: string | undefined): string => {
+  if (own !== undefined) return `${own}=${text}`;
+  const isPlain = name.includes('/') || name === hub?.id || name === withoutExtension(basename(path));
+  return isPlain ? text : `${name}=${text}`;
+};
+
+const inCamelCase = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(inCamelCase);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [toCamelCase(key), inCamelCase(inner)]),
+  );
+};
