@@ -260,6 +260,13 @@ const scenarios: Record<ErrorCode, () => unknown> = {
       out: join(temporaryDirectory(), 'out'),
     }),
   INPUT_CHANGED: () => run(({ task }) => utimesSync(join(task, 'model.safetensors'), 1, 1)),
+  INPUT_NOT_AS_RECORDED: async () => {
+    const { task, language } = writePair();
+    const out = join(temporaryDirectory(), 'out');
+    await soup({ models: [task, language] }, { out });
+    utimesSync(join(task, 'model.safetensors'), 1, 1);
+    return planMerge(join(out, 'layerloom.json'));
+  },
   INPUT_SHRANK: async () => {
     const root = temporaryDirectory();
     // One shard, which is not journalled before its end: there the change would be found as such.

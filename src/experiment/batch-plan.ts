@@ -23,7 +23,7 @@ import {
   planRecipe,
 } from '../plan/plan-recipe.js';
 import { shardKey } from '../plan/shard-key.js';
-import { allRecipes, parseRecipe, type Recipe } from '../recipe/recipe.js';
+import { allRecipes, parseRecipe, type Recipe, refuseLayout } from '../recipe/recipe.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
 
@@ -91,7 +91,7 @@ export const planBatch = async <M extends BatchMerge>(
   options: BatchPlanOptions,
 ): Promise<BatchPlan<M>> => {
   const layout = parseLayout(options);
-  const parsed = merges.map((merge) => ({ merge, recipe: inMerge(merge, () => parseRecipe(merge.recipe)) }));
+  const parsed = merges.map((merge) => ({ merge, recipe: inMerge(merge, () => parseInBatch(merge.recipe)) }));
   const headers = await openAll(parsed);
   if (options.assume !== true) await checkModels(parsed, headers);
   const opened = await observeInputs(headers, options.checksums ? 'bytes' : 'samples');
@@ -211,6 +211,13 @@ const checkModels = async (
         throw named(merge, error);
       });
   }
+};
+
+/** All merges of a batch share one layout, since they share shards. */
+const parseInBatch = (input: RecipeInput): Recipe => {
+  const recipe = parseRecipe(input);
+  refuseLayout(recipe, [], 'of a batch, which has one layout for all');
+  return recipe;
 };
 
 /**

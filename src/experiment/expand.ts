@@ -8,7 +8,7 @@ import { expectKey, expectList } from '../recipe/fields.js';
 import { invalid } from '../recipe/invalid.js';
 import { nearest } from '../recipe/nearest.js';
 import { withPlace } from '../recipe/read-recipe.js';
-import { parseRecipe } from '../recipe/recipe.js';
+import { parseRecipe, refuseLayout } from '../recipe/recipe.js';
 import { locationOf } from '../recipe/source.js';
 import { isText, locate, type Mapping, mapping, type Text, toPlain } from '../recipe/tree.js';
 import { checkDirectories } from './directories.js';
@@ -227,7 +227,7 @@ const check = (
   experiment: Experiment,
 ): void => {
   try {
-    parseRecipe(recipe);
+    refuseLayout(parseRecipe(recipe), [], 'of an experiment, which has one layout for all');
   } catch (error) {
     if (!(error instanceof LayerloomError)) throw error;
     const tree = mapping(entry.tree.mark, entries);

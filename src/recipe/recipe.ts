@@ -74,14 +74,7 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
       near === undefined ? expected : `${expected}; did you mean ${near}?`,
     );
   }
-  if (path.length > 0)
-    for (const [key, value] of Object.entries({ layout, maxShardSize }))
-      if (value !== undefined)
-        throw invalid(
-          [...path, key],
-          value,
-          'no such key in a recipe in the place of a model: it has no shards',
-        );
+  if (path.length > 0) refuseLayout({ layout, maxShardSize }, path, 'in the place of a model');
   if (path.length > 4 * mostNesting)
     throw invalid(path, name, `at most ${mostNesting} recipes in one another`);
   // A recipe of mergekit's says so; to methods without dialects that is all they know.
@@ -119,6 +112,20 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     statistics: within(path, () => method.statistics?.(parameters)),
     compile: (context) => within(path, () => compileUnder(path, method.compile(parameters, context))),
   };
+};
+
+/**
+ * Refuses a layout of a recipe that has no shards of its own.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
+export const refuseLayout = (
+  { layout, maxShardSize }: Pick<Recipe, 'layout' | 'maxShardSize'>,
+  path: RecipePath,
+  where: string,
+): void => {
+  for (const [key, value] of Object.entries({ layout, maxShardSize }))
+    if (value !== undefined) throw invalid([...path, key], value, `no such key of a recipe ${where}`);
 };
 
 /** A recipe and those in it, which come first. */

@@ -240,8 +240,8 @@ describe('what a merge of merges records', () => {
     });
     const card = plan.files.find(({ name }) => name === 'README.md');
     const text = card !== undefined && 'text' in card ? card.text : '';
-    expect(text).toContain('base_model:\n  - a\n  - b\n  - c\n  - base\n');
-    expect(text).toContain('  - model:\n      method: soup\n');
+    expect(text).toContain('# TIES of soup(a, b, c), ties(a, b, base), c and base\n');
+    expect(text).toContain('  - model:\n      method: soup\n      models:\n        - ./a\n');
     expect(describeRecipe(plan).replace(/\s+/g, ' ')).toMatch(
       /density \[\{filter: mlp, value: 0\.5\}, \{value: 0\.25\}\]/,
     );

@@ -210,11 +210,9 @@ describe('planMerge', () => {
     const text = card !== undefined && 'text' in card ? card.text : '';
     expect(text.replace(version, 'VERSION')).toMatchInlineSnapshot(`
       "---
-      base_model:
-        - task
-        - language
       base_model_relation: merge
       library_name: transformers
+      pipeline_tag: text-generation
       tags:
         - merge
         - layerloom
@@ -237,8 +235,8 @@ describe('planMerge', () => {
 
       \`\`\`yaml
       method: layer_swap
-      task: task
-      language: language
+      task: ./task
+      language: ./language
       bottom: 2
       top: 1
       bottom_transition: 0
@@ -246,6 +244,30 @@ describe('planMerge', () => {
       weights: [1, 1]
       others: average
       norms: layer
+      \`\`\`
+
+      \`layerloom merge README.md -o merged\` merges this again, to the same bytes. A model that is written as \`./NAME\` must lie beside the recipe's file.
+
+      ## Use
+
+      \`\`\`python
+      from transformers import AutoModelForCausalLM
+
+      model_id = "."  # this folder, or the name of the model on the hub
+      model = AutoModelForCausalLM.from_pretrained(model_id, torch_dtype="auto")
+      \`\`\`
+
+      ## Citation
+
+      \`\`\`bibtex
+      @misc{bandarkar2024layerswapping,
+        title = {{Layer Swapping for Zero-Shot Cross-Lingual Transfer in Large Language Models}},
+        author = {Bandarkar, Lucas and Muller, Benjamin and Yuvraj, Pritish and Hou, Rui and Singhal, Nayan and Lv, Hongjiang and Liu, Bing},
+        year = {2024},
+        eprint = {2410.01335},
+        archivePrefix = {arXiv},
+        url = {https://arxiv.org/abs/2410.01335}
+      }
       \`\`\`
       "
     `);
