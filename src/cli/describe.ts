@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import { defaultOf, examplesOf, requirementOf } from './help.js';
+import { defaultOf, examplesOf, isRepeatable, requirementOf } from './help.js';
 
 /** An argument of a command, or the value of an option. */
 export interface ArgumentDescription {
@@ -25,6 +25,8 @@ export interface OptionDescription {
   /** `required`, or `required unless …`; absent for an option that may be left out. */
   readonly requirement?: string;
   readonly default?: string;
+  /** True if the option may be given more than once. */
+  readonly repeatable: boolean;
 }
 
 export interface OptionGroup {
@@ -98,7 +100,7 @@ const describeOption = (option: Option): OptionDescription => {
   const [requirement, preset] = [requirementOf(option), defaultOf(option)];
   const name = /[<[]([^\]>]+?)(?:\.\.\.)?[\]>]/.exec(flags)?.[1];
   return {
-    ...{ flags, long, description },
+    ...{ flags, long, description, repeatable: isRepeatable(option) },
     ...(short === undefined ? {} : { short }),
     ...(name === undefined
       ? {}

@@ -57,9 +57,12 @@ export interface OptionFacts {
   /** True: always. Text: always but where it says, which the command checks. */
   readonly required?: true | string;
   readonly group?: string;
+  /** True for an option that may be given more than once; its value is the list of what was given. */
+  readonly repeatable?: true;
 }
 
 const exceptions = new WeakMap<Option, string>();
+const repeatable = new WeakSet<Option>();
 
 /** Makes an option whose help states its default, its values and that it is required, in one form. */
 export const optionOf = (flags: string, description: string, facts: OptionFacts = {}): Option => {
@@ -68,6 +71,10 @@ export const optionOf = (flags: string, description: string, facts: OptionFacts 
   // A default that is only words: commander must not set a value, since that of a file or a function holds.
   if (facts.default !== undefined) option.default(undefined, facts.default);
   if (parse !== undefined) option.argParser<unknown>(parse as (text: string, previous: unknown) => unknown);
+  if (facts.repeatable) {
+    repeatable.add(option);
+    option.argParser((text: string, texts: readonly string[] = []) => [...texts, text]);
+  }
   // `Option.choices` would refuse other values itself, without the parameter's name.
   if (choices !== undefined) option.argChoices = [...choices];
   if (required === true) option.makeOptionMandatory();
@@ -82,6 +89,9 @@ export const requirementOf = (option: Option): string | undefined => {
   return exception === undefined ? undefined : `required ${exception}`;
 };
 
+/** True if an option may be given more than once. */
+export const isRepeatable = (option: Option): boolean => repeatable.has(option);
+
 /** Returns the default of an option as help shows it; undefined where there is none. */
 export const defaultOf = ({ defaultValue, defaultValueDescription }: Option): string | undefined =>
   defaultValueDescription ?? (defaultValue === undefined ? undefined : String(defaultValue));
@@ -90,6 +100,7 @@ const notesOf = (option: Option): string => {
   const preset = defaultOf(option);
   const notes = [
     requirementOf(option),
+    isRepeatable(option) ? 'may be given more than once' : undefined,
     option.argChoices === undefined ? undefined : option.argChoices.join(' | '),
     preset === undefined ? undefined : `default: ${preset}`,
   ].filter((note) => note !== undefined);
@@ -104,6 +115,8 @@ export const helpLayout: HelpConfiguration = {
   optionDescription: (option) => `${option.description}${notesOf(option)}`,
   subcommandTerm: (command) => [command.name(), ...command.registeredArguments.map(argumentTerm)].join(' '),
   argumentTerm: (argument) => argumentTerm(argument),
+  argumentDescription: ({ description, argChoices }) =>
+    argChoices === undefined ? description : `${description} (${argChoices.join(' | ')})`,
   commandUsage: (command) => {
     const names: string[] = [];
     for (let at: Command | null = command; at !== null; at = at.parent) names.unshift(at.name());

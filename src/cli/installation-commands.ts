@@ -1,4 +1,6 @@
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
+import { shells } from './completion/candidates.js';
+import { describeCommands } from './describe.js';
 import { addExamples, commandGroups } from './help.js';
 import { addOutputOptions, type OutputOptions } from './options.js';
 
@@ -33,8 +35,31 @@ const addDoctor = (program: Command): void => {
   });
 };
 
+const addCompletion = (program: Command): void => {
+  const shell = new Argument('<shell>', 'the shell that will read the script');
+  shell.argChoices = [...shells];
+  const command = program
+    .command('completion')
+    .helpGroup(commandGroups.installation)
+    .description('print a script that completes commands, options and paths in a shell')
+    .addArgument(shell);
+  addOutputOptions(command).action(async (name: string, options: OutputOptions) => {
+    const { completionCommand } = await import('./completion/completion.js');
+    completionCommand(name, describeCommands(program), options);
+  });
+  addExamples(command, [
+    [
+      'layerloom completion bash >> ~/.bash_completion',
+      'bash with bash-completion, from the next shell on; else append to ~/.bashrc',
+    ],
+    ['layerloom completion zsh > ~/.zfunc/_layerloom', 'zsh, with ~/.zfunc in fpath before compinit'],
+    ['layerloom completion fish > ~/.config/fish/completions/layerloom.fish', 'fish'],
+  ]);
+};
+
 /** Adds the commands about layerloom's own installation. They run without an addon. */
 export const addInstallation = (program: Command): void => {
   addDoctor(program);
   addBuild(program);
+  addCompletion(program);
 };

@@ -133,11 +133,7 @@ const addMerge = (program: Command): void => {
       optionOf('--allow-changed', 'merge by a layerloom.json although its inputs have changed since'),
     )
     .addOption(optionOf('--strict', 'refuse a filter that matches no tensor, instead of warning'))
-    .addOption(
-      optionOf('--plugin <file>', 'a module that registers your own methods; may be given more than once', {
-        parse: (file: string, files: readonly string[] = []) => [...files, file],
-      }),
-    );
+    .addOption(optionOf('--plugin <file>', 'a module that registers your own methods', { repeatable: true }));
   addMergeOptions(addSaveOption(addAnalysisOption(command)), {
     outRequired: 'unless --dry-run or --explain',
   }).action(

@@ -32,11 +32,7 @@ export const addEvaluate = (program: Command): void => {
     .description("score an experiment's models with lm-evaluation-harness, by its evaluate: block")
     .argument('<dir>', 'the directory of a batch, also while it still runs')
     .addOption(
-      optionOf(
-        '--only <pattern>',
-        'only models of this name; * stands for any text; may be given more than once',
-        { parse: (pattern: string, patterns: readonly string[] = []) => [...patterns, pattern] },
-      ),
+      optionOf('--only <pattern>', 'only models of this name; * stands for any text', { repeatable: true }),
     )
     .addOption(optionOf('--part <i/n>', 'score part i (from 0) of n of the models'))
     .addOption(

@@ -33,6 +33,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
   const layers = ['--bottom', '1', '--top', '1'];
   const some = ['--pair', 'math-1+swh-1', '--budget', '100%', '--problems', '20', '--hold-out', '5'];
   const cases: readonly Case[] = [
+    ['completion', 'document', ['bash']],
     ['inspect', 'document', [math]],
     ['swap', 'document', ['--task', math, '--lang', swahili, ...layers, '-o', at('swap')]],
     ['soup', 'document', [math, swahili, '-o', at('soup')]],
@@ -40,7 +41,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['relayout', 'document', [math, '-o', at('relayout')]],
     ['merge', 'document', [at('ties.yaml'), '-o', at('merge')]],
     ['merge', 'document', [at('ties.yaml'), '--dry-run']],
-    ['merge', 'document', [at('ties.yaml'), '--explain', 'lm_head.weight']],
+    ['merge', 'document', [at('ties.yaml'), '--explain', 'model.norm.weight']],
     ['analyze', 'document', ['--base', base, math, swahili, ...layers, '-o', at('analysis')]],
     ['experiment init', 'document', ['--preset', 'paper']],
     ['experiment init', 'document', ['--preset', 'paper', '-o', at('new.yaml')]],

@@ -1,0 +1,52 @@
+import { LayerloomError } from '../../errors.js';
+import type { ArgumentDescription, CommandDescription, OptionDescription } from '../describe.js';
+
+/** The values that a shell offers for an argument: words, names of files or directories, or nothing. */
+export type Candidates =
+  | { readonly kind: 'words'; readonly words: readonly string[] }
+  | { readonly kind: 'files' | 'directories' | 'nothing' };
+
+/** Placeholders whose values are paths; a model may be a directory or a file. */
+const paths: Readonly<Record<string, 'files' | 'directories'>> = {
+  checkpoint: 'files',
+  csv: 'files',
+  'csv|dir': 'files',
+  dir: 'directories',
+  experiment: 'files',
+  expert: 'files',
+  file: 'files',
+  'lang:name=dir': 'directories',
+  model: 'files',
+  'name=dir': 'directories',
+  recipe: 'files',
+};
+
+export const candidatesOf = ({ name, choices }: ArgumentDescription): Candidates =>
+  choices.length > 0 ? { kind: 'words', words: choices } : { kind: paths[name] ?? 'nothing' };
+
+export const optionsOf = ({ optionGroups }: CommandDescription): readonly OptionDescription[] =>
+  optionGroups.flatMap(({ options }) => options);
+
+/** `-o` and `--out`, of those that an option has. */
+export const flagsOf = ({ short, long }: OptionDescription): string[] => [
+  ...(short === undefined ? [] : [short]),
+  long,
+];
+
+/** Quotes text for bash and zsh. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+export const shells = ['bash', 'zsh', 'fish'] as const;
+
+export type Shell = (typeof shells)[number];
+
+/** @throws LayerloomError INVALID_PARAMETER */
+export const checkShell = (name: string): Shell => {
+  const shell = shells.find((each) => each === name);
+  if (shell !== undefined) return shell;
+  throw new LayerloomError('INVALID_PARAMETER', {
+    parameter: 'shell',
+    value: name,
+    expected: shells.join(', '),
+  });
+};

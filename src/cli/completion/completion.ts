@@ -1,0 +1,25 @@
+import type { CommandDescription } from '../describe.js';
+import type { OutputOptions } from '../options.js';
+import { printJson, printText } from '../print.js';
+import { bashCompletion } from './bash.js';
+import { checkShell, type Shell } from './candidates.js';
+import { fishCompletion } from './fish.js';
+import { zshCompletion } from './zsh.js';
+
+const scripts: Readonly<Record<Shell, (commands: readonly CommandDescription[]) => string>> = {
+  bash: bashCompletion,
+  zsh: zshCompletion,
+  fish: fishCompletion,
+};
+
+/** Prints the completion script of a shell. @throws LayerloomError INVALID_PARAMETER */
+export const completionCommand = (
+  name: string,
+  commands: readonly CommandDescription[],
+  { json }: OutputOptions,
+): void => {
+  const shell = checkShell(name);
+  const script = scripts[shell](commands);
+  if (json) printJson({ shell, script });
+  else printText(script);
+};
