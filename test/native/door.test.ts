@@ -503,6 +503,29 @@ describe('the native door refuses, before it touches a file,', () => {
       RangeError,
     ],
     ['of rows that are cut', (f) => having(measurement(f), 'program.count', 31), one(), RangeError],
+    [
+      'of the difference from an unknown value',
+      (f) => measurement(f, [{ ...everyMeasure.difference, b: 2 }]),
+      [new Float64Array(8)],
+      RangeError,
+    ],
+    [
+      'of a difference beside something else',
+      (f) => measurement(f, [everyMeasure.difference, everyMeasure.magnitudes]),
+      [new Float64Array(8), new Float64Array(1)],
+      RangeError,
+    ],
+    [
+      'of bits of two dtypes',
+      (f) =>
+        having(
+          measurement(f, [{ ...everyMeasure.difference, numbers: false }]),
+          'program.sources.1.dtype',
+          'BF16',
+        ),
+      [new Float64Array(8)],
+      RangeError,
+    ],
   ])('a measurement %s', (_, what, out, error) => {
     expect(() => door.measure(what(openFiles()), out, words())).toThrow(error);
   });

@@ -85,7 +85,7 @@ const describeLayers = (comparison: Comparison): string => {
   );
   const left = columns.length - shown.length;
   return [
-    `‖a − b‖ / ‖a‖ in per cent, by layer and module (· equal; █ near ${showPercent(most)} %)`,
+    `‖a − b‖ / ‖a‖ in per cent, by layer and module (· equal, █ up to ${showPercent(most)})`,
     plainTable([['layer', ...shown.map((label) => label.slice(0, widestCell))], ...rows], 1),
     ...(left > 0 ? [`  ${left} more ${left === 1 ? 'module' : 'modules'}: --json, --out`] : []),
   ].join('\n');

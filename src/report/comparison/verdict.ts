@@ -44,10 +44,11 @@ const lackingOf = (tensors: readonly TensorComparison[]): string =>
 const whereOf = (differing: readonly TensorComparison[], { a, b }: Comparison): string => {
   const layers = [...new Set(differing.flatMap(({ layer }) => layer ?? []))].sort((x, y) => x - y);
   const isOutside = differing.some(({ layer }) => layer === null);
-  if (layers.length === 0) return 'all outside the layers';
+  if (layers.length === 0) return `${differing.length === 1 ? '' : 'all '}outside the layers`;
   if (layers.length === Math.max(a.layers, b.layers))
     return isOutside ? 'in all layers and outside them' : 'in all layers, none outside them';
-  return `all in ${describeLayers(layers)}${isOutside ? ' and outside the layers' : ''}`;
+  const all = differing.length === 1 ? '' : 'all ';
+  return `${all}in ${describeLayers(layers)}${isOutside ? ' and outside the layers' : ''}`;
 };
 
 /** Formats layer numbers in rising order: `layers 0–4, 7`; only their number if they are scattered. */

@@ -342,6 +342,16 @@ const measure = (random, files) => {
   };
 };
 
+/** Stands alone. Bits are of two values of one dtype: of a value and itself, for one. @param {Random} random @param {Files} files @returns {Call} */
+const difference = (random, files) => {
+  const { program, dtypes: known } = programOf(random, files);
+  const a = random.below(known.length);
+  const numbers = random.chance(0.7);
+  const b = numbers ? random.below(known.length) : a;
+  const one = { kind: 'difference', a, b, numbers, equalBlocks: random.chance(0.5) };
+  return { door: 'measure', values: measuring(program, [one], [8]) };
+};
+
 /** @param {Random} _ @param {Files} files @returns {Call} */
 const lock = (_, files) => ({ door: 'lock', values: [files.output] });
 
@@ -362,6 +372,7 @@ const all = [
   measure,
   measure,
   measure,
+  difference,
 ];
 
 /** @param {Random} random @param {Files} files @returns {Call} */
