@@ -39,16 +39,17 @@ export const comparisonPage = (comparison: Comparison): PageComparison => {
 
 const columns = [
   { id: 'state', label: 'state' },
-  { id: 'relative', label: '‖a − b‖ / ‖a‖ in per cent' },
+  { id: 'relative', label: 'relative, %' },
   { id: 'max', label: 'max |a − b|' },
-  { id: 'rms', label: 'RMS of a − b' },
-  { id: 'differing', label: 'elements that differ, in per cent' },
+  { id: 'rms', label: 'RMS' },
+  { id: 'differing', label: 'differing, %' },
 ] as const;
 
 const tensorTable = (tensors: readonly TensorComparison[]): PageTable => ({
   id: 'tensors',
   title: 'Tensors',
-  caption: 'All tensors',
+  caption:
+    'All tensors. Relative: ‖a − b‖ / ‖a‖. RMS: of a − b. Differing: share of the elements that are not the same number.',
   notes: [],
   columns,
   rows: tensors.map(({ name, state, difference, elements }) => {

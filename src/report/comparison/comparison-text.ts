@@ -2,7 +2,7 @@ import type { ComparedModel, Comparison, TensorComparison } from '../../comparis
 import type { SideFileDifference } from '../../comparison/side-file-differences.js';
 import { itemAt } from '../../lookup.js';
 import { formatBytes, formatCount, formatPercent, formatSeconds } from '../format.js';
-import { showNumber } from '../pages/numbers.js';
+import { showNumber, twoDigits } from '../pages/numbers.js';
 import { joinRuns, plainTable } from '../table.js';
 import { cellOf, isSame, type LayerCell, layerTable, mostIn } from './layer-table.js';
 import { verdictOf } from './verdict.js';
@@ -48,23 +48,13 @@ const modelRow = (label: string, { name, path, parameters, layers }: ComparedMod
 /** From a cell without difference to the largest. */
 const shades = ['░', '▒', '▓', '█'] as const;
 
-/** Formats a relative difference in per cent, with two significant digits. */
-const showPercent = (relative: number): string => {
-  const percent = 100 * relative;
-  return percent >= 1e4 || percent < 1e-3
-    ? percent.toExponential(0).replace('e+', 'e')
-    : percent >= 100
-      ? percent.toFixed(0)
-      : percent.toPrecision(2);
-};
-
 /** @param most the value of the darkest shade */
 const showCell = (cell: LayerCell, most: number): string => {
   if (cell === undefined) return '';
   if (cell === 'other') return '≠';
   if (cell === 0) return '·';
   const shade = itemAt(shades, Math.min(shades.length - 1, Math.floor((cell / most) * shades.length)));
-  return `${shade} ${showPercent(cell)}`;
+  return `${shade} ${twoDigits(cell)}`;
 };
 
 const describeLayers = (comparison: Comparison): string => {
@@ -85,7 +75,7 @@ const describeLayers = (comparison: Comparison): string => {
   );
   const left = columns.length - shown.length;
   return [
-    `‖a − b‖ / ‖a‖ in per cent, by layer and module (· equal, █ up to ${showPercent(most)})`,
+    `‖a − b‖ / ‖a‖ in per cent, by layer and module (· equal, █ up to ${twoDigits(most)})`,
     plainTable([['layer', ...shown.map((label) => label.slice(0, widestCell))], ...rows], 1),
     ...(left > 0 ? [`  ${left} more ${left === 1 ? 'module' : 'modules'}: --json, --out`] : []),
   ].join('\n');
@@ -97,7 +87,7 @@ const describeOutside = (tensors: readonly TensorComparison[]): string => {
     const cell = cellOf([tensor]);
     return [
       tensor.name,
-      typeof cell === 'number' && cell > 0 ? `${showPercent(cell)} %` : cell === 0 ? '·' : '≠',
+      typeof cell === 'number' && cell > 0 ? `${twoDigits(cell)} %` : cell === 0 ? '·' : '≠',
     ];
   });
   return cells.length === 0 ? '' : `Outside the layers\n${plainTable(listed(cells, outside.length))}`;
@@ -140,11 +130,7 @@ const tensorTable = (title: string, tensors: readonly TensorComparison[]): strin
           const { relative, max, differing } = difference;
           return [
             name,
-            state === 'sameValues'
-              ? states.sameValues
-              : relative === null
-                ? '–'
-                : `${showPercent(relative)} %`,
+            state === 'sameValues' ? states.sameValues : relative === null ? '–' : `${twoDigits(relative)} %`,
             max === null ? '–' : showNumber(max),
             differing === null ? '–' : showShare(differing, elements),
           ];

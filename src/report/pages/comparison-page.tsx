@@ -1,6 +1,7 @@
 import type { PageComparison } from './data.js';
 import { DataTable } from './data-table.js';
 import { HeatTable } from './heat-table.js';
+import { twoDigits } from './numbers.js';
 import { Section } from './section.js';
 import { ThemeChoice } from './theme.js';
 
@@ -35,6 +36,7 @@ export const ComparisonPage = ({ data }: { data: PageComparison }) => (
             columns={data.columns.map((label) => ({ label, title: label }))}
             cells={data.cells}
             most={data.most}
+            show={twoDigits}
           />
         </Section>
       )}

@@ -2,6 +2,8 @@ import { heatOf } from './heat.js';
 import { sixDecimals } from './numbers.js';
 import { Wide } from './section.js';
 
+const percent = (value: number): string => (100 * value).toFixed(value >= 0.995 ? 0 : 1);
+
 /** Fractions by layer and matrix as a table: the last layer on top, as in the paper's figures. */
 export const HeatTable = ({
   name,
@@ -10,6 +12,7 @@ export const HeatTable = ({
   cells,
   most,
   id,
+  show = percent,
 }: {
   name: string;
   caption: string;
@@ -19,6 +22,8 @@ export const HeatTable = ({
   /** The value of the strongest colour. */
   most: number;
   id?: string | undefined;
+  /** Formats a fraction in per cent. Default: with one decimal. */
+  show?: ((value: number) => string) | undefined;
 }) => (
   <Wide label={`${name} by layer and matrix`}>
     <table class="heat-map expert" data-expert={id}>
@@ -51,7 +56,7 @@ export const HeatTable = ({
                     data-cell={`${layer},${column}`}
                     title={`layer ${layer}, ${title}: ${sixDecimals(value)}`}
                   >
-                    {(100 * value).toFixed(value >= 0.995 ? 0 : 1)}
+                    {show(value)}
                   </td>
                 );
               })}

@@ -39,3 +39,11 @@ export const sixDecimals = (fraction: number): string => {
   const below = Math.floor(scaled);
   return (scaled - below === 0.5 && below % 2 === 0 ? below / 1e6 : fraction).toFixed(6);
 };
+
+/** Formats a fraction in per cent with two significant digits, in any range: `0.031`, `12`, `5e37`. */
+export const twoDigits = (fraction: number): string => {
+  const percent = 100 * fraction;
+  if (percent === 0) return '0';
+  if (percent >= 1e4 || percent < 1e-3) return percent.toExponential(0).replace('e+', 'e');
+  return percent >= 100 ? percent.toFixed(0) : percent.toPrecision(2);
+};
