@@ -21,7 +21,8 @@ const expand = (path: string, env: NodeJS.ProcessEnv): string =>
       (whole, name?: string, braced?: string) => env[name ?? braced ?? ''] ?? whole,
     );
 
-const hubId = /^(?<repository>[\w.-]+\/[\w.-]+)(?:@(?<revision>[\w./-]+))?$/;
+/** Names begin with a letter or a digit on the hub, which `./model` does not. */
+const hubId = /^(?<repository>\w[\w.-]*\/[\w.-]+)(?:@(?<revision>[\w./-]+))?$/;
 
 /** True if a model is spelt as the hub's are: `org/name[@revision]`. */
 export const isHubId = (model: string): boolean => hubId.test(model);
@@ -29,8 +30,7 @@ export const isHubId = (model: string): boolean => hubId.test(model);
 /** Returns the hub's own command that downloads a model into its cache; undefined for other spellings. */
 export const downloadCommand = (model: string): string | undefined => {
   const { repository, revision } = hubId.exec(model)?.groups ?? {};
-  // A path is not spelt so on the hub: names begin with a letter or a digit.
-  if (repository === undefined || !/^\w/.test(repository)) return undefined;
+  if (repository === undefined) return undefined;
   return `hf download ${repository}${revision === undefined ? '' : ` --revision ${revision}`}`;
 };
 

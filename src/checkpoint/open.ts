@@ -94,7 +94,7 @@ const checkBareFile = (path: string): string => {
   if (!isWeightsName(path))
     throw new LayerloomError('NOT_A_CHECKPOINT', {
       path,
-      reason: `is neither a directory nor a ${formats.map(({ extension }) => extension).join(' or ')} file`,
+      reason: `is neither a directory nor a ${formats.map(({ extension }) => extension).join(' or ')} file; give the directory of a checkpoint`,
     });
   return path;
 };

@@ -26,7 +26,8 @@ export const experimentPreset = (preset: PresetName, models: PresetModels = {}):
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: 'preset',
       value: preset,
-      expected: `${presetNames.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`,
+      expected: presetNames.join(', '),
+      nearest: near,
     });
   }
   const { base = './llama-3.1-8b', tasks = expertsOf('math'), languages = paperLanguages } = models;

@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { basename, dirname, join, resolve, sep } from 'node:path';
+import { basename, dirname, resolve, sep } from 'node:path';
 import { describeArchitecture } from '../architecture/architecture.js';
 import { openCheckpoint } from '../checkpoint/open.js';
 import { type ErrorDetails, LayerloomError } from '../errors.js';
@@ -101,10 +101,14 @@ const withNearest = async ({
   const path = itemAt(tried, 0);
   const names = await readdir(dirname(path)).catch((): string[] => []);
   const found = nearest(basename(path), names);
+  // As the user wrote it, without the name in front and the slash behind.
+  const spelling = model.replace(/^[^=/]+=/, '').replace(/\/+$/, '');
   return {
     model,
     tried,
-    ...(found === undefined ? {} : { nearest: join(dirname(model.replace(/^[^=/]+=/, '')), found) }),
+    ...(found === undefined
+      ? {}
+      : { nearest: spelling.slice(0, spelling.length - basename(spelling).length) + found }),
     ...(fetch === undefined || found !== undefined ? {} : { fetch }),
   };
 };

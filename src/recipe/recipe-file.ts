@@ -1,8 +1,10 @@
-import { extname } from 'node:path';
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, extname, join } from 'node:path';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { parseDocuments } from './document.js';
 import { invalid } from './invalid.js';
+import { nearest } from './nearest.js';
 import { cardRecipe, provenanceRecipe, type RecordedRecipe } from './recorded-recipe.js';
 import { isText, type Mapping, mapping } from './tree.js';
 
@@ -69,9 +71,23 @@ export const readText = async (file: string, what = 'a recipe', most = largest):
       await readSmallFile(file, { most, what, pipes: true }),
     );
   } catch (cause) {
-    const reason = cause instanceof TypeError ? 'it is not text in UTF-8' : reasonOf(cause);
-    throw new LayerloomError('RECIPE_INVALID', { file, reason: `cannot be read: ${reason}` }, { cause });
+    throw new LayerloomError('RECIPE_INVALID', { file, ...(await whyUnread(file, what, cause)) }, { cause });
   }
+};
+
+/** Returns why a file cannot be read, and what to give instead. */
+const whyUnread = async (
+  file: string,
+  what: string,
+  cause: unknown,
+): Promise<{ reason: string; expected?: string; nearest?: string | undefined }> => {
+  if (cause instanceof TypeError) return { reason: 'cannot be read: it is not text in UTF-8' };
+  const reason = reasonOf(cause);
+  if (reason.startsWith('EISDIR')) return { reason: 'is a directory', expected: `the file of ${what}` };
+  if (!reason.startsWith('ENOENT')) return { reason: `cannot be read: ${reason}` };
+  const names = await readdir(dirname(file)).catch((): string[] => []);
+  const near = nearest(basename(file), names);
+  return { reason: 'no such file', nearest: near === undefined ? undefined : join(dirname(file), near) };
 };
 
 const documentOf = (recipe: Mapping): RecipeDocument => {

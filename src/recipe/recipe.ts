@@ -66,12 +66,16 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
   const { layout, maxShardSize, ...rest } = others;
   const method = methods.get(name);
   if (method === undefined) {
-    const near = nearest(name, methods.keys());
-    const expected = [...methods.keys()].join(' or ');
-    throw invalid(
-      [...path, 'method'],
-      name,
-      near === undefined ? expected : `${expected}; did you mean ${near}?`,
+    const at = [...path, 'method'];
+    throw new LayerloomError(
+      'INVALID_PARAMETER',
+      {
+        parameter: at.join('.'),
+        value: name ?? null,
+        expected: `one of ${[...methods.keys()].join(', ')}`,
+        nearest: typeof name === 'string' ? nearest(name, methods.keys()) : undefined,
+      },
+      { context: { recipePath: at } },
     );
   }
   if (path.length > 0) refuseLayout({ layout, maxShardSize }, path, 'in the place of a model');
@@ -159,7 +163,11 @@ const compileUnder = (path: RecipePath, compiled: Compiled): Compiled => ({
 
 const checkParameters = (method: Method<never>, given: Readonly<Record<string, unknown>>): never => {
   const result = method.schema.safeParse(given);
-  if (!result.success) throw fromIssue(result.error.issues[0], given, method);
+  if (!result.success) {
+    // A misspelt parameter goes before the one that is missing for it.
+    const { issues } = result.error;
+    throw fromIssue(issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0], given, method);
+  }
   return result.data;
 };
 

@@ -35,7 +35,8 @@ const unknownMetric = (metric: string, metrics: ReadonlySet<string>): LayerloomE
   return new LayerloomError('INVALID_PARAMETER', {
     parameter: 'metric',
     value: metric,
-    expected: `${[...metrics].filter((name) => !/_stderr(,|$)/.test(name)).join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`,
+    expected: [...metrics].filter((name) => !/_stderr(,|$)/.test(name)).join(', '),
+    nearest: near,
   });
 };
 

@@ -66,7 +66,8 @@ const layoutOf = (table: string): TableName => {
   throw new LayerloomError('INVALID_PARAMETER', {
     parameter: 'table',
     value: table,
-    expected: `${tableNames.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`,
+    expected: tableNames.join(', '),
+    nearest: near,
   });
 };
 

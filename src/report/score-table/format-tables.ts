@@ -32,6 +32,7 @@ export const formatTables = (tables: readonly ScoreTable[], format: TableFormat)
   throw new LayerloomError('INVALID_PARAMETER', {
     parameter: 'format',
     value: format,
-    expected: `${tableFormats.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`,
+    expected: tableFormats.join(', '),
+    nearest: near,
   });
 };
