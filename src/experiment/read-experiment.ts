@@ -165,6 +165,14 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
   const [document, second] = parseDocuments(text, label, kind);
   if (second !== undefined)
     throw invalid(second.mark, { reason: 'a second document', expected: 'one experiment in a file' });
+  if (
+    !document.entries.has('merges') &&
+    (document.entries.has('method') || document.entries.has('merge_method'))
+  )
+    throw invalid(document.mark, {
+      reason: 'this is a recipe, which `layerloom merge` runs, and no experiment',
+      expected: 'merges: a list of entries with a method each',
+    });
   checkKeys(document.entries, 'the experiment', known);
   const entries = inCamelCase(document.entries, 'the experiment');
   const needed = (key: string): MappingEntry => expectKey(document, key, 'the experiment');

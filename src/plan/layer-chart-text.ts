@@ -2,8 +2,11 @@ import { decimals } from '../operations/words.js';
 import { visibleLine } from '../visible.js';
 import type { ChartRow } from './layer-chart.js';
 
-/** Heights of a bar of one character, lowest first; 0 is a dot, and absence a blank. */
-export const heights = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const;
+/**
+ * Heights of a bar of one character, lowest first; 0 is a dot, and absence a blank. None fills its line, so
+ * that a gap parts the rows.
+ */
+export const heights = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'] as const;
 export const zero = '·';
 
 /** Widest line. */
@@ -12,7 +15,7 @@ const widest = 80;
 /** Fewest and most characters of a long bar; of more layers, several share a character. */
 const bounds = { least: 18, most: 40 };
 
-/** Characters that a bar leaves to the values behind it. */
+/** Most characters that a bar leaves to the values behind it. */
 const valuesWidth = 15;
 
 /** Most characters of a model's name. */
@@ -28,13 +31,14 @@ export type Paint = (bar: string, model: string | null) => string;
  * Draws numbers over layers, layer 0 left, a line for each:
  *
  *     layer            0         10        20       29
- *     math-1  weight   ██▇▇▇▇▆▆▆▆▅▅▅▅▄▄▄▄▃▃▃▃▂▂▂▂▂▂▂▂  1 → 0.2
- *     jpn-1   weight   ·▁▁▁▁▂▂▂▂▂▃▃▃▃▃▄▄▄▄▄▅▅▅▅▅▆▆▆▆▇  0 → 0.8
+ *     math-1  weight   ▇▇▇▇▇▆▆▆▆▆▅▅▅▅▅▄▄▄▄▄▃▃▃▃▃▃▂▂▂▂  1 → 0.2
+ *     jpn-1   weight   ·▁▁▁▁▁▂▂▂▂▂▃▃▃▃▃▄▄▄▄▄▅▅▅▅▅▆▆▆▆  0 → 0.8
  */
 export const drawChart = (rows: readonly ChartRow[], layers: number, paint: Paint = (bar) => bar): string => {
   const labels = labelsOf(rows);
   const width = Math.max(...labels.map(({ length }) => length), 'layer'.length);
-  const room = widest - width - 6 - valuesWidth;
+  const longest = Math.max(...rows.map(({ values }) => turnsOf(values).length));
+  const room = widest - width - 6 - Math.min(valuesWidth, longest);
   const step = Math.ceil(layers / Math.min(bounds.most, Math.max(bounds.least, room)));
   const columns = Math.ceil(layers / step);
   const head = `  ${'layer'.padEnd(width)}  ${axis(layers, step, columns)}`;

@@ -197,7 +197,9 @@ const dialectOf = ({ entries, mark }: Mapping): 'ours' | 'mergekit' => {
   for (const [key, entry] of entries)
     if (nearest(key, known) !== undefined) throw unknownKey(key, entry.key, 'the recipe', known);
   throw invalid(mark, {
-    reason: 'the recipe names no method',
+    reason: entries.has('merges')
+      ? 'this is an experiment, which `layerloom batch` runs, and no recipe'
+      : 'the recipe names no method',
     expected: "method (layerloom's dialect) or merge_method (mergekit's)",
   });
 };

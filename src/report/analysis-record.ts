@@ -1,23 +1,28 @@
 import { lstat, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isObject } from '../checkpoint/json.js';
-import { writeDurably } from '../engine/output/durable.js';
 
-/** The record of the files that an analysis wrote into its directory. It is written last. */
-const recordName = '.layerloom-analysis.json';
+/** The page of an analysis, which is written last and ends with the names of its files. */
+export const pageName = 'index.html';
+
+const record = /<!-- layerloom analysis (?<json>\{[^<>]*\}) -->\s*$/;
+
+/** Returns the comment that records the names of an analysis's files at the end of its page. */
+export const recordOf = (files: readonly string[]): string =>
+  `<!-- layerloom analysis ${JSON.stringify({ files }).replace(/[<>]/g, (sign) => (sign === '<' ? '\\u003c' : '\\u003e'))} -->\n`;
 
 /**
- * Removes the files that an earlier analysis wrote into the directory and this one does not, as its record
- * lists them. Files written since, and all others, stay: they are the user's.
+ * Removes the files that an earlier analysis wrote into the directory and this one does not, as its page
+ * records them. Files written since, and all others, stay: they are the user's.
  */
 export const removeFormerAnalysis = async (
   directory: string,
   written: ReadonlyMap<string, unknown>,
 ): Promise<void> => {
-  const record = join(directory, recordName);
-  const recorded = await lstat(record).catch(() => undefined);
-  if (recorded === undefined) return;
-  for (const name of await filesIn(record)) {
+  const page = join(directory, pageName);
+  const recorded = await lstat(page).catch(() => undefined);
+  if (recorded?.isFile() !== true) return;
+  for (const name of filesIn(await readFile(page, 'utf8'))) {
     if (written.has(name)) continue;
     const file = join(directory, name);
     const found = await lstat(file).catch(() => undefined);
@@ -25,12 +30,13 @@ export const removeFormerAnalysis = async (
   }
 };
 
-/** Returns the names in a record; none if it is not one. A name that leads elsewhere is left out. */
-const filesIn = async (record: string): Promise<string[]> => {
-  const text = await readFile(record, 'utf8');
+/** Returns the names that a page records; none if it is another's. A name that leads elsewhere is left out. */
+const filesIn = (page: string): string[] => {
+  const json = record.exec(page)?.groups?.['json'];
+  if (json === undefined) return [];
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(json);
   } catch {
     // A damaged record lists nothing, so that nothing is removed.
     return [];
@@ -39,11 +45,3 @@ const filesIn = async (record: string): Promise<string[]> => {
   if (!Array.isArray(files)) return [];
   return files.filter((name): name is string => typeof name === 'string' && name === basename(name));
 };
-
-/** Records the names of the files of an analysis. */
-export const recordAnalysis = (
-  directory: string,
-  files: readonly string[],
-  layerloom: string,
-): Promise<void> =>
-  writeDurably(join(directory, recordName), `${JSON.stringify({ layerloom, files }, null, 2)}\n`);

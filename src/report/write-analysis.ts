@@ -12,7 +12,7 @@ import { itemAt } from '../lookup.js';
 import { version } from '../version.js';
 import { analysisOf, stopsPerDecade } from './analysis-data.js';
 import { writeAnalysisPage } from './analysis-page.js';
-import { recordAnalysis, removeFormerAnalysis } from './analysis-record.js';
+import { pageName, recordOf, removeFormerAnalysis } from './analysis-record.js';
 import { encodeTable, mostOf, type PublishedTable, parseTable, tableOf } from './analysis-table.js';
 import { drawPicture } from './pictures/draw-picture.js';
 import { describeRows, HeatMap } from './pictures/heat-map.js';
@@ -85,7 +85,7 @@ export const writeAnalysis = async (
     ...{ bottom, top, threshold, published },
     perDecade: stopsPerDecade.analysis,
   });
-  files.set('index.html', [await writeAnalysisPage(page)]);
+  files.set(pageName, [await writeAnalysisPage(page), recordOf([...files.keys(), pageName])]);
 
   try {
     await removeFormerAnalysis(directory, files);
@@ -93,7 +93,6 @@ export const writeAnalysis = async (
       await withFile(join(directory, name), 'w', async (file) => {
         for (const part of parts) await file.writeFile(part);
       });
-    await recordAnalysis(directory, [...files.keys()], version);
   } catch (cause) {
     throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
   }

@@ -59,7 +59,7 @@ describe('layerloom batch --dry-run', () => {
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/merges +8\n/);
     expect(stdout).toMatch(/distinct +\S+ kB in \d+ shards \(\S+ times less\)\n/);
-    expect(stdout).toMatch(/to read +\S+ kB\n +free on the disk +\S+ .B\n +time +about \S+ s, at 1 GB\/s\n$/);
+    expect(stdout).toMatch(/to read +\S+ kB\n +free on the disk +\S+ .B\n$/);
     expect(existsSync(out)).toBe(false);
   });
 
@@ -182,7 +182,7 @@ describe('layerloom batch', () => {
   it.each(['3/3', '1', '-1/3', '1/0', 'a/b'])('refuses --shard-range %s', async (range) => {
     const { file, out } = written();
     const { code, stderr } = await cli(['batch', file, '-o', out, `--shard-range=${range}`]);
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: shard-range: expected i\/n /)]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: --shard-range: expected i\/n /)]);
     expect(existsSync(out)).toBe(false);
   });
 

@@ -55,7 +55,7 @@ describe('layerloom swap', () => {
       ),
     );
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toContain('weights 1,3, others language, norms average');
+    expect(stdout.replace(/\s+/g, ' ')).toContain('weights 1,3, others language, norms average');
     const { task, language, root } = pair;
     await layerSwap(
       {
