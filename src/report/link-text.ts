@@ -25,10 +25,13 @@ export const describeWritten = ({
     const bytes = linked.reduce((total, shard) => total + shard.bytes, 0);
     return linked.length === 0 ? [] : [`${linked.length} ${text} (${formatBytes(bytes)})`];
   });
+  // With headers, which are not counted as written tensor by tensor.
+  const unlinked = shards.filter(({ link }) => link === undefined).reduce((sum, { bytes }) => sum + bytes, 0);
+  const written = bytesResumed > 0 ? bytesWritten : unlinked;
   if (bytesResumed > 0) parts.push(`${formatBytes(bytesResumed)} resumed`);
   const total = shards.reduce((sum, { bytes }) => sum + bytes, 0);
-  const rate = bytesWritten === 0 ? '' : `${formatRate(bytesWritten, seconds)}, `;
-  parts.push(`${formatBytes(bytesWritten)} written in ${formatSeconds(seconds)} (${rate}${threads} threads)`);
+  const rate = written === 0 ? '' : `${formatRate(written, seconds)}, `;
+  parts.push(`${formatBytes(written)} written in ${formatSeconds(seconds)} (${rate}${threads} threads)`);
   return `${shards.length} ${shards.length === 1 ? 'shard' : 'shards'}, ${formatBytes(total)}: ${parts.join(', ')}`;
 };
 

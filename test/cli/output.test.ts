@@ -39,7 +39,7 @@ describe('what a merge says of its shards', () => {
       JSON.parse(readFileSync(join(at('out'), 'layerloom.json'), 'utf8')) as { shards: { link?: string }[] }
     ).shards.filter(({ link }) => link === 'hard').length;
     expect(linked).toBe(6);
-    expect(stdout).toMatch(/^\d+ shards, [\d.]+ kB: 6 hard links \([\d.]+ kB\), [\d.]+ kB written in /m);
+    expect(stdout).toMatch(/^\d+ shards, [\d.]+ kB: 6 hard links \([\d.]+ kB\), [\d.]+ k?B written in /m);
   });
 
   it('is why nothing can be linked', async () => {
@@ -111,7 +111,7 @@ describe('what a command says of models', () => {
     writeFileSync(recipe, 'method: linear\nweight: 1\nmodels: [./math-1, ./swh-1]\n');
     const near = async (tensor: string) =>
       /such as (\S+),/.exec((await cli(['merge', recipe, '--explain', tensor, '-o', at('out')])).stderr)?.[1];
-    expect(await near('up_proj')).toBe('model.layers.0.mlp.up_proj.weight');
+    expect(await near('gate_proj')).toBe('model.layers.0.mlp.gate_proj.weight');
     expect(await near('layers.3.self_attn.q.weight')).toMatch(/^model\.layers\.3\.self_attn\..*weight$/);
   });
 });
@@ -207,6 +207,8 @@ describe('a batch', () => {
       readFileSync(file, 'utf8').replace('./math-2', './mth-2').replace('swh-1: ./swh-1', 'swh-1: ./swh-9'),
     );
     const { stderr } = await cli(['batch', file, '-o', at('out'), '--dry-run']);
-    expect(stderr).toMatch(/^error: 2 models are missing:\n.*mth-2: .*did you mean .*math-2\?\n.*swh-9: /);
+    expect(stderr).toMatch(/^error: 2 models are missing:\n/);
+    expect(stderr).toMatch(/mth-2: .*did you mean .*math-2\?\n/);
+    expect(stderr).toMatch(/swh-9: .*did you mean .*swh-1\?\n/);
   });
 });

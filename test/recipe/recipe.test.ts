@@ -50,7 +50,7 @@ describe('a recipe', () => {
   });
 
   it('of an unknown method names those there are', () => {
-    expect(() => parseRecipe({ method: 'swop' })).toThrow(/layer_swap or soup/);
+    expect(() => parseRecipe({ method: 'swop' })).toThrow(/layer_swap, soup/);
   });
 
   it.each(['bfloat16', 'bf16', 'BF16', 'torch.bfloat16'])('takes %s for a dtype', (dtype) => {
