@@ -15,11 +15,7 @@ import {
 } from '../dist/native/prebuilt.js';
 
 /** @param {string} a @param {string} b versions of two numbers */
-const isLater = (a, b) => {
-  const [major = 0, minor = 0] = a.split('.').map(Number);
-  const [otherMajor = 0, otherMinor = 0] = b.split('.').map(Number);
-  return major > otherMajor || (major === otherMajor && minor > otherMinor);
-};
+const compare = (a, b) => a.localeCompare(b, 'en', { numeric: true });
 
 /** The reason why a target's addon cannot be shipped, or undefined. @param {string} target */
 const problemOf = (target) => {
@@ -33,9 +29,7 @@ const problemOf = (target) => {
     ([, version = '']) => version,
   );
   if (libc === 'musl') return needed.length > 0 ? 'is for glibc' : undefined;
-  const tooNew = needed
-    .filter((version) => isLater(version, oldestGlibc))
-    .sort((a, b) => (isLater(a, b) ? 1 : -1));
+  const tooNew = needed.filter((version) => compare(version, oldestGlibc) > 0).sort(compare);
   return tooNew.length > 0 ? `needs glibc ${tooNew.at(-1)}, built on this machine` : undefined;
 };
 

@@ -29,7 +29,12 @@ try {
   const whole = pack(root, work);
   execFileSync('tar', ['-xzf', join(work, whole), '-C', work]);
   const manifest = join(work, 'package', 'package.json');
-  const { scripts: _, devDependencies: __, gypfile: ___, ...kept } = JSON.parse(readFileSync(manifest, 'utf8'));
+  const {
+    scripts: _,
+    devDependencies: __,
+    gypfile: ___,
+    ...kept
+  } = JSON.parse(readFileSync(manifest, 'utf8'));
   writeFileSync(manifest, `${JSON.stringify(kept, null, 2)}\n`);
   const file = join(destination, pack(join(work, 'package'), destination));
   console.log(`${file}: ${(statSync(file).size / 1e6).toFixed(2)} MB`);
