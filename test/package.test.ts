@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { dirname, join, normalize, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { addonFile, currentHost, targetOf } from '../src/native/prebuilt.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -15,6 +16,7 @@ const mapOf = (file: string): string | undefined => {
 
 describe('the package', () => {
   let files: readonly string[] = [];
+  let sizes = { packed: 0, unpacked: 0 };
 
   beforeAll(() => {
     const said = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
@@ -22,13 +24,52 @@ describe('the package', () => {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'ignore'],
     });
-    const [packed] = JSON.parse(said) as [{ files: readonly { path: string }[] }];
+    const [packed] = JSON.parse(said) as [
+      { files: readonly { path: string }[]; size: number; unpackedSize: number },
+    ];
     files = packed.files.map(({ path }) => path);
+    sizes = { packed: packed.size, unpacked: packed.unpackedSize };
   });
 
   it('has what it exports and runs', () => {
-    for (const file of ['dist/index.js', 'dist/index.d.ts', 'dist/cli/main.js', 'package.json'])
+    for (const file of [
+      'bin/layerloom.cjs',
+      'dist/index.js',
+      'dist/index.d.ts',
+      'dist/cli/main.js',
+      'package.json',
+    ])
       expect(files).toContain(file);
+    expect(files).toContain(relative(root, addonFile(targetOf(currentHost()))));
+  });
+
+  it('has every source of the addon, and neither tests nor build folders', () => {
+    const description = readFileSync(join(root, 'CMakeLists.txt'), 'utf8');
+    const sources = [...description.matchAll(/^ +(native\/\S+\.cpp)\)?$/gm)].map(([, file = '']) => file);
+    expect(sources.length).toBeGreaterThan(20);
+    expect(sources.filter((file) => !files.includes(file))).toEqual([]);
+    const included = files
+      .filter((file) => file.startsWith('native/'))
+      .flatMap((file) =>
+        [...readFileSync(join(root, file), 'utf8').matchAll(/^#include "(.+)"$/gm)].map(
+          ([, name = '']) => name,
+        ),
+      );
+    expect(included.filter((name) => !files.some((file) => file.endsWith(`/${name}`)))).toEqual([]);
+    expect(files.filter((file) => /^(test|bench|src|scripts|native\/build)/.test(file))).toEqual([]);
+  });
+
+  it('runs nothing when it is installed', () => {
+    const { scripts, gypfile } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(Object.keys(scripts).filter((name) => /^(pre|post)?install$/.test(name))).toEqual([]);
+    // Managers that do not know `gypfile` run node-gyp where there is a binding.gyp.
+    expect({ gypfile, shipped: files.includes('binding.gyp') }).toEqual({ gypfile: false, shipped: false });
+  });
+
+  // All six addons are 2.2 MB, 1.0 MB packed; docs/install.md says the sizes.
+  it('stays below 4 MB packed, and 10 MB unpacked', () => {
+    expect(sizes.packed).toBeLessThan(4e6);
+    expect(sizes.unpacked).toBeLessThan(10e6);
   });
 
   it('names no source map that it lacks, nor one of sources that it lacks', () => {

@@ -76,7 +76,7 @@ export const platformFinding = ({ platform, arch, libc, rosetta }: PlatformFacts
     : ok('platform', text);
 };
 
-const origins = { shipped: 'shipped', built: 'built here', given: 'named by LAYERLOOM_ADDON' } as const;
+const origins = { shipped: 'shipped', built: 'a local build', given: 'named by LAYERLOOM_ADDON' } as const;
 
 /** @param facts or the error that kept the addon from being loaded, whose message says what to do */
 export const addonFindings = (facts: AddonFacts | LayerloomError): Finding[] => {

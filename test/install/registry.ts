@@ -30,7 +30,7 @@ const tools = {
     pnpm: '^10.34.0',
     yarn: '~1.22.22',
     '@yarnpkg/cli-dist': '^4.18.0',
-    verdaccio: '^6.10.0',
+    verdaccio: '~6.2.0',
   },
   // Verdaccio names a tag of it, which mirrors of the registry may lack.
   overrides: { 'node-fetch': '^2.7.0' },

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Installs a tarball into an empty project and swaps two small experts there, on a platform that has no more than Node:
+#
+#   sh test/install/smoke.sh TARBALL
+set -eu
+tarball=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+printf '{"private": true}' >package.json
+npm install --no-audit --no-fund "$tarball"
+npx --no-install layerloom doctor
+cp "$here/smoke.mjs" .
+node smoke.mjs
+node -e "console.log(require('layerloom').instructionSets())"
