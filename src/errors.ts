@@ -439,9 +439,13 @@ const shown = (value: unknown, key = ''): unknown => {
 
 type Catalogue = typeof catalogue;
 
+/** A code of an error; docs/errors.md says when each occurs. */
 export type ErrorCode = keyof Catalogue;
+
+/** Details of a code's errors, besides their context. */
 export type ErrorDetails<Code extends ErrorCode> = Parameters<Catalogue[Code]['message']>[0];
 
+/** Every code. */
 export const errorCodes = Object.keys(catalogue) as ErrorCode[];
 
 /**

@@ -46,7 +46,7 @@ export default defineConfig({
   // GitHub Pages serves a project below its name.
   base: process.env.SITE_BASE ?? '/',
   srcDir: '..',
-  srcExclude: ['!(docs|site|bench|examples|tasks|test)/**', '!(README|CONTRIBUTING|CHANGELOG).md'],
+  srcExclude: ['!(docs|site|bench|examples|tasks|test)/**/*.md', '!(README|CONTRIBUTING|CHANGELOG).md'],
   outDir: './dist',
   cacheDir: './.vitepress/cache',
   rewrites: (source) => (pages.has(source) ? pageOf(source) : source),

@@ -47,6 +47,7 @@ export const fileName = (name: string): string => name.replaceAll('/', '--');
 /** Returns the name of the file that `analyze` writes an expert's MAV vectors to. */
 export const vectorsName = (name: string): string => `${fileName(name)}.mav.safetensors`;
 
+/** One tensor of an expert: its rows, and the share of them above the threshold. */
 export interface TensorAnalysis extends TensorRows {
   /** Share of the finite rows whose MAV is above the threshold; 0 where no row is finite. */
   readonly fractionAbove: number;

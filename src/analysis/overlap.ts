@@ -18,6 +18,7 @@ export interface OverlapPart {
   readonly rowsAboveInBoth: number;
 }
 
+/** Overlap of two experts' changes: by layer, and of the whole model. */
 export interface Overlap {
   readonly experts: readonly [string, string];
   /** Outside the layers first, then layer 0 to the last. */

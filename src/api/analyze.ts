@@ -15,6 +15,7 @@ import {
 import type { Rows } from '../tensor/rows.js';
 import { requireOut } from './require-out.js';
 
+/** The experts of `analyze`, and what is measured of them. */
 export interface AnalyzeParameters {
   /** The model that the experts were fine-tuned from. Required, except with `from`, which excludes it. */
   base?: string | undefined;
@@ -39,6 +40,7 @@ export interface AnalyzeParameters {
   allowNonFinite?: boolean | undefined;
 }
 
+/** Options of `analyze` that do not change its figures. */
 export interface AnalyzeOptions extends ReduceOptions {
   /** Directory for the files, created if it does not exist. */
   out: string;

@@ -1,6 +1,7 @@
 import type { ReportOptions, WrittenReport } from '../report/write-report.js';
 import { requireOut } from './require-out.js';
 
+/** Options of `writeReport`. */
 export interface WriteReportOptions extends ReportOptions {
   /** Files of published figures (CSV), which tables show beside the experiment's own. */
   summaries?: readonly string[] | undefined;

@@ -2,6 +2,7 @@ import type { TableOptions } from '../scores/board.js';
 import type { ScoreTable } from '../scores/score-table.js';
 import type { ScoredExperiment } from '../scores/scored-experiment.js';
 
+/** Options of `scoreTables`. */
 export interface ScoreTablesOptions extends TableOptions {
   /** CSV files of published or foreign figures, which fill the cells that have no results. */
   readonly summaries?: readonly string[] | undefined;

@@ -12,6 +12,7 @@ import type { LayerShares } from '../search/promising-order.js';
 import { runSearch, type SearchOptions, type SearchRecord } from '../search/run-search.js';
 import { requireOut } from './require-out.js';
 
+/** Options of `searchExperiment`; those that are left out are the experiment's own, under `search`. */
 export interface SearchExperimentOptions extends Omit<SearchOptions, 'shares'> {
   /** Directory of `analyze` with the experts' shares of change, which say what to try first. */
   readonly analysis?: string | undefined;

@@ -15,6 +15,7 @@ import {
   selectCheckpoints,
 } from '../search/select-checkpoints.js';
 
+/** The files and the numbers that `selectFromFiles` chooses by. */
 export interface SelectParameters {
   /**
    * A CSV file with the columns `name` and one or more of scores (more being better), or the directory of an

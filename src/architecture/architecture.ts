@@ -12,6 +12,7 @@ export interface Place {
   readonly module: string;
 }
 
+/** The architecture of a checkpoint, as its tensors' names and `config.json` tell it. */
 export interface Architecture {
   /** `model_type` of `config.json`, or a guess from the tensor names. */
   readonly family: string;

@@ -43,6 +43,7 @@ export interface MergeShard {
   readonly verbatim?: string;
 }
 
+/** A merge of a batch, decided: its recipe and its shards. */
 export interface PlannedMerge<M extends BatchMerge> {
   readonly merge: M;
   readonly recipe: Recipe;

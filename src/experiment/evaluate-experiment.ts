@@ -14,6 +14,7 @@ import { RecordFile } from './record-file.js';
 import { ScoreFailures } from './score-failures.js';
 import { commandsOf, prepareScoring, type Scoring, type ScoringOutcome, scoreModel } from './score-model.js';
 
+/** Options of `evaluateExperiment`. */
 export interface EvaluateOptions {
   /** The harness's command, for the shell; default `lm_eval`. */
   readonly lmEval?: string | undefined;
@@ -37,6 +38,7 @@ export interface EvaluateOptions {
   readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
 }
 
+/** Progress of an evaluation. */
 export interface EvaluationProgress {
   /** Models that are done (scored, failed, or scored before) of those that are to be scored. */
   readonly done: number;
@@ -47,6 +49,7 @@ export interface EvaluationProgress {
   readonly waiting: number;
 }
 
+/** Models that an evaluation scored, kept, and could not score. */
 export interface EvaluationOutcome {
   readonly directory: string;
   /** Models that this run scored, and those whose results were there. */

@@ -13,6 +13,7 @@ import { type ModelToScore, modelsToScore, pathOf, weightsOf } from './models-to
 import { RecordFile } from './record-file.js';
 import { ScoreFailures } from './score-failures.js';
 
+/** Results that `importResults` took, and files that it refused. */
 export interface ImportOutcome {
   readonly directory: string;
   readonly imported: readonly { readonly model: string; readonly task: string; readonly file: string }[];

@@ -13,8 +13,10 @@ import { type BatchMerge, type BatchPlan, type PlannedMerge, planOf } from './ba
 import type { ShardGroup } from './groups.js';
 import type { Part } from './part.js';
 
+/** The state of a merge of a batch. */
 export type MergeState = 'pending' | 'done' | 'failed';
 
+/** Outcome of a merge of a batch. */
 export interface MergeOutcome {
   readonly name: string;
   readonly state: MergeState;

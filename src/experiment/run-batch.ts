@@ -19,6 +19,7 @@ import { type MergeOutcome, MergeTracker, readsOf } from './merge-tracker.js';
 import { keysOfPart, type Part } from './part.js';
 import { StoreSink } from './store-sink.js';
 
+/** Options of a batch. */
 export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assume'> {
   /** The directory of the merges. */
   out: string;

@@ -25,6 +25,7 @@ import { RecordFile } from './record-file.js';
 import { experimentReferences } from './references.js';
 import { type BatchOptions, type BatchResult, runBatch } from './run-batch.js';
 
+/** Options of `runExperiment`. */
 export interface ExperimentOptions extends BatchOptions {
   /**
    * Continue in a directory that contains an experiment. Merges that are complete are kept; others are
@@ -39,6 +40,7 @@ export interface ExperimentOptions extends BatchOptions {
   directory?: string | undefined;
 }
 
+/** Result of a run of an experiment: its cost, and its record as in `experiment.json`. */
 export interface ExperimentResult extends BatchResult {
   readonly experiment: ExperimentRecord;
 }

@@ -1,6 +1,7 @@
 import { LayerloomError } from '../errors.js';
 import { shellWord } from '../evaluation/process.js';
 
+/** The experiment and the jobs that `slurmScript` writes a script for. */
 export interface SlurmParameters {
   /**
    * Absolute path of the experiment's file, on a file system that all nodes share; jobs start in another

@@ -16,6 +16,7 @@ export const gramOf = (pairs: Float64Array, at: number, count: number): Gram => 
   of: (i, j) => itemAt(pairs, at + pairIndex(Math.min(i, j), Math.max(i, j), count)),
 });
 
+/** Parameters of a rule, as its formula gives them; they are a part of the plan. */
 export type RuleParameters = Readonly<Record<string, number | boolean | string | readonly number[]>>;
 
 /**

@@ -25,6 +25,7 @@ export type Operand = StoredTensor | ComputedTensor;
 /** One output tensor down to byte ranges: moved as they are, or computed. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;
 
+/** A tensor of the output: its place in its shard, and its expression. */
 export interface PlannedTensor {
   readonly name: string;
   readonly dtype: Dtype;
@@ -37,6 +38,7 @@ export interface PlannedTensor {
   readonly expression: PlannedExpression;
 }
 
+/** A file of the output. */
 export interface PlannedShard {
   readonly file: string;
   readonly bytes: number;
@@ -49,6 +51,7 @@ export interface PlannedShard {
   readonly tensors: readonly PlannedTensor[];
 }
 
+/** A model that a plan reads. */
 export interface PlannedInput {
   /** `task`, `language`, `model`, `base`. */
   readonly role: string;
@@ -64,6 +67,7 @@ export type PlannedFile =
   | { readonly name: string; readonly text: string }
   | { readonly name: string; readonly copyOf: string };
 
+/** Cost of a merge, from its plan: bytes of tensor data, and parameters. */
 export interface Cost {
   /** Bytes of inputs; headers aside, except of shards that are input files as they stand. */
   readonly bytesToRead: number;

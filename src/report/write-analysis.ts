@@ -18,6 +18,7 @@ import { drawPicture } from './pictures/draw-picture.js';
 import { describeRows, HeatMap } from './pictures/heat-map.js';
 import { OverlapPicture } from './pictures/overlap.js';
 
+/** An analysis and its files. */
 export interface WrittenAnalysis {
   /** Absolute path of the directory. */
   readonly out: string;
@@ -28,6 +29,7 @@ export interface WrittenAnalysis {
   readonly overlaps: readonly Overlap[];
 }
 
+/** Findings of an analysis, the files that it wrote, and its cost. */
 export interface AnalysisResult extends WrittenAnalysis {
   readonly bytesRead: number;
   readonly seconds: number;

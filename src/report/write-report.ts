@@ -58,6 +58,7 @@ const layersOf = async (directory: string, paths: readonly string[]): Promise<nu
   return undefined;
 };
 
+/** Options of a report. */
 export interface ReportOptions {
   /** The file to write. */
   out: string;
@@ -69,6 +70,7 @@ export interface ReportOptions {
   force?: boolean | undefined;
 }
 
+/** A report's file, and what is on its page. */
 export interface WrittenReport {
   /** Absolute path of the file. */
   readonly out: string;

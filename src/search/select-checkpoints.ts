@@ -14,6 +14,7 @@ export interface SelectionDistance {
   readonly distance: number;
 }
 
+/** Candidates with their scores, and the distances between them. */
 export interface SelectionInput {
   readonly candidates: readonly SelectionCandidate[];
   readonly distances: readonly SelectionDistance[];
@@ -38,6 +39,7 @@ export interface SelectedCheckpoint {
   readonly next: { readonly name: string; readonly value: number } | null;
 }
 
+/** The checkpoints that were chosen, and by what. */
 export interface Selection {
   readonly chosen: readonly SelectedCheckpoint[];
   readonly balance: number;

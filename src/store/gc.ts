@@ -7,6 +7,7 @@ import type { StorePaths } from './paths.js';
 import { readEntry, type StoreEntry, storedKeys } from './record.js';
 import { namesAside, putBack, removeAside, setAside } from './set-aside.js';
 
+/** Options of `ShardStore.gc`. */
 export interface GcOptions {
   /** Keys to keep besides those that are linked. */
   keep?: Iterable<string> | AsyncIterable<string> | undefined;
@@ -15,6 +16,7 @@ export interface GcOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** Shards that `ShardStore.gc` removed and kept. */
 export interface Collection {
   readonly store: string;
   readonly dryRun: boolean;

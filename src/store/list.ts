@@ -21,6 +21,7 @@ export interface ListedClaim extends Pick<Claimant, 'host' | 'pid'> {
   readonly isDead: boolean;
 }
 
+/** The shards of a store, and those being computed. */
 export interface StoreListing {
   readonly store: string;
   readonly shards: readonly ListedShard[];

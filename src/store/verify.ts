@@ -20,6 +20,7 @@ export interface DamagedShard {
   readonly links: number;
 }
 
+/** Shards that `ShardStore.verify` read, and the damaged ones. */
 export interface Verification {
   readonly store: string;
   readonly shards: number;

@@ -1,5 +1,6 @@
 import { bitsOf, type Dtype } from './dtype.js';
 
+/** Sizes of a tensor's dimensions; none for a scalar. */
 export type Shape = readonly number[];
 
 /**

@@ -12,6 +12,7 @@ import type { Staging } from './staging.js';
  */
 export const links = ['copy', 'reflink', 'hard', 'symbolic'] as const;
 
+/** Ways to make a file equal to another one. */
 export type Link = (typeof links)[number];
 
 /** Returns `link` if it is one of `links`. @throws LayerloomError INVALID_PARAMETER */

@@ -50,12 +50,15 @@ export const numberParameter = (
   ...(preset === undefined ? {} : { default: preset }),
 });
 
+/** A parameter that is any finite number. */
 export const anyNumber = (preset?: number): ParameterSpec<number> =>
   numberParameter('a finite number', () => true, preset);
 
+/** A parameter that is a share: above 0, at most 1. */
 export const share = (preset?: number): ParameterSpec<number> =>
   numberParameter('a share above 0, at most 1', (value) => value > 0 && value <= 1, preset);
 
+/** A parameter that is true or false. */
 export const flag = (preset: boolean): ParameterSpec<boolean> => ({
   expected: 'true or false',
   accepts: (value) => typeof value === 'boolean',

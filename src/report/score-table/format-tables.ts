@@ -16,6 +16,7 @@ const formats = {
   json: (tables: readonly ScoreTable[]) => visible(JSON.stringify({ tables }, null, 2)),
 } as const;
 
+/** A format of `formatTables`. */
 export type TableFormat = keyof typeof formats;
 
 export const tableFormats = Object.keys(formats) as TableFormat[];
