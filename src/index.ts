@@ -1,7 +1,8 @@
 // The library's door. Every command is a thin call of one of these functions, with the same defaults.
 
-export type { Analysis, TensorAnalysis } from './analysis/analysis.js';
-export type { Overlap } from './analysis/overlap.js';
+export type { AnalysedModel, Analysis, TensorAnalysis } from './analysis/analysis.js';
+export type { Overlap, OverlapPart } from './analysis/overlap.js';
+export type { Shares } from './analysis/shares.js';
 export {
   type AnalyzeOptions,
   type AnalyzeParameters,
@@ -21,7 +22,7 @@ export {
 export { type SelectParameters, selectFromFiles } from './api/select-from-files.js';
 export { type Architecture, describeArchitecture, type Place } from './architecture/architecture.js';
 export type { Role } from './architecture/roles.js';
-export type { CheckpointIndex, FileIdentity } from './checkpoint/checkpoint.js';
+export type { CheckpointIndex, FileIdentity, FileState } from './checkpoint/checkpoint.js';
 export { encodeHeader, type Header, type HeaderTensor, parseHeader } from './checkpoint/header.js';
 export { openCheckpoint } from './checkpoint/open.js';
 export type {
@@ -47,8 +48,8 @@ export {
   errorCodes,
   LayerloomError,
 } from './errors.js';
-export type { EvaluationResult, ProblemResult, Score, Scores } from './evaluation/result.js';
-export type { Evaluation } from './evaluation/settings.js';
+export type { EvaluationResult, ProblemResult, ProblemScore, Score, Scores } from './evaluation/result.js';
+export type { Evaluation, EvaluationBlock } from './evaluation/settings.js';
 export type { BatchMerge, BatchPlan, MergeShard, PlannedMerge } from './experiment/batch-plan.js';
 export type { BatchCost } from './experiment/cost.js';
 export {
@@ -60,13 +61,16 @@ export {
 } from './experiment/evaluate-experiment.js';
 export { type ExperimentMerge, expandExperiment } from './experiment/expand.js';
 export type { ExperimentInput, MergeInput, ReferenceInput } from './experiment/experiment-input.js';
-export type { ExperimentRecord, MergeRecord, ScoreError } from './experiment/experiment-record.js';
+export type { ExperimentRecord, MergeRecord, Scored, ScoreError } from './experiment/experiment-record.js';
+export type { FurtherReference } from './experiment/further-references.js';
 export type { DistinctShard } from './experiment/groups.js';
 export { type ImportOutcome, importResults } from './experiment/import-results.js';
 export type { MergeOutcome, MergeState } from './experiment/merge-tracker.js';
+export type { Part } from './experiment/part.js';
 export { experimentPreset, type PresetModels, type PresetName } from './experiment/presets.js';
 export {
   type Experiment,
+  type Experts,
   type MergeEntry,
   parseExperiment,
   readExperiment,
@@ -79,16 +83,25 @@ export {
   planExperiment,
   runExperiment,
 } from './experiment/run-experiment.js';
+export type { ScoringOutcome } from './experiment/score-model.js';
+export type { SearchBlock } from './experiment/search-block.js';
 export { type SlurmEvaluation, type SlurmParameters, slurmScript } from './experiment/slurm.js';
 export type {
   Citation,
   CompileContext,
   Compiled,
   Kept,
+  MajoritySign,
   Method,
   MethodReport,
+  ModelReference,
+  ModelView,
+  NeededStatistics,
+  OutputTensor,
+  RecipePath,
   ReportedPlan,
   Takes,
+  TaskVectorStatistics,
 } from './methods/framework/method.js';
 export {
   anyNumber,
@@ -96,9 +109,18 @@ export {
   numberParameter,
   oneOf,
   type ParameterSpec,
+  type ParameterSpecs,
+  type Scalar,
   type SettingInput,
   share,
 } from './methods/framework/settings.js';
+export type {
+  OutlierParameters,
+  RandomParameters,
+  RankParameters,
+  SparseParameters,
+  TaskVectorParameters,
+} from './methods/framework/task-vectors.js';
 export { tensorMethod } from './methods/framework/tensor-method.js';
 export type {
   MethodParameters,
@@ -107,13 +129,21 @@ export type {
   SliceEntry,
   TensorMethod,
 } from './methods/framework/tensor-parameters.js';
-export type { BaseUse, ModelCount, TensorInput, TensorMethodSpec } from './methods/framework/tensor-spec.js';
+export type {
+  BaseUse,
+  EachModel,
+  ModelCount,
+  TensorInput,
+  TensorMethodSpec,
+  Values,
+} from './methods/framework/tensor-spec.js';
 export { methods, registerMethod } from './methods/index.js';
 // With `*`, so that programs can add to `CustomMethods` as to an interface of this module.
 export type * from './methods/recipes.js';
 export { instructionSets } from './native/addon.js';
 export { type BuildOptions, type BuiltAddon, buildAddon } from './native/build.js';
 export type { Pruning } from './operations/consensus.js';
+export type { Copy } from './operations/copy.js';
 export type { Expression, ModelTensor } from './operations/expression.js';
 export type { Formula } from './operations/formula.js';
 export type { Gram, GramRule, RuleParameters } from './operations/rules.js';
@@ -131,17 +161,26 @@ export type { Cell, Derived, ScoreTable, TableColumn, TableRow } from './scores/
 export type { HeadlineMetric } from './scores/scored-experiment.js';
 export type { Scorer } from './search/experiment-landscape.js';
 export type { HeldOutComparison } from './search/landscape.js';
-export type { SearchRecord } from './search/run-search.js';
-export { type Selection, type SelectionInput, selectCheckpoints } from './search/select-checkpoints.js';
-export type { Candidate, SearchStep, SearchTrace } from './search/trace.js';
+export type { ScoringProgress, SearchRecord } from './search/run-search.js';
+export {
+  type SelectedCheckpoint,
+  type Selection,
+  type SelectionCandidate,
+  type SelectionDistance,
+  type SelectionInput,
+  selectCheckpoints,
+} from './search/select-checkpoints.js';
+export type { Candidate, SearchStep, SearchTrace, Strategy } from './search/trace.js';
 export type { Claim, FinishedShard } from './store/claim.js';
-export type { ExperimentShards } from './store/experiments.js';
+export type { ExperimentFound, ExperimentShards } from './store/experiments.js';
 export type { Collection, GcOptions } from './store/gc.js';
+export type { Leftovers } from './store/leftovers.js';
 export type { LinkedShard } from './store/link-shard.js';
-export type { ListedShard, StoreListing } from './store/list.js';
+export type { ListedClaim, ListedShard, StoreListing } from './store/list.js';
 export type { StoredShard } from './store/record.js';
 export { ShardStore } from './store/shard-store.js';
-export type { Verification, VerifyOptions } from './store/verify.js';
+export type { DamagedShard, Verification, VerifyOptions } from './store/verify.js';
 export type { ArithmeticDtype, Dtype, DtypeName } from './tensor/dtype.js';
 export type { Shape, TensorReference } from './tensor/reference.js';
+export type { Rows } from './tensor/rows.js';
 export { version } from './version.js';

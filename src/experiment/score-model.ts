@@ -33,6 +33,7 @@ export interface Scoring extends AsyncDisposable {
   readonly directory: string;
 }
 
+/** Outcome of scoring one model. */
 export interface ScoringOutcome {
   readonly model: string;
   /** `kept`: all results were there; `busy`: another process scores the same weights. */

@@ -49,6 +49,7 @@ export interface SearchOptions
   readonly onWarning?: ((warning: string) => void) | undefined;
 }
 
+/** Progress of the scoring that a search does. */
 export interface ScoringProgress {
   readonly merge: string;
   readonly rows: Rows;

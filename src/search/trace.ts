@@ -25,6 +25,7 @@ export interface SearchStep {
   readonly spent: number;
 }
 
+/** A strategy of a search. */
 export type Strategy = 'halving' | 'descent';
 
 /** The path of a search, as `search.json` has it. */

@@ -8,6 +8,7 @@ import { putBack } from './set-aside.js';
 
 // Removal of the files that killed processes leave.
 
+/** Files of processes that ended before they had published a shard. */
 export interface Leftovers {
   /** Claims of dead processes. */
   readonly claims: number;

@@ -15,6 +15,7 @@ export interface ListedShard extends StoredShard {
   readonly state: 'whole' | 'incomplete' | 'damaged';
 }
 
+/** A shard that a process is computing. */
 export interface ListedClaim extends Pick<Claimant, 'host' | 'pid'> {
   readonly key: string;
   readonly since: string;

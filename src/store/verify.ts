@@ -11,6 +11,7 @@ import { placeRecord, readEntry, readRecord, type StoredShard, storedKeys, write
 /** Progress is in files, in phase `checksums`. */
 export type VerifyOptions = RunControls;
 
+/** A shard whose bytes are not those that were written. */
 export interface DamagedShard {
   readonly key: string;
   readonly file: string;

@@ -64,6 +64,7 @@ export interface Statistics {
   readonly majoritySign: MajoritySign;
 }
 
+/** The sign that prevails in a whole model; 0 where there is none. */
 export type MajoritySign = -1 | 0 | 1;
 
 export const noStatistics: Statistics = { taskVectors: [], thresholds: [], majoritySign: 0 };
