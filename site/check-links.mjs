@@ -13,6 +13,8 @@ const { links } = await checker.check({
   path: `${origin}${base}`,
   recurse: true,
   checkFragments: true,
+  concurrency: 20,
+  retryErrors: true,
   linksToSkip: [`^(?!${origin})`],
 });
 app.server.close();

@@ -544,6 +544,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     });
   }
 
+  /** The error as `--json` prints it. */
   toJSON(): { code: Code; message: string; details: ErrorDetails<Code> & ContextDetails } {
     return { code: this.code, message: this.message, details: this.details };
   }

@@ -18,6 +18,9 @@ export const apiPages = async (out) => {
     out,
     docsRoot: dirname(out),
     entryFileName: 'index',
+    validation: { notDocumented: true, invalidLink: true, notExported: false },
+    // Fields may be told by their names; whatever has a page of its own may not.
+    requiredToBeDocumented: ['Class', 'Function', 'Interface', 'TypeAlias', 'Variable'],
     excludeExternals: true,
     excludePrivate: true,
     disableSources: true,
@@ -33,7 +36,9 @@ export const apiPages = async (out) => {
   });
   const project = await app.convert();
   if (project === undefined || app.logger.hasErrors()) throw new Error('typedoc: see its messages above');
+  app.logger.resetWarnings();
   app.validate(project);
+  if (app.logger.hasWarnings()) throw new Error('typedoc: an export has no docstring, see above');
   await app.generateOutputs(project);
   if (app.logger.hasErrors()) throw new Error('typedoc: see its messages above');
   const kinds = JSON.parse(readFileSync(join(out, 'typedoc-sidebar.json'), 'utf8'));

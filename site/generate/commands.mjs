@@ -10,13 +10,12 @@ const usageOf = (path, command) => {
   return ['layerloom', ...path, ...(command.options.length > 0 ? ['[options]'] : []), ...parts].join(' ');
 };
 
-const defaultOf = ({ defaultValue }) => (defaultValue === undefined ? '' : code(String(defaultValue)));
-
-const meaningOf = ({ description, mandatory, argChoices }) =>
+const meaningOf = ({ description, mandatory, argChoices, defaultValue }) =>
   [
     mandatory ? '**Required.**' : '',
-    description,
+    sentence(description),
     argChoices === undefined ? '' : `One of ${argChoices.map(code).join(', ')}.`,
+    defaultValue === undefined ? '' : `Default: ${code(String(defaultValue))}.`,
   ]
     .filter((part) => part !== '')
     .join(' ');
@@ -45,10 +44,10 @@ const optionTables = (command) => {
   return headings.flatMap((heading) => [
     ...(heading === undefined ? [] : [`**${heading.replace(/:$/, '')}**`]),
     table(
-      ['option', 'default', 'meaning'],
+      ['option', 'meaning'],
       shown
         .filter(({ helpGroupHeading }) => helpGroupHeading === heading)
-        .map((option) => [code(option.flags), defaultOf(option), meaningOf(option)]),
+        .map((option) => [code(option.flags), meaningOf(option)]),
     ),
   ]);
 };
@@ -61,7 +60,7 @@ const afterHelp = (command) => {
   command.outputHelp();
   command.configureOutput(output);
   const after = text.slice(command.helpInformation().length).trim();
-  return after === '' ? [] : after.split(/\n(?=\S[^\n]*:\n)/).flatMap(section);
+  return after === '' ? [] : after.split(/\n\n(?=\S)/).flatMap(section);
 };
 
 const section = (text) => {

@@ -36,23 +36,30 @@ const exportsOf = (checker, source) =>
 
 const settingPattern = /SettingInput<([^>]+)>/;
 
+/** Types that have a word in recipes. */
+const words = {
+  ModelInput: 'a model',
+  'ModelInput[]': 'models',
+  'ModelEntry<Own>[]': 'models',
+  'SliceEntry<Parameters, PerModel>[]': 'slices',
+  DtypeName: 'a dtype',
+};
+
 /** A type as the reader of a recipe would write its values. */
-const inYaml = (type) =>
-  type
+const inYaml = (type) => {
+  const plain = type
     .replace(/\s*\|\s*undefined$/, '')
     .replace(/\s+/g, ' ')
-    .replaceAll('readonly ', '')
-    .replace(/^ModelInput$/, 'a model')
-    .replace(/ModelInput\[\]|ModelEntry<Own>\[\]/, 'models')
-    .replace('SliceEntry<Parameters, PerModel>[]', 'slices')
-    .replace('DtypeName', 'a dtype');
+    .replaceAll('readonly ', '');
+  return words[plain] ?? code(plain);
+};
 
 /** The values of a parameter: of its declaration, where gradients and filters are one word. */
 const valuesOf = (symbol, checker) => {
   const { type } = symbol.valueDeclaration ?? symbol.declarations[0];
   const declared = type.getText();
   const setting = settingPattern.exec(declared);
-  if (setting === null) return { values: code(inYaml(declared)), varies: false };
+  if (setting === null) return { values: inYaml(declared), varies: false };
   const argument = (ts.isUnionTypeNode(type) ? type.types[0] : type).typeArguments[0];
   const expanded = checker.typeToString(
     checker.getTypeFromTypeNode(argument),

@@ -34,7 +34,9 @@ export interface EvaluateOptions {
   /** Run again what has results. */
   readonly force?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Called when a model begins or ends. */
   readonly onProgress?: ((progress: EvaluationProgress) => void) | undefined;
+  /** Called with the outcome of each model. */
   readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
 }
 

@@ -110,7 +110,7 @@ export const readExperiment = async (file: string): Promise<Experiment> => {
 /**
  * Checks an experiment that is given as an object. Errors show lines of the same experiment written as YAML.
  *
- * @param options.directory folder in which relative paths begin
+ * @param options `directory` is the folder in which relative paths begin, by default the working directory
  * @throws LayerloomError RECIPE_INVALID
  */
 export const parseExperiment = async (

@@ -5,6 +5,7 @@ import { pairIndex } from '../tensor/pair-index.js';
 /** Dot products of k vectors: `of(i, j)` is Σ xᵢxⱼ. */
 export interface Gram {
   readonly count: number;
+  /** The dot product of vectors `i` and `j`, counted from 0. */
   of(i: number, j: number): number;
 }
 

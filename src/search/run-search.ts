@@ -43,9 +43,11 @@ export interface SearchOptions
   readonly shares?: LayerShares | undefined;
   /** Scores merges; default: lm-evaluation-harness, by the experiment's `evaluate:` block. */
   readonly score?: Scorer | undefined;
+  /** Called after each step of the search. */
   readonly onStep?: ((step: SearchStep) => void) | undefined;
   /** Called for each merge that the harness has scored on some rows. */
   readonly onScored?: ((progress: ScoringProgress) => void) | undefined;
+  /** Called with each warning, such as a configuration that is left out. */
   readonly onWarning?: ((warning: string) => void) | undefined;
 }
 

@@ -102,6 +102,7 @@ export class Claim implements AsyncDisposable {
     await this.#file.release();
   }
 
+  /** The same as `release`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
   }

@@ -223,5 +223,6 @@ export interface Method<Parameters> {
    * merge begins.
    */
   notes?(plan: ReportedPlan): readonly string[];
+  /** Figures on a plan, once it is made. */
   report?(plan: ReportedPlan): MethodReport;
 }

@@ -24,6 +24,7 @@ interface FilteredValue<Value extends Scalar = Scalar> {
 export interface ParameterSpec<Value extends Scalar = Scalar> {
   /** Ends the sentence "PARAMETER: expected …". */
   readonly expected: string;
+  /** True for a value that the parameter may have. */
   accepts(value: unknown): value is Value;
   /** None: the recipe must give it. */
   readonly default?: Value;
