@@ -1,11 +1,12 @@
 // @ts-check
-// Draws the published tables (docs/figures), and what merges share, as the pictures in docs/pictures.   node docs/make-pictures.mjs
+// Draws the published tables (docs/figures), what merges share, and a comparison, as the pictures in docs/pictures.   node docs/make-pictures.mjs
 import { readdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { shortName } from '../dist/report/analysis-table.js';
 import { drawPicture } from '../dist/report/pictures/draw-picture.js';
 import { HeatMap } from '../dist/report/pictures/heat-map.js';
 import { readPublishedTable } from '../dist/report/write-analysis.js';
+import { drawDiff } from './draw-diff.mjs';
 import { drawSharing } from './draw-sharing.mjs';
 
 const here = (/** @type {string} */ path) => fileURLToPath(new URL(path, import.meta.url));
@@ -31,3 +32,4 @@ for (const file of readdirSync(here('figures'))) {
 }
 
 writeFileSync(here('pictures/sharing.svg'), await drawSharing());
+writeFileSync(here('pictures/diff.svg'), await drawDiff());

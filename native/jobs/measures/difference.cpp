@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "accumulator.hpp"
 
@@ -13,13 +15,20 @@ T loadAt(const std::byte* at) {
     return value;
 }
 
-/// Elements of `width` bytes whose bits differ.
+/// Elements of a word whose bits differ. Runs are counted in the word itself, so that a vector of elements
+/// has a vector of counts.
 template <class Word>
 std::size_t countOtherWords(const std::byte* a, const std::byte* b, std::size_t count) {
-    std::size_t other = 0;
-    for (std::size_t i = 0; i < count; ++i)
-        other += loadAt<Word>(a + i * sizeof(Word)) != loadAt<Word>(b + i * sizeof(Word)) ? 1 : 0;
-    return other;
+    constexpr std::size_t run = std::min<std::uint64_t>(std::numeric_limits<Word>::max(), 1024);
+    std::size_t total = 0;
+    for (std::size_t begin = 0; begin < count; begin += run) {
+        const std::size_t end = std::min(begin + run, count);
+        Word other = 0;
+        for (std::size_t i = begin; i < end; ++i)
+            other += loadAt<Word>(a + i * sizeof(Word)) != loadAt<Word>(b + i * sizeof(Word)) ? 1 : 0;
+        total += other;
+    }
+    return total;
 }
 
 std::size_t countOtherBits(const std::byte* a, const std::byte* b, std::size_t width, std::size_t count) {

@@ -47,7 +47,7 @@ const columns = [
 
 const tensorTable = (tensors: readonly TensorComparison[]): PageTable => ({
   id: 'tensors',
-  title: 'Tensors',
+  title: 'Every tensor',
   caption:
     'All tensors. Relative: ‖a − b‖ / ‖a‖. RMS: of a − b. Differing: share of the elements that are not the same number.',
   notes: [],
