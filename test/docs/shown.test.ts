@@ -11,6 +11,7 @@ it.each<[string, string[], string | undefined]>([
   ['lines left out by …', ['plan', '…', '  written  5 kB in 2 s (9 MB/s)'], undefined],
   ['the wrong order', ['  merges   3', '…', 'plan'], 'plan'],
   ['text left out by …', ['…', '/…/out'], undefined],
+  ['a paragraph cut short by …', ['pl…', '  merges   3'], undefined],
   [
     'a size that is no duration',
     ['…', '  written  6 kB in 0.31 s (7.1 MB/s)'],

@@ -12,7 +12,8 @@ const patternOf = (line: string): RegExp =>
 
 /**
  * Returns the first line that a page shows and the output does not have behind those before it; undefined if it has
- * all. A line of `…` stands for any lines; all others follow each other without a gap.
+ * all. A line of `…` stands for any lines, and `…` at the end of a line for the rest of a paragraph; all others follow
+ * each other without a gap.
  */
 export const lineNotPrinted = (shown: readonly string[], output: string): string | undefined => {
   const printed = stripVTControlCharacters(output)
@@ -34,7 +35,7 @@ export const lineNotPrinted = (shown: readonly string[], output: string): string
     );
     if (found === -1) return line;
     at = found + 1;
-    mayJump = false;
+    mayJump = line.endsWith('…');
   }
   return undefined;
 };
