@@ -6,7 +6,7 @@ import { formatOf, isWeightsName, outputFormat } from '../checkpoint/formats.js'
 import { checkSideFile, readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
-import { isBuiltIn } from '../methods/index.js';
+import { isBuiltIn, methods } from '../methods/index.js';
 import { allRecipes, type Recipe } from '../recipe/recipe.js';
 import { elementCount } from '../tensor/reference.js';
 import { bytesOfSources, distinctSources, type StoredTensor } from '../tensor/stored-tensor.js';
@@ -107,12 +107,16 @@ const planCard = async (
   const inputs = checkpoints.filter((opened) => read.has(opened)).map(({ checkpoint }) => checkpoint);
   const isIn = ({ checkpoint, complete }: OpenedModel) =>
     complete !== undefined || inputs.includes(checkpoint);
+  // Last, unless it is one of two models that the merge goes between.
+  const inOrder = methods.get(recipe.method)?.takes.startsFromBase
+    ? models
+    : models.toSorted((a, b) => Number(a.role === 'base') - Number(b.role === 'base'));
   const recipes = allRecipes(recipe);
   const text = await writeModelCard({
     ...recipe,
     citations: [...new Set(recipes.flatMap(({ citations }) => citations))],
     plugins: [...new Set(recipes.map(({ method }) => method).filter((method) => !isBuiltIn(method)))],
-    names: [...new Set(models.filter(isIn).map(({ checkpoint }) => checkpoint.name))],
+    names: [...new Set(inOrder.filter(isIn).map(({ checkpoint }) => checkpoint.name))],
     inputs,
     recipe: plan.completeRecipe,
     notes: notesOf(plan),

@@ -37,7 +37,8 @@ describe('the title of a card', () => {
       [
         { method: 'layer_swap', task: a, language: b, base, ...counts },
         { method: 'soup', models: [a, b], base },
-        { method: 'task_arithmetic', models: [a, b], base, weight: 0.5 },
+        { method: 'task_arithmetic', models: [a, b], base, weight: 0.5, dialect: 'mergekit' },
+        { method: 'slerp', models: [b], base: a, t: 0.5, dialect: 'mergekit' },
         { method: 'revert', model: a, base, ...counts },
         { method: 'linear', models: [a, b, base], weights: [1, 0, 2] },
       ].map(async (recipe) => titleOf(await planCard(recipe as RecipeInput))),
@@ -46,6 +47,7 @@ describe('the title of a card', () => {
       'Layer swap of a and b',
       'Soup of a and b',
       'Task arithmetic of a, b and base',
+      'SLERP of a and b',
       'Revert of a and base',
       'Linear of a and base',
     ]);
