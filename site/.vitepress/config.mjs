@@ -14,7 +14,6 @@ const outline = JSON.parse(readFileSync(`${root}${generated}sidebar.json`, 'utf8
 
 const sidebar = presentGroups().map(({ title, sources: members }) => ({
   text: title,
-  collapsed: false,
   items: [
     ...(title === 'Reference'
       ? [...outline.reference, { text: 'API, every name', link: '/reference/api/' }]
@@ -53,6 +52,7 @@ export default defineConfig({
   lastUpdated: false,
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${process.env.SITE_BASE ?? '/'}mark.svg` }]],
   markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     // GitHub's anchors, so that a link to a heading works in the repository and on the site.
     anchor: { slugify: slug },
     config: (md) => sourceLinks(md, pages),
