@@ -55,7 +55,9 @@ describe('the package', () => {
           ([, name = '']) => name,
         ),
       );
-    expect(included.filter((name) => !files.some((file) => file.endsWith(`/${name.replace(/^.*\.\.\//, '')}`)))).toEqual([]);
+    expect(
+      included.filter((name) => !files.some((file) => file.endsWith(`/${name.replace(/^.*\.\.\//, '')}`))),
+    ).toEqual([]);
     expect(files.filter((file) => /^(test|bench|src|scripts|native\/build)/.test(file))).toEqual([]);
   });
 

@@ -72,6 +72,8 @@ const install = async ({
     YARN_NPM_REGISTRY_SERVER: registry,
     YARN_UNSAFE_HTTP_WHITELIST: '127.0.0.1',
     YARN_ENABLE_TELEMETRY: '0',
+    // Yarn 4 waits a day before it takes a version of a registry.
+    YARN_NPM_MINIMAL_AGE_GATE: '0',
     CI: 'true',
     YARN_ENABLE_IMMUTABLE_INSTALLS: 'false',
   };
@@ -93,7 +95,7 @@ const consumer = `
 import { type Examination, examineInstallation, type LayerloomError, layerSwap, type MergePlan, planMerge } from 'layerloom';
 
 export const plan: MergePlan = await planMerge({ method: 'layer_swap', task: './a', language: './b', bottom: 1, top: 1 });
-export const bytes: number = plan.cost.bytesWritten;
+export const bytes: number = plan.cost.bytesToWrite;
 export const { ok }: Examination = await examineInstallation('.');
 export const codeOf = (error: LayerloomError): string => error.code;
 await layerSwap({ task: './a', language: './b' }, { out: './c', onProgress: ({ done, total }) => console.log(done / total) });
