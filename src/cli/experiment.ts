@@ -11,6 +11,7 @@ import { itemAt } from '../lookup.js';
 import { relativeTo } from '../recipe/model-path.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printLine, printText } from './print.js';
+import { schemaComment } from './schema.js';
 
 export interface ExperimentInitOptions extends OutputOptions {
   readonly preset: PresetName;
@@ -36,7 +37,9 @@ export const experimentInitCommand = async ({
     tasks: task === undefined ? undefined : await expertsOf('--task', task, folder),
     languages: lang === undefined ? undefined : await languagesOf(lang, folder),
   };
-  const text = experimentPreset(preset, models);
+  const experiment = experimentPreset(preset, models);
+  // What is printed names no schema, since nobody knows in which folder it ends.
+  const text = out === undefined ? experiment : `${schemaComment('experiment', folder)}\n${experiment}`;
   if (out !== undefined) await writeNew(out, text);
   if (json) printJson({ preset, ...(out === undefined ? {} : { file: out }), text });
   else if (out === undefined) printText(text.trimEnd());

@@ -3,6 +3,7 @@ import { shells } from './completion/candidates.js';
 import { describeCommands } from './describe.js';
 import { addExamples, commandGroups } from './help.js';
 import { addOutputOptions, type OutputOptions } from './options.js';
+import { schemaCommand, schemaNames } from './schema.js';
 
 const addBuild = (program: Command): void => {
   const command = program
@@ -57,9 +58,28 @@ const addCompletion = (program: Command): void => {
   ]);
 };
 
+const addSchema = (program: Command): void => {
+  const kind = new Argument('<kind>', 'the kind of file');
+  kind.argChoices = [...schemaNames];
+  const command = program
+    .command('schema')
+    .helpGroup(commandGroups.installation)
+    .description('print the JSON Schema of recipes or experiments, by which editors complete and check them')
+    .addArgument(kind);
+  addOutputOptions(command).action(async (name: string) => {
+    // A schema is JSON, with --json and without.
+    await schemaCommand(name);
+  });
+  addExamples(command, [
+    ['layerloom schema experiment > experiment.schema.json', 'a file to name in the settings of an editor'],
+    ['layerloom schema recipe > recipe.schema.json', 'the same of recipes'],
+  ]);
+};
+
 /** Adds the commands about layerloom's own installation. They run without an addon. */
 export const addInstallation = (program: Command): void => {
   addDoctor(program);
   addBuild(program);
   addCompletion(program);
+  addSchema(program);
 };

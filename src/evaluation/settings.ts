@@ -84,7 +84,8 @@ const scalar = z.union([z.string(), z.number(), z.boolean()]);
 
 const byTask = <Value extends z.ZodType>(value: Value) => z.union([value, z.record(z.string(), value)]);
 
-const schema = z.strictObject({
+/** `evaluate:` as files have it, with keys in snake case. */
+export const evaluationSchema = z.strictObject({
   harness: z.literal('lm-eval').optional(),
   tasks: z.record(z.string(), z.union([z.string().min(1), z.array(z.string().min(1)).min(1)])),
   every_language: z.boolean().default(false),
@@ -106,8 +107,8 @@ const schema = z.strictObject({
   jobs: z.int().min(1).default(1),
 });
 
-/** Words for the values of each key, for messages. */
-const expected: Readonly<Record<keyof typeof schema.shape, string>> = {
+/** Words for the values of each key, for messages and JSON Schemas. */
+export const evaluationWords: Readonly<Record<keyof typeof evaluationSchema.shape, string>> = {
   harness: 'lm-eval',
   tasks: "languages, each with the harness's task or a list of tasks",
   every_language: 'true or false',
@@ -129,7 +130,7 @@ const expected: Readonly<Record<keyof typeof schema.shape, string>> = {
   jobs: 'a whole number, 1 or more',
 };
 
-export const evaluationKeys = Object.keys(schema.shape);
+export const evaluationKeys = Object.keys(evaluationSchema.shape);
 
 const fail = (
   path: readonly (string | number)[],
@@ -155,9 +156,9 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     throw fail(['harness'], {
       key: String(given['harness']),
       reason: 'layerloom runs no such harness',
-      expected: expected.harness,
+      expected: evaluationWords.harness,
     });
-  const { data, error } = schema.safeParse(given, { reportInput: true });
+  const { data, error } = evaluationSchema.safeParse(given, { reportInput: true });
   if (error !== undefined) throw faultOf(error);
   if (data.limit !== undefined && data.problems !== undefined)
     throw fail(['limit'], { key: 'limit', reason: 'stands beside problems', expected: 'one of the two' });
@@ -171,7 +172,7 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     throw fail(['serve'], {
       key: 'serve',
       reason: 'lacks {model}, so that every model would get the answers of the same',
-      expected: expected.serve,
+      expected: evaluationWords.serve,
     });
   const { fewshot, problems, limit } = data;
   const tasks = new Map(
@@ -239,7 +240,7 @@ const seedOf = (seed: number | string): string => {
     throw fail(['seed'], {
       key: 'seed',
       reason: 'not a seed of the harness',
-      expected: expected.seed,
+      expected: evaluationWords.seed,
     });
   return (parts.length === 4 ? parts : Array.from({ length: 4 }, () => parts[0] ?? ''))
     .map((part) => part.trim())
@@ -259,6 +260,6 @@ const faultOf = ({ issues }: z.ZodError): LayerloomError => {
   return fail(path, {
     key: path.join('.'),
     reason: isMissing ? 'is missing' : 'not what it takes',
-    expected: expected[key as keyof typeof expected],
+    expected: evaluationWords[key as keyof typeof evaluationWords],
   });
 };

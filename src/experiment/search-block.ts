@@ -29,19 +29,43 @@ const count = z.int().min(1);
 /** A whole number, or a share such as `25%`. */
 export const budgetText = /^\d+(\.\d+)?%$/;
 
-const schema = z.strictObject({
-  strategy: z.enum(['halving', 'descent']).optional(),
-  budget: z.union([count, z.string().regex(budgetText)]).optional(),
-  problems: z.int().min(2).optional(),
-  hold_out: count.optional(),
-  seed: z.int().optional(),
-  metric: z.string().min(1).optional(),
-  task: z.string().min(1).optional(),
-  default: z.string().min(1).optional(),
-  entries: z.array(z.string().min(1)).min(1).optional(),
+/** `search:` as files have it, with keys in snake case. */
+export const searchSchema = z.strictObject({
+  strategy: z
+    .enum(['halving', 'descent'])
+    .optional()
+    .describe('How to search: halving or descent. Default halving.'),
+  budget: z
+    .union([count, z.string().regex(budgetText)])
+    .optional()
+    .describe('Problem-evaluations, or a share of those of all configurations on all problems. Default 25%.'),
+  problems: z.int().min(2).optional().describe("Number of problems. Default 250, MGSM's."),
+  hold_out: count
+    .optional()
+    .describe('Number of last problems to compare choice and default on. Default a third.'),
+  seed: z
+    .int()
+    .optional()
+    .describe('Seed of the order in which configurations are tried without an analysis. Default 0.'),
+  metric: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Metric to search by, as the harness names it: exact_match,flexible-extract.'),
+  task: z.string().min(1).optional().describe("Task to search by. Default the language's first."),
+  default: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Configuration to compare with: default, grid/b5-u2-tb0-tu0. Default the entry default.'),
+  entries: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe('Names of the entries of merges to search. Default all.'),
 });
 
-const keys = Object.keys(schema.shape);
+const keys = Object.keys(searchSchema.shape);
 
 /**
  * Checks what `search:` says, with keys in snake case.
@@ -49,7 +73,7 @@ const keys = Object.keys(schema.shape);
  * @throws LayerloomError RECIPE_INVALID, with the path of the value
  */
 export const parseSearchBlock = (given: unknown): SearchBlock => {
-  const { data, error } = schema.safeParse(given);
+  const { data, error } = searchSchema.safeParse(given);
   if (data !== undefined) {
     const { hold_out: holdOut, ...rest } = data;
     return { ...rest, holdOut };

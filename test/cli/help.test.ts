@@ -24,7 +24,7 @@ const commandAt = (program: Command, path: readonly string[]): Command => {
 const wordsOf = (line: string): string[] => {
   const found = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
   const words = found.slice(found.findIndex((word) => !/^[A-Z]+=/.test(word)));
-  const end = words.findIndex((word) => word === '>' || word === '|');
+  const end = words.findIndex((word) => ['>', '>>', '|'].includes(word));
   return end < 0 ? words : words.slice(0, end);
 };
 

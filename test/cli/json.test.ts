@@ -34,6 +34,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
   const some = ['--pair', 'math-1+swh-1', '--budget', '100%', '--problems', '20', '--hold-out', '5'];
   const cases: readonly Case[] = [
     ['completion', 'document', ['bash']],
+    ['schema', 'document', ['recipe']],
     ['inspect', 'document', [math]],
     ['swap', 'document', ['--task', math, '--lang', swahili, ...layers, '-o', at('swap')]],
     ['soup', 'document', [math, swahili, '-o', at('soup')]],
@@ -53,7 +54,6 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['store gc', 'document', [store, '--dry-run']],
     ['evaluate', 'document', [out, '--print', ...harness]],
     ['evaluate', 'events', [out, ...harness]],
-    ['evaluate', 'document', [out, '--import', temporaryDirectory()]],
     ['table', 'document', [out]],
     ['table', 'document', ['--summaries', published, '--format', 'csv', '-o', at('table.csv')]],
     ['report', 'document', [out, '-o', at('report.html')]],
@@ -99,10 +99,11 @@ describe('--json', () => {
   it('prints a result once, which says what failed, and the error on stderr', async () => {
     const { cases } = prepare();
     const [, , batch] = cases.find(([name, form]) => name === 'batch' && form === 'events') ?? [];
-    const [, , load] = cases.find(([, , args]) => args.includes('--import')) ?? [];
-    if (batch === undefined || load === undefined) throw new Error('no such case');
+    if (batch === undefined) throw new Error('no such case');
     await cli(['batch', ...batch]);
-    writeFileSync(join(load.at(-1) ?? '', 'results_2026.json'), '{');
+    const results = temporaryDirectory();
+    writeFileSync(join(results, 'results_2026.json'), '{');
+    const load = [batch.at(-1) ?? '', '--import', results];
     const { code, stdout, stderr } = await cli(['evaluate', ...load, '--json']);
     expect(code).toBe(4);
     expect(JSON.parse(stdout)).toMatchObject({

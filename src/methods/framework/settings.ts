@@ -28,6 +28,8 @@ export interface ParameterSpec<Value extends Scalar = Scalar> {
   accepts(value: unknown): value is Value;
   /** None: the recipe must give it. */
   readonly default?: Value;
+  /** JSON Schema of one value, for editors; it accepts what `accepts` does, and perhaps more. */
+  readonly json?: Readonly<Record<string, unknown>>;
 }
 
 /** Specs by the parameters' names. */
@@ -40,13 +42,16 @@ export type ParameterSpecs<Values> = {
  *
  * @param expected ends the sentence "PARAMETER: expected …"
  * @param preset the default; without one a recipe must give the parameter
+ * @param json bounds of the values, as JSON Schema has them
  */
 export const numberParameter = (
   expected: string,
   accepts: (value: number) => boolean,
   preset?: number,
+  json: Readonly<Record<string, unknown>> = {},
 ): ParameterSpec<number> => ({
   expected,
+  json: { type: 'number', ...json },
   accepts: (value): value is number => typeof value === 'number' && Number.isFinite(value) && accepts(value),
   ...(preset === undefined ? {} : { default: preset }),
 });
@@ -57,11 +62,15 @@ export const anyNumber = (preset?: number): ParameterSpec<number> =>
 
 /** A parameter that is a share: above 0, at most 1. */
 export const share = (preset?: number): ParameterSpec<number> =>
-  numberParameter('a share above 0, at most 1', (value) => value > 0 && value <= 1, preset);
+  numberParameter('a share above 0, at most 1', (value) => value > 0 && value <= 1, preset, {
+    exclusiveMinimum: 0,
+    maximum: 1,
+  });
 
 /** A parameter that is true or false. */
 export const flag = (preset: boolean): ParameterSpec<boolean> => ({
   expected: 'true or false',
+  json: { type: 'boolean' },
   accepts: (value) => typeof value === 'boolean',
   default: preset,
 });
@@ -73,6 +82,7 @@ export const oneOf = <const Value extends Scalar>(
   preset: NoInfer<Value>,
 ): ParameterSpec<Value> => ({
   expected,
+  json: { enum: values },
   accepts: (value): value is Value => (values as readonly unknown[]).includes(value),
   default: preset,
 });

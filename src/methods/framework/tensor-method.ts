@@ -32,8 +32,27 @@ const rangeSchema = z.tuple([z.int().nonnegative(), z.int().nonnegative()], {
   error: '[first layer, the one after the last]',
 });
 
-const unknowns = (names: Iterable<string>): Record<string, z.ZodType> =>
-  Object.fromEntries([...names].map((name) => [name, z.unknown().optional()]));
+/** Facts of a parameter that go along with its zod schema, for JSON Schemas. */
+export interface ParameterFacts {
+  readonly spec: ParameterSpec;
+  /** True for a parameter that each model may have its own of. */
+  readonly perModel: boolean;
+}
+
+/** Parameters, whose values `Setting` checks. */
+const unknowns = (
+  specs: Readonly<Record<string, ParameterSpec>>,
+  perModel: boolean,
+): Record<string, z.ZodType> =>
+  Object.fromEntries(
+    Object.entries(specs).map(([name, spec]) => [
+      name,
+      z
+        .unknown()
+        .optional()
+        .meta({ spec, perModel } satisfies ParameterFacts),
+    ]),
+  );
 
 /** Nothing, as the values of no parameters. */
 type None = Readonly<Record<never, never>>;
@@ -61,17 +80,17 @@ export const tensorMethod = <
   // Counts and values are checked against the spec before `expression` sees them.
   const spec = typed as unknown as TensorMethodSpec;
   const [shared, perModel] = [spec.shared ?? {}, spec.perModel ?? {}];
-  const all = { ...shared, ...perModel };
-  const entry = z.strictObject({ model: modelSchema, ...unknowns(Object.keys(perModel)) });
+  const entry = z.strictObject({ model: modelSchema, ...unknowns(perModel, true) });
   const source = z.strictObject({
     model: modelSchema,
     layerRange: rangeSchema,
-    ...unknowns(Object.keys(perModel)),
+    ...unknowns(perModel, true),
   });
   const slice = z.strictObject({
     sources: z.array(source, { error: 'a list of sources' }).min(1, { error: 'at least one source' }),
     base: modelSchema.optional(),
-    ...unknowns(Object.keys(all)),
+    ...unknowns(shared, false),
+    ...unknowns(perModel, true),
   });
   const shape = {
     base: modelSchema.optional(),
@@ -88,7 +107,8 @@ export const tensorMethod = <
         error: ['mergekit', ...(spec.dialects ?? [])].join(', '),
       })
       .optional(),
-    ...unknowns(Object.keys(all)),
+    ...unknowns(shared, false),
+    ...unknowns(perModel, true),
   };
   const schema = z.strictObject(shape).transform((raw, context) =>
     // A misspelt parameter is reported before the one that is missing for it.

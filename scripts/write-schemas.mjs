@@ -1,0 +1,9 @@
+// Writes the JSON Schemas of recipes and experiments into dist/schemas, from the compiled zod schemas.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { experimentSchema } from '../dist/api/json-schema/experiment-schema.js';
+import { recipeSchema } from '../dist/api/json-schema/recipe-schema.js';
+
+const folder = new URL('../dist/schemas/', import.meta.url);
+mkdirSync(folder, { recursive: true });
+for (const [name, schema] of Object.entries({ recipe: recipeSchema(), experiment: experimentSchema() }))
+  writeFileSync(new URL(`${name}.schema.json`, folder), `${JSON.stringify(schema)}\n`);

@@ -1,0 +1,168 @@
+import type { z } from 'zod';
+import type { Method } from '../../methods/framework/method.js';
+import type { ParameterFacts } from '../../methods/framework/tensor-method.js';
+import { methods } from '../../methods/index.js';
+import {
+  byKey,
+  converted,
+  dtype,
+  factsOf,
+  type JsonSchema,
+  listOf,
+  type Properties,
+  reference,
+  settingOf,
+  spelt,
+  strict,
+  text,
+} from './json-schema.js';
+import { mergekitSchema } from './mergekit-schema.js';
+
+/** Keys that every recipe may have. */
+export const commonProperties: Properties = {
+  dtype,
+  out_dtype: { ...dtype, description: 'The same as dtype, and goes before it.' },
+  tokenizer_source: {
+    ...text,
+    description: 'The model whose tokenizer the output gets: base, union or a model. Default the first.',
+  },
+  chat_template: { ...text, description: "A chat template's text (Jinja). Default the first model's." },
+};
+
+const model: JsonSchema = {
+  description:
+    'A model: a directory, a .safetensors file, org/name in the hub cache, each also as NAME=MODEL; a recipe, the name of a document of this file, or another YAML file.',
+  anyOf: [text, reference('recipe')],
+};
+
+const layerRange: JsonSchema = {
+  description: 'The first layer, and the one after the last.',
+  type: 'array',
+  items: { type: 'integer', minimum: 0 },
+  minItems: 2,
+  maxItems: 2,
+};
+
+export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.ZodType>> =>
+  schema.shape as Readonly<Record<string, z.ZodType>>;
+
+/** Allows the keys of a mapping also under `parameters`, as both dialects do. */
+const withParameters = (
+  properties: Properties,
+  settings: Properties,
+  required: readonly string[] = [],
+): JsonSchema => {
+  const { required: _required, ...mapping } = strict({
+    ...properties,
+    ...settings,
+    parameters: { ...strict(settings), description: 'Parameters of the method, as mergekit places them.' },
+  });
+  if (required.length === 0) return mapping;
+  return { ...mapping, anyOf: [{ required }, { required: ['parameters'] }] };
+};
+
+/** The parameters of a tensor method, by their names in files. */
+const settingsOf = (method: Method<never>): Properties =>
+  Object.fromEntries(
+    Object.entries(shapeOf(method)).flatMap(([parameter, schema]) => {
+      const facts = factsOf(schema);
+      return facts === undefined ? [] : [[spelt(parameter), settingOf(facts.spec)]];
+    }),
+  );
+
+/** The name of a parameter's definition, which a recipe refers to in several places. */
+const definitionOf = (method: string, parameter: string): string => `${method}.${parameter}`;
+
+/** A recipe of a method that merges the same tensor of several models. */
+const tensorRecipe = (method: Method<never>, named: JsonSchema): JsonSchema => {
+  const shape = shapeOf(method);
+  const settingsWhere = (isWanted: (facts: ParameterFacts) => boolean): Properties =>
+    Object.fromEntries(
+      Object.entries(shape).flatMap(([parameter, schema]) => {
+        const facts = factsOf(schema);
+        if (facts === undefined || !isWanted(facts)) return [];
+        const name = spelt(parameter);
+        return [[name, reference(definitionOf(method.name, name))]];
+      }),
+    );
+  const settings = settingsWhere(() => true);
+  const own = settingsWhere(({ perModel }) => perModel);
+  const entry = withParameters({ model: reference('model'), name: text }, own);
+  const source = withParameters({ model: reference('model'), layer_range: layerRange }, own);
+  const slice = withParameters(
+    { sources: listOf({ ...source, required: ['model', 'layer_range'] }), base: reference('model') },
+    settings,
+  );
+  const plain = Object.fromEntries(
+    Object.entries(shape)
+      .filter(
+        ([name, schema]) => factsOf(schema) === undefined && !['base', 'models', 'slices'].includes(name),
+      )
+      .map(([name, schema]) => [spelt(name), converted(schema)]),
+  );
+  return withParameters(
+    {
+      method: named,
+      base: reference('model'),
+      models: listOf({ anyOf: [reference('model'), { ...entry, required: ['model'] }] }),
+      slices: listOf({ ...slice, required: ['sources'] }),
+      ...commonProperties,
+      name: text,
+    },
+    { ...plain, ...settings },
+  );
+};
+
+/** Converts the properties of a method that has a zod schema of its own. */
+export const ownProperties = (shape: Readonly<Record<string, z.ZodType>>): Properties =>
+  Object.fromEntries(Object.entries(shape).map(([name, schema]) => [spelt(name), converted(schema)]));
+
+const recipeOf = (method: Method<never>): JsonSchema => {
+  const shape = shapeOf(method);
+  const named = { const: method.name, description: method.title };
+  if ('dialect' in shape) return tensorRecipe(method, named);
+  const required = Object.entries(shape)
+    .filter(([, schema]) => !schema.safeParse(undefined).success)
+    .map(([name]) => spelt(name));
+  const properties = ownProperties(shape);
+  return withParameters({ method: named, ...commonProperties, name: text }, properties, required);
+};
+
+/** Makes the JSON Schema of a recipe's file, of either dialect, from the methods' schemas. */
+export const recipeSchema = (): JsonSchema => {
+  const known = [...methods.values()];
+  const recipes = new Map(known.map((method) => [method.name, reference(method.name)]));
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'A recipe of layerloom',
+    ...reference('recipe'),
+    $defs: {
+      recipe: {
+        type: 'object',
+        properties: {
+          method: { description: 'The method of the merge.', enum: [...methods.keys()] },
+        },
+        anyOf: [{ required: ['method'] }, { required: ['merge_method'] }],
+        allOf: [
+          ...byKey('method', recipes),
+          // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+          { if: { required: ['merge_method'] }, then: reference('mergekit') },
+        ],
+      },
+      model,
+      mergekit: mergekitSchema(
+        [...methods.keys()],
+        [...new Set(known.flatMap((method) => Object.keys(settingsOf(method))))],
+      ),
+      ...Object.fromEntries(known.map((method) => [method.name, recipeOf(method)])),
+      ...Object.fromEntries(
+        known.flatMap((method) =>
+          Object.entries(settingsOf(method)).map(([name, setting]) => [
+            definitionOf(method.name, name),
+            setting,
+          ]),
+        ),
+      ),
+    },
+  };
+};

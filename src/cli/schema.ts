@@ -1,0 +1,40 @@
+import { readFile } from 'node:fs/promises';
+import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { LayerloomError } from '../errors.js';
+import { printText } from './print.js';
+
+/** Kinds of files that have a JSON Schema. */
+export const schemaNames = ['recipe', 'experiment'] as const;
+
+type SchemaName = (typeof schemaNames)[number];
+
+/** The schema's file in this installation; scripts/write-schemas.mjs writes it. */
+const schemaFile = (name: SchemaName): string =>
+  fileURLToPath(new URL(`../schemas/${name}.schema.json`, import.meta.url));
+
+/** Prints a JSON Schema. @throws LayerloomError INVALID_PARAMETER */
+export const schemaCommand = async (name: string): Promise<void> => {
+  const known = schemaNames.find((each) => each === name);
+  if (known === undefined)
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'kind',
+      value: name,
+      expected: schemaNames.join(' or '),
+    });
+  printText((await readFile(schemaFile(known), 'utf8')).trimEnd());
+};
+
+/**
+ * Returns a comment that names a schema to editors with the YAML language server. In a project that has
+ * layerloom among its dependencies the path is relative, so that it also holds on other machines.
+ *
+ * @param folder the folder of the file that the comment begins
+ */
+export const schemaComment = (name: SchemaName, folder: string): string => {
+  const file = schemaFile(name);
+  const way = relative(resolve(folder), file);
+  const isDependency = way.split(sep).includes('node_modules') && !isAbsolute(way);
+  const path = isDependency ? join('.', way) : file;
+  return `# yaml-language-server: $schema=${isDependency && !way.startsWith('..') ? `./${path}` : path}`;
+};
