@@ -23,6 +23,19 @@ describe('layerloom experiment init', () => {
     expect(stdout).toMatch(/\nPresets:\n {2}paper +What [\s\S]*\n {2}figure-3-max +The largest swap/);
   });
 
+  it('names the schema of experiments in the first line of a file, where editors find it', async () => {
+    const file = join(temporaryDirectory(), 'study.yaml');
+    expect((await cli(['experiment', 'init', '--preset', 'paper', '-o', file])).code).toBe(0);
+    const [line = '', ...rest] = readFileSync(file, 'utf8').split('\n');
+    expect(rest.join('\n')).toBe(experimentPreset('paper'));
+    const [, schema = ''] = /^# yaml-language-server: \$schema=(.+)$/.exec(line) ?? [];
+    expect(readFileSync(schema, 'utf8')).toBe((await cli(['schema', 'experiment'])).stdout);
+    expect(await cli(['schema', 'recipes'])).toMatchObject({
+      code: 2,
+      stderr: 'error: kind: expected recipe or experiment, got "recipes"\n',
+    });
+  });
+
   it('writes a file whose paths lead to the models', async () => {
     const folder = temporaryDirectory();
     const file = join(folder, 'swahili.yaml');
