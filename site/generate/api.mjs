@@ -46,6 +46,6 @@ export const apiPages = async (out) => {
   const groups = kinds.filter(({ text }) => ['Functions', 'Classes'].includes(text));
   return [
     { text: 'All names', link: '/reference/api/' },
-    ...groups.map(({ text, items }) => ({ text, collapsed: false, items: items.map(onSite) })),
+    ...groups.map(({ text, items }) => ({ text, items: items.map(onSite) })),
   ];
 };

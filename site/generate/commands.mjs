@@ -105,7 +105,7 @@ export const commandPages = () => {
   const list = headings.flatMap((heading) => [
     ...(heading === '' ? [] : [`## ${heading}`]),
     table(
-      ['command', ''],
+      ['command', 'purpose'],
       commands
         .filter((command) => headingOf(command) === heading)
         .map((command) => [`[\`layerloom ${command.name()}\`](${command.name()}.md)`, command.description()]),
