@@ -96,7 +96,10 @@ export default async (project: TestProject): Promise<() => Promise<void>> => {
     encoding: 'utf8',
   });
   const tarball = printed.split(': ')[0] ?? '';
-  const { url: registry, server } = await startRegistry(work, directory);
+  const { url: registry, server } = await startRegistry(work, directory).catch(async (error) => {
+    await remove();
+    throw error;
+  });
   const token = `--${registry.replace('http:', '')}:_authToken=any`;
   npm(['publish', tarball, '--registry', registry, token, '--provenance=false'], work);
   project.provide('install', { tools: directory, reason: '', registry, tarball });
