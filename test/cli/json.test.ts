@@ -31,7 +31,18 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
   );
   writeFileSync(at('scores.csv'), 'name,score\nmath-1,0.5\nswh-1,0.4\n');
   const layers = ['--bottom', '1', '--top', '1'];
-  const some = ['--pair', 'math-1+swh-1', '--budget', '100%', '--problems', '20', '--hold-out', '5'];
+  const some = [
+    '--pair',
+    'math-1+swh-1',
+    '--budget',
+    '100%',
+    '--problems',
+    '20',
+    '--hold-out',
+    '4',
+    '--default',
+    'default/b1',
+  ];
   const cases: readonly Case[] = [
     ['completion', 'document', ['bash']],
     ['schema', 'document', ['recipe']],
