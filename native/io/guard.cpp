@@ -19,10 +19,17 @@ struct Former {
 std::atomic<const Former*> newest = nullptr;
 static_assert(std::atomic<const Former*>::is_always_lock_free);
 
-// Initial-exec: the first access of a thread must not allocate, since it may be the signal handler's.
-__attribute__((tls_model("initial-exec"))) thread_local Guard* armed = nullptr;
+// A thread's first access must not allocate, since it may be the signal handler's. glibc allocates then,
+// unless the model is initial-exec; musl has allocated at dlopen, and loads no library of that model.
+#ifdef __GLIBC__
+#define LAYERLOOM_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) thread_local
+#else
+#define LAYERLOOM_THREAD_LOCAL thread_local
+#endif
+
+LAYERLOOM_THREAD_LOCAL Guard* armed = nullptr;
 /// The handler that this thread's signal was passed on to, while that one runs.
-__attribute__((tls_model("initial-exec"))) thread_local const Former* passedTo = nullptr;
+LAYERLOOM_THREAD_LOCAL const Former* passedTo = nullptr;
 
 /// Guards that are armed, of all threads.
 std::atomic<int> guards = 0;
