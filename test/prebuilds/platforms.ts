@@ -18,6 +18,8 @@ export interface Platform {
   readonly runner: readonly string[];
   /** The command before Node's arguments. */
   readonly node: readonly string[];
+  /** True where another processor is emulated, some fifty times slower. */
+  readonly isEmulated: boolean;
   /** Why programs and Node cannot run here. */
   readonly missing: { readonly program?: string; readonly node?: string };
 }
@@ -40,7 +42,14 @@ const platformOf = (name: string): Platform => {
   const addon = `${treeRoot}prebuilds/${name}/layerloom.node`;
   const [system = '', processor = '', libc] = name.split('-');
   const needs = (program?: string, node = program): Platform => ({
-    ...{ name, addon, instructionSets: instructionSetsOf(processor), runner: [], node: [] },
+    ...{
+      name,
+      addon,
+      instructionSets: instructionSetsOf(processor),
+      runner: [],
+      node: [],
+      isEmulated: processor !== process.arch,
+    },
     missing: { ...(program && { program }), ...(node && { node }) },
   });
   if (!existsSync(addon)) return needs(`\`npm run prebuild -- ${name}\``);
