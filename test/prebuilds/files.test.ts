@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { platforms, withReason } from './platforms.js';
+import { platforms, treeRoot, withReason } from './platforms.js';
 
 /** Reads ELF and Mach-O alike. Debian: apt-get install llvm */
 const tool = (name: string) => (file: string, options: readonly string[]) =>
@@ -30,10 +30,11 @@ describe.each(platforms)('the addon for $name', ({ name, addon }) => {
   const missing = hasTools ? undefined : 'llvm-readobj';
   const reason = existsSync(addon) ? missing : `\`npm run prebuild -- ${name}\``;
   const [system = '', , libc] = name.split('-');
-  const needed = () =>
-    system === 'darwin'
-      ? [...readobj(addon, ['--needed-libs']).matchAll(/^ {2}(\S+)$/gm)].map(([, library]) => library)
-      : [...readobj(addon, ['--dynamic-table']).matchAll(/NEEDED.*\[(.*)\]/g)].map(([, library]) => library);
+  const needed = () => {
+    const [, list = ''] = readobj(addon, ['--needed-libs']).match(/^NeededLibraries \[\n([^\]]*)/m) ?? [];
+    // A Mach-O library lists itself too.
+    return (list.match(/\S+/g) ?? []).filter((library) => library !== '@rpath/layerloom.node');
+  };
   /** Names of functions and data that others must have. */
   const undefinedNames = () =>
     nm(addon, [
@@ -54,6 +55,10 @@ describe.each(platforms)('the addon for $name', ({ name, addon }) => {
     expect(needed().length).toBeGreaterThan(0);
     for (const library of needed()) expect(library).toMatch(libraries[kind as keyof typeof libraries]);
     expect(undefinedNames().filter((symbol) => /^_{1,2}Z/.test(symbol))).toEqual([]);
+  });
+
+  it.skipIf(reason)(withReason('holds no path of the machine that built it', reason), () => {
+    expect(readFileSync(addon).includes(treeRoot)).toBe(false);
   });
 
   it.skipIf(reason)(withReason('asks Node for functions of Node-API only', reason), () => {
