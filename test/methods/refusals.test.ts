@@ -129,14 +129,14 @@ describe('a recipe', () => {
       'method: linear\nmodels: [./a, ./b]\n',
       './a',
       'INVALID_PARAMETER',
-      /weight: expected a finite number, which linear needs/,
+      /weight is missing: expected a finite number, which linear needs/,
     ],
     [
       'no base',
       'method: ties\nweight: 1\nmodels: [./a, ./b]\n',
       'method',
       'INVALID_PARAMETER',
-      /base: expected the model that the others were fine-tuned from/,
+      /base is missing: expected the model that the others were fine-tuned from/,
     ],
     [
       'a model twice',
@@ -229,7 +229,7 @@ describe('a recipe', () => {
       'method: soup\nmodels: [./a, inner]\n---\nname: inner\nmethod: slerp\nbase: ./b\nmodels: [./c]\n',
       'name: inner',
       'INVALID_PARAMETER',
-      /t: expected a finite number, which slerp needs/,
+      /t is missing: expected a finite number, which slerp needs/,
     ],
     [
       'a key that mergekit passes over',

@@ -159,7 +159,7 @@ describe('a revert by rows', () => {
     expect(await readTensors(join(root, 'again'))).toEqual(await readTensors(out));
     await expect(
       revert(
-        { base: model, model: `expert=${base}`, targetKept: 0.5 },
+        { base: `start=${model}`, model: `expert=${base}`, targetKept: 0.5 },
         { out: join(root, 'other'), analysis },
       ),
     ).rejects.toMatchObject({ code: 'ANALYSIS_MISMATCH' });
