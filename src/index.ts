@@ -141,7 +141,6 @@ export { methods, registerMethod } from './methods/index.js';
 // With `*`, so that programs can add to `CustomMethods` as to an interface of this module.
 export type * from './methods/recipes.js';
 export { instructionSets } from './native/addon.js';
-export { type BuildOptions, type BuiltAddon, buildAddon } from './native/build.js';
 export type { Pruning } from './operations/consensus.js';
 export type { Copy } from './operations/copy.js';
 export type { Expression, ModelTensor } from './operations/expression.js';

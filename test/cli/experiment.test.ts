@@ -72,7 +72,10 @@ describe('layerloom experiment init', () => {
   });
 
   it.each([
-    [['--preset', 'papr'], /preset: expected paper, figure-3-max, .*, grid; did you mean paper\?/],
+    [
+      ['--preset', 'papr'],
+      /preset: expected paper, figure-3-max, .*, grid, got "papr"; did you mean paper\?/,
+    ],
     [[], /required option '--preset <preset>' not specified/],
     [['--preset', 'grid', '--lang', 'swh-1=./swh-1'], /--lang swh-1=\.\/swh-1: expected LANGUAGE:NAME=DIR/],
     [['--preset', 'grid', '--task', 'a=./b', 'a=./c'], /--task names two experts a/],
@@ -143,6 +146,6 @@ describe('layerloom experiment slurm', () => {
     );
     writeFileSync(file, readFileSync(file, 'utf8').replace('botom', 'bottom'));
     const { code, stderr } = await cli(['experiment', 'slurm', file, '--parts', 'x']);
-    expect([code, stderr]).toEqual([2, 'error: parts: expected a whole number, 1 or more, got "x"\n']);
+    expect([code, stderr]).toEqual([2, 'error: --parts: expected a whole number, 1 or more, got "x"\n']);
   });
 });

@@ -8,6 +8,13 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'npm run demo    # about a minute: makes small experts, swaps two, shows the origin of each layer, checks every element',
     'npm cit         # about eight minutes on two cores: runs all tests',
     'npm run build',
+    'npm install --global ./layerloom-0.1.0.tgz     # `layerloom` on the PATH',
+    "npm install ./layerloom-0.1.0.tgz              # in a project: `npx layerloom`, and import 'layerloom'",
+    'pnpm add ./layerloom-0.1.0.tgz',
+    'yarn add ./layerloom-0.1.0.tgz',
+    'npx --package ./layerloom-0.1.0.tgz layerloom  # without installing',
+    'npm ci                  # builds what is absent: CMake 3.20, a C++20 compiler (GCC 11, Clang 14)',
+    'npm install --global .  # a link to the clone',
   ],
   'builds the addon with a sanitizer': [
     'node test/native/sanitized.mjs address dist/cli/main.js merge ties.yaml -o /tmp/out --threads 4',

@@ -29,6 +29,18 @@ export const commonProperties: Properties = {
   chat_template: { ...text, description: "A chat template's text (Jinja). Default the first model's." },
 };
 
+/** Keys of a recipe that is merged itself: a nested one, and one of an experiment, has no shards of its own. */
+const layoutProperties: Properties = {
+  layout: {
+    enum: ['layer', 'size'],
+    description: 'Shards of the output: one per layer, or of up to the maximum size. Default layer.',
+  },
+  max_shard_size: {
+    anyOf: [text, { type: 'integer', minimum: 1 }],
+    description: 'Maximum tensor data in a shard: 5GB, 500MB, or bytes. Default 5GB.',
+  },
+};
+
 const model: JsonSchema = {
   description:
     'A model: a directory, a .safetensors file, org/name in the hub cache, each also as NAME=MODEL; a recipe, the name of a document of this file, or another YAML file.',
@@ -107,6 +119,7 @@ const tensorRecipe = (method: Method<never>, named: JsonSchema): JsonSchema => {
       models: listOf({ anyOf: [reference('model'), { ...entry, required: ['model'] }] }),
       slices: listOf({ ...slice, required: ['sources'] }),
       ...commonProperties,
+      ...layoutProperties,
       name: text,
     },
     { ...plain, ...settings },
@@ -125,7 +138,11 @@ const recipeOf = (method: Method<never>): JsonSchema => {
     .filter(([, schema]) => !schema.safeParse(undefined).success)
     .map(([name]) => spelt(name));
   const properties = ownProperties(shape);
-  return withParameters({ method: named, ...commonProperties, name: text }, properties, required);
+  return withParameters(
+    { method: named, ...commonProperties, ...layoutProperties, name: text },
+    properties,
+    required,
+  );
 };
 
 /** Makes the JSON Schema of a recipe's file, of either dialect, from the methods' schemas. */
