@@ -6,7 +6,7 @@
 //
 // The host's own build (`npm run build:native`) is another one, in native/build.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { isAskedFor } from './prebuilds/asked.mjs';
@@ -39,8 +39,12 @@ const build = (zig, name) => {
     ZIG_SYSTEM: target.system,
     ZIG_PROCESSOR: target.processor,
   };
-  const defined = Object.entries(definitions).map(([key, value]) => `--CD${key}=${value}`);
   const folder = `native/build-zig/${name}`;
+  // CMake keeps the compiler that a folder was made with.
+  const cache = `${root}${folder}/CMakeCache.txt`;
+  if (existsSync(cache) && !readFileSync(cache, 'utf8').includes(`=${zig}\n`))
+    rmSync(`${root}${folder}`, { recursive: true });
+  const defined = Object.entries(definitions).map(([key, value]) => `--CD${key}=${value}`);
   const compile = ['cmake-js', 'compile', '-O', folder, '-T', 'layerloom', ...defined];
   const { status, stdout, stderr } = spawnSync('npx', compile, { cwd: root, encoding: 'utf8' });
   if (status !== 0) throw new Error(`${name} did not build\n${stdout}${stderr}`);
