@@ -16,6 +16,12 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'npm ci                  # builds what is absent: CMake 3.20, a C++20 compiler (GCC 11, Clang 14)',
     'npm install --global .  # a link to the clone',
   ],
+  'cross-builds addons, or fetches the Nodes that they are tested in': [
+    'npm run prebuild                       # all six',
+    'npm run prebuild -- linux-arm64-musl   # one',
+    'test/prebuilds/get-nodes.sh ~/nodes   # Nodes for the other platforms, and their C libraries (PyPI, Debian)',
+    'LAYERLOOM_NODES=~/nodes npm run test:prebuilds',
+  ],
   'builds the addon with a sanitizer': [
     'node test/native/sanitized.mjs address dist/cli/main.js merge ties.yaml -o /tmp/out --threads 4',
     'node test/native/sanitized.mjs thread dist/cli/main.js analyze --base BASE EXPERT -o /tmp/analysis',
