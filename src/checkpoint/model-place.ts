@@ -42,7 +42,8 @@ export const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-const named = /^(?<name>[^=/]+)=(?<rest>.+)$/s;
+/** A name may be the name of a folder: not `.` or `..`, which a recipe would take for a path. */
+const named = /^(?!\.{1,2}=)(?<name>[^=/]+)=(?<rest>.+)$/s;
 
 /** The parts of `NAME=PATH`, or undefined where no name stands before the path. */
 export const splitName = (model: string): { name: string; rest: string } | undefined => {

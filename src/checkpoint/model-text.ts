@@ -15,3 +15,15 @@ export const modelText = ({ name, path, hub }: Pick<CheckpointIndex, 'name' | 'p
   const file = basename(path);
   return name === withoutExtension(file) || name.includes('/') ? `./${file}` : `${name}=./${file}`;
 };
+
+/**
+ * Returns the text by which a recipe of this machine names a model: its path, behind `NAME=` where the path does
+ * not say its name.
+ */
+export const modelAt = (
+  { name, path, hub }: Pick<CheckpointIndex, 'name' | 'path' | 'hub'>,
+  written: string = path,
+): string => {
+  const isPlain = name.includes('/') || name === hub?.id || name === withoutExtension(basename(path));
+  return isPlain ? written : `${name}=${written}`;
+};

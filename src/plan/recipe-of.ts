@@ -1,8 +1,7 @@
-import { basename, relative, resolve } from 'node:path';
-import { withoutExtension } from '../checkpoint/formats.js';
+import { relative, resolve } from 'node:path';
 import { isObject } from '../checkpoint/json.js';
 import { splitName } from '../checkpoint/model-place.js';
-import { modelText } from '../checkpoint/model-text.js';
+import { modelAt, modelText } from '../checkpoint/model-text.js';
 import { valueAt } from '../lookup.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import { toCamelCase } from '../recipe/case.js';
@@ -47,7 +46,9 @@ const respell = (
     const own = byText.get(text);
     const named = own === undefined ? splitName(text) : undefined;
     const input = own ?? valueAt(byText, named?.rest ?? text);
-    return keep(input, text) ?? withName(pathOf(input), input, named?.name);
+    const kept = keep(input, text);
+    if (kept !== undefined) return kept;
+    return named === undefined ? modelAt(input, pathOf(input)) : `${named.name}=${pathOf(input)}`;
   };
   const respelt = (of: CompleteRecipe): CompleteRecipe => {
     const replaced = replaceModels(of, (model) =>
@@ -59,13 +60,6 @@ const respell = (
       : replaced;
   };
   return respelt(recipe);
-};
-
-/** `NAME=` before a path whose last part is not the model's name. */
-const withName = (text: string, { name, path, hub }: PlannedInput, own: string | undefined): string => {
-  if (own !== undefined) return `${own}=${text}`;
-  const isPlain = name.includes('/') || name === hub?.id || name === withoutExtension(basename(path));
-  return isPlain ? text : `${name}=${text}`;
 };
 
 const inCamelCase = (value: unknown): unknown => {

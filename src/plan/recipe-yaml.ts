@@ -1,6 +1,6 @@
 import { Document, isScalar, isSeq, visit } from 'yaml';
 
-/** Formats a recipe as YAML, with lists of numbers on one line. */
+/** Formats a recipe as YAML without the last line's end, with lists of numbers on one line. */
 export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string => {
   // Lines are not folded: where templates and names have spaces matters.
   const document = new Document(recipe, { aliasDuplicateObjects: false });
@@ -10,7 +10,8 @@ export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string =>
         node.flow = true;
     },
   });
-  return document.toString({ flowCollectionPadding: false, lineWidth: 0 }).trimEnd();
+  // One line end, since those before it may be a chat template's.
+  return document.toString({ flowCollectionPadding: false, lineWidth: 0 }).replace(/\n$/, '');
 };
 
 /** Puts a text into a fence of Markdown that is longer than any run of backticks in the text. */

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { locate } from '../checkpoint/locate.js';
 import { LayerloomError } from '../errors.js';
@@ -35,6 +36,8 @@ interface Surroundings {
   readonly used: Set<string>;
   /** Finds a model that the file names. */
   readonly find: (model: string) => Promise<string>;
+  /** True for the text of a model that the file records. */
+  readonly isRecorded: (word: string) => boolean;
 }
 
 /** A document of a file after reading. */
@@ -67,6 +70,7 @@ export class Reading {
         documents: new Map(named),
         used: new Set<string>(),
         find: finderIn(dirname(file), recorded),
+        isRecorded: (word: string) => recorded?.recorded?.has(word) ?? false,
       };
       const [first, ...others] = documents;
       const finish = async (document: RecipeDocument): Promise<Finished> => ({
@@ -107,8 +111,10 @@ export class Reading {
           surroundings.used.add(word);
           return this.#document(document, surroundings, chain, mark);
         }
-        if (!/\.ya?ml$/i.test(word)) return undefined;
-        return this.file(isAbsolute(word) ? word : join(folder, word), chain, mark);
+        if (!/\.ya?ml$/i.test(word) || surroundings.isRecorded(word)) return undefined;
+        const inner = isAbsolute(word) ? word : join(folder, word);
+        // A model's folder may be named so.
+        return (await isFolder(inner)) ? undefined : this.file(inner, chain, mark);
       },
     };
     return dialectOf(recipe) === 'ours' ? readOurs(recipe, scope) : readMergekit(recipe, scope);
@@ -149,6 +155,12 @@ export class Reading {
       throw invalid(mark, { reason: `the recipe comes to more than ${mostMerges} merges` });
   }
 }
+
+const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 
 /**
  * Returns how models of a file are found: from its folder on, and for the recipe of an output also where its

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { exists, type HubRevision, splitName } from '../checkpoint/model-place.js';
-import { modelText } from '../checkpoint/model-text.js';
+import { modelAt, modelText } from '../checkpoint/model-text.js';
 
 const text = z.string();
 
@@ -60,6 +60,11 @@ export class RecordedInputs {
     this.#byText = new Map(inputs.map((input) => [modelText(input), input]));
   }
 
+  /** True for the text of a recorded model. */
+  has(model: string): boolean {
+    return this.#byText.has(model);
+  }
+
   /**
    * Finds a model of the recipe at its recorded path.
    *
@@ -70,8 +75,7 @@ export class RecordedInputs {
     const named = own === undefined ? splitName(model) : undefined;
     const input = own ?? this.#byText.get(named?.rest ?? '');
     if (input === undefined || !(await exists(input.path))) return undefined;
-    const name = named?.name ?? input.name;
-    const found = name.includes('/') ? input.path : `${name}=${input.path}`;
+    const found = named === undefined ? modelAt(input) : `${named.name}=${input.path}`;
     this.found.set(found, input);
     return found;
   }

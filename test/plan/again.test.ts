@@ -130,6 +130,9 @@ const ourForms = ({ base, a, b, c }: Family): Record<string, Form> => ({
     ...{ method: 'linear', models: [a, base], weights: [1, 1], tokenizerSource: base },
     chatTemplate: '{{ messages }}',
   } as RecipeInput,
+  'a template that ends in white space': {
+    ...{ method: 'soup', models: [a, b], chatTemplate: '\n{{ messages }} \t\n\n' },
+  },
   'magnitude in a nested recipe': {
     method: 'layer_swap',
     task: { method: 'soup', base, models: [a, c], weights: 'magnitude' },

@@ -97,7 +97,7 @@ describe('a layerloom.json as a recipe', () => {
   it('is read with its inputs, and a recipe in JSON stays a recipe', async () => {
     const { record, a, b, root } = await mergedPair();
     const { recipe, recorded } = await readRecipe(record);
-    expect(recipe).toMatchObject({ method: 'soup', models: [`a=${a}`, `b=${b}`], layout: 'size' });
+    expect(recipe).toMatchObject({ method: 'soup', models: [a, b], layout: 'size' });
     expect(recorded?.inputs.map(({ name }) => name)).toEqual(['a', 'b']);
     writeFileSync(join(root, 'recipe.json'), '{"method": "soup", "models": ["a", "b"]}');
     expect((await readRecipe(join(root, 'recipe.json'))).recipe).toMatchObject({ models: [a, b] });
@@ -124,6 +124,33 @@ describe('a card as a recipe', () => {
   });
 });
 
+describe('names of folders that look like something else', () => {
+  it.for(['x=y', 'x=y=z', 'soup.yaml', 'union', '1e5', 'a: b #c', '```yaml'])(
+    'are kept: %s',
+    async (name) => {
+      const { root, a, b } = writeFamily({ layers: 2 });
+      const [odd, out] = [join(root, name), join(root, 'merged')];
+      renameSync(a, odd);
+      const { shards } = await merge({ method: 'soup', models: [odd, b] }, { out, threads: 1 });
+      copyFileSync(join(out, 'README.md'), join(root, 'card.md'));
+      for (const file of [join(out, 'layerloom.json'), join(out, 'README.md'), join(root, 'card.md')]) {
+        const again = await planMerge(file);
+        expect(again.inputs.map((input) => input.name)).toEqual([name, 'b']);
+        expect(again.shards.map(({ name }) => name)).toEqual(shards.map(({ name }) => name));
+        expect(again.completeRecipe).toMatchObject({ models: [`./${name}`, './b'] });
+      }
+    },
+  );
+
+  it('are no names to give: . and .. are folders', async () => {
+    const { a, b } = writeFamily({ layers: 2 });
+    for (const name of ['.', '..'])
+      await expect(planMerge({ method: 'soup', models: [`${name}=${a}`, b] })).rejects.toMatchObject({
+        code: 'MODEL_NOT_FOUND',
+      });
+  });
+});
+
 describe('recipeOf', () => {
   it('makes the same plan again, also where two names stand for one model', async () => {
     const { base, a, b } = writeFamily({ layers: 2 });
@@ -141,6 +168,16 @@ describe('recipeOf', () => {
     const recipe = recipeOf(plan);
     expect(recipe).toMatchObject({ models: [{ model: `mine=${a}`, weight: 0.5 }, b], layout: 'size' });
     expect(await planMerge(recipe)).toEqual(plan);
+  });
+
+  it('gives a second spelling of a model a name that no other model has', async () => {
+    const { base, a, root } = writeFamily({ layers: 2 });
+    const other = join(root, 'base-2');
+    renameSync(a, other);
+    const models = [`${base}/.`, other];
+    const plan = await planMerge({ method: 'task_arithmetic', base, models, weight: 0.5 });
+    expect(plan.completeRecipe).toMatchObject({ base: 'base-3=./base', models: ['./base', './base-2'] });
+    await expect(planMerge(recipeOf(plan))).resolves.toMatchObject({ method: 'task_arithmetic' });
   });
 
   it('keeps two spellings of one model two models', async () => {
