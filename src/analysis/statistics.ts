@@ -12,8 +12,10 @@ import {
   type TaskVectorStatistics,
 } from '../methods/framework/method.js';
 import type { ModelInput } from '../methods/recipes.js';
-import { modelOpener, type OpenedInputs, openInputs, type StatisticsByRecipe } from '../plan/compose.js';
+import { modelOpener } from '../plan/compose.js';
+import type { StatisticsByRecipe } from '../plan/composed.js';
 import { type OpenedModel, openModels, plannedInput } from '../plan/models.js';
+import { type OpenedInputs, openInputs } from '../plan/opened-inputs.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { isFloating } from '../tensor/dtype.js';
 import { elementsOf } from '../tensor/reference.js';

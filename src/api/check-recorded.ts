@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { CheckpointIndex, FileIdentity } from '../checkpoint/checkpoint.js';
 import { observePath } from '../checkpoint/identity.js';
 import { LayerloomError } from '../errors.js';
-import type { OpenedInputs } from '../plan/compose.js';
+import type { OpenedInputs } from '../plan/opened-inputs.js';
 import type { RecordedFile, RecordedInput, RecordedInputs } from '../recipe/recorded-inputs.js';
 
 /**

@@ -2,7 +2,8 @@ import { gatherStatistics, type StatisticsOptions } from '../analysis/statistics
 import { checkInterrupt, LayerloomError } from '../errors.js';
 import type { Statistics } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
-import { type OpenedInputs, observeInputs, openInputs, type StatisticsByRecipe } from '../plan/compose.js';
+import type { StatisticsByRecipe } from '../plan/composed.js';
+import { type OpenedInputs, observeInputs, openInputs } from '../plan/opened-inputs.js';
 import type { MergePlan } from '../plan/plan.js';
 import { type PlanOptions, planRecipe } from '../plan/plan-recipe.js';
 import { readRecipe, withPlace } from '../recipe/read-recipe.js';

@@ -4,16 +4,11 @@ import { LayerloomError } from '../errors.js';
 import { itemAt, valueAt } from '../lookup.js';
 import { noStatistics, type Statistics, type TaskVectorStatistics } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
-import {
-  compose,
-  inputsOf,
-  type OpenedInputs,
-  observeInputs,
-  openInputs,
-  type StatisticsByRecipe,
-} from '../plan/compose.js';
+import { compose } from '../plan/compose.js';
+import type { StatisticsByRecipe } from '../plan/composed.js';
 import { layOut } from '../plan/layout.js';
 import { plannedInput } from '../plan/models.js';
+import { inputsOf, type OpenedInputs, observeInputs, openInputs } from '../plan/opened-inputs.js';
 import { type MergePlan, type PlannedInput, verbatimPath } from '../plan/plan.js';
 import {
   checkSideFiles,

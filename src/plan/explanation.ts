@@ -1,7 +1,7 @@
 import { LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
 import { nearest } from '../recipe/nearest.js';
-import type { Composed } from './compose.js';
+import type { Composed } from './composed.js';
 import { describeExpression } from './origins.js';
 import type { PlannedExpression, PlannedInput } from './plan.js';
 

@@ -11,15 +11,8 @@ import { allRecipes, type Recipe } from '../recipe/recipe.js';
 import { elementCount } from '../tensor/reference.js';
 import { bytesOfSources, distinctSources, type StoredTensor } from '../tensor/stored-tensor.js';
 import { version } from '../version.js';
-import {
-  type Composed,
-  compose,
-  modelNamed,
-  type OpenedInputs,
-  openInputs,
-  requireMatches,
-  type StatisticsByRecipe,
-} from './compose.js';
+import { compose } from './compose.js';
+import { type Composed, modelNamed, requireMatches, type StatisticsByRecipe } from './composed.js';
 import { pictureOf } from './layer-picture.js';
 import {
   defaultShardSize,
@@ -33,6 +26,7 @@ import {
 import { notesOf } from './method-report.js';
 import { writeModelCard } from './model-card.js';
 import { type OpenedCheckpoint, type OpenedModel, plannedInput } from './models.js';
+import { type OpenedInputs, openInputs } from './opened-inputs.js';
 import { keepsBits, passesOf, sourcesOf } from './operands.js';
 import type { Cost, MergePlan, PlannedFile, PlannedShard } from './plan.js';
 

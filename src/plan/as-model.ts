@@ -1,0 +1,63 @@
+import type { Place } from '../architecture/architecture.js';
+import { itemAt } from '../lookup.js';
+import type { ModelReference } from '../methods/framework/method.js';
+import type { Composed } from './composed.js';
+import type { OpenedModel } from './models.js';
+import type { OpenedInputs } from './opened-inputs.js';
+import type { Operand } from './plan.js';
+import { rolesOf } from './roles.js';
+
+/** Returns a checkpoint as a model of a recipe. */
+export const fromCheckpoint = (reference: ModelReference, inputs: OpenedInputs): OpenedModel => {
+  const input = inputs.indexOf(String(reference.model));
+  const { checkpoint, architecture } = itemAt(inputs.checkpoints, input);
+  return {
+    role: reference.role,
+    ...(reference.path === undefined ? {} : { path: reference.path }),
+    checkpoint,
+    architecture,
+    operandOf: (name) => {
+      const found = checkpoint.tensors.get(name);
+      if (found === undefined) return undefined;
+      const { file, begin, end, dtype } = found;
+      return { input, file, begin, end, dtype };
+    },
+  };
+};
+
+/** Returns a compiled nested recipe as a model: its first model, with the recipe's tensors. */
+export const asModel = (reference: ModelReference, composed: Composed): OpenedModel => {
+  const [first] = composed.models;
+  if (first === undefined) throw new Error('a recipe has a model');
+  const { recipe, tensors, models, companions, settled } = composed;
+  const names = models.map(({ checkpoint }) => checkpoint.name);
+  const operands = new Map(
+    tensors.map(({ name, dtype, expression }): [string, Operand] => [
+      name,
+      expression.kind === 'copy' ? expression.source : { dtype, expression },
+    ]),
+  );
+  const places = new Map<string, Place>(tensors.map(({ name, place }) => [name, place]));
+  const { config } = first.checkpoint;
+  return {
+    role: reference.role,
+    ...(reference.path === undefined ? {} : { path: reference.path }),
+    checkpoint: {
+      ...first.checkpoint,
+      name: `${recipe.method}(${names.join(', ')})`,
+      // These tensors are not stored: `operandOf` has their formulas, and the ranges here are not read.
+      tensors: new Map(
+        tensors.map(({ name, dtype, shape }) => [name, { file: 0, begin: 0, end: 0, dtype, shape }]),
+      ),
+      config: config === undefined ? undefined : { ...config, ...composed.configEdits },
+      warnings: [],
+    },
+    architecture: { ...first.architecture, layers: composed.layers, places },
+    operandOf: (name) => operands.get(name),
+    configEdits: composed.configEdits,
+    recipe: { method: recipe.method, ...rolesOf([...models, ...companions]), ...settled },
+    complete: composed.complete,
+    unmatched: composed.unmatched,
+    warnings: composed.warnings,
+  };
+};

@@ -1,0 +1,55 @@
+import { LayerloomError } from '../errors.js';
+import type { Compiled, Statistics } from '../methods/framework/method.js';
+import type { ModelInput } from '../methods/recipes.js';
+import type { Recipe } from '../recipe/recipe.js';
+import type { CompleteRecipe } from './complete-recipe.js';
+import type { UnplacedTensor } from './layout.js';
+import type { OpenedModel, Unmatched } from './models.js';
+
+/** A recipe compiled to formulas over byte ranges of its inputs. */
+export interface Composed {
+  readonly recipe: Recipe;
+  readonly compiled: Compiled;
+  /** The recipe's parameters after defaults and normalisation, and its models if some of them are recipes. */
+  readonly settled: Readonly<Record<string, unknown>>;
+  /** The recipe that makes the same again, models included. */
+  readonly complete: CompleteRecipe;
+  readonly models: readonly OpenedModel[];
+  readonly companions: readonly OpenedModel[];
+  readonly tensors: readonly UnplacedTensor[];
+  readonly layers: number;
+  /** The keys of the output's `config.json` that differ from the first model's. */
+  readonly configEdits: Readonly<Record<string, unknown>>;
+  /** Filters that match no tensor, those of nested recipes included. */
+  readonly unmatched: readonly Unmatched[];
+  readonly warnings: readonly string[];
+}
+
+/** Statistics of whole models, measured before compilation. Recipes that need none are absent. */
+export type StatisticsByRecipe = ReadonlyMap<Recipe, Statistics>;
+
+/**
+ * Returns the opened model that the recipe refers to as `model`; undefined if it is none of the recipe's own
+ * models.
+ */
+export const modelNamed = (composed: Composed, model: ModelInput): OpenedModel | undefined => {
+  const { recipe, models, companions } = composed;
+  const index = [...recipe.models, ...recipe.companions].findIndex((reference) => reference.model === model);
+  return [...models, ...companions][index];
+};
+
+/**
+ * @throws LayerloomError INVALID_PARAMETER if a filter of the recipe, or of a nested one, matches no tensor
+ */
+export const requireMatches = ({ unmatched: [first] }: Composed): void => {
+  if (first !== undefined)
+    throw new LayerloomError(
+      'INVALID_PARAMETER',
+      {
+        parameter: first.path.join('.'),
+        value: first.what,
+        expected: 'a filter that matches a tensor (--strict)',
+      },
+      { context: { recipePath: first.path } },
+    );
+};
