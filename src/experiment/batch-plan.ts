@@ -10,14 +10,9 @@ import { layOut } from '../plan/layout.js';
 import { plannedInput } from '../plan/models.js';
 import { inputsOf, type OpenedInputs, observeInputs, openInputs } from '../plan/opened-inputs.js';
 import { type MergePlan, type PlannedInput, verbatimPath } from '../plan/plan.js';
-import {
-  checkSideFiles,
-  inputFiles,
-  type PlanOptions,
-  parseLayout,
-  planRecipe,
-} from '../plan/plan-recipe.js';
+import { inputFiles, type PlanOptions, parseLayout, planRecipe } from '../plan/plan-recipe.js';
 import { shardKey } from '../plan/shard-key.js';
+import { checkSideFiles } from '../plan/side-files.js';
 import { allRecipes, parseRecipe, type Recipe, refuseLayout } from '../recipe/recipe.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';

@@ -1,6 +1,5 @@
 import { LayerloomError } from '../errors.js';
 import type { Compiled, Statistics } from '../methods/framework/method.js';
-import type { ModelInput } from '../methods/recipes.js';
 import type { Recipe } from '../recipe/recipe.js';
 import type { CompleteRecipe } from './complete-recipe.js';
 import type { UnplacedTensor } from './layout.js';
@@ -27,16 +26,6 @@ export interface Composed {
 
 /** Statistics of whole models, measured before compilation. Recipes that need none are absent. */
 export type StatisticsByRecipe = ReadonlyMap<Recipe, Statistics>;
-
-/**
- * Returns the opened model that the recipe refers to as `model`; undefined if it is none of the recipe's own
- * models.
- */
-export const modelNamed = (composed: Composed, model: ModelInput): OpenedModel | undefined => {
-  const { recipe, models, companions } = composed;
-  const index = [...recipe.models, ...recipe.companions].findIndex((reference) => reference.model === model);
-  return [...models, ...companions][index];
-};
 
 /**
  * @throws LayerloomError INVALID_PARAMETER if a filter of the recipe, or of a nested one, matches no tensor

@@ -1,9 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { editConfig } from '../checkpoint/config.js';
 import { formatOf, isWeightsName, outputFormat } from '../checkpoint/formats.js';
-import { checkSideFile, readSideFile } from '../checkpoint/small-file.js';
+import { checkSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
 import { isBuiltIn, methods } from '../methods/index.js';
@@ -12,7 +11,7 @@ import { elementCount } from '../tensor/reference.js';
 import { bytesOfSources, distinctSources, type StoredTensor } from '../tensor/stored-tensor.js';
 import { version } from '../version.js';
 import { compose } from './compose.js';
-import { type Composed, modelNamed, requireMatches, type StatisticsByRecipe } from './composed.js';
+import { type Composed, requireMatches, type StatisticsByRecipe } from './composed.js';
 import { pictureOf } from './layer-picture.js';
 import {
   defaultShardSize,
@@ -29,6 +28,7 @@ import { type OpenedCheckpoint, type OpenedModel, plannedInput } from './models.
 import { type OpenedInputs, openInputs } from './opened-inputs.js';
 import { keepsBits, passesOf, sourcesOf } from './operands.js';
 import type { Cost, MergePlan, PlannedFile, PlannedShard } from './plan.js';
+import { planSideFiles } from './side-files.js';
 
 export interface PlanOptions {
   /** Default `layer`. */
@@ -198,85 +198,6 @@ const keptCard = async ({ path, sideFiles }: CheckpointIndex): Promise<PlannedFi
   if (!names.includes(cardName)) return [];
   await checkSideFile(join(path, cardName));
   return [{ name: cardName, copyOf: join(path, cardName) }];
-};
-
-/** Matches the names of a tokenizer's files. */
-const tokenizerFile =
-  /^(tokenizer(_config)?\.json|tokenizer\.model(\.v\d+)?|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|spiece\.model|sentencepiece\.bpe\.model|tekken\.json|chat_template\.(jinja|json))$/;
-
-const templateFile = 'chat_template.jinja';
-
-/**
- * The side files that an output has from its models: all of the first one's, but for the tokenizer's where
- * the recipe asks for another's.
- */
-const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[] => {
-  const donor = (composed.models[0] as OpenedModel).checkpoint;
-  const tokenizer = tokenizerOf(composed) ?? donor;
-  return [
-    ...donor.sideFiles
-      .filter((name) => tokenizer === donor || !tokenizerFile.test(name))
-      .map((name) => [donor, name] as const),
-    ...(tokenizer === donor ? [] : tokenizer.sideFiles.filter((name) => tokenizerFile.test(name))).map(
-      (name) => [tokenizer, name] as const,
-    ),
-  ].filter(([, name]) => composed.recipe.chatTemplate === undefined || name !== templateFile);
-};
-
-/** Those that were found sound: a batch plans many merges of one checkpoint. */
-const sound = new WeakMap<CheckpointIndex, Set<string>>();
-
-/**
- * Refuses before any weight is read what could not be copied in the end.
- *
- * @throws LayerloomError READ_FAILED
- */
-export const checkSideFiles = async (composed: Composed): Promise<void> => {
-  for (const [checkpoint, name] of sideFilesOf(composed)) {
-    const known = sound.get(checkpoint) ?? new Set();
-    sound.set(checkpoint, known);
-    if (!known.has(name)) await checkSideFile(join(checkpoint.path, name));
-    known.add(name);
-  }
-};
-
-const planSideFiles = async (composed: Composed): Promise<PlannedFile[]> => {
-  const { recipe, configEdits } = composed;
-  await checkSideFiles(composed);
-  const files = await Promise.all(
-    sideFilesOf(composed).map(async ([{ path, config }, name]): Promise<PlannedFile> => {
-      const file = join(path, name);
-      if (name !== 'config.json' || config === undefined) return { name, copyOf: file };
-      const text = (await readSideFile(file)).toString();
-      const written = JSON.parse(text) as Record<string, unknown>;
-      return { name, text: editConfig(text, written, recipe.dtype, configEdits) };
-    }),
-  );
-  return recipe.chatTemplate === undefined
-    ? files
-    : [...files, { name: templateFile, text: recipe.chatTemplate }];
-};
-
-/** Returns the model whose tokenizer files the recipe asks for; vocabularies have been found to agree. */
-const tokenizerOf = (composed: Composed): CheckpointIndex | undefined => {
-  const { tokenizerSource } = composed.recipe;
-  if (tokenizerSource === undefined || tokenizerSource === 'union') return undefined;
-  const found =
-    tokenizerSource === 'base'
-      ? [...composed.models, ...composed.companions].find(({ role }) => role === 'base')
-      : modelNamed(composed, tokenizerSource);
-  if (found === undefined)
-    throw new LayerloomError(
-      'INVALID_PARAMETER',
-      {
-        parameter: 'tokenizerSource',
-        value: tokenizerSource,
-        expected:
-          "base (where the recipe has one), union, or one of the recipe's models as it is written there",
-      },
-      { context: { recipePath: ['tokenizerSource'] } },
-    );
-  return found.checkpoint;
 };
 
 /** Families by pattern alone work, and say so. */

@@ -34,6 +34,7 @@ export interface Recipe {
   readonly layout: unknown;
   readonly maxShardSize: unknown;
   readonly dtype: ArithmeticDtype | undefined;
+  /** `union`, `base` where it has one, or one of its models. */
   readonly tokenizerSource: string | undefined;
   readonly chatTemplate: string | undefined;
   readonly models: readonly ModelReference[];
@@ -105,7 +106,11 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     layout,
     maxShardSize,
     dtype: checkDtype(outDtype ?? dtype, [...path, outDtype === undefined ? 'dtype' : 'outDtype']),
-    tokenizerSource: checkText(tokenizerSource, [...path, 'tokenizerSource']),
+    tokenizerSource: checkTokenizer(
+      tokenizerSource,
+      [...models, ...companions],
+      [...path, 'tokenizerSource'],
+    ),
     chatTemplate: checkTemplate(chatTemplate, [...path, 'chatTemplate']),
     models: models.map((reference) => under(path, reference)),
     companions: companions.map((reference) => under(path, reference)),
@@ -178,9 +183,19 @@ const checkDtype = (dtype: unknown, path: RecipePath): ArithmeticDtype | undefin
   return parsed;
 };
 
-const checkText = (value: unknown, path: RecipePath): string | undefined => {
+const checkTokenizer = (
+  value: unknown,
+  references: readonly ModelReference[],
+  path: RecipePath,
+): string | undefined => {
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'string' || value === '') throw invalid(path, value, 'base, union or a model');
+  const isOne = ({ role, model }: ModelReference) => (value === 'base' ? role === 'base' : model === value);
+  if (typeof value !== 'string' || !(value === 'union' || references.some(isOne)))
+    throw invalid(
+      path,
+      value,
+      "base (where the recipe has one), union, or one of the recipe's models as it is written there",
+    );
   return value;
 };
 
