@@ -136,28 +136,35 @@ const checkNames = (models: readonly OpenedCheckpoint[]): void => {
 
 /**
  * Prefixes names that models of different roles share (`math/final`, `swahili/final`) with the name of their
- * folder, and with those above it as long as they are the same.
+ * folder, and with those above it as long as they are the same. Revisions of one hub model get their commits.
  *
+ * @param given the models with the names that they have without prefixes
  * @throws LayerloomError NAME_CLASH where no folder tells them apart
  */
-const tellApart = (models: readonly OpenedCheckpoint[], depth = 1): OpenedCheckpoint[] => {
+const tellApart = (
+  models: readonly OpenedCheckpoint[],
+  given: readonly OpenedCheckpoint[] = models,
+  depth = 1,
+): OpenedCheckpoint[] => {
   const twinOf = ({ checkpoint: { name, path } }: OpenedCheckpoint) =>
     models.find(({ checkpoint }) => checkpoint.name === name && checkpoint.path !== path);
   const [clashing] = models.filter(twinOf);
   if (clashing === undefined) return [...models];
-  const { name, path } = clashing.checkpoint;
+  const { path } = clashing.checkpoint;
   if (path.split(sep).length <= depth + 1)
     throw new LayerloomError('NAME_CLASH', {
-      name,
+      name: itemAt(given, models.indexOf(clashing)).checkpoint.name,
       paths: [path, twinOf(clashing)?.checkpoint.path ?? path],
     });
   const prefixed = models.map((model) => {
     if (twinOf(model) === undefined) return model;
     const { checkpoint } = model;
-    const folder = basename(resolve(checkpoint.path, ...Array.from({ length: depth }, () => '..')));
-    return { ...model, checkpoint: { ...checkpoint, name: `${folder}/${checkpoint.name}` } };
+    const { name, path, hub } = checkpoint;
+    const folder = basename(resolve(path, ...Array.from({ length: depth }, () => '..')));
+    const apart = name === hub?.id ? `${name}@${hub.revision.slice(0, 7)}` : `${folder}/${name}`;
+    return { ...model, checkpoint: { ...checkpoint, name: apart } };
   });
-  return tellApart(prefixed, depth + 1);
+  return tellApart(prefixed, given, depth + 1);
 };
 
 export const plannedInput = ({

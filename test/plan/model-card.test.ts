@@ -98,6 +98,21 @@ describe('hub models', () => {
     expect(frontMatterOf(cardOf(plan))['base_model']).toEqual(['math/expert', 'swahili/expert']);
   });
 
+  it('are told apart by their commits where two revisions are merged', async () => {
+    const { root, tensors } = writeHub();
+    const other = 'f'.repeat(40);
+    const snapshots = join(root, 'hub', 'models--math--expert', 'snapshots');
+    writeCheckpoint(join(snapshots, other), { tensors: tensors.c, config: llamaConfig(small) });
+    const language = `math/expert@${other}`;
+    const plan = await planMerge({ method: 'layer_swap', task: 'math/expert', language, ...counts });
+    expect(titleOf(cardOf(plan))).toBe('Layer swap of math/expert@0123456 and math/expert@fffffff');
+    expect(plan.completeRecipe).toMatchObject({ task: `math/expert@${commit}`, language });
+    expect(frontMatterOf(cardOf(plan))['base_model']).toEqual(['math/expert']);
+    await expect(
+      planMerge({ method: 'layer_swap', task: 'x=math/expert', language: `x=${language}`, ...counts }),
+    ).rejects.toThrow(/^two models are named x: /);
+  });
+
   it('are found in the cache again by the card', async () => {
     const { c, root } = writeHub();
     const plan = await planMerge({ method: 'soup', models: ['math/expert', c] });
