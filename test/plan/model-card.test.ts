@@ -194,6 +194,17 @@ describe('what else a card says', () => {
     );
   });
 
+  it('is which model or nested recipe has which magnitude weight', async () => {
+    const { base, a, b, c } = writeFamily(small);
+    const task: RecipeInput = { method: 'soup', models: [a, b] };
+    const weights = 'magnitude' as const;
+    const swap = await planCard({ method: 'layer_swap', base, task, language: c, weights, ...counts });
+    expect(swap).toMatch(/magnitude weights: soup\(a, b\) 0\.\d{4}, c 0\.\d{4}\./);
+    const soup = await planCard({ method: 'soup', base, models: [c, task], weights });
+    expect(soup).toMatch(/magnitude weights: c 0\.\d{4}, soup\(a, b\) 0\.\d{4}\./);
+    expect(await planCard({ method: 'soup', base, models: [c, a], weights })).toMatch(/weights: c 0.*, a 0/);
+  });
+
   it('is which methods come from a plugin', async () => {
     registerMethod(
       tensorMethod({

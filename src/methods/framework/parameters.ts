@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isObject } from '../../checkpoint/json.js';
 import { LayerloomError } from '../../errors.js';
 import type { NeededStatistics, ReportedPlan, TaskVectorStatistics } from './method.js';
 import type { ModelInput } from './recipe-input.js';
@@ -87,9 +88,21 @@ export const magnitudeStatistics = (
 export const magnitudeNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   const weights = recipe['magnitude_weights'];
   if (!Array.isArray(weights)) return [];
-  const named = weights.map((weight, index) => `${inputs[index]?.name} ${Number(weight).toFixed(4)}`);
+  const experts = mergedIn(recipe) ?? inputs.map(({ name }) => name);
+  const named = weights.map((weight, index) => `${nameOf(experts[index])} ${Number(weight).toFixed(4)}`);
   return [`magnitude weights: ${named.join(', ')}`];
 };
+
+/** The merged models of a recipe as plans have it, which names them if one of them is a recipe. */
+const mergedIn = ({ models, task, language, model }: Readonly<Record<string, unknown>>) => {
+  if (Array.isArray(models)) return models as readonly unknown[];
+  if (task !== undefined) return [task, language];
+  return model === undefined ? undefined : [model];
+};
+
+/** A model's name, or `soup(math-1, math-2)` for a recipe. */
+const nameOf = (model: unknown): string =>
+  isObject(model) ? `${model['method']}(${(mergedIn(model) ?? []).map(nameOf).join(', ')})` : String(model);
 
 /**
  * Weights as they are recorded: as given, and with `magnitude` also the weights found, each over their sum.
