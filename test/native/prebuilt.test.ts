@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { targets } from '../../scripts/prebuilds/targets.mjs';
 import { checkBuildTools } from '../../src/native/build-tools.js';
 import { elfProblem } from '../../src/native/elf.js';
 import {
@@ -198,4 +199,8 @@ describe('the tools of a build', () => {
     expect(() => checkBuildTools(both)).not.toThrow();
     expect(() => checkBuildTools({ ...both, CXX: 'g++-99' })).toThrow(/\(g\+\+-99\)/);
   });
+});
+
+it('chooses among the addons that are cross-built', () => {
+  expect(Object.keys(targets)).toEqual([...shippedTargets]);
 });
