@@ -136,7 +136,7 @@ describe('names of folders that look like something else', () => {
       for (const file of [join(out, 'layerloom.json'), join(out, 'README.md'), join(root, 'card.md')]) {
         const again = await planMerge(file);
         expect(again.inputs.map((input) => input.name)).toEqual([name, 'b']);
-        expect(again.shards.map(({ name }) => name)).toEqual(shards.map(({ name }) => name));
+        expect(again.shards.map(({ file }) => file)).toEqual(shards.map(({ file }) => file));
         expect(again.completeRecipe).toMatchObject({ models: [`./${name}`, './b'] });
       }
     },
