@@ -1,5 +1,5 @@
 import { isObject } from '../checkpoint/json.js';
-import { fenced } from './recipe-yaml.js';
+import { fenced } from './markdown.js';
 
 type Config = Readonly<Record<string, unknown>>;
 

@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
 import { readSideFile } from '../checkpoint/small-file.js';
-import { visibleLine } from '../visible.js';
+import { tableRow } from './markdown.js';
 
 /** A licence as the front matter of model cards has it; the name and the link are those of `other`. */
 interface Licence {
@@ -30,7 +30,7 @@ export const mergedLicence = async (inputs: readonly CheckpointIndex[]): Promise
     return { frontMatter: first, text: [] };
   const nameOf = (licence: Licence | undefined) =>
     licence === undefined ? 'not stated' : (licence.license_name ?? licence.license);
-  const rows = inputs.map(({ name }, index) => `| ${visibleLine(`${name} | ${nameOf(licences[index])}`)} |`);
+  const rows = inputs.map(({ name }, index) => tableRow(name, nameOf(licences[index])));
   return {
     frontMatter: {},
     text: ['The licences of the models differ:', '', '| model | licence |', '| --- | --- |', ...rows],

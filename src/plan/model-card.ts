@@ -9,8 +9,9 @@ import type { CompleteRecipe } from './complete-recipe.js';
 import { drawChart } from './layer-chart-text.js';
 import type { LayerPicture } from './layer-picture.js';
 import { mergedLicence } from './licences.js';
+import { fenced, tableRow } from './markdown.js';
 import { type Origin, rangeText, wordsOf } from './origins.js';
-import { fenced, recipeYaml } from './recipe-yaml.js';
+import { recipeYaml } from './recipe-yaml.js';
 
 export interface CardContent {
   readonly title: string;
@@ -70,7 +71,7 @@ const describeLayers = ({ chart, layers, origins }: LayerPicture): string[] => {
   const table = (rows: readonly Origin[]) => [
     '| layers | from |',
     '| --- | --- |',
-    ...rows.map((origin) => `| ${rangeOf(origin.layers)} | ${wordsOf(origin)} |`),
+    ...rows.map((origin) => tableRow(rangeOf(origin.layers), wordsOf(origin))),
   ];
   if (chart === null) return table(origins.toReversed());
   const outside = origins.filter(({ layers: range }) => range === null);

@@ -13,10 +13,3 @@ export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string =>
   // One line end, since those before it may be a chat template's.
   return document.toString({ flowCollectionPadding: false, lineWidth: 0 }).replace(/\n$/, '');
 };
-
-/** Puts a text into a fence of Markdown that is longer than any run of backticks in the text. */
-export const fenced = (language: string, text: string): string[] => {
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
-  const fence = '`'.repeat(longest + 1);
-  return [`${fence}${language}`, text, fence];
-};

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
@@ -203,6 +203,14 @@ describe('what else a card says', () => {
     const soup = await planCard({ method: 'soup', base, models: [c, task], weights });
     expect(soup).toMatch(/magnitude weights: c 0\.\d{4}, soup\(a, b\) 0\.\d{4}\./);
     expect(await planCard({ method: 'soup', base, models: [c, a], weights })).toMatch(/weights: c 0.*, a 0/);
+  });
+
+  it('is a table that no name of a model breaks', async () => {
+    const { root, a, b } = writeFamily(small);
+    const odd = join(root, 'x|y\n| z |');
+    renameSync(a, odd);
+    const card = await planCard({ method: 'soup', models: [odd, b] });
+    expect(card).toContain('| 0–2 | 0.5 x\\|y\\u000a\\| z \\| + 0.5 b |\n');
   });
 
   it('is which methods come from a plugin', async () => {
