@@ -15,7 +15,7 @@ const index = JSON.stringify(`${treeRoot}dist/index.js`);
 /** One recipe for each way through the kernels: what an emulated processor makes in minutes. */
 const few = ['slerp', 'nuslerp-rows', 'ties', 'dare_ties', 'della', 'model_stock', 'sce', 'nested'];
 
-/** Writes models, and returns a program that merges them by every method, swaps, averages and analyzes, into folders of a directory. */
+/** Writes models, and returns a program that merges them by every method, swaps, averages, analyzes and compares, into folders of a directory. */
 const writeProgram = (isEmulated: boolean): ((directory: string) => string) => {
   const {
     root: _,
@@ -36,7 +36,8 @@ const writeProgram = (isEmulated: boolean): ((directory: string) => string) => {
     { ...llama(shape), tensors: fill(llamaShapes(shape), 'F32', 3) },
   ].map((model, index) => writeCheckpoint(join(temporaryDirectory(), `model-${index}`), model));
   return (directory) => `
-    import { analyze, layerSwap, merge, soup } from ${index};
+    import { mkdirSync, writeFileSync } from 'node:fs';
+    import { analyze, diff, layerSwap, merge, soup } from ${index};
     const options = (name) => ({ threads: 2, sliceBytes: 8388608, layout: 'size', out: ${JSON.stringify(directory)} + '/' + name });
     for (const [name, recipe] of ${JSON.stringify(recipes)})
       await merge(recipe, options(name));
@@ -47,10 +48,17 @@ const writeProgram = (isEmulated: boolean): ((directory: string) => string) => {
       await soup({ models: [task, language, third], weights: [3, 1, 0.7], dtype }, options('soup-' + name));
     }
     await analyze({ base: task, experts: [language, third] }, { threads: 2, out: options('analysis').out });
+    const pairs = { halves: [task, language], widths: [language, third], bytes: [options('swap-float8_e4m3fn').out, task], bits: [options('swap-own').out, task] };
+    for (const [name, [a, b]] of Object.entries(pairs)) {
+      const { tensors } = await diff(a, b, { threads: 2 });
+      const { out } = options('diff-' + name);
+      mkdirSync(out);
+      writeFileSync(out + '/diff.json', JSON.stringify(tensors.map(({ name, state, difference }) => [name, state, difference])));
+    }
   `;
 };
 
-/** Runs a program, and returns the SHA-256 of what each of its merges wrote. */
+/** Runs a program, and returns the SHA-256 of what each of its merges and comparisons wrote. */
 const hashesOf = async (
   programOf: (directory: string) => string,
   node: readonly string[],
@@ -83,7 +91,7 @@ describe.each(platforms)(
       async () => {
         const programOf = writeProgram(isEmulated);
         const expected = await hashesOf(programOf, [process.execPath], hostAddon, '');
-        expect(Object.keys(expected)).toHaveLength(isEmulated ? few.length + 9 : 35);
+        expect(Object.keys(expected)).toHaveLength(isEmulated ? few.length + 13 : 39);
         // The test program of the kernels runs all of them.
         for (const isa of isEmulated ? instructionSets.slice(0, 1) : instructionSets)
           expect(await hashesOf(programOf, node, addon, isa), isa).toEqual(expected);
