@@ -65,6 +65,7 @@ export type TensorState =
   | 'onlyInA'
   | 'onlyInB';
 
+/** The form in which a model stores a tensor. */
 export interface StoredAs {
   readonly dtype: Dtype;
   readonly shape: Shape;

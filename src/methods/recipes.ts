@@ -25,10 +25,7 @@ import type { ties } from './ties.js';
 // Parameters hold models, and models may be recipes, which hold parameters: so this table adds to an
 // interface that stands before the methods.
 declare module './framework/recipe-input.js' {
-  /**
-   * Parameters by method; methods/index.ts has the methods themselves, and does not compile unless both
-   * tables have the same names.
-   */
+  // methods/index.ts has the methods themselves, and does not compile unless both tables have the same names.
   interface RecipesByMethod {
     layer_swap: LayerSwapParameters;
     soup: SoupParameters;
