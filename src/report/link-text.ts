@@ -11,7 +11,8 @@ const words = {
 
 /**
  * Formats the shards that a merge wrote and those that it linked to input files:
- * `34 shards, 16.1 GB: 7 hard links (3.06 GB), 13.0 GB written in 12 s (1.08 GB/s, 8 threads)`.
+ * `34 shards, 16.1 GB: 7 hard links (3.06 GB), 13.0 GB written in 12 s (1.08 GB/s, 8 threads)`; where all
+ * were written by this run, `34 shards, 16.1 GB written in 12 s (…)`.
  */
 export const describeWritten = ({
   shards,
@@ -31,8 +32,11 @@ export const describeWritten = ({
   if (bytesResumed > 0) parts.push(`${formatBytes(bytesResumed)} resumed`);
   const total = shards.reduce((sum, { bytes }) => sum + bytes, 0);
   const rate = written === 0 ? '' : `${formatRate(written, seconds)}, `;
-  parts.push(`${formatBytes(written)} written in ${formatSeconds(seconds)} (${rate}${threads} threads)`);
-  return `${shards.length} ${shards.length === 1 ? 'shard' : 'shards'}, ${formatBytes(total)}: ${parts.join(', ')}`;
+  const took = `written in ${formatSeconds(seconds)} (${rate}${threads} threads)`;
+  const all = `${shards.length} ${shards.length === 1 ? 'shard' : 'shards'}, ${formatBytes(total)}`;
+  return parts.length === 0
+    ? `${all} ${took}`
+    : `${all}: ${[...parts, `${formatBytes(written)} ${took}`].join(', ')}`;
 };
 
 /**
