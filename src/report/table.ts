@@ -64,13 +64,24 @@ export interface ShardLine {
 /** Formats a count: `1 tensor`, `9 tensors`. */
 export const countTensors = (count: number): string => `${count} ${count === 1 ? 'tensor' : 'tensors'}`;
 
+/** Matches a shard's name: the number of the shard, and what is before and behind it. */
+const shardName = /^(.*?)(\d+)(-of-\d+\..*)$/;
+
+/** Returns the names of neighbouring shards as `model-00002 … 00031-of-00032.safetensors`, to fit a terminal. */
+const rangeOfFiles = (first: string, last: string): string => {
+  const [, before, , total] = shardName.exec(first) ?? [];
+  const [, , number, rest] = shardName.exec(last) ?? [];
+  if (total === undefined || `${before}${number}${total}` !== last) return `${first} … ${last}`;
+  return `${first.slice(0, -total.length)} … ${number}${rest}`;
+};
+
 /** Returns rows of file, tensors and size; neighbours of equal counts and sizes are one row. */
 export const shardRows = (shards: readonly ShardLine[], sizeOf: (bytes: number) => string): string[][] =>
   joinRuns(
     shards,
     ({ tensors, bytes }) => `${tensors} ${sizeOf(bytes)}`,
     (first, last) => [
-      first === last ? first.file : `${first.file} … ${last.file}, each`,
+      first === last ? first.file : `${rangeOfFiles(first.file, last.file)}, each`,
       countTensors(first.tensors),
       sizeOf(first.bytes),
     ],
