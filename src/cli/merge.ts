@@ -160,4 +160,4 @@ const describeResult = (plan: MergePlan, result: MergeResult): string =>
   ].join('\n');
 
 const describeKept = ({ rows, rowsKept, parameters, parametersKept }: Kept): string =>
-  `  kept from the expert: ${rowsKept} of ${rows} rows, ${((100 * parametersKept) / parameters).toFixed(2)} % of the parameters (per tensor in layerloom.json)`;
+  `  kept from the expert: ${rowsKept} of ${rows} rows, ${((100 * parametersKept) / parameters).toFixed(2)} % of the parameters\n  (per tensor in layerloom.json)`;

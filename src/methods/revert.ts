@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Place } from '../architecture/architecture.js';
 import { LayerloomError } from '../errors.js';
 import type { Expression } from '../operations/expression.js';
+import { decimals } from '../operations/words.js';
 import { encodeKept } from '../tensor/kept.js';
 import { schemaOf } from './framework/declared.js';
 import type { Compiled, Method, TaskVectorStatistics } from './framework/method.js';
@@ -135,7 +136,7 @@ export const revert: Method<Parameters> = {
   notes: ({ recipe }) =>
     'target_kept' in recipe
       ? [
-          `threshold ${String(recipe['threshold'])} keeps a share of at least ${String(recipe['target_kept'])} of the parameters`,
+          `threshold ${decimals(Number(recipe['threshold']))} keeps a share of at least ${String(recipe['target_kept'])} of the parameters`,
         ]
       : [],
   report: (plan) => ({ kept: keptOf(plan) }),

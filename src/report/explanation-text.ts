@@ -1,7 +1,12 @@
 import { stringify } from 'yaml';
+import { decimals } from '../operations/words.js';
 import type { Explanation } from '../plan/explanation.js';
 import { visibleLine } from '../visible.js';
 import { plainTable } from './table.js';
+
+/** Rounds fractions for people to four significant digits; `--json` has them exactly. */
+const rounded = (_key: unknown, value: unknown): unknown =>
+  typeof value === 'number' && !Number.isInteger(value) ? Number(decimals(value)) : value;
 
 /** Formats for the terminal how one tensor of a merge is computed. */
 export const describeExplanation = ({
@@ -22,7 +27,7 @@ export const describeExplanation = ({
     ]),
     '',
     '  parameters',
-    ...stringify(parameters, { flowCollectionPadding: false })
+    ...stringify(parameters, rounded, { flowCollectionPadding: false })
       .trimEnd()
       .split('\n')
       .map((line) => `    ${line}`),
