@@ -16,9 +16,26 @@ const work: Readonly<Record<Progress['phase'], string>> = {
 const describe = ({ phase, done, total, merges }: Progress, seconds: number, began: number): string => {
   const ofBatch = merges === undefined ? '' : `, ${merges.done} of ${merges.total} merges`;
   if (phase === 'checksums') return `${work[phase]}: ${done} of ${total} files`;
+  const amount = `${work[phase]}: ${formatBytes(done)} of ${formatBytes(total)}`;
+  // At the start there is no rate yet, and at the end no time left.
+  if (done === began || done >= total) return `${amount}${ofBatch}`;
   const rate = (done - began) / Math.max(seconds, 1e-3);
-  const left = rate > 0 ? `, ${formatSeconds((total - done) / rate)} left` : '';
-  return `${work[phase]}: ${formatBytes(done)} of ${formatBytes(total)}, ${formatRate(done - began, seconds)}${left}${ofBatch}`;
+  const left = formatSeconds((total - done) / rate);
+  return `${amount}, ${formatRate(done - began, seconds)}, ${left} left${ofBatch}`;
+};
+
+/** Width of the bar where the terminal has room for it; a bar below the least is left out. */
+const widestBar = 30;
+const leastBar = 4;
+
+/** Formats a line of bar and text that fits the terminal: the bar is shortened, not the text. */
+const formatLine = (share: number, text: string, columns: number): string => {
+  const figures = `${Math.floor(100 * share)}%  ${text}`;
+  // One column for the space behind the bar, and the last of the terminal free.
+  const width = Math.min(widestBar, columns - figures.length - 2);
+  if (width < leastBar) return figures;
+  const full = Math.round(share * width);
+  return `${'█'.repeat(full)}${'░'.repeat(width - full)} ${figures}`;
 };
 
 /** Shows progress on stderr: a bar on a terminal, a line every few seconds elsewhere. */
@@ -33,26 +50,34 @@ export class ProgressDisplay {
    * rate.
    */
   #began: number | undefined;
+  #hasEnded = false;
 
   constructor(stream: NodeJS.WriteStream) {
     this.#stream = stream;
   }
 
   readonly show = (progress: Progress): void => {
+    // Workers may still report when the work is over.
+    if (this.#hasEnded) return;
     // Each phase has a rate of its own.
     if (progress.phase !== this.#phase) [this.#started, this.#began] = [performance.now(), undefined];
     this.#phase = progress.phase;
     this.#began ??= progress.phase === 'merge' ? progress.done : 0;
     const text = describe(progress, (performance.now() - this.#started) / 1000, this.#began);
     if (this.#stream.isTTY) this.#draw(progress, text);
-    else if (performance.now() - this.#lastLine >= lineMs) {
+    else if (
+      progress.done > this.#began &&
+      progress.done < progress.total &&
+      performance.now() - this.#lastLine >= lineMs
+    ) {
       this.#stream.write(`${text}\n`);
       this.#lastLine = performance.now();
     }
   };
 
-  /** Removes the bar. */
+  /** Removes the bar; nothing is shown after it. */
   end(): void {
+    this.#hasEnded = true;
     this.#bar?.stop();
     this.#bar = undefined;
   }
@@ -62,10 +87,10 @@ export class ProgressDisplay {
       this.#bar = new cliProgress.SingleBar(
         {
           stream: this.#stream,
-          format: '{bar} {percentage}%  {text}',
+          format: (_options, { progress }, { text: words }: { text: string }) =>
+            formatLine(progress, words, this.#stream.columns || 80),
           hideCursor: true,
           clearOnComplete: true,
-          barsize: 30,
         },
         cliProgress.Presets.shades_classic,
       );
