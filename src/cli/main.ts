@@ -7,6 +7,7 @@ import { version } from '../version.js';
 import { type CommandDescription, describeCommands } from './describe.js';
 import { note, printedJson, printJson, printLine } from './print.js';
 import { buildProgram } from './program.js';
+import { commandOf, usageErrorOf } from './usage-error.js';
 
 /**
  * Prints an error as one message; with --json also as an object on stdout, with -v its stack. Returns the
@@ -41,9 +42,7 @@ const asLayerloomError = (
     const option = optionOf(error, args, program);
     return option === undefined ? error : error.with({ option });
   }
-  if (error instanceof CommanderError)
-    return new LayerloomError('USAGE', { reason: error.message.replace(/^error: /, '') });
-  return undefined;
+  return error instanceof CommanderError ? usageErrorOf(error, args, program) : undefined;
 };
 
 /** Returns the option that an error's parameter was given by; undefined if it is one of a file. */
@@ -54,10 +53,9 @@ const optionOf = (
 ): string | undefined => {
   if (code !== 'INVALID_PARAMETER' || context.place !== undefined || !('parameter' in details))
     return undefined;
-  const command = program.commands.find((known) => known.name() === args[0]);
-  const inner = command?.commands.find((known) => known.name() === args[1]) ?? command;
+  const { command } = commandOf(program, args);
   const name = details.parameter.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-  const found = inner?.options.find(
+  const found = command.options.find(
     (option) => option.attributeName() === name || (name === 'language' && option.long === '--lang'),
   );
   return found?.long;

@@ -176,7 +176,14 @@ describe('layerloom swap', () => {
   it('names the nearest flag to one it does not know', async () => {
     const { code, stderr } = await cli(swapArgs(writePair(), '--botom', '3'));
     expect(code).toBe(2);
-    expect(stderr).toBe("error: unknown option '--botom'\n(Did you mean --bottom?)\n");
+    expect(stderr).toBe(
+      'error: unknown option --botom; did you mean --bottom? Or see `layerloom swap --help`\n',
+    );
+    expect((await cli(['revert', '--below', 'auto', 'x'])).stderr).toBe(
+      'error: unknown option --below; see `layerloom revert --help`\n',
+    );
+    expect((await cli(['swap', '--taks', 'x', '--lang', 'y'])).stderr).toContain('did you mean --task?');
+    expect((await cli(['swap', '--lang', 'y', '-o', 'z'])).stderr).toContain('--task');
   });
 
   it('asks for what it needs', async () => {

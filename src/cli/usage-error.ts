@@ -1,0 +1,52 @@
+import type { Command, CommanderError } from 'commander';
+import { LayerloomError } from '../errors.js';
+import { nearest } from '../recipe/nearest.js';
+
+/** Errors of commander that a misspelt option may be the cause of: it is not the option that is required. */
+const causedByOptions = [
+  'commander.unknownOption',
+  'commander.missingMandatoryOptionValue',
+  'commander.missingArgument',
+];
+
+/** Returns the command that the first words name, and those of its names. */
+export const commandOf = (
+  program: Command,
+  args: readonly string[],
+): { readonly command: Command; readonly path: readonly string[] } => {
+  let command = program;
+  const path: string[] = [];
+  for (const word of args) {
+    const found = command.commands.find((known) => known.name() === word);
+    if (found === undefined) break;
+    command = found;
+    path.push(word);
+  }
+  return { command, path };
+};
+
+/**
+ * Returns commander's error as ours. An unknown option is named first, even where a required one is missing,
+ * with the nearest that the command has.
+ */
+export const usageErrorOf = (
+  { code, message }: CommanderError,
+  args: readonly string[],
+  program: Command,
+): LayerloomError => {
+  const { command, path } = commandOf(program, args);
+  const [unknown] = causedByOptions.includes(code)
+    ? command.parseOptions(args.slice(path.length)).unknown
+    : [];
+  if (unknown === undefined) return new LayerloomError('USAGE', { reason: message.replace(/^error: /, '') });
+  const flag = unknown.replace(/=.*$/s, '');
+  const known = command
+    .createHelp()
+    .visibleOptions(command)
+    .flatMap(({ long }) => (long ? [long] : []));
+  const meant = flag.startsWith('--') ? nearest(flag, known) : undefined;
+  const help = `see \`${['layerloom', ...path, '--help'].join(' ')}\``;
+  return new LayerloomError('USAGE', {
+    reason: `unknown option ${flag}; ${meant === undefined ? '' : `did you mean ${meant}? Or `}${help}`,
+  });
+};
