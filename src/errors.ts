@@ -106,12 +106,14 @@ const catalogue = {
   SEARCH_INVALID: usage((d: { reason: string; remedy: string }) => `${d.reason}; ${d.remedy}`),
   SELECTION_INVALID: usage((d: { reason: string; remedy: string }) => `${d.reason}; ${d.remedy}`),
   OUTPUT_INVALID: usage((d: { out: string; reason: string }) => `${d.out}: ${d.reason}`),
-  OUTPUT_EXISTS: usage((d: { out: string; experiment?: boolean; page?: boolean }) =>
-    d.page
-      ? `${d.out} is not a page that layerloom wrote; choose another file, or --force to replace it`
-      : d.experiment
-        ? `${d.out} holds an experiment; choose another output, or --resume to make what is missing of this one`
-        : `${d.out} is not empty; choose another output, or --force to replace a merged checkpoint`,
+  OUTPUT_EXISTS: usage((d: { out: string; experiment?: boolean; page?: boolean; file?: boolean }) =>
+    d.file
+      ? `${d.out} exists; choose another file, or --force to replace it`
+      : d.page
+        ? `${d.out} is not a page that layerloom wrote; choose another file, or --force to replace it`
+        : d.experiment
+          ? `${d.out} holds an experiment; choose another output, or --resume to make what is missing of this one`
+          : `${d.out} is not empty; choose another output, or --force to replace a merged checkpoint`,
   ),
   OUTPUT_NOT_OURS: usage(
     (d: { out: string; others: readonly string[] }) =>

@@ -1,5 +1,5 @@
 import { rename, rm } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, extname, join, resolve } from 'node:path';
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
 import { provenanceName } from '../checkpoint/file-names.js';
@@ -23,8 +23,8 @@ export const drawReport = (data: ReportData): Promise<string> =>
   htmlPage({ title: data.title, body: render(h(ReportPage, { data })), data, script: 'report' });
 
 /**
- * Writes a page beside its place and renames it. Refuses to replace a file that is not a page of ours, unless
- * `force`.
+ * Writes a page, or a picture or table of one, beside its place and renames it. Refuses to replace a file that
+ * is not a page of ours, unless `force`; pictures and tables do not tell who wrote them.
  *
  * @throws LayerloomError OUTPUT_EXISTS, WRITE_FAILED
  */
@@ -34,7 +34,10 @@ export const writePage = async (out: string, text: string, force: boolean): Prom
     error.code === 'ENOENT' ? undefined : Buffer.alloc(0),
   );
   if (former !== undefined && !force && !former.subarray(0, 2000).includes(generatorMeta))
-    throw new LayerloomError('OUTPUT_EXISTS', { out: path, page: true });
+    throw new LayerloomError('OUTPUT_EXISTS', {
+      out: path,
+      ...(extname(path) === '.html' ? { page: true } : { file: true }),
+    });
   const partial = join(dirname(path), `.${basename(path)}.${process.pid}.partial`);
   try {
     await makeDirectories(dirname(path));

@@ -444,7 +444,10 @@ describe('a comparison refuses', () => {
     });
     const out = join(root, 'x.svg');
     writeFileSync(out, 'mine');
-    await expect(diff(task, language, { out })).rejects.toMatchObject({ code: 'OUTPUT_EXISTS' });
+    await expect(diff(task, language, { out })).rejects.toMatchObject({
+      code: 'OUTPUT_EXISTS',
+      message: `${out} exists; choose another file, or --force to replace it`,
+    });
     await diff(task, language, { out, force: true });
     expect(readFileSync(out, 'utf8')).toMatch(/^<svg/);
   });
