@@ -9,13 +9,21 @@ export interface Origin {
   readonly layers: readonly [number, number] | null;
   /** The distinct expressions in words, that of the most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
   readonly from: readonly string[];
+  /** The tensors of each of `from`, by their last names; only of several outside the layers, if they are few. */
+  readonly tensors?: readonly (readonly string[])[];
   /** First and last of the models' own layers that these are made of, where layers are stacked anew. */
   readonly sourceLayers?: readonly [number, number];
 }
 
-/** Returns an origin in words: `jpn-1 (its layers 8–23)`. */
-export const wordsOf = ({ from, sourceLayers }: Origin): string =>
-  `${from.join('; ')}${sourceLayers === undefined ? '' : ` (its ${sourceLayers[0] === sourceLayers[1] ? 'layer' : 'layers'} ${rangeText(sourceLayers)})`}`;
+/** More tensors outside the layers than these are not named: embeddings, the final norm and the head are. */
+const mostNamed = 3;
+
+/**
+ * Returns an origin in words: `jpn-1 (its layers 8–23)`; outside the layers, of several,
+ * `embed_tokens: math-1; norm, lm_head: jpn-1`.
+ */
+export const wordsOf = ({ from, tensors, sourceLayers }: Origin): string =>
+  `${from.map((words, index) => (tensors === undefined ? words : `${itemAt(tensors, index).join(', ')}: ${words}`)).join('; ')}${sourceLayers === undefined ? '' : ` (its ${sourceLayers[0] === sourceLayers[1] ? 'layer' : 'layers'} ${rangeText(sourceLayers)})`}`;
 
 /** `3–7`, or `3`. */
 export const rangeText = ([first, last]: readonly [number, number]): string =>
@@ -64,7 +72,21 @@ export const describeOrigins = (
     } else
       origins.push({ layers: [at, at], from, ...(own === undefined ? {} : { sourceLayers: [own, own] }) });
   }
-  return outside === undefined ? origins : [...origins, { layers: null, from: inOrder(outside) }];
+  if (outside === undefined) return origins;
+  const from = inOrder(outside);
+  const named = tensors.filter(({ layer }) => layer === null);
+  if (from.length === 1 || named.length > mostNamed) return [...origins, { layers: null, from }];
+  const namesOf = (words: string) =>
+    named
+      .filter(({ expression }) => describeExpression(expression, inputs) === words)
+      .map(({ name }) => lastName(name));
+  return [...origins, { layers: null, from, tensors: from.map(namesOf) }];
+};
+
+/** Returns the last part of a tensor's name that tells it apart: `embed_tokens` of `model.embed_tokens.weight`. */
+const lastName = (tensor: string): string => {
+  const parts = tensor.replace(/\.(weight|bias)$/, '').split('.');
+  return itemAt(parts, parts.length - 1);
 };
 
 /** Returns the layer of its first model that each layer of a recipe's `slices` is made of, bottom first. */

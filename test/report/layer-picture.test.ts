@@ -22,6 +22,22 @@ const models = (layers: number) => {
 
 const draw = async (recipe: RecipeInput) => drawLayers(await planMerge(recipe), plain).split('\n');
 
+describe('a picture of layers that are stacked', () => {
+  it('names the tensors outside the layers where they are of different models', async () => {
+    const { a, b } = models(4);
+    const stacked = await draw({
+      method: 'passthrough',
+      slices: [
+        { sources: [{ model: a, layerRange: [0, 3] }] },
+        { sources: [{ model: b, layerRange: [1, 4] }] },
+      ],
+    });
+    expect(stacked.at(-1)).toMatch(
+      /^ {2}outside {3}\S+ {2}embed_tokens: a; (lm_head, norm|norm, lm_head): b$/,
+    );
+  });
+});
+
 describe('a picture of numbers over layers', () => {
   it('is a line for each model of a gradient', async () => {
     const { a, b } = models(12);
