@@ -74,8 +74,14 @@ const describeLayers = (comparison: Comparison): string => {
     (first, last) => [first === last ? String(first.layer) : `${first.layer}–${last.layer}`, ...first.cells],
   );
   const left = columns.length - shown.length;
+  const found = cells.flatMap((row) => row.slice(0, fitting));
+  const legend = [
+    '· equal',
+    ...(found.some((cell) => typeof cell === 'number' && cell > 0) ? [`█ up to ${twoDigits(most)}`] : []),
+    ...(found.includes('other') ? ['≠ differs without such a number'] : []),
+  ];
   return [
-    `‖a − b‖ / ‖a‖ in per cent, by layer and module (· equal, █ up to ${twoDigits(most)})`,
+    `‖a − b‖ / ‖a‖ in per cent, by layer and module (${legend.join(', ')})`,
     plainTable([['layer', ...shown.map((label) => label.slice(0, widestCell))], ...rows], 1),
     ...(left > 0 ? [`  ${left} more ${left === 1 ? 'module' : 'modules'}: --json, --out`] : []),
   ].join('\n');
@@ -164,7 +170,9 @@ const describeOthers = (tensors: readonly TensorComparison[]): string => {
     ...(lines.length === 0
       ? []
       : ['Tensors that cannot be compared', plainTable(listed(lines, lines.length))]),
-    ...[...dtypes].map(([pair, count]) => `${count} tensors have another dtype: ${pair}`),
+    ...[...dtypes].map(
+      ([pair, count]) => `${count} ${count === 1 ? 'tensor has' : 'tensors have'} another dtype: ${pair}`,
+    ),
   ].join('\n');
 };
 
@@ -173,11 +181,12 @@ const describeFirsts = (tensors: readonly TensorComparison[]): string => {
   const differing = tensors.filter(({ difference }) => difference !== null);
   if (differing.length > 3) return '';
   return differing
-    .map(({ name, difference }) =>
-      difference === null
-        ? ''
-        : `${name}: first difference at element ${difference.first.index}, [${difference.first.position.join(', ')}]`,
-    )
+    .map(({ name, difference }) => {
+      if (difference === null) return '';
+      const { index, position } = difference.first;
+      const at = position.length > 1 ? `${index}, [${position.join(', ')}]` : String(index);
+      return `${name}: first difference at element ${at}`;
+    })
     .join('\n');
 };
 
@@ -185,9 +194,10 @@ const describeNonFinite = (tensors: readonly TensorComparison[]): string =>
   tensors
     .filter(({ difference }) => difference !== null && difference.nonFinite > 0)
     .slice(0, mostListed)
-    .map(
-      ({ name, difference }) =>
-        `${name}: ${difference?.nonFinite} elements are NaN or infinite in one of the models; they are left out of the figures`,
+    .map(({ name, difference }) =>
+      difference?.nonFinite === 1
+        ? `${name}: 1 element is NaN or infinite in one of the models; it is left out of the figures`
+        : `${name}: ${difference?.nonFinite} elements are NaN or infinite in one of the models; they are left out of the figures`,
     )
     .join('\n');
 
