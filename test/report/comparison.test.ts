@@ -5,6 +5,7 @@ import { chromium } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import type { Comparison, ElementDifferences, TensorComparison } from '../../src/index.js';
 import { diff } from '../../src/index.js';
+import { comparisonPage } from '../../src/report/comparison/comparison-data.js';
 import { describeComparison } from '../../src/report/comparison/comparison-text.js';
 import { layerTable } from '../../src/report/comparison/layer-table.js';
 import { verdictOf } from '../../src/report/comparison/verdict.js';
@@ -198,6 +199,16 @@ describe('the text of a comparison', () => {
     expect(text).toMatch(/model\.embed_tokens\.weight +only in A: BF16 \[4, 6\]/);
     expect(text).toMatch(/mlp\.down_proj\.weight +BF16 \[4, 6\] against BF16 \[4, 7\]/);
     expect(text).toContain('2 tensors have another dtype: BF16 against F32');
+    expect(text).toContain('(· equal, ≠ differs without such a number)');
+  });
+
+  it('draws no number where a tensor differs without one', () => {
+    const { cells } = comparisonPage(
+      comparisonOf(1, (tensor) =>
+        tensor.module.startsWith('mlp') ? { ...tensor, state: 'onlyInA', b: null } : tensor,
+      ),
+    );
+    expect(cells).toEqual([[0, 'other', 0]]);
   });
 
   it('says which keys of side files differ', () => {

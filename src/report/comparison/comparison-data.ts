@@ -4,7 +4,7 @@ import type { HeatMapData } from '../pictures/heat-map.js';
 import { layerTable, mostIn } from './layer-table.js';
 import { verdictOf } from './verdict.js';
 
-/** What a picture of a comparison is drawn of; cells that differ without a number have the strongest colour. */
+/** What a picture of a comparison is drawn of. */
 export const comparisonPicture = (comparison: Comparison): HeatMapData => {
   const table = layerTable(comparison);
   const most = mostIn(table);
@@ -12,7 +12,7 @@ export const comparisonPicture = (comparison: Comparison): HeatMapData => {
     title: `${comparison.a.name} and ${comparison.b.name}`,
     subtitle: verdictOf(comparison),
     columns: table.columns,
-    cells: table.cells.map((row) => row.map((cell) => (cell === 'other' ? most : cell))),
+    cells: table.cells,
     most,
     unit: '‖a − b‖ / ‖a‖',
   };
@@ -50,6 +50,7 @@ const tensorTable = (tensors: readonly TensorComparison[]): PageTable => ({
   title: 'Every tensor',
   caption:
     'All tensors. Relative: ‖a − b‖ / ‖a‖. RMS: of a − b. Differing: share of the elements that are not the same number.',
+  rowLabel: 'tensor',
   notes: [],
   columns,
   rows: tensors.map(({ name, state, difference, elements }) => {

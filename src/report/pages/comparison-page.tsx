@@ -28,7 +28,7 @@ export const ComparisonPage = ({ data }: { data: PageComparison }) => (
         <Section
           id="layers"
           title="Layers"
-          lead="Relative difference ‖a − b‖ / ‖a‖ of each tensor; the largest where a cell has several. Empty: the layer has no such tensor."
+          lead="Relative difference ‖a − b‖ / ‖a‖ of each tensor; the largest where a cell has several. ≠: one differs and has no such number (it has another shape, or is in one model only). Empty: the layer has no such tensor."
         >
           <HeatTable
             name="‖a − b‖ / ‖a‖"

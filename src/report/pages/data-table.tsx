@@ -134,7 +134,7 @@ export const DataTable = ({ table }: { table: PageTable }) => {
           <caption>{table.caption}</caption>
           <thead>
             <tr>
-              {heading('', -1)}
+              {heading(table.rowLabel ?? '', -1)}
               {table.columns.map(({ id, label }, column) => (
                 <Head key={id}>{heading(label, column)}</Head>
               ))}

@@ -27,6 +27,8 @@ export interface PageTable {
   readonly caption: string;
   readonly notes: readonly string[];
   readonly derived?: readonly { readonly label: string; readonly value: number; readonly digits: number }[];
+  /** Heading of the rows' labels. Default: for screen readers only. */
+  readonly rowLabel?: string;
   readonly columns: readonly { readonly id: string; readonly label: string }[];
   readonly rows: readonly {
     readonly id: string;
@@ -230,8 +232,8 @@ export interface PageComparison {
   /** The result in one line. */
   readonly verdict: string;
   readonly columns: readonly string[];
-  /** Relative differences by layer, then column; null where a layer has no such tensor. */
-  readonly cells: readonly (readonly (number | null)[])[];
+  /** Relative differences by layer, then column; `other` where a tensor differs and has no such number, null where a layer has no such tensor. */
+  readonly cells: readonly (readonly (number | 'other' | null)[])[];
   /** The value of the strongest colour. */
   readonly most: number;
   readonly tensors: PageTable;

@@ -17,8 +17,8 @@ export const HeatTable = ({
   name: string;
   caption: string;
   columns: readonly { readonly label: string; readonly title: string }[];
-  /** By layer, then column; null where a layer has no such matrix. */
-  cells: readonly (readonly (number | null)[])[];
+  /** By layer, then column; `other` where a matrix differs without a number, null where a layer has no such matrix. */
+  cells: readonly (readonly (number | 'other' | null)[])[];
   /** The value of the strongest colour. */
   most: number;
   id?: string | undefined;
@@ -52,11 +52,11 @@ export const HeatTable = ({
                 ) : (
                   <td
                     key={title}
-                    {...heatOf(value, [0, most])}
+                    {...heatOf(value === 'other' ? most : value, [0, most])}
                     data-cell={`${layer},${column}`}
-                    title={`layer ${layer}, ${title}: ${sixDecimals(value)}`}
+                    title={`layer ${layer}, ${title}: ${value === 'other' ? 'differs' : sixDecimals(value)}`}
                   >
-                    {show(value)}
+                    {value === 'other' ? '≠' : show(value)}
                   </td>
                 );
               })}

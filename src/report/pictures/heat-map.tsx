@@ -8,8 +8,8 @@ export interface HeatMapData {
   readonly subtitle: string;
   /** Short names of the columns. */
   readonly columns: readonly string[];
-  /** By layer, layer 0 first, then column; nothing where a layer has no such matrix. */
-  readonly cells: readonly (readonly (number | null | undefined)[])[];
+  /** By layer, layer 0 first, then column; `other` where a matrix differs without a number, nothing where a layer has no such matrix. */
+  readonly cells: readonly (readonly (number | 'other' | null | undefined)[])[];
   /** The value of the darkest colour, above 0. */
   readonly most: number;
   /** Names the values beside the scale. Default `rows above`. */
@@ -87,12 +87,12 @@ export const HeatMap = ({ title, subtitle, columns, cells, most, unit = 'rows ab
             <rect
               key={`${layer},${column}`}
               {...size}
-              fill={colour(value)}
+              fill={colour(value === 'other' ? most : value)}
               stroke="#ddd"
               stroke-width={0.5}
               data-cell={`${layer},${column}`}
             >
-              <title>{`layer ${layer}, ${label}: ${sixDecimals(value)}`}</title>
+              <title>{`layer ${layer}, ${label}: ${value === 'other' ? 'differs, and has no such number' : sixDecimals(value)}`}</title>
             </rect>
           );
         }),
