@@ -1,5 +1,7 @@
 // The library's door. Every command is a thin call of one of these functions, with the same defaults.
 
+import './native/check-node.js';
+
 export type { AnalysedModel, Analysis, TensorAnalysis } from './analysis/analysis.js';
 export type { Overlap, OverlapPart } from './analysis/overlap.js';
 export type { Shares } from './analysis/shares.js';

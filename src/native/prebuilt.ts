@@ -20,6 +20,15 @@ export const oldestGlibc = '2.28';
 /** The oldest Node.js; `bin/layerloom.cjs` asks for it too, before it imports anything. */
 const oldestNode = 20;
 
+/** Returns the reason why a version of Node.js is too old, and the remedy; undefined if it is not. */
+export const nodeProblem = (version: string): { reason: string; remedy: string } | undefined =>
+  Number.parseInt(version, 10) < oldestNode
+    ? {
+        reason: `it needs Node.js ${oldestNode} or later, and this is ${version}`,
+        remedy: 'install a newer one',
+      }
+    : undefined;
+
 /** The facts about a process that decide which addon it can load. */
 export interface Host {
   /** As `process.platform`. */
@@ -67,12 +76,7 @@ const unsupported = ({
     return { reason: 'it needs a 64-bit Node.js', remedy: 'install one (x64 or arm64)' };
   if (endianness === 'BE')
     return { reason: 'it needs a little-endian processor', remedy: 'use it on x64 or arm64' };
-  if (Number.parseInt(node, 10) < oldestNode)
-    return {
-      reason: `it needs Node.js ${oldestNode} or later, and this is ${node}`,
-      remedy: 'install a newer one',
-    };
-  return undefined;
+  return nodeProblem(node);
 };
 
 /**

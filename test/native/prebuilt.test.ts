@@ -16,6 +16,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { targets } from '../../scripts/prebuilds/targets.mjs';
 import { checkBuildTools } from '../../src/native/build-tools.js';
 import { elfProblem } from '../../src/native/elf.js';
+import { loadFailure } from '../../src/native/load-failure.js';
 import {
   addonFile,
   currentHost,
@@ -170,6 +171,24 @@ describe.runIf(onLinux)('a package’s addon', () => {
     expect(said.message.trim().split('\n')).toHaveLength(1);
   });
 
+  it('is not looked for by an older Node.js, which an import refuses by one message', async () => {
+    const older = temporaryDirectory();
+    writeFileSync(
+      join(older, 'older.cjs'),
+      "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.8' } });",
+    );
+    const program = `import(${JSON.stringify(join(root, 'dist', 'index.js'))}).catch(({ code, message }) => console.log(code, message));`;
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      '--require',
+      join(older, 'older.cjs'),
+      '--eval',
+      program,
+    ]);
+    expect(stdout).toMatch(
+      /^PLATFORM_UNSUPPORTED layerloom does not run on \S+: it needs Node.js 20 or later, and this is 18.20.8; install a newer one\n$/,
+    );
+  });
+
   it('is not needed for help, nor for `doctor` to say what is wrong', async () => {
     rmSync(file, { force: true });
     expect(await say('build', '--help')).toEqual({ code: 0, message: '' });
@@ -177,6 +196,20 @@ describe.runIf(onLinux)('a package’s addon', () => {
       code: 1,
       message: expect.stringMatching(/^error: merging does not work here: addon: .* is missing/),
     });
+  });
+});
+
+describe('a loader’s words', () => {
+  it('are told as what they mean: a library for musl under glibc', () => {
+    const sought = { file: own, target: 'linux-x64' };
+    const said = (reason: string) => loadFailure(sought, new Error(reason)).message;
+    expect(said('/lib/x86_64-linux-gnu/libc.so: invalid ELF header')).toMatch(
+      /it is for musl, and this system/,
+    );
+    expect(said('libc.so: cannot open shared object file: No such file or directory')).toMatch(
+      /it is for musl/,
+    );
+    expect(said('libm.so.6: cannot open shared object file')).not.toMatch(/musl/);
   });
 });
 
