@@ -35,17 +35,17 @@ export const usageErrorOf = (
   program: Command,
 ): LayerloomError => {
   const { command, path } = commandOf(program, args);
-  const [unknown] = causedByOptions.includes(code)
-    ? command.parseOptions(args.slice(path.length)).unknown
-    : [];
-  if (unknown === undefined) return new LayerloomError('USAGE', { reason: message.replace(/^error: /, '') });
+  const help = `see \`${['layerloom', ...path, '--help'].join(' ')}\``;
+  const reason = message.replace(/^error: /, '');
+  if (!causedByOptions.includes(code)) return new LayerloomError('USAGE', { reason });
+  const [unknown] = command.parseOptions(args.slice(path.length)).unknown;
+  if (unknown === undefined) return new LayerloomError('USAGE', { reason: `${reason}; ${help}` });
   const flag = unknown.replace(/=.*$/s, '');
   const known = command
     .createHelp()
     .visibleOptions(command)
     .flatMap(({ long }) => (long ? [long] : []));
   const meant = flag.startsWith('--') ? nearest(flag, known) : undefined;
-  const help = `see \`${['layerloom', ...path, '--help'].join(' ')}\``;
   return new LayerloomError('USAGE', {
     reason: `unknown option ${flag}; ${meant === undefined ? '' : `did you mean ${meant}? Or `}${help}`,
   });
