@@ -40,9 +40,12 @@ const repair = (target: string): string =>
     : `build it with ${buildAdvice()}`;
 
 const brokenBy = (reason: string, target: string): { reason: string; remedy: string } => {
-  // glibc's loader asks for a library of musl's name, which is absent or the text of a linker script.
-  if (/\blibc\.so: /.test(reason) && !target.endsWith('-musl'))
-    return { reason: `it is for musl, and this system has glibc: ${reason}`, remedy: repair(target) };
+  // Each loader asks for a library of the other C library's name: `libc.so` is absent under glibc, or a linker script.
+  const isMusl = target.endsWith('-musl');
+  if ((isMusl ? /\bld-linux/ : /\blibc\.so: /).test(reason)) {
+    const [built, has] = isMusl ? ['glibc', 'musl'] : ['musl', 'glibc'];
+    return { reason: `it is for ${built}, and this system has ${has}: ${reason}`, remedy: repair(target) };
+  }
   const needed = /\b(?<name>GLIBC(?:XX)?)_(?<version>[\d.]+)['’]? not found/.exec(reason)?.groups;
   if (needed === undefined) return { reason, remedy: repair(target) };
   return {

@@ -200,16 +200,22 @@ describe.runIf(onLinux)('a package’s addon', () => {
 });
 
 describe('a loader’s words', () => {
-  it('are told as what they mean: a library for musl under glibc', () => {
-    const sought = { file: own, target: 'linux-x64' };
-    const said = (reason: string) => loadFailure(sought, new Error(reason)).message;
-    expect(said('/lib/x86_64-linux-gnu/libc.so: invalid ELF header')).toMatch(
-      /it is for musl, and this system/,
-    );
-    expect(said('libc.so: cannot open shared object file: No such file or directory')).toMatch(
-      /it is for musl/,
-    );
-    expect(said('libm.so.6: cannot open shared object file')).not.toMatch(/musl/);
+  it.each([
+    [
+      'linux-x64',
+      '/lib/x86_64-linux-gnu/libc.so: invalid ELF header',
+      'it is for musl, and this system has glibc',
+    ],
+    ['linux-x64', 'libc.so: cannot open shared object file', 'it is for musl, and this system has glibc'],
+    ['linux-x64', 'libm.so.6: cannot open shared object file', '(libm.so.6: cannot open shared object file)'],
+    [
+      'linux-x64-musl',
+      'Error loading shared library ld-linux-x86-64.so.2',
+      'it is for glibc, and this system has musl',
+    ],
+  ])('are told as what they mean for %s: %s', (target, reason, told) => {
+    const { message } = loadFailure({ file: own, target }, new Error(reason));
+    expect(message).toContain(told);
   });
 });
 
