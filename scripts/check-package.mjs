@@ -24,7 +24,7 @@ const failed = checks.filter(
 );
 rmSync(work, { recursive: true });
 
-const audit = spawnSync('npm', ['audit', '--omit=dev'], { encoding: 'utf8' });
+const audit = spawnSync('npm', ['audit', '--omit=dev', '--loglevel=error'], { encoding: 'utf8' });
 console.log(audit.stdout);
 // Mirrors of the registry may know no advisories.
 if (audit.stderr.includes('audit endpoint returned an error'))
