@@ -145,6 +145,12 @@ describe('layerloom completion', () => {
     }
   });
 
+  it('offers something for every argument', () => {
+    for (const { path, arguments: given } of describeCommands(buildProgram()))
+      for (const argument of given)
+        expect(candidatesOf(argument).kind, `${path.join(' ')} ${argument.name}`).not.toBe('nothing');
+  });
+
   it('refuses another shell', async () => {
     expect(await cli(['completion', 'tcsh'])).toMatchObject({
       code: 2,

@@ -6,8 +6,10 @@ export type Candidates =
   | { readonly kind: 'words'; readonly words: readonly string[] }
   | { readonly kind: 'files' | 'directories' | 'nothing' };
 
-/** Placeholders whose values are paths; a model may be a directory or a file. */
+/** Placeholders whose values are paths; a model may be a directory or a file, also those of `diff`. */
 const paths: Readonly<Record<string, 'files' | 'directories'>> = {
+  a: 'files',
+  b: 'files',
   checkpoint: 'files',
   csv: 'files',
   'csv|dir': 'files',
