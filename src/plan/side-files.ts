@@ -65,11 +65,5 @@ export const planSideFiles = async (composed: Composed): Promise<PlannedFile[]> 
 };
 
 /** Returns the model whose tokenizer files the recipe asks for; vocabularies have been found to agree. */
-const tokenizerOf = ({ recipe, models, companions }: Composed): CheckpointIndex | undefined => {
-  const { tokenizerSource: source } = recipe;
-  if (source === undefined || source === 'union') return undefined;
-  const index = [...recipe.models, ...recipe.companions].findIndex(({ role, model }) =>
-    source === 'base' ? role === 'base' : model === source,
-  );
-  return itemAt([...models, ...companions], index).checkpoint;
-};
+const tokenizerOf = ({ recipe: { tokenizer }, models, companions }: Composed): CheckpointIndex | undefined =>
+  tokenizer === undefined ? undefined : itemAt([...models, ...companions], tokenizer).checkpoint;

@@ -34,8 +34,8 @@ export interface Recipe {
   readonly layout: unknown;
   readonly maxShardSize: unknown;
   readonly dtype: ArithmeticDtype | undefined;
-  /** `union`, `base` where it has one, or one of its models. */
-  readonly tokenizerSource: string | undefined;
+  /** Index, in models and then companions, of the model whose tokenizer the output gets; undefined for the first's. */
+  readonly tokenizer: number | undefined;
   readonly chatTemplate: string | undefined;
   readonly models: readonly ModelReference[];
   readonly companions: readonly ModelReference[];
@@ -106,11 +106,7 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     layout,
     maxShardSize,
     dtype: checkDtype(outDtype ?? dtype, [...path, outDtype === undefined ? 'dtype' : 'outDtype']),
-    tokenizerSource: checkTokenizer(
-      tokenizerSource,
-      [...models, ...companions],
-      [...path, 'tokenizerSource'],
-    ),
+    tokenizer: checkTokenizer(tokenizerSource, [...models, ...companions], [...path, 'tokenizerSource']),
     chatTemplate: checkTemplate(chatTemplate, [...path, 'chatTemplate']),
     models: models.map((reference) => under(path, reference)),
     companions: companions.map((reference) => under(path, reference)),
@@ -187,16 +183,17 @@ const checkTokenizer = (
   value: unknown,
   references: readonly ModelReference[],
   path: RecipePath,
-): string | undefined => {
-  if (value === undefined || value === null) return undefined;
+): number | undefined => {
+  if (value === undefined || value === null || value === 'union') return undefined;
   const isOne = ({ role, model }: ModelReference) => (value === 'base' ? role === 'base' : model === value);
-  if (typeof value !== 'string' || !(value === 'union' || references.some(isOne)))
+  const index = typeof value === 'string' ? references.findIndex(isOne) : -1;
+  if (index < 0)
     throw invalid(
       path,
       value,
       "base (where the recipe has one), union, or one of the recipe's models as it is written there",
     );
-  return value;
+  return index;
 };
 
 const checkTemplate = (value: unknown, path: RecipePath): string | undefined => {
