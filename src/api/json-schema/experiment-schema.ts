@@ -16,7 +16,7 @@ import {
   strict,
   text,
 } from './json-schema.js';
-import { commonProperties, shapeOf } from './recipe-schema.js';
+import { commonProperties, layoutProperties, shapeOf } from './recipe-schema.js';
 
 /** One value, or a list of values to try. */
 const grid = (value: JsonSchema): JsonSchema => ({
@@ -146,11 +146,7 @@ export const experimentSchema = (): JsonSchema => {
           ],
         },
         dtype: { ...dtype, description: 'The floating dtype of merges that say no other.' },
-        layout: { description: 'Shards of the outputs. Default layer.', enum: ['layer', 'size'] },
-        max_shard_size: {
-          description: 'Maximum tensor data in a shard. Default 5GB.',
-          type: ['string', 'integer'],
-        },
+        ...layoutProperties,
       },
       ['tasks', 'languages', 'merges'],
     ),

@@ -29,8 +29,8 @@ export const commonProperties: Properties = {
   chat_template: { ...text, description: "A chat template's text (Jinja). Default the first model's." },
 };
 
-/** Keys of a recipe that is merged itself: a nested one, and one of an experiment, has no shards of its own. */
-const layoutProperties: Properties = {
+/** Keys of a recipe that is merged itself, and of an experiment; nested recipes and merges of an experiment have none. */
+export const layoutProperties: Properties = {
   layout: {
     enum: ['layer', 'size'],
     description: 'Shards of the output: one per layer, or of up to the maximum size. Default layer.',
