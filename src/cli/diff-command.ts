@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import type { DiffCliOptions } from './diff.js';
 import { addExamples, commandGroups, optionGroups } from './help.js';
-import { addOutputOptions, threadsOption } from './options.js';
+import { addOutputOptions, modelWords, threadsOption } from './options.js';
 
 export const addDiff = (program: Command): void => {
   const command = program
     .command('diff')
     .description('show which tensors of two models differ, and by how much')
     .helpGroup(commandGroups.looking)
-    .argument('<a>', 'a directory, a .safetensors file or org/name in the hub cache, or NAME=MODEL')
+    .argument('<a>', `${modelWords}, or NAME=MODEL`)
     .argument('<b>', 'the model to compare with it')
     .option('--only <pattern>', 'compare the tensors whose names match: "*.mlp.*"')
     .option('--all', 'list every tensor, equal ones too')

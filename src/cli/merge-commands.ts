@@ -1,21 +1,26 @@
 import type { Command } from 'commander';
 import { addExamples, commandGroups, optionOf } from './help.js';
-import { mergeCommand } from './merge.js';
-import { addAnalysisOption, addMergeOptions, addSaveOption, toNumber, toWeights } from './options.js';
+import { type MergeCommandOptions, mergeCommand } from './merge.js';
+import {
+  addAnalysisOption,
+  addMergeOptions,
+  addSaveOption,
+  modelWords,
+  toNumber,
+  toWeights,
+} from './options.js';
 import { loadPlugins } from './plugin.js';
-import { type MergeCommandOptions, recipeOf } from './recipe-of.js';
+import { recipeOf } from './recipe-of.js';
 import { addSwap } from './swap-command.js';
 
 // Commands that write one checkpoint: their options, as recipes.
-
-const model = 'a directory, a .safetensors file or org/name in the hub cache';
 
 const addSoup = (program: Command): void => {
   const command = program
     .command('soup')
     .helpGroup(commandGroups.merging)
     .description('average models, uniformly or by weights')
-    .argument('<model...>', `models: each ${model}, or NAME=MODEL`)
+    .argument('<model...>', `models: each ${modelWords}, or NAME=MODEL`)
     .addOption(
       optionOf(
         '--base <model>',
@@ -44,7 +49,7 @@ const addRevert = (program: Command): void => {
     .command('revert')
     .helpGroup(commandGroups.merging)
     .description('revert parts of an expert to its base: layers by location, or rows that changed little')
-    .argument('<expert>', model)
+    .argument('<expert>', modelWords)
     .addOption(
       optionOf('--base <model>', 'the model that the expert was fine-tuned from', { required: true }),
     )
@@ -102,7 +107,7 @@ const addRelayout = (program: Command): void => {
     .command('relayout')
     .helpGroup(commandGroups.merging)
     .description('rewrite a checkpoint in other shards, so that later merges can link its layers')
-    .argument('<checkpoint>', model);
+    .argument('<checkpoint>', modelWords);
   addMergeOptions(addSaveOption(command)).action(async (checkpoint: string, options: MergeCommandOptions) => {
     await mergeCommand(recipeOf('relayout', { ...options, model: checkpoint }), options);
   });
@@ -136,15 +141,10 @@ const addMerge = (program: Command): void => {
     .addOption(optionOf('--plugin <file>', 'a module that registers your own methods', { repeatable: true }));
   addMergeOptions(addSaveOption(addAnalysisOption(command)), {
     outRequired: 'unless --dry-run or --explain',
-  }).action(
-    async (
-      recipe: string,
-      options: MergeCommandOptions & { explain?: string; strict?: boolean; plugin?: string[] },
-    ) => {
-      await loadPlugins(options.plugin ?? []);
-      await mergeCommand(recipe, options);
-    },
-  );
+  }).action(async (recipe: string, options: MergeCommandOptions & { plugin?: string[] }) => {
+    await loadPlugins(options.plugin ?? []);
+    await mergeCommand(recipe, options);
+  });
   addExamples(command, [
     ['layerloom merge ties.yaml -o ./merged-ties', 'run a recipe'],
     ['layerloom merge ties.yaml --dry-run --json', 'print the plan as JSON'],

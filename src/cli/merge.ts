@@ -18,8 +18,8 @@ import { note, printJson, printLine, stdoutColours, warn } from './print.js';
 import { ProgressDisplay } from './progress.js';
 import { saveRecipe } from './save-recipe.js';
 
-/** Options of `merge` alone, and those that other commands which write one checkpoint have too. */
-interface MergeCommandOptions {
+/** Options of commands that write one checkpoint; some are of `merge` alone. */
+export interface MergeCommandOptions extends CommonOptions, OutputOptions {
   readonly outShardSize?: string;
   readonly strict?: boolean;
   readonly explain?: string;
@@ -33,7 +33,7 @@ interface MergeCommandOptions {
  */
 export const mergeCommand = async (
   recipe: RecipeInput | string,
-  options: CommonOptions & OutputOptions & MergeCommandOptions,
+  options: MergeCommandOptions,
 ): Promise<void> => {
   if (options.explain !== undefined) return await explainCommand(recipe, options.explain, options);
   if (!options.dryRun) requireOut(options);
@@ -102,14 +102,7 @@ const warnOfOutput = async (
 const explainCommand = async (
   recipe: RecipeInput | string,
   tensor: string,
-  {
-    json,
-    quiet,
-    analysis,
-    threads,
-    dtype,
-    allowChanged,
-  }: CommonOptions & OutputOptions & MergeCommandOptions,
+  { json, quiet, analysis, threads, dtype, allowChanged }: MergeCommandOptions,
 ): Promise<void> => {
   const explanation = await explainTensor(recipe, tensor, {
     analysis,

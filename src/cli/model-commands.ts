@@ -3,7 +3,7 @@ import { openCheckpoint } from '../checkpoint/open.js';
 import { describeCheckpoint, summariseCheckpoint } from '../report/inspect.js';
 import type { AnalyzeCliOptions } from './analyze.js';
 import { addExamples, commandGroups, optionGroups, optionOf } from './help.js';
-import { addOutputOptions, type OutputOptions, threadsOption, toNumber } from './options.js';
+import { addOutputOptions, modelWords, type OutputOptions, threadsOption, toNumber } from './options.js';
 import { printJson, printLine, warn } from './print.js';
 
 /** Adds `layerloom inspect`. */
@@ -12,7 +12,7 @@ export const addInspect = (program: Command): void => {
     .command('inspect')
     .helpGroup(commandGroups.looking)
     .description('show architecture, layers, dtypes, parameters, shards and sizes')
-    .argument('<checkpoint>', 'a directory, a .safetensors file or org/name in the hub cache');
+    .argument('<checkpoint>', modelWords);
   addOutputOptions(command).action(async (model: string, { json, quiet }: OutputOptions) => {
     const summary = summariseCheckpoint(await openCheckpoint(model));
     if (json) printJson(summary);

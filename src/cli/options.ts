@@ -23,6 +23,9 @@ export interface CommonOptions {
   readonly analysis?: string;
 }
 
+/** The forms of a model on the command line, in words for help. */
+export const modelWords = 'a directory, a .safetensors file or org/name in the hub cache';
+
 /** Values of the options that every command has. */
 export interface OutputOptions {
   readonly json?: boolean;

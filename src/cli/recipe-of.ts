@@ -1,8 +1,5 @@
 import { methods } from '../methods/index.js';
 import type { RecipeInput, RecipesByMethod } from '../methods/recipes.js';
-import type { CommonOptions, OutputOptions } from './options.js';
-
-export type MergeCommandOptions = CommonOptions & OutputOptions;
 
 /**
  * Makes a recipe of a command's options that have the name of a parameter of the method, and of `--dtype`.

@@ -1,8 +1,15 @@
 import type { Command } from 'commander';
 import { addExamples, commandGroups, optionOf } from './help.js';
-import { mergeCommand } from './merge.js';
-import { addAnalysisOption, addMergeOptions, addSaveOption, toNumber, toWeights } from './options.js';
-import { type MergeCommandOptions, recipeOf } from './recipe-of.js';
+import { type MergeCommandOptions, mergeCommand } from './merge.js';
+import {
+  addAnalysisOption,
+  addMergeOptions,
+  addSaveOption,
+  modelWords,
+  toNumber,
+  toWeights,
+} from './options.js';
+import { recipeOf } from './recipe-of.js';
 
 /** Adds `layerloom swap`. */
 export const addSwap = (program: Command): void => {
@@ -12,13 +19,7 @@ export const addSwap = (program: Command): void => {
     .description(
       'swap layers of two experts: bottom and top from the language expert, the middle from the task expert',
     )
-    .addOption(
-      optionOf(
-        '--task <model>',
-        'the task expert: a directory, a .safetensors file or org/name in the hub cache',
-        { required: true },
-      ),
-    )
+    .addOption(optionOf('--task <model>', `the task expert: ${modelWords}`, { required: true }))
     .addOption(optionOf('--lang <model>', 'the language expert', { required: true }))
     .addOption(
       optionOf(
