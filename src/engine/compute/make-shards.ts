@@ -1,11 +1,12 @@
 import { itemAt } from '../../lookup.js';
 import { sourcesOf } from '../../plan/operands.js';
+import type { Extent } from '../../tensor/extent.js';
 import type { InputFiles } from '../input-files.js';
 import { failureOf } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { jobOf, type OpenFiles } from './jobs.js';
 import { Programs } from './programs.js';
-import { type Extent, extentsOf, type Group, type Task, tasksOf } from './tasks.js';
+import { extentsOf, type Group, type Task, tasksOf } from './tasks.js';
 
 /** A destination of shards: a merge's directory with its journal, or a store. */
 export interface ShardSink<S> {

@@ -2,6 +2,7 @@ import { isMove } from '../../operations/index.js';
 import { needsRows } from '../../plan/operands.js';
 import type { PlannedShard, PlannedTensor } from '../../plan/plan.js';
 import { bitsOf } from '../../tensor/dtype.js';
+import type { Extent } from '../../tensor/extent.js';
 
 /** Output bytes of a task: a few milliseconds of work, so that threads finish at nearly the same time. */
 export const defaultSliceBytes = 8 * 1024 * 1024;
@@ -42,12 +43,6 @@ export interface Piece<S> {
 /** The pieces of one call of a worker: one piece of a large slab, or many small ones. */
 export interface Task<S> {
   readonly pieces: readonly Piece<S>[];
-}
-
-/** A byte range of a shard's file. */
-export interface Extent {
-  readonly begin: number;
-  readonly end: number;
 }
 
 /**

@@ -2,7 +2,7 @@ import { type FileHandle, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
-import type { Extent } from '../compute/tasks.js';
+import type { Extent } from '../../tensor/extent.js';
 import { syncDirectory, writeDurably } from './durable.js';
 
 /** Extents of shards by file name. */

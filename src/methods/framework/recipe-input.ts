@@ -16,6 +16,39 @@ export interface RecipesByMethod {}
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging
 export interface CustomMethods {}
 
+/** The tokenizer and the vocabulary of a merge's output. */
+export interface TokenizerParameters {
+  /**
+   * - `auto`, the default: the union where every token that models share has one id, with at least as many
+   *   rows as the largest model has; else an error.
+   * - `strict`: an error where vocabularies differ.
+   * - `union`: all tokens of all models, the base's first; `base`: the base's, or the first model's; a model
+   *   as the recipe writes it: that model's. As many rows as there are tokens, as in mergekit.
+   */
+  source?: string | undefined;
+  /** Tokens whose embeddings are to be taken from somewhere else than by the source's rule. */
+  tokens?: readonly TokenParameters[] | undefined;
+  /** Adds rows until their number is a multiple of this; each is the mean of the others. */
+  padToMultipleOf?: number | undefined;
+}
+
+/** Where the embedding of a token comes from. A token that no model has is added to the vocabulary. */
+export interface TokenParameters {
+  token: string;
+  /**
+   * A model as the recipe writes it, which has the token; another token of a model, by its text or its id; or
+   * zeros. Default: by the source's rule.
+   */
+  source?:
+    | string
+    | { model: string; token: string }
+    | { model: string; tokenId: number }
+    | { zero: true }
+    | undefined;
+  /** Also for models that have the token. Default false. */
+  force?: boolean | undefined;
+}
+
 /** Parameters that every recipe may have, whatever its method. */
 export interface CommonParameters {
   /**
@@ -28,12 +61,14 @@ export interface CommonParameters {
    * the arithmetic.
    */
   outDtype?: DtypeName | undefined;
-  /**
-   * The model whose tokenizer files the output gets: `base`, a model as the recipe writes it, or `union`,
-   * which is the first model's since all vocabularies must agree. Default: the first model.
-   */
+  /** `source` of `tokenizer`, where that is all there is to say. */
   tokenizerSource?: string | undefined;
-  /** The text of a chat template (Jinja) that the output gets. Default: the first model's. */
+  /** The output's tokenizer and vocabulary, where the models differ in theirs. */
+  tokenizer?: TokenizerParameters | undefined;
+  /**
+   * The output's chat template: its text (Jinja), the name of a known format (`chatml`, `llama3`, …), or `auto`,
+   * which is the one that most of the models have. Default: that of the model whose tokenizer it gets.
+   */
   chatTemplate?: string | undefined;
   /**
    * A shard for each layer, or shards as full as `maxShardSize` allows; options of the call go before it.

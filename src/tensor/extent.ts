@@ -1,0 +1,5 @@
+/** A byte range of a file. */
+export interface Extent {
+  readonly begin: number;
+  readonly end: number;
+}
