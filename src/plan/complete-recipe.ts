@@ -21,16 +21,13 @@ export const completeRecipe = (
 ): CompleteRecipe => {
   const { method, dialect, layout, maxShardSize, outDtype, ...named } = replaceModels(given, textOf);
   const { task, language, model, models, slices, base, ...rest } = named;
-  const { tokenizerSource, chatTemplate, ...parameters } = rest;
-  const source =
-    tokenizerSource === 'base' || tokenizerSource === 'union' || !isGiven(tokenizerSource)
-      ? tokenizerSource
-      : textOf(tokenizerSource);
+  const { tokenizerSource, tokenizer, chatTemplate, ...parameters } = rest;
   return inYamlSpelling({
     ...{ method, dialect, task, language, model, models, slices, base },
     ...(again ?? parameters),
     dtype: dtype === undefined ? undefined : torchName(dtype),
-    tokenizerSource: source,
+    tokenizerSource,
+    tokenizer,
     chatTemplate,
   });
 };

@@ -50,15 +50,10 @@ const respell = (
     if (kept !== undefined) return kept;
     return named === undefined ? modelAt(input, pathOf(input)) : `${named.name}=${pathOf(input)}`;
   };
-  const respelt = (of: CompleteRecipe): CompleteRecipe => {
-    const replaced = replaceModels(of, (model) =>
+  const respelt = (of: CompleteRecipe): CompleteRecipe =>
+    replaceModels(of, (model) =>
       typeof model === 'string' ? textOf(model) : respelt(model as CompleteRecipe),
     );
-    const source = of['tokenizer_source'];
-    return typeof source === 'string' && source !== 'base' && source !== 'union'
-      ? { ...replaced, tokenizer_source: textOf(source) }
-      : replaced;
-  };
   return respelt(recipe);
 };
 

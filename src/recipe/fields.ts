@@ -37,6 +37,10 @@ export type Field = (value: Tree) => Promise<Tree>;
 export const isRecipe = ({ entries }: Mapping): boolean =>
   entries.has('method') || entries.has('merge_method');
 
+/** Drops keys whose value is null, which mean the same as no key. */
+export const present = (entries: Entries): Entries =>
+  new Map([...entries].filter(([, { value }]) => value.kind !== 'leaf' || value.value !== null));
+
 export const expectMapping = (tree: Tree, key: string, expected: string): Mapping => {
   if (tree.kind === 'mapping') return tree;
   throw invalid(tree.mark, { key, reason: 'not a mapping', expected });

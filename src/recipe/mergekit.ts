@@ -6,10 +6,12 @@ import {
   isRecipe,
   layerRange,
   notAModel,
+  present,
   type Scope,
 } from './fields.js';
 import { checkKeys, invalid } from './invalid.js';
 import { overlay, readParameters } from './settings.js';
+import { readMergekitTokenizer } from './tokenizer-block.js';
 import { type Entries, isText, leaf, type Mapping, type MappingEntry, mapping, type Tree } from './tree.js';
 
 const recipeKeys = [
@@ -61,14 +63,10 @@ export const readMergekit = async (recipe: Mapping, scope: Scope): Promise<Mappi
         ? overlay(readParameters(inModule.entries.get('parameters')), globals)
         : globals),
       ...kept(given.entries, { dtype: 'dtype', out_dtype: 'outDtype', chat_template: 'chatTemplate' }),
-      ...(await tokenizerOf(given.entries, model)),
+      ...(await readMergekitTokenizer(given, model)),
     ]),
   );
 };
-
-/** Drops keys whose value is null, which mean the same as no key. */
-const present = (entries: Entries): Entries =>
-  new Map([...entries].filter(([, { value }]) => value.kind !== 'leaf' || value.value !== null));
 
 const kept = (entries: Entries, names: Readonly<Record<string, string>>): [string, MappingEntry][] =>
   Object.entries(names).flatMap(([key, name]) => {
@@ -196,39 +194,5 @@ const pathOf = (tree: Tree): string => {
     key: 'revision',
     reason: 'no revision',
     expected: 'text: put it in quotes',
-  });
-};
-
-/** Reads `tokenizer_source`, or the source in `tokenizer`: `base`, `union` or a model. */
-const tokenizerOf = async (entries: Entries, model: Field): Promise<[string, MappingEntry][]> => {
-  const [source, tokenizer] = [entries.get('tokenizer_source'), entries.get('tokenizer')];
-  if (source !== undefined && tokenizer !== undefined)
-    throw invalid(tokenizer.key, {
-      key: 'tokenizer',
-      reason: 'stands beside tokenizer_source',
-      expected: 'one of them',
-    });
-  const used = source ?? (tokenizer === undefined ? undefined : sourceOfTokenizer(tokenizer));
-  if (used === undefined) return [];
-  return [['tokenizerSource', { key: used.key, value: await tokenizerSource(used.value, model) }]];
-};
-
-const sourceOfTokenizer = ({ key, value }: MappingEntry): MappingEntry => {
-  const given = expectMapping(value, 'tokenizer', 'source');
-  checkKeys(given.entries, 'tokenizer', ['source', 'tokens', 'pad_to_multiple_of']);
-  const entries = present(given.entries);
-  refuse(entries, 'tokens', 'tokens are taken as the models have them');
-  refuse(entries, 'pad_to_multiple_of', 'vocabularies are not padded');
-  return entries.get('source') ?? { key, value: leaf(given.mark, 'union') };
-};
-
-const tokenizerSource = async (value: Tree, model: Field): Promise<Tree> => {
-  if (isText(value) && (value.value === 'base' || value.value === 'union')) return value;
-  const found = await model(value);
-  if (isText(found)) return found;
-  throw invalid(value.mark, {
-    key: 'tokenizer_source',
-    reason: 'the tokenizer of a merge is not supported',
-    expected: 'base, union or a model',
   });
 };

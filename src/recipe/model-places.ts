@@ -8,10 +8,11 @@ type Json = Readonly<Record<string, unknown>>;
 const isRecipe = (value: unknown): value is Json => isObject(value) && typeof value['method'] === 'string';
 
 /**
- * Returns a recipe with each of its models replaced: those in roles, in `models`, in slices and their sources.
+ * Returns a recipe with each of its models replaced: those in roles, in `models`, in slices and their sources,
+ * and those whose tokenizer it names.
  * Recipes in models' places are not gone into: `replace` gets them as they are.
  *
- * @param recipe keys in camel case; `{ model, name }` in a list becomes `NAME=MODEL`
+ * @param recipe keys in camel case or YAML's spelling; `{ model, name }` in a list becomes `NAME=MODEL`
  */
 export const replaceModels = (
   recipe: Json,
@@ -40,6 +41,33 @@ export const replaceModels = (
     ...inRoles(recipe, roles, modelOf),
     ...inList(recipe, 'models', entry),
     ...inList(recipe, 'slices', slice),
+    ...inTokenizer(recipe, replace),
+  };
+};
+
+/** Words that are no models where a tokenizer is named. */
+export const sourceWords: ReadonlySet<unknown> = new Set(['auto', 'strict', 'base', 'union']);
+
+const inTokenizer = (recipe: Json, replace: (value: unknown) => unknown): Json => {
+  const source = (value: unknown) => (sourceWords.has(value) ? value : replace(value));
+  const embedding = (value: unknown): unknown => {
+    if (!isObject(value) || isRecipe(value)) return replace(value);
+    return { ...(value as Json), ...inRoles(value, ['model'], replace) };
+  };
+  const token = (value: unknown): unknown =>
+    isObject(value) ? { ...value, ...inRoles(value, ['source'], embedding) } : value;
+  const { tokenizer } = recipe;
+  return {
+    ...inRoles(recipe, ['tokenizerSource', 'tokenizer_source'], source),
+    ...(isObject(tokenizer)
+      ? {
+          tokenizer: {
+            ...tokenizer,
+            ...inRoles(tokenizer, ['source'], source),
+            ...inList(tokenizer, 'tokens', token),
+          },
+        }
+      : {}),
   };
 };
 

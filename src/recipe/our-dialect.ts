@@ -11,6 +11,7 @@ import {
   type Scope,
 } from './fields.js';
 import { invalid } from './invalid.js';
+import { ourSource, ourTokenizer } from './tokenizer-block.js';
 import {
   type Entries,
   isText,
@@ -59,7 +60,8 @@ export const readOurs = (recipe: Mapping, scope: Scope): Promise<Mapping> => {
     model,
     models: eachOf('models', 'a list of models', entry),
     slices: eachOf('slices', 'a list of slices', slice),
-    tokenizerSource: tokenizerField(scope),
+    tokenizerSource: ourSource(model),
+    tokenizer: ourTokenizer(model),
   });
 };
 
@@ -95,8 +97,3 @@ const modelField =
 
 const pathFrom = async ({ find }: Scope, { mark, value }: Text): Promise<Tree> =>
   leaf(mark, await find(value));
-
-const tokenizerField =
-  (scope: Scope): Field =>
-  async (value) =>
-    isText(value) && value.value !== 'base' && value.value !== 'union' ? pathFrom(scope, value) : value;

@@ -42,6 +42,7 @@ const reserved = new Set([
   'dtype',
   'outDtype',
   'tokenizerSource',
+  'tokenizer',
   'chatTemplate',
 ]);
 

@@ -244,6 +244,33 @@ describe("mergekit's dialect", () => {
     });
   });
 
+  it('takes tokens with their sources, and a multiple of rows', async () => {
+    const text = yaml`
+      merge_method: linear
+      models: [{model: a}]
+      tokenizer:
+        source: org/name
+        tokens:
+          <|im_start|>: {source: a}
+          <pad>: {source: {kind: zero}, force: true}
+          "7": {source: {kind: model_token, model: {model: {path: org/other, revision: v1}}, token_id: 3}}
+          <|im_end|>: {source: {kind: model_token, model: a, token: </s>}}
+          <new>: {}
+        pad_to_multiple_of: 64
+    `;
+    expect((await recipeOf(text))['tokenizer']).toEqual({
+      source: 'org/name',
+      tokens: [
+        { token: '<|im_start|>', source: 'a' },
+        { token: '<pad>', source: { zero: true }, force: true },
+        { token: '7', source: { model: 'org/other@v1', tokenId: 3 } },
+        { token: '<|im_end|>', source: { model: 'a', token: '</s>' } },
+        { token: '<new>' },
+      ],
+      padToMultipleOf: 64,
+    });
+  });
+
   const models = 'merge_method: linear\nmodels: [{model: a}]\n';
   it.each<[string, string, string]>([
     [
@@ -398,14 +425,19 @@ describe("mergekit's dialect", () => {
       '2:18: model: unknown key of the module; expected one of models, slices, parameters; did you mean models?',
     ],
     [
-      'tokens',
-      `${models}tokenizer: {tokens: {a: {}}}\n`,
-      '3:13: tokens: not supported: tokens are taken as the models have them',
+      'a kind of embedding that does not exist',
+      `${models}tokenizer: {tokens: {a: {source: {kind: mean}}}}\n`,
+      '3:41: kind: no kind of embedding; expected zero or model_token',
     ],
     [
-      'a padded vocabulary',
-      `${models}tokenizer: {pad_to_multiple_of: 64}\n`,
-      '3:13: pad_to_multiple_of: not supported: vocabularies are not padded',
+      'an embedding of two tokens',
+      `${models}tokenizer: {tokens: {a: {source: {kind: model_token, model: b, token: c, token_id: 1}}}}\n`,
+      '3:34: the embedding has both token and token_id; expected token, its text, or token_id, its number: one of the two',
+    ],
+    [
+      'an embedding of no token',
+      `${models}tokenizer: {tokens: {a: {source: {kind: model_token, model: b}}}}\n`,
+      '3:34: the embedding names no token;',
     ],
     [
       'two tokenizers',

@@ -109,6 +109,30 @@ describe('our dialect', () => {
     });
   });
 
+  it('has a tokenizer with models that it finds', async () => {
+    const { recipe, folder } = await read(yaml`
+      method: soup
+      models: [./one, ./two]
+      tokenizer:
+        source: ./two
+        pad_to_multiple_of: 8
+        tokens:
+          - {token: <pad>, source: {zero: true}, force: true}
+          - {token: <eos>, source: {model: ./one, token_id: 2}}
+          - {token: <bos>, source: ./one}
+    `);
+    const one = join(folder, 'one');
+    expect(recipe['tokenizer']).toEqual({
+      source: join(folder, 'two'),
+      padToMultipleOf: 8,
+      tokens: [
+        { token: '<pad>', source: { zero: true }, force: true },
+        { token: '<eos>', source: { model: one, tokenId: 2 } },
+        { token: '<bos>', source: one },
+      ],
+    });
+  });
+
   it.each<[string, string, string]>([
     [
       'a key with a hyphen',

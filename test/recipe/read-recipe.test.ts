@@ -90,11 +90,6 @@ describe('a file of several recipes', () => {
       'merge.yaml:3:10: a: recipes use each other in a circle: a → a',
     ],
     [
-      'the tokenizer of a merge',
-      '{name: a, method: soup, models: [x]}\n---\nmerge_method: linear\nmodels: [{model: a}]\ntokenizer_source: a\n',
-      'merge.yaml:5:19: tokenizer_source: the tokenizer of a merge is not supported; expected base, union or a model',
-    ],
-    [
       'files that use each other',
       {
         'merge.yaml': 'method: soup\nmodels: [sub/b.yaml]\n',

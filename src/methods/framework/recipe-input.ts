@@ -25,7 +25,7 @@ export interface TokenizerParameters {
    * - `union`: all tokens of all models, the base's first; `base`: the base's, or the first model's; a model
    *   as the recipe writes it: that model's. As many rows as there are tokens, as in mergekit.
    */
-  source?: string | undefined;
+  source?: ModelInput | undefined;
   /** Tokens whose embeddings are to be taken from somewhere else than by the source's rule. */
   tokens?: readonly TokenParameters[] | undefined;
   /** Adds rows until their number is a multiple of this; each is the mean of the others. */
@@ -40,9 +40,9 @@ export interface TokenParameters {
    * zeros. Default: by the source's rule.
    */
   source?:
-    | string
-    | { model: string; token: string }
-    | { model: string; tokenId: number }
+    | ModelInput
+    | { model: ModelInput; token: string }
+    | { model: ModelInput; tokenId: number }
     | { zero: true }
     | undefined;
   /** Also for models that have the token. Default false. */
@@ -62,7 +62,7 @@ export interface CommonParameters {
    */
   outDtype?: DtypeName | undefined;
   /** `source` of `tokenizer`, where that is all there is to say. */
-  tokenizerSource?: string | undefined;
+  tokenizerSource?: ModelInput | undefined;
   /** The output's tokenizer and vocabulary, where the models differ in theirs. */
   tokenizer?: TokenizerParameters | undefined;
   /**

@@ -1,0 +1,181 @@
+import {
+  eachOf,
+  expectKey,
+  expectMapping,
+  type Field,
+  inCamelCase,
+  isRecipe,
+  present,
+  readFields,
+} from './fields.js';
+import { checkKeys, invalid } from './invalid.js';
+import { sourceWords } from './model-places.js';
+import { isText, leaf, list, type Mapping, type MappingEntry, mapping, type Tree } from './tree.js';
+
+// `tokenizer:` of both dialects, in the shape of `TokenizerParameters`.
+
+/** Calls `unknown` for each key that is not known; without it such a key is an error. */
+export type OnUnknown = (given: Mapping, place: string, known: readonly string[]) => void;
+
+const refuseUnknown: OnUnknown = ({ entries }, place, known) => checkKeys(entries, place, known);
+
+/**
+ * Reads mergekit's `tokenizer_source` or `tokenizer` as `tokenizerSource`, where a source is all there is to
+ * say, or `tokenizer`. `source` is `base`, `union` (the default) or a model; `tokens` maps tokens to
+ * `{source, force}`.
+ *
+ * @throws LayerloomError RECIPE_INVALID
+ */
+export const readMergekitTokenizer = async (
+  { mark, entries }: Mapping,
+  model: Field,
+  unknown: OnUnknown = refuseUnknown,
+): Promise<[string, MappingEntry][]> => {
+  const [short, block] = [entries.get('tokenizer_source'), entries.get('tokenizer')];
+  if (short !== undefined && block !== undefined)
+    throw invalid(block.key, {
+      key: 'tokenizer',
+      reason: 'stands beside tokenizer_source',
+      expected: 'one of them',
+    });
+  if (short !== undefined)
+    return [['tokenizerSource', { key: short.key, value: await sourceField(model)(short.value) }]];
+  if (block === undefined) return [];
+  const given = expectMapping(block.value, 'tokenizer', 'source, tokens or pad_to_multiple_of');
+  unknown(given, 'tokenizer', ['source', 'tokens', 'pad_to_multiple_of']);
+  const inside = present(given.entries);
+  const source = inside.get('source') ?? { key: block.key, value: leaf(given.mark, 'union') };
+  const read = { key: source.key, value: await sourceField(model)(source.value) };
+  const [tokens, multiple] = [inside.get('tokens'), inside.get('pad_to_multiple_of')];
+  if (tokens === undefined && multiple === undefined) return [['tokenizerSource', read]];
+  return [
+    [
+      'tokenizer',
+      {
+        key: block.key,
+        value: mapping(
+          mark,
+          new Map<string, MappingEntry>([
+            ['source', read],
+            ...(tokens === undefined
+              ? []
+              : [
+                  [
+                    'tokens',
+                    { key: tokens.key, value: await mergekitTokens(tokens.value, model, unknown) },
+                  ] as const,
+                ]),
+            ...(multiple === undefined ? [] : [['padToMultipleOf', multiple] as const]),
+          ]),
+        ),
+      },
+    ],
+  ];
+};
+
+/** Reads `base`, `union` or a model. */
+const sourceField =
+  (model: Field): Field =>
+  async (value) =>
+    isText(value) && (value.value === 'base' || value.value === 'union') ? value : model(value);
+
+/** Converts mergekit's mapping of tokens to a list of `{ token, source, force }`. */
+const mergekitTokens = async (value: Tree, model: Field, unknown: OnUnknown): Promise<Tree> => {
+  const { mark, entries } = expectMapping(value, 'tokens', 'tokens, each with source or force');
+  const tokens: Tree[] = [];
+  for (const [token, { key, value: embedding }] of entries) {
+    const given = expectMapping(embedding, token, 'source or force');
+    unknown(given, 'the token', ['source', 'force']);
+    const inside = present(given.entries);
+    const source = inside.get('source');
+    const force = inside.get('force');
+    tokens.push(
+      mapping(
+        given.mark,
+        new Map<string, MappingEntry>([
+          ['token', { key, value: leaf(key, token) }],
+          ...(source === undefined
+            ? []
+            : [
+                [
+                  'source',
+                  { key: source.key, value: await mergekitEmbedding(source.value, model, unknown) },
+                ] as const,
+              ]),
+          ...(force === undefined ? [] : [['force', force] as const]),
+        ]),
+      ),
+    );
+  }
+  return list(mark, tokens);
+};
+
+/** Reads where an embedding comes from: a model, `kind: zero`, or `kind: model_token`. */
+const mergekitEmbedding = async (value: Tree, model: Field, unknown: OnUnknown): Promise<Tree> => {
+  const kind = value.kind === 'mapping' ? value.entries.get('kind') : undefined;
+  if (value.kind !== 'mapping' || kind === undefined) return model(value);
+  const name = isText(kind.value) ? kind.value.value : undefined;
+  if (name === 'zero') {
+    unknown(value, 'the embedding', ['kind']);
+    return mapping(value.mark, new Map([['zero', { key: kind.key, value: leaf(kind.key, true) }]]));
+  }
+  if (name !== 'model_token')
+    throw invalid(kind.value.mark, {
+      key: 'kind',
+      reason: 'no kind of embedding',
+      expected: 'zero or model_token',
+    });
+  unknown(value, 'the embedding', ['kind', 'model', 'token', 'token_id']);
+  const inside = present(value.entries);
+  const [token, id] = [inside.get('token'), inside.get('token_id')];
+  const used = token ?? id;
+  if (used === undefined || (token !== undefined && id !== undefined))
+    throw invalid(value.mark, {
+      reason:
+        used === undefined ? 'the embedding names no token' : 'the embedding has both token and token_id',
+      expected: 'token, its text, or token_id, its number: one of the two',
+    });
+  const from = expectKey(value, 'model', 'the embedding');
+  return mapping(
+    value.mark,
+    new Map<string, MappingEntry>([
+      ['model', { key: from.key, value: await model(from.value) }],
+      [token === undefined ? 'tokenId' : 'token', used],
+    ]),
+  );
+};
+
+/**
+ * Reads `tokenizer` of our own dialect: keys in camel case, models found.
+ *
+ * @param model finds a model, or reads the recipe that stands in its place
+ * @throws LayerloomError RECIPE_INVALID
+ */
+export const ourTokenizer =
+  (model: Field): Field =>
+  async (value) => {
+    const given = expectMapping(value, 'tokenizer', 'source, tokens or pad_to_multiple_of');
+    const token: Field = async (each) =>
+      readFields(camel(expectMapping(each, 'tokens', 'token, source or force'), 'the token'), {
+        source: embedding,
+      });
+    const embedding: Field = async (source) => {
+      if (source.kind !== 'mapping' || isRecipe(source)) return model(source);
+      return readFields(camel(source, 'the embedding'), { model });
+    };
+    return readFields(camel(given, 'tokenizer'), {
+      source: ourSource(model),
+      tokens: eachOf('tokens', 'a list of tokens, each with token: and source: or force:', token),
+    });
+  };
+
+/** Reads `tokenizer_source` of our own dialect: a word, or a model. */
+export const ourSource =
+  (model: Field): Field =>
+  async (value) => {
+    if (isText(value)) return sourceWords.has(value.value) ? value : model(value);
+    return value.kind === 'leaf' && value.value === null ? value : model(value);
+  };
+
+const camel = ({ mark, entries }: Mapping, place: string): Mapping =>
+  mapping(mark, inCamelCase(entries, place));
