@@ -53,6 +53,22 @@ const contentsOf = (parameters: JsonSchema): Properties => ({
 
 const tokenizerSource: JsonSchema = { anyOf: [{ enum: ['base', 'union'] }, modelReference] };
 
+const modelToken = (token: Properties): JsonSchema =>
+  strict({ kind: { const: 'model_token' }, model: modelReference, ...token }, ['kind', 'model']);
+
+const token: JsonSchema = strict({
+  source: orNull({
+    description: 'Where the embedding comes from: a model, zeros, or another token.',
+    anyOf: [
+      modelReference,
+      strict({ kind: { const: 'zero' } }, ['kind']),
+      modelToken({ token: orNull(text), token_id: { type: 'null' } }),
+      modelToken({ token_id: orNull({ type: 'integer', minimum: 0 }), token: { type: 'null' } }),
+    ],
+  }),
+  force: { type: 'boolean', description: 'Also for models that have the token.' },
+});
+
 /**
  * Makes the schema of a recipe of mergekit's dialect.
  *
@@ -75,8 +91,8 @@ export const mergekitSchema = (methods: readonly string[], names: readonly strin
       tokenizer: orNull(
         strict({
           source: orNull(tokenizerSource),
-          tokens: { type: 'null' },
-          pad_to_multiple_of: { type: 'null' },
+          tokens: orNull({ type: 'object', additionalProperties: token }),
+          pad_to_multiple_of: orNull({ type: 'integer', minimum: 1 }),
         }),
       ),
       chat_template: orNull(text),

@@ -18,6 +18,32 @@ import {
 } from './json-schema.js';
 import { mergekitSchema } from './mergekit-schema.js';
 
+const tokenizerSource: JsonSchema = {
+  description:
+    'auto (default: the union where every shared token has one id), strict (an error where vocabularies differ), union, base, or a model.',
+  anyOf: [{ enum: ['auto', 'strict', 'union', 'base'] }, reference('model')],
+};
+
+const token: JsonSchema = strict(
+  {
+    token: text,
+    source: {
+      description: 'A model that has the token; another token of a model; or {zero: true}.',
+      anyOf: [
+        reference('model'),
+        strict({ model: reference('model'), token: text }, ['model', 'token']),
+        strict({ model: reference('model'), token_id: { type: 'integer', minimum: 0 } }, [
+          'model',
+          'token_id',
+        ]),
+        strict({ zero: { const: true } }, ['zero']),
+      ],
+    },
+    force: { type: 'boolean', description: 'Also for models that have the token. Default false.' },
+  },
+  ['token'],
+);
+
 /** Keys that every recipe may have. */
 export const commonProperties: Properties = {
   dtype,
@@ -27,6 +53,20 @@ export const commonProperties: Properties = {
     description: 'The model whose tokenizer the output gets: base, union or a model. Default the first.',
   },
   chat_template: { ...text, description: "A chat template's text (Jinja). Default the first model's." },
+};
+
+/** Keys that every recipe of a file may have, where models may be recipes. */
+const recipeProperties: Properties = {
+  ...commonProperties,
+  tokenizer_source: tokenizerSource,
+  tokenizer: {
+    ...strict({
+      source: tokenizerSource,
+      tokens: listOf(token),
+      pad_to_multiple_of: { type: 'integer', minimum: 1 },
+    }),
+    description: "The output's tokenizer and vocabulary, where the models differ in theirs.",
+  },
 };
 
 /** Keys of a recipe that is merged itself, and of an experiment; nested recipes and merges of an experiment have none. */
@@ -118,7 +158,7 @@ const tensorRecipe = (method: Method<never>, named: JsonSchema): JsonSchema => {
       base: reference('model'),
       models: listOf({ anyOf: [reference('model'), { ...entry, required: ['model'] }] }),
       slices: listOf({ ...slice, required: ['sources'] }),
-      ...commonProperties,
+      ...recipeProperties,
       ...layoutProperties,
       name: text,
     },
@@ -139,7 +179,7 @@ const recipeOf = (method: Method<never>): JsonSchema => {
     .map(([name]) => spelt(name));
   const properties = ownProperties(shape);
   return withParameters(
-    { method: named, ...commonProperties, ...layoutProperties, name: text },
+    { method: named, ...recipeProperties, ...layoutProperties, name: text },
     properties,
     required,
   );
