@@ -34,27 +34,34 @@ export type MergePlanOptions = PlanOptions &
  *   card beside one, and an input has changed since; INTERRUPTED
  */
 export const planMerge = (input: RecipeInput | string, options: MergePlanOptions = {}): Promise<MergePlan> =>
-  withRecipe(input, options, async (recipe, recorded) => {
+  withRecipe(input, options, async (recipe, recorded, warnings) => {
     const { inputs, statistics } = await openFor(recipe, options, recorded);
     const plan = await planRecipe(recipe, options, statistics, inputs);
     // Checked here, since reading headers does not poll the signal.
     checkInterrupt(options.signal);
-    return plan;
+    return warnings.length === 0 ? plan : { ...plan, warnings: [...warnings, ...plan.warnings] };
   });
 
 /**
- * Parses a recipe or its file, calls `work` with it, and adds line and column of the file to errors of both.
+ * Parses a recipe or its file, calls `work` with it and the warnings of its file, and adds line and column of the
+ * file to errors of both.
  */
 export const withRecipe = async <T>(
   input: RecipeInput | string,
-  { dtype }: MergePlanOptions,
-  work: (recipe: Recipe, recorded: RecordedInputs | undefined) => Promise<T>,
+  { dtype, strict = false }: MergePlanOptions,
+  work: (recipe: Recipe, recorded: RecordedInputs | undefined, warnings: readonly string[]) => Promise<T>,
 ): Promise<T> => {
   const read = typeof input === 'string' ? await readRecipe(input) : undefined;
+  const warnings = read?.warnings ?? [];
+  if (strict && warnings[0] !== undefined) throw warnings[0].error;
   const given = read?.recipe ?? (input as RecipeInput);
   try {
     const recipe = parseRecipe(dtype === undefined ? given : { ...given, dtype, outDtype: undefined });
-    return await work(recipe, read?.recorded);
+    return await work(
+      recipe,
+      read?.recorded,
+      warnings.map(({ text }) => text),
+    );
   } catch (error) {
     throw read !== undefined && error instanceof LayerloomError ? withPlace(error, read) : error;
   }

@@ -137,7 +137,12 @@ const addMerge = (program: Command): void => {
     .addOption(
       optionOf('--allow-changed', 'merge by a layerloom.json although its inputs have changed since'),
     )
-    .addOption(optionOf('--strict', 'refuse a filter that matches no tensor, instead of warning'))
+    .addOption(
+      optionOf(
+        '--strict',
+        'refuse, instead of warning: a filter that matches no tensor, and keys that mergekit ignores',
+      ),
+    )
     .addOption(optionOf('--plugin <file>', 'a module that registers your own methods', { repeatable: true }));
   addMergeOptions(addSaveOption(addAnalysisOption(command)), {
     outRequired: 'unless --dry-run or --explain',

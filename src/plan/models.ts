@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, resolve, sep } from 'node:path';
 import { describeArchitecture } from '../architecture/architecture.js';
+import { splitName } from '../checkpoint/model-place.js';
 import { openCheckpoint } from '../checkpoint/open.js';
 import { type ErrorDetails, LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
@@ -44,12 +45,15 @@ export interface CheckpointReference {
 export type OpenedCheckpoint = Model & CheckpointReference;
 
 /**
- * Opens checkpoints and makes their names distinct.
+ * Opens checkpoints that outputs refer to by their names, which must be distinct in each role.
  *
  * @throws LayerloomError NAME_CLASH, and the codes of `openCheckpoint`
  */
-export const openModels = async (references: readonly CheckpointReference[]): Promise<OpenedCheckpoint[]> =>
-  settleNames(await openEach(references));
+export const openModels = async (references: readonly CheckpointReference[]): Promise<OpenedCheckpoint[]> => {
+  const opened = await openEach(references);
+  refuseSameNames(opened);
+  return tellApart(opened);
+};
 
 /**
  * Opens checkpoints, each by its reference. All that are missing are one error.
@@ -114,28 +118,36 @@ const withNearest = async ({
 };
 
 /**
- * Makes the names of opened checkpoints distinct. @throws LayerloomError NAME_CLASH where two of one role
- * share a name
+ * Makes the names of opened checkpoints distinct, by the names of the folders above them.
+ *
+ * @throws LayerloomError NAME_CLASH where two of one role share a name that a recipe gives (`NAME=PATH`)
  */
 export const settleNames = (opened: readonly OpenedCheckpoint[]): OpenedCheckpoint[] => {
-  checkNames(opened);
+  refuseSameNames(opened, ({ model }) => splitName(model) !== undefined);
   return tellApart(opened);
 };
 
-/** Checks that no two models of one role share a name, since outputs and reports refer to them by it. */
-const checkNames = (models: readonly OpenedCheckpoint[]): void => {
-  const seen = new Map<string, string>();
-  for (const { role, checkpoint } of models) {
+/** @param counts true for a model whose name no other of its role may have; default all */
+const refuseSameNames = (
+  models: readonly OpenedCheckpoint[],
+  counts: (model: OpenedCheckpoint) => boolean = () => true,
+): void => {
+  const seen = new Map<string, OpenedCheckpoint>();
+  for (const model of models) {
+    const { role, checkpoint } = model;
     const key = `${role} ${checkpoint.name}`;
     const twin = seen.get(key);
-    if (twin !== undefined)
-      throw new LayerloomError('NAME_CLASH', { name: checkpoint.name, paths: [twin, checkpoint.path] });
-    seen.set(key, checkpoint.path);
+    if (twin !== undefined && (counts(twin) || counts(model)))
+      throw new LayerloomError('NAME_CLASH', {
+        name: checkpoint.name,
+        paths: [twin.checkpoint.path, checkpoint.path],
+      });
+    seen.set(key, model);
   }
 };
 
 /**
- * Prefixes names that models of different roles share (`math/final`, `swahili/final`) with the name of their
+ * Prefixes names that models share (`math/final`, `swahili/final`) with the name of their
  * folder, and with those above it as long as they are the same. Revisions of one hub model get their commits.
  *
  * @param given the models with the names that they have without prefixes

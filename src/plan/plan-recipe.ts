@@ -35,7 +35,7 @@ export interface PlanOptions {
   layout?: Layout | undefined;
   /** Bytes, or a size such as `5GB` (the default). */
   maxShardSize?: string | number | undefined;
-  /** A filter that matches no tensor is an error, not a warning. */
+  /** A filter that matches no tensor, and what of a recipe's file mergekit ignores, is an error, not a warning. */
   strict?: boolean | undefined;
 }
 

@@ -28,9 +28,20 @@ export interface DocumentKind {
   readonly name: string;
   /** The expected form of each document, after "expected". */
   readonly document: string;
+  /**
+   * Called for a document in which keys stand twice in one mapping, in which the last one counts. Default: an
+   * error.
+   */
+  readonly onRepeated?: (document: Mapping, keys: readonly RepeatedKey[]) => void;
 }
 
-const recipeKind: DocumentKind = {
+/** A key that stands in its mapping already. */
+export interface RepeatedKey {
+  readonly key: string;
+  readonly mark: Mark;
+}
+
+export const recipeKind: DocumentKind = {
   name: 'a recipe',
   document: 'a mapping with method (or merge_method, as mergekit has it)',
 };
@@ -42,8 +53,8 @@ const recipeKind: DocumentKind = {
  *
  * @param file the file's name in messages
  * @param what words for the kind of file in messages
- * @throws LayerloomError RECIPE_INVALID with line and column: not YAML, a repeated key, a document that is
- *   not a mapping, no document
+ * @throws LayerloomError RECIPE_INVALID with line and column: not YAML, a repeated key (unless `onRepeated` takes
+ *   it), a document that is not a mapping, no document
  */
 export const parseDocuments = (
   text: string,
@@ -102,6 +113,7 @@ class Reader {
   readonly #anchors = new Map<string, { readonly tree: Tree; readonly size: number }>();
   readonly #source: RecipeText;
   readonly #what: DocumentKind;
+  readonly #repeated: RepeatedKey[] = [];
   #read = 0;
   #aliased = 0;
 
@@ -113,7 +125,10 @@ class Reader {
   root({ contents, range }: Document.Parsed): Mapping | undefined {
     if (contents === null || (isScalar(contents) && contents.value === null)) return undefined;
     const tree = this.#tree(contents, this.#mark(contents.range?.[0] ?? range[0]));
-    if (tree.kind === 'mapping') return tree;
+    if (tree.kind === 'mapping') {
+      if (this.#repeated.length > 0) (this.#what.onRepeated ?? refuseRepeated)(tree, this.#repeated);
+      return tree;
+    }
     throw invalid(tree.mark, {
       reason: `this is ${tree.kind === 'list' ? 'a list' : 'one value'}`,
       expected: this.#what.document,
@@ -173,8 +188,10 @@ class Reader {
       const key = this.#key(node, at);
       const value = this.#value(pair.value as YamlNode | null, at);
       if (key === '<<' && isScalar(node) && node.type === 'PLAIN') merged.push(...mergedMappings(value));
-      else if (entries.has(key)) throw invalid(at, { key, reason: 'this key stands twice in one mapping' });
-      else entries.set(key, { key: at, value });
+      else {
+        if (entries.has(key)) this.#repeated.push({ key, mark: at });
+        entries.set(key, { key: at, value });
+      }
     }
     // A mapping's own keys take precedence over those that it merges with `<<`.
     for (const [key, entry] of merged.flatMap((other) => [...other.entries]))
@@ -194,6 +211,11 @@ class Reader {
     return this.#tree(node, start === end ? key : this.#mark(start));
   }
 }
+
+export const refuseRepeated = (_document: Mapping, [first]: readonly RepeatedKey[]): void => {
+  if (first !== undefined)
+    throw invalid(first.mark, { key: first.key, reason: 'this key stands twice in one mapping' });
+};
 
 /** Returns the mappings that `<<` merges: one, or a list in which earlier ones take precedence. */
 const mergedMappings = (value: Tree): Mapping[] =>

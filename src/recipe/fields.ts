@@ -10,6 +10,7 @@ import {
   mapping,
   type Tree,
 } from './tree.js';
+import type { Oddity } from './warning.js';
 
 // Readers that both dialects share.
 
@@ -29,6 +30,8 @@ export interface Scope {
    * @returns undefined if the word refers to no recipe, and so is a model
    */
   named(word: string, mark: Mark, folder: string): Promise<Mapping | undefined>;
+  /** Notes what is read as mergekit reads it and hardly meant so. */
+  warn(oddity: Oddity): void;
 }
 
 /** Reads one value of a recipe. */

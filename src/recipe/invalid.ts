@@ -15,7 +15,7 @@ interface Fault {
 }
 
 /** Shortens a quotation of the file to one short line. */
-const shown = (word: string): string =>
+export const shown = (word: string): string =>
   /^[\p{L}\p{N}\p{P}\p{S} ]{1,80}$/u.test(word)
     ? word
     : JSON.stringify(word.length > 80 ? `${word.slice(0, 79)}…` : word);

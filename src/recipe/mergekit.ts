@@ -1,3 +1,6 @@
+import { tensorParameters } from '../methods/framework/parameter-facts.js';
+import { snakeCase } from '../methods/framework/tensor-method.js';
+import { methods } from '../methods/index.js';
 import {
   eachOf,
   expectKey,
@@ -9,10 +12,12 @@ import {
   present,
   type Scope,
 } from './fields.js';
-import { checkKeys, invalid } from './invalid.js';
-import { overlay, readParameters } from './settings.js';
+import { invalid, unknownKey } from './invalid.js';
+import { nearest } from './nearest.js';
+import { overlay, type ParameterPlace, readParameters } from './settings.js';
 import { readMergekitTokenizer } from './tokenizer-block.js';
 import { type Entries, isText, leaf, type Mapping, type MappingEntry, mapping, type Tree } from './tree.js';
+import { warnOfUnknown } from './warning.js';
 
 const recipeKeys = [
   'merge_method',
@@ -32,41 +37,199 @@ const recipeKeys = [
 /**
  * Reads a recipe of mergekit's dialect (`merge_method:`) and translates it to ours: parameters beside the
  * other keys, names in camel case, and `dialect: 'mergekit'`. Relative paths are kept, and so begin in the
- * working directory. A key that mergekit silently ignores is an error. `dtype` and `outDtype` are kept as
- * given; in mergekit the former is the dtype of the arithmetic.
+ * working directory. Keys and parameters that mergekit silently ignores are ignored with a warning. `dtype` and
+ * `outDtype` are kept as given; in mergekit the former is the dtype of the arithmetic.
  *
  * @throws LayerloomError RECIPE_INVALID
  */
-export const readMergekit = async (recipe: Mapping, scope: Scope): Promise<Mapping> => {
-  checkKeys(recipe.entries, 'the recipe', recipeKeys);
-  const given = mapping(recipe.mark, present(recipe.entries));
-  const method = expectKey(given, 'merge_method', 'the recipe');
-  if (!isText(method.value))
-    throw invalid(method.value.mark, { key: 'merge_method', reason: 'no method', expected: 'its name' });
-  const model = modelField(scope);
-  const part = partOf(given, ['models', 'slices', 'modules']);
-  const { entries, mark } =
-    part === 'modules' ? onlyModule(expectKey(given, 'modules', 'the recipe')) : given;
-  const inModule = mapping(mark, present(entries));
-  const contents = partOf(inModule, ['models', 'slices']);
-  const { key, value } = expectKey(inModule, contents, 'the module');
-  const field = contents === 'models' ? modelsField(model) : slicesField(model);
-  const globals = readParameters(given.entries.get('parameters'));
-  return mapping(
-    recipe.mark,
-    new Map<string, MappingEntry>([
-      ['method', method],
-      ['dialect', { key: method.key, value: leaf(method.key, 'mergekit') }],
-      ...(await baseOf(given.entries, model)),
-      [contents, { key, value: await field(value) }],
-      ...(part === 'modules'
-        ? overlay(readParameters(inModule.entries.get('parameters')), globals)
-        : globals),
-      ...kept(given.entries, { dtype: 'dtype', out_dtype: 'outDtype', chat_template: 'chatTemplate' }),
-      ...(await readMergekitTokenizer(given, model)),
-    ]),
+export const readMergekit = (recipe: Mapping, scope: Scope): Promise<Mapping> =>
+  new MergekitReader(recipe, scope).recipe();
+
+class MergekitReader {
+  readonly #scope: Scope;
+  readonly #given: Mapping;
+  readonly #method: MappingEntry;
+  readonly #shared: ParameterPlace;
+  readonly #ofModel: ParameterPlace;
+  /** The method's parameters in snake case. */
+  readonly #names: readonly string[];
+
+  constructor(recipe: Mapping, scope: Scope) {
+    this.#scope = scope;
+    this.#given = mapping(recipe.mark, present(recipe.entries));
+    this.#method = expectKey(this.#given, 'merge_method', 'the recipe');
+    const { value } = this.#method;
+    if (!isText(value))
+      throw invalid(value.mark, { key: 'merge_method', reason: 'no method', expected: 'its name' });
+    const method = methods.get(value.value);
+    const known = method === undefined ? undefined : tensorParameters(method);
+    this.#names = [...(known?.keys() ?? [])].map(snakeCase);
+    const place = { method: value.value, known, warn: scope.warn };
+    this.#shared = { ...place, ofModel: false };
+    this.#ofModel = { ...place, ofModel: true };
+    this.#warnOfUnknown(recipe, 'the recipe', recipeKeys);
+  }
+
+  async recipe(): Promise<Mapping> {
+    const given = this.#given;
+    const part = partOf(given, ['models', 'slices', 'modules']);
+    const { entries, mark } =
+      part === 'modules' ? this.#onlyModule(expectKey(given, 'modules', 'the recipe')) : given;
+    const inModule = mapping(mark, present(entries));
+    const contents = partOf(inModule, ['models', 'slices']);
+    const { key, value } = expectKey(inModule, contents, 'the module');
+    const field = contents === 'models' ? this.#models : this.#slices;
+    const globals = readParameters(given.entries.get('parameters'), this.#shared);
+    const { key: at } = this.#method;
+    return mapping(
+      given.mark,
+      new Map<string, MappingEntry>([
+        ['method', this.#method],
+        ['dialect', { key: at, value: leaf(at, 'mergekit') }],
+        ...(await this.#baseOf(given.entries)),
+        [contents, { key, value: await field(value) }],
+        ...(part === 'modules'
+          ? overlay(readParameters(inModule.entries.get('parameters'), this.#shared), globals)
+          : globals),
+        ...kept(given.entries, { dtype: 'dtype', out_dtype: 'outDtype', chat_template: 'chatTemplate' }),
+        ...(await readMergekitTokenizer(given, this.#model, (of, place, known) =>
+          this.#warnOfUnknown(of, place, known),
+        )),
+      ]),
+    );
+  }
+
+  /** Returns a required key; where it is missing, a key of nearly its name is what is wrong. */
+  #expectKey(of: Mapping, key: string, place: string): MappingEntry {
+    if (!of.entries.has(key))
+      for (const [other, { key: mark }] of of.entries)
+        if (nearest(other, [key]) !== undefined) throw unknownKey(other, mark, place, [key]);
+    return expectKey(of, key, place);
+  }
+
+  #warnOfUnknown(of: Mapping, place: string, known: readonly string[]): void {
+    const names = known.includes('parameters') ? this.#names : [];
+    warnOfUnknown(of, place, known, this.#scope.warn, names);
+  }
+
+  /** Returns the only module of `modules`, whatever its name. */
+  #onlyModule({ value }: MappingEntry): Mapping {
+    const { entries } = expectMapping(value, 'modules', 'one module');
+    const [first, second] = entries;
+    if (first === undefined)
+      throw invalid(value.mark, { key: 'modules', reason: 'empty', expected: 'one module' });
+    if (second !== undefined)
+      throw invalid(second[1].key, {
+        key: second[0],
+        reason: 'a second module, which is not supported',
+        expected: 'one module',
+      });
+    const module = expectMapping(first[1].value, first[0], 'models or slices');
+    this.#warnOfUnknown(module, 'the module', ['models', 'slices', 'parameters']);
+    return module;
+  }
+
+  async #baseOf(entries: Entries): Promise<[string, MappingEntry][]> {
+    const base = entries.get('base_model');
+    return base === undefined ? [] : [['base', { key: base.key, value: await this.#model(base.value) }]];
+  }
+
+  async #modelOf(given: Mapping): Promise<[string, MappingEntry]> {
+    const { key, value } = this.#expectKey(given, 'model', 'the entry');
+    return ['model', { key, value: await this.#model(value) }];
+  }
+
+  readonly #models: Field = eachOf(
+    'models',
+    'a list of models, each with model: and parameters:',
+    async (value) => {
+      const given = expectMapping(value, 'models', 'model and parameters');
+      this.#warnOfUnknown(given, 'models', ['model', 'parameters']);
+      return mapping(
+        given.mark,
+        new Map([
+          await this.#modelOf(given),
+          ...readParameters(present(given.entries).get('parameters'), this.#ofModel),
+        ]),
+      );
+    },
   );
-};
+
+  readonly #sources: Field = eachOf('sources', 'models with their layer_range', async (value) => {
+    const given = expectMapping(value, 'sources', 'model, layer_range and parameters');
+    this.#warnOfUnknown(given, 'sources', ['model', 'layer_range', 'parameters']);
+    const range = this.#expectKey(given, 'layer_range', 'the source');
+    return mapping(
+      given.mark,
+      new Map([
+        await this.#modelOf(given),
+        ['layerRange', { key: range.key, value: await layerRange(range.value) }],
+        ...readParameters(present(given.entries).get('parameters'), this.#ofModel),
+      ]),
+    );
+  });
+
+  readonly #slices: Field = eachOf('slices', 'a list of slices', async (value) => {
+    const given = expectMapping(value, 'slices', 'sources, base_model and parameters');
+    const known = ['sources', 'base_model', 'parameters'];
+    const entries = present(given.entries);
+    // mergekit reads a residual_weight and does nothing with it.
+    this.#warnOfUnknown(mapping(given.mark, entries), 'slices', known);
+    const { key, value: inputs } = this.#expectKey(given, 'sources', 'the slice');
+    return mapping(
+      given.mark,
+      new Map<string, MappingEntry>([
+        ['sources', { key, value: await this.#sources(inputs) }],
+        ...(await this.#baseOf(entries)),
+        ...readParameters(entries.get('parameters'), this.#shared),
+      ]),
+    );
+  });
+
+  /**
+   * Reads `path[@revision][+adapter]`, `{model, lora}`, each of them a path or `{path, revision}`, or a nested
+   * recipe, in place or by its name.
+   */
+  readonly #model: Field = async (value) => {
+    if (isText(value)) return this.#named(value, value.value);
+    if (value.kind !== 'mapping') throw notAModel(value.mark);
+    if (isRecipe(value)) return this.#scope.nested(value);
+    this.#warnOfUnknown(value, 'the model', ['model', 'lora', 'override_architecture']);
+    const entries = present(value.entries);
+    const override = entries.get('override_architecture');
+    if (override !== undefined)
+      this.#scope.warn({
+        ...{ mark: override.key, key: 'override_architecture' },
+        reason: 'tensors are taken by their names, whatever the architecture',
+        effect: 'ignored',
+      });
+    const { value: inner } = this.#expectKey(value, 'model', 'the model');
+    const lora = entries.get('lora')?.value;
+    if (lora !== undefined) return leaf(inner.mark, `${this.#pathOf(inner)}+${this.#pathOf(lora)}`);
+    if (inner.kind === 'mapping' && isRecipe(inner)) return this.#scope.nested(inner);
+    return this.#named(inner, this.#pathOf(inner));
+  };
+
+  async #named(tree: Tree, path: string): Promise<Tree> {
+    return (await this.#scope.named(path, tree.mark, '')) ?? (isText(tree) ? tree : leaf(tree.mark, path));
+  }
+
+  #pathOf(tree: Tree): string {
+    if (isText(tree)) return tree.value;
+    const given = expectMapping(tree, 'model', 'a path, or path and revision');
+    this.#warnOfUnknown(given, 'the model', ['path', 'revision']);
+    const { value: path } = this.#expectKey(given, 'path', 'the model');
+    if (!isText(path)) throw notAModel(path.mark);
+    const revision = present(given.entries).get('revision')?.value;
+    if (revision === undefined) return path.value;
+    if (isText(revision)) return `${path.value}@${revision.value}`;
+    throw invalid(revision.mark, {
+      key: 'revision',
+      reason: 'no revision',
+      expected: 'text: put it in quotes',
+    });
+  }
+}
 
 const kept = (entries: Entries, names: Readonly<Record<string, string>>): [string, MappingEntry][] =>
   Object.entries(names).flatMap(([key, name]) => {
@@ -77,6 +240,9 @@ const kept = (entries: Entries, names: Readonly<Record<string, string>>): [strin
 /** Returns the one of several exclusive keys that is given. */
 const partOf = <Key extends string>({ entries, mark }: Mapping, keys: readonly Key[]): Key => {
   const [part, second] = keys.filter((key) => entries.has(key));
+  if (part === undefined)
+    for (const [key, { key: at }] of entries)
+      if (nearest(key, keys) !== undefined) throw unknownKey(key, at, 'the recipe', keys);
   if (part === undefined || second !== undefined)
     throw invalid((second === undefined ? undefined : entries.get(second)?.key) ?? mark, {
       ...(second === undefined ? {} : { key: second }),
@@ -84,115 +250,4 @@ const partOf = <Key extends string>({ entries, mark }: Mapping, keys: readonly K
       expected: `exactly one of ${keys.join(', ')}`,
     });
   return part;
-};
-
-/** Returns the only module of `modules`, whatever its name. */
-const onlyModule = ({ value }: MappingEntry): Mapping => {
-  const { entries } = expectMapping(value, 'modules', 'one module');
-  const [first, second] = entries;
-  if (first === undefined)
-    throw invalid(value.mark, { key: 'modules', reason: 'empty', expected: 'one module' });
-  if (second !== undefined)
-    throw invalid(second[1].key, {
-      key: second[0],
-      reason: 'a second module, which is not supported',
-      expected: 'one module',
-    });
-  const module = expectMapping(first[1].value, first[0], 'models or slices');
-  checkKeys(module.entries, 'the module', ['models', 'slices', 'parameters']);
-  return module;
-};
-
-const baseOf = async (entries: Entries, model: Field): Promise<[string, MappingEntry][]> => {
-  const base = entries.get('base_model');
-  return base === undefined ? [] : [['base', { key: base.key, value: await model(base.value) }]];
-};
-
-const modelsField = (model: Field): Field =>
-  eachOf('models', 'a list of models, each with model: and parameters:', async (value) => {
-    const given = expectMapping(value, 'models', 'model and parameters');
-    checkKeys(given.entries, 'models', ['model', 'parameters']);
-    return mapping(
-      given.mark,
-      new Map([await modelOf(given, model), ...readParameters(present(given.entries).get('parameters'))]),
-    );
-  });
-
-const modelOf = async (given: Mapping, model: Field): Promise<[string, MappingEntry]> => {
-  const { key, value } = expectKey(given, 'model', 'the entry');
-  return ['model', { key, value: await model(value) }];
-};
-
-const slicesField = (model: Field): Field => {
-  const source: Field = async (value) => {
-    const given = expectMapping(value, 'sources', 'model, layer_range and parameters');
-    checkKeys(given.entries, 'sources', ['model', 'layer_range', 'parameters']);
-    const range = expectKey(given, 'layer_range', 'the source');
-    return mapping(
-      given.mark,
-      new Map([
-        await modelOf(given, model),
-        ['layerRange', { key: range.key, value: await layerRange(range.value) }],
-        ...readParameters(present(given.entries).get('parameters')),
-      ]),
-    );
-  };
-  const sources = eachOf('sources', 'models with their layer_range', source);
-  return eachOf('slices', 'a list of slices', async (value) => {
-    const given = expectMapping(value, 'slices', 'sources, base_model and parameters');
-    checkKeys(given.entries, 'slices', ['sources', 'base_model', 'residual_weight', 'parameters']);
-    const entries = present(given.entries);
-    refuse(entries, 'residual_weight', 'mergekit itself does nothing with it');
-    const { key, value: inputs } = expectKey(given, 'sources', 'the slice');
-    return mapping(
-      given.mark,
-      new Map<string, MappingEntry>([
-        ['sources', { key, value: await sources(inputs) }],
-        ...(await baseOf(entries, model)),
-        ...readParameters(entries.get('parameters')),
-      ]),
-    );
-  });
-};
-
-const refuse = (entries: Entries, key: string, reason: string): void => {
-  const entry = entries.get(key);
-  if (entry !== undefined) throw invalid(entry.key, { key, reason: `not supported: ${reason}` });
-};
-
-/**
- * Reads `path[@revision]`, `{model: path}` or `{model: {path, revision}}`, or a nested recipe, in place or by
- * its name.
- */
-const modelField = (scope: Scope): Field => {
-  const named = async (tree: Tree, path: string): Promise<Tree> =>
-    (await scope.named(path, tree.mark, '')) ?? (isText(tree) ? tree : leaf(tree.mark, path));
-  return async (value) => {
-    if (isText(value)) return named(value, value.value);
-    if (value.kind !== 'mapping') throw notAModel(value.mark);
-    if (isRecipe(value)) return scope.nested(value);
-    checkKeys(value.entries, 'the model', ['model', 'lora', 'override_architecture']);
-    const entries = present(value.entries);
-    refuse(entries, 'lora', 'merge the adapter into its base first (peft: merge_and_unload)');
-    refuse(entries, 'override_architecture', 'tensors are taken by their names');
-    const { value: inner } = expectKey(value, 'model', 'the model');
-    if (isText(inner)) return named(inner, inner.value);
-    if (inner.kind === 'mapping' && isRecipe(inner)) return scope.nested(inner);
-    return named(inner, pathOf(inner));
-  };
-};
-
-const pathOf = (tree: Tree): string => {
-  const given = expectMapping(tree, 'model', 'a path, or path and revision');
-  checkKeys(given.entries, 'the model', ['path', 'revision']);
-  const { value: path } = expectKey(given, 'path', 'the model');
-  if (!isText(path)) throw notAModel(path.mark);
-  const revision = present(given.entries).get('revision')?.value;
-  if (revision === undefined) return path.value;
-  if (isText(revision)) return `${path.value}@${revision.value}`;
-  throw invalid(revision.mark, {
-    key: 'revision',
-    reason: 'no revision',
-    expected: 'text: put it in quotes',
-  });
 };

@@ -4,10 +4,12 @@ import type { UncheckedRecipe } from './recipe.js';
 import type { RecordedInputs } from './recorded-inputs.js';
 import type { Location } from './source.js';
 import { locate, type Path, toPlain } from './tree.js';
+import type { RecipeWarning } from './warning.js';
 
 export type { MergekitValue } from './settings.js';
 export type { Location } from './source.js';
 export type { Path } from './tree.js';
+export type { RecipeWarning } from './warning.js';
 
 /** The result of reading a recipe's file. */
 export interface ReadRecipe {
@@ -17,6 +19,11 @@ export interface ReadRecipe {
   readonly text: string;
   /** The inputs that the file records, where it is of a merge's output. */
   readonly recorded?: RecordedInputs;
+  /**
+   * Keys and parameters of mergekit's dialect that are ignored, as mergekit ignores them, with their places.
+   * Our own dialect has none: there they are errors.
+   */
+  readonly warnings: readonly RecipeWarning[];
   /**
    * Returns the place where the value (or key) at a path of `recipe` was written, in this file or another one
    * that it uses. If there is no such value, the place of the innermost one on the path.
@@ -36,11 +43,12 @@ export interface ReadRecipe {
 export const readRecipe = async (file: string): Promise<ReadRecipe> => {
   const reading = new Reading();
   const recipe = await reading.file(file);
-  const { recorded } = reading;
+  const { recorded, warnings } = reading;
   return {
     ...(recorded === undefined ? {} : { recorded }),
     recipe: toPlain(recipe) as UncheckedRecipe,
     text: recipe.mark.source.text,
+    warnings,
     locate: (path, part) => locate(recipe, path, part),
   };
 };

@@ -7,12 +7,14 @@ import { invalid, unknownKey } from './invalid.js';
 import { readMergekit } from './mergekit.js';
 import { relativeTo } from './model-path.js';
 import { nearest } from './nearest.js';
+import { refuseOtherTools } from './other-tools.js';
 import { readOurs } from './our-dialect.js';
 import { type RecipeDocument, readRecipeFile } from './recipe-file.js';
 import type { RecordedInputs } from './recorded-inputs.js';
 import type { RecordedRecipe } from './recorded-recipe.js';
 import type { Mark } from './source.js';
 import type { Mapping } from './tree.js';
+import { type RecipeWarning, warningOf } from './warning.js';
 
 /**
  * Limit on the recipes that one recipe expands to: documents that use each other twice double at each step.
@@ -51,6 +53,8 @@ interface Finished {
 export class Reading {
   /** The inputs that the file itself records, where it is of a merge's output. */
   recorded: RecordedInputs | undefined;
+  /** What was read as mergekit reads it and hardly meant so, in the order of reading. */
+  readonly warnings: RecipeWarning[] = [];
   readonly #done = new Map<string, { readonly recipe: Mapping; readonly merges: number }>();
   #merges = 0;
 
@@ -60,7 +64,14 @@ export class Reading {
    */
   file(file: string, chain: readonly Link[] = [], mark?: Mark): Promise<Mapping> {
     return this.#once({ id: resolve(file), label: file }, chain, mark, async (links) => {
-      const { documents, recorded } = await documentsOf(file, mark);
+      const { documents, recorded, repeated } = await documentsOf(file, mark);
+      for (const { key, mark: place } of repeated)
+        this.warnings.push(
+          warningOf({
+            ...{ key, mark: place, reason: 'this key stands twice in one mapping' },
+            effect: 'the last one counts, as in mergekit',
+          }),
+        );
       if (mark === undefined) this.recorded = recorded?.recorded;
       const named = documents.flatMap((document) =>
         document.name === undefined ? [] : [[document.name, document] as const],
@@ -99,6 +110,7 @@ export class Reading {
     this.#count(1, recipe.mark);
     const scope: Scope = {
       folder: dirname(surroundings.file),
+      warn: (oddity) => void this.warnings.push(warningOf(oddity)),
       find: surroundings.find,
       nested: async (inner) => {
         const name = inner.entries.get('name');
@@ -196,6 +208,7 @@ const documentsOf = async (file: string, mark: Mark | undefined): ReturnType<typ
 };
 
 const dialectOf = ({ entries, mark }: Mapping): 'ours' | 'mergekit' => {
+  refuseOtherTools(entries);
   const [ours, theirs] = [entries.get('method'), entries.get('merge_method')];
   if (ours !== undefined && theirs !== undefined)
     throw invalid(theirs.key, {

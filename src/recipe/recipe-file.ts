@@ -2,7 +2,13 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { LayerloomError, reasonOf } from '../errors.js';
-import { parseDocuments } from './document.js';
+import {
+  type DocumentKind,
+  parseDocuments,
+  type RepeatedKey,
+  recipeKind,
+  refuseRepeated,
+} from './document.js';
 import { invalid } from './invalid.js';
 import { nearest } from './nearest.js';
 import { cardRecipe, provenanceRecipe, type RecordedRecipe } from './recorded-recipe.js';
@@ -26,6 +32,8 @@ export interface RecipeFile {
   readonly documents: readonly [RecipeDocument, ...RecipeDocument[]];
   /** Of a merge's output: the inputs that it was made from. */
   readonly recorded?: Pick<RecordedRecipe, 'recorded' | 'recordedFirst'>;
+  /** Keys of documents of mergekit's dialect that stand twice in one mapping: the last one counts. */
+  readonly repeated: readonly RepeatedKey[];
 }
 
 /**
@@ -35,7 +43,15 @@ export interface RecipeFile {
  */
 export const readRecipeFile = async (file: string): Promise<RecipeFile> => {
   const { text, ...recorded } = await recipeIn(file);
-  return { documents: documentsIn(text, file), recorded };
+  const repeated: RepeatedKey[] = [];
+  const kind: DocumentKind = {
+    ...recipeKind,
+    onRepeated: (document, keys) => {
+      if (!document.entries.has('merge_method')) refuseRepeated(document, keys);
+      repeated.push(...keys);
+    },
+  };
+  return { documents: documentsIn(text, file, kind), recorded, repeated };
 };
 
 const recipeIn = async (file: string): Promise<RecordedRecipe> => {
@@ -45,8 +61,12 @@ const recipeIn = async (file: string): Promise<RecordedRecipe> => {
   return (extension === '.json' ? provenanceRecipe(text, file) : undefined) ?? { text, recordedFirst: false };
 };
 
-const documentsIn = (text: string, file: string): [RecipeDocument, ...RecipeDocument[]] => {
-  const [first, ...others] = parseDocuments(text, file);
+const documentsIn = (
+  text: string,
+  file: string,
+  kind: DocumentKind,
+): [RecipeDocument, ...RecipeDocument[]] => {
+  const [first, ...others] = parseDocuments(text, file, kind);
   const documents: [RecipeDocument, ...RecipeDocument[]] = [documentOf(first), ...others.map(documentOf)];
   const seen = new Set<string | undefined>();
   for (const { name, recipe } of documents) {

@@ -232,11 +232,11 @@ describe('a recipe', () => {
       /t is missing: expected a finite number, which slerp needs/,
     ],
     [
-      'a key that mergekit passes over',
-      'merge_method: linear\nmodels:\n  - model: ./a\n    paramters: {weight: 1}\n',
-      'paramters',
+      'a misspelt key that mergekit needs',
+      'merge_method: linear\nslices:\n  - sources: [{model: ./a, layer_ranges: [0, 4]}]\n',
+      'layer_ranges',
       'RECIPE_INVALID',
-      /did you mean parameters\?/,
+      /did you mean layer_range\?/,
     ],
   ])('with %s is refused with its place, before a weight is read', async (_, text, part, code, words) => {
     const error = await refusal(text, writeFamily({ layers: 4 }));
@@ -301,6 +301,35 @@ describe('a recipe', () => {
       const error = await refusal(text, family, true);
       expect(error).toMatchObject({ code: 'INVALID_PARAMETER', exitCode: 2 });
       expect(error.message).toContain(`merge.yaml:${placeOf(text, '{filter: mpl')}: `);
+    }
+  });
+
+  it("of mergekit's with parameters that it ignores is warned of, and with strict refused with their place", async () => {
+    const family = writeFamily({ layers: 4 });
+    const { root } = family;
+    const inner = `merge_method: sce
+base_model: ${root}/base
+models:
+  - {model: ${root}/a, parameters: {weight: 0.5}}
+  - {model: ${root}/b}
+parameters: {select_topk: 0.5}
+`;
+    const outer = `merge_method: linear
+models: [{model: inner}, {model: ${root}/c}]
+parameters: {weight: 1}
+---
+name: inner
+${inner}`;
+    for (const text of [inner, outer]) {
+      const file = join(root, 'merge.yaml');
+      writeFileSync(file, text);
+      const place = `${file}:${placeOf(text, 'weight: 0.5')}: `;
+      expect((await planMerge(file)).warnings).toEqual([
+        `${place}weight: sce has no such parameter; ignored, as mergekit does`,
+      ]);
+      const error = await refusal(text, family, true);
+      expect(error).toMatchObject({ code: 'RECIPE_INVALID', exitCode: 2 });
+      expect(error.message).toContain(`${place}weight: sce has no such parameter (--strict)`);
     }
   });
 });

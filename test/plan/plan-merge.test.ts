@@ -434,13 +434,16 @@ describe('experts that were not made for each other', () => {
     ]);
   });
 
-  it('and models of a soup that have one name are refused', async () => {
+  it('and so are models of a soup, unless two are given one name', async () => {
     const root = temporaryDirectory();
     const models = ['a', 'b'].map((name) => write(join(root, name), 'final', llama()));
-    await expect(planMerge({ method: 'soup', models })).rejects.toMatchObject({
-      code: 'NAME_CLASH',
-      exitCode: 2,
-    });
+    const apart = await planMerge({ method: 'soup', models });
+    expect(apart.inputs.map(({ name }) => name)).toEqual(['a/final', 'b/final']);
+    const [first, second] = models as [string, string];
+    for (const clashing of [`x=${first}`, `final=${first}`])
+      await expect(
+        planMerge({ method: 'soup', models: [clashing, clashing.replace(first, second)] }),
+      ).rejects.toMatchObject({ code: 'NAME_CLASH', exitCode: 2 });
     const named = await planMerge({
       method: 'soup',
       models: models.map((path, index) => `expert-${index}=${path}`),

@@ -132,10 +132,14 @@ describe("mergekit's dialect", () => {
     ]);
   });
 
-  it.each(['ties', 'dare_ties', 'task_arithmetic', 'model_stock'])(
-    'merges task vectors by %s',
-    async (method) => {
-      const text = yaml`
+  it.each<[string, readonly string[], readonly string[]]>([
+    ['ties', ['density', 'weight'], ['normalize', 'int8Mask', 'lambda']],
+    ['dare_ties', ['density', 'weight'], ['normalize', 'int8Mask', 'lambda']],
+    ['task_arithmetic', ['weight'], ['normalize', 'int8Mask', 'lambda']],
+    ['sce', [], ['int8Mask', 'selectTopk']],
+    ['model_stock', [], []],
+  ])('merges task vectors by %s, by the parameters that it has', async (method, ofModel, shared) => {
+    const text = yaml`
       models:
         - model: base
         - model: one
@@ -156,24 +160,24 @@ describe("mergekit's dialect", () => {
       chat_template: auto
       merge_method: METHOD
     `.replace('METHOD', method);
-      expect(await recipeOf(text)).toEqual({
-        method,
-        dialect: 'mergekit',
-        base: 'base',
-        models: [
-          { model: 'base' },
-          { model: 'one', density: [1, 0.7, 0.1], weight: 1 },
-          { model: 'two', density: 0.5, weight: [0, 0.3, 0.7, 1] },
-        ],
-        normalize: true,
-        int8Mask: true,
-        lambda: 0.1,
-        selectTopk: 0.1,
-        tokenizerSource: 'union',
-        chatTemplate: 'auto',
-      });
-    },
-  );
+    const picked = (values: object, names: readonly string[]) =>
+      Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name)));
+    const { recipe, warnings } = await read(text);
+    expect(recipe).toEqual({
+      method,
+      dialect: 'mergekit',
+      base: 'base',
+      models: [
+        { model: 'base' },
+        { model: 'one', ...picked({ density: [1, 0.7, 0.1], weight: 1 }, ofModel) },
+        { model: 'two', ...picked({ density: 0.5, weight: [0, 0.3, 0.7, 1] }, ofModel) },
+      ],
+      ...picked({ normalize: true, int8Mask: true, lambda: 0.1, selectTopk: 0.1 }, shared),
+      tokenizerSource: 'union',
+      chatTemplate: 'auto',
+    });
+    expect(warnings).toHaveLength(2 * (2 - ofModel.length) + 4 - shared.length);
+  });
 
   it('gives a slice its own base and parameters', async () => {
     const text = yaml`
@@ -202,7 +206,7 @@ describe("mergekit's dialect", () => {
           parameters:
             weight: [{filter: mlp, value: 2}]
             normalize: false
-      parameters: {weight: 1, normalize: true, other: [1, 2]}
+      parameters: {weight: 1, normalize: true}
     `;
     expect(await recipeOf(text)).toEqual({
       method: 'linear',
@@ -211,7 +215,6 @@ describe("mergekit's dialect", () => {
       // What the module's filters leave open is for the parameters of all.
       weight: [{ filter: 'mlp', value: 2 }, { value: 1 }],
       normalize: false,
-      other: [1, 2],
     });
   });
 
@@ -224,11 +227,17 @@ describe("mergekit's dialect", () => {
         - model: {model: {path: org/name, revision: abc}, lora: null}
         - model: {model: {path: ./here, revision: null}}
         - model: org/name+org/adapter
+        - model: {model: {path: org/name, revision: abc}, lora: {path: org/adapter}}
     `;
     expect((await recipeOf(text))['models']).toEqual(
-      ['org/name@v1', 'org/name', 'org/name@abc', './here', 'org/name+org/adapter'].map((model) => ({
-        model,
-      })),
+      [
+        'org/name@v1',
+        'org/name',
+        'org/name@abc',
+        './here',
+        'org/name+org/adapter',
+        'org/name@abc+org/adapter',
+      ].map((model) => ({ model })),
     );
   });
 
@@ -274,34 +283,14 @@ describe("mergekit's dialect", () => {
   const models = 'merge_method: linear\nmodels: [{model: a}]\n';
   it.each<[string, string, string]>([
     [
-      'an unknown key',
-      `${models}base-model: b\n`,
-      '3:1: base-model: unknown key of the recipe; expected one of merge_method, models, slices, modules, base_model, parameters, dtype, out_dtype, tokenizer_source, tokenizer, chat_template, name; did you mean base_model?\n  base-model: b\n  ^',
-    ],
-    [
-      'an unknown key of a model',
-      'merge_method: linear\nmodels:\n  - model: a\n    paramters: {}\n',
-      '4:5: paramters: unknown key of models; expected one of model, parameters; did you mean parameters?\n      paramters: {}\n      ^',
-    ],
-    [
-      'a parameter beside a model',
-      'merge_method: linear\nmodels:\n  - model: a\n    weight: 1\n',
-      '4:5: weight: unknown key of models; expected one of model, parameters\n      weight: 1\n      ^',
-    ],
-    [
       'an unknown key of a source',
       'merge_method: linear\nslices:\n  - sources: [{model: a, layer_ranges: [0, 1]}]\n',
-      '3:26: layer_ranges: unknown key of sources; expected one of model, layer_range, parameters; did you mean layer_range?',
+      '3:26: layer_ranges: unknown key of the source; expected one of layer_range; did you mean layer_range?',
     ],
     [
       'an unknown key of a slice',
       'merge_method: linear\nslices:\n  - source: []\n',
-      '3:5: source: unknown key of slices; expected one of sources, base_model, residual_weight, parameters; did you mean sources?',
-    ],
-    [
-      'an unknown key of a setting',
-      `${models}parameters:\n  t: [{filer: mlp, value: 1}]\n`,
-      '4:8: filer: unknown key of the setting; expected one of filter, value; did you mean filter?',
+      '3:5: source: unknown key of the slice; expected one of sources; did you mean sources?',
     ],
     [
       'a setting without a value',
@@ -317,16 +306,6 @@ describe("mergekit's dialect", () => {
       'a gradient of gradients',
       `${models}parameters: {t: [[1], [2]]}\n`,
       '3:17: no value of a parameter; expected a number, a list of numbers, or filter and value',
-    ],
-    [
-      'a parameter that is none',
-      `${models}parameters:\n  out_dtype: float32\n`,
-      '4:3: out_dtype: unknown key of parameters; expected out_dtype beside parameters\n    out_dtype: float32\n    ^',
-    ],
-    [
-      'a parameter in another spelling',
-      `${models}parameters: {int8Mask: true}\n`,
-      '3:14: int8Mask: unknown key of parameters; expected a name in snake_case; did you mean int8_mask?',
     ],
     [
       'parameters that are a list',
@@ -369,29 +348,14 @@ describe("mergekit's dialect", () => {
       '2:18: no model; expected a directory, org/name, a file or a recipe',
     ],
     [
-      'an adapter',
-      'merge_method: linear\nmodels: [{model: {model: a, lora: b}}]\n',
-      '2:29: lora: not supported: merge the adapter into its base first',
-    ],
-    [
-      'another architecture',
-      'merge_method: linear\nmodels: [{model: {model: a, override_architecture: b}}]\n',
-      '2:29: override_architecture: not supported: tensors are taken by their names',
-    ],
-    [
       'a path that stands one level too high',
       'merge_method: linear\nmodels: [{model: {path: a}}]\n',
-      '2:19: path: unknown key of the model; expected one of model, lora, override_architecture',
+      '2:18: the model lacks model',
     ],
     [
       'a revision that is a number',
       'merge_method: linear\nmodels: [{model: {model: {path: a, revision: 12}}}]\n',
       '2:46: revision: no revision; expected text: put it in quotes',
-    ],
-    [
-      'a residual weight',
-      'merge_method: linear\nslices: [{sources: [], residual_weight: 1}]\n',
-      '2:24: residual_weight: not supported: mergekit itself does nothing with it',
     ],
     [
       'no range of layers',
@@ -420,11 +384,6 @@ describe("mergekit's dialect", () => {
       '2:17: nothing says what to merge; expected exactly one of models, slices',
     ],
     [
-      'an unknown key of a module',
-      'merge_method: linear\nmodules: {text: {model: []}}\n',
-      '2:18: model: unknown key of the module; expected one of models, slices, parameters; did you mean models?',
-    ],
-    [
       'a kind of embedding that does not exist',
       `${models}tokenizer: {tokens: {a: {source: {kind: mean}}}}\n`,
       '3:41: kind: no kind of embedding; expected zero or model_token',
@@ -451,5 +410,119 @@ describe("mergekit's dialect", () => {
     ],
   ])('refuses %s, at its place', async (_, text, message) => {
     expect(await refusal(text)).toContain(`merge.yaml:${message}`);
+  });
+
+  it.each<[string, string, string]>([
+    [
+      'a key of the recipe',
+      `${models}base-model: b\n`,
+      '3:1: base-model: unknown key of the recipe; ignored, as mergekit does; did you mean base_model?',
+    ],
+    [
+      'a parameter at the top',
+      `${models}normalize: false\n`,
+      '3:1: normalize: unknown key of the recipe; ignored, as mergekit does; expected normalize under parameters',
+    ],
+    [
+      'a key of a model',
+      'merge_method: linear\nmodels:\n  - model: a\n    paramters: {}\n',
+      '4:5: paramters: unknown key of models; ignored, as mergekit does; did you mean parameters?',
+    ],
+    [
+      'a parameter beside a model',
+      'merge_method: linear\nmodels:\n  - model: a\n    weight: 1\n',
+      '4:5: weight: unknown key of models; ignored, as mergekit does; expected weight under parameters',
+    ],
+    [
+      'a key of a setting',
+      `${models}parameters:\n  weight: [{filer: mlp, value: 1}]\n`,
+      '4:13: filer: unknown key of the setting; ignored, as mergekit does; did you mean filter?',
+    ],
+    [
+      'a key of the recipe under parameters',
+      `${models}parameters:\n  out_dtype: float32\n`,
+      '4:3: out_dtype: linear has no such parameter; ignored, as mergekit does; expected out_dtype beside parameters',
+    ],
+    [
+      'a parameter in another spelling',
+      `${models}parameters: {Normalize: true}\n`,
+      '3:14: Normalize: linear has no such parameter; ignored, as mergekit does; did you mean normalize?',
+    ],
+    [
+      'a list of our own',
+      `${models}parameters: {weights: [1]}\n`,
+      '3:14: weights: linear has no such parameter; ignored, as mergekit does; did you mean weight?',
+    ],
+    [
+      'a parameter of the whole merge at a model',
+      'merge_method: linear\nmodels: [{model: a, parameters: {normalize: false}}]\n',
+      '2:34: normalize: a parameter of the whole merge, not of one model; ignored, as mergekit does; expected it under the parameters of the recipe',
+    ],
+    [
+      'another architecture',
+      'merge_method: linear\nmodels: [{model: {model: a, override_architecture: b}}]\n',
+      '2:29: override_architecture: tensors are taken by their names, whatever the architecture; ignored',
+    ],
+    [
+      'a residual weight',
+      'merge_method: linear\nslices: [{sources: [{model: a, layer_range: [0, 1]}], residual_weight: 1}]\n',
+      '2:55: residual_weight: unknown key of slices; ignored, as mergekit does',
+    ],
+    [
+      'a revision beside a model',
+      'merge_method: linear\nslices: [{sources: [{model: a, revision: b, layer_range: [0, 1]}]}]\n',
+      '2:32: revision: unknown key of sources; ignored, as mergekit does',
+    ],
+    [
+      'a key of the module',
+      'merge_method: linear\nmodules: {text: {model: [], models: [{model: a}]}}\n',
+      '2:18: model: unknown key of the module; ignored, as mergekit does; did you mean models?',
+    ],
+    [
+      'a key that stands twice, of which the last counts',
+      'merge_method: linear\nmodels: [{model: b}]\nmodels: [{model: a}]\n',
+      '3:1: models: this key stands twice in one mapping; the last one counts, as in mergekit',
+    ],
+  ])('ignores %s, and warns at its place', async (_, text, warning) => {
+    const { recipe, warnings, folder } = await read(text);
+    expect(warnings.map((one) => one.text.replaceAll(`${folder}/`, ''))).toEqual([`merge.yaml:${warning}`]);
+    expect(warnings[0]?.error).toMatchObject({ code: 'RECIPE_INVALID', exitCode: 2 });
+    expect(JSON.stringify(recipe)).not.toMatch(/"b"|normalize|weights|residual/);
+  });
+
+  it.each([
+    [
+      'base_model: a\ngate_mode: hidden\nexperts: [{source_model: b, positive_prompts: [x]}]\n',
+      '3:1: experts: this is a file of mergekit-moe and no recipe of a merge; expected a recipe; run mergekit-moe itself',
+    ],
+    [
+      'merge_method: linear\nbase_model: a\nexperts: [{source_model: b}]\n',
+      '3:1: experts: this is a file of mergekit-moe',
+    ],
+    [
+      'genome: {models: [a], merge_method: linear}\ntasks: [{name: x}]\n',
+      '1:1: genome: this is a file of mergekit-evolve and no recipe',
+    ],
+    ['layer_slices: [{model: a, start: 0, end: 4}]\n', '1:1: layer_slices: this is a file of bakllama'],
+  ])('refuses a file of another program of mergekit by its name: %j', async (text, message) => {
+    expect(await refusal(text)).toContain(`merge.yaml:${message}`);
+  });
+
+  it('takes numbers for what is true or false, and the reverse, as pydantic does', async () => {
+    const text = yaml`
+      merge_method: dare_ties
+      base_model: a
+      models: [{model: b, parameters: {weight: true, density: "0.5"}}]
+      parameters:
+        normalize: 1.0
+        int8_mask: [{filter: mlp, value: 0}, {value: "yes"}]
+        rescale: 0.0
+    `;
+    expect(await recipeOf(text)).toMatchObject({
+      models: [{ model: 'b', weight: 1, density: 0.5 }],
+      normalize: true,
+      int8Mask: [{ filter: 'mlp', value: false }, { value: true }],
+      rescale: false,
+    });
   });
 });

@@ -110,7 +110,6 @@ describe('the JSON Schema of recipes', () => {
     ['method: ties\nbase: ./b\nmodels: [./a]\nweight: 1\ndensty: 0.5\n'],
     ['method: layer_swap\ntask: ./a\nlanguage: ./b\nbotom: 5\n'],
     ['method: soup\nmodels: [./a, {method: revert, model: ./a, base: ./b, botom: 1}]\n'],
-    ['merge_method: linear\nmodels: [{model: ./a, paramters: {weight: 1}}]\n'],
     ['merge_method: linear\nmodel: [./a]\n'],
     ['method: ties\nbase: ./b\nmodels: [{model: ./a, weight: 1, lambda: 1}]\n'],
   ])('refuses %j, as layerloom does', async (text) => {

@@ -1,12 +1,12 @@
 import { evaluationSchema, evaluationWords } from '../../evaluation/settings.js';
 import { searchSchema } from '../../experiment/search-block.js';
 import type { Method } from '../../methods/framework/method.js';
+import { factsOf } from '../../methods/framework/parameter-facts.js';
 import { methods } from '../../methods/index.js';
 import {
   byKey,
   converted,
   dtype,
-  factsOf,
   type JsonSchema,
   listOf,
   oneValueOf,

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { modelSchema } from '../../methods/framework/parameters.js';
 import type { ParameterSpec } from '../../methods/framework/settings.js';
-import type { ParameterFacts } from '../../methods/framework/tensor-method.js';
 import { toSnakeCase } from '../../recipe/case.js';
 import { dtypeNames } from '../../tensor/dtype.js';
 
@@ -30,12 +29,6 @@ export const spelt = (name: string): string => toSnakeCase(name) ?? name;
 /** The words of a parameter's values: `a share above 0, at most 1. Default 1.` */
 const wordsOf = ({ expected, default: preset }: ParameterSpec): string =>
   `${expected.charAt(0).toUpperCase()}${expected.slice(1)}.${preset === undefined ? '' : ` Default ${preset}.`}`;
-
-/** The facts of a tensor method's parameter; undefined for other zod schemas. */
-export const factsOf = (schema: z.ZodType): ParameterFacts | undefined => {
-  const facts = z.globalRegistry.get(schema);
-  return facts !== undefined && 'spec' in facts ? (facts as unknown as ParameterFacts) : undefined;
-};
 
 /** One value of a parameter. */
 export const oneValueOf = (spec: ParameterSpec): JsonSchema => ({

@@ -2,26 +2,37 @@ import { type JsonSchema, listOf, type Properties, reference, strict, text } fro
 
 // mergekit's dialect, as src/recipe/mergekit.ts reads it. A key without a value means the same as no key.
 
+/** Keys that layerloom reads; others are ignored with a warning, as mergekit ignores them. */
+const known = (properties: Properties, required: readonly string[] = []): JsonSchema => ({
+  ...strict(properties, required),
+  additionalProperties: { description: 'Not a key that mergekit reads: ignored.' },
+});
+
 const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] });
 
 const parametersOf = (names: readonly string[]): JsonSchema =>
   orNull({
-    ...strict(Object.fromEntries(names.map((name) => [name, {}]))),
+    ...known(Object.fromEntries(names.map((name) => [name, {}]))),
     description: 'Parameters of the method: a value, a list over the layers, or filter and value.',
   });
+
+const modelPath: JsonSchema = { anyOf: [text, known({ path: text, revision: orNull(text) }, ['path'])] };
 
 const modelReference: JsonSchema = {
   description: 'A directory, org/name, either with @revision, or a recipe.',
   anyOf: [
     text,
     reference('recipe'),
-    strict({
-      model: {
-        anyOf: [text, reference('recipe'), strict({ path: text, revision: orNull(text) }, ['path'])],
+    known(
+      {
+        model: {
+          anyOf: [modelPath, reference('recipe')],
+        },
+        lora: orNull(modelPath),
+        override_architecture: orNull(text),
       },
-      lora: { type: 'null' },
-      override_architecture: { type: 'null' },
-    }),
+      ['model'],
+    ),
   ],
 };
 
@@ -33,16 +44,15 @@ const range: JsonSchema = {
 };
 
 const contentsOf = (parameters: JsonSchema): Properties => ({
-  models: orNull(listOf(strict({ model: modelReference, parameters }, ['model']))),
+  models: orNull(listOf(known({ model: modelReference, parameters }, ['model']))),
   slices: orNull(
     listOf(
-      strict(
+      known(
         {
           sources: listOf(
-            strict({ model: modelReference, layer_range: range, parameters }, ['model', 'layer_range']),
+            known({ model: modelReference, layer_range: range, parameters }, ['model', 'layer_range']),
           ),
           base_model: orNull(modelReference),
-          residual_weight: { type: 'null' },
           parameters,
         },
         ['sources'],
@@ -54,14 +64,14 @@ const contentsOf = (parameters: JsonSchema): Properties => ({
 const tokenizerSource: JsonSchema = { anyOf: [{ enum: ['base', 'union'] }, modelReference] };
 
 const modelToken = (token: Properties): JsonSchema =>
-  strict({ kind: { const: 'model_token' }, model: modelReference, ...token }, ['kind', 'model']);
+  known({ kind: { const: 'model_token' }, model: modelReference, ...token }, ['kind', 'model']);
 
-const token: JsonSchema = strict({
+const token: JsonSchema = known({
   source: orNull({
     description: 'Where the embedding comes from: a model, zeros, or another token.',
     anyOf: [
       modelReference,
-      strict({ kind: { const: 'zero' } }, ['kind']),
+      known({ kind: { const: 'zero' } }, ['kind']),
       modelToken({ token: orNull(text), token_id: { type: 'null' } }),
       modelToken({ token_id: orNull({ type: 'integer', minimum: 0 }), token: { type: 'null' } }),
     ],
@@ -78,18 +88,18 @@ const token: JsonSchema = strict({
 export const mergekitSchema = (methods: readonly string[], names: readonly string[]): JsonSchema => {
   const parameters = parametersOf(names);
   const contents = contentsOf(parameters);
-  return strict(
+  const recipe = known(
     {
       merge_method: { description: 'The method of the merge.', enum: methods },
       ...contents,
-      modules: orNull({ type: 'object', additionalProperties: strict({ ...contents, parameters }) }),
+      modules: orNull({ type: 'object', additionalProperties: known({ ...contents, parameters }) }),
       base_model: orNull(modelReference),
       parameters,
       dtype: orNull({ type: 'string', description: 'The dtype of the arithmetic, and of the output.' }),
       out_dtype: orNull({ type: 'string', description: 'The dtype of the output.' }),
       tokenizer_source: orNull(tokenizerSource),
       tokenizer: orNull(
-        strict({
+        known({
           source: orNull(tokenizerSource),
           tokens: orNull({ type: 'object', additionalProperties: token }),
           pad_to_multiple_of: orNull({ type: 'integer', minimum: 1 }),
@@ -100,4 +110,5 @@ export const mergekitSchema = (methods: readonly string[], names: readonly strin
     },
     ['merge_method'],
   );
+  return { ...recipe, anyOf: ['models', 'slices', 'modules'].map((key) => ({ required: [key] })) };
 };

@@ -1,12 +1,11 @@
 import type { z } from 'zod';
 import type { Method } from '../../methods/framework/method.js';
-import type { ParameterFacts } from '../../methods/framework/tensor-method.js';
+import { factsOf, type ParameterFacts } from '../../methods/framework/parameter-facts.js';
 import { methods } from '../../methods/index.js';
 import {
   byKey,
   converted,
   dtype,
-  factsOf,
   type JsonSchema,
   listOf,
   type Properties,

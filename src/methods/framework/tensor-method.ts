@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Place } from '../../architecture/architecture.js';
 import type { ModelTensor } from '../../operations/expression.js';
 import type { CompileContext, Compiled, ModelReference, RecipePath } from './method.js';
+import type { ParameterFacts } from './parameter-facts.js';
 import { modelSchema } from './parameters.js';
 import type { ModelInput } from './recipe-input.js';
 import { invalid, type ParameterSpec, resolveSetting, type Scalar } from './settings.js';
@@ -31,13 +32,6 @@ const asEntry = (value: unknown): unknown => {
 const rangeSchema = z.tuple([z.int().nonnegative(), z.int().nonnegative()], {
   error: '[first layer, the one after the last]',
 });
-
-/** Facts of a parameter that go along with its zod schema, for JSON Schemas. */
-export interface ParameterFacts {
-  readonly spec: ParameterSpec;
-  /** True for a parameter that each model may have its own of. */
-  readonly perModel: boolean;
-}
 
 /** Parameters, whose values `Setting` checks. */
 const unknowns = (
