@@ -234,9 +234,10 @@ const catalogue = {
       `${d.other}/config.json describes another model than ${d.first}/config.json: ${some(d.differences)}. Merge experts of one base`,
   ),
   TOKENIZER_MISMATCH: input(
-    (d: Pair & { tokens: readonly string[] }) =>
-      `${d.other} numbers tokens otherwise than ${d.first}: ${some(d.tokens)}. Merge experts of one tokenizer`,
+    (d: Pair & { tokens: readonly string[]; remedy?: string }) =>
+      `${d.other} numbers tokens otherwise than ${d.first}: ${some(d.tokens)}. ${d.remedy ?? 'Merge experts of one tokenizer'}`,
   ),
+  TOKENIZER_UNSUPPORTED: input((d: { directory: string; reason: string }) => `${d.directory}: ${d.reason}`),
   QUANTISED_WEIGHTS: input(
     (d: { model: string; tensor: string }) =>
       `${d.model}: tensor ${d.tensor} is quantised and would be averaged; dequantise the model first`,

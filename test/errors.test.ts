@@ -31,6 +31,7 @@ import { checkBuildTools } from '../src/native/build-tools.js';
 import { readRecipe } from '../src/recipe/read-recipe.js';
 import { comparePaired } from '../src/scores/paired.js';
 import { tablesOf } from '../src/scores/tables.js';
+import { mergeVocabularies } from '../src/tokenizer/merge-vocabularies.js';
 import {
   assemble,
   type CheckpointFixture,
@@ -211,6 +212,16 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   TOKENIZER_MISMATCH: () => {
     const tokenizer = (id: number) => ({ ...llama(), files: { 'vocab.json': `{"a": ${id}}` } });
     return plan(tokenizer(1), tokenizer(2));
+  },
+  TOKENIZER_UNSUPPORTED: async () => {
+    const checkpoint = await openCheckpoint(
+      writeCheckpoint(join(temporaryDirectory(), 'm'), { ...llama(), files: { 'tokenizer.model': 'x' } }),
+    );
+    return mergeVocabularies([{ checkpoint, rows: 1 }], {
+      source: 'union',
+      base: undefined,
+      tokens: new Map(),
+    });
   },
   QUANTISED_WEIGHTS: () => {
     const quantised = withTensor('model.norm.weight_scale', 'F8_E4M3', 1);

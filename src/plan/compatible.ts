@@ -4,9 +4,10 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { configDifferences, ofLayers } from '../checkpoint/config.js';
 import { readJsonObject } from '../checkpoint/json.js';
 import { readSideFile } from '../checkpoint/small-file.js';
-import { readTokenIds, tokenDifferences } from '../checkpoint/tokenizer.js';
 import { LayerloomError } from '../errors.js';
 import { isFloating } from '../tensor/dtype.js';
+import { hasTokens, readTokenIds } from '../tokenizer/read-tokenizer.js';
+import { tokenDifferences } from '../tokenizer/tokenizer.js';
 
 /** An opened checkpoint, with the architecture that its tensor names imply. */
 export interface Model {
@@ -143,8 +144,8 @@ const checkTokens = async (first: CheckpointIndex, other: CheckpointIndex): Prom
     first.sideFiles.includes('tokenizer.json')
   )
     return;
-  const [a, b] = [await readTokenIds(first), await readTokenIds(other)];
-  const tokens = a === undefined || b === undefined ? [] : tokenDifferences(a, b);
+  if (!(await hasTokens(first)) || !(await hasTokens(other))) return;
+  const tokens = tokenDifferences(await readTokenIds(first), await readTokenIds(other));
   if (tokens.length > 0) throw new LayerloomError('TOKENIZER_MISMATCH', { ...pathsOf(first, other), tokens });
 };
 

@@ -52,14 +52,18 @@ export type TokenSource =
 /** What a recipe wants of its tokenizer. */
 export interface TokenizerRequest {
   /**
-   * - `auto`: the union where every token that two models share has one id in both; else an error.
+   * - `auto`: the union, by the first model's ids, where every token that two models share has one id in both;
+   *   else an error.
    * - `strict`: an error where vocabularies differ.
    * - `rows`: rows are merged by their numbers whatever their tokens, with a warning (mergekit without a source).
    * - `union`, `base`, or the index of a model: as mergekit has them, with as many rows as there are tokens.
    */
   readonly source: 'auto' | 'strict' | 'rows' | 'union' | 'base' | number;
-  /** Index of the base, by whose ids a union goes; the first model where the recipe has none. */
-  readonly base: number;
+  /**
+   * Index of the base, by whose ids a union goes, and whose row a token gets in models that lack it. Where the
+   * recipe has none, a union goes by the first model's ids, and rows of several models are averaged.
+   */
+  readonly base: number | undefined;
   readonly tokens: ReadonlyMap<string, { readonly source?: TokenSource; readonly force: boolean }>;
   readonly padToMultipleOf?: number;
 }

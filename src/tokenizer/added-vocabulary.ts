@@ -1,0 +1,65 @@
+/** A token that stands beside the model's vocabulary, spelt as `tokenizer.json` has it, without its id. */
+export interface AddedToken {
+  readonly content: string;
+  readonly single_word: boolean;
+  readonly lstrip: boolean;
+  readonly rstrip: boolean;
+  readonly normalized: boolean;
+  readonly special: boolean;
+}
+
+/** The settings that the tokenizers library gives to a token that is added as a plain string. */
+export const plainToken = (content: string, special = false): AddedToken => ({
+  content,
+  single_word: false,
+  lstrip: false,
+  rstrip: false,
+  normalized: !special,
+  special,
+});
+
+/** True if both are written and matched alike. */
+export const sameSettings = (a: AddedToken, b: AddedToken): boolean =>
+  a.single_word === b.single_word &&
+  a.lstrip === b.lstrip &&
+  a.rstrip === b.rstrip &&
+  a.normalized === b.normalized &&
+  a.special === b.special;
+
+/**
+ * Added tokens with the ids that the tokenizers library gives them: it numbers them in the order in which
+ * they are added and does not read the ids of its own file (seen in 0.23).
+ */
+export class AddedVocabulary {
+  readonly #tokens = new Map<string, { id: number; token: AddedToken }>();
+  #last = -1;
+
+  readonly #vocabulary: ReadonlyMap<string, number>;
+
+  /** @param vocabulary the model's own tokens */
+  constructor(vocabulary: ReadonlyMap<string, number>) {
+    this.#vocabulary = vocabulary;
+  }
+
+  /** Adds a token, or gives one that is there new settings. Returns its id; none for the empty token. */
+  add(token: AddedToken): number | undefined {
+    if (token.content === '') return undefined;
+    const id = this.idOf(token.content) ?? Math.max(this.#last + 1, this.#vocabulary.size);
+    this.#tokens.set(token.content, { id, token });
+    this.#last = Math.max(this.#last, id);
+    return id;
+  }
+
+  idOf(content: string): number | undefined {
+    return this.#tokens.get(content)?.id ?? this.#vocabulary.get(content);
+  }
+
+  /** The added tokens, by id. */
+  list(): { readonly id: number; readonly token: AddedToken }[] {
+    return [...this.#tokens.values()].sort((a, b) => a.id - b.id);
+  }
+
+  has(content: string): boolean {
+    return this.#tokens.has(content);
+  }
+}

@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { isObject, readJsonObject } from '../checkpoint/json.js';
+import { readSideFile } from '../checkpoint/small-file.js';
+import { LayerloomError } from '../errors.js';
+import type { AddedToken } from './added-vocabulary.js';
+import { readTokenSettings, settingsOf, type TokenSettings } from './token-settings.js';
+import { makeTokenizer, type Tokenizer } from './tokenizer.js';
+
+/** What can be told of a checkpoint's tokenizer without parsing its vocabulary. */
+export interface TokenizerFiles {
+  /** Equal where the vocabularies are. */
+  readonly hash: string;
+  /** Names of the files that hold the vocabulary. */
+  readonly form: 'tokenizer.json' | 'vocab.json' | 'tokenizer.model';
+  readonly settings: TokenSettings;
+}
+
+const files = new WeakMap<CheckpointIndex, Promise<TokenizerFiles | undefined>>();
+const tokenizers = new WeakMap<CheckpointIndex, Promise<Tokenizer>>();
+
+const remembered = <V>(
+  memory: WeakMap<CheckpointIndex, Promise<V>>,
+  checkpoint: CheckpointIndex,
+  read: () => Promise<V>,
+): Promise<V> => {
+  const known = memory.get(checkpoint) ?? read();
+  memory.set(checkpoint, known);
+  return known;
+};
+
+/**
+ * Reads which tokenizer a checkpoint has; undefined where it has none.
+ *
+ * @throws LayerloomError READ_FAILED, CONFIG_INVALID
+ */
+export const tokenizerFilesOf = (checkpoint: CheckpointIndex): Promise<TokenizerFiles | undefined> =>
+  remembered(files, checkpoint, () => readFiles(checkpoint));
+
+const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | undefined> => {
+  const { path, sideFiles } = checkpoint;
+  const form = (['tokenizer.json', 'vocab.json', 'tokenizer.model'] as const).find((name) =>
+    sideFiles.includes(name),
+  );
+  if (form === undefined) return undefined;
+  const settings = await readTokenSettings(checkpoint);
+  const hash = createHash('sha256')
+    .update(await readSideFile(join(path, form)))
+    .update(JSON.stringify(settings))
+    .digest('hex');
+  return { hash, form, settings };
+};
+
+/**
+ * Reads the vocabulary of a checkpoint that has a tokenizer; one checkpoint's is parsed once.
+ *
+ * @throws LayerloomError READ_FAILED, CONFIG_INVALID, TOKENIZER_UNSUPPORTED
+ */
+export const readTokenizer = (checkpoint: CheckpointIndex, found: TokenizerFiles): Promise<Tokenizer> =>
+  remembered(tokenizers, checkpoint, () => parse(checkpoint, found));
+
+/** True if a checkpoint has a tokenizer that can be read as text. */
+export const hasTokens = async (checkpoint: CheckpointIndex): Promise<boolean> => {
+  const found = await tokenizerFilesOf(checkpoint);
+  return found !== undefined && found.form !== 'tokenizer.model';
+};
+
+/** Reads every token's id. @throws as `readTokenizer` */
+export const readTokenIds = async (checkpoint: CheckpointIndex): Promise<ReadonlyMap<string, number>> => {
+  const found = await tokenizerFilesOf(checkpoint);
+  return found === undefined ? new Map() : (await readTokenizer(checkpoint, found)).ids;
+};
+
+const sentencePiece =
+  'has its vocabulary only in tokenizer.model (SentencePiece), which cannot be compared or united; write a ' +
+  'tokenizer.json beside it in Python by `AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)`';
+
+const parse = async (checkpoint: CheckpointIndex, { form, settings }: TokenizerFiles): Promise<Tokenizer> => {
+  const file = join(checkpoint.path, form);
+  if (form === 'tokenizer.model')
+    throw new LayerloomError('TOKENIZER_UNSUPPORTED', { directory: checkpoint.path, reason: sentencePiece });
+  const content = await readJsonObject(file);
+  if (form === 'vocab.json')
+    return makeTokenizer(
+      { file, algorithm: 'BPE', vocabulary: new Map(entries(content, file)) },
+      [],
+      settings,
+    );
+  const { model, added_tokens: added } = content;
+  if (!isObject(model)) throw malformed(file, 'model');
+  const vocabulary = new Map(entries(model['vocab'], file));
+  if (added !== undefined && !Array.isArray(added)) throw malformed(file, 'added_tokens');
+  const tokens = ((added ?? []) as unknown[]).map((token) => addedToken(token, file));
+  return makeTokenizer({ file, algorithm: algorithmOf(model), vocabulary }, tokens, settings);
+};
+
+/** Old files do not name it. */
+const algorithmOf = (model: Record<string, unknown>): string => {
+  if (typeof model['type'] === 'string') return model['type'];
+  if (Array.isArray(model['vocab'])) return 'Unigram';
+  return 'merges' in model ? 'BPE' : 'WordPiece';
+};
+
+/** BPE and WordPiece have a map of ids, Unigram a list of [token, score]. */
+const entries = (vocabulary: unknown, file: string): [string, number][] => {
+  const list = Array.isArray(vocabulary)
+    ? vocabulary.map((pair, id): unknown[] => [Array.isArray(pair) ? pair[0] : pair, id])
+    : isObject(vocabulary)
+      ? Object.entries(vocabulary)
+      : undefined;
+  const isEntry = (entry: unknown[]): entry is [string, number] =>
+    typeof entry[0] === 'string' && Number.isSafeInteger(entry[1]) && (entry[1] as number) >= 0;
+  if (list === undefined || !list.every(isEntry)) throw malformed(file, 'vocab');
+  return list;
+};
+
+const addedToken = (value: unknown, file: string): AddedToken => {
+  const token = settingsOf(value);
+  if (token === undefined) throw malformed(file, 'added_tokens');
+  return token;
+};
+
+const malformed = (file: string, key: string): LayerloomError =>
+  new LayerloomError('CONFIG_INVALID', {
+    file,
+    reason: `has no valid \`${key}\`; download or write it again`,
+  });

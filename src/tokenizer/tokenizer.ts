@@ -1,0 +1,68 @@
+import { type AddedToken, AddedVocabulary } from './added-vocabulary.js';
+import type { TokenSettings } from './token-settings.js';
+
+/** A tokenizer as far as its vocabulary goes. */
+export interface Tokenizer {
+  /** The file of the vocabulary, for messages. */
+  readonly file: string;
+  /** `BPE`, `Unigram`, `WordPiece` or `WordLevel`. */
+  readonly algorithm: string;
+  /** Ids of the model's own tokens: those that merges or scores make. */
+  readonly vocabulary: ReadonlyMap<string, number>;
+  /** By id; one may also stand in `vocabulary`. */
+  readonly added: readonly { readonly id: number; readonly token: AddedToken }[];
+  /** Ids of all tokens. */
+  readonly ids: ReadonlyMap<string, number>;
+  /** Special tokens, which transformers adds again where they are missing. */
+  readonly special: readonly AddedToken[];
+}
+
+/** A model's tokenizer, and the number of rows of its embeddings; tokens with an id beyond them have no row. */
+export interface ModelTokens {
+  readonly name: string;
+  readonly path: string;
+  readonly rows: number;
+  readonly tokenizer: Tokenizer;
+}
+
+/**
+ * Numbers the added tokens as the tokenizers library does.
+ *
+ * @param tokens of the vocabulary's file, in its order
+ */
+export const makeTokenizer = (
+  { file, algorithm, vocabulary }: Pick<Tokenizer, 'file' | 'algorithm' | 'vocabulary'>,
+  tokens: readonly AddedToken[],
+  { decoder, special }: TokenSettings,
+): Tokenizer => {
+  const added = new AddedVocabulary(vocabulary);
+  for (const token of [...tokens, ...decoder]) added.add(token);
+  for (const token of special) if (!added.has(token.content)) added.add(token);
+  const list = added.list();
+  return { file, algorithm, vocabulary, added: list, ids: idsOf(vocabulary, list), special };
+};
+
+/** Ids of a model's own tokens and of the added ones. */
+const idsOf = (
+  vocabulary: ReadonlyMap<string, number>,
+  added: Tokenizer['added'],
+): ReadonlyMap<string, number> =>
+  new Map([...vocabulary, ...added.map(({ id, token }): [string, number] => [token.content, id])]);
+
+/** The number of ids up to the last. */
+export const endOf = (ids: ReadonlyMap<string, number>): number => {
+  let end = 0;
+  for (const id of ids.values()) if (id >= end) end = id + 1;
+  return end;
+};
+
+/** Tokens that two tokenizers number otherwise, each described. */
+export const tokenDifferences = (
+  a: ReadonlyMap<string, number>,
+  b: ReadonlyMap<string, number>,
+): string[] => {
+  const tokens = new Set([...a.keys(), ...b.keys()]);
+  const say = (token: string) =>
+    `${JSON.stringify(token)} ${a.get(token) ?? 'absent'} against ${b.get(token) ?? 'absent'}`;
+  return [...tokens].filter((token) => a.get(token) !== b.get(token)).map(say);
+};
