@@ -39,6 +39,7 @@ constexpr Reader<Measure> kMeasures[] = {
     {"magnitudes", readOfValue<Magnitudes>},
     {"rowMagnitudes", readOfValue<RowMagnitudes>},
     {"columnMagnitudes", readOfValue<ColumnMagnitudes>},
+    {"columnSums", readOfValue<ColumnSums>},
     {"overlaps", readOfValues<Overlaps>},
     {"nonFinite",
      [](const Napi::Object& measure) -> Measure {

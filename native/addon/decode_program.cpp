@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "decode.hpp"
 
 namespace layerloom {
@@ -8,6 +10,51 @@ template <class Number>
 std::vector<Number> readVector(const Napi::Object& object, const char* key) {
     const std::span<Number> numbers = toSpan<Number>(object.Get(key), key);
     return {numbers.begin(), numbers.end()};
+}
+
+/// Elements [first, first + count) of a tensor.
+struct Slice {
+    std::uint64_t first, count;
+};
+
+/// Reads the runs of rows that a slice looks at, of numbers in three: the first row, what stands there, and
+/// how many rows. They are sorted by the first, so that a slice of a vocabulary in any order costs no more
+/// than its own rows. Copies: threads share the numbers.
+///
+/// @param advances true where what stands there counts on with the rows
+template <class Run>
+std::vector<Run> readRuns(const Napi::Object& object, std::uint64_t width, const Slice& slice,
+                          bool advances) {
+    const std::span<const double> numbers = toSpan<double>(object.Get("runs"), "runs");
+    require(width >= 1, "width");
+    require(numbers.size() % 3 == 0, "runs");
+    const auto numberAt = [&](std::size_t index) {
+        const double number = numbers[index];
+        require(number >= 0 && number <= static_cast<double>(kMostInteger), "runs");
+        return static_cast<std::uint64_t>(number);
+    };
+    const auto runAt = [&](std::size_t r) -> Run {
+        return {numberAt(3 * r), numberAt(3 * r + 1), numberAt(3 * r + 2)};
+    };
+    const std::uint64_t begin = slice.first / width, end = (slice.first + slice.count + width - 1) / width;
+    std::size_t low = 0, high = numbers.size() / 3;
+    while (low < high) {
+        const std::size_t middle = low + (high - low) / 2;
+        const Run run = runAt(middle);
+        run.to + run.count <= begin ? low = middle + 1 : high = middle;
+    }
+    std::vector<Run> runs;
+    for (; low < numbers.size() / 3; ++low) {
+        auto [to, what, count] = runAt(low);
+        if (to >= end) break;
+        // Runs that are not sorted end here, before they could fill the memory.
+        require(
+            count >= 1 && to + count > begin && (runs.empty() || to >= runs.back().to + runs.back().count),
+            "runs");
+        const std::uint64_t cut = to < begin ? begin - to : 0;
+        runs.push_back({to + cut, advances ? what + cut : what, std::min(count - cut, end - to - cut)});
+    }
+    return runs;
 }
 
 float readFloat(const Napi::Object& object, const char* key) {
@@ -77,25 +124,45 @@ constexpr Reader<NodeOperation> kOperations[] = {
      [](const Napi::Object& node) -> NodeOperation {
          return Select{readRows(node), readVector<std::uint8_t>(node, "kept")};
      }},
+    // Its runs are those of the slice: toNode.
+    {"assemble",
+     [](const Napi::Object& node) -> NodeOperation {
+         return Assemble{readInteger(node, "width"), {}};
+     }},
+    {"fillRows",
+     [](const Napi::Object& node) -> NodeOperation {
+         return FillRows{readInteger(node, "from"), readVector<double>(node, "values")};
+     }},
 };
 
-Node toNode(const Napi::Value& value) {
+Node toNode(const Napi::Value& value, const Slice& slice) {
     const Napi::Object object = toObject(value, "node");
-    return {readKind(object, kOperations), readDType(object), readValues(object, "inputs")};
+    Node node{readKind(object, kOperations), readDType(object), readValues(object, "inputs")};
+    if (auto* assemble = std::get_if<Assemble>(&node.operation))
+        assemble->runs = readRuns<InputRun>(object, assemble->width, slice, false);
+    return node;
 }
 
-StoredSource toSource(const Napi::Value& value) {
-    constexpr const char* slicings[] = {"elements"};
+StoredSource toSource(const Napi::Value& value, const Slice& slice) {
+    constexpr const char* slicings[] = {"elements", "rows"};
     const Napi::Object object = toObject(value, "source");
-    return {toLocation(value), readDType(object), readName<Slicing>(object, "slicing", slicings)};
+    StoredSource source{
+        toLocation(value), readDType(object), readName<Slicing>(object, "slicing", slicings), 1, {}};
+    if (source.slicing == Slicing::Elements) return source;
+    source.width = readInteger(object, "width");
+    source.runs = readRuns<RowRun>(object, source.width, slice, true);
+    return source;
 }
 
 }  // namespace
 
 Program toProgram(const Napi::Value& value) {
     const Napi::Object object = toObject(value, "program");
-    return {readAll(readArray(object, "sources"), toSource), readAll(readArray(object, "nodes"), toNode),
-            readInteger(object, "first"), readInteger(object, "count"), readInteger(object, "columns")};
+    const Slice slice{readInteger(object, "first"), readInteger(object, "count")};
+    const auto source = [&](const Napi::Value& one) { return toSource(one, slice); };
+    const auto node = [&](const Napi::Value& one) { return toNode(one, slice); };
+    return {readAll(readArray(object, "sources"), source), readAll(readArray(object, "nodes"), node),
+            slice.first, slice.count, readInteger(object, "columns")};
 }
 
 }  // namespace layerloom

@@ -22,6 +22,8 @@ void checkJob(const Compute& compute) {
     for (const auto& [value, to, dtype] : compute.outputs) {
         require(value < sources + program.nodes.size(), "value");
         require(dtype == program.dtypeOf(value), "dtype");
+        // A source is written as it stands, which is in other rows.
+        require(value >= sources || program.sources[value].slicing == Slicing::Elements, "value");
         checkElements(to, sizeOf(dtype), program.first, program.count, "to");
         if (value < sources) continue;
         // A node goes to one place.

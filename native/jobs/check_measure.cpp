@@ -46,6 +46,8 @@ void check(const ColumnMagnitudes& magnitudes, const Measurement& of) {
     checkValue(magnitudes.value, of.program);
 }
 
+void check(const ColumnSums& sums, const Measurement& of) { checkValue(sums.value, of.program); }
+
 void check(const Overlaps& overlaps, const Measurement& of) {
     checkValues(overlaps.values, of.program);
     checkBesideMagnitudes(overlaps.values, of);

@@ -30,6 +30,29 @@ void checkRows(Rows sense, std::uint64_t rows, std::size_t each, const Program& 
                 what);
 }
 
+/// Runs of the slice's rows: ascending, disjoint, and none beyond them.
+template <class Run>
+void checkRuns(const std::vector<Run>& runs, std::uint64_t width, const Program& program) {
+    require(width >= 1, "width");
+    const std::uint64_t end = (program.first + program.count + width - 1) / width;
+    std::uint64_t next = 0;
+    for (const Run& run : runs) {
+        require(run.count >= 1 && run.to >= next && run.to < end && run.count <= end - run.to, "runs");
+        next = run.to + run.count;
+    }
+}
+
+void checkSource(const StoredSource& source, const Program& program) {
+    if (source.slicing == Slicing::Elements)
+        return checkElements(source.at, sizeOf(source.dtype), program.first, program.count, "sources");
+    checkRuns(source.runs, source.width, program);
+    for (const RowRun& run : source.runs) {
+        require(run.from <= kMostInteger - run.count, "runs");
+        checkElements(source.at, sizeOf(source.dtype), 0,
+                      checkedLength(run.from + run.count, source.width, "runs"), "runs");
+    }
+}
+
 // One for each operation.
 
 void check(const Linear& linear, const Node& node, const Program&) {
@@ -78,6 +101,20 @@ void check(const Select& select, const Node& node, const Program& program) {
     for (const ValueId id : node.inputs) require(program.dtypeOf(id) == node.dtype, "dtype");
 }
 
+void check(const Assemble& assemble, const Node& node, const Program& program) {
+    checkInputs(node, 1);
+    checkRuns(assemble.runs, assemble.width, program);
+    for (const InputRun& run : assemble.runs) require(run.input < node.inputs.size(), "runs");
+    for (const ValueId id : node.inputs) require(program.dtypeOf(id) == node.dtype, "dtype");
+}
+
+void check(const FillRows& fill, const Node& node, const Program& program) {
+    checkInputs(node, 1, 1);
+    require(!fill.values.empty(), "values");
+    checkedLength(fill.from, fill.values.size(), "from");
+    require(program.dtypeOf(node.inputs[0]) == node.dtype, "dtype");
+}
+
 /// @param known how many values stand before the node
 void checkNode(const Node& node, const Program& program, std::size_t known) {
     require(std::ranges::all_of(node.inputs, [&](ValueId id) { return id < known; }), "inputs");
@@ -89,8 +126,8 @@ void checkNode(const Node& node, const Program& program, std::size_t known) {
 void check(const Program& program) {
     require(program.columns > 0, "columns");
     require(!program.sources.empty() && program.sources.size() <= kMostSources, "sources");
-    for (const StoredSource& source : program.sources)
-        checkElements(source.at, sizeOf(source.dtype), program.first, program.count, "sources");
+    require(program.first <= kMostInteger - program.count, "first");
+    for (const StoredSource& source : program.sources) checkSource(source, program);
     for (std::size_t n = 0; n < program.nodes.size(); ++n)
         checkNode(program.nodes[n], program, program.sources.size() + n);
 }

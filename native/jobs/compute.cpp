@@ -118,7 +118,7 @@ Status run(const Kernels& kernels, const Compute& compute, Control control) {
         if (!whole) return windows.lostPage();
         const Status written = tiles.write(windows, begin, count, control);
         if (written.outcome != Outcome::Done) return written;
-        control.count(program.bytesRead(count), 0);
+        control.count(program.bytesRead(begin, count), 0);
     }
     for (const Output& output : outputs) {
         const Range to = rangeOf(output, program.first, program.count);

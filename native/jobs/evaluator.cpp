@@ -37,9 +37,17 @@ Evaluator::Evaluator(const Kernels& kernels, const Program& program, const Windo
       program_(program),
       windows_(windows),
       values_(program.nodes.size()),
+      standIns_(program.nodes.size()),
+      gathered_(program.sources.size()),
       prepared_(program.nodes.size()),
       widened_(program.sources.size() + program.nodes.size()),
-      isWidened_(widened_.size()) {}
+      isWidened_(widened_.size()) {
+    for (std::size_t s = 0; s < program.sources.size(); ++s) {
+        const StoredSource& source = program.sources[s];
+        const std::uint64_t offset = windowOf(source, program.first, program.count).offset;
+        gathered_[s].begin = (offset - source.at.begin) / sizeOf(source.dtype);
+    }
+}
 
 std::size_t Evaluator::step(std::size_t wanted) const {
     if (!program_.needsRows()) return wanted;
@@ -55,6 +63,9 @@ void Evaluator::compute(std::size_t begin, std::size_t count, std::span<std::byt
     count_ = count;
     places_ = places;
     std::fill(isWidened_.begin(), isWidened_.end(), false);
+    std::fill(standIns_.begin(), standIns_.end(), nullptr);
+    for (std::size_t s = 0; s < program_.sources.size(); ++s)
+        if (program_.sources[s].slicing == Slicing::Rows) gather(s);
     for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
         const Node& node = program_.nodes[n];
         std::byte* const place = placeOf(n);
@@ -66,19 +77,54 @@ void Evaluator::compute(std::size_t begin, std::size_t count, std::span<std::byt
 
 Source Evaluator::value(ValueId id) const {
     if (id < program_.sources.size()) {
-        const DType dtype = program_.sources[id].dtype;
-        return {windows_.bytes[id].data() + begin_ * sizeOf(dtype), dtype};
+        const StoredSource& source = program_.sources[id];
+        if (source.slicing == Slicing::Rows) return {gathered_[id].tile, source.dtype};
+        return {windows_.bytes[id].data() + begin_ * sizeOf(source.dtype), source.dtype};
     }
     const std::size_t n = id - program_.sources.size();
-    const std::byte* const place = placeOf(n);
-    return {place != nullptr ? place : values_[n].bytes.get(), program_.nodes[n].dtype};
+    return {dataOf(n), program_.nodes[n].dtype};
+}
+
+const std::byte* Evaluator::dataOf(std::size_t node) const {
+    if (standIns_[node] != nullptr) return standIns_[node];
+    const std::byte* const place = placeOf(node);
+    return place != nullptr ? place : values_[node].bytes.get();
+}
+
+bool Evaluator::standsFor(const Work& work, ValueId input) {
+    if (!work.isKept) return false;
+    standIns_[work.index] = value(input).data;
+    return true;
+}
+
+void Evaluator::gather(std::size_t s) {
+    const StoredSource& source = program_.sources[s];
+    Gathered& gathered = gathered_[s];
+    const std::size_t size = sizeOf(source.dtype);
+    const std::byte* const window = windows_.bytes[s].data();
+    std::byte* out = nullptr;
+    forEachRun(std::span<const RowRun>(source.runs), source.width, firstElement(), count_,
+               [&](const RowRun* run, std::uint64_t into, std::size_t at, std::size_t length) {
+                   const std::byte* const found =
+                       run == nullptr ? nullptr
+                                      : window + (run->from * source.width + into - gathered.begin) * size;
+                   if (found != nullptr && length == count_) {
+                       gathered.tile = found;
+                       return;
+                   }
+                   if (out == nullptr) gathered.tile = out = gathered.copied.of(count_ * size);
+                   if (found == nullptr)
+                       std::memset(out + at * size, 0, length * size);
+                   else
+                       std::memcpy(out + at * size, found, length * size);
+               });
 }
 
 const float* Evaluator::floats(ValueId id) {
     const Source source = value(id);
     // A source may stand at any address of its file; a node's buffer is aligned.
     if (id >= program_.sources.size() && placeOf(id - program_.sources.size()) == nullptr &&
-        source.dtype == DType::F32)
+        standIns_[id - program_.sources.size()] == nullptr && source.dtype == DType::F32)
         return reinterpret_cast<const float*>(source.data);
     auto* widened = widened_[id].of(count_ * sizeof(float));
     if (!isWidened_[id]) {
@@ -248,6 +294,41 @@ void Evaluator::evaluate(const Select& select, const Work& work) {
                        blend(a + begin, b + begin, mask.data() + column * width, out + begin, length);
                    else
                        std::memcpy(out + begin, (select.kept[row] != 0 ? a : b) + begin, length);
+               });
+}
+
+void Evaluator::evaluate(const Assemble& assemble, const Work& work) {
+    const std::size_t size = sizeOf(work.sink.dtype);
+    std::byte* const out = work.sink.data;
+    forEachRun(std::span<const InputRun>(assemble.runs), assemble.width, firstElement(), count_,
+               [&](const InputRun* run, std::uint64_t, std::size_t at, std::size_t length) {
+                   if (run == nullptr) {
+                       std::memset(out + at * size, 0, length * size);
+                       return;
+                   }
+                   const ValueId input = work.node.inputs[run->input];
+                   if (length == count_ && standsFor(work, input)) return;
+                   std::memcpy(out + at * size, value(input).data + at * size, length * size);
+               });
+}
+
+void Evaluator::evaluate(const FillRows& fill, const Work& work) {
+    const ValueId input = work.node.inputs[0];
+    const std::size_t size = sizeOf(work.sink.dtype), width = fill.values.size();
+    if (firstElement() + count_ <= fill.from * width && standsFor(work, input)) return;
+    std::vector<std::byte>& filled = prepared_[work.index].row;
+    if (filled.empty()) {
+        std::vector<float> values;
+        for (const double number : fill.values) values.push_back(static_cast<float>(number));
+        filled.resize(width * size);
+        const Source source{reinterpret_cast<const std::byte*>(values.data()), DType::F32};
+        linear(kernels_, {&source, 1}, kOne, {filled.data(), work.sink.dtype}, width);
+    }
+    const std::byte* const data = value(input).data;
+    forEachRow(firstElement(), count_, width,
+               [&](std::size_t row, std::size_t column, std::size_t at, std::size_t n) {
+                   const std::byte* from = row < fill.from ? data + at * size : filled.data() + column * size;
+                   std::memcpy(work.sink.data + at * size, from, n * size);
                });
 }
 

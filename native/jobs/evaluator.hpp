@@ -63,6 +63,7 @@ class Evaluator {
         std::vector<float> weights;  ///< RowLinear by columns: [input][column]
         std::vector<std::uint8_t>
             mask;  ///< Select by columns: for each byte of a row, ones where it is input 0's
+        std::vector<std::byte> row;  ///< FillRows: the row, rounded
     };
 
     void evaluate(const Linear& linear, const Work& work);
@@ -75,6 +76,8 @@ class Evaluator {
     void evaluate(const NearSwap& nearSwap, const Work& work);
     void evaluate(const Importance& importance, const Work& work);
     void evaluate(const Select& select, const Work& work);
+    void evaluate(const Assemble& assemble, const Work& work);
+    void evaluate(const FillRows& fill, const Work& work);
 
     /// Calls fill(out) for float32 in a buffer, and rounds that to the sink's dtype.
     template <class Fill>
@@ -83,6 +86,13 @@ class Evaluator {
     void linearByColumns(const RowLinear& linear, const Work& work);
     /// Returns the place that a node's value is written to, or null for one that is kept here.
     std::byte* placeOf(std::size_t node) const;
+    /// Finds the tile of a source whose rows stand in another order: in place where that is one run of it,
+    /// else copied.
+    void gather(std::size_t source);
+    /// Returns where a node's tile is.
+    const std::byte* dataOf(std::size_t node) const;
+    /// Makes a node's tile that of an input, where no place was given for it: nothing is copied.
+    bool standsFor(const Work& work, ValueId input);
     /// Returns the node's inputs in float32; valid until the next call.
     const float* const* allFloats(const Node& node);
     /// 32 random bits of each element of the tile.
@@ -94,7 +104,16 @@ class Evaluator {
     const Kernels& kernels_;
     const Program& program_;
     const Windows& windows_;
-    std::vector<Buffer> values_;      ///< one for each node
+    std::vector<Buffer> values_;              ///< one for each node
+    std::vector<const std::byte*> standIns_;  ///< for each node: the tile of an input that it is, or null
+    /// For each source whose rows stand in another order: its tile, memory for one that is copied, and the
+    /// element of the source that its window begins with.
+    struct Gathered {
+        const std::byte* tile = nullptr;
+        Buffer copied;
+        std::uint64_t begin = 0;
+    };
+    std::vector<Gathered> gathered_;
     std::vector<Prepared> prepared_;  ///< one for each node
     std::vector<Buffer> widened_;     ///< float32 of values of other dtypes
     std::vector<bool> isWidened_;

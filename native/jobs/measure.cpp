@@ -41,6 +41,7 @@ struct Size {
     std::size_t operator()(const Magnitudes&) const { return 1; }
     std::size_t operator()(const RowMagnitudes&) const { return rows; }
     std::size_t operator()(const ColumnMagnitudes&) const { return columns; }
+    std::size_t operator()(const ColumnSums&) const { return columns; }
     std::size_t operator()(const Overlaps& overlaps) const { return 3 * pairsOf(overlaps.values.size()); }
     std::size_t operator()(const NonFinite& what) const { return 1 + what.experts.size(); }
     std::size_t operator()(const Histogram&) const { return 1 + kCandidates; }
@@ -101,7 +102,7 @@ Status measure(const Kernels& kernels, const Measurement& measurement, std::span
     const Tiling tiling = tilingOf(measures.front());
     const Status status = look(kernels, program, windows, tiling, accumulators, control);
     if (status.outcome != Outcome::Done) return status;
-    control.count(program.bytesRead(program.count), 0);
+    control.count(program.bytesRead(0, program.count), 0);
 
     if (std::ranges::all_of(accumulators, [](const auto& found) { return found->isSettled(); })) return {};
     Accumulators again;

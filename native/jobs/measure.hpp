@@ -54,6 +54,12 @@ struct ColumnMagnitudes {
     static constexpr Tiling tiling = Tiling::Rows;
 };
 
+/// Σ x for each column, over the block's rows, each value widened to float64.
+struct ColumnSums {
+    ValueId value;
+    static constexpr Tiling tiling = Tiling::Rows;
+};
+
 /// For each pair i ≤ j of the values, in order: Σ xᵢxⱼ, elements where neither is 0, those of them with one
 /// sign (both 0 for i = j). Beside RowMagnitudes or ColumnMagnitudes of each value: where these are not all
 /// finite, values that are not count as 0.
@@ -132,8 +138,8 @@ enum class DifferenceNumber : std::uint8_t {
 inline constexpr std::size_t kDifferenceNumbers = 8;
 
 using Measure =
-    std::variant<Gram, RowGram, ColumnGram, Magnitudes, RowMagnitudes, ColumnMagnitudes, Overlaps, NonFinite,
-                 Histogram, CountMagnitude, FindMagnitude, Divergence, Signs, Difference>;
+    std::variant<Gram, RowGram, ColumnGram, Magnitudes, RowMagnitudes, ColumnMagnitudes, ColumnSums, Overlaps,
+                 NonFinite, Histogram, CountMagnitude, FindMagnitude, Divergence, Signs, Difference>;
 
 /// A block of whole rows of a tensor, and what to find of values of a program over it: measures of one
 /// tiling.

@@ -13,9 +13,9 @@ bool Program::needsRows() const {
         nodes, [](const Node& node) { return std::holds_alternative<DropRanked>(node.operation); });
 }
 
-std::uint64_t Program::bytesRead(std::uint64_t elements) const {
+std::uint64_t Program::bytesRead(std::uint64_t begin, std::uint64_t elements) const {
     std::uint64_t bytes = 0;
-    for (const StoredSource& source : sources) bytes += windowOf(source, first, elements).length;
+    for (const StoredSource& source : sources) bytes += layerloom::bytesRead(source, first + begin, elements);
     return bytes;
 }
 

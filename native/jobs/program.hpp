@@ -13,7 +13,7 @@ using ValueId = std::uint32_t;
 
 // The operations that a node may be. A new one is a struct here, a reader in addon/decode_program.cpp, a
 // `check` in check_program.cpp and an `evaluate` in evaluator.cpp: the compiler names those that are missing.
-// All but Linear, RowLinear and Select compute in float32.
+// All but Linear, RowLinear and those that take bits compute in float32.
 
 /// Σ weights[i] · input[i], by the numeric contract.
 struct Linear {
@@ -71,8 +71,26 @@ struct Select {
     std::vector<std::uint8_t> kept;  ///< [row of the tensor]
 };
 
-using NodeOperation =
-    std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Vote, Variance, NearSwap, Importance, Select>;
+/// Rows [to, to + count) are those of an input.
+struct InputRun {
+    std::uint64_t to, input, count;
+};
+
+/// Rows of one input each, as the runs say; 0 where there are none. Bits are taken as they are, whatever the
+/// dtype.
+struct Assemble {
+    std::uint64_t width;         ///< elements of a row
+    std::vector<InputRun> runs;  ///< the slice's, ascending and disjoint, none beyond its rows
+};
+
+/// Input 0, whose bits are taken as they are, but for the rows from `from` on: these are `values`, rounded.
+struct FillRows {
+    std::uint64_t from;
+    std::vector<double> values;  ///< [column]
+};
+
+using NodeOperation = std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Vote, Variance, NearSwap,
+                                   Importance, Select, Assemble, FillRows>;
 
 struct Node {
     NodeOperation operation;
@@ -92,8 +110,8 @@ struct Program {
     DType dtypeOf(ValueId value) const;
     /// True if a node looks at whole rows: `first` and `count` are then multiples of `columns`.
     bool needsRows() const;
-    /// Bytes of all sources that `elements` elements are made of.
-    std::uint64_t bytesRead(std::uint64_t elements) const;
+    /// Bytes of all sources that elements [begin, begin + count) of the slice are made of.
+    std::uint64_t bytesRead(std::uint64_t begin, std::uint64_t count) const;
     /// Windows of the slice, in the order of the sources.
     std::vector<Range> windows() const;
 };

@@ -22,8 +22,31 @@ Range windowOf(const StoredSource& source, std::uint64_t first, std::uint64_t co
     switch (source.slicing) {
         case Slicing::Elements:
             return rangeOf(source.at, sizeOf(source.dtype), first, count);
+        case Slicing::Rows: {
+            std::uint64_t begin = 0, end = 0;
+            const std::span<const RowRun> runs = source.runs;
+            forEachRun(runs, source.width, first, count,
+                       [&](const RowRun* run, std::uint64_t into, std::size_t, std::size_t length) {
+                           if (run == nullptr) return;
+                           const std::uint64_t at = run->from * source.width + into;
+                           begin = end == 0 ? at : std::min(begin, at);
+                           end = std::max(end, at + length);
+                       });
+            return rangeOf(source.at, sizeOf(source.dtype), begin, end - begin);
+        }
     }
     return {};
+}
+
+std::uint64_t bytesRead(const StoredSource& source, std::uint64_t first, std::uint64_t count) {
+    if (source.slicing == Slicing::Elements) return count * sizeOf(source.dtype);
+    std::uint64_t elements = 0;
+    const std::span<const RowRun> runs = source.runs;
+    forEachRun(runs, source.width, first, count,
+               [&](const RowRun* run, std::uint64_t, std::size_t, std::size_t length) {
+                   elements += run == nullptr ? 0 : length;
+               });
+    return elements * sizeOf(source.dtype);
 }
 
 Windows::Windows(std::span<const Range> ranges) : ranges_(ranges.begin(), ranges.end()) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -24,6 +25,12 @@ struct Range {
 /// Which part of a source a slice of the output is made of.
 enum class Slicing : std::uint8_t {
     Elements,  ///< element i of the output, of element i of the source
+    Rows,      ///< rows of the output, of rows of the source as its runs say; 0 where there are none
+};
+
+/// Rows [to, to + count) of the output are rows [from, from + count) of a source.
+struct RowRun {
+    std::uint64_t to, from, count;
 };
 
 /// A stored tensor that a program is over.
@@ -31,15 +38,42 @@ struct StoredSource {
     Location at;
     DType dtype;
     Slicing slicing;
+    std::uint64_t width = 1;   ///< Rows: elements of a row
+    std::vector<RowRun> runs;  ///< Rows: the slice's, ascending and disjoint, none beyond its rows
 };
+
+/// Calls work(run, elements into it, offset in the tile, length) for each piece of the elements
+/// [first, first + count) that lies in one run, or in none: `run` is null then. A run is any type with `to`
+/// and `count`; runs are ascending and disjoint.
+template <class Run, class Work>
+void forEachRun(std::span<const Run> runs, std::uint64_t width, std::uint64_t first, std::size_t count,
+                const Work& work) {
+    const auto endOf = [&](const Run& run) { return (run.to + run.count) * width; };
+    auto run = std::ranges::upper_bound(runs, first, {}, endOf);
+    for (std::size_t at = 0; at < count;) {
+        const std::uint64_t element = first + at;
+        const bool isIn = run != runs.end() && run->to * width <= element;
+        const std::uint64_t next = run == runs.end() ? first + count : isIn ? endOf(*run) : run->to * width;
+        const std::size_t length = std::min<std::uint64_t>(count - at, next - element);
+        isIn ? work(&*run, element - run->to * width, at, length)
+             : work(nullptr, std::uint64_t{0}, at, length);
+        if (isIn && next == element + length) ++run;
+        at += length;
+    }
+}
 
 /// `count` elements of `width` bytes, from element `first` of a tensor on.
 constexpr Range rangeOf(const Location& at, std::size_t width, std::uint64_t first, std::uint64_t count) {
     return {at.fd, at.begin + first * width, count * width};
 }
 
-/// The bytes of a source that elements [first, first + count) of the output are made of.
+/// The bytes of a source that elements [first, first + count) of the output are made of, and those between
+/// them.
 Range windowOf(const StoredSource& source, std::uint64_t first, std::uint64_t count);
+
+/// The bytes of a source that elements [first, first + count) of the output are made of, without those
+/// between them.
+std::uint64_t bytesRead(const StoredSource& source, std::uint64_t first, std::uint64_t count);
 
 /// The sources of a job, mapped: windows of its slice, not of files.
 struct Windows {

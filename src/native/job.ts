@@ -15,10 +15,23 @@ export interface Location {
  * its bytes.
  *
  * - `elements`: element i of the output is made of element i of the source.
+ * - `rows`: rows of the output are made of rows of the source as runs say; a row that none has is 0. Goes to no output as it
+ *   stands.
  */
-export interface StoredSource extends Location {
-  readonly dtype: ArithmeticDtype;
-  readonly slicing: 'elements';
+export type StoredSource = Location & { readonly dtype: ArithmeticDtype } & (
+    | { readonly slicing: 'elements' }
+    | RowSlicing
+  );
+
+/** Rows of `width` elements in another order. */
+export interface RowSlicing {
+  readonly slicing: 'rows';
+  readonly width: number;
+  /**
+   * Three numbers for each run, in memory that threads share: rows [to, to + count) of the output are rows
+   * [from, from + count) of the source, as to, from, count. Ascending by `to` and disjoint.
+   */
+  readonly runs: Float64Array;
 }
 
 /**
@@ -39,7 +52,7 @@ export interface Election {
   readonly tie: 'positive' | 'negative';
 }
 
-/** An operation of a node on its inputs. All but `linear`, `rowLinear` and `select` compute in float32. */
+/** An operation of a node on its inputs. All but `linear`, `rowLinear` and those that take bits compute in float32. */
 export type NodeOperation =
   /** Σ weightᵢ · inputᵢ, terms in order (docs/numbers.md). */
   | { readonly kind: 'linear'; readonly weights: readonly number[] }
@@ -88,7 +101,11 @@ export type NodeOperation =
   /** |input 0 − input 1| · the divergence of its row. */
   | { readonly kind: 'importance'; readonly divergences: Float64Array }
   /** Rows of input 0 where `kept` is not 0, else of input 1: their bits as they are, whatever the dtype. */
-  | { readonly kind: 'select'; readonly rows: Rows; readonly kept: Uint8Array };
+  | { readonly kind: 'select'; readonly rows: Rows; readonly kept: Uint8Array }
+  /** Rows of `width` elements, of one input each, bit by bit: `runs` has to, input, count as `RowSlicing` has to, from, count. */
+  | { readonly kind: 'assemble'; readonly width: number; readonly runs: Float64Array }
+  /** Input 0 bit by bit, but for the rows from `from` on: these are `values`, one for each column. */
+  | { readonly kind: 'fillRows'; readonly from: number; readonly values: Float64Array };
 
 /** A value of a program: of inputs numbered with the sources first, then the nodes before it; rounded to `dtype`. */
 export type ProgramNode = NodeOperation & {

@@ -34,6 +34,8 @@ export type Measure =
   | { readonly kind: 'rowMagnitudes'; readonly value: number }
   /** The same of each column. */
   | { readonly kind: 'columnMagnitudes'; readonly value: number }
+  /** Σ x of each column. */
+  | { readonly kind: 'columnSums'; readonly value: number }
   /**
    * For each pair i ≤ j of the values, in order: Σ xᵢxⱼ, elements where neither is 0, those of them with one
    * sign (the counts are 0 for i = j). Stands beside `rowMagnitudes` or `columnMagnitudes` of each value:
@@ -141,6 +143,7 @@ export const sizeOf = (
     case 'divergence':
       return rows;
     case 'columnMagnitudes':
+    case 'columnSums':
       return columns;
     case 'nonFinite':
       return 1 + measure.experts.length;

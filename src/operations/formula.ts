@@ -1,9 +1,11 @@
+import type { Assemble } from './assemble.js';
 import type { Consensus } from './consensus.js';
 import type { Copy } from './copy.js';
 import type { Fusion } from './fusion.js';
 import type { GramFormula } from './gram.js';
 import type { Linear } from './linear.js';
 import type { NearSwap } from './near-swap.js';
+import type { PadRows } from './pad-rows.js';
 import type { RowSelect } from './row-select.js';
 import type { Same } from './same.js';
 import type { Sce } from './sce.js';
@@ -19,6 +21,8 @@ export interface Formulas<T> {
   sce: Sce<T>;
   nearSwap: NearSwap<T>;
   fusion: Fusion<T>;
+  assemble: Assemble<T>;
+  padRows: PadRows<T>;
 }
 
 export type FormulaKind = keyof Formulas<unknown>;

@@ -1,3 +1,4 @@
+import { assemble } from './assemble.js';
 import { consensus } from './consensus.js';
 import { type Copy, copy } from './copy.js';
 import type { Formula, FormulaKind, Formulas } from './formula.js';
@@ -6,6 +7,7 @@ import { gram } from './gram.js';
 import { linear } from './linear.js';
 import { nearSwap } from './near-swap.js';
 import type { Operation, Statistic } from './operation.js';
+import { padRows } from './pad-rows.js';
 import type { Value } from './program.js';
 import { rowSelect } from './row-select.js';
 import { type Same, same } from './same.js';
@@ -36,6 +38,8 @@ const operations: { readonly [K in FormulaKind]: OperationOf<K> } = {
   sce,
   nearSwap,
   fusion,
+  assemble,
+  padRows,
 };
 
 /**

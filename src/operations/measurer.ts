@@ -33,6 +33,8 @@ export interface Measurer {
   rowGram(program: Program, values: readonly Value[]): Promise<Float64Array>;
   /** The same sums for each column, column after column. */
   columnGram(program: Program, values: readonly Value[]): Promise<Float64Array>;
+  /** Σ x of each column. */
+  columnSums(program: Program, value: Value): Promise<Float64Array>;
   /** Σ |x| for each value. */
   magnitudes(program: Program, values: readonly Value[]): Promise<Float64Array>;
   /** The Kullback-Leibler divergence of softmax(x) from softmax(base), one number per row. */

@@ -1,6 +1,6 @@
 import { itemAt, valueAt } from '../lookup.js';
-import type { Election, MagnitudeBound, NodeOperation, ProgramNode } from '../native/job.js';
-import type { ArithmeticDtype } from '../tensor/dtype.js';
+import type { Election, MagnitudeBound, NodeOperation, ProgramNode, RowSlicing } from '../native/job.js';
+import { type ArithmeticDtype, arithmeticOf } from '../tensor/dtype.js';
 import type { Rows } from '../tensor/rows.js';
 import { type StoredTensor, sourceId } from '../tensor/stored-tensor.js';
 
@@ -14,9 +14,14 @@ interface Node {
   readonly dtype: ArithmeticDtype;
 }
 
+/** A stored tensor that a program is over, and where its rows stand in another order the rule of that. */
+export interface ProgramSource extends StoredTensor {
+  readonly inRows?: RowSlicing;
+}
+
 /** A program as workers run it: the sources and nodes that the wanted values depend on, and no others. */
 export interface Emitted {
-  readonly sources: readonly StoredTensor[];
+  readonly sources: readonly ProgramSource[];
   readonly nodes: readonly ProgramNode[];
   /** The values asked for, as they are numbered there. */
   readonly values: readonly number[];
@@ -33,7 +38,7 @@ export class Program {
   readonly shape: readonly number[];
   readonly elements: number;
   readonly columns: number;
-  readonly #sources: StoredTensor[] = [];
+  readonly #sources: ProgramSource[] = [];
   readonly #nodes: Node[] = [];
 
   constructor(shape: readonly number[]) {
@@ -44,9 +49,39 @@ export class Program {
 
   /** Returns the value of a stored tensor. The same byte range in the same dtype is the same source. */
   source(source: StoredTensor): Value {
-    const id = sourceId(source);
-    const known = this.#sources.findIndex((other) => sourceId(other) === id && other.dtype === source.dtype);
+    return this.#source(source);
+  }
+
+  /**
+   * Returns the value whose rows of `width` elements are rows of a stored tensor: rows [to, to + count) are its
+   * rows [from, from + count), and rows that no run has are 0.
+   *
+   * @param runs as [to, from, count], ascending by `to` and disjoint
+   */
+  gather(
+    source: StoredTensor,
+    width: number,
+    runs: readonly (readonly [to: number, from: number, count: number])[],
+  ): Value {
+    return this.#source({ ...source, inRows: { slicing: 'rows', width, runs: sharedNumbers(runs.flat()) } });
+  }
+
+  #source(source: ProgramSource): Value {
+    const isSame = (other: ProgramSource): boolean =>
+      sourceId(other) === sourceId(source) &&
+      other.dtype === source.dtype &&
+      other.inRows?.width === source.inRows?.width &&
+      other.inRows?.runs.length === source.inRows?.runs.length &&
+      (other.inRows?.runs.every((number, index) => number === source.inRows?.runs[index]) ?? true);
+    const known = this.#sources.findIndex(isSame);
     return { source: known === -1 ? this.#sources.push(source) - 1 : known };
+  }
+
+  /** The dtype of a value. */
+  dtypeOf(value: Value): ArithmeticDtype {
+    return 'source' in value
+      ? arithmeticOf(itemAt(this.#sources, value.source).dtype)
+      : itemAt(this.#nodes, value.node).dtype;
   }
 
   /**
@@ -204,6 +239,40 @@ export class Program {
     dtype: ArithmeticDtype;
   }): Value {
     return this.#add({ kind: 'select', rows, kept: sharedBytes(kept) }, [value, base], dtype);
+  }
+
+  /**
+   * Rows of `width` elements, of one value each, bit by bit: all must have `dtype`. Rows that no run has are 0.
+   *
+   * @param runs three numbers for each: first row, index of the value, rows; ascending and disjoint
+   */
+  assemble({
+    values,
+    width,
+    runs,
+    dtype,
+  }: {
+    values: readonly Value[];
+    width: number;
+    runs: readonly number[];
+    dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'assemble', width, runs: sharedNumbers(runs) }, values, dtype);
+  }
+
+  /** `value` bit by bit, but for the rows from `from` on: these are `values`, one for each column. */
+  fillRows({
+    value,
+    from,
+    values,
+    dtype,
+  }: {
+    value: Value;
+    from: number;
+    values: ArrayLike<number>;
+    dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'fillRows', from, values: sharedNumbers(values) }, [value], dtype);
   }
 
   #add(operation: NodeOperation, inputs: readonly Value[], dtype: ArithmeticDtype = 'F32'): Value {

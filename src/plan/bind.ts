@@ -6,7 +6,7 @@ import { mapOperands, operandsOf, operationOf } from '../operations/index.js';
 import { type ArithmeticDtype, type Dtype, isFloating } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { OpenedModel } from './models.js';
-import { isStored, sourcesOfOperand } from './operands.js';
+import { isGathered, isStored, sourcesOfOperand } from './operands.js';
 import type { Operand, PlannedExpression } from './plan.js';
 import { quantisedTensors } from './quantised.js';
 
@@ -96,7 +96,9 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
 
   const bindCopy = (operand: Operand, output: Dtype): PlannedExpression => {
     if (operand.dtype !== output) return { kind: 'linear', terms: [{ source: operand, weight: 1 }] };
-    return isStored(operand) ? { kind: 'copy', source: operand } : operand.expression;
+    if (isStored(operand)) return { kind: 'copy', source: operand };
+    if (!isGathered(operand)) return operand.expression;
+    return { kind: 'assemble', parts: [{ source: operand, rows: [[0, operand.rows]] }] };
   };
 
   return (wanted: TensorToBind, expression: Expression): BoundTensor => {

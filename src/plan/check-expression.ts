@@ -1,10 +1,18 @@
+import { refuseRanges } from '../operations/assemble.js';
 import { isMove, mapOperands, operandsOf, operationOf } from '../operations/index.js';
 import { bitsOf, type Dtype, isFloating } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { keepsBits } from './operands.js';
-import type { Operand, PlannedExpression, PlannedInput } from './plan.js';
-import { asSource, computedSchema, formulaSchema, parseBy, type Refuse } from './plan-schema.js';
+import type { GatheredTensor, Operand, PlannedExpression, PlannedInput } from './plan.js';
+import {
+  asSource,
+  computedSchema,
+  formulaSchema,
+  gatheredSchema,
+  parseBy,
+  type Refuse,
+} from './plan-schema.js';
 
 /** Limits on the nesting and the operands of one expression: an object that contains itself has neither. */
 const mostLevels = 64;
@@ -69,19 +77,46 @@ const parseOperand = (value: unknown, context: Context, level: number): Operand 
   context.operands += 1;
   if (context.operands > mostOperands)
     return context.refuse(`its expression has more than ${mostOperands} operands`);
-  if (typeof value === 'object' && value !== null && 'input' in value) return parseStored(value, context);
+  const isObject = typeof value === 'object' && value !== null;
+  if (isObject && 'input' in value) return parseStored(value, context);
+  if (isObject && 'runs' in value) return parseGathered(value, context);
   const { dtype, expression } = parseBy(computedSchema, value, context.refuse);
   return { dtype, expression: parseLevel(expression, dtype, level + 1, context) };
 };
 
-const parseStored = (value: unknown, { target, inputs, refuse }: Context): StoredTensor => {
+/** Rows of the target's width: as many as it has, each of a row of the source or of none. */
+const parseGathered = (value: unknown, context: Context): GatheredTensor => {
+  const { target, refuse } = context;
+  const { dtype, rows, runs, source: given } = parseBy(gatheredSchema, value, context.refuse);
+  if (target.elements === 0 || rows !== target.shape[0])
+    return refuse('its rows in another order are not as many as it has');
+  const width = target.elements / rows;
+  const source = parseSource(given, context);
+  if (source.dtype !== dtype || bitsOf(dtype) % 8 !== 0)
+    return refuse(`rows of ${source.dtype} are taken for ${dtype}`);
+  const stored = ((source.end - source.begin) * 8) / (width * bitsOf(dtype));
+  const reason = refuseRanges(runs, rows);
+  if (reason !== undefined) return refuse(reason);
+  if (!(Number.isInteger(stored) && stored >= 0) || !runs.every(([, from, count]) => from + count <= stored))
+    return refuse('its rows in another order lie outside their source');
+  return { dtype, rows, runs, source };
+};
+
+const parseStored = (value: unknown, context: Context): StoredTensor => {
+  const { target, refuse } = context;
+  const source = parseSource(value, context);
+  const { begin, end, dtype } = source;
+  if ((end - begin) * 8 !== target.elements * bitsOf(dtype))
+    return refuse(`a source has another length than ${target.elements} elements of ${dtype}`);
+  return source;
+};
+
+const parseSource = (value: unknown, { inputs, refuse }: Context): StoredTensor => {
   const source = asSource(value);
   if (source === undefined) return refuse('a source is not a range of a file in a known dtype');
-  const { input, file, begin, end, dtype } = source;
+  const { input, file, end } = source;
   const identity = inputs[input]?.files[file];
   if (identity === undefined) return refuse(`there is no file ${file} of input ${input}`);
   if (end > identity.bytes) return refuse('a source lies outside its file');
-  if ((end - begin) * 8 !== target.elements * bitsOf(dtype))
-    return refuse(`a source has another length than ${target.elements} elements of ${dtype}`);
   return source;
 };

@@ -2,7 +2,7 @@ import { itemAt } from '../lookup.js';
 import type { Formula } from '../operations/formula.js';
 import { mapOperands, operationOf } from '../operations/index.js';
 import type { Figure } from '../operations/operation.js';
-import { isStored, sourcesOf } from './operands.js';
+import { isGathered, isStored, sourcesOfOperand } from './operands.js';
 import type { Operand, PlannedInput, PlannedTensor } from './plan.js';
 
 /**
@@ -19,7 +19,7 @@ export const figuresOf = (
     return [...weights].map(([input, value]) => ({ name: 'weight', of: nameOf(input), value }));
   const named = (operand: Operand): string => {
     if (isStored(operand)) return nameOf(operand.input);
-    return [...new Set(sourcesOf(operand.expression).map(({ input }) => nameOf(input)))].join('+');
+    return [...new Set(sourcesOfOperand(operand).map(({ input }) => nameOf(input)))].join('+');
   };
   return operationOf(expression).figures?.(mapOperands(expression, named), shape) ?? [];
 };
@@ -28,15 +28,22 @@ export const figuresOf = (
 const weightsIn = (formula: Formula<Operand>): ReadonlyMap<number, number> | undefined => {
   const weights = new Map<number, number>();
   for (const { source, weight } of termsOf(formula) ?? []) {
-    const inner = isStored(source) ? new Map([[source.input, 1]]) : weightsIn(source.expression);
+    const inner = weightsInOperand(source);
     if (inner === undefined) return undefined;
     for (const [input, part] of inner) weights.set(input, (weights.get(input) ?? 0) + weight * part);
   }
   return weights.size === 0 ? undefined : weights;
 };
 
+const weightsInOperand = (operand: Operand): ReadonlyMap<number, number> | undefined => {
+  if (isStored(operand)) return new Map([[operand.input, 1]]);
+  return isGathered(operand) ? weightsInOperand(operand.source) : weightsIn(operand.expression);
+};
+
 const termsOf = (formula: Formula<Operand>): readonly { source: Operand; weight: number }[] | undefined => {
   if (formula.kind === 'linear') return formula.terms;
-  if (formula.kind === 'copy') return [{ source: formula.source, weight: 1 }];
+  // But for a few rows, that is its first part.
+  if (formula.kind === 'assemble') return [{ source: itemAt(formula.parts, 0).source, weight: 1 }];
+  if (formula.kind === 'copy' || formula.kind === 'padRows') return [{ source: formula.source, weight: 1 }];
   return formula.kind === 'same' ? [{ source: itemAt(formula.sources, 0), weight: 1 }] : undefined;
 };

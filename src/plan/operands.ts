@@ -1,3 +1,4 @@
+import { rowWidth } from '../operations/assemble.js';
 import type { Formula } from '../operations/formula.js';
 import {
   isMove,
@@ -10,7 +11,7 @@ import type { Lowering } from '../operations/lowering.js';
 import type { Value } from '../operations/program.js';
 import { type ArithmeticDtype, arithmeticOf } from '../tensor/dtype.js';
 import { distinctSources, type StoredTensor } from '../tensor/stored-tensor.js';
-import type { ComputedTensor, Operand } from './plan.js';
+import type { ComputedTensor, GatheredTensor, Operand } from './plan.js';
 
 /** Returns the text of a stored tensor, from which descriptions and keys of operands are made. */
 type Words = (stored: StoredTensor) => string;
@@ -40,6 +41,7 @@ interface OperandKind<O> {
 interface OperandsByKind {
   stored: StoredTensor;
   computed: ComputedTensor;
+  gathered: GatheredTensor;
 }
 
 const kinds: { readonly [Name in keyof OperandsByKind]: OperandKind<OperandsByKind[Name]> } = {
@@ -60,13 +62,30 @@ const kinds: { readonly [Name in keyof OperandsByKind]: OperandKind<OperandsByKi
     key: ({ dtype, expression }, identify) => `(${dtype} ${keyOf(expression, identify)})`,
     lower: ({ dtype, expression }, to) => lower(expression, dtype as ArithmeticDtype, to),
   },
+  gathered: {
+    sources: ({ source }) => [source],
+    describe: ({ source }, nameOf) => nameOf(source),
+    key: ({ rows, runs, source }, identify) =>
+      `[${rows} rows ${runs.map((run) => run.join(' ')).join(',')} of ${kinds.stored.key(source, identify)}]`,
+    lower: async ({ runs, source }, { program }, asBits) =>
+      program.gather(
+        asBits ? { ...source, dtype: arithmeticOf(source.dtype) } : source,
+        rowWidth(program.shape),
+        runs,
+      ),
+  },
 };
 
 /** True for a tensor that an input stores, false for one that is computed. */
 export const isStored = (operand: Operand): operand is StoredTensor => 'input' in operand;
 
-const kindOf = (operand: Operand): OperandKind<Operand> =>
-  (isStored(operand) ? kinds.stored : kinds.computed) as OperandKind<Operand>;
+/** True for rows of a stored tensor in another order. */
+export const isGathered = (operand: Operand): operand is GatheredTensor => 'runs' in operand;
+
+const kindOf = (operand: Operand): OperandKind<Operand> => {
+  if (isStored(operand)) return kinds.stored as OperandKind<Operand>;
+  return (isGathered(operand) ? kinds.gathered : kinds.computed) as OperandKind<Operand>;
+};
 
 export const sourcesOfOperand = (operand: Operand): readonly StoredTensor[] =>
   kindOf(operand).sources(operand);
@@ -104,11 +123,12 @@ export const needsRows = (formula: Formula<Operand>): boolean =>
   (operationOf(formula).needsRows?.(formula) ?? false) || nestedOf(formula).some(needsRows);
 
 /**
- * True if the output consists of unchanged bytes of stored tensors (moved, or selected row by row), so that
+ * True if the output consists of unchanged bytes of stored tensors (moved, selected or put together row by row), so that
  * any dtype will do. Otherwise it is computed from floating-point numbers.
  */
 export const keepsBits = (formula: Formula<Operand>): boolean =>
-  operationOf(formula).takesBits === true && operandsOf(formula).every(isStored);
+  operationOf(formula).takesBits === true &&
+  operandsOf(formula).every((operand) => isStored(operand) || isGathered(operand));
 
 /** A pass over inputs of a tensor that measures one statistic, before the tensor is computed. */
 export interface Pass {

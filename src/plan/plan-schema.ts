@@ -7,6 +7,7 @@ import type { Formula } from '../operations/formula.js';
 import { formulaSchemas } from '../operations/index.js';
 import { type Dtype, isDtype } from '../tensor/dtype.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
+import type { RowRun } from '../tokenizer/vocabulary.js';
 import type { Cost, MergePlan, PlannedExpression, PlannedFile, PlannedShard, PlannedTensor } from './plan.js';
 
 // The structure of a plan's JSON: keys, their types and the ranges of numbers. check-plan.ts checks that the
@@ -39,6 +40,21 @@ export const asSource = (value: unknown): StoredTensor | undefined => {
 };
 
 export const computedSchema = z.strictObject({ dtype, expression: z.unknown() });
+
+const isRun = (value: unknown): value is RowRun =>
+  Array.isArray(value) && value.length === 3 && value.every(isCount);
+
+export const gatheredSchema = z.strictObject({
+  dtype,
+  rows: count,
+  // By hand like sources: a vocabulary in another order has as many runs as tokens.
+  runs: z
+    .custom<readonly RowRun[]>((value) => Array.isArray(value) && value.every(isRun), {
+      error: 'no runs of rows',
+    })
+    .transform((runs) => runs.map(([to, from, rows]): RowRun => [to, from, rows])),
+  source: z.unknown(),
+});
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 

@@ -6,6 +6,7 @@ import type { Same } from '../operations/same.js';
 import type { Dtype } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
+import type { RowRun } from '../tokenizer/vocabulary.js';
 import type { CompleteRecipe } from './complete-recipe.js';
 
 export type { StoredTensor };
@@ -19,8 +20,21 @@ export interface ComputedTensor {
   readonly expression: PlannedExpression;
 }
 
+/**
+ * A tensor of `rows` rows that are rows of a stored one in another order, along dimension 0: rows
+ * [to, to + count) are rows [from, from + count) of the source; rows that no run has are 0.
+ */
+export interface GatheredTensor {
+  readonly dtype: Dtype;
+  readonly rows: number;
+  /** Ascending by `to`, and disjoint. */
+  readonly runs: readonly RowRun[];
+  /** The rows from the first to the last that runs are of: `from` counts from its first. */
+  readonly source: StoredTensor;
+}
+
 /** An operand of a formula in a plan (operands.ts has what each kind is). */
-export type Operand = StoredTensor | ComputedTensor;
+export type Operand = StoredTensor | ComputedTensor | GatheredTensor;
 
 /** One output tensor down to byte ranges: moved as they are, or computed. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;

@@ -349,7 +349,7 @@ describe('the native door refuses, before it touches a file,', () => {
     ['an unknown kind', (f) => having(copyJob(f), 'kind', 'move')],
     ['an unknown operation', (f) => having(computeJob(f), 'program.nodes.0.kind', 'sum')],
     ['an unknown dtype', (f) => having(computeJob(f), 'program.sources.0.dtype', 'I8')],
-    ['an unknown slicing', (f) => having(computeJob(f), 'program.sources.0.slicing', 'rows')],
+    ['an unknown slicing', (f) => having(computeJob(f), 'program.sources.0.slicing', 'columns')],
     ['a descriptor that is none', (f) => having(copyJob(f), 'to.fd', -1)],
     ['no sources', (f) => having(computeJob(f), 'program.sources', [])],
     [

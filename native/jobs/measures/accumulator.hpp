@@ -47,6 +47,7 @@ std::unique_ptr<Accumulator> accumulatorOf(const ColumnGram&, const Program&, st
 std::unique_ptr<Accumulator> accumulatorOf(const Magnitudes&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const RowMagnitudes&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const ColumnMagnitudes&, const Program&, std::span<double> out);
+std::unique_ptr<Accumulator> accumulatorOf(const ColumnSums&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const Overlaps&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const NonFinite&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const Histogram&, const Program&, std::span<double> out);

@@ -66,6 +66,22 @@ class ColumnMagnitudeSums : public Sums {
     }
 };
 
+class ColumnValueSums : public Accumulator {
+  public:
+    ColumnValueSums(const ColumnSums& sums, std::span<double> out) : value_(sums.value), out_(out) {}
+
+    void add(const Tile& tile) override {
+        const float* x = tile.floats(value_);
+        tile.forEachRow([&](std::size_t, std::size_t column, std::size_t at, std::size_t n) {
+            for (std::size_t i = 0; i < n; ++i) out_[column + i] += static_cast<double>(x[at + i]);
+        });
+    }
+
+  private:
+    ValueId value_;
+    std::span<double> out_;
+};
+
 }  // namespace
 
 std::unique_ptr<Accumulator> accumulatorOf(const Magnitudes& magnitudes, const Program&,
@@ -81,6 +97,10 @@ std::unique_ptr<Accumulator> accumulatorOf(const RowMagnitudes& magnitudes, cons
 std::unique_ptr<Accumulator> accumulatorOf(const ColumnMagnitudes& magnitudes, const Program&,
                                            std::span<double> out) {
     return std::make_unique<ColumnMagnitudeSums>(magnitudes, out);
+}
+
+std::unique_ptr<Accumulator> accumulatorOf(const ColumnSums& sums, const Program&, std::span<double> out) {
+    return std::make_unique<ColumnValueSums>(sums, out);
 }
 
 }  // namespace layerloom

@@ -41,6 +41,10 @@ export class BlockMeasurer implements Measurer {
     return await this.#sumOf(program, values, (ids) => [{ kind: 'columnGram', values: ids }]);
   }
 
+  async columnSums(program: Program, value: Value): Promise<Float64Array> {
+    return await this.#sumOf(program, [value], (ids) => [{ kind: 'columnSums', value: itemAt(ids, 0) }]);
+  }
+
   async divergence(program: Program, x: Value, base: Value): Promise<Float64Array> {
     return await this.#sumOf(program, [x, base], (ids) => [
       { kind: 'divergence', value: itemAt(ids, 0), base: itemAt(ids, 1) },

@@ -13,7 +13,7 @@ export const nativeProgram = (
     fd: fdOf(source),
     begin: source.begin,
     dtype: arithmeticOf(source.dtype),
-    slicing: 'elements',
+    ...(source.inRows ?? { slicing: 'elements' }),
   })),
   nodes,
   first,
