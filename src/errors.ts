@@ -83,6 +83,10 @@ const catalogue = {
       (d.expected === undefined ? '' : `; expected ${d.expected}`) +
       (d.nearest === undefined ? '' : `; did you mean ${d.nearest}?`),
   ),
+  TEMPLATE_INVALID: usage(
+    (d: { parameter: string; reason: string }) =>
+      `${d.parameter}: the template has an error in its syntax (${d.reason}); correct it, or give auto or the name of a format`,
+  ),
   TOO_MANY_LAYERS: usage(
     (d: { layers: number; requested: number; counts: Record<string, number> }) =>
       `${Object.entries(d.counts)

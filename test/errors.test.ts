@@ -301,6 +301,10 @@ const scenarios: Record<ErrorCode, () => unknown> = {
       },
       { out: temporaryDirectory(), task: 'mgsm_direct_sw' },
     ),
+  TEMPLATE_INVALID: () => {
+    const { task } = writePair();
+    return planMerge({ method: 'soup', models: [task], chatTemplate: '{% if x %}' });
+  },
   SELECTION_INVALID: () => selectCheckpoints({ candidates: [], distances: [] }),
   RESULTS_NOT_PAIRED: async () =>
     comparePaired(

@@ -17,6 +17,8 @@ export type MergePlanOptions = PlanOptions &
   StatisticsOptions & {
     /** The output's floating dtype; overrides the recipe's. */
     dtype?: DtypeName | undefined;
+    /** The output's chat template, as a recipe's `chatTemplate`; overrides the recipe's. */
+    chatTemplate?: string | undefined;
     /** Merge by a `layerloom.json` although inputs have changed since it was written. Default false. */
     allowChanged?: boolean | undefined;
   };
@@ -48,7 +50,7 @@ export const planMerge = (input: RecipeInput | string, options: MergePlanOptions
  */
 export const withRecipe = async <T>(
   input: RecipeInput | string,
-  { dtype, strict = false }: MergePlanOptions,
+  { dtype, chatTemplate, strict = false }: MergePlanOptions,
   work: (recipe: Recipe, recorded: RecordedInputs | undefined, warnings: readonly string[]) => Promise<T>,
 ): Promise<T> => {
   const read = typeof input === 'string' ? await readRecipe(input) : undefined;
@@ -56,7 +58,11 @@ export const withRecipe = async <T>(
   if (strict && warnings[0] !== undefined) throw warnings[0].error;
   const given = read?.recipe ?? (input as RecipeInput);
   try {
-    const recipe = parseRecipe(dtype === undefined ? given : { ...given, dtype, outDtype: undefined });
+    const recipe = parseRecipe({
+      ...given,
+      ...(dtype === undefined ? {} : { dtype, outDtype: undefined }),
+      ...(chatTemplate === undefined ? {} : { chatTemplate }),
+    });
     return await work(
       recipe,
       read?.recorded,

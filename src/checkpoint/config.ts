@@ -96,6 +96,13 @@ export const layerEdits = (
 /** As transformers 5 and 4 spell it. */
 const dtypeKeys = ['dtype', 'torch_dtype'];
 
+/** Where a line comes or goes its surroundings are formatted; where a value changes nothing else does. */
+const tidy = { formattingOptions: { insertSpaces: true, tabSize: 2, eol: '\n' } };
+
+/** The text of a JSON object without one of its keys, otherwise as it is; unchanged where it has none. */
+export const withoutKey = (text: string, key: string): string =>
+  applyEdits(text, modify(text, [key], undefined, tidy));
+
 /**
  * `config.json` for the output: the text as it is, but for `_name_or_path`, which names a directory of
  * whoever trained it, and, where the merge converts, `dtype` and `torch_dtype`. Only these places of the text
@@ -109,8 +116,6 @@ export const editConfig = (
   dtype: ArithmeticDtype | undefined,
   edits: Readonly<Record<string, unknown>> = {},
 ): string => {
-  // Where a line comes or goes its surroundings are formatted; where a value changes nothing else does.
-  const tidy = { formattingOptions: { insertSpaces: true, tabSize: 2, eol: '\n' } };
   const set = (edited: string, path: string[], value: unknown, wholeLine: boolean): string =>
     applyEdits(edited, modify(edited, path, value, wholeLine ? tidy : {}));
   let edited = text;

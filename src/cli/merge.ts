@@ -12,6 +12,7 @@ import { describeExplanation } from '../report/explanation-text.js';
 import { drawLayers } from '../report/layer-stack.js';
 import { describeWritten, whyNotLinked } from '../report/link-text.js';
 import { describePlan, describeRecipe } from '../report/plan-text.js';
+import { chatTemplateOption } from './chat-template-option.js';
 import { interruptSignal } from './interrupt.js';
 import { type CommonOptions, type OutputOptions, requireOut } from './options.js';
 import { note, printJson, printLine, stdoutColours, warn } from './print.js';
@@ -25,6 +26,7 @@ export interface MergeCommandOptions extends CommonOptions, OutputOptions {
   readonly explain?: string;
   readonly allowChanged?: boolean;
   readonly saveRecipe?: string;
+  readonly chatTemplate?: string;
 }
 
 /**
@@ -52,6 +54,7 @@ const planAndRun = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const threads = checkThreads(options.threads);
+  const chatTemplate = await chatTemplateOption(options.chatTemplate);
   const plan = await withProgress(options, (onProgress) =>
     planMerge(recipe, {
       layout: options.layout,
@@ -61,6 +64,7 @@ const planAndRun = async (
       allowChanged: options.allowChanged,
       // A recipe made from command-line options has `dtype` among its parameters.
       dtype: typeof recipe === 'string' ? options.dtype : undefined,
+      chatTemplate,
       threads,
       signal,
       onProgress,

@@ -3,6 +3,7 @@ import { type Link, links } from '../engine/output/link.js';
 import { LayerloomError } from '../errors.js';
 import type { Layout } from '../plan/layout.js';
 import { arithmeticDtypes, type DtypeName, torchName } from '../tensor/dtype.js';
+import { chatTemplateNames } from '../tokenizer/chat-templates/chat-template.js';
 import { optionGroups, optionOf } from './help.js';
 
 /**
@@ -77,15 +78,23 @@ export const addAnalysisOption = (command: Command): Command =>
     ),
   );
 
-/** Adds `--save-recipe`, for commands that write one checkpoint. */
+/** Adds `--chat-template` and `--save-recipe`, for commands that write one checkpoint. */
 export const addSaveOption = (command: Command): Command =>
-  command.addOption(
-    optionOf(
-      '--save-recipe <file>',
-      'write the recipe of this merge, with what was found from the models as numbers',
-      { group: optionGroups.output },
-    ),
-  );
+  command
+    .addOption(
+      optionOf(
+        '--chat-template <template>',
+        `chat template of the output: auto (the one that most models have), a format (${chatTemplateNames.slice(1).join(', ')}) or the file of a template`,
+        { default: "the recipe's, or that of the tokenizer's model", group: optionGroups.output },
+      ),
+    )
+    .addOption(
+      optionOf(
+        '--save-recipe <file>',
+        'write the recipe of this merge, with what was found from the models as numbers',
+        { group: optionGroups.output },
+      ),
+    );
 
 /** Adds the options that every command has. */
 export const addOutputOptions = (command: Command): Command => {

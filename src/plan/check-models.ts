@@ -57,7 +57,10 @@ export const checkAll = async (
     const fit = await found.catch((error: unknown) => {
       throw at(error, other.path);
     });
-    warnings.push(...fit.differences.map(warningOf));
+    const open = fit.differences.filter(
+      ({ decidedBy }) => decidedBy === undefined || recipe[decidedBy] === undefined,
+    );
+    warnings.push(...open.map(warningOf));
     if (!companions.includes(other)) for (const name of fit.redundant) omitted.add(name);
   }
   const left = [...omitted].sort();

@@ -6,6 +6,7 @@ import { readJsonObject } from '../checkpoint/json.js';
 import { readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import { isFloating } from '../tensor/dtype.js';
+import { readChatTemplate } from '../tokenizer/chat-templates/read.js';
 import { hasTokens, readTokenIds } from '../tokenizer/read-tokenizer.js';
 import { tokenDifferences } from '../tokenizer/tokenizer.js';
 
@@ -19,6 +20,8 @@ export interface Model {
 export interface Difference {
   readonly words: string;
   readonly kept?: string;
+  /** The key of a recipe that decides what the output has, so that there is nothing to warn of. */
+  readonly decidedBy?: 'chatTemplate';
 }
 
 /** Returns the warning of a command that writes a model. */
@@ -165,7 +168,9 @@ const sideFileDifferences = async (first: CheckpointIndex, other: CheckpointInde
     ...without.map((name) => ({
       words: `${other.name} has no ${name}, which could not be compared with that of ${first.name}`,
     })),
-    ...((await differ(chatTemplate)) ? [say('chat template')] : []),
+    ...((await differ(readChatTemplate))
+      ? [{ ...say('chat template'), decidedBy: 'chatTemplate' as const }]
+      : []),
     ...((await differ(generationConfig)) ? [say('generation config')] : []),
   ];
 };
@@ -175,15 +180,6 @@ const readObject = async (
   name: string,
 ): Promise<Record<string, unknown> | undefined> =>
   sideFiles.includes(name) ? await readJsonObject(join(path, name)) : undefined;
-
-/**
- * Reads the chat template: a file of its own since transformers 4.43, a key of `tokenizer_config.json`
- * before.
- */
-const chatTemplate = async (checkpoint: CheckpointIndex): Promise<unknown> =>
-  (await readText(checkpoint, 'chat_template.jinja')) ??
-  (await readText(checkpoint, 'chat_template.json')) ??
-  (await readObject(checkpoint, 'tokenizer_config.json'))?.['chat_template'];
 
 const generationConfig = async (checkpoint: CheckpointIndex): Promise<unknown> => {
   const { transformers_version: _version, ...rest } =

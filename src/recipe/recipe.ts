@@ -13,6 +13,11 @@ import { invalid } from '../methods/framework/settings.js';
 import { methods } from '../methods/index.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import { type ArithmeticDtype, dtypeNames, parseDtype } from '../tensor/dtype.js';
+import {
+  chatTemplateNames,
+  chatTemplateOf,
+  chatTemplateWords,
+} from '../tokenizer/chat-templates/chat-template.js';
 import { toSnakeCase } from './case.js';
 import { nearest } from './nearest.js';
 
@@ -36,6 +41,7 @@ export interface Recipe {
   readonly dtype: ArithmeticDtype | undefined;
   /** Index, in models and then companions, of the model whose tokenizer the output gets; undefined for the first's. */
   readonly tokenizer: number | undefined;
+  /** `auto`, or the template's text. */
   readonly chatTemplate: string | undefined;
   readonly models: readonly ModelReference[];
   readonly companions: readonly ModelReference[];
@@ -198,9 +204,14 @@ const checkTokenizer = (
 
 const checkTemplate = (value: unknown, path: RecipePath): string | undefined => {
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'string' || !value.includes('{'))
-    throw invalid(path, value, "a template's text (Jinja): mergekit's named ones do not come with layerloom");
-  return value;
+  const template = chatTemplateOf(value);
+  if (template !== undefined) return template;
+  const near = typeof value === 'string' ? nearest(value, chatTemplateNames) : undefined;
+  throw new LayerloomError(
+    'INVALID_PARAMETER',
+    { parameter: path.join('.'), value, expected: chatTemplateWords, nearest: near },
+    { context: { recipePath: path } },
+  );
 };
 
 const fromIssue = (

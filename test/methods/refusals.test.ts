@@ -210,11 +210,18 @@ describe('a recipe', () => {
       /one of the recipe's models/,
     ],
     [
-      'a chat template by name',
-      ties('chat_template: chatml'),
-      'chatml',
+      'an unknown chat template',
+      ties('chat_template: chatlm'),
+      'chatlm',
       'INVALID_PARAMETER',
-      /template's text/,
+      /expected auto, chatml, .* did you mean chatml\?/,
+    ],
+    [
+      'a chat template with an error',
+      ties('chat_template: "{% for m in messages %}{{ m.content }}"'),
+      '"{% for',
+      'TEMPLATE_INVALID',
+      /^[^\n]*merge\.yaml:\d+:\d+: chat_template: the template has an error in its syntax \(/,
     ],
     ['an unknown dtype', ties('dtype: int4'), 'int4', 'INVALID_PARAMETER', /bfloat16/],
     [

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Method } from '../../methods/framework/method.js';
 import { factsOf, type ParameterFacts } from '../../methods/framework/parameter-facts.js';
 import { methods } from '../../methods/index.js';
+import { chatTemplateWords } from '../../tokenizer/chat-templates/chat-template.js';
 import {
   byKey,
   converted,
@@ -51,7 +52,10 @@ export const commonProperties: Properties = {
     ...text,
     description: 'The model whose tokenizer the output gets: base, union or a model. Default the first.',
   },
-  chat_template: { ...text, description: "A chat template's text (Jinja). Default the first model's." },
+  chat_template: {
+    ...text,
+    description: `The chat template: ${chatTemplateWords}. Default that of the tokenizer's model.`,
+  },
 };
 
 /** Keys that every recipe of a file may have, where models may be recipes. */

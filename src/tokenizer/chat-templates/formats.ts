@@ -1,0 +1,109 @@
+/** Returns a template without the indent with which it is written here; its tags strip the space around them. */
+const template = (text: string): string => text.replace(/^\n/, '').replace(/^ {4}/gm, '');
+
+/** Raises an error where the turns of a loop over user and assistant do not alternate. */
+const alternating = `{%- if (message.role == 'user') != (loop.index0 % 2 == 0) -%}
+        {{- raise_exception('turns of user and assistant must alternate, beginning with user') -}}
+      {%- endif -%}`;
+
+/**
+ * Separates a system message (`first`, where it has that role) from the turns, for formats without such a role.
+ */
+const systemApart = `{%- set first = messages[0] if messages else {} -%}
+    {%- set turns = messages[1:] if first.role == 'system' else messages -%}`;
+
+/**
+ * Chat templates by the names that mergekit gives them, and gemma. Each renders the format as the family
+ * published it; test/peers/parity/chat_templates.py compares them with mergekit's of the same name.
+ */
+export const chatTemplates: Readonly<Record<string, string>> = {
+  /** OpenAI's ChatML, as Qwen, Yi, Hermes and others have it: no begin-of-sequence token. */
+  chatml: template(`
+    {%- for message in messages -%}
+      {{- '<|im_start|>' ~ message.role ~ '\\n' ~ message.content ~ '<|im_end|>\\n' -}}
+    {%- endfor -%}
+    {%- if add_generation_prompt -%}
+      {{- '<|im_start|>assistant\\n' -}}
+    {%- endif -%}`),
+
+  /** Llama 3 (Meta's model card): nothing stands between a turn's end and the next header. */
+  llama3: template(`
+    {{- bos_token -}}
+    {%- for message in messages -%}
+      {{- '<|start_header_id|>' ~ message.role ~ '<|end_header_id|>\\n\\n' -}}
+      {{- message.content | trim ~ '<|eot_id|>' -}}
+    {%- endfor -%}
+    {%- if add_generation_prompt -%}
+      {{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' -}}
+    {%- endif -%}`),
+
+  /**
+   * Stanford Alpaca: sections with headings, a blank line between two. A system message stands where Alpaca's
+   * own sentence ("Below is an instruction …") does.
+   */
+  alpaca: template(`
+    {%- set headings = {'user': '### Instruction:\\n', 'user_context': '### Input:\\n', 'assistant': '### Response:\\n', 'system': ''} -%}
+    {%- for message in messages -%}
+      {%- if message.role not in headings -%}
+        {{- raise_exception('alpaca has no role ' ~ message.role) -}}
+      {%- endif -%}
+      {%- if not loop.first -%}
+        {{- '\\n\\n' -}}
+      {%- endif -%}
+      {{- headings[message.role] ~ message.content | trim -}}
+    {%- endfor -%}
+    {%- if add_generation_prompt and messages[-1].role != 'assistant' -%}
+      {{- '\\n\\n### Response:\\n' -}}
+    {%- endif -%}`),
+
+  /** Mistral 7B Instruct v0.1 and v0.2: the system message opens the first instruction. */
+  mistral: template(`
+    ${systemApart}
+    {{- bos_token -}}
+    {%- for message in turns -%}
+      ${alternating}
+      {%- if message.role == 'user' -%}
+        {{- ' [INST] ' -}}
+        {%- if loop.first and first.role == 'system' -%}
+          {{- first.content ~ '\\n\\n' -}}
+        {%- endif -%}
+        {{- message.content ~ ' [/INST]' -}}
+      {%- elif message.role == 'assistant' -%}
+        {{- ' ' ~ message.content ~ eos_token -}}
+      {%- else -%}
+        {{- raise_exception('mistral has no role ' ~ message.role) -}}
+      {%- endif -%}
+    {%- endfor -%}`),
+
+  /** Gemma: roles user and model; the system message opens the first turn of the user. */
+  gemma: template(`
+    ${systemApart}
+    {{- bos_token -}}
+    {%- for message in turns -%}
+      ${alternating}
+      {%- if message.role not in ['user', 'assistant'] -%}
+        {{- raise_exception('gemma has no role ' ~ message.role) -}}
+      {%- endif -%}
+      {{- '<start_of_turn>' ~ ('user' if message.role == 'user' else 'model') ~ '\\n' -}}
+      {%- if loop.first and first.role == 'system' -%}
+        {{- first.content | trim ~ '\\n\\n' -}}
+      {%- endif -%}
+      {{- message.content | trim ~ '<end_of_turn>\\n' -}}
+    {%- endfor -%}
+    {%- if add_generation_prompt -%}
+      {{- '<start_of_turn>model\\n' -}}
+    {%- endif -%}`),
+
+  /** EXAONE 3: a conversation begins with a turn of the system, which may be empty; a user's turn has no end token. */
+  exaone: template(`
+    {%- if not messages or messages[0].role != 'system' -%}
+      {{- '[|system|][|endofturn|]\\n' -}}
+    {%- endif -%}
+    {%- for message in messages -%}
+      {{- '[|' ~ message.role ~ '|]' ~ message.content -}}
+      {{- '\\n' if message.role == 'user' else '[|endofturn|]\\n' -}}
+    {%- endfor -%}
+    {%- if add_generation_prompt -%}
+      {{- '[|assistant|]' -}}
+    {%- endif -%}`),
+};
