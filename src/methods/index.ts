@@ -16,6 +16,8 @@ import { multislerp } from './multislerp.js';
 import { nearswap } from './nearswap.js';
 import { nuslerp } from './nuslerp.js';
 import { passthrough } from './passthrough.js';
+import { ram } from './ram.js';
+import { ramplusTl } from './ramplus-tl.js';
 import type { RecipesByMethod } from './recipes.js';
 import { relayout } from './relayout.js';
 import { revert } from './revert.js';
@@ -72,6 +74,8 @@ const known = {
   model_stock: modelStock,
   sce,
   nearswap,
+  ram,
+  ramplus_tl: ramplusTl,
   arcee_fusion: arceeFusion,
 } satisfies Record<keyof RecipesByMethod, { readonly name: string }>;
 

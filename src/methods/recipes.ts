@@ -14,6 +14,8 @@ import type { multislerp } from './multislerp.js';
 import type { nearswap } from './nearswap.js';
 import type { nuslerp } from './nuslerp.js';
 import type { passthrough } from './passthrough.js';
+import type { ram } from './ram.js';
+import type { ramplusTl } from './ramplus-tl.js';
 import type { RelayoutParameters } from './relayout.js';
 import type { RevertParameters } from './revert.js';
 import type { sce } from './sce.js';
@@ -48,6 +50,8 @@ declare module './framework/recipe-input.js' {
     model_stock: MethodParameters<typeof modelStock>;
     sce: MethodParameters<typeof sce>;
     nearswap: MethodParameters<typeof nearswap>;
+    ram: MethodParameters<typeof ram>;
+    ramplus_tl: MethodParameters<typeof ramplusTl>;
     arcee_fusion: MethodParameters<typeof arceeFusion>;
   }
 }
@@ -68,6 +72,8 @@ export type { MultislerpParameters } from './multislerp.js';
 export type { NearswapParameters } from './nearswap.js';
 export type { NuslerpParameters } from './nuslerp.js';
 export type { PassthroughParameters } from './passthrough.js';
+export type { RamParameters } from './ram.js';
+export type { RamplusTlParameters } from './ramplus-tl.js';
 export type { RelayoutParameters } from './relayout.js';
 export type { RevertParameters } from './revert.js';
 export type { SceParameters } from './sce.js';

@@ -6,6 +6,7 @@ import type { GramFormula } from './gram.js';
 import type { Linear } from './linear.js';
 import type { NearSwap } from './near-swap.js';
 import type { PadRows } from './pad-rows.js';
+import type { Ram } from './ram.js';
 import type { RowSelect } from './row-select.js';
 import type { Same } from './same.js';
 import type { Sce } from './sce.js';
@@ -20,6 +21,7 @@ export interface Formulas<T> {
   consensus: Consensus<T>;
   sce: Sce<T>;
   nearSwap: NearSwap<T>;
+  ram: Ram<T>;
   fusion: Fusion<T>;
   assemble: Assemble<T>;
   padRows: PadRows<T>;

@@ -9,6 +9,7 @@ import { nearSwap } from './near-swap.js';
 import type { Operation, Statistic } from './operation.js';
 import { padRows } from './pad-rows.js';
 import type { Value } from './program.js';
+import { ram } from './ram.js';
 import { rowSelect } from './row-select.js';
 import { type Same, same } from './same.js';
 import { sce } from './sce.js';
@@ -37,6 +38,7 @@ const operations: { readonly [K in FormulaKind]: OperationOf<K> } = {
   consensus,
   sce,
   nearSwap,
+  ram,
   fusion,
   assemble,
   padRows,

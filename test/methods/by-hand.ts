@@ -141,6 +141,27 @@ export const nearSwap = (base: Vector, x: Vector, t: number): number[] =>
     return w * b + (1 - w) * a;
   });
 
+/** The mean of the changes above epsilon; those of one model alone multiplied by its bonus. */
+export const ram = (
+  base: Vector,
+  changes: readonly Vector[],
+  epsilon: number,
+  { rate, most }: { rate: number; most: number } = { rate: 0, most: 0 },
+): number[] => {
+  const isLarge = (change: Vector, i: number) => Math.abs(change[i] ?? 0) > fround(epsilon);
+  const makers = base.map((_, i) => changes.filter((change) => isLarge(change, i)));
+  const bonuses = changes.map((change) => {
+    const own = makers.filter((of) => of.includes(change));
+    const alone = own.filter((of) => of.length === 1).length;
+    return 1 + rate * Math.min(most, (own.length - alone) / Math.max(alone, epsilon));
+  });
+  return base.map((x, i) => {
+    const of = makers[i] ?? [];
+    const factor = of.length === 1 ? (bonuses[changes.indexOf(of[0] as Vector)] ?? 1) : 1;
+    return x + (factor * sum(of.map((change) => change[i] ?? 0))) / Math.max(1, of.length);
+  });
+};
+
 const softmax = (x: Vector): number[] => {
   const most = Math.max(...x);
   const powers = x.map((v) => Math.exp(v - most));

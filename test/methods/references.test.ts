@@ -15,6 +15,7 @@ import {
   largest,
   modelStock,
   nearSwap,
+  ram,
   restored,
   sce,
   slerp,
@@ -162,6 +163,19 @@ const cases: Case[] = [
     'sce of all elements',
     ({ base, a, b }) => ({ method: 'sce', base, models: [a, b] }),
     (models) => sce(models.base, changesOf(models).slice(0, 2), 1),
+  ],
+  [
+    'ram',
+    ({ base, a, b, c }) => ({ method: 'ram', base, models: [a, b, c], epsilon: 0.004 }),
+    (models) => ram(models.base, changesOf(models), 0.004),
+  ],
+  [
+    'ramplus_tl',
+    ({ base, a, b, c }) => ({
+      ...{ method: 'ramplus_tl', base, models: [a, b, c] },
+      ...{ epsilon: 0.004, r: 0.8, alpha: 0.9 },
+    }),
+    (models) => ram(models.base, changesOf(models), 0.004, { rate: 0.8, most: 0.9 }),
   ],
   [
     'nearswap',

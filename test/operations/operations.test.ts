@@ -113,6 +113,18 @@ const formulas: readonly {
     words: 'base towards x by 0.001',
   },
   {
+    formula: { kind: 'ram', base: 'base', sources: ['x', 'y'], epsilon: 0.001, bonus: null },
+    operands: ['base', 'x', 'y'],
+    statistics: [],
+    words: 'base + mean of the changes above 0.001 of x, y',
+  },
+  {
+    formula: { kind: 'ram', base: 'base', sources: ['x'], epsilon: 0, bonus: { rate: 0.1, most: 0.2 } },
+    operands: ['base', 'x'],
+    statistics: [['overlaps', 'base', 'x']],
+    words: 'base + mean of the changes above 0 of x, those of one alone · (1 + 0.1 · ρ up to 0.2)',
+  },
+  {
     formula: { kind: 'fusion', base: 'base', source: 'x' },
     operands: ['base', 'x'],
     statistics: [
