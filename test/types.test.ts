@@ -291,6 +291,8 @@ describe('types', () => {
       model_stock: true,
       sce: true,
       nearswap: true,
+      ram: true,
+      ramplus_tl: true,
       arcee_fusion: true,
     };
     expect([...methods.keys()].sort()).toEqual(Object.keys(known).sort());
