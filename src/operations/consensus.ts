@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { itemAt } from '../lookup.js';
 import type { Election } from '../native/job.js';
-import { difference, type Lowering } from './lowering.js';
+import { difference, type Lowering, takeRows } from './lowering.js';
 import { boundsOf } from './magnitude-bounds.js';
 import type { Operation } from './operation.js';
 import type { Value } from './program.js';
@@ -114,6 +114,8 @@ export const consensus = {
     { name: 'lambda', of: null, value: scale },
   ],
   lower: async ({ base, terms, election, divisor, scale }, dtype, to) => {
+    if (terms.some(({ pruning }) => pruning !== null && kindOf(pruning.sparsifier).needsRows === true))
+      takeRows(to, 'last', 'della');
     const changes = await prune(
       terms.map(({ source, pruning }) => ({ change: difference(to, source, base), pruning })),
       to,

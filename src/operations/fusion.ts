@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { bitsOfFloat, floatOfBits } from '../tensor/float-bits.js';
-import { difference } from './lowering.js';
+import { difference, takeRows } from './lowering.js';
 import { boundsOf, nothing } from './magnitude-bounds.js';
 import type { Operation } from './operation.js';
 import type { Value } from './program.js';
@@ -30,6 +30,7 @@ export const fusion = {
   describe: ({ base, source }) => `${source} where it matters, else ${base}`,
   lower: async ({ base, source: value }, dtype, to) => {
     const { program, measurer } = to;
+    takeRows(to, 'last', 'arcee_fusion');
     const change = difference(to, value, base);
     const divergences = await measurer.divergence(program, value, base);
     const importance = program.importance({ value, base, divergences });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { itemAt } from '../lookup.js';
 import type { Rows } from '../tensor/rows.js';
-import { difference, undefinedMerge } from './lowering.js';
+import { difference, takeRows, undefinedMerge } from './lowering.js';
 import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 import { gramOf, type RuleParameters, ruleNamed } from './rules.js';
@@ -10,7 +10,7 @@ import { decimals } from './words.js';
 /**
  * origin + Σ cᵢ(xᵢ − origin), or Σ cᵢxᵢ without an origin. A rule (rules.ts) computes the coefficients cᵢ
  * from the Gram matrix of the xᵢ − origin: once for the whole tensor, or for each output row (along the last
- * dimension) or input row (along dimension 0).
+ * dimension) or input row (along dimension 0), of tensors of any number of dimensions.
  */
 export interface GramFormula<T> {
   readonly kind: 'gram';
@@ -68,12 +68,7 @@ export const gram = {
     const vectors = origin === null ? sources : sources.map((value) => difference(to, value, origin));
     // A tensor of one dimension is a single row of either sense.
     const of = program.shape.length < 2 ? 'tensor' : wanted;
-    if (of === 'input' && program.shape.length > 2)
-      throw undefinedMerge(
-        tensor,
-        rule,
-        `the tensor has ${program.shape.length} dimensions; input rows are defined for matrices only`,
-      );
+    if (of !== 'tensor') takeRows(to, of === 'input' ? 'first' : 'last', rule);
     const measures = { tensor: 'gram', output: 'rowGram', input: 'columnGram' } as const;
     const sums = await measurer[measures[of]](program, vectors);
 

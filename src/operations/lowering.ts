@@ -17,6 +17,21 @@ export interface Lowering {
 export const difference = ({ program }: Lowering, x: Value, base: Value): Value =>
   program.linear([x, base], [1, -1]);
 
+/**
+ * Has the program take rows along a dimension.
+ *
+ * @param method words for the error
+ * @throws LayerloomError MERGE_UNDEFINED where a formula in this one takes them along another
+ */
+export const takeRows = (
+  { program, tensor }: Lowering,
+  dimension: 'first' | 'last',
+  method: string,
+): void => {
+  if (!program.rowsAlong(dimension))
+    throw undefinedMerge(tensor, method, 'a recipe in it takes rows along another dimension');
+};
+
 /** Returns the error MERGE_UNDEFINED, for a tensor on which a method's formula has no result. */
 export const undefinedMerge = (tensor: string, method: string, reason: string): LayerloomError =>
   new LayerloomError('MERGE_UNDEFINED', { tensor, method, reason });

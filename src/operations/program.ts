@@ -34,17 +34,34 @@ export interface Emitted {
  * returns its value. A node's result is rounded to `dtype`, float32 by default.
  */
 export class Program {
-  /** The tensor's extents, its number of elements, and the number in a row along the last dimension. */
+  /** The tensor's extents, and its number of elements. */
   readonly shape: readonly number[];
   readonly elements: number;
-  readonly columns: number;
+  #rows: 'first' | 'last' | undefined;
   readonly #sources: ProgramSource[] = [];
   readonly #nodes: Node[] = [];
 
   constructor(shape: readonly number[]) {
     this.shape = shape;
     this.elements = shape.reduce((product, extent) => product * extent, 1);
-    this.columns = Math.max(1, shape.at(-1) ?? 1);
+  }
+
+  /** Elements of a row: the extent of the last dimension, or those of all but the first. */
+  get columns(): number {
+    const [first = 1] = this.shape;
+    return Math.max(1, (this.#rows === 'first' ? this.elements / first : this.shape.at(-1)) ?? 1);
+  }
+
+  /**
+   * Takes the tensor as a matrix: its rows along the last dimension, or, for input rows, along the first, all
+   * others being columns. Both are the same for up to two dimensions.
+   *
+   * @returns false where the program has rows of the other kind already
+   */
+  rowsAlong(dimension: 'first' | 'last'): boolean {
+    if (this.shape.length <= 2 || this.elements === 0) return true;
+    this.#rows ??= dimension;
+    return this.#rows === dimension;
   }
 
   /** Returns the value of a stored tensor. The same byte range in the same dtype is the same source. */

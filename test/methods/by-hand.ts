@@ -197,6 +197,30 @@ export const slerp = (x: Vector, y: Vector, t: number): number[] => {
   );
 };
 
+/** The same without that tolerance. */
+export const nuslerp = (x: Vector, y: Vector, t: number): number[] => {
+  const cosine = dot(x, y) / (norm(x) * norm(y));
+  if (1 - cosine * cosine <= 1e-16) return added(scaled(x, 1 - t), scaled(y, t));
+  const theta = Math.acos(cosine);
+  return scaled(
+    added(scaled(x, Math.sin((1 - t) * theta)), scaled(y, Math.sin(t * theta))),
+    1 / Math.sin(theta),
+  );
+};
+
+/** With each of the vectors along dimension 0, of which there are `rows` elements, by itself. */
+export const byColumns = (
+  rows: number,
+  of: (...columns: Vector[]) => Vector,
+  ...vectors: readonly Vector[]
+): number[] => {
+  const count = (vectors[0]?.length ?? 0) / rows;
+  const columns = Array.from({ length: count }, (_, column) =>
+    of(...vectors.map((x) => Array.from({ length: rows }, (_, row) => x[row * count + column] ?? 0))),
+  );
+  return Array.from({ length: rows }, (_, row) => columns.map((column) => column[row] ?? 0)).flat();
+};
+
 /** With each row of `columns` by itself. */
 export const byRows = (
   columns: number,

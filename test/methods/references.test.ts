@@ -6,6 +6,7 @@ import { type Family, writeFamilyOf } from '../fixtures/family.js';
 import { readTensors } from '../fixtures/merged.js';
 import { decode, type Floating } from '../fixtures/numbers.js';
 import {
+  byColumns,
   byRows,
   combined,
   difference,
@@ -15,6 +16,7 @@ import {
   largest,
   modelStock,
   nearSwap,
+  nuslerp,
   ram,
   restored,
   sce,
@@ -31,6 +33,7 @@ const shapes = {
   'model.layers.0.input_layernorm.weight': [37],
   'model.layers.0.mlp.up_proj.weight': [7, 33],
   'model.layers.0.conv.weight': [3, 5, 11],
+  'model.layers.0.patch.weight': [4, 3, 2, 5],
   'model.layers.0.gate.weight': [1],
   'model.layers.0.q_norm.weight': [4],
   'model.norm.weight': [2053],
@@ -74,6 +77,9 @@ const taskVectors = (method: string, parameters: object) => (family: Family) => 
 type Case = [string, (family: Family) => object, (models: Models, at: At) => number[]];
 
 const seeded = (place: At, model: number) => `5/${place.name}/${model}`;
+
+const pairOf = (a: string, b: string) =>
+  ({ method: 'nuslerp', models: [a, b], weights: [0.75, 0.25] }) as const;
 
 const cases: Case[] = [
   [
@@ -181,6 +187,19 @@ const cases: Case[] = [
     'nearswap',
     ({ base, a }) => ({ method: 'nearswap', base, models: [a], t: 0.002 }),
     ({ base, a }) => nearSwap(base, a, 0.002),
+  ],
+  [
+    'nuslerp, row by row',
+    ({ a, b }) => ({ ...pairOf(a, b), nuslerpFlatten: false }),
+    ({ a, b }, { columns }) => byRows(columns, (x, y) => nuslerp(x, y, 0.25), a, b),
+  ],
+  [
+    'nuslerp, column by column',
+    ({ a, b }) => ({ ...pairOf(a, b), nuslerpFlatten: false, nuslerpRowWise: true }),
+    ({ a, b }, { name }) => {
+      const [rows = 1] = shapes[name as keyof typeof shapes];
+      return byColumns(rows, (x, y) => nuslerp(x, y, 0.25), a, b);
+    },
   ],
   [
     'slerp',

@@ -209,13 +209,25 @@ describe('lowering a formula of Gram matrices', () => {
     }
   });
 
-  it('takes a vector for one row, and has no input rows of more than two dimensions', async () => {
+  it('takes a vector for one row', async () => {
     const sources = [x, y];
     const vector = await lowered({ ...slerp, of: 'input', sources }, { shape: [4], gram: [1, 0, 1] });
     expect(vector.asked).toEqual([['gram', sources]]);
-    await expect(lowered({ ...slerp, of: 'input', sources }, { shape: [2, 2, 2] })).rejects.toThrow(
-      expect.objectContaining({ code: 'MERGE_UNDEFINED', message: expect.stringMatching(/3 dimensions/) }),
-    );
+  });
+
+  it('takes input rows along dimension 0, and in one program no other rows beside them', async () => {
+    const program = new Program([3, 2, 5]);
+    for (const input of [0, 1]) program.source({ input, file: 0, begin: 0, end: 60, dtype: 'BF16' });
+    const [first, second] = [{ source: 0 }, { source: 1 }];
+    const to: Lowering = { tensor: 'w', program, measurer: measuring({ gram: [1, 0, 1] }).measurer };
+    const rows = async (of: 'input' | 'output') => {
+      const formula: Formula<Value> = { ...slerp, of, sources: [first, second] };
+      return operationOf(formula).lower(formula, 'F32', to);
+    };
+    expect(program.columns).toBe(5);
+    await rows('input');
+    expect(program.columns).toBe(10);
+    await expect(rows('output')).rejects.toMatchObject({ code: 'MERGE_UNDEFINED' });
   });
 
   it('says why a rule has no coefficients', async () => {

@@ -81,12 +81,7 @@ const families = [
       perModel: { weight: [1, 0.5, [0.2, 0.8], 3, 0.1][index % 5] },
       shared: {
         ...(index % 3 === 0 ? {} : { nuslerpFlatten: false }),
-        // A tensor of three dimensions has no input rows.
-        ...(index % 3 === 2
-          ? {
-              nuslerpRowWise: [{ filter: 'experts', value: false }, { value: true }],
-            }
-          : {}),
+        ...(index % 3 === 2 ? { nuslerpRowWise: true } : {}),
       },
     })),
   },
