@@ -1,0 +1,193 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CheckpointIndex } from '../../src/checkpoint/checkpoint.js';
+import { listSideFiles } from '../../src/checkpoint/side-files.js';
+import { itemAt } from '../../src/lookup.js';
+import { mergeVocabularies } from '../../src/tokenizer/merge-vocabularies.js';
+import type { TokenizerRequest, TokenSource } from '../../src/tokenizer/vocabulary.js';
+
+// Vocabularies are compared with those of mergekit, and tokenizer files by what transformers makes of them.
+
+const { LAYERLOOM_PYTHON: python, LAYERLOOM_EXPERTS: experts, LAYERLOOM_MGSM: mgsm } = process.env;
+const canRun =
+  python !== undefined &&
+  experts !== undefined &&
+  mgsm !== undefined &&
+  spawnSync(python, ['-c', 'import mergekit']).status === 0;
+
+interface Case {
+  readonly pair: string;
+  readonly source: TokenizerRequest['source'];
+  /** Index of `base_model`. */
+  readonly base?: number;
+  /** As mergekit spells it, models by index. */
+  readonly tokens?: Readonly<Record<string, { source?: unknown; force?: boolean }>>;
+  readonly pad?: number;
+}
+
+const cases: readonly Case[] = [
+  { pair: 'one-added', source: 'union' },
+  { pair: 'one-added', source: 'union', base: 0 },
+  { pair: 'one-added', source: 'union', base: 1 },
+  { pair: 'one-added', source: 'base' },
+  { pair: 'one-added', source: 1 },
+  { pair: 'one-added', source: 'union', pad: 64 },
+  { pair: 'several-added', source: 'union', base: 0 },
+  { pair: 'several-added', source: 'union' },
+  { pair: 'several-added', source: 'union', base: 2 },
+  { pair: 'several-added', source: 1, base: 0 },
+  {
+    pair: 'several-added',
+    source: 'union',
+    pad: 128,
+    tokens: {
+      '<new>': { source: { kind: 'model_token', model: 1, token: '<think>' } },
+      '<think>': { source: { kind: 'model_token', model: 0, token_id: 17 }, force: true },
+      '<pad>': { source: { kind: 'zero' } },
+      '<tool>': { source: 2 },
+    },
+  },
+  { pair: 'padded', source: 'union' },
+  { pair: 'padded', source: 'union', base: 1 },
+  { pair: 'padded', source: 'base' },
+  { pair: 'reordered', source: 'union' },
+  { pair: 'reordered', source: 'union', base: 1 },
+  { pair: 'two-bpe', source: 'union' },
+  { pair: 'two-bpe', source: 'union', base: 1 },
+  { pair: 'two-bpe', source: 'base' },
+  { pair: 'unigram', source: 'union' },
+  { pair: 'two-unigram', source: 'union' },
+  { pair: 'two-kinds', source: 'union' },
+  { pair: 'without-rows', source: 'union' },
+  { pair: 'without-rows', source: 'base' },
+  { pair: 'padding-without-row', source: 'union' },
+  { pair: 'of-transformers-4', source: 'union' },
+  { pair: 'of-transformers-4', source: 'union', base: 1 },
+  { pair: 'gpt2-files', source: 'union' },
+  { pair: 'no-tokenizer', source: 'union' },
+];
+
+const nameOf = ({ pair, ...rest }: Case): string => `${pair} ${JSON.stringify(rest)}`;
+
+const script = (name: string) => fileURLToPath(new URL(`tokenizers/${name}`, import.meta.url));
+
+/** mergekit's spelling of a token's source in ours. */
+const sourceOf = (given: unknown): { source?: TokenSource } => {
+  if (given === undefined) return {};
+  if (typeof given === 'number') return { source: { kind: 'model', model: given } };
+  const { kind, model, token, token_id: id } = given as Record<string, unknown>;
+  if (kind === 'zero') return { source: { kind } };
+  return {
+    source: { kind: 'token', model: model as number, token: (token ?? id) as string | number },
+  };
+};
+
+const checkpointAt = async (path: string, name: string): Promise<CheckpointIndex> => ({
+  name,
+  path,
+  files: [],
+  metadata: [],
+  tensors: new Map(),
+  config: JSON.parse(readFileSync(join(path, 'config.json'), 'utf8')) as Record<string, unknown>,
+  sideFiles: await listSideFiles(path),
+  warnings: [],
+});
+
+/** Merges the vocabularies of a pair, writes the tokenizer files, and says what mergekit is to be asked. */
+const orderOf = async (work: string, index: number, { pair, source, base, tokens = {}, pad }: Case) => {
+  const names = readdirSync(join(work, 'models', pair)).sort();
+  const checkpoints = await Promise.all(
+    names.map((name) => checkpointAt(join(work, 'models', pair, name), name)),
+  );
+  const models = checkpoints.map((checkpoint) => ({
+    checkpoint,
+    rows: checkpoint.config?.['vocab_size'] as number,
+  }));
+  const merged = await mergeVocabularies(models, {
+    source,
+    base,
+    tokens: new Map(
+      Object.entries(tokens).map(([token, rule]) => [
+        token,
+        { ...sourceOf(rule.source), force: rule.force === true },
+      ]),
+    ),
+    ...(pad === undefined ? {} : { padToMultipleOf: pad }),
+  });
+  if (merged === undefined) throw new Error('nothing to merge');
+  const ours = join(work, 'ours', String(index));
+  mkdirSync(ours, { recursive: true });
+  const donor = itemAt(checkpoints, merged.donor);
+  for (const name of donor.sideFiles) copyFileSync(join(donor.path, name), join(ours, name));
+  for (const { name, text } of merged.files) writeFileSync(join(ours, name), text);
+  const { files: _, ...vocabulary } = merged;
+  return {
+    models: models.map(({ checkpoint, rows }) => ({ path: checkpoint.path, rows })),
+    source,
+    base: base ?? null,
+    tokens,
+    pad: pad ?? null,
+    ours,
+    vocabulary,
+  };
+};
+
+describe.skipIf(!canRun)(
+  'merged vocabularies (LAYERLOOM_PYTHON with mergekit, LAYERLOOM_EXPERTS, LAYERLOOM_MGSM)',
+  () => {
+    let work: string;
+    let results: Record<string, unknown>[];
+
+    beforeAll(async () => {
+      work = mkdtempSync(join(tmpdir(), 'layerloom-'));
+      const env = { ...process.env, HF_HUB_OFFLINE: '1', OMP_NUM_THREADS: '1' };
+      execFileSync(python ?? '', [script('make_pairs.py'), experts ?? '', mgsm ?? '', join(work, 'models')], {
+        env,
+      });
+      const lines = ['bn', 'en', 'ja', 'sw', 'te'].flatMap((language) =>
+        readFileSync(join(mgsm ?? '', `mgsm_${language}.tsv`), 'utf8')
+          .split('\n')
+          .slice(0, 200),
+      );
+      writeFileSync(join(work, 'lines.txt'), lines.join('\n'));
+      const orders = [];
+      for (const [index, one] of cases.entries()) orders.push(await orderOf(work, index, one));
+      results = JSON.parse(
+        execFileSync(python ?? '', [script('compare.py'), join(work, 'lines.txt')], {
+          env,
+          input: JSON.stringify(orders),
+          maxBuffer: 2 ** 28,
+        }).toString(),
+      ) as typeof results;
+    });
+
+    afterAll(() => rmSync(work, { recursive: true, force: true }));
+
+    it.each(cases.map((one, index) => [nameOf(one), index] as const))('%s equal mergekit’s', (_, index) => {
+      const result = itemAt(results, index);
+      expect(result).toMatchObject({
+        vocabulary: null,
+        settings: null,
+        special: null,
+        differing: [],
+        skipped: [],
+      });
+      const [theirs, ours] = result['rows'] as number[];
+      expect(ours).toBe(theirs);
+      expect(result['texts']).toBeGreaterThanOrEqual(1000);
+      for (const difference of result['embeddings'] as number[]) expect(difference).toBeLessThan(1e-6);
+    });
+  },
+);
