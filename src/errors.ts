@@ -242,6 +242,10 @@ const catalogue = {
       `${d.other} numbers tokens otherwise than ${d.first}: ${some(d.tokens)}. ${d.remedy ?? 'Merge experts of one tokenizer'}`,
   ),
   TOKENIZER_UNSUPPORTED: input((d: { directory: string; reason: string }) => `${d.directory}: ${d.reason}`),
+  VOCABULARY_UNMERGEABLE: input(
+    (d: { model: string; tensor?: string; reason: string }) =>
+      `${d.model}${d.tensor === undefined ? '' : `: tensor ${d.tensor}`} ${d.reason}`,
+  ),
   QUANTISED_WEIGHTS: input(
     (d: { model: string; tensor: string }) =>
       `${d.model}: tensor ${d.tensor} is quantised and would be averaged; dequantise the model first`,

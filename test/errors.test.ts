@@ -53,6 +53,7 @@ import {
   scoredModel,
 } from './fixtures/scored.js';
 import { keyOf, newStore, publish as publishShards } from './fixtures/store.js';
+import { writeVocabulary } from './fixtures/vocabulary.js';
 
 // Every code is reached here once, through the public API: a new one does not compile without its scenario.
 
@@ -222,6 +223,14 @@ const scenarios: Record<ErrorCode, () => unknown> = {
       base: undefined,
       tokens: new Map(),
     });
+  },
+  VOCABULARY_UNMERGEABLE: () => {
+    const root = temporaryDirectory();
+    const [a, b] = [
+      writeVocabulary(join(root, 'a'), { tokens: ['x', 'y'], added: ['<p>'] }),
+      writeVocabulary(join(root, 'b'), { tokens: ['x', 'y'] }),
+    ];
+    return planMerge({ method: 'soup', models: [a, { method: 'soup', models: [a, b] }, b] });
   },
   QUANTISED_WEIGHTS: () => {
     const quantised = withTensor('model.norm.weight_scale', 'F8_E4M3', 1);

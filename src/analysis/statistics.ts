@@ -11,11 +11,13 @@ import {
   type Statistics,
   type TaskVectorStatistics,
 } from '../methods/framework/method.js';
+import { same } from '../methods/framework/tensor-recipe.js';
 import type { ModelInput } from '../methods/recipes.js';
 import { modelOpener } from '../plan/compose.js';
 import type { StatisticsByRecipe } from '../plan/composed.js';
 import { type OpenedModel, openModels, plannedInput } from '../plan/models.js';
 import { type OpenedInputs, openInputs } from '../plan/opened-inputs.js';
+import { openRecipeModels } from '../plan/recipe-models.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { isFloating } from '../tensor/dtype.js';
 import { elementsOf } from '../tensor/reference.js';
@@ -57,10 +59,15 @@ export const gatherStatistics = async (
   if (typeof base !== 'string' || !experts.every((model) => typeof model === 'string'))
     return {
       ...noStatistics,
-      taskVectors: await sumNestedRecipes(recipe, found, { base, experts, what }, options),
+      taskVectors: await sumOperands(recipe, found, { base, experts, what }, options),
     };
   if (analysis !== undefined)
     return { ...noStatistics, taskVectors: await readSaved(analysis, base, experts, rows) };
+  if (await moveRows(recipe, found))
+    return {
+      ...noStatistics,
+      taskVectors: await sumOperands(recipe, found, { base, experts, what }, options),
+    };
   const vectors = await computeTaskVectors(
     base,
     experts,
@@ -80,9 +87,27 @@ const comparedTensors = async (
   experts: readonly ModelInput[],
 ): Promise<{ inputs: OpenedInputs; tensors: ComparedTensor[]; models: OpenedModel[] }> => {
   const inputs = await openInputs(recipe);
-  const open = modelOpener(recipe, inputs, found);
-  const models = await Promise.all(
-    [base, ...experts].map((model, index) => open({ role: index === 0 ? 'base' : 'expert', model })),
+  const { models, companions } = await openRecipeModels(recipe, modelOpener(recipe, inputs, found));
+  return { inputs, ...tensorsOf(recipe, [...models, ...companions], [base, ...experts]) };
+};
+
+/**
+ * Lists the non-empty floating tensors that all of some models have.
+ *
+ * @param opened the recipe's models, then its companions
+ * @param wanted the base, then the experts
+ */
+const tensorsOf = (
+  recipe: Recipe,
+  opened: readonly OpenedModel[],
+  [base, ...experts]: readonly ModelInput[],
+): { tensors: ComparedTensor[]; models: OpenedModel[] } => {
+  const references = [...recipe.models, ...recipe.companions];
+  const models = [base, ...experts].map((model) =>
+    itemAt(
+      opened,
+      references.findIndex((reference) => same(reference.model, model)),
+    ),
   );
   const tensors: ComparedTensor[] = [];
   for (const [name, { dtype, shape }] of itemAt(models, 0).checkpoint.tensors) {
@@ -94,19 +119,25 @@ const comparedTensors = async (
       operands.every((operand) => isFloating(operand.dtype));
     if (origin !== undefined && isComparable) tensors.push({ name, shape, base: origin, experts: operands });
   }
-  return { inputs, tensors, models };
+  return { tensors, models };
+};
+
+/** True if models of a recipe get rows that they do not store as they are. */
+const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<boolean> => {
+  const { vocabulary } = await openRecipeModels(recipe, modelOpener(recipe, await openInputs(recipe), found));
+  return vocabulary.models.some((model) => model.vocabulary !== undefined);
 };
 
 type ByRows = NeededStatistics & { readonly what: Extract<NeededStatistics['what'], { kind: 'rows' }> };
 
 /**
- * Sums the mean MAV of task vectors of which a model is a nested recipe: the mean MAV of a tensor's rows is
+ * Sums the mean MAV of task vectors of which a model is a nested recipe, or has another vocabulary: the mean MAV of a tensor's rows is
  * Σ|Δ| over its elements. MAVs of single rows are not computed; only reverting by rows needs them, and it is
  * refused.
  *
  * @throws LayerloomError INVALID_PARAMETER for a revert by rows, NON_FINITE
  */
-const sumNestedRecipes = async (
+const sumOperands = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
   { base, experts, what }: ByRows,
@@ -117,7 +148,8 @@ const sumNestedRecipes = async (
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: 'threshold',
       value: null,
-      expected: 'a model that is a checkpoint, where rows are reverted; write the inner recipe out first',
+      expected:
+        'checkpoints of one vocabulary, where rows are reverted; write an inner recipe out first, and unite vocabularies by a step before',
     });
   const { inputs, tensors, models } = await comparedTensors(recipe, found, base, experts);
   const counted = tensors.filter(({ shape }) => shape.length === 1 || shape.length === 2);

@@ -55,6 +55,8 @@ export const asModel = (reference: ModelReference, composed: Composed): OpenedMo
     architecture: { ...first.architecture, layers: composed.layers, places },
     operandOf: (name) => operands.get(name),
     configEdits: composed.configEdits,
+    generationEdits: composed.generationEdits,
+    tokenizer: composed.tokenizer,
     recipe: { method: recipe.method, ...rolesOf([...models, ...companions]), ...settled },
     complete: composed.complete,
     unmatched: composed.unmatched,

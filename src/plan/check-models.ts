@@ -31,8 +31,8 @@ export const refuseTwins = (models: readonly OpenedModel[]): void => {
 };
 
 /** Returns the key of a model in the cache of comparisons. */
-const idOf = ({ checkpoint, configEdits }: OpenedModel): string =>
-  `${checkpoint.path} ${checkpoint.name}${configEdits === undefined ? '' : JSON.stringify(configEdits)}`;
+const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): string =>
+  `${checkpoint.path} ${checkpoint.name} ${vocabulary ?? ''}${configEdits === undefined ? '' : JSON.stringify(configEdits)}`;
 
 /**
  * Checks that every model is compatible with the first.
@@ -45,14 +45,16 @@ export const checkAll = async (
   models: readonly OpenedModel[],
   companions: readonly OpenedModel[],
   { fits }: OpenedInputs,
+  tokensAreDecided: boolean,
 ): Promise<{ warnings: string[]; omitted: ReadonlySet<string> }> => {
   const [first] = models;
   const warnings = [...models, ...companions].flatMap(({ checkpoint }) => checkpoint.warnings);
   const omitted = new Set<string>();
   for (const other of [...models.slice(1), ...companions]) {
     if (first === undefined) break;
-    const key = `${idOf(first)}\n${idOf(other)}\n${recipe.stacksLayers}`;
-    const found = fits.get(key) ?? checkCompatible(first, other, recipe.stacksLayers);
+    const { stacksLayers: stacks } = recipe;
+    const key = `${idOf(first)}\n${idOf(other)}\n${stacks} ${tokensAreDecided}`;
+    const found = fits.get(key) ?? checkCompatible(first, other, { stacks, tokensAreDecided });
     fits.set(key, found);
     const fit = await found.catch((error: unknown) => {
       throw at(error, other.path);

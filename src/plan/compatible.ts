@@ -39,26 +39,48 @@ export interface Fit {
   readonly redundant: readonly string[];
 }
 
+/** What a merge does about differences of its models, so that they are none. */
+export interface Tolerated {
+  /** Layers of both are stacked: their numbers of layers may differ. */
+  readonly stacks?: boolean;
+  /** The vocabulary of the output is decided: tokens are not compared. */
+  readonly tokensAreDecided?: boolean;
+}
+
 /**
  * Checks that `other` may be a fine-tuning of the same base as `first`: same naming, layers, tying, tensors,
  * shapes, configuration and token ids. Differences of the whole model are reported before those of single
  * tensors, which follow from them.
  *
- * @param stacks true if the method stacks layers of both: their numbers of layers may then differ
  * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER,
  *   SHAPE_MISMATCH, DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED
  */
-export const checkCompatible = async (first: Model, other: Model, stacks = false): Promise<Fit> => {
+export const checkCompatible = async (
+  first: Model,
+  other: Model,
+  { stacks = false, tokensAreDecided = false }: Tolerated = {},
+): Promise<Fit> => {
   checkArchitecture(first, other, stacks);
   // If layers are stacked, the binder compares names and shapes of the tensors that are combined (bind.ts).
   const redundant = stacks ? [] : checkNames(first, other);
   if (!stacks) checkTensors(first.checkpoint, other.checkpoint);
   const differences = checkConfig(first.checkpoint, other.checkpoint, stacks);
-  await checkTokens(first.checkpoint, other.checkpoint);
+  if (!tokensAreDecided) await checkTokens(first.checkpoint, other.checkpoint);
   return {
     differences: [...differences, ...(await sideFileDifferences(first.checkpoint, other.checkpoint))],
     redundant,
   };
+};
+
+/**
+ * Checks what must hold of two models before their vocabularies are worth comparing: architecture, and names of
+ * tensors.
+ *
+ * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER
+ */
+export const checkStructure = (first: Model, other: Model, stacks: boolean): void => {
+  checkArchitecture(first, other, stacks);
+  if (!stacks) checkNames(first, other);
 };
 
 const pathsOf = (first: CheckpointIndex, other: CheckpointIndex) => ({

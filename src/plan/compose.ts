@@ -1,4 +1,3 @@
-import { requireLayers } from '../architecture/architecture.js';
 import { layerEdits } from '../checkpoint/config.js';
 import { itemAt, valueAt } from '../lookup.js';
 import {
@@ -14,12 +13,13 @@ import { torchName } from '../tensor/dtype.js';
 import { bytesOfTensor } from '../tensor/reference.js';
 import { asModel, fromCheckpoint } from './as-model.js';
 import { binder } from './bind.js';
-import { checkAll, refuseTwins } from './check-models.js';
+import { checkAll } from './check-models.js';
 import { completeRecipe } from './complete-recipe.js';
 import type { Composed, StatisticsByRecipe } from './composed.js';
 import type { UnplacedTensor } from './layout.js';
 import type { OpenedModel } from './models.js';
 import type { OpenedInputs } from './opened-inputs.js';
+import { openRecipeModels } from './recipe-models.js';
 import { rolesOf } from './roles.js';
 
 /**
@@ -33,15 +33,14 @@ export const compose = async (
   inputs: OpenedInputs,
   statistics: StatisticsByRecipe,
 ): Promise<Composed> => {
-  const open = modelOpener(recipe, inputs, statistics);
-  const models = await Promise.all(recipe.models.map(open));
-  const companions = await Promise.all(recipe.companions.map(open));
-  refuseTwins(models);
+  const { models, companions, vocabulary } = await openRecipeModels(
+    recipe,
+    modelOpener(recipe, inputs, statistics),
+  );
   const [first] = models;
   if (first === undefined) throw new Error(`method ${recipe.method} merges no model`);
-  if (recipe.needsLayers)
-    for (const { architecture, checkpoint } of models) requireLayers(architecture, checkpoint.path);
-  const { warnings, omitted } = await checkAll(recipe, models, companions, inputs);
+  const fit = await checkAll(recipe, models, companions, inputs, vocabulary.isDecided);
+  const { warnings, omitted } = fit;
 
   const { layers, places } = first.architecture;
   const found = statistics.get(recipe) ?? noStatistics;
@@ -72,6 +71,7 @@ export const compose = async (
       return { name, dtype, shape, bytes: bytesOfTensor(dtype, shape), place, expression };
     });
   const unmatched = compiled.unused?.() ?? [];
+  const edits = { ...first.configEdits, ...stackedEdits(compiled, models) };
   const all = [...models, ...companions];
   return {
     recipe,
@@ -86,10 +86,13 @@ export const compose = async (
     companions,
     tensors,
     layers: compiled.layersLike?.length ?? layers,
-    configEdits: { ...first.configEdits, ...stackedEdits(compiled, models) },
+    configEdits: { ...edits, ...vocabulary.configEdits(edits) },
+    generationEdits: vocabulary.generationEdits,
+    tokenizer: vocabulary.tokenizer,
     unmatched: [...models.flatMap((model) => model.unmatched ?? []), ...unmatched],
     warnings: [
       ...models.flatMap((model) => model.warnings ?? []),
+      ...vocabulary.warnings,
       ...warnings,
       ...unmatched.map(({ what, path }) => `${what} (${path.join('.')}) matches no tensor`),
     ],

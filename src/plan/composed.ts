@@ -4,6 +4,7 @@ import type { Recipe } from '../recipe/recipe.js';
 import type { CompleteRecipe } from './complete-recipe.js';
 import type { UnplacedTensor } from './layout.js';
 import type { OpenedModel, Unmatched } from './models.js';
+import type { Edits, TokenizerSource } from './tokenizer-source.js';
 
 /** A recipe compiled to formulas over byte ranges of its inputs. */
 export interface Composed {
@@ -19,6 +20,10 @@ export interface Composed {
   readonly layers: number;
   /** The keys of the output's `config.json` that differ from the first model's. */
   readonly configEdits: Readonly<Record<string, unknown>>;
+  /** Returns the keys of the output's `generation_config.json` that differ from the first model's. */
+  readonly generationEdits: (config: Edits) => Edits;
+  /** The files of the output's tokenizer. */
+  readonly tokenizer: TokenizerSource;
   /** Filters that match no tensor, those of nested recipes included. */
   readonly unmatched: readonly Unmatched[];
   readonly warnings: readonly string[];

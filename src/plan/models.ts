@@ -10,6 +10,7 @@ import { nearest } from '../recipe/nearest.js';
 import type { Model } from './compatible.js';
 import type { CompleteRecipe } from './complete-recipe.js';
 import type { Operand, PlannedInput } from './plan.js';
+import type { Edits, TokenizerSource } from './tokenizer-source.js';
 
 /** An opened model of a recipe: a checkpoint, or a compiled nested recipe. */
 export interface OpenedModel extends Model {
@@ -17,6 +18,12 @@ export interface OpenedModel extends Model {
   /** Returns a tensor as an operand: a byte range of an input, or the formula that computes it. */
   operandOf(name: string): Operand | undefined;
   readonly path?: RecipePath | undefined;
+  /** Number of the merged vocabulary whose rows it has, where these are not its own. */
+  readonly vocabulary?: number;
+  /** For a nested recipe: returns the keys of its `generation_config.json` that differ from its first model's. */
+  readonly generationEdits?: (config: Edits) => Edits;
+  /** For a nested recipe: the files of its tokenizer. */
+  readonly tokenizer?: TokenizerSource;
   /** For a nested recipe: the recipe, with the parameters it uses. */
   readonly recipe?: Readonly<Record<string, unknown>>;
   /** For a nested recipe: the one that makes it again. */

@@ -23,15 +23,17 @@ const tokenizerFile =
  */
 const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[] => {
   const donor = itemAt(composed.models, 0).checkpoint;
-  const tokenizer = tokenizerOf(composed) ?? donor;
+  const { checkpoint: tokenizer, files } = composed.tokenizer;
+  const isOwn = tokenizer.path === donor.path;
+  const isWritten = (name: string) => files.some((file) => file.name === name);
   return [
     ...donor.sideFiles
-      .filter((name) => tokenizer === donor || !tokenizerFile.test(name))
+      .filter((name) => isOwn || !tokenizerFile.test(name))
       .map((name) => [donor, name] as const),
-    ...(tokenizer === donor ? [] : tokenizer.sideFiles.filter((name) => tokenizerFile.test(name))).map(
+    ...(isOwn ? [] : tokenizer.sideFiles.filter((name) => tokenizerFile.test(name))).map(
       (name) => [tokenizer, name] as const,
     ),
-  ];
+  ].filter(([, name]) => !isWritten(name));
 };
 
 /**
@@ -41,12 +43,11 @@ const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[]
  * @throws LayerloomError TEMPLATE_INVALID
  */
 const chatTemplateFor = async (composed: Composed): Promise<string | undefined> => {
-  const { recipe, models, companions } = composed;
+  const { recipe, models, companions, tokenizer } = composed;
   const { chatTemplate } = recipe;
-  const donor = tokenizerOf(composed);
   if (chatTemplate === 'auto')
     return await commonestChatTemplate([
-      ...(donor === undefined ? [] : [donor]),
+      tokenizer.checkpoint,
       ...[...models, ...companions].map(({ checkpoint }) => checkpoint),
     ]);
   if (chatTemplate !== undefined) await checkChatTemplate(chatTemplate);
@@ -73,29 +74,47 @@ export const checkSideFiles = async (composed: Composed): Promise<void> => {
 
 /** Plans the files beside the weights that come from the models, and a chat template of the recipe's. */
 export const planSideFiles = async (composed: Composed): Promise<PlannedFile[]> => {
-  const { recipe, configEdits } = composed;
   await checkSideFiles(composed);
   const template = await chatTemplateFor(composed);
-  const files = await Promise.all(
+  const isKept = (name: string) => template === undefined || !onlyChatTemplates.test(name);
+  // A key beside the template's file would contradict it: processors read the key, tokenizers the file.
+  const mustLoseKey = (name: string) => template !== undefined && mayHoldChatTemplate(name);
+  const edited = (name: string, text: string): string =>
+    mustLoseKey(name) ? withoutKey(text, 'chat_template') : text;
+  const copies = await Promise.all(
     sideFilesOf(composed)
-      .filter(([, name]) => template === undefined || !onlyChatTemplates.test(name))
-      .map(async ([{ path, config }, name]): Promise<PlannedFile> => {
-        const file = join(path, name);
-        const text = async () => (await readSideFile(file)).toString();
-        if (name === 'config.json' && config !== undefined) {
-          const given = await text();
-          const written = JSON.parse(given) as Record<string, unknown>;
-          return { name, text: editConfig(given, written, recipe.dtype, configEdits) };
-        }
-        // A key beside the file would contradict it: processors read the key, tokenizers the file.
-        if (template !== undefined && mayHoldChatTemplate(name))
-          return { name, text: withoutKey(await text(), 'chat_template') };
-        return { name, copyOf: file };
+      .filter(([, name]) => isKept(name))
+      .map(async ([checkpoint, name]): Promise<PlannedFile> => {
+        const file = join(checkpoint.path, name);
+        if (!configurations.includes(name) && !mustLoseKey(name)) return { name, copyOf: file };
+        const given = (await readSideFile(file)).toString();
+        const text = edited(name, editedConfig(composed, checkpoint, name, given));
+        return text === given ? { name, copyOf: file } : { name, text };
       }),
   );
-  return template === undefined ? files : [...files, { name: chatTemplateFile, text: template }];
+  const written = composed.tokenizer.files
+    .filter(({ name }) => isKept(name))
+    .map(({ name, text }): PlannedFile => ({ name, text: edited(name, text) }));
+  return [
+    ...copies,
+    ...written,
+    ...(template === undefined ? [] : [{ name: chatTemplateFile, text: template }]),
+  ];
 };
 
-/** Returns the model whose tokenizer files the recipe asks for; vocabularies have been found to agree. */
-const tokenizerOf = ({ recipe: { tokenizer }, models, companions }: Composed): CheckpointIndex | undefined =>
-  tokenizer === undefined ? undefined : itemAt([...models, ...companions], tokenizer).checkpoint;
+const configurations = ['config.json', 'generation_config.json'];
+
+/** A configuration with the values that the output has; the text of any other file as it is. */
+const editedConfig = (
+  { recipe, configEdits, generationEdits }: Composed,
+  { config }: CheckpointIndex,
+  name: string,
+  text: string,
+): string => {
+  if (name === 'config.json' && config !== undefined)
+    return editConfig(text, JSON.parse(text) as Record<string, unknown>, recipe.dtype, configEdits);
+  if (name !== 'generation_config.json') return text;
+  const given = JSON.parse(text) as Record<string, unknown>;
+  const edits = generationEdits(given);
+  return Object.keys(edits).length === 0 ? text : editConfig(text, given, undefined, edits);
+};

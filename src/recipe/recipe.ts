@@ -18,7 +18,9 @@ import {
   chatTemplateOf,
   chatTemplateWords,
 } from '../tokenizer/chat-templates/chat-template.js';
+import type { TokenizerRequest } from '../tokenizer/vocabulary.js';
 import { toSnakeCase } from './case.js';
+import { checkTokenizer } from './check-tokenizer.js';
 import { nearest } from './nearest.js';
 
 /** A recipe whose parameters are not known when a program is compiled, such as a file's. */
@@ -39,8 +41,8 @@ export interface Recipe {
   readonly layout: unknown;
   readonly maxShardSize: unknown;
   readonly dtype: ArithmeticDtype | undefined;
-  /** Index, in models and then companions, of the model whose tokenizer the output gets; undefined for the first's. */
-  readonly tokenizer: number | undefined;
+  /** The output's tokenizer; models by their index, in `models` and then `companions`. */
+  readonly tokenizer: TokenizerRequest;
   /** `auto`, or the template's text. */
   readonly chatTemplate: string | undefined;
   readonly models: readonly ModelReference[];
@@ -69,7 +71,8 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
   if (typeof input !== 'object' || input === null)
     throw invalid(path.length === 0 ? ['recipe'] : path, input, 'a recipe: an object with its method');
   const given = input as UncheckedRecipe;
-  const { method: name, dtype, outDtype, tokenizerSource, chatTemplate, ...others } = given;
+  const { method: name, dtype, outDtype, tokenizerSource: _source, tokenizer: _tokenizer, ...named } = given;
+  const { chatTemplate, ...others } = named;
   const { layout, maxShardSize, ...rest } = others;
   const method = methods.get(name);
   if (method === undefined) {
@@ -112,7 +115,7 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     layout,
     maxShardSize,
     dtype: checkDtype(outDtype ?? dtype, [...path, outDtype === undefined ? 'dtype' : 'outDtype']),
-    tokenizer: checkTokenizer(tokenizerSource, [...models, ...companions], [...path, 'tokenizerSource']),
+    tokenizer: checkTokenizer(given, [...models, ...companions], path),
     chatTemplate: checkTemplate(chatTemplate, [...path, 'chatTemplate']),
     models: models.map((reference) => under(path, reference)),
     companions: companions.map((reference) => under(path, reference)),
@@ -183,23 +186,6 @@ const checkDtype = (dtype: unknown, path: RecipePath): ArithmeticDtype | undefin
   const parsed = typeof dtype === 'string' ? parseDtype(dtype) : undefined;
   if (parsed === undefined) throw invalid(path, dtype, `one of ${dtypeNames.join(', ')}`);
   return parsed;
-};
-
-const checkTokenizer = (
-  value: unknown,
-  references: readonly ModelReference[],
-  path: RecipePath,
-): number | undefined => {
-  if (value === undefined || value === null || value === 'union') return undefined;
-  const isOne = ({ role, model }: ModelReference) => (value === 'base' ? role === 'base' : model === value);
-  const index = typeof value === 'string' ? references.findIndex(isOne) : -1;
-  if (index < 0)
-    throw invalid(
-      path,
-      value,
-      "base (where the recipe has one), union, or one of the recipe's models as it is written there",
-    );
-  return index;
 };
 
 const checkTemplate = (value: unknown, path: RecipePath): string | undefined => {

@@ -1,0 +1,51 @@
+import { isObject } from './json.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Keys of `config.json` and `generation_config.json` that name tokens by their ids. */
+const ofIds = /(^|_)token_ids?$/;
+
+/** The sizes of a vocabulary, and the place of each of a model's tokens in another one. */
+export interface TokenMove {
+  /** Rows before. */
+  readonly from: number;
+  /** Rows after. */
+  readonly to: number;
+  /** Returns a token's new id; undefined for one that is gone. */
+  idOf(id: number): number | undefined;
+}
+
+/**
+ * Returns the keys of a configuration that change with its model's vocabulary: its size, and the ids of tokens,
+ * at the top and in `text_config`. The id of a token that is gone becomes null.
+ *
+ * @param extra ids to set as they are, where the configuration has such a key
+ */
+export const vocabularyEdits = (config: Json, move: TokenMove, extra: Json = {}): Record<string, unknown> => {
+  const edits = editsOf(config, move, extra, 'vocab_size' in config);
+  const text = config['text_config'];
+  if (!isObject(text)) return edits;
+  const inner = editsOf(text, move, extra, true);
+  return Object.keys(inner).length === 0 ? edits : { ...edits, text_config: { ...text, ...inner } };
+};
+
+/** Returns the ids of a configuration's tokens in another vocabulary: `{ eos_token_id: [2, 7] }`. */
+export const movedIds = (config: Json, { idOf }: TokenMove): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(config).flatMap(([key, value]): [string, unknown][] => {
+      if (!ofIds.test(key)) return [];
+      if (typeof value === 'number') return [[key, value < 0 ? value : (idOf(value) ?? null)]];
+      if (!Array.isArray(value) || !value.every((id) => typeof id === 'number')) return [];
+      return [[key, (value as number[]).flatMap((id) => idOf(id) ?? [])]];
+    }),
+  );
+
+const editsOf = (config: Json, move: TokenMove, extra: Json, isSized: boolean): Record<string, unknown> => {
+  const given = Object.entries(extra).filter(([key]) => key in config);
+  const edits = { ...movedIds(config, move), ...Object.fromEntries(given) };
+  const changed = Object.entries(edits).filter(
+    ([key, value]) => JSON.stringify(value) !== JSON.stringify(config[key]),
+  );
+  const size = isSized && config['vocab_size'] !== move.to && 'vocab_size' in config;
+  return { ...Object.fromEntries(changed), ...(size ? { vocab_size: move.to } : {}) };
+};
