@@ -326,6 +326,16 @@ const catalogue = {
     (d: { store: string; key: string }) =>
       `${d.store} has no whole shard ${d.key}: it was removed, or found damaged, since it was looked up; run again`,
   ),
+  HUB_ACCESS: input(
+    (d: { model: string; reason: string; remedy: string }) => `${d.model}: ${d.reason}; ${d.remedy}`,
+  ),
+  HUB_NOT_FOUND: input(
+    (d: { model: string; reason: string; remedy: string }) => `${d.model}: ${d.reason}; ${d.remedy}`,
+  ),
+  HUB_FILE_CHANGED: input(
+    (d: { model: string; file: string; reason: string }) =>
+      `${d.model}: ${d.file} ${d.reason}; what was fetched of it was removed, run again`,
+  ),
 
   EXPERIMENT_MISSING: input(
     (d: { directory: string }) =>
@@ -377,6 +387,9 @@ const catalogue = {
   DISK_SPACE: failed(
     (d: { out: string; needed: number; available: number }) =>
       `${d.out} needs ${d.needed} bytes and its disk has ${d.available} free; free some or choose another disk`,
+  ),
+  HUB_UNAVAILABLE: failed(
+    (d: { endpoint: string; reason: string; remedy: string }) => `${d.endpoint}: ${d.reason}; ${d.remedy}`,
   ),
   LINK_REFUSED: failed(
     (d: { file: string; link: string; reason: string }) =>

@@ -50,6 +50,16 @@ export const listSideFiles = async (directory: string): Promise<string[]> => {
 };
 
 /**
+ * True if a file of the hub belongs to a model and is fetched with it: side files except code, which a download
+ * must not bring, and the model card.
+ */
+export const isFetchedSideFile = (name: string): boolean =>
+  name === 'README.md' ||
+  (/^[^/]+$/.test(name)
+    ? patterns.some((pattern) => pattern.test(name)) && !weights.test(name) && !name.endsWith('.py')
+    : new RegExp(`^${templates}/[^/]+\\.jinja$`).test(name));
+
+/**
  * True if a plan may write a file of this name beside its shards: into their directory or its one folder, and
  * over none of them.
  */

@@ -18,6 +18,7 @@ interface Limit {
  * mistake or has no end, and would fill the memory.
  */
 const usual: Limit = { most: 256 * 1024 * 1024, what: 'such a file' };
+export const mostSideFileBytes = usual.most;
 const besideWeights: Limit = {
   ...usual,
   what: 'a file beside weights',

@@ -1,0 +1,163 @@
+import { realpath, stat } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import { type Extent, subtractExtents } from '../tensor/extent.js';
+import { expandPath, type HubModel, hubCacheRoot, hubHome, modelFolder, parseHubId } from './hub-cache.js';
+import { isObject } from './json.js';
+import { exists, type Location } from './model-place.js';
+import { type HubContent, type RangeRecord, readRangeRecord } from './range-record.js';
+import { readSmallFile } from './small-file.js';
+
+// The cache of ranges: models of the hub of which only some bytes are here.
+//
+//   models--org--name/COMMIT/             opened like any checkpoint
+//     config.json, tokenizer.json, ...    links to blobs of the hub's cache
+//     model-00001-of-00004.safetensors    a sparse file of its full length, or a link to the whole blob
+//     .ranges/model.json                  written last: the headers are all here
+//     .ranges/NAME.jsonl                  the ranges of a sparse file that are here (range-record.ts)
+//     .ranges/holders/                    one locked file for each process that uses the model
+//
+// Nothing here asks the network: src/hub/ does.
+
+/** The folder of records within the folder of a commit. */
+const recordsName = '.ranges';
+
+/** The cache of ranges: `$LAYERLOOM_CACHE`, else `layerloom` beside the hub's cache. */
+export const rangeCacheRoot = (env: NodeJS.ProcessEnv = process.env): string =>
+  expandPath(env['LAYERLOOM_CACHE'] ?? join(hubHome(env), 'layerloom'), env);
+
+/** The folder of a commit. */
+export const rangeFolder = (id: string, commit: string, root = rangeCacheRoot()): string =>
+  join(root, modelFolder(id), commit);
+
+/** The record of a model whose headers are here. */
+export const modelRecordPath = (folder: string): string => join(folder, recordsName, 'model.json');
+
+/** The record of a weight file. */
+export const rangeRecordPath = (folder: string, name: string): string =>
+  join(folder, recordsName, ...`${name}.jsonl`.split('/'));
+
+/** The directory of the files that processes lock while they use a model. */
+export const holdersPath = (folder: string): string => join(folder, recordsName, 'holders');
+
+/** A file in the folder of a commit. */
+export interface RangeCachePlace {
+  readonly folder: string;
+  readonly id: string;
+  readonly commit: string;
+  /** Its name within the folder. */
+  readonly name: string;
+}
+
+const inFolder =
+  /^(?<folder>.*\/models--(?<organisation>[^/]+?)--(?<model>[^/]+)\/(?<commit>[0-9a-f]{40}))\/(?<name>.+)$/s;
+
+/**
+ * The place of a file in the cache of ranges, under whatever root: undefined for other paths, and for links to
+ * blobs, which are whole.
+ */
+export const placeOf = async (path: string): Promise<RangeCachePlace | undefined> => {
+  const real = await realpath(path).catch(() => path);
+  const groups = inFolder.exec(real.split(sep).join('/'))?.groups;
+  if (groups === undefined) return undefined;
+  const { folder = '', organisation, model, commit = '', name = '' } = groups;
+  if (!(await exists(join(folder, recordsName)))) return undefined;
+  return { folder, id: `${organisation}/${model}`, commit, name };
+};
+
+const recordOf = async (path: string): Promise<RangeRecord | undefined> => {
+  const place = await placeOf(path);
+  return place === undefined ? undefined : readRangeRecord(rangeRecordPath(place.folder, place.name));
+};
+
+/**
+ * Returns the bytes of `ranges` that the file at `path` should have and that are not here: they would be read
+ * as zeros. None for files outside the cache of ranges, and for whole ones.
+ *
+ * @returns ascending and disjoint
+ */
+export const missingRanges = async (path: string, ranges: readonly Extent[]): Promise<Extent[]> => {
+  const place = await placeOf(path);
+  if (place === undefined) return [];
+  const record = await readRangeRecord(rangeRecordPath(place.folder, place.name));
+  return subtractExtents(ranges, record?.present ?? []);
+};
+
+const blobPath = /\/models--[^/]+\/blobs\/(?<etag>[0-9a-f]{40}|[0-9a-f]{64})$/;
+
+/** Returns the content that the hub gives a blob's name; undefined for other names. */
+const contentOfEtag = (etag: string): HubContent => (etag.length === 64 ? { etag, sha256: etag } : { etag });
+
+/**
+ * Returns the content of a file as the hub names it, which does not change while ranges of the file arrive:
+ * of files in the cache of ranges, and of blobs in the hub's cache and links to them. Undefined for others.
+ */
+export const contentOf = async (path: string): Promise<HubContent | undefined> => {
+  const record = await recordOf(path);
+  if (record !== undefined)
+    return { etag: record.etag, ...(record.sha256 === undefined ? {} : { sha256: record.sha256 }) };
+  const real = await realpath(path).catch(() => path);
+  const etag = blobPath.exec(real.split(sep).join('/'))?.groups?.['etag'];
+  return etag === undefined ? undefined : contentOfEtag(etag);
+};
+
+/** A model in the cache of ranges, as `.ranges/model.json` describes it. */
+export interface RangeCacheModel {
+  readonly id: string;
+  readonly commit: string;
+  /** Names of weight files. */
+  readonly weights: readonly string[];
+  /** Names of side files, which are links into the hub's cache. */
+  readonly sideFiles: readonly string[];
+}
+
+const isNames = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((name) => typeof name === 'string');
+
+/** Reads the record of a model; undefined where its headers are not all here. */
+export const readRangeModel = async (folder: string): Promise<RangeCacheModel | undefined> => {
+  const text = await readSmallFile(modelRecordPath(folder)).catch(() => undefined);
+  if (text === undefined) return undefined;
+  const value: unknown = JSON.parse(text.toString());
+  const { id, commit, weights, sideFiles } = isObject(value) ? value : {};
+  if (typeof id !== 'string' || typeof commit !== 'string' || !isNames(weights) || !isNames(sideFiles))
+    return undefined;
+  return { id, commit, weights, sideFiles };
+};
+
+/** True if the headers and side files of a model are all here: blobs of the hub's cache may have been removed. */
+export const isUsable = async (folder: string): Promise<boolean> => {
+  const model = await readRangeModel(folder);
+  if (model === undefined) return false;
+  const names = [...model.weights, ...model.sideFiles];
+  return (await Promise.all(names.map((name) => exists(join(folder, name))))).every(Boolean);
+};
+
+/** Returns the commit that the hub's cache has for a revision: of a branch or tag its ref, of others itself. */
+export const cachedCommit = async ({ id, revision }: HubModel, env = process.env): Promise<string> =>
+  readSmallFile(join(hubCacheRoot(env), modelFolder(id), 'refs', ...revision.split('/'))).then(
+    (text) => text.toString().trim(),
+    () => revision,
+  );
+
+/**
+ * Finds `org/name[@revision]` in the cache of ranges, by the commit that the hub's cache has for the revision;
+ * undefined where the model's headers are not here, and for other spellings.
+ */
+export const rangeCacheOf = async (
+  model: string,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Location | undefined> => {
+  const parsed = parseHubId(model);
+  if (parsed === undefined) return undefined;
+  const commit = await cachedCommit(parsed, env);
+  const path = rangeFolder(parsed.id, commit, rangeCacheRoot(env));
+  if (!(await isUsable(path))) return undefined;
+  return { name: parsed.id, path, hub: { id: parsed.id, revision: commit } };
+};
+
+/** When a model was last used: its record is touched then. */
+export const lastUse = async (folder: string): Promise<Date | undefined> =>
+  stat(modelRecordPath(folder)).then(
+    ({ mtime }) => mtime,
+    () => undefined,
+  );

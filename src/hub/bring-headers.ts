@@ -1,0 +1,135 @@
+import { mkdir, realpath, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { parsePrefix, prefixBytes } from '../checkpoint/header.js';
+import { type HubModel, parseHubId } from '../checkpoint/hub-cache.js';
+import { exists } from '../checkpoint/model-place.js';
+import { isUsable, modelRecordPath, type RangeCacheModel, rangeFolder } from '../checkpoint/range-cache.js';
+import { LayerloomError, reasonOf } from '../errors.js';
+import { askCommit, listFiles } from './api.js';
+import { bringSideFiles, type CheckpointFiles } from './bring-side-files.js';
+import {
+  type HubCacheCommit,
+  placeLink,
+  pointerPath,
+  snapshotPath,
+  temporaryName,
+  writeRef,
+} from './cache-writer.js';
+import { eachOf } from './each.js';
+import { fetchInto } from './fetch-into.js';
+import { holdRangeFolder } from './hold.js';
+import type { HubOptions } from './hub.js';
+import { RangeFile } from './range-file.js';
+import { type ListedFile, RemoteFile } from './remote-file.js';
+import { connections, type HubSession, openHub } from './session.js';
+
+/** A model of the hub whose headers and side files are here. */
+export interface BroughtModel {
+  /** The directory to open as a checkpoint: a snapshot of the hub's cache, or a folder of the cache of ranges. */
+  readonly path: string;
+  /** `org/name`. */
+  readonly id: string;
+  /** The commit. */
+  readonly revision: string;
+}
+
+/** Bytes of a weight file that are read first: most headers of a shard are shorter. */
+const firstBytes = 64 * 1024;
+
+/**
+ * Brings the side files and headers of a model of the hub here, and no weights beyond the first 64 KiB of each
+ * file: side files into the hub's cache, headers into the cache of ranges. A model that the hub's cache has
+ * whole is taken from there. Code, pickles and weights that the index does not name are never fetched.
+ *
+ * @param model `org/name[@revision]`
+ * @throws LayerloomError INVALID_PARAMETER for other spellings; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE,
+ *   HUB_FILE_CHANGED; NOT_A_CHECKPOINT where it has no safetensors; FILE_MISSING, INDEX_INVALID,
+ *   INDEX_UNSAFE_NAME, FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_TRUNCATED; WRITE_FAILED, INTERRUPTED
+ */
+export const bringHeaders = async (model: string, options: HubOptions = {}): Promise<BroughtModel> => {
+  const asked = parseModel(model);
+  await using hub = await openHub(options);
+  const { id } = asked;
+  const commit = /^[0-9a-f]{40}$/.test(asked.revision) ? asked.revision : await askCommit(hub, asked);
+  const at: HubCacheCommit = { cache: hub.environment.cache, id, commit };
+  const folder = rangeFolder(id, commit, hub.environment.ranges);
+  if (!(await isUsable(folder))) {
+    const files = await bringSideFiles(hub, at, await listFiles(hub, at));
+    if (await allExist(files.weights.map(({ name }) => pointerPath(at, name)))) {
+      await writeRef(at, asked.revision);
+      return { path: snapshotPath(at), id, revision: commit };
+    }
+    await bringFolder(hub, at, folder, files);
+  }
+  await holdRangeFolder(folder, hub.environment.ranges);
+  await writeRef(at, asked.revision);
+  return { path: folder, id, revision: commit };
+};
+
+/** A revision becomes a path of the cache. */
+const parseModel = (model: string): HubModel => {
+  const asked = parseHubId(model);
+  if (asked === undefined || asked.revision.split('/').some((part) => /^\.{0,2}$/.test(part)))
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'model',
+      value: model,
+      expected: 'org/name or org/name@revision',
+    });
+  return asked;
+};
+
+const allExist = async (paths: readonly string[]): Promise<boolean> =>
+  (await Promise.all(paths.map(exists))).every(Boolean);
+
+/** Fills the folder of a commit; its record is written last. */
+const bringFolder = async (
+  hub: HubSession,
+  at: HubCacheCommit,
+  folder: string,
+  { sideFiles, weights }: CheckpointFiles,
+): Promise<void> => {
+  await holdRangeFolder(folder, hub.environment.ranges);
+  await eachOf(hub, weights, connections, (file) => bringHeader(hub, at, folder, file));
+  for (const { name } of sideFiles) await linkTo(join(folder, name), pointerPath(at, name));
+  const record: RangeCacheModel = {
+    id: at.id,
+    commit: at.commit,
+    weights: weights.map(({ name }) => name),
+    sideFiles: sideFiles.map(({ name }) => name),
+  };
+  const path = modelRecordPath(folder);
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    const temporary = temporaryName(path);
+    await writeFile(temporary, `${JSON.stringify(record, null, 2)}\n`, { flush: true });
+    await rename(temporary, path);
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  }
+};
+
+/** Links to the blob of a file that the hub's cache has. */
+const linkTo = async (path: string, pointer: string): Promise<void> => {
+  await placeLink(path, await realpath(pointer));
+};
+
+/** A header is at the start: where the server ignores ranges, the rest is not waited for. */
+const anyServer = { mayDiscard: true };
+
+/** Brings the header of a weight file; where the hub's cache has the file, a link to it. */
+const bringHeader = async (
+  hub: HubSession,
+  at: HubCacheCommit,
+  folder: string,
+  file: ListedFile,
+): Promise<void> => {
+  const pointer = pointerPath(at, file.name);
+  if (await exists(pointer)) return linkTo(join(folder, ...file.name.split('/')), pointer);
+  await using ranges = await RangeFile.open(folder, file, hub.signal);
+  if (ranges === undefined) return;
+  const remote = new RemoteFile(hub, at, file, ranges.served);
+  await fetchInto(ranges, remote, [{ begin: 0, end: Math.min(firstBytes, file.bytes) }], anyServer);
+  const prefix = await ranges.read(0, Math.min(prefixBytes, file.bytes));
+  const end = prefixBytes + parsePrefix(prefix, `${at.id}/${file.name}`, file.bytes);
+  await fetchInto(ranges, remote, [{ begin: 0, end }], anyServer);
+};

@@ -1,0 +1,94 @@
+import { statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { placeOf, type RangeCachePlace, rangeRecordPath } from '../checkpoint/range-cache.js';
+import { type RangeRecord, readRangeRecord } from '../checkpoint/range-record.js';
+import { checkInterrupt, LayerloomError } from '../errors.js';
+import { itemAt } from '../lookup.js';
+import { bytesOf, type Extent } from '../tensor/extent.js';
+import { eachOf } from './each.js';
+import { FileDownload } from './file-download.js';
+import { holdRangeFolder } from './hold.js';
+import type { HubOptions, NeededRanges } from './hub.js';
+import { cutIntoParts, decideExtents } from './parts.js';
+import { connections, type HubSession, openHub } from './session.js';
+
+interface FileNeed {
+  readonly place: RangeCachePlace;
+  readonly record: RangeRecord;
+  readonly needed: readonly Extent[];
+}
+
+/**
+ * Fetches what is missing of the byte ranges that a run needs, by several connections at once. What has come
+ * is recorded and never fetched again, whatever ends the download. A file of which nearly all is needed is
+ * fetched whole; a file that is complete is verified by its hash and moved into the hub's cache, with a link
+ * in its place. Asks nobody where nothing is missing.
+ *
+ * @param needs files that are not in the cache of ranges are whole, and left out
+ * @throws LayerloomError DISK_SPACE before anything is fetched; HUB_FILE_CHANGED where a file is another one than
+ *   when its header was brought; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, FILE_MISSING, WRITE_FAILED, INTERRUPTED
+ */
+export const bringRanges = async (
+  needs: readonly NeededRanges[],
+  options: HubOptions = {},
+): Promise<void> => {
+  const files = (await Promise.all(needs.map(findNeed))).filter((need) => need !== undefined);
+  const extents = decideExtents(
+    files.map(({ record, needed }) => ({ bytes: record.bytes, present: record.present, needed })),
+  );
+  const total = extents.reduce((bytes, ofFile) => bytes + bytesOf(ofFile), 0);
+  if (total === 0) return;
+  await using hub = await openHub(options);
+  for (const folder of new Set(files.map(({ place }) => place.folder))) {
+    await holdRangeFolder(folder, dirname(dirname(folder)));
+    await checkSpace(folder, total);
+  }
+  let done = 0;
+  const onBytes = (bytes: number) => {
+    done += bytes;
+    options.onProgress?.({ done, total: Math.max(total, done) });
+  };
+  await fetchAll(hub, files, extents, onBytes).catch((error: unknown) => {
+    checkInterrupt(options.signal);
+    throw error;
+  });
+};
+
+const findNeed = async ({ path, ranges }: NeededRanges): Promise<FileNeed | undefined> => {
+  const place = await placeOf(path);
+  if (place === undefined) return undefined;
+  const record = await readRangeRecord(rangeRecordPath(place.folder, place.name));
+  if (record === undefined)
+    throw new LayerloomError('FILE_MISSING', { file: path, neededBy: `${place.id}@${place.commit}` });
+  return { place, record, needed: ranges };
+};
+
+/** @throws LayerloomError DISK_SPACE */
+const checkSpace = async (folder: string, needed: number): Promise<void> => {
+  const { bavail, bsize } = await statfs(folder);
+  const available = bavail * bsize;
+  if (needed > available) throw new LayerloomError('DISK_SPACE', { out: folder, needed, available });
+};
+
+const fetchAll = async (
+  hub: HubSession,
+  files: readonly FileNeed[],
+  extents: readonly (readonly Extent[])[],
+  onBytes: (bytes: number) => void,
+): Promise<void> => {
+  const { cache } = hub.environment;
+  const downloads = files.map(({ place, record }, index) => {
+    const { id, commit, folder, name } = place;
+    const parts = cutIntoParts(itemAt(extents, index));
+    const { bytes, etag, sha256 } = record;
+    const file = { name, bytes, etag, ...(sha256 === undefined ? {} : { sha256 }) };
+    const download = new FileDownload(hub, { cache, id, commit }, { folder, file, parts: parts.length });
+    return { download, parts };
+  });
+  const parts = downloads.flatMap(({ download, parts }) => parts.map((part) => ({ download, part })));
+  try {
+    await eachOf(hub, parts, connections, ({ download, part }) => download.fetch(part, onBytes));
+  } finally {
+    for (const { download } of downloads) await download.close();
+  }
+};

@@ -1,0 +1,24 @@
+import type { HubSession } from './session.js';
+
+/**
+ * Does `work` for each item, `most` at a time and in order of their beginning. After the first failure the
+ * session's requests are ended, and it is thrown once all have ended.
+ */
+export const eachOf = async <Item>(
+  hub: HubSession,
+  items: Iterable<Item>,
+  most: number,
+  work: (item: Item) => Promise<void>,
+): Promise<void> => {
+  const waiting = items[Symbol.iterator]();
+  let failure: { error: unknown } | undefined;
+  const lane = async () => {
+    for (let next = waiting.next(); !next.done && failure === undefined; next = waiting.next())
+      await work(next.value).catch((error: unknown) => {
+        failure ??= { error };
+        hub.stop();
+      });
+  };
+  await Promise.all(Array.from({ length: most }, lane));
+  if (failure !== undefined) throw (failure as { error: unknown }).error;
+};

@@ -1,0 +1,36 @@
+import { LayerloomError } from '../errors.js';
+import { type Extent, subtractExtents } from '../tensor/extent.js';
+import type { RangeFile } from './range-file.js';
+import type { RemoteFile } from './remote-file.js';
+
+/**
+ * Fetches what a sparse file lacks of `extents`, and records it.
+ *
+ * @param onBytes called with the number of bytes that came
+ * @throws LayerloomError HUB_FILE_CHANGED, after which nothing of the file is here; the other codes of
+ *   `RemoteFile.read`, WRITE_FAILED
+ */
+export const fetchInto = async (
+  ranges: RangeFile,
+  remote: RemoteFile,
+  extents: readonly Extent[],
+  { onBytes, mayDiscard = false }: { onBytes?: (bytes: number) => void; mayDiscard?: boolean } = {},
+): Promise<void> => {
+  try {
+    for (const { begin, end } of subtractExtents(extents, ranges.present))
+      await remote.read(
+        begin,
+        end,
+        async (chunks, position) => {
+          await ranges.noteServed(remote.served);
+          await ranges.write(chunks, position);
+          onBytes?.(chunks.reduce((bytes, chunk) => bytes + chunk.length, 0));
+        },
+        { mayDiscard },
+      );
+    await ranges.record();
+  } catch (error) {
+    if (error instanceof LayerloomError && error.code === 'HUB_FILE_CHANGED') await ranges.discard();
+    throw error;
+  }
+};

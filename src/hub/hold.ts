@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto';
+import { readdir, rm, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { holdersPath, modelRecordPath, rangeCacheRoot } from '../checkpoint/range-cache.js';
+import { type LockedFile, lockFile, lockNow, withLock } from './lock.js';
+
+/** Folders that this process holds. */
+const held = new Map<string, Promise<LockedFile>>();
+
+/** The lock under which holders come and folders are removed; it is never removed itself. */
+export const cacheLock = (root: string): string => join(root, '.lock');
+
+/**
+ * Keeps a folder of the cache of ranges from being removed until this process ends: a plan that was made of
+ * it may be carried out much later. Notes that the folder was used.
+ *
+ * @param folder absolute, under `root`
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const holdRangeFolder = async (folder: string, root = rangeCacheRoot()): Promise<void> => {
+  const now = new Date();
+  if (!held.has(folder)) {
+    const taken = withLock(cacheLock(root), undefined, () =>
+      lockFile(join(holdersPath(folder), randomUUID())),
+    );
+    held.set(folder, taken);
+    taken.catch(() => held.delete(folder));
+  }
+  await held.get(folder);
+  // A model whose headers have not come has no record yet.
+  await utimes(modelRecordPath(folder), now, now).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+};
+
+/**
+ * True if a process holds a folder. Removes what processes left that ended; a file system without locks cannot
+ * tell, and counts as held. Must be called under the lock of the cache.
+ */
+export const isHeld = async (folder: string): Promise<boolean> => {
+  if (held.has(folder)) return true;
+  const directory = holdersPath(folder);
+  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  for (const name of names) {
+    const locked = await lockNow(join(directory, name));
+    if (locked === undefined) return true;
+    await locked.file.close();
+    if (locked.state === 'unsupported') return true;
+    await rm(join(directory, name), { force: true });
+  }
+  return false;
+};

@@ -1,0 +1,210 @@
+import type { HubContent } from '../checkpoint/range-record.js';
+import { LayerloomError } from '../errors.js';
+import { batches } from './batches.js';
+import { Attempts, networkError, Transient } from './patience.js';
+import { refusalOf } from './refusal.js';
+import { type Answer, hostOf, isPage, pageError, send } from './send.js';
+import type { HubSession } from './session.js';
+
+/** A file of a commit, as the hub lists it. */
+export interface ListedFile extends HubContent {
+  readonly name: string;
+  readonly bytes: number;
+}
+
+/** Thrown where a server answers with the whole file although a range was asked for. */
+export class RangesIgnored extends Error {}
+
+/** Takes bytes that came, which begin at `position` in the file. */
+export type Sink = (chunks: readonly Buffer[], position: number) => Promise<void> | void;
+
+const withoutQuotes = (etag: string | undefined): string | undefined =>
+  etag?.replace(/^W\//, '').replace(/^"(.*)"$/, '$1');
+
+const contentRange = /^bytes (?<begin>\d+)-(?<last>\d+)\/(?<total>\d+|\*)$/;
+
+/** A file of the hub, read by byte ranges over one or more connections. */
+export class RemoteFile {
+  readonly file: ListedFile;
+  readonly #hub: HubSession;
+  readonly #id: string;
+  readonly #commit: string;
+  /** The address that the hub redirected to, used until it expires. */
+  #address: string | undefined;
+  /** The ETag of the server of the bytes, the same for all ranges. */
+  #served: string | undefined;
+
+  /** @param served the ETag that the server gave with ranges that are here already */
+  constructor(
+    hub: HubSession,
+    { id, commit }: { id: string; commit: string },
+    file: ListedFile,
+    served?: string,
+  ) {
+    this.file = file;
+    this.#hub = hub;
+    this.#id = id;
+    this.#commit = commit;
+    this.#served = served;
+  }
+
+  /** The ETag of the server of the bytes, once it has answered. */
+  get served(): string | undefined {
+    return this.#served;
+  }
+
+  /**
+   * Reads bytes from `begin` to `end`, beginning anew where a connection was cut, as often as it takes while
+   * some bytes come.
+   *
+   * @param mayDiscard take the range out of the whole file where the server ignores ranges
+   * @throws LayerloomError HUB_FILE_CHANGED where an answer is of another content than was listed or than the
+   *   answers before it; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, INTERRUPTED; RangesIgnored
+   */
+  async read(begin: number, end: number, sink: Sink, { mayDiscard = false } = {}): Promise<void> {
+    const attempts = new Attempts(this.#hub);
+    let position = begin;
+    while (position < end) {
+      try {
+        for await (const chunks of this.#answer(position, end, mayDiscard)) {
+          await sink(chunks, position);
+          position += lengthOf(chunks);
+          attempts.progressed();
+        }
+      } catch (error) {
+        await attempts.failed(error);
+      }
+    }
+  }
+
+  /** Reads bytes into memory. */
+  async readBytes(begin: number, end: number): Promise<Buffer> {
+    const content = Buffer.allocUnsafe(end - begin);
+    const sink: Sink = (chunks, position) => {
+      let at = position - begin;
+      for (const chunk of chunks) at += chunk.copy(content, at);
+    };
+    await this.read(begin, end, sink, { mayDiscard: true });
+    return content;
+  }
+
+  /** The bytes of one answer, none behind `end`. */
+  async *#answer(position: number, end: number, mayDiscard: boolean): AsyncGenerator<Buffer[]> {
+    const answer = await this.#request(position, end);
+    let first = true;
+    let skip = 0;
+    try {
+      skip = this.#check(answer, position, end);
+      if (answer.status === 200 && !mayDiscard && end - position < this.file.bytes) throw new RangesIgnored();
+    } catch (error) {
+      answer.body.on('error', () => {}).destroy();
+      throw error;
+    }
+    let rest = end - position;
+    try {
+      for await (const chunks of batches(answer.body)) {
+        if (first) this.#checkFirst(answer, chunks);
+        first = false;
+        const wanted = cut(chunks, skip, rest);
+        skip = Math.max(0, skip - lengthOf(chunks));
+        rest -= lengthOf(wanted);
+        if (wanted.length > 0) yield wanted;
+        if (rest === 0) return;
+      }
+    } catch (error) {
+      throw networkError(this.#hub, hostOf(answer.url), error);
+    }
+    // A server may answer with a part of the range; one that says it sends more than it did was cut.
+    if (first || answer.status === 200) throw new Transient(`${hostOf(answer.url)} sent too few bytes`);
+  }
+
+  /** Asks the address that the hub has given for the file before, or the hub. */
+  async #request(begin: number, end: number): Promise<Answer> {
+    const { endpoint } = this.#hub.environment;
+    const path = this.file.name.split('/').map(encodeURIComponent).join('/');
+    const known = this.#address;
+    const address = known ?? `${endpoint}/${this.#id}/resolve/${this.#commit}/${path}`;
+    const answer = await send(this.#hub, address, { range: `bytes=${begin}-${end - 1}` });
+    const isSigned = known !== undefined || answer.isRedirected;
+    if (answer.status >= 400 && answer.status !== 416) {
+      await answer.body.dump();
+      // A signed address expires: the hub gives another.
+      if (isSigned && answer.headers['x-error-code'] === undefined) {
+        if (this.#address === known) this.#address = undefined;
+        throw new Transient(
+          `${hostOf(answer.url)} answers ${answer.status} at the address that the hub gave`,
+        );
+      }
+      const asked = { id: this.#id, revision: this.#commit, file: this.file.name };
+      throw refusalOf(this.#hub, asked, answer);
+    }
+    if (answer.isRedirected) this.#address = answer.url;
+    return answer;
+  }
+
+  /** Checks an answer's headers; returns how many bytes before `position` it has. */
+  #check(answer: Answer, position: number, end: number): number {
+    const { status, headers } = answer;
+    if (isPage(headers)) throw pageError(this.#hub, answer.url, status);
+    this.#checkTag(answer);
+    if (status === 416) throw this.#changed('is shorter on the server than it was listed');
+    const { bytes } = this.file;
+    if (status === 206) {
+      const groups = contentRange.exec(headers['content-range'] ?? '')?.groups;
+      const total = groups?.['total'];
+      if (total !== undefined && total !== '*' && Number(total) !== bytes)
+        throw this.#changed(`has ${total} bytes on the server, and was listed with ${bytes}`);
+      const last = Number(groups?.['last']);
+      if (Number(groups?.['begin']) !== position || !(last >= position && last < end))
+        throw new Transient(
+          `${hostOf(answer.url)} answers ${headers['content-range'] ?? 'no range'} where bytes ${position}-${end - 1} were asked for`,
+        );
+      return 0;
+    }
+    if (status !== 200) throw new Transient(`${hostOf(answer.url)} answers ${status}`);
+    return position;
+  }
+
+  #checkTag({ headers, hubHeaders, isRedirected }: Answer): void {
+    const own = withoutQuotes(headers['etag']);
+    const isName = !isRedirected && /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(own ?? '');
+    const linked = withoutQuotes(hubHeaders['x-linked-etag'] ?? headers['x-linked-etag']);
+    const name = linked ?? (isName && this.#address === undefined ? own : undefined);
+    if (name !== undefined && name !== this.file.etag)
+      throw this.#changed(`was listed with the ETag ${this.file.etag} and now has ${name}`);
+    if (own === undefined) return;
+    this.#served ??= own;
+    if (own !== this.#served) throw this.#changed(`had the ETag ${this.#served} before and now has ${own}`);
+  }
+
+  /** A whole file in place of a range, and of another length than the file: a page that does not say so. */
+  #checkFirst(answer: Answer, chunks: readonly Buffer[]): void {
+    if (answer.status !== 200) return;
+    const length = answer.headers['content-length'];
+    if (length !== undefined && Number(length) === this.file.bytes) return;
+    const start = Buffer.concat(chunks).subarray(0, 512).toString('latin1');
+    if (/^\s*<(!doctype\s+html|html)/i.test(start)) throw pageError(this.#hub, answer.url, answer.status);
+    if (length !== undefined)
+      throw this.#changed(`has ${length} bytes on the server, and was listed with ${this.file.bytes}`);
+  }
+
+  #changed(reason: string): LayerloomError {
+    return new LayerloomError('HUB_FILE_CHANGED', { model: this.#id, file: this.file.name, reason });
+  }
+}
+
+const lengthOf = (chunks: readonly Buffer[]): number =>
+  chunks.reduce((bytes, chunk) => bytes + chunk.length, 0);
+
+/** The bytes of `chunks` behind the first `skip`, at most `most` of them. */
+const cut = (chunks: readonly Buffer[], skip: number, most: number): Buffer[] => {
+  const wanted: Buffer[] = [];
+  let [before, rest] = [skip, most];
+  for (const chunk of chunks) {
+    const piece = chunk.subarray(before, before + rest);
+    before = Math.max(0, before - chunk.length);
+    rest -= piece.length;
+    if (piece.length > 0) wanted.push(piece);
+  }
+  return wanted;
+};

@@ -1,0 +1,85 @@
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { LayerloomError } from '../errors.js';
+import { type HubEnvironment, hubEnvironment } from './environment.js';
+import { type HubOptions, type Patience, usualPatience } from './hub.js';
+
+/** What requests of one run have in common: the hub, the connections to it and their limits. */
+export interface HubSession extends AsyncDisposable {
+  readonly environment: HubEnvironment;
+  readonly dispatcher: Dispatcher;
+  readonly patience: Patience;
+  /** Aborted by the caller, and by `stop`. */
+  readonly signal: AbortSignal;
+  /** True once any server has answered: a network that never worked is given up sooner. */
+  reached: boolean;
+  /** Ends all requests: one has failed, and the others are of no use. */
+  stop(): void;
+}
+
+/** Connections at once. */
+export const connections = 8;
+
+const proxyVariables = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'];
+
+const proxyOf = (env: NodeJS.ProcessEnv, name: string): string | undefined =>
+  env[name.toLowerCase()] || env[name.toUpperCase()] || undefined;
+
+const makeDispatcher = (env: NodeJS.ProcessEnv, stallMs: number): Dispatcher => {
+  const limits = {
+    headersTimeout: stallMs,
+    bodyTimeout: stallMs,
+    connect: { timeout: stallMs },
+    connections,
+  };
+  if (!proxyVariables.some((name) => env[name])) return new Agent(limits);
+  return new EnvHttpProxyAgent({
+    ...limits,
+    httpProxy: proxyOf(env, 'http_proxy') ?? '',
+    httpsProxy: proxyOf(env, 'https_proxy') ?? '',
+    noProxy: proxyOf(env, 'no_proxy') ?? '',
+  });
+};
+
+/**
+ * Opens a session; its connections are closed when it is disposed of. Proxies are those of `HTTPS_PROXY`,
+ * `HTTP_PROXY` and `NO_PROXY`.
+ *
+ * @throws LayerloomError HUB_UNAVAILABLE where the user has forbidden the network, or the endpoint is no address
+ */
+export const openHub = async ({
+  env = process.env,
+  signal,
+  patience = usualPatience,
+}: HubOptions): Promise<HubSession> => {
+  const environment = await hubEnvironment(env);
+  const { endpoint, offline, stallMs } = environment;
+  if (offline !== undefined)
+    throw new LayerloomError('HUB_UNAVAILABLE', {
+      endpoint,
+      reason: `${offline} forbids asking it`,
+      remedy: 'unset it, or use models that are in the cache',
+    });
+  if (!/^https?:\/\//.test(endpoint) || !URL.canParse(endpoint))
+    throw new LayerloomError('HUB_UNAVAILABLE', {
+      endpoint,
+      reason: 'HF_ENDPOINT is no address of a server',
+      remedy: 'give one such as https://huggingface.co, or unset it',
+    });
+  const dispatcher = makeDispatcher(env, stallMs);
+  const own = new AbortController();
+  const stop = () => own.abort();
+  if (signal?.aborted) stop();
+  signal?.addEventListener('abort', stop);
+  return {
+    environment,
+    dispatcher,
+    patience,
+    signal: own.signal,
+    reached: false,
+    stop,
+    [Symbol.asyncDispose]: () => {
+      signal?.removeEventListener('abort', stop);
+      return dispatcher.destroy();
+    },
+  };
+};
