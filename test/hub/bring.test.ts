@@ -1,0 +1,85 @@
+import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openCheckpoint } from '../../src/checkpoint/open.js';
+import { contentOf, missingRanges, rangeCacheOf } from '../../src/checkpoint/range-cache.js';
+import { bringHeaders } from '../../src/hub/bring-headers.js';
+import { bringRanges } from '../../src/hub/bring-ranges.js';
+import { llama, temporaryDirectory, writeCheckpoint, writeLarge } from '../fixtures/checkpoints.js';
+import { hubUser, impatient } from '../fixtures/hub-client.js';
+import { startHub } from '../fixtures/hub-server.js';
+
+describe('a model of the hub', () => {
+  it('comes with its headers and side files, and no weights', async () => {
+    const hub = await startHub();
+    const source = writeLarge(join(temporaryDirectory(), 'large'), 4, 1, 3);
+    writeCheckpoint(join(source, 'original'), llama());
+    const { commit } = hub.addDirectory('org/large', source);
+    const env = hubUser(hub);
+    const model = await bringHeaders('org/large', impatient(env));
+    expect(model).toEqual({
+      path: await rangeCacheOf('org/large', env).then((at) => at?.path),
+      id: 'org/large',
+      revision: commit,
+    });
+    expect(hub.weightBytes).toBe(64 * 1024);
+    const [there, here] = await Promise.all([openCheckpoint(source), openCheckpoint(model.path)]);
+    expect([...here.tensors]).toEqual([...there.tensors]);
+    expect(here.hub).toEqual({ id: 'org/large', revision: commit });
+  });
+
+  it('gets the ranges that are asked for, and knows those that it lacks', async () => {
+    const hub = await startHub();
+    const source = writeLarge(join(temporaryDirectory(), 'large'), 4, 1, 3);
+    hub.addDirectory('org/large', source);
+    const options = impatient(hubUser(hub));
+    const { path } = await bringHeaders('org/large', options);
+    const file = join(path, 'model.safetensors');
+    const before = lstatSync(file, { bigint: true });
+    const ranges = [
+      { begin: 1_000_000, end: 1_500_000 },
+      { begin: 3_000_000, end: 3_000_001 },
+    ];
+    expect(await missingRanges(file, ranges)).toEqual(ranges);
+    await bringRanges([{ path: file, ranges }], options);
+    expect(await missingRanges(file, [{ begin: 999_999, end: 1_500_001 }])).toEqual([
+      { begin: 999_999, end: 1_000_000 },
+      { begin: 1_500_000, end: 1_500_001 },
+    ]);
+    const [there, here] = [readFileSync(join(source, 'model.safetensors')), readFileSync(file)];
+    for (const { begin, end } of ranges)
+      expect(here.subarray(begin, end)).toEqual(there.subarray(begin, end));
+    expect(here.subarray(2_000_000, 2_001_000)).toEqual(Buffer.alloc(1000));
+    expect(hub.weightBytes).toBe(64 * 1024 + 500_001);
+    const after = lstatSync(file, { bigint: true });
+    expect([after.mtimeNs, after.size]).toEqual([before.mtimeNs, before.size]);
+    expect((await contentOf(file))?.sha256).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it('goes to the cache of the hub once it is whole', async () => {
+    const hub = await startHub();
+    const source = writeLarge(join(temporaryDirectory(), 'large'), 4, 1, 3);
+    hub.addDirectory('org/large', source);
+    const env = hubUser(hub);
+    const { path, revision } = await bringHeaders('org/large', impatient(env));
+    const file = join(path, 'model.safetensors');
+    const content = readFileSync(join(source, 'model.safetensors'));
+    const identity = await contentOf(file);
+    await bringRanges(
+      [{ path: file, ranges: [{ begin: 70_000, end: content.length - 100 }] }],
+      impatient(env),
+    );
+    expect(lstatSync(file).isSymbolicLink()).toBe(true);
+    expect(readFileSync(file)).toEqual(content);
+    expect(await contentOf(file)).toEqual(identity);
+    const root = join(env['HF_HOME'] ?? '', 'hub', 'models--org--large');
+    expect(readFileSync(join(root, 'refs', 'main'), 'utf8')).toBe(revision);
+    expect(readlinkSync(join(root, 'snapshots', revision, 'model.safetensors'))).toBe(
+      `../../blobs/${identity?.etag}`,
+    );
+    expect(realpathSync(file)).toBe(join(root, 'blobs', identity?.etag ?? ''));
+    expect(readdirSync(join(root, 'blobs'))).toEqual([identity?.etag]);
+    expect(hub.weightBytes).toBe(content.length);
+    expect((await bringHeaders('org/large', impatient(env))).path).toBe(path);
+  });
+});
