@@ -53,7 +53,26 @@ interface MissingModel {
 const missingModel = ({ model, tried, fetch, nearest }: MissingModel): string =>
   `${model}: no such model (tried ${tried.join(', ')})` +
   (nearest === undefined ? '' : `; did you mean ${nearest}?`) +
-  (fetch === undefined ? '' : `; if it is on the hub, get it with \`${fetch}\``);
+  (fetch === undefined
+    ? ''
+    : `; if it is on the hub, --download fetches what is needed of it, and \`${fetch}\` all of it`);
+
+/** Weights of a model of the hub that are not here. */
+interface MissingWeights {
+  /** `org/name@COMMIT`. */
+  readonly model: string;
+  /** Bytes that are needed and not here. */
+  readonly bytes: number;
+  /** Bytes of all its files of weights. */
+  readonly of: number;
+}
+
+const gigabytes = (bytes: number): string =>
+  bytes < 1e6
+    ? `${Math.ceil(bytes / 1e3)} kB`
+    : bytes < 1e9
+      ? `${(bytes / 1e6).toPrecision(3)} MB`
+      : `${(bytes / 1e9).toPrecision(3)} GB`;
 
 /**
  * Every error the project raises: its exit code and its one message, which says what is wrong, where, and
@@ -135,6 +154,12 @@ const catalogue = {
     d.others === undefined
       ? missingModel(d)
       : `${d.others.length + 1} models are missing:\n${[d, ...d.others].map((one) => `  ${missingModel(one)}`).join('\n')}`,
+  ),
+  DOWNLOAD_NEEDED: input(
+    (d: { models: readonly MissingWeights[] }) =>
+      `weights are needed that are not on this machine: ${some(
+        d.models.map(({ model, bytes, of }) => `${gigabytes(bytes)} of ${model} (${gigabytes(of)} in all)`),
+      )}; fetch them with --download`,
   ),
   NOT_A_CHECKPOINT: input((d: { path: string; reason: string }) => `${d.path}: ${d.reason}`),
   FILE_MISSING: input(
@@ -439,10 +464,21 @@ const catalogue = {
   },
   INTERRUPTED: {
     exitCode: 130,
-    message: (d: { out?: string; batch?: boolean }) =>
-      d.batch
-        ? 'interrupted'
-        : `interrupted; nothing was written${d.out === undefined ? '' : ` at ${d.out}`}`,
+    message: (d: {
+      out?: string;
+      batch?: boolean;
+      /** True for an upload. */
+      push?: boolean;
+      /** Bytes that a download had fetched. */
+      fetched?: number;
+    }) =>
+      d.fetched !== undefined
+        ? `interrupted; ${gigabytes(d.fetched)} were fetched, which stay in the cache and are not fetched again`
+        : d.push
+          ? 'interrupted; push again to continue: files that were sent whole are not sent again'
+          : d.batch
+            ? 'interrupted'
+            : `interrupted; nothing was written${d.out === undefined ? '' : ` at ${d.out}`}`,
   },
 } satisfies Record<string, ErrorEntry<never>>;
 

@@ -45,6 +45,7 @@ import {
   writePair,
 } from './fixtures/checkpoints.js';
 import { evaluationScenarios } from './fixtures/evaluation-errors.js';
+import { writeHeadersOnly } from './fixtures/range-cache.js';
 import {
   constructedExperiment,
   constructedResult,
@@ -164,6 +165,11 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     return soup({ models: [task, language] }, { out, resume: true });
   },
   MODEL_NOT_FOUND: () => openCheckpoint('nowhere/at-all'),
+  DOWNLOAD_NEEDED: async () => {
+    const { root, task } = writePair();
+    const model = writeHeadersOnly(join(root, 'ranges'), 'org/name', task);
+    return relayout({ model }, { out: join(root, 'out') });
+  },
   NOT_A_CHECKPOINT: () => openCheckpoint(temporaryDirectory()),
   FILE_MISSING: () => index({ a: 'b.safetensors' }),
   FILE_TOO_SHORT: () => bareFile(new Uint8Array(7)),

@@ -63,7 +63,15 @@ export const readVectors = async (file: string): Promise<MavVectors> => {
 const modelSchema = z.object({
   name: z.string(),
   path: z.string(),
-  files: z.array(z.object({ path: z.string(), bytes: z.number(), mtimeNs: z.string(), header: z.string() })),
+  files: z.array(
+    z.object({
+      path: z.string(),
+      bytes: z.number(),
+      mtimeNs: z.string(),
+      header: z.string(),
+      content: z.string().exactOptional(),
+    }),
+  ),
 });
 
 const factsSchema = z.object({

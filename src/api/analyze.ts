@@ -5,6 +5,7 @@ import { computeTaskVectors } from '../analysis/task-vectors.js';
 import { readVectors } from '../analysis/vectors-file.js';
 import type { ReduceOptions } from '../engine/compute/reduce.js';
 import { LayerloomError } from '../errors.js';
+import { bringModels } from '../hub/bring-models.js';
 import { itemAt } from '../lookup.js';
 import {
   type AnalysisResult,
@@ -91,6 +92,7 @@ export const analyze = async (
   const reference = from.length > 0 ? '' : requireBase(base);
   requireOut(options);
   const published = await Promise.all((parameters.compare ?? []).map(readPublishedTable));
+  const fetched = await bringModels(from.length > 0 ? [] : [reference, ...experts], options);
   await prepareDirectory(options.out);
   const found =
     from.length > 0
@@ -114,7 +116,7 @@ export const analyze = async (
     ...written,
     bytesRead: found.bytesRead,
     seconds: (performance.now() - started) / 1000,
-    warnings: found.warnings,
+    warnings: [...fetched, ...found.warnings],
   };
 };
 

@@ -3,6 +3,7 @@ import type { Comparison } from '../comparison/comparison.js';
 import type { RunControls } from '../engine/run.js';
 import { LayerloomError } from '../errors.js';
 import { matches } from '../experiment/match-names.js';
+import { bringModels } from '../hub/bring-models.js';
 
 export interface DiffOptions extends RunControls {
   /** Compares the tensors whose names match, `*` standing for any text. Default: all. */
@@ -35,7 +36,9 @@ export const diff = async (
   const report = out === undefined ? undefined : await import('../report/comparison/write-comparison.js');
   if (out !== undefined) report?.checkComparisonFile(out);
   const wanted = (name: string): boolean => only === undefined || matches(name, only);
-  const comparison = await compareModels(a, b, wanted, controls);
+  const fetched = await bringModels([a, b], controls);
+  const compared = await compareModels(a, b, wanted, controls);
+  const comparison = { ...compared, warnings: [...fetched, ...compared.warnings] };
   if (comparison.tensors.length === 0)
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: 'only',

@@ -1,9 +1,11 @@
 import { gatherStatistics, type StatisticsOptions } from '../analysis/statistics.js';
 import { checkInterrupt, LayerloomError } from '../errors.js';
+import { bringModels } from '../hub/bring-models.js';
 import type { Statistics } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import type { StatisticsByRecipe } from '../plan/composed.js';
-import { type OpenedInputs, observeInputs, openInputs } from '../plan/opened-inputs.js';
+import { missingForPlan } from '../plan/missing-weights.js';
+import { modelsIn, type OpenedInputs, observeInputs, openInputs } from '../plan/opened-inputs.js';
 import type { MergePlan } from '../plan/plan.js';
 import { type PlanOptions, planRecipe } from '../plan/plan-recipe.js';
 import { readRecipe, withPlace } from '../recipe/read-recipe.js';
@@ -36,12 +38,17 @@ export type MergePlanOptions = PlanOptions &
  *   card beside one, and an input has changed since; INTERRUPTED
  */
 export const planMerge = (input: RecipeInput | string, options: MergePlanOptions = {}): Promise<MergePlan> =>
-  withRecipe(input, options, async (recipe, recorded, warnings) => {
-    const { inputs, statistics } = await openFor(recipe, options, recorded);
+  withRecipe(input, options, async (recipe, recorded, ofRecipe) => {
+    const { inputs, statistics, warnings } = await openFor(recipe, options, recorded);
     const plan = await planRecipe(recipe, options, statistics, inputs);
+    const { bytes, models } = await missingForPlan(plan);
     // Checked here, since reading headers does not poll the signal.
     checkInterrupt(options.signal);
-    return warnings.length === 0 ? plan : { ...plan, warnings: [...warnings, ...plan.warnings] };
+    return {
+      ...plan,
+      ...(bytes === 0 ? {} : { download: { bytes, models } }),
+      warnings: [...ofRecipe, ...warnings, ...plan.warnings],
+    };
   });
 
 /**
@@ -74,19 +81,20 @@ export const withRecipe = async <T>(
 };
 
 /**
- * Opens a recipe's models, checks them against those that its file records, and gathers the statistics that it and
- * its nested recipes need.
+ * Opens a recipe's models, fetched from the hub where the options say so, checks them against those that its file
+ * records, and gathers the statistics that it and its nested recipes need.
  */
 export const openFor = async (
   recipe: Recipe,
   options: MergePlanOptions,
   recorded: RecordedInputs | undefined,
-): Promise<{ inputs: OpenedInputs; statistics: StatisticsByRecipe }> => {
+): Promise<{ inputs: OpenedInputs; statistics: StatisticsByRecipe; warnings: readonly string[] }> => {
   const statistics = new Map<Recipe, Statistics>();
+  const warnings = await bringModels(modelsIn(recipe), options);
   // Opened first, so that a missing model is reported before any weight is read.
   const opened = await openInputs(recipe);
   if (recorded !== undefined && options.allowChanged !== true) await checkRecorded(opened, recorded);
-  if (!needsStatistics(recipe)) return { inputs: opened, statistics };
+  if (!needsStatistics(recipe)) return { inputs: opened, statistics, warnings };
   // File states are taken before the statistics: the merge is refused if a file changes after its statistics
   // were read.
   const inputs = await observeInputs(opened);
@@ -96,7 +104,7 @@ export const openFor = async (
     if (of.statistics !== undefined) statistics.set(of, await gatherStatistics(of, statistics, options));
   };
   await gather(recipe);
-  return { inputs, statistics };
+  return { inputs, statistics, warnings };
 };
 
 const needsStatistics = (recipe: Recipe): boolean =>

@@ -30,6 +30,11 @@ export interface FileIdentity {
   readonly mtimeNs: string;
   /** SHA-256 of all bytes before the data, in hexadecimal. */
   readonly header: string;
+  /**
+   * The hash of its content that the hub states, for a file of the cache of ranges. It identifies the file in
+   * place of times, which change as more of its bytes arrive; `mtimeNs` is then 0.
+   */
+  readonly content?: string;
   /** Present where weights have been read since, and numbers taken from them. */
   readonly seen?: FileState;
 }

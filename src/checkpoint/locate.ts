@@ -3,6 +3,8 @@ import { LayerloomError } from '../errors.js';
 import { withoutExtension } from './formats.js';
 import { downloadCommand, hubCache, hubRevisionOf, isHubId } from './hub-cache.js';
 import { exists, type Location, type ModelPlace, splitName } from './model-place.js';
+import { rangeCacheOf } from './range-cache.js';
+import { hasAllWeights } from './whole.js';
 
 /** A path, whatever it is spelt like. */
 const localFiles: ModelPlace = {
@@ -15,11 +17,23 @@ const localFiles: ModelPlace = {
   },
 };
 
+/**
+ * A model of the hub: in the hub's cache, unless that lacks weights of it which the cache of ranges has, in part
+ * or whole.
+ */
+const hubModels: ModelPlace = {
+  find: async (model) => {
+    const found = await hubCache.find(model);
+    if (found !== undefined && 'path' in found && (await hasAllWeights(found.path))) return found;
+    return (await rangeCacheOf(model)) ?? found;
+  },
+};
+
 /** In the order in which they are asked. */
-const places: readonly ModelPlace[] = [localFiles, hubCache];
+const places: readonly ModelPlace[] = [localFiles, hubModels];
 
 /**
- * Finds a model: a path, or `org/name[@revision]` in the local hub cache. A path that exists goes before a
+ * Finds a model: a path, or `org/name[@revision]` in the local caches of the hub. Asks no network. A path that exists goes before a
  * hub name, and `NAME=` before either gives it a name of its own.
  *
  * @throws LayerloomError MODEL_NOT_FOUND, which says what was tried; ADAPTER_UNSUPPORTED (`model+adapter`)

@@ -9,6 +9,7 @@ import { readJsonObject } from './json.js';
 import { locate } from './locate.js';
 import { listSideFiles } from './side-files.js';
 import { readSideFile } from './small-file.js';
+import { statedContent } from './stated-content.js';
 
 /**
  * Opens a checkpoint for reading: a directory with `model.safetensors` or an index with shards, one `.safetensors` file, or
@@ -119,9 +120,13 @@ const openFile = async (path: string, neededBy: string): Promise<OpenedFile> => 
     const { size, mtimeNs } = found;
     const bytes = Number(size);
     const format = formatOf(path);
+    const known = await statedContent(path);
     const { content, hash } = await format.readHeader(handle, path, bytes);
     return {
-      identity: { path, bytes, mtimeNs: String(mtimeNs), header: hash },
+      identity: {
+        ...{ path, bytes, mtimeNs: known === undefined ? String(mtimeNs) : '0', header: hash },
+        ...(known === undefined ? {} : { content: known }),
+      },
       header: format.parseHeader(content, path, bytes),
     };
   } catch (cause) {

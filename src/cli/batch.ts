@@ -17,13 +17,21 @@ export interface BatchCliOptions extends CommonOptions, OutputOptions {
 /** Runs an experiment; with `--dry-run`, prints its cost. */
 export const batchCommand = async (file: string, options: BatchCliOptions): Promise<void> => {
   const threads = checkThreads(options.threads);
-  const { layout, maxShardSize, analysis } = options;
+  const { layout, maxShardSize, analysis, download } = options;
   if (options.dryRun) {
-    const { plan, cost } = await planExperiment(file, { layout, maxShardSize, analysis, threads });
+    const {
+      plan,
+      cost,
+      download: toFetch,
+    } = await planExperiment(file, {
+      ...{ layout, maxShardSize, analysis, threads },
+      download: download && 'headers',
+    });
     if (!options.quiet) plan.warnings.forEach(warn);
     if (options.json)
       printJson({
         cost,
+        download: toFetch,
         merges: plan.merges.map(
           ({ merge: { name, language, task, languageExpert, method, configuration }, bytes, shards }) => ({
             ...{ name, language, task, languageExpert, method, configuration },
@@ -35,7 +43,7 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
     else if (!options.quiet) {
       const merges = plan.merges.map(({ merge }) => merge);
       printLine(`${describeMerges(merges, options.verbose ?? false)}\n`);
-      printLine(describeCost(cost, await freeAt(options.out ?? '.')));
+      printLine(describeCost(cost, await freeAt(options.out ?? '.'), toFetch));
     }
     return;
   }
@@ -56,6 +64,7 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
       maxShardSize,
       analysis,
       threads,
+      download,
       signal,
       onPlan: async (plan, cost) => {
         if (options.json) printEvent('plan', { cost });

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { DiffCliOptions } from './diff.js';
 import { addExamples, commandGroups, optionGroups } from './help.js';
-import { addOutputOptions, modelWords, threadsOption } from './options.js';
+import { addOutputOptions, downloadOption, modelWords, threadsOption } from './options.js';
 
 export const addDiff = (program: Command): void => {
   const command = program
@@ -16,6 +16,7 @@ export const addDiff = (program: Command): void => {
     .option('--force', 'replace that file')
     .option('--exit-code', 'exit with 1 if weights or side files differ, like git diff')
     .optionsGroup(optionGroups.running)
+    .addOption(downloadOption())
     .addOption(threadsOption())
     .optionsGroup(optionGroups.messages);
   addOutputOptions(command).action(async (a: string, b: string, options: DiffCliOptions) => {

@@ -12,17 +12,18 @@ export interface DiffCliOptions extends OutputOptions {
   readonly force?: boolean;
   readonly all?: boolean;
   readonly threads?: number;
+  readonly download?: boolean;
   readonly exitCode?: boolean;
 }
 
 /** Runs `layerloom diff`, and prints what differs; with `--exit-code` the process ends with 1 if anything does. */
 export const diffCommand = async (a: string, b: string, options: DiffCliOptions): Promise<void> => {
-  const { only, out, force, all = false, threads, exitCode = false, json, quiet } = options;
+  const { only, out, force, all = false, threads, download, exitCode = false, json, quiet } = options;
   const progress = new ProgressDisplay(process.stderr);
   const { signal, release } = interruptSignal();
   try {
     const onProgress = quiet ? undefined : progress.show;
-    const comparison = await diff(a, b, { only, out, force, threads, signal, onProgress });
+    const comparison = await diff(a, b, { only, out, force, threads, download, signal, onProgress });
     progress.end();
     if (!quiet) comparison.warnings.forEach(warn);
     if (json) printJson(comparison);

@@ -18,6 +18,7 @@ export interface EvaluateCliOptions extends OutputOptions {
   readonly limit?: number;
   readonly resume?: boolean;
   readonly force?: boolean;
+  readonly download?: boolean;
   readonly print?: boolean;
   readonly import?: string;
 }
@@ -27,7 +28,7 @@ const describeProgress = ({ done, total, running, waiting }: EvaluationProgress)
 
 /** Scores an experiment's models; with `--print`, prints the commands that would. */
 export const evaluateCommand = async (directory: string, options: EvaluateCliOptions): Promise<void> => {
-  const { lmEval, only, jobs, limit, resume, force, json, quiet } = options;
+  const { lmEval, only, jobs, limit, resume, force, download, json, quiet } = options;
   const part = options.part === undefined ? undefined : toPart('part', options.part);
   const given = { lmEval, only, part, jobs, limit };
   if (options.print) {
@@ -42,7 +43,7 @@ export const evaluateCommand = async (directory: string, options: EvaluateCliOpt
   let last = '';
   try {
     const outcome = await evaluateExperiment(directory, {
-      ...{ ...given, resume, force, signal },
+      ...{ ...given, resume, force, download, signal },
       onProgress: (progress) => {
         const text = describeProgress(progress);
         if (quiet || text === last) return;

@@ -4,6 +4,7 @@ import { checkOutput } from '../engine/output/output.js';
 import { checkThreads } from '../engine/run.js';
 import { type MergeResult, type RunOptions, runPlan } from '../engine/run-plan.js';
 import { LayerloomError } from '../errors.js';
+import type { Download } from '../hub/download.js';
 import type { Kept } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import { notesOf } from '../plan/method-report.js';
@@ -66,6 +67,7 @@ const planAndRun = async (
       dtype: typeof recipe === 'string' ? options.dtype : undefined,
       chatTemplate,
       threads,
+      download: howMuch(options),
       signal,
       onProgress,
     }),
@@ -102,15 +104,20 @@ const warnOfOutput = async (
   }
 };
 
+/** A dry run fetches no weights. */
+const howMuch = ({ download = false, dryRun = false }: CommonOptions): Download =>
+  download && dryRun ? 'headers' : download;
+
 /** Prints how one tensor is computed. */
 const explainCommand = async (
   recipe: RecipeInput | string,
   tensor: string,
-  { json, quiet, analysis, threads, dtype, allowChanged }: MergeCommandOptions,
+  { json, quiet, analysis, threads, dtype, allowChanged, download }: MergeCommandOptions,
 ): Promise<void> => {
   const explanation = await explainTensor(recipe, tensor, {
     analysis,
     allowChanged,
+    download,
     threads: checkThreads(threads),
     dtype: typeof recipe === 'string' ? dtype : undefined,
   });
@@ -137,9 +144,9 @@ const runWithProgress = async (
   options: CommonOptions & OutputOptions,
   signal: AbortSignal,
 ): Promise<MergeResult> => {
-  const { threads, resume, force, checksums, link } = options;
+  const { threads, resume, force, checksums, link, download } = options;
   const result = await withProgress(options, (onProgress) =>
-    runPlan(plan, { out, threads, resume, force, checksums, link, signal, onProgress }),
+    runPlan(plan, { out, threads, resume, force, checksums, link, download, signal, onProgress }),
   );
   if (!options.quiet) result.warnings.slice(plan.warnings.length).forEach(warn);
   return result;

@@ -1,10 +1,20 @@
 import type { Command } from 'commander';
 import { openCheckpoint } from '../checkpoint/open.js';
+import { bringModels } from '../hub/bring-models.js';
 import { describeCheckpoint, summariseCheckpoint } from '../report/inspect.js';
 import type { AnalyzeCliOptions } from './analyze.js';
 import { addExamples, commandGroups, optionGroups, optionOf } from './help.js';
-import { addOutputOptions, modelWords, type OutputOptions, threadsOption, toNumber } from './options.js';
+import {
+  addOutputOptions,
+  downloadOption,
+  modelWords,
+  type OutputOptions,
+  threadsOption,
+  toNumber,
+} from './options.js';
 import { printJson, printLine, warn } from './print.js';
+
+type InspectOptions = OutputOptions & { readonly download?: boolean };
 
 /** Adds `layerloom inspect`. */
 export const addInspect = (program: Command): void => {
@@ -12,8 +22,12 @@ export const addInspect = (program: Command): void => {
     .command('inspect')
     .helpGroup(commandGroups.looking)
     .description('show architecture, layers, dtypes, parameters, shards and sizes')
-    .argument('<checkpoint>', modelWords);
-  addOutputOptions(command).action(async (model: string, { json, quiet }: OutputOptions) => {
+    .argument('<checkpoint>', modelWords)
+    .addOption(downloadOption('the headers of a model that is not here'));
+  addOutputOptions(command).action(async (model: string, options: InspectOptions) => {
+    const { json, quiet, download } = options;
+    const fetched = await bringModels([model], { download: download && 'headers' });
+    if (!quiet) fetched.forEach(warn);
     const summary = summariseCheckpoint(await openCheckpoint(model));
     if (json) printJson(summary);
     else if (!quiet) {
@@ -68,6 +82,7 @@ export const addAnalyze = (program: Command): void => {
     .addOption(
       optionOf('-o, --out <dir>', 'directory for the files', { required: true, group: optionGroups.output }),
     )
+    .addOption(downloadOption())
     .addOption(threadsOption());
   addOutputOptions(command).action(async (experts: string[], options: AnalyzeCliOptions) => {
     // Loaded on demand: other commands need no pages and pictures.

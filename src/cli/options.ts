@@ -21,6 +21,7 @@ export interface CommonOptions {
   readonly checksums?: boolean;
   readonly link?: Link;
   readonly dryRun?: boolean;
+  readonly download?: boolean;
   readonly analysis?: string;
 }
 
@@ -68,6 +69,12 @@ export const threadsOption = (): Option =>
     default: 'the usable cores',
     group: optionGroups.running,
   });
+
+/** `--download`, of every command that opens models. */
+export const downloadOption = (
+  what = 'what is needed of models that are not here: headers, then byte ranges',
+): Option =>
+  optionOf('--download', `fetch ${what} from the Hugging Face hub`, { group: optionGroups.running });
 
 /** Adds `--analysis`, for commands whose methods may need task vectors. */
 export const addAnalysisOption = (command: Command): Command =>
@@ -159,6 +166,7 @@ export const addMergeOptions = (
         group: running,
       }),
     )
+    .addOption(downloadOption())
     .addOption(threadsOption())
     .addOption(optionOf('--dry-run', 'print the plan and write nothing', { group: running }));
   return addOutputOptions(command);

@@ -7,6 +7,8 @@ const lineMs = 5000;
 
 /** The work of each phase; inputs are measured before a plan that needs statistics of them. */
 const work: Readonly<Record<Progress['phase'], string>> = {
+  download: 'downloading',
+  upload: 'uploading',
   analysis: 'measuring the models',
   merge: 'merging',
   comparison: 'comparing the models',

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { SelectParameters } from '../api/select-from-files.js';
 import { addExamples, commandGroups, optionGroups, optionOf } from './help.js';
-import { addOutputOptions, type OutputOptions, threadsOption, toNumber } from './options.js';
+import { addOutputOptions, downloadOption, type OutputOptions, threadsOption, toNumber } from './options.js';
 import { harnessOption, jobsOption } from './score-commands.js';
 import type { SearchCliOptions } from './search.js';
 
@@ -67,6 +67,7 @@ export const addSearch = (program: Command): void => {
     )
     .addOption(harnessOption())
     .addOption(jobsOption())
+    .addOption(downloadOption())
     .addOption(threadsOption())
     .addOption(optionOf('--resume', 'continue in a directory with merges and results', { group: running }));
   addOutputOptions(command).action(async (file: string, options: SearchCliOptions) => {

@@ -3,6 +3,7 @@ import { LayerloomError } from '../errors.js';
 import type { MethodReport } from '../methods/framework/method.js';
 import { checkPlan } from '../plan/check-plan.js';
 import { reportOf } from '../plan/method-report.js';
+import { verbatimFiles } from '../plan/missing-weights.js';
 import { sourcesOfTensors } from '../plan/operands.js';
 import type { MergePlan, PlannedShard } from '../plan/plan.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
@@ -62,7 +63,7 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
   const plan = checkPlan(given);
   const output = await checkOutput(plan, out, force);
 
-  const inputs = await run.open(plan.inputs, sourcesOfPlan(plan));
+  const inputs = await run.open(plan.inputs, sourcesOfPlan(plan), verbatimFiles(plan));
   const staging = await openStaging(output, { ...plan, inputs: inputs.observed }, resume);
   try {
     const { linked, warnings: unlinked } = await linkShards(plan, staging, inputs, link);

@@ -1,16 +1,19 @@
 import { statfs } from 'node:fs/promises';
 import { type ErrorCode, type ErrorDetails, LayerloomError } from '../errors.js';
+import type { Download } from '../hub/download.js';
 import { instructionSets } from '../native/addon.js';
+import { missingWeights } from '../plan/missing-weights.js';
+import { bringWeights } from './bring-weights.js';
 import { InputFiles } from './input-files.js';
 import { usableCores } from './threads/cores.js';
 import { WorkerPool } from './threads/pool.js';
 
 /** Progress of a run. */
 export interface Progress {
-  readonly phase: 'merge' | 'checksums' | 'analysis' | 'comparison';
+  readonly phase: 'download' | 'upload' | 'merge' | 'checksums' | 'analysis' | 'comparison';
   /**
-   * Output bytes for `merge`, including those of earlier runs; files for `checksums`; input bytes for
-   * `analysis` and `comparison`.
+   * Bytes to fetch from the hub for `download`, to send to it for `upload`; output bytes for `merge`, including those of earlier runs;
+   * files for `checksums`; input bytes for `analysis` and `comparison`.
    */
   readonly done: number;
   readonly total: number;
@@ -22,6 +25,11 @@ export interface Progress {
 
 /** Controls that every run over weights takes. */
 export interface RunControls {
+  /**
+   * Fetch from the Hugging Face hub what is needed of models `org/name[@revision]` and is not on this machine:
+   * headers first, then the byte ranges of weights that are read. Default false: nothing is asked of the hub.
+   */
+  download?: Download | undefined;
   /** Number of worker threads. Default: the cores that this process may use. */
   threads?: number | undefined;
   /** Aborting it stops the run within a tile, with INTERRUPTED. */
@@ -47,6 +55,7 @@ export class Run {
   readonly threads: number;
   readonly signal: AbortSignal;
   readonly #inputs: InputFiles[] = [];
+  readonly #download: Download;
   readonly #onProgress: RunControls['onProgress'];
   readonly #started = performance.now();
 
@@ -54,21 +63,29 @@ export class Run {
    * @param computes false for a run that only hashes, which does not load the addon
    * @throws LayerloomError INVALID_PARAMETER, ADDON_MISSING, INSTRUCTION_SET
    */
-  constructor({ threads, signal = neverAborted, onProgress }: RunControls, computes = true) {
+  constructor(
+    { threads, signal = neverAborted, onProgress, download = false }: RunControls,
+    computes = true,
+  ) {
     this.threads = checkThreads(threads);
     if (computes) instructionSets();
     this.signal = signal;
+    this.#download = download;
     this.#onProgress = onProgress;
     this.pool = new WorkerPool(this.threads, signal);
   }
 
   /**
-   * Opens the input files of a plan. They are closed when the run ends, after its threads, which may still be
-   * reading.
+   * Opens the input files of a plan, after what they lack of the byte ranges that are read was fetched from the
+   * hub. They are closed when the run ends, after its threads, which may still be reading.
    *
-   * @throws LayerloomError the codes of `InputFiles.open`
+   * @throws LayerloomError the codes of `InputFiles.open` and `bringWeights`
    */
   async open(...files: Parameters<typeof InputFiles.open>): Promise<InputFiles> {
+    await bringWeights(await missingWeights(...files), this.#download, {
+      signal: this.signal,
+      onProgress: ({ done, total }) => this.report({ phase: 'download', done, total }),
+    });
     const inputs = await InputFiles.open(...files);
     this.#inputs.push(inputs);
     return inputs;

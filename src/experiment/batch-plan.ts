@@ -1,6 +1,7 @@
 import { gatherStatistics, type StatisticsOptions } from '../analysis/statistics.js';
 import { computeTaskVectors } from '../analysis/task-vectors.js';
 import { LayerloomError } from '../errors.js';
+import { bringModels } from '../hub/bring-models.js';
 import { itemAt, valueAt } from '../lookup.js';
 import { noStatistics, type Statistics, type TaskVectorStatistics } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
@@ -8,7 +9,7 @@ import { compose } from '../plan/compose.js';
 import type { StatisticsByRecipe } from '../plan/composed.js';
 import { layOut } from '../plan/layout.js';
 import { plannedInput } from '../plan/models.js';
-import { inputsOf, type OpenedInputs, observeInputs, openInputs } from '../plan/opened-inputs.js';
+import { inputsOf, modelsIn, type OpenedInputs, observeInputs, openInputs } from '../plan/opened-inputs.js';
 import { type MergePlan, type PlannedInput, verbatimPath } from '../plan/plan.js';
 import { inputFiles, type PlanOptions, parseLayout, planRecipe } from '../plan/plan-recipe.js';
 import { shardKey } from '../plan/shard-key.js';
@@ -83,6 +84,7 @@ export const planBatch = async <M extends BatchMerge>(
 ): Promise<BatchPlan<M>> => {
   const layout = parseLayout(options);
   const parsed = merges.map((merge) => ({ merge, recipe: inMerge(merge, () => parseInBatch(merge.recipe)) }));
+  const fetched = await bringModels(modelsIn(...parsed.map(({ recipe }) => recipe)), options);
   const headers = await openAll(parsed);
   if (options.assume !== true) await checkModels(parsed, headers);
   const opened = await observeInputs(headers, options.checksums ? 'bytes' : 'samples');
@@ -100,7 +102,7 @@ export const planBatch = async <M extends BatchMerge>(
 
   const shards = new Map<string, DistinctShard>();
   const verbatim = new Set<string>();
-  const warnings = new Set<string>(options.warnings);
+  const warnings = new Set<string>([...(options.warnings ?? []), ...fetched]);
   let [bytesPlain, bytesVerbatim] = [0, 0];
   const planned: PlannedMerge<M>[] = [];
   for (const { merge, recipe } of parsed) {

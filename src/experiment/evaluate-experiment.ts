@@ -33,6 +33,8 @@ export interface EvaluateOptions {
   readonly resume?: boolean | undefined;
   /** Run again what has results. */
   readonly force?: boolean | undefined;
+  /** Fetch references that are models of the hub, whole. Default false: nothing is asked of the hub. */
+  readonly download?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called when a model begins or ends. */
   readonly onProgress?: ((progress: EvaluationProgress) => void) | undefined;
@@ -238,10 +240,10 @@ class Evaluation {
   }
 
   async #score(model: ModelToScore, scoring: Scoring, device: string | undefined): Promise<void> {
-    const { force = false, resume = false, signal } = this.#options;
+    const { force = false, resume = false, download = false, signal } = this.#options;
     try {
       const outcome = await scoreModel(model, {
-        ...{ scoring, device, force, resume, signal },
+        ...{ scoring, device, force, resume, download, signal },
         results: this.#results,
         failures: this.#failures,
       });

@@ -4,7 +4,7 @@ import type { Experiment } from './read-experiment.js';
 
 /**
  * Opens the further references of an experiment, and returns a warning for each that cannot be opened. Nothing
- * is merged from them, so that a batch only warns; scoring such a model is an error.
+ * is merged from them, so that a batch fetches nothing of them and only warns; scoring such a model is an error.
  */
 export const missingReferences = async ({ furtherReferences }: Experiment): Promise<string[]> => {
   const warnings = await Promise.all(

@@ -151,11 +151,12 @@ const makeAll = async (
   }
 };
 
-const sourcesIn = (groups: readonly ShardGroup[]): StoredTensor[] =>
+/** Returns the byte ranges that groups of shards are made from. */
+export const sourcesIn = (groups: readonly ShardGroup[]): StoredTensor[] =>
   groups.flatMap(({ shards }) => shards.flatMap(({ tensors }) => sourcesOfTensors(tensors)));
 
 /** Returns the input files that merges link as shards. */
-const linkedIn = ({ merges }: BatchPlan<BatchMerge>, range: Part | undefined): ReadonlySet<string> =>
+export const linkedIn = ({ merges }: BatchPlan<BatchMerge>, range?: Part): ReadonlySet<string> =>
   new Set(
     range === undefined
       ? merges.flatMap(({ shards }) => shards.flatMap(({ verbatim }) => verbatim ?? []))

@@ -3,6 +3,8 @@ import { join, resolve } from 'node:path';
 import { makeDirectories } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { tryLock } from '../native/addon.js';
+import { missingWeights } from '../plan/missing-weights.js';
+import type { PlannedDownload } from '../plan/plan.js';
 import { withPlace } from '../recipe/read-recipe.js';
 import { ownClaimant } from '../store/claimant.js';
 import { version } from '../version.js';
@@ -23,7 +25,7 @@ import { missingReferences } from './missing-references.js';
 import { type Experiment, parseExperiment, readExperiment } from './read-experiment.js';
 import { RecordFile } from './record-file.js';
 import { experimentReferences } from './references.js';
-import { type BatchOptions, type BatchResult, runBatch } from './run-batch.js';
+import { type BatchOptions, type BatchResult, linkedIn, runBatch, sourcesIn } from './run-batch.js';
 
 /** Options of `runExperiment`. */
 export interface ExperimentOptions extends BatchOptions {
@@ -209,6 +211,8 @@ export const planExperiment = async (
 ): Promise<{
   readonly plan: BatchPlan<ExperimentMerge>;
   readonly cost: BatchCost;
+  /** Weights of models of the hub that the distinct shards need and that are not here; none: 0 bytes. */
+  readonly download: PlannedDownload;
   readonly experiment: Experiment;
 }> => {
   const experiment = await openExperiment(input, options);
@@ -221,14 +225,9 @@ export const planExperiment = async (
       warnings,
       assume: true,
     });
-    return {
-      plan,
-      experiment,
-      cost: costOf(
-        plan,
-        groupsOf(plan, () => true),
-      ),
-    };
+    const groups = groupsOf(plan, () => true);
+    const { bytes, models } = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(plan));
+    return { plan, experiment, cost: costOf(plan, groups), download: { bytes, models } };
   });
 };
 

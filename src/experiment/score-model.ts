@@ -15,7 +15,9 @@ import { nearest } from '../recipe/nearest.js';
 import { acquire } from '../store/claim-file.js';
 import { clockAt } from '../store/clock.js';
 import { version } from '../version.js';
+import { bringWholeModel } from './bring-whole-model.js';
 import type { ScoreError } from './experiment-record.js';
+import { nameAndPath } from './model-at.js';
 import { type ModelToScore, pathOf, weightsOf } from './models-to-score.js';
 import type { ScoreFailures } from './score-failures.js';
 
@@ -175,6 +177,8 @@ interface ScoringContext {
   readonly force: boolean;
   /** Keep the answers of an interrupted run for the next one. */
   readonly resume: boolean;
+  /** Fetch what is missing of a reference from the hub. */
+  readonly download: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -195,7 +199,11 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
     seconds: (performance.now() - started) / 1000,
   });
 
-  const found = await attempt(() => Promise.all([weightsOf(model), pathOf(model)]));
+  const found = await attempt(async () => {
+    if (model.kind === 'reference')
+      await bringWholeModel(nameAndPath(model.model).path, context.download, context);
+    return await Promise.all([weightsOf(model), pathOf(model)]);
+  });
   if ('failure' in found) {
     for (const task of model.tasks) failed.push({ task, ...found.failure });
     return outcome('scored');

@@ -38,6 +38,10 @@ const referencesOf = (recipe: Recipe): ModelReference[] =>
     return inner === undefined ? [] : referencesOf(inner);
   });
 
+/** Returns the models that recipes name, nested ones included, as they are spelt there. */
+export const modelsIn = (...recipes: readonly Recipe[]): ReadonlySet<string> =>
+  new Set(recipes.flatMap(referencesOf).flatMap(({ model }) => (typeof model === 'string' ? [model] : [])));
+
 /**
  * Opens the checkpoints that recipes name, nested ones included. Reads headers and small files, no weights.
  *

@@ -8,7 +8,15 @@ import { formulaSchemas } from '../operations/index.js';
 import { type Dtype, isDtype } from '../tensor/dtype.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import type { RowRun } from '../tokenizer/vocabulary.js';
-import type { Cost, MergePlan, PlannedExpression, PlannedFile, PlannedShard, PlannedTensor } from './plan.js';
+import type {
+  Cost,
+  MergePlan,
+  PlannedDownload,
+  PlannedExpression,
+  PlannedFile,
+  PlannedShard,
+  PlannedTensor,
+} from './plan.js';
 
 // The structure of a plan's JSON: keys, their types and the ranges of numbers. check-plan.ts checks that the
 // parts agree with each other. Unknown keys are refused, since a later version may give them a meaning that
@@ -70,6 +78,7 @@ const identity = z.strictObject({
   bytes: count,
   mtimeNs: digits,
   header: sha256,
+  content: text.exactOptional(),
   seen: seen.exactOptional(),
 }) satisfies z.ZodType<FileIdentity>;
 
@@ -128,6 +137,11 @@ const cost = z.strictObject({
   parameters: count,
 }) satisfies z.ZodType<Cost>;
 
+const download = z.strictObject({
+  bytes: count,
+  models: z.array(z.strictObject({ model: text, bytes: count, of: count })),
+}) satisfies z.ZodType<PlannedDownload>;
+
 type Unparsed<T extends { readonly expression: PlannedExpression }> = Omit<T, 'expression'> & {
   readonly expression: unknown;
 };
@@ -148,6 +162,7 @@ export const planSchema = z.strictObject({
   shards: z.array(shard).min(1),
   files: z.array(file),
   cost,
+  download: download.exactOptional(),
   warnings: z.array(text),
 }) satisfies z.ZodType<Omit<MergePlan, 'shards'> & { readonly shards: readonly UnparsedShard[] }>;
 

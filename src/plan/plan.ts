@@ -101,6 +101,19 @@ export interface Cost {
   readonly parameters: number;
 }
 
+/** Weights of models of the hub that a plan reads and that are not on this machine. */
+export interface PlannedDownload {
+  readonly bytes: number;
+  /** Models of which something is missing, in the order of the plan's inputs. */
+  readonly models: readonly {
+    /** `org/name@COMMIT`. */
+    readonly model: string;
+    readonly bytes: number;
+    /** Bytes of all its files of weights. */
+    readonly of: number;
+  }[];
+}
+
 /**
  * A merge, decided: every output byte range and where it comes from. Plain JSON: what the engine carries out,
  * and what `--dry-run`, cost, resuming and provenance are read from.
@@ -123,6 +136,8 @@ export interface MergePlan {
   readonly shards: readonly PlannedShard[];
   readonly files: readonly PlannedFile[];
   readonly cost: Cost;
+  /** Weights to fetch from the hub before the plan can be carried out, as of when it was made. */
+  readonly download?: PlannedDownload;
   readonly warnings: readonly string[];
 }
 

@@ -3,6 +3,8 @@ import type { BatchCost } from '../experiment/cost.js';
 import type { ExperimentMerge } from '../experiment/expand.js';
 import type { MergeOutcome } from '../experiment/merge-tracker.js';
 import { groupBy, itemAt } from '../lookup.js';
+import type { PlannedDownload } from '../plan/plan.js';
+import { downloadRows } from './download-text.js';
 import { formatBytes, formatSeconds } from './format.js';
 import { plainTable } from './table.js';
 
@@ -11,7 +13,7 @@ const times = (a: number, b: number): string => (b > 0 ? ` (${(a / b).toPrecisio
 /**
  * Formats the cost of a batch for the terminal, before it begins; `free` is the disk's free bytes, if known.
  */
-export const describeCost = (cost: BatchCost, free: number | undefined): string =>
+export const describeCost = (cost: BatchCost, free: number | undefined, download?: PlannedDownload): string =>
   plainTable([
     ['merges', String(cost.merges)],
     ['without sharing', formatBytes(cost.bytesPlain)],
@@ -22,6 +24,7 @@ export const describeCost = (cost: BatchCost, free: number | undefined): string 
     ...(cost.bytesVerbatim > 0 ? [['linked from inputs', formatBytes(cost.bytesVerbatim)]] : []),
     ['to write', `${formatBytes(cost.bytesToWrite)} in ${cost.shardsToWrite} shards`],
     ['to read', formatBytes(cost.bytesToRead)],
+    ...downloadRows(download),
     ...(free === undefined ? [] : [['free on the disk', formatBytes(free)]]),
   ]);
 

@@ -3,6 +3,7 @@ import { decimals } from '../operations/words.js';
 import { passesOf } from '../plan/operands.js';
 import type { MergePlan } from '../plan/plan.js';
 import { visibleLine } from '../visible.js';
+import { downloadRows } from './download-text.js';
 import { formatBytes, formatCount } from './format.js';
 import { drawLayers } from './layer-stack.js';
 import { plainTable, shardRows } from './table.js';
@@ -77,6 +78,7 @@ export const describePlan = (plan: MergePlan, threads: number, colours: Colors):
       ['output', `${formatCount(cost.parameters)} parameters, ${tensors} tensors in ${shards.length} shards`],
       ['copied', formatBytes(cost.bytesCopied)],
       ['computed', formatBytes(cost.bytesComputed)],
+      ...downloadRows(plan.download),
       ['to read', formatBytes(cost.bytesToRead)],
       ...(cost.bytesToMeasure > 0 ? [['to measure', describeMeasured(plan)] as const] : []),
       ['to write', `${formatBytes(cost.bytesToWrite)}${wholeFiles(cost.bytesVerbatim)}`],

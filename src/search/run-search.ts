@@ -27,6 +27,7 @@ export interface SearchOptions
       | 'store'
       | 'link'
       | 'threads'
+      | 'download'
       | 'resume'
       | 'signal'
       | 'onProgress'
@@ -211,7 +212,8 @@ const budgetOf = (given: number | string, grid: number): number => {
 const mergerOf = (input: ExperimentInput | string, options: SearchOptions): Merger => {
   const asked = new Set<string>();
   const failed = new Map<string, string>();
-  const { out, store, link, threads, signal, onProgress, layout, maxShardSize, directory } = options;
+  const { out, store, link, threads, download, signal, onProgress, layout, maxShardSize, directory } =
+    options;
   return async (names) => {
     const isNew = names.some((name) => !asked.has(name));
     if (!isNew) return failed;
@@ -220,7 +222,7 @@ const mergerOf = (input: ExperimentInput | string, options: SearchOptions): Merg
     const resume = options.resume === true || asked.size > 0;
     for (const name of names) asked.add(name);
     const { merges } = await runExperiment(input, {
-      ...{ out, store, link, threads, signal, onProgress, layout, maxShardSize, directory, resume },
+      ...{ out, store, link, threads, download, signal, onProgress, layout, maxShardSize, directory, resume },
       only: ({ name }) => asked.has(name) || recorded.has(name),
     });
     for (const { name, error } of merges) if (error !== undefined) failed.set(name, error.message);

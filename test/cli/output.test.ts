@@ -70,7 +70,9 @@ describe('what a command says of models', () => {
     expect(code).toBe(3);
     expect(stderr).toMatch(/^error: 2 models are missing:\n/);
     expect(stderr).toContain(`did you mean ${at('math-1')}?`);
-    expect(stderr).toContain('get it with `hf download meta-llama/Llama-3.1-8B --revision v1`');
+    expect(stderr).toContain(
+      '--download fetches what is needed of it, and `hf download meta-llama/Llama-3.1-8B --revision v1` all of it',
+    );
     expect((await cli(['inspect', './no-such'])).stderr).not.toContain('hf download');
   });
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { statedSha256 } from '../../checkpoint/identity.js';
 import { LayerloomError } from '../../errors.js';
 import type { MergePlan } from '../../plan/plan.js';
 import type { InputFiles } from '../input-files.js';
@@ -9,8 +10,8 @@ import { withFile } from './durable.js';
 export type Checksums = ReadonlyMap<string, string>;
 
 /**
- * Hashes the input files, through the descriptors that the merge read, and the staged shards. Of a pool that
- * is stopped, returns those hashed so far.
+ * Hashes the input files, through the descriptors that the merge read, and the staged shards. Of files of which
+ * the hub states the SHA-256, returns that. Of a pool that is stopped, returns those hashed so far.
  *
  * @param report called after each file with the number of hashed files, and of all
  * @throws LayerloomError READ_FAILED
@@ -22,12 +23,16 @@ export const computeChecksums = async (
   pool: WorkerPool,
   report: (done: number, total: number) => void,
 ): Promise<Checksums> => {
-  const paths = new Set([
-    ...plan.inputs.flatMap(({ files }) => files.map(({ path }) => path)),
-    ...plan.shards.map(({ file }) => join(directory, file)),
-  ]);
-  const waiting = paths.values();
   const checksums = new Map<string, string>();
+  const paths = new Set(plan.shards.map(({ file }) => join(directory, file)));
+  for (const file of plan.inputs.flatMap(({ files }) => files)) {
+    const stated = statedSha256(file);
+    if (stated !== undefined) checksums.set(file.path, stated);
+    // Of a file of the cache of ranges not all bytes need be here.
+    else if (file.content === undefined) paths.add(file.path);
+  }
+  const waiting = paths.values();
+  let hashed = 0;
   const hash = async (path: string, fd: number): Promise<void> => {
     const result = await pool.checksum(fd);
     if (!result.ok) throw new LayerloomError('READ_FAILED', { file: path, reason: result.reason });
@@ -38,7 +43,8 @@ export const computeChecksums = async (
       if (pool.stopped) return;
       const fd = inputs.fdOfPath(path);
       await (fd === undefined ? withFile(path, 'r', (file) => hash(path, file.fd)) : hash(path, fd));
-      report(checksums.size, paths.size);
+      hashed += 1;
+      report(hashed, paths.size);
     }
   });
   return checksums;

@@ -1,12 +1,36 @@
+import { basename, join } from 'node:path';
 import type { FileIdentity } from '../../checkpoint/checkpoint.js';
-import type { MergePlan } from '../../plan/plan.js';
+import type { MergePlan, PlannedInput } from '../../plan/plan.js';
 
 /**
  * Returns the parts of a file's identity that depend on its content; its status-change time changes with
  * links to it.
  */
 const contentOf = (file: FileIdentity | undefined) =>
-  file === undefined ? undefined : { ...file, seen: file.seen?.hash };
+  file === undefined
+    ? undefined
+    : {
+        ...file,
+        // A model of the hub may have come whole into the hub's cache since, out of the cache of ranges.
+        ...(file.content === undefined ? {} : { path: basename(file.path) }),
+        seen: file.seen?.hash,
+      };
+
+/** Returns what names an input: of a model of the hub its commit, since that may be in either of two caches. */
+const placeOf = ({ role, path, hub }: PlannedInput) => [
+  role,
+  hub === undefined ? path : `${hub.id}@${hub.revision}/${hub.inside ?? ''}`,
+];
+
+/** Returns the side files, those that are copied out of a model of the hub by their names. */
+const sideFilesOf = ({ files, inputs }: MergePlan) => {
+  const folders = inputs.flatMap(({ hub, path }) => (hub === undefined ? [] : [path]));
+  return files.map((file) =>
+    'copyOf' in file && folders.some((folder) => file.copyOf === join(folder, file.name))
+      ? { name: file.name }
+      : file,
+  );
+};
 
 /** Lists in words the differences that keep a plan from continuing a former one's staging; none if it can. */
 export const planDifferences = (former: MergePlan, plan: MergePlan): string[] => {
@@ -22,8 +46,7 @@ export const planDifferences = (former: MergePlan, plan: MergePlan): string[] =>
       differences.push(
         `${key} was ${JSON.stringify(former.recipe[key])} and is ${JSON.stringify(plan.recipe[key])}`,
       );
-  if (differs(({ inputs }) => inputs.map(({ role, path }) => [role, path])))
-    differences.push('it had other inputs');
+  if (differs(({ inputs }) => inputs.map(placeOf))) differences.push('it had other inputs');
   else
     for (const [index, { files }] of plan.inputs.entries())
       for (const [position, file] of files.entries())
@@ -31,6 +54,6 @@ export const planDifferences = (former: MergePlan, plan: MergePlan): string[] =>
           differences.push(`${file.path} has changed`);
   if (differences.length === 0 && differs(({ shards }) => shards))
     differences.push('its shards had another layout');
-  if (differences.length === 0 && differs(({ files }) => files)) differences.push('it had other side files');
+  if (differences.length === 0 && differs(sideFilesOf)) differences.push('it had other side files');
   return differences;
 };

@@ -1,0 +1,24 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { formats } from './formats.js';
+import { readSideFile } from './small-file.js';
+
+/**
+ * True if a directory has weights: a checkpoint of one file, or an index and all shards that it names. The hub's
+ * own library leaves directories without them when it is interrupted, or was asked for some files only.
+ */
+export const hasAllWeights = async (directory: string): Promise<boolean> => {
+  const names = await readdir(directory).catch((): string[] => []);
+  for (const { shardName, indexName, parseIndex } of formats) {
+    if (names.includes(indexName)) {
+      const path = join(directory, indexName);
+      const shards = await readSideFile(path)
+        .then((text) => [...new Set(parseIndex(text.toString(), path).values())])
+        // An index that cannot be read is for `openCheckpoint` to refuse, with its reason.
+        .catch((): string[] => []);
+      return shards.every((shard) => names.includes(shard));
+    }
+    if (names.includes(shardName(0, 1))) return true;
+  }
+  return false;
+};

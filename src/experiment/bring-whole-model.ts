@@ -1,0 +1,24 @@
+import { openCheckpoint } from '../checkpoint/open.js';
+import { bringWeights } from '../engine/bring-weights.js';
+import { bringModels } from '../hub/bring-models.js';
+import type { Download } from '../hub/download.js';
+import type { HubOptions } from '../hub/hub.js';
+import { missingWeights } from '../plan/missing-weights.js';
+import { plannedInput } from '../plan/models.js';
+
+/**
+ * Makes sure that all weights of a model are here, for programs that load it as it stands.
+ *
+ * @throws LayerloomError DOWNLOAD_NEEDED unless weights may be fetched; the codes of `openCheckpoint`,
+ *   `bringModels` and `bringRanges`
+ */
+export const bringWholeModel = async (
+  model: string,
+  download: Download,
+  options: HubOptions,
+): Promise<void> => {
+  await bringModels([model], { ...options, download });
+  const input = plannedInput({ role: 'model', checkpoint: await openCheckpoint(model) });
+  const files = new Set(input.files.map(({ path }) => path));
+  await bringWeights(await missingWeights([input], [], files), download, options);
+};
