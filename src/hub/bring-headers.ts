@@ -53,17 +53,20 @@ export const bringHeaders = async (model: string, options: HubOptions = {}): Pro
   const commit = /^[0-9a-f]{40}$/.test(asked.revision) ? asked.revision : await askCommit(hub, asked);
   const at: HubCacheCommit = { cache: hub.environment.cache, id, commit };
   const folder = rangeFolder(id, commit, hub.environment.ranges);
-  if (!(await isUsable(folder))) {
-    const files = await bringSideFiles(hub, at, await listFiles(hub, at));
-    if (await allExist(files.weights.map(({ name }) => pointerPath(at, name)))) {
-      await writeRef(at, asked.revision);
-      return { path: snapshotPath(at), id, revision: commit };
-    }
-    await bringFolder(hub, at, folder, files);
-  }
-  await holdRangeFolder(folder, hub.environment.ranges);
+  const path = (await isUsable(folder)) ? folder : await bringCommit(hub, at, folder);
+  if (path === folder) await holdRangeFolder(folder, hub.environment.ranges);
+  // Removed by another process before it was held.
+  if (path === folder && !(await isUsable(folder))) await bringCommit(hub, at, folder);
   await writeRef(at, asked.revision);
-  return { path: folder, id, revision: commit };
+  return { path, id, revision: commit };
+};
+
+/** @returns the snapshot where the hub's cache has it whole, else `folder` */
+const bringCommit = async (hub: HubSession, at: HubCacheCommit, folder: string): Promise<string> => {
+  const files = await bringSideFiles(hub, at, await listFiles(hub, at));
+  if (await allExist(files.weights.map(({ name }) => pointerPath(at, name)))) return snapshotPath(at);
+  await bringFolder(hub, at, folder, files);
+  return folder;
 };
 
 /** A revision becomes a path of the cache. */

@@ -20,9 +20,10 @@ export const cacheLock = (root: string): string => join(root, '.lock');
 export const holdRangeFolder = async (folder: string, root = rangeCacheRoot()): Promise<void> => {
   const now = new Date();
   if (!held.has(folder)) {
-    const taken = withLock(cacheLock(root), undefined, () =>
-      lockFile(join(holdersPath(folder), randomUUID())),
-    );
+    const taken = withLock(cacheLock(root), undefined, async () => {
+      await hasHolders(folder);
+      return lockFile(join(holdersPath(folder), randomUUID()));
+    });
     held.set(folder, taken);
     taken.catch(() => held.delete(folder));
   }
@@ -33,12 +34,14 @@ export const holdRangeFolder = async (folder: string, root = rangeCacheRoot()): 
   });
 };
 
+/** True if this or another process holds a folder. Must be called under the lock of the cache. */
+export const isHeld = async (folder: string): Promise<boolean> => held.has(folder) || hasHolders(folder);
+
 /**
- * True if a process holds a folder. Removes what processes left that ended; a file system without locks cannot
- * tell, and counts as held. Must be called under the lock of the cache.
+ * True if another process holds a folder. Removes the files of processes that ended; on a file system without
+ * locks, which cannot tell, they count.
  */
-export const isHeld = async (folder: string): Promise<boolean> => {
-  if (held.has(folder)) return true;
+const hasHolders = async (folder: string): Promise<boolean> => {
   const directory = holdersPath(folder);
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];

@@ -1,0 +1,107 @@
+import { readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { hubCacheRoot } from '../checkpoint/hub-cache.js';
+import { exists } from '../checkpoint/model-place.js';
+import { rangeCacheRoot } from '../checkpoint/range-cache.js';
+import { listRangeCache, type RangeCacheEntry } from '../checkpoint/range-cache-list.js';
+import { LayerloomError, reasonOf } from '../errors.js';
+import { pointerPath } from './cache-writer.js';
+import { cacheLock, isHeld } from './hold.js';
+import { withLock } from './lock.js';
+
+/** Which models are removed from the cache of ranges besides those that are of no use. */
+export interface RangeCacheSelection {
+  /** `org/name`, all of its commits, or `org/name@commit`, whose hash may be shortened. */
+  readonly models?: readonly string[] | undefined;
+  /** Those that nobody has asked for in so many milliseconds; with `models`, those of them. */
+  readonly unusedFor?: number | undefined;
+  /** Only say what would be removed. */
+  readonly dryRun?: boolean | undefined;
+  readonly env?: NodeJS.ProcessEnv | undefined;
+}
+
+/** What `removeFromRangeCache` removed. */
+export interface RangeCacheRemoval {
+  readonly removed: readonly RangeCacheEntry[];
+  /** Chosen, and kept since a process uses them. */
+  readonly inUse: readonly RangeCacheEntry[];
+  /** Bytes on disk of those removed. */
+  readonly freed: number;
+}
+
+/**
+ * Removes models from the cache of ranges: those that are chosen, those that the hub's cache has whole, and
+ * what interrupted downloads and removed blobs have left of no use. Models that a process uses are kept.
+ *
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const removeFromRangeCache = async (
+  selection: RangeCacheSelection = {},
+): Promise<RangeCacheRemoval> => {
+  const env = selection.env ?? process.env;
+  const root = rangeCacheRoot(env);
+  if (!(await exists(root))) return { removed: [], inUse: [], freed: 0 };
+  return withLock(cacheLock(root), undefined, async () => {
+    const removed: RangeCacheEntry[] = [];
+    const inUse: RangeCacheEntry[] = [];
+    for (const entry of await listRangeCache(root)) {
+      if (!isChosen(entry, selection) && !(await isUseless(entry, hubCacheRoot(env)))) continue;
+      if (await isHeld(entry.folder)) inUse.push(entry);
+      else removed.push(entry);
+    }
+    if (!selection.dryRun) {
+      for (const { folder } of removed) await removeFolder(folder);
+      await removeLeftovers(root);
+    }
+    return { removed, inUse, freed: removed.reduce((bytes, { onDisk }) => bytes + onDisk, 0) };
+  });
+};
+
+const isChosen = (
+  { id, commit, lastUse }: RangeCacheEntry,
+  { models, unusedFor }: RangeCacheSelection,
+): boolean => {
+  if (models === undefined && unusedFor === undefined) return false;
+  const isNamed =
+    models?.some((model) => model === id || `${id}@${commit}`.startsWith(atLeast(model))) ?? true;
+  const idle = lastUse === undefined ? Number.POSITIVE_INFINITY : Date.now() - lastUse.getTime();
+  return isNamed && idle >= (unusedFor ?? 0);
+};
+
+/** `org/name@` would name all commits, and `org/na` other models. */
+const atLeast = (model: string): string => (/@[0-9a-f]+$/.test(model) ? model : `${model}@ `);
+
+/** True if a model's headers never all came, a blob was removed, or the hub's cache has it whole. */
+const isUseless = async (
+  { id, commit, files, lastUse }: RangeCacheEntry,
+  cache: string,
+): Promise<boolean> => {
+  if (lastUse === undefined || files.some(({ kind }) => kind === 'broken link')) return true;
+  const pointers = files.map(({ name }) => pointerPath({ cache, id, commit }, name));
+  return (await Promise.all(pointers.map(exists))).every(Boolean);
+};
+
+const removing = '.removing';
+
+/** Renamed first, so that nobody finds half of it. */
+const removeFolder = async (folder: string): Promise<void> => {
+  try {
+    await rename(folder, `${folder}${removing}`);
+    await rm(`${folder}${removing}`, { recursive: true, force: true });
+    await rmdir(dirname(folder)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+    });
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: folder, reason: reasonOf(cause) }, { cause });
+  }
+};
+
+/** Removes what a removal that was interrupted has left. */
+const removeLeftovers = async (root: string): Promise<void> => {
+  for (const model of await readdir(root, { withFileTypes: true })) {
+    if (!model.isDirectory()) continue;
+    const directory = join(root, model.name);
+    for (const name of await readdir(directory))
+      if (name.endsWith(removing)) await rm(join(directory, name), { recursive: true, force: true });
+  }
+};
