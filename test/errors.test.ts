@@ -10,6 +10,7 @@ import { storeVerifyCommand } from '../src/cli/store.js';
 import { checkComplete } from '../src/cli/table.js';
 import { openStaging } from '../src/engine/output/staging.js';
 import { prepareTasks } from '../src/evaluation/prepare-tasks.js';
+import { bringHeaders } from '../src/hub/bring-headers.js';
 import {
   analyze,
   type ErrorCode,
@@ -46,6 +47,8 @@ import {
 } from './fixtures/checkpoints.js';
 import { evaluationScenarios } from './fixtures/evaluation-errors.js';
 import { writeHeadersOnly } from './fixtures/range-cache.js';
+import { hubUser, impatient } from './fixtures/hub-client.js';
+import { startHub } from './fixtures/hub-server.js';
 import {
   constructedExperiment,
   constructedResult,
@@ -346,6 +349,20 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     );
     checkComplete(tablesOf({ ...experiment, models }));
   },
+  HUB_ACCESS: async () => {
+    const hub = await startHub();
+    hub.addDirectory('org/model', writePair().task, { access: 'gated' });
+    return bringHeaders('org/model', impatient(hubUser(hub)));
+  },
+  HUB_NOT_FOUND: async () => bringHeaders('org/model', impatient(hubUser(await startHub()))),
+  HUB_FILE_CHANGED: async () => {
+    const hub = await startHub();
+    hub.addDirectory('org/model', writePair().task);
+    hub.faults.push({ kind: 'etag', etag: 'changed', on: /resolve/ });
+    return bringHeaders('org/model', impatient(hubUser(hub)));
+  },
+  HUB_UNAVAILABLE: async () =>
+    bringHeaders('org/model', impatient(hubUser(await startHub(), { HF_HUB_OFFLINE: '1' }))),
   STORE_INVALID: () => ShardStore.open(temporaryDirectory()),
   STORE_DAMAGED: async () => {
     const { store, paths } = await newStore();
