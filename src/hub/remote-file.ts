@@ -167,9 +167,10 @@ export class RemoteFile {
 
   #checkTag({ headers, hubHeaders, isRedirected }: Answer): void {
     const own = withoutQuotes(headers['etag']);
-    const isName = !isRedirected && /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(own ?? '');
+    // The hub itself answers with its own name of the content; other servers with any tag.
+    const isHub = !isRedirected && this.#address === undefined && headers['x-repo-commit'] !== undefined;
     const linked = withoutQuotes(hubHeaders['x-linked-etag'] ?? headers['x-linked-etag']);
-    const name = linked ?? (isName && this.#address === undefined ? own : undefined);
+    const name = linked ?? (isHub ? own : undefined);
     if (name !== undefined && name !== this.file.etag)
       throw this.#changed(`was listed with the ETag ${this.file.etag} and now has ${name}`);
     if (own === undefined) return;
