@@ -19,9 +19,12 @@ export const downloadRows = (download: PlannedDownload | undefined): (readonly [
     `${formatBytes(amount)} of ${sizes(part)} (${share(amount, part)})`;
   return [
     ['to download', row(models, bytes)],
-    ...(models.length === 1 ? [] : models.map((one) => [`  ${one.model}`, row([one], one.bytes)] as const)),
+    ...(models.length === 1 ? [] : models.map((one) => [`  ${shortCommit(one.model)}`, row([one], one.bytes)] as const)),
   ];
 };
+
+/** A commit as Git abbreviates it; `--json` has it whole. */
+const shortCommit = (model: string): string => model.replace(/(@[0-9a-f]{7})[0-9a-f]{33}$/, '$1');
 
 const share = (amount: number, models: PlannedDownload['models']): string => {
   const percent = (100 * amount) / models.reduce((total, { of }) => total + of, 0);
