@@ -46,9 +46,9 @@ import {
   writePair,
 } from './fixtures/checkpoints.js';
 import { evaluationScenarios } from './fixtures/evaluation-errors.js';
-import { writeHeadersOnly } from './fixtures/range-cache.js';
 import { hubUser, impatient } from './fixtures/hub-client.js';
 import { startHub } from './fixtures/hub-server.js';
+import { writeHeadersOnly } from './fixtures/range-cache.js';
 import {
   constructedExperiment,
   constructedResult,

@@ -19,7 +19,9 @@ export const downloadRows = (download: PlannedDownload | undefined): (readonly [
     `${formatBytes(amount)} of ${sizes(part)} (${share(amount, part)})`;
   return [
     ['to download', row(models, bytes)],
-    ...(models.length === 1 ? [] : models.map((one) => [`  ${shortCommit(one.model)}`, row([one], one.bytes)] as const)),
+    ...(models.length === 1
+      ? []
+      : models.map((one) => [`  ${shortCommit(one.model)}`, row([one], one.bytes)] as const)),
   ];
 };
 

@@ -5,7 +5,6 @@ import { makeShards, type ShardSink } from '../../src/engine/compute/make-shards
 import {
   bytesOf,
   defaultSliceBytes,
-  type Extent,
   extentsOf,
   groupOfOne,
   tasksOf,
@@ -17,6 +16,7 @@ import { Program } from '../../src/operations/program.js';
 import { sourcesOf } from '../../src/plan/operands.js';
 import type { PlannedShard, PlannedTensor } from '../../src/plan/plan.js';
 import type { ArithmeticDtype, Dtype } from '../../src/tensor/dtype.js';
+import type { Extent } from '../../src/tensor/extent.js';
 
 const MiB = 1024 * 1024;
 
