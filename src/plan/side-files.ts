@@ -89,7 +89,7 @@ export const planSideFiles = async (composed: Composed): Promise<PlannedFile[]> 
         if (!configurations.includes(name) && !mustLoseKey(name)) return { name, copyOf: file };
         const given = (await readSideFile(file)).toString();
         const text = edited(name, editedConfig(composed, checkpoint, name, given));
-        return text === given ? { name, copyOf: file } : { name, text };
+        return text === given && name !== 'config.json' ? { name, copyOf: file } : { name, text };
       }),
   );
   const written = composed.tokenizer.files
