@@ -106,6 +106,10 @@ const catalogue = {
     (d: { parameter: string; reason: string }) =>
       `${d.parameter}: the template has an error in its syntax (${d.reason}); correct it, or give auto or the name of a format`,
   ),
+  EXPORT_UNSUPPORTED: usage(
+    (d: { what: string; dialect: string; remedy: string }) =>
+      `${d.dialect}'s dialect cannot say ${d.what}; ${d.remedy}`,
+  ),
   TOO_MANY_LAYERS: usage(
     (d: { layers: number; requested: number; counts: Record<string, number> }) =>
       `${Object.entries(d.counts)

@@ -12,6 +12,7 @@ export {
 } from './api/analyze.js';
 export { type DiffOptions, diff } from './api/diff.js';
 export { explainTensor } from './api/explain-tensor.js';
+export { type ExportedRecipe, type ExportOptions, exportRecipe } from './api/export-recipe.js';
 export { layerSwap, type MergeOptions, merge, relayout, revert, soup } from './api/merge.js';
 export { type MergePlanOptions, planMerge } from './api/plan-merge.js';
 export { type WriteReportOptions, writeReport } from './api/report.js';
@@ -153,7 +154,7 @@ export type { Explanation } from './plan/explanation.js';
 export type { Layout } from './plan/layout.js';
 export type * from './plan/plan.js';
 export { recipeOf } from './plan/recipe-of.js';
-export { type ReadRecipe, readRecipe } from './recipe/read-recipe.js';
+export { type ReadRecipe, type RecipeWarning, readRecipe } from './recipe/read-recipe.js';
 export type { RecordedFile, RecordedInput, RecordedInputs } from './recipe/recorded-inputs.js';
 export { formatTables, type TableFormat } from './report/score-table/format-tables.js';
 export type { AnalysisResult } from './report/write-analysis.js';

@@ -15,6 +15,7 @@ import {
   analyze,
   type ErrorCode,
   errorCodes,
+  exportRecipe,
   LayerloomError,
   layerSwap,
   type MergePlan,
@@ -145,6 +146,10 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     const file = join(temporaryDirectory(), 'merge.yaml');
     writeFileSync(file, 'metod: soup\n');
     return readRecipe(file);
+  },
+  EXPORT_UNSUPPORTED: () => {
+    const { task, language } = writePair();
+    return exportRecipe({ method: 'soup', models: [task, language], layout: 'size' });
   },
   TOO_MANY_LAYERS: () => plan(llama(), llama(), { bottom: 9 }),
   NAME_CLASH: () => {

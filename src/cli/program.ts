@@ -6,6 +6,7 @@ import { addExamples, commandGroups, helpLayout, optionGroups } from './help.js'
 import { addInstallation } from './installation-commands.js';
 import { addMerging } from './merge-commands.js';
 import { addAnalyze, addInspect } from './model-commands.js';
+import { addRecipe } from './recipe-commands.js';
 import { addEvaluate, addReport, addTable } from './score-commands.js';
 import { addSearch, addSelect } from './search-commands.js';
 import { addStore } from './store-commands.js';
@@ -30,6 +31,7 @@ export const buildProgram = (): Command => {
       .helpGroup(commandGroups.installation),
   );
   addMerging(program);
+  addRecipe(program);
   addAnalyze(program);
   addInspect(program);
   addExperiment(program);

@@ -24,14 +24,18 @@ export const recipeOf = ({ completeRecipe, inputs }: MergePlan): RecipeInput =>
  * Formats the recipe that makes a plan's merge again as YAML, for a file in `folder`: local models by their
  * paths from there, models of the hub cache as `org/name@COMMIT`.
  */
-export const recipeText = ({ completeRecipe, inputs }: MergePlan, folder: string): string => {
+export const recipeText = (plan: MergePlan, folder: string): string =>
+  `${recipeYaml(recipeFrom(plan, folder))}\n`;
+
+/** Returns that recipe in YAML's spelling. */
+export const recipeFrom = ({ completeRecipe, inputs }: MergePlan, folder: string): CompleteRecipe => {
   const fromFolder = ({ path }: PlannedInput): string => {
     const way = relative(resolve(folder), path);
     return way.startsWith('..') ? way : `./${way}`;
   };
   const hubFirst = (input: PlannedInput, text: string) =>
     input.hub !== undefined && input.hub.inside === undefined ? text : undefined;
-  return `${recipeYaml(respell(completeRecipe, inputs, fromFolder, hubFirst))}\n`;
+  return respell(completeRecipe, inputs, fromFolder, hubFirst);
 };
 
 /** Replaces the models' texts, in recipes that stand in models' places too. */

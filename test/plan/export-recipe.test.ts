@@ -1,0 +1,170 @@
+import { writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { exportRecipe, type MergePlan, planMerge, type RecipeInput } from '../../src/index.js';
+import { llamaConfig, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { everyMethod } from '../fixtures/every-method.js';
+import { type Family, writeFamily } from '../fixtures/family.js';
+
+/** The tensors of a plan, each with its formula over the inputs' paths. */
+const tensorsOf = ({ shards, inputs }: MergePlan) =>
+  new Map(
+    shards
+      .flatMap(({ tensors }) => tensors)
+      .map(({ name, dtype, shape, expression }) => [
+        name,
+        {
+          dtype,
+          shape,
+          expression: JSON.parse(
+            JSON.stringify(expression, (key, value: unknown) =>
+              key === 'input' ? inputs[value as number]?.path : value,
+            ),
+          ) as unknown,
+        },
+      ]),
+  );
+
+const exported = async (recipe: RecipeInput, { root }: Family) => {
+  const { text, notes } = await exportRecipe(recipe);
+  const file = join(root, 'exported.yaml');
+  writeFileSync(file, text);
+  return { text, notes, file, recipe: parse(text) as Record<string, unknown> };
+};
+
+/** A model's path from the working directory, where mergekit's recipes look for it. */
+const written = (path: string): string => relative(process.cwd(), path);
+
+/** Recipes of everyMethod that mergekit's dialect cannot say. */
+const unsaid: Readonly<Record<string, RegExp>> = {
+  'ties-paper': /dialect paper of ties/,
+  'ties-peft': /dialect peft of ties/,
+  dare_linear: /rescale: density/,
+  revert: /rows that are reverted one by one/,
+  nested: /a recipe in the place of a model/,
+};
+
+const swaps: Readonly<Record<string, object>> = {
+  'a swap': { bottom: 2, top: 1 },
+  'a swap with transitions': { bottom: 1, top: 1, bottomTransition: 1, topTransition: 1, weights: [1, 3] },
+  'a swap with averaged norms': { bottom: 1, top: 1, norms: 'average' },
+  'a swap of the others too': { bottom: 2, top: 1, others: 'lang' },
+  'a swap with the task’s others': { bottom: 2, top: 0, others: 'task' },
+};
+
+const swap = ({ a, b }: Pick<Family, 'a' | 'b'>, parameters: object) =>
+  ({ method: 'layer_swap', task: a, language: b, ...parameters }) as RecipeInput;
+
+const recipesOf = (family: Pick<Family, 'base' | 'a' | 'b' | 'c'>): Record<string, RecipeInput> => {
+  const { base, a, b } = family;
+  return {
+    ...everyMethod(family),
+    ...Object.fromEntries(
+      Object.entries(swaps).map(([name, parameters]) => [name, swap(family, parameters)]),
+    ),
+    'a revert of layers': { method: 'revert', base, model: a, bottom: 2, top: 1 },
+    'a stack of layers': {
+      method: 'passthrough',
+      slices: [
+        { sources: [{ model: a, layerRange: [0, 4] }] },
+        {
+          sources: [{ model: b, layerRange: [2, 6], scale: [{ filter: 'o_proj', value: 0 }, { value: 1 }] }],
+        },
+      ],
+    },
+    'ties of slices without the base among them': {
+      ...{ method: 'ties', base, weight: 1, density: 0.5 },
+      slices: [
+        {
+          sources: [
+            { model: a, layerRange: [0, 6] },
+            { model: b, layerRange: [0, 6] },
+          ],
+        },
+      ],
+    },
+  };
+};
+
+const names = Object.keys(recipesOf({ base: 'base', a: 'a', b: 'b', c: 'c' }));
+
+describe('a recipe exported for mergekit', () => {
+  const write = () => writeFamily({ layers: 6 });
+
+  it.each(names.filter((name) => !(name in unsaid)))('makes the same tensors again: %s', async (name) => {
+    const family = write();
+    const recipe = recipesOf(family)[name] as RecipeInput;
+    const { file } = await exported(recipe, family);
+    const again = await planMerge(file, { strict: true });
+    expect(again.warnings).toEqual([]);
+    expect(tensorsOf(again)).toEqual(tensorsOf(await planMerge(recipe)));
+  });
+
+  it.each(Object.entries(unsaid))('names what it cannot say: %s', async (name, message) => {
+    await expect(exportRecipe(recipesOf(write())[name] as RecipeInput)).rejects.toMatchObject({
+      ...{ code: 'EXPORT_UNSUPPORTED', exitCode: 2 },
+      message: expect.stringMatching(message) as string,
+    });
+  });
+
+  it('has slices with weights for a swap, and filters for what is outside the layers', async () => {
+    const family = write();
+    const [a, b] = [written(family.a), written(family.b)];
+    const { recipe } = await exported(swap(family, { bottom: 2, top: 1 }), family);
+    const outside = (...names: string[]) => names.map((filter) => ({ filter, value: 0.5 }));
+    const source = (model: string, weight: unknown) =>
+      expect.objectContaining({ model, parameters: { weight } }) as unknown;
+    const slices = recipe['slices'] as { sources: unknown[] }[];
+    expect(recipe).toMatchObject({ merge_method: 'linear', base_model: a, parameters: { normalize: false } });
+    expect(slices).toHaveLength(3);
+    expect(slices[0]?.sources).toEqual([
+      source(a, [...outside('model.embed_tokens.weight'), { value: 0 }]),
+      source(b, [...outside('model.embed_tokens.weight'), { value: 1 }]),
+    ]);
+    expect(slices[1]?.sources).toEqual([source(a, 1), source(b, 0)]);
+  });
+
+  it('copies where all is copied', async () => {
+    const family = write();
+    const [a, b] = [written(family.a), written(family.b)];
+    const { recipe } = await exported(swap(family, { bottom: 2, top: 1, others: 'lang' }), family);
+    expect(recipe).toEqual({
+      merge_method: 'passthrough',
+      base_model: a,
+      slices: [
+        { sources: [{ model: b, layer_range: [0, 2] }] },
+        { sources: [{ model: a, layer_range: [2, 5] }] },
+        { sources: [{ model: b, layer_range: [5, 6] }] },
+      ],
+      dtype: 'float32',
+      out_dtype: 'bfloat16',
+    });
+  });
+
+  it('says that random draws differ, and keeps layout to itself', async () => {
+    const family = write();
+    const dare = everyMethod(family)['dare_ties'] as RecipeInput;
+    const { text, notes } = await exported(dare, family);
+    expect(notes).toEqual(['mergekit draws other random numbers, so that its result differs']);
+    expect(text).toMatch(/^# mergekit draws/);
+    await expect(exportRecipe({ ...dare, layout: 'size' } as RecipeInput)).rejects.toThrow(
+      /cannot say layout; .*--out-shard-size/,
+    );
+  });
+
+  it('names models that mergekit would split as mappings, and leaves names out', async () => {
+    const family = write();
+    const { b } = family;
+    const odd = writeCheckpoint(join(family.root, 'a+b@c'), {
+      tensors: family.tensors.a,
+      config: llamaConfig({ layers: 6 }),
+    });
+    const { recipe, file } = await exported({ method: 'soup', models: [odd, `mine=${b}`] }, family);
+    expect(recipe['models']).toEqual([
+      { model: { model: { path: written(odd) } }, parameters: { weight: 0.5 } },
+      { model: written(b), parameters: { weight: 0.5 } },
+    ]);
+    expect((await planMerge(file)).inputs.map(({ path }) => path)).toEqual([odd, b]);
+  });
+});
