@@ -34,7 +34,10 @@ interface Ours {
   readonly warnings: readonly string[];
 }
 interface Compared {
+  /** Tensors or shapes that differ. */
   readonly structure?: string;
+  /** The dtypes of a tensor, where mergekit's merge of the recipe as it is has another. */
+  readonly dtype?: string;
   readonly elements: number;
   readonly differing: number;
   readonly beyond: number;
@@ -50,14 +53,15 @@ const known = JSON.parse(readFileSync(at('recipes/known.json'), 'utf8')) as {
 
 /** Share of elements that may be further apart than one unit: undecided ones of thresholds, and cancelled sums. */
 const mostBeyond = 1e-3;
-/** Relative difference of the sum of squares that two random merges may have. */
-const mostRandom = 0.02;
+/** Relative difference that the sums of squared changes of two random merges may have: five standard errors. */
+const mostRandom = 0.15;
 
 const isRandom = ({ methods }: Peer) => methods.some((method) => /^(dare|della)/.test(method));
 
 const verdict = (peer: Peer, compared: Compared | undefined): string => {
   if (compared === undefined) return '';
   if (compared.structure !== undefined) return `no: ${compared.structure}`;
+  if (compared.dtype !== undefined) return `no: ${compared.dtype}`;
   if (isRandom(peer))
     return Math.abs(compared.ours / compared.theirs - 1) <= mostRandom
       ? 'alike (random)'

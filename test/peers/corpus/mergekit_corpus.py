@@ -7,6 +7,8 @@ mergekit_corpus.py merge WORK NAME=RECIPE.yaml...    for each recipe, in WORK/NA
 mergekit_corpus.py compare WORK NAME...              WORK/NAME/peer with WORK/NAME/ours
 Both print JSON by name.
 
+With --own-tokens before the command every model but the bases has two tokens of its own, after those of its base.
+
 mergekit runs each recipe twice: as it is, which tells whether it takes it, and with the arithmetic in float32, which is
 compared (docs/parity.md). Models named ORG/NAME lie in the working directory, WORK/NAME.
 """
@@ -100,16 +102,17 @@ def shapes(layers, words):
     yield "lm_head.weight", (words, WIDTH)
 
 
-def write_model(directory, name, layers):
+def write_model(directory, name, layers, more=()):
     directory.mkdir(parents=True, exist_ok=True)
-    tensors = {tensor: random(name, tensor, shape) for tensor, shape in shapes(layers, WORDS)}
+    count = WORDS + len(more)
+    tensors = {tensor: random(name, tensor, shape) for tensor, shape in shapes(layers, count)}
     save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})
-    config = {**CONFIG, "num_hidden_layers": layers, "vocab_size": WORDS}
+    config = {**CONFIG, "num_hidden_layers": layers, "vocab_size": count}
     (directory / "config.json").write_text(json.dumps(config))
     words = {"<s>": 0, "</s>": 1, "<unk>": 2, **{f"word{index}": index for index in range(3, WORDS)}}
     tokenizer = Tokenizer(models.WordLevel(words, "<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.add_special_tokens(["<s>", "</s>", "<unk>"])
+    tokenizer.add_special_tokens(["<s>", "</s>", "<unk>", *more])
     tokenizer.save(str(directory / "tokenizer.json"))
     special = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
     (directory / "tokenizer_config.json").write_text(json.dumps({
@@ -131,13 +134,18 @@ def write_adapter(directory, base, layers):
     save_file(tensors, directory / "adapter_model.safetensors")
 
 
-def write_models(root, documents):
+def bases(documents):
+    return {document["base_model"] for document in documents if "base_model" in document}
+
+
+def write_models(root, documents, own_tokens):
     stages = {document["name"] for document in documents if isinstance(document, dict) and "name" in document}
     layers = max(ranges(documents), default=LAYERS_WITHOUT_RANGES)
     for text in set(references(documents)) - stages:
         reference = ModelReference.parse(text)
         path = reference.model.path
-        write_model(root / path, path, layers)
+        own = f"<own-{hashlib.sha256(path.encode()).hexdigest()[:6]}>"
+        write_model(root / path, path, layers, ["<pad>", own] if own_tokens and text not in bases(documents) else [])
         if reference.lora is not None:
             write_adapter(root / reference.lora.path, path, layers)
 
@@ -183,27 +191,27 @@ def attempt(text, out, **options):
     return None
 
 
-def merge_one(root, text):
+def merge_one(root, text, own_tokens):
     root.mkdir(parents=True)
     (root / "recipe.yaml").write_text(text)
     try:
         documents = list(yaml.safe_load_all(text))
     except yaml.YAMLError as error:
         return {"refused": f"not YAML: {' '.join(str(error).split())}"[:300], "methods": []}
-    write_models(root, documents)
+    write_models(root, documents, own_tokens)
     os.chdir(root)
     refused = attempt(text, "as-it-is") or attempt(text, "peer", change=in_float32)
     return {"refused": refused, "methods": [document.get("merge_method") for document in documents]}
 
 
-def merge_all(work, recipes):
+def merge_all(work, recipes, own_tokens):
     results = {}
     for name, file in (pair.split("=", 1) for pair in recipes):
         root, text = work / name, Path(file).read_text()
         known = root / "mergekit.json"
         if not known.exists() or (root / "recipe.yaml").read_text() != text:
             shutil.rmtree(root, ignore_errors=True)
-            known.write_text(json.dumps(merge_one(root, text)))
+            known.write_text(json.dumps(merge_one(root, text, own_tokens)))
         results[name] = json.loads(known.read_text())
         print(name, results[name]["refused"] or "taken", file=sys.stderr, flush=True)
     return results
@@ -219,6 +227,9 @@ class Checkpoint:
     def get(self, name):
         return self.files[name].get_tensor(name)
 
+    def shape(self, name):
+        return self.files[name].get_slice(name).get_shape() if name in self.files else None
+
 
 def steps(tensor):
     """Numbers of 16 bits as consecutive integers, −0 and +0 both 0; float32 is rounded to bfloat16."""
@@ -232,6 +243,13 @@ def config_of(directory):
     return {key: config.get(key) for key in ("num_hidden_layers", "vocab_size")}
 
 
+def base_of(root):
+    """The base of the last merge, from which `theirs` and `ours` of a comparison are squared distances."""
+    last = list(yaml.safe_load_all((root / "recipe.yaml").read_text()))[-1]
+    found = root / str(last.get("base_model"))
+    return Checkpoint(found) if "base_model" in last and found.is_dir() else None
+
+
 def compare(root):
     theirs, ours = Checkpoint(root / "peer"), Checkpoint(root / "ours")
     names = sorted(theirs.files)
@@ -240,25 +258,30 @@ def compare(root):
     if config_of(root / "peer") != config_of(root / "ours"):
         return {"structure": f"config.json: {config_of(root / 'ours')}, not {config_of(root / 'peer')}"}
     as_it_is = Checkpoint(root / "as-it-is")
+    start = base_of(root)
     result = {"elements": 0, "differing": 0, "beyond": 0, "theirs": 0.0, "ours": 0.0}
     for name in names:
         x, y, written = theirs.get(name), ours.get(name), as_it_is.get(name).dtype
-        if x.shape != y.shape or written != y.dtype:
-            return {"structure": f"{name}: {y.dtype} {list(y.shape)}, not {written} {list(x.shape)}"}
+        if x.shape != y.shape:
+            return {"structure": f"{name}: {list(y.shape)}, not {list(x.shape)}"}
+        if written != y.dtype:
+            result["dtype"] = f"{y.dtype}, not {written}".replace("torch.", "")
         distance = np.abs(steps(x) - steps(y))
         result["elements"] += distance.size
         result["differing"] += int((distance > 0).sum())
         result["beyond"] += int((distance > 1).sum())
-        result["theirs"] += float((x.float() ** 2).sum())
-        result["ours"] += float((y.float() ** 2).sum())
+        origin = start.get(name).float() if start and start.shape(name) == list(x.shape) else 0
+        result["theirs"] += float(((x.float() - origin) ** 2).sum())
+        result["ours"] += float(((y.float() - origin) ** 2).sum())
     return result
 
 
 if __name__ == "__main__":
-    command, work, *names = sys.argv[1:]
+    own_tokens = sys.argv[1] == "--own-tokens"
+    command, work, *names = sys.argv[2 if own_tokens else 1:]
     work = Path(work).resolve()
     names = [name if command == "compare" else f"{name.split('=', 1)[0]}={Path(name.split('=', 1)[1]).resolve()}" for name in names]
     if command == "merge":
-        print(json.dumps(merge_all(work, names)))
+        print(json.dumps(merge_all(work, names, own_tokens)))
     else:
         print(json.dumps({name: compare(work / name) for name in names}))
