@@ -2,8 +2,8 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
 import { autoTokens } from './auto.js';
-import { tokenizerFilesOf } from './read-tokenizer.js';
-import { resolveModels, type VocabularyModel } from './resolve-models.js';
+import { type TokenizerFiles, tokenizerFilesOf } from './read-tokenizer.js';
+import { resolveModels, type VocabularyModel, withoutTokenizer } from './resolve-models.js';
 import { rowsOf } from './rows.js';
 import { tokenFiles } from './token-files.js';
 import { endOf, type ModelTokens, tokenDifferences } from './tokenizer.js';
@@ -58,21 +58,21 @@ const merge = async (
   const hashes = new Set(found.flatMap((files) => files?.hash ?? []));
   const rows = new Set(models.map((model) => model.rows));
   const adds = request.tokens.size > 0 || request.padToMultipleOf !== undefined;
-  const byNumber = source === 'auto' || source === 'strict' || source === 'rows';
-  if (byNumber && hashes.size <= 1 && rows.size === 1 && !adds) return undefined;
+  const areEqual = hashes.size <= 1 && rows.size === 1 && !adds;
+  // How many tokens SentencePiece's own files have is not known: as many as rows.
+  const isOpaque = found.every((files) => files === undefined || files.form === 'tokenizer.model');
+  const keepsRows = source === 'auto' || source === 'strict' || source === 'rows';
+  if (areEqual && (keepsRows || (isOpaque && hashes.size === 1))) return undefined;
   if (source === 'rows') return await mergeByNumbers(models, adds);
 
-  const reference = byNumber
-    ? Math.max(
-        0,
-        found.findIndex((files) => files !== undefined),
-      )
-    : (request.base ?? 0);
-  const resolved = await resolveModels(models, reference);
+  const reference = keepsRows ? firstReadable(found) : (request.base ?? 0);
+  const donated = typeof source === 'number' ? source : reference;
+  if (found[donated] === undefined) throw withoutTokenizer(itemAt(models, donated).checkpoint.path);
+  const resolved = await resolveModels(models, reference, keepsRows);
   if (source === 'strict') checkEqual(resolved.models);
   const { donor, tokens } = outputTokens(resolved.models, request, reference);
   const end = endOf(tokens.ids);
-  const padFrom = byNumber ? Math.max(end, ...rows) : end;
+  const padFrom = keepsRows ? Math.max(end, ...rows) : end;
   const total = roundUp(padFrom, request.padToMultipleOf);
   const made = rowsOf(resolved.models, tokens.ids, padFrom, request);
   const files = await tokenFiles(itemAt(models, donor).checkpoint, tokens);
@@ -85,6 +85,12 @@ const merge = async (
   ];
   const merged = { rows: total, padFrom, models: made.models, donor, files, warnings };
   return changesNothing(models, merged) && warnings.length === 0 ? undefined : merged;
+};
+
+/** The first model whose tokenizer can be read as text, else the first that has one. */
+const firstReadable = (found: readonly (TokenizerFiles | undefined)[]): number => {
+  const first = found.findIndex((files) => files !== undefined && files.form !== 'tokenizer.model');
+  return Math.max(0, first < 0 ? found.findIndex((files) => files !== undefined) : first);
 };
 
 /** The tokens of the output, and the model of whose files they are made. */
@@ -119,7 +125,8 @@ const mergeByNumbers = async (
       return files === undefined || files.form === 'tokenizer.model' ? [] : [model];
     }),
   );
-  const [first, ...others] = (await resolveModels(readable.flat(), 0)).models;
+  const [first, ...others] =
+    readable.flat().length === 0 ? [] : (await resolveModels(readable.flat(), 0, true)).models;
   const warnings = others.flatMap((other) => {
     const [difference, ...further] =
       first === undefined ? [] : tokenDifferences(first.tokenizer.ids, other.tokenizer.ids);

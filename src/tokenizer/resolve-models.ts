@@ -12,14 +12,16 @@ export interface VocabularyModel {
 }
 
 /**
- * Reads the tokenizers of models, equal ones once. A model without one that can be read is taken to have the
- * one of `models[reference]`, if it has as many rows.
+ * Reads the tokenizers of models, equal ones once. A model without one is taken to have the one of
+ * `models[reference]`, if it has as many rows.
  *
+ * @param assumes true to take this also of a model whose tokenizer cannot be read as text
  * @throws LayerloomError TOKENIZER_UNSUPPORTED, READ_FAILED, CONFIG_INVALID
  */
 export const resolveModels = async (
   models: readonly VocabularyModel[],
   reference: number,
+  assumes: boolean,
 ): Promise<{ readonly models: readonly ModelTokens[]; readonly warnings: readonly string[] }> => {
   const first = itemAt(models, reference);
   const warnings: string[] = [];
@@ -30,24 +32,25 @@ export const resolveModels = async (
     return tokenizer;
   };
   const files = await tokenizerFilesOf(first.checkpoint);
-  if (files === undefined) throw without(first.checkpoint.path, 'and the output’s is to be made of it');
+  if (files === undefined) throw withoutTokenizer(first.checkpoint.path);
   const assumed = await read(first.checkpoint, files);
   const resolved: ModelTokens[] = [];
   for (const { checkpoint, rows } of models) {
     const { name, path } = checkpoint;
     const found = await tokenizerFilesOf(checkpoint);
-    const isReadable = found !== undefined && (found.form !== 'tokenizer.model' || rows !== first.rows);
-    if (!isReadable) {
+    const isAssumed =
+      found === undefined || (found.form === 'tokenizer.model' && assumes && rows === first.rows);
+    if (isAssumed) {
       if (rows !== first.rows)
         throw without(
           path,
-          `and ${rows} rows of embeddings against ${first.rows} of ${first.checkpoint.path}`,
+          `and its embeddings have ${rows} rows against ${first.rows} of ${first.checkpoint.path}`,
         );
       warnings.push(
         `${name} has no ${found === undefined ? 'tokenizer files' : 'tokenizer.json'}: its tokens are taken to be those of ${first.checkpoint.name}`,
       );
     }
-    resolved.push({ name, path, rows, tokenizer: isReadable ? await read(checkpoint, found) : assumed });
+    resolved.push({ name, path, rows, tokenizer: isAssumed ? assumed : await read(checkpoint, found) });
   }
   return { models: resolved, warnings };
 };
@@ -57,3 +60,7 @@ const without = (directory: string, reason: string): LayerloomError =>
     directory,
     reason: `has no tokenizer files, ${reason}; put its tokenizer.json beside the weights`,
   });
+
+/** The error where the output's tokenizer would be made of that of a model without one. */
+export const withoutTokenizer = (directory: string): LayerloomError =>
+  without(directory, 'of which the output’s would be made');

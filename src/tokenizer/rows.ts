@@ -142,11 +142,9 @@ const ruled = (models: readonly ModelTokens[], token: string, rule: TokenSource)
   if (row === undefined || row >= rows)
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: `the source of token ${JSON.stringify(token)}`,
-      value: typeof of === 'number' ? of : `${JSON.stringify(of)} of ${name}`,
+      value: `${of} of ${name}`,
       expected:
-        typeof of === 'number'
-          ? `an id below ${rows}, the rows of ${name}`
-          : 'a token that the model has, with a row of its embeddings',
+        typeof of === 'number' ? `an id below ${rows}` : 'a token that has a row in the model’s embeddings',
     });
   return [{ model: rule.model, row }];
 };

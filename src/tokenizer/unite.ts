@@ -109,23 +109,19 @@ const strip = ({
   rows,
   tokenizer,
 }: ModelTokens): { tokenizer: Tokenizer; stripped: ReadonlySet<string> } => {
-  const unused = [...tokenizer.ids].filter(([, id]) => id >= rows).map(([token]) => token);
-  const stripped = new Set(unused);
-  if (unused.length === 0) return { tokenizer, stripped };
-  if (tokenizer.algorithm !== 'BPE')
-    throw new LayerloomError('TOKENIZER_UNSUPPORTED', {
-      directory: path,
-      reason: `its embeddings have ${rows} rows, and none for ${someTokens(unused)}, which can be left out of a BPE tokenizer only, and this is ${tokenizer.algorithm}; give another model's vocabulary`,
-    });
+  const unused = new Set([...tokenizer.ids].filter(([, id]) => id >= rows).map(([token]) => token));
+  if (unused.size === 0) return { tokenizer, stripped: unused };
   const kept = makeTokenizer(
-    {
-      ...tokenizer,
-      vocabulary: new Map([...tokenizer.vocabulary].filter(([token]) => !stripped.has(token))),
-    },
+    { ...tokenizer, vocabulary: new Map([...tokenizer.vocabulary].filter(([token]) => !unused.has(token))) },
     tokenizer.added.filter(({ id }) => id < rows).map(({ token }) => token),
     { decoder: [], special: tokenizer.special },
   );
-  for (const token of unused) if (kept.ids.has(token)) stripped.delete(token);
+  const stripped = new Set([...unused].filter((token) => !kept.ids.has(token)));
+  if (stripped.size > 0 && tokenizer.algorithm !== 'BPE')
+    throw new LayerloomError('TOKENIZER_UNSUPPORTED', {
+      directory: path,
+      reason: `its embeddings have ${rows} rows, and none for ${someTokens([...stripped])}, which can be left out of a BPE tokenizer only, and this is ${tokenizer.algorithm}; give another model's vocabulary`,
+    });
   return { tokenizer: kept, stripped };
 };
 

@@ -81,6 +81,8 @@ const cases: readonly Case[] = [
 
 const nameOf = ({ pair, ...rest }: Case): string => `${pair} ${JSON.stringify(rest)}`;
 
+const environment = { ...process.env, HF_HUB_OFFLINE: '1', OMP_NUM_THREADS: '1' };
+
 const script = (name: string) => fileURLToPath(new URL(`tokenizers/${name}`, import.meta.url));
 
 /** mergekit's spelling of a token's source in ours. */
@@ -152,7 +154,7 @@ describe.skipIf(!canRun)(
 
     beforeAll(async () => {
       work = mkdtempSync(join(tmpdir(), 'layerloom-'));
-      const env = { ...process.env, HF_HUB_OFFLINE: '1', OMP_NUM_THREADS: '1' };
+      const env = environment;
       execFileSync(python ?? '', [script('make_pairs.py'), experts ?? '', mgsm ?? '', join(work, 'models')], {
         env,
       });
@@ -188,6 +190,22 @@ describe.skipIf(!canRun)(
       expect(ours).toBe(theirs);
       expect(result['texts']).toBeGreaterThanOrEqual(1000);
       for (const difference of result['embeddings'] as number[]) expect(difference).toBeLessThan(1e-6);
+    });
+
+    it('are what docs/parity.md says of mergekit', () => {
+      const facts: unknown = JSON.parse(
+        execFileSync(python ?? '', [script('mergekit_facts.py')], { env: environment }).toString(),
+      );
+      expect(facts).toEqual({
+        token_without_row_that_merges_make: expect.stringContaining('Exception'),
+        unigram_token_without_row: expect.stringContaining('only BPE is currently supported'),
+        token_without_row_in_another_model: 'KeyError: 3',
+        ids_left_out: [5, 5, 4],
+        rule_without_source: expect.stringContaining('NotImplementedError'),
+        new_token_with_source_base: 'KeyError: 3',
+        new_token_with_source_union: [6, 6, 6],
+        orders_of_three_unions: expect.toSatisfy((orders: number) => orders > 1),
+      });
     });
   },
 );
