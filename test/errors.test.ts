@@ -236,6 +236,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
       source: 'union',
       base: undefined,
       tokens: new Map(),
+      padToMultipleOf: 8,
     });
   },
   VOCABULARY_UNMERGEABLE: () => {
