@@ -44,19 +44,23 @@ const configOf = ({ hidden, inner, kv, vocabulary, heads }: typeof sizes.full) =
   torch_dtype: 'bfloat16',
 });
 
+const begin = '<|begin_of_text|>';
+
 const tokenizer = JSON.stringify({
   version: '1.0',
-  added_tokens: [{ id: 0, content: '<|begin_of_text|>', special: true }],
+  added_tokens: [{ id: 0, content: begin, special: true }],
   model: {
     type: 'BPE',
-    vocab: Object.fromEntries(Array.from({ length: sizes.small.vocabulary }, (_, id) => [`t${id}`, id])),
+    vocab: Object.fromEntries(
+      Array.from({ length: sizes.small.vocabulary }, (_, id) => [id === 0 ? begin : `t${id}`, id]),
+    ),
     merges: [],
   },
 });
 
 const sideFiles = {
   'tokenizer.json': tokenizer,
-  'tokenizer_config.json': JSON.stringify({ bos_token: '<|begin_of_text|>' }),
+  'tokenizer_config.json': JSON.stringify({ bos_token: begin }),
   'generation_config.json': JSON.stringify({ do_sample: true }),
 };
 
