@@ -77,6 +77,11 @@ const cases: readonly Case[] = [
   { pair: 'of-transformers-4', source: 'union', base: 1 },
   { pair: 'gpt2-files', source: 'union' },
   { pair: 'no-tokenizer', source: 'union' },
+  // Of models without padding this is the union by the first model's ids.
+  { pair: 'one-added', source: 'auto' },
+  { pair: 'unigram', source: 'auto' },
+  { pair: 'of-transformers-4', source: 'auto' },
+  { pair: 'gpt2-files', source: 'auto' },
 ];
 
 const nameOf = ({ pair, ...rest }: Case): string => `${pair} ${JSON.stringify(rest)}`;
@@ -137,7 +142,7 @@ const orderOf = async (work: string, index: number, { pair, source, base, tokens
   const { files: _, ...vocabulary } = merged;
   return {
     models: models.map(({ checkpoint, rows }) => ({ path: checkpoint.path, rows })),
-    source,
+    source: source === 'auto' ? 'union' : source,
     base: base ?? null,
     tokens,
     pad: pad ?? null,
