@@ -1,4 +1,6 @@
+import { resolve } from 'node:path';
 import { gatherStatistics, type StatisticsOptions } from '../analysis/statistics.js';
+import { splitName } from '../checkpoint/model-place.js';
 import { checkInterrupt, LayerloomError } from '../errors.js';
 import { bringModels } from '../hub/bring-models.js';
 import type { Statistics } from '../methods/framework/method.js';
@@ -21,6 +23,11 @@ export type MergePlanOptions = PlanOptions &
     dtype?: DtypeName | undefined;
     /** The output's chat template, as a recipe's `chatTemplate`; overrides the recipe's. */
     chatTemplate?: string | undefined;
+    /**
+     * The output's vocabulary where the models differ in theirs: `auto`, `strict`, `union`, `base` or one of the
+     * recipe's models, as the recipe writes it or by its path; goes before the recipe's.
+     */
+    tokenizer?: string | undefined;
     /** Merge by a `layerloom.json` although inputs have changed since it was written. Default false. */
     allowChanged?: boolean | undefined;
   };
@@ -57,19 +64,15 @@ export const planMerge = (input: RecipeInput | string, options: MergePlanOptions
  */
 export const withRecipe = async <T>(
   input: RecipeInput | string,
-  { dtype, chatTemplate, strict = false }: MergePlanOptions,
+  options: MergePlanOptions,
   work: (recipe: Recipe, recorded: RecordedInputs | undefined, warnings: readonly string[]) => Promise<T>,
 ): Promise<T> => {
   const read = typeof input === 'string' ? await readRecipe(input) : undefined;
   const warnings = read?.warnings ?? [];
-  if (strict && warnings[0] !== undefined) throw warnings[0].error;
+  if (options.strict && warnings[0] !== undefined) throw warnings[0].error;
   const given = read?.recipe ?? (input as RecipeInput);
   try {
-    const recipe = parseRecipe({
-      ...given,
-      ...(dtype === undefined ? {} : { dtype, outDtype: undefined }),
-      ...(chatTemplate === undefined ? {} : { chatTemplate }),
-    });
+    const recipe = parseRecipe(overridden(given as RecipeInput, options));
     return await work(
       recipe,
       read?.recorded,
@@ -78,6 +81,29 @@ export const withRecipe = async <T>(
   } catch (error) {
     throw read !== undefined && error instanceof LayerloomError ? withPlace(error, read) : error;
   }
+};
+
+/** Returns a recipe with what options say in its place. */
+const overridden = (
+  recipe: RecipeInput,
+  { dtype, chatTemplate, tokenizer }: MergePlanOptions,
+): RecipeInput => ({
+  ...(tokenizer === undefined ? recipe : withTokenizer(recipe, tokenizer)),
+  ...(dtype === undefined ? {} : { dtype, outDtype: undefined }),
+  ...(chatTemplate === undefined ? {} : { chatTemplate }),
+});
+
+/** Returns a recipe with another source of its tokenizer; a model may be given by its path. */
+const withTokenizer = (recipe: RecipeInput, source: string): RecipeInput => {
+  const { models, companions } = parseRecipe({ ...recipe, tokenizerSource: undefined, tokenizer: undefined });
+  const texts = [...models, ...companions].flatMap(({ model }) => (typeof model === 'string' ? [model] : []));
+  const pathOf = (text: string) => resolve(splitName(text)?.rest ?? text);
+  const model = texts.includes(source) ? source : texts.find((text) => pathOf(text) === pathOf(source));
+  const { tokenizer } = recipe;
+  const tokenizerSource = model ?? source;
+  return tokenizer === undefined
+    ? { ...recipe, tokenizerSource }
+    : { ...recipe, tokenizerSource: undefined, tokenizer: { ...tokenizer, source: tokenizerSource } };
 };
 
 /**

@@ -5,6 +5,7 @@ import {
   addAnalysisOption,
   addMergeOptions,
   addSaveOption,
+  addTokenizerOption,
   modelWords,
   toNumber,
   toWeights,
@@ -33,7 +34,7 @@ const addSoup = (program: Command): void => {
         default: 'all 1',
       }),
     );
-  addMergeOptions(addSaveOption(addAnalysisOption(command))).action(
+  addMergeOptions(addTokenizerOption(addSaveOption(addAnalysisOption(command)))).action(
     async (models: string[], options: MergeCommandOptions) => {
       await mergeCommand(recipeOf('soup', { ...options, models }), options);
     },
@@ -85,7 +86,7 @@ const addRevert = (program: Command): void => {
         default: 'input',
       }),
     );
-  addMergeOptions(addSaveOption(addAnalysisOption(command))).action(
+  addMergeOptions(addTokenizerOption(addSaveOption(addAnalysisOption(command)))).action(
     async (expert: string, options: MergeCommandOptions) => {
       await mergeCommand(recipeOf('revert', { ...options, model: expert }), options);
     },
@@ -144,7 +145,7 @@ const addMerge = (program: Command): void => {
       ),
     )
     .addOption(optionOf('--plugin <file>', 'a module that registers your own methods', { repeatable: true }));
-  addMergeOptions(addSaveOption(addAnalysisOption(command)), {
+  addMergeOptions(addTokenizerOption(addSaveOption(addAnalysisOption(command)), "the recipe's, or auto"), {
     outRequired: 'unless --dry-run or --explain',
   }).action(async (recipe: string, options: MergeCommandOptions & { plugin?: string[] }) => {
     await loadPlugins(options.plugin ?? []);

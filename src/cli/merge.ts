@@ -63,9 +63,10 @@ const planAndRun = async (
       analysis: options.analysis,
       strict: options.strict,
       allowChanged: options.allowChanged,
-      // A recipe made from command-line options has `dtype` among its parameters.
+      // A recipe made from command-line options has these among its parameters.
       dtype: typeof recipe === 'string' ? options.dtype : undefined,
       chatTemplate,
+      tokenizer: typeof recipe === 'string' ? options.tokenizer : undefined,
       threads,
       download: howMuch(options),
       signal,
@@ -112,7 +113,7 @@ const howMuch = ({ download = false, dryRun = false }: CommonOptions): Download 
 const explainCommand = async (
   recipe: RecipeInput | string,
   tensor: string,
-  { json, quiet, analysis, threads, dtype, allowChanged, download }: MergeCommandOptions,
+  { json, quiet, analysis, threads, dtype, tokenizer, allowChanged, download }: MergeCommandOptions,
 ): Promise<void> => {
   const explanation = await explainTensor(recipe, tensor, {
     analysis,
@@ -120,6 +121,7 @@ const explainCommand = async (
     download,
     threads: checkThreads(threads),
     dtype: typeof recipe === 'string' ? dtype : undefined,
+    tokenizer: typeof recipe === 'string' ? tokenizer : undefined,
   });
   if (json) printJson(explanation);
   else if (!quiet) printLine(describeExplanation(explanation));

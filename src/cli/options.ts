@@ -15,6 +15,7 @@ export interface CommonOptions {
   readonly layout?: Layout;
   readonly maxShardSize?: string;
   readonly dtype?: DtypeName;
+  readonly tokenizer?: string;
   readonly threads?: number;
   readonly resume?: boolean;
   readonly force?: boolean;
@@ -82,6 +83,16 @@ export const addAnalysisOption = (command: Command): Command =>
     optionOf(
       '--analysis <dir>',
       'directory of layerloom analyze: read task vectors from it, not the weights',
+    ),
+  );
+
+/** Adds `--tokenizer`, for commands that merge models whose vocabularies may differ. */
+export const addTokenizerOption = (command: Command, default_ = 'auto'): Command =>
+  command.addOption(
+    optionOf(
+      '--tokenizer <which>',
+      'vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models',
+      { default: default_, group: optionGroups.output },
     ),
   );
 

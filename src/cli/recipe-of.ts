@@ -1,11 +1,21 @@
 import { methods } from '../methods/index.js';
 import type { RecipeInput, RecipesByMethod } from '../methods/recipes.js';
+import type { CommonOptions } from './options.js';
 
 /**
- * Makes a recipe of a command's options that have the name of a parameter of the method, and of `--dtype`.
+ * Makes a recipe of a command's options that have the name of a parameter of the method, and of `--dtype` and
+ * `--tokenizer`.
  */
-export const recipeOf = (method: keyof RecipesByMethod, options: object): RecipeInput => {
+export const recipeOf = (
+  method: keyof RecipesByMethod,
+  options: CommonOptions & Readonly<Record<string, unknown>>,
+): RecipeInput => {
   const parameters = [...Object.keys(methods.get(method)?.schema.shape ?? {}), 'dtype'];
   const given = Object.entries(options).filter(([name]) => parameters.includes(name));
-  return { method, ...Object.fromEntries(given) } as unknown as RecipeInput;
+  const { tokenizer } = options;
+  return {
+    method,
+    ...Object.fromEntries(given),
+    ...(tokenizer === undefined ? {} : { tokenizerSource: tokenizer }),
+  } as unknown as RecipeInput;
 };

@@ -5,6 +5,7 @@ import {
   addAnalysisOption,
   addMergeOptions,
   addSaveOption,
+  addTokenizerOption,
   modelWords,
   toNumber,
   toWeights,
@@ -76,7 +77,7 @@ export const addSwap = (program: Command): void => {
         "scale the numbers of layers from the paper's 32 to the models' number, and print them",
       ),
     );
-  addMergeOptions(addSaveOption(addAnalysisOption(command))).action(
+  addMergeOptions(addTokenizerOption(addSaveOption(addAnalysisOption(command)))).action(
     async ({ lang: language, ...options }: MergeCommandOptions & { lang: string }) => {
       await mergeCommand(recipeOf('layer_swap', { ...options, language }), options);
     },

@@ -3,6 +3,7 @@ import { type EvaluationBlock, parseEvaluation } from '../evaluation/settings.js
 import { type Layout, parseShardSize } from '../plan/layout.js';
 import { expectMapping } from '../recipe/fields.js';
 import { invalid } from '../recipe/invalid.js';
+import { sourceWords } from '../recipe/model-places.js';
 import { nearest } from '../recipe/nearest.js';
 import { withPlace } from '../recipe/read-recipe.js';
 import { locationOf } from '../recipe/source.js';
@@ -84,6 +85,15 @@ export const dtypeOf = (entry: MappingEntry | undefined): string | undefined => 
       expected: 'bfloat16, float16, float32, …',
     });
   return value;
+};
+
+/** Models differ from merge to merge, so that none can be named for all. */
+export const tokenizerSourceOf = (entry: MappingEntry | undefined): string | undefined => {
+  if (entry === undefined) return undefined;
+  const expected = 'auto, strict, union or base';
+  const { value, mark } = expectText(entry.value, 'tokenizer_source', expected);
+  if (sourceWords.has(value)) return value;
+  throw invalid(mark, { key: value, reason: 'no tokenizer source of an experiment', expected });
 };
 
 export const layoutOf = (entry: MappingEntry | undefined): Layout | undefined => {

@@ -176,7 +176,7 @@ const defaultsOf = (method: Method<never>): Record<string, unknown> =>
 const parametersOf = (
   { entries }: Configuration,
   method: Method<never>,
-  { dtype }: Experiment,
+  { dtype, tokenizerSource }: Experiment,
 ): Record<string, unknown> => {
   const parameters = Object.fromEntries([...entries].map(([key, { value }]) => [key, toPlain(value)]));
   const isWeighted = 'weights' in shapeOf(method) && !entries.has('weights') && !entries.has('weight');
@@ -184,6 +184,9 @@ const parametersOf = (
     ...parameters,
     ...(isWeighted ? { weights: [1, 1] } : {}),
     ...(dtype === undefined || entries.has('dtype') ? {} : { dtype }),
+    ...(tokenizerSource === undefined || entries.has('tokenizerSource') || entries.has('tokenizer')
+      ? {}
+      : { tokenizerSource }),
   };
 };
 

@@ -75,6 +75,8 @@ export interface ExperimentInput {
   references?: boolean | Readonly<Record<string, ReferenceInput>> | undefined;
   /** The floating dtype of every merge that says no other. Default: that of each merge's first model. */
   dtype?: DtypeName | undefined;
+  /** The tokenizer's source of every merge that says no other: `auto`, the default, `strict`, `union` or `base`. */
+  tokenizerSource?: 'auto' | 'strict' | 'union' | 'base' | undefined;
   /** Default `layer`. */
   layout?: Layout | undefined;
   /** Bytes, or a size such as `5GB` (the default). */

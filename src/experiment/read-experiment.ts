@@ -28,6 +28,7 @@ import {
   layoutOf,
   searchBlockOf,
   shardSizeOf,
+  tokenizerSourceOf,
 } from './common-settings.js';
 import type { ExperimentInput } from './experiment-input.js';
 import { type FurtherReference, referencesOf } from './further-references.js';
@@ -63,6 +64,8 @@ export interface Experiment {
   readonly furtherReferences: readonly FurtherReference[];
   /** The dtype of merges that set none. */
   readonly dtype: string | undefined;
+  /** The source of the tokenizer of merges that set none. */
+  readonly tokenizerSource: string | undefined;
   readonly layout: Layout | undefined;
   readonly maxShardSize: string | number | undefined;
   /**
@@ -93,6 +96,7 @@ const known = [
   'search',
   'references',
   'dtype',
+  'tokenizer_source',
   'layout',
   'max_shard_size',
 ];
@@ -210,6 +214,7 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
     search: searchBlockOf(entries.get('search')),
     ...references,
     dtype: dtypeOf(entries.get('dtype')),
+    tokenizerSource: tokenizerSourceOf(entries.get('tokenizerSource')),
     layout: layoutOf(entries.get('layout')),
     maxShardSize: shardSizeOf(entries.get('maxShardSize')),
     locate: (path, part) => locate(root, path, part),

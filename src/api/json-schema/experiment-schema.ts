@@ -146,6 +146,10 @@ export const experimentSchema = (): JsonSchema => {
           ],
         },
         dtype: { ...dtype, description: 'The floating dtype of merges that say no other.' },
+        tokenizer_source: {
+          enum: ['auto', 'strict', 'union', 'base'],
+          description: 'Whose vocabulary merges have that say no other, where their models differ in theirs.',
+        },
         ...layoutProperties,
       },
       ['tasks', 'languages', 'merges'],
