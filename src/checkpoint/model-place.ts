@@ -42,6 +42,9 @@ export const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
+export const allExist = async (paths: readonly string[]): Promise<boolean> =>
+  (await Promise.all(paths.map(exists))).every(Boolean);
+
 /** A name may be the name of a folder: not `.` or `..`, which a recipe would take for a path. */
 const named = /^(?!\.{1,2}=)(?<name>[^=/]+)=(?<rest>.+)$/s;
 

@@ -3,7 +3,7 @@ import { join, sep } from 'node:path';
 import { type Extent, subtractExtents } from '../tensor/extent.js';
 import { expandPath, type HubModel, hubCacheRoot, hubHome, modelFolder, parseHubId } from './hub-cache.js';
 import { isObject } from './json.js';
-import { exists, type Location } from './model-place.js';
+import { allExist, exists, type Location } from './model-place.js';
 import { type HubContent, type RangeRecord, readRangeRecord } from './range-record.js';
 import { readSmallFile } from './small-file.js';
 
@@ -129,7 +129,7 @@ export const isUsable = async (folder: string): Promise<boolean> => {
   const model = await readRangeModel(folder);
   if (model === undefined) return false;
   const names = [...model.weights, ...model.sideFiles];
-  return (await Promise.all(names.map((name) => exists(join(folder, name))))).every(Boolean);
+  return allExist(names.map((name) => join(folder, name)));
 };
 
 /** Returns the commit that the hub's cache has for a revision: of a branch or tag its ref, of others itself. */

@@ -2,7 +2,7 @@ import { mkdir, realpath, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parsePrefix, prefixBytes } from '../checkpoint/header.js';
 import { type HubModel, parseHubId } from '../checkpoint/hub-cache.js';
-import { exists } from '../checkpoint/model-place.js';
+import { allExist, exists } from '../checkpoint/model-place.js';
 import { isUsable, modelRecordPath, type RangeCacheModel, rangeFolder } from '../checkpoint/range-cache.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { askCommit, listFiles } from './api.js';
@@ -18,20 +18,11 @@ import {
 import { eachOf } from './each.js';
 import { fetchInto } from './fetch-into.js';
 import { holdRangeFolder } from './hold.js';
-import type { HubOptions } from './hub.js';
+import type { BroughtModel, HubOptions } from './hub.js';
+import { findOffline } from './offline.js';
 import { RangeFile } from './range-file.js';
 import { type ListedFile, RemoteFile } from './remote-file.js';
-import { connections, type HubSession, openHub } from './session.js';
-
-/** A model of the hub whose headers and side files are here. */
-export interface BroughtModel {
-  /** The directory to open as a checkpoint: a snapshot of the hub's cache, or a folder of the cache of ranges. */
-  readonly path: string;
-  /** `org/name`. */
-  readonly id: string;
-  /** The commit. */
-  readonly revision: string;
-}
+import { type HubSession, mostRequests, openHub } from './session.js';
 
 /** Bytes of a weight file that are read first: most headers of a shard are shorter. */
 const firstBytes = 64 * 1024;
@@ -39,7 +30,8 @@ const firstBytes = 64 * 1024;
 /**
  * Brings the side files and headers of a model of the hub here, and no weights beyond the first 64 KiB of each
  * file: side files into the hub's cache, headers into the cache of ranges. A model that the hub's cache has
- * whole is taken from there. Code, pickles and weights that the index does not name are never fetched.
+ * whole is taken from there, and with `HF_HUB_OFFLINE` what either cache has. Code, pickles and weights that
+ * the index does not name are never fetched.
  *
  * @param model `org/name[@revision]`
  * @throws LayerloomError INVALID_PARAMETER for other spellings; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE,
@@ -48,6 +40,8 @@ const firstBytes = 64 * 1024;
  */
 export const bringHeaders = async (model: string, options: HubOptions = {}): Promise<BroughtModel> => {
   const asked = parseModel(model);
+  const kept = await findOffline(asked, options.env);
+  if (kept !== undefined) return kept;
   await using hub = await openHub(options);
   const { id } = asked;
   const commit = /^[0-9a-f]{40}$/.test(asked.revision) ? asked.revision : await askCommit(hub, asked);
@@ -57,7 +51,10 @@ export const bringHeaders = async (model: string, options: HubOptions = {}): Pro
   if (path === folder) await holdRangeFolder(folder, hub.environment.ranges);
   // Removed by another process before it was held.
   if (path === folder && !(await isUsable(folder))) await bringCommit(hub, at, folder);
-  await writeRef(at, asked.revision);
+  await writeRef(at, asked.revision).catch((error: unknown) => {
+    // A cache that has the model whole may be one of others, which cannot be written.
+    if (path === folder || !(error instanceof LayerloomError && error.code === 'WRITE_FAILED')) throw error;
+  });
   return { path, id, revision: commit };
 };
 
@@ -81,9 +78,6 @@ const parseModel = (model: string): HubModel => {
   return asked;
 };
 
-const allExist = async (paths: readonly string[]): Promise<boolean> =>
-  (await Promise.all(paths.map(exists))).every(Boolean);
-
 /** Fills the folder of a commit; its record is written last. */
 const bringFolder = async (
   hub: HubSession,
@@ -92,7 +86,7 @@ const bringFolder = async (
   { sideFiles, weights }: CheckpointFiles,
 ): Promise<void> => {
   await holdRangeFolder(folder, hub.environment.ranges);
-  await eachOf(hub, weights, connections, (file) => bringHeader(hub, at, folder, file));
+  await eachOf(hub, weights, mostRequests, (file) => bringHeader(hub, at, folder, file));
   for (const { name } of sideFiles) await linkTo(join(folder, name), pointerPath(at, name));
   const record: RangeCacheModel = {
     id: at.id,

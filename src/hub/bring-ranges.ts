@@ -4,13 +4,17 @@ import { placeOf, type RangeCachePlace, rangeRecordPath } from '../checkpoint/ra
 import { type RangeRecord, readRangeRecord } from '../checkpoint/range-record.js';
 import { checkInterrupt, LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
-import { bytesOf, type Extent } from '../tensor/extent.js';
+import { bytesOf, type Extent, subtractExtents } from '../tensor/extent.js';
 import { eachOf } from './each.js';
+import { hubEnvironment } from './environment.js';
 import { FileDownload } from './file-download.js';
 import { holdRangeFolder } from './hold.js';
 import type { HubOptions, NeededRanges } from './hub.js';
 import { cutIntoParts, decideExtents } from './parts.js';
-import { connections, type HubSession, openHub } from './session.js';
+import { promote } from './promote.js';
+import { RangeFile } from './range-file.js';
+import type { ListedFile } from './remote-file.js';
+import { type HubSession, mostRequests, openHub } from './session.js';
 
 interface FileNeed {
   readonly place: RangeCachePlace;
@@ -36,6 +40,7 @@ export const bringRanges = async (
   const extents = decideExtents(
     files.map(({ record, needed }) => ({ bytes: record.bytes, present: record.present, needed })),
   );
+  for (const need of files) if (isComplete(need.record)) await promoteFile(need, options);
   const total = extents.reduce((bytes, ofFile) => bytes + bytesOf(ofFile), 0);
   if (total === 0) return;
   await using hub = await openHub(options);
@@ -63,6 +68,24 @@ const findNeed = async ({ path, ranges }: NeededRanges): Promise<FileNeed | unde
   return { place, record, needed: ranges };
 };
 
+const isComplete = ({ bytes, present }: RangeRecord): boolean =>
+  subtractExtents([{ begin: 0, end: bytes }], present).length === 0;
+
+const listed = ({ place: { name }, record: { bytes, etag, sha256 } }: FileNeed): ListedFile => ({
+  name,
+  bytes,
+  etag,
+  ...(sha256 === undefined ? {} : { sha256 }),
+});
+
+/** Moves a file to the hub's cache that was complete with its header, or when an earlier run was ended. */
+const promoteFile = async (need: FileNeed, { env, signal }: HubOptions): Promise<void> => {
+  const { folder, id, commit } = need.place;
+  const { cache } = await hubEnvironment(env);
+  await using ranges = await RangeFile.open(folder, listed(need), signal);
+  if (ranges?.isComplete) await promote(ranges, { cache, id, commit }, listed(need), signal);
+};
+
 /** @throws LayerloomError DISK_SPACE */
 const checkSpace = async (folder: string, needed: number): Promise<void> => {
   const { bavail, bsize } = await statfs(folder);
@@ -77,17 +100,16 @@ const fetchAll = async (
   onBytes: (bytes: number) => void,
 ): Promise<void> => {
   const { cache } = hub.environment;
-  const downloads = files.map(({ place, record }, index) => {
-    const { id, commit, folder, name } = place;
+  const downloads = files.map((need, index) => {
+    const { id, commit, folder } = need.place;
     const parts = cutIntoParts(itemAt(extents, index));
-    const { bytes, etag, sha256 } = record;
-    const file = { name, bytes, etag, ...(sha256 === undefined ? {} : { sha256 }) };
-    const download = new FileDownload(hub, { cache, id, commit }, { folder, file, parts: parts.length });
+    const work = { folder, file: listed(need), parts: parts.length };
+    const download = new FileDownload(hub, { cache, id, commit }, work);
     return { download, parts };
   });
   const parts = downloads.flatMap(({ download, parts }) => parts.map((part) => ({ download, part })));
   try {
-    await eachOf(hub, parts, connections, ({ download, part }) => download.fetch(part, onBytes));
+    await eachOf(hub, parts, mostRequests, ({ download, part }) => download.fetch(part, onBytes));
   } finally {
     for (const { download } of downloads) await download.close();
   }

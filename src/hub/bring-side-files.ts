@@ -6,7 +6,7 @@ import { valueAt } from '../lookup.js';
 import { contentHash, type HubCacheCommit, pointerPath, putSmallFile } from './cache-writer.js';
 import { eachOf } from './each.js';
 import { type ListedFile, RemoteFile } from './remote-file.js';
-import { connections, type HubSession } from './session.js';
+import { type HubSession, mostRequests } from './session.js';
 
 /** The files of a commit that make a checkpoint. */
 export interface CheckpointFiles {
@@ -42,7 +42,7 @@ export const bringSideFiles = async (
       names.add(name);
     }
   }
-  await eachOf(hub, sideFiles, connections, (file) => bringSideFile(hub, at, file));
+  await eachOf(hub, sideFiles, mostRequests, (file) => bringSideFile(hub, at, file));
   return { sideFiles, weights: [...names].sort().map((name) => valueAt(files, name)) };
 };
 

@@ -3,10 +3,18 @@ import { type Extent, subtractExtents } from '../tensor/extent.js';
 import type { RangeFile } from './range-file.js';
 import type { RemoteFile } from './remote-file.js';
 
+interface FetchOptions {
+  /** Called with the number of bytes that came. */
+  readonly onBytes?: (bytes: number) => void;
+  /** Take ranges out of the whole file where the server ignores ranges. */
+  readonly mayDiscard?: boolean;
+  /** What counts as here. */
+  readonly present?: readonly Extent[];
+}
+
 /**
  * Fetches what a sparse file lacks of `extents`, and records it.
  *
- * @param onBytes called with the number of bytes that came
  * @throws LayerloomError HUB_FILE_CHANGED, after which nothing of the file is here; the other codes of
  *   `RemoteFile.read`, WRITE_FAILED
  */
@@ -14,10 +22,10 @@ export const fetchInto = async (
   ranges: RangeFile,
   remote: RemoteFile,
   extents: readonly Extent[],
-  { onBytes, mayDiscard = false }: { onBytes?: (bytes: number) => void; mayDiscard?: boolean } = {},
+  { onBytes, mayDiscard = false, present = ranges.present }: FetchOptions = {},
 ): Promise<void> => {
   try {
-    for (const { begin, end } of subtractExtents(extents, ranges.present))
+    for (const { begin, end } of subtractExtents(extents, present))
       await remote.read(
         begin,
         end,

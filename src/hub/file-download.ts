@@ -1,8 +1,7 @@
-import { createReadStream } from 'node:fs';
-import { LayerloomError } from '../errors.js';
 import { bytesOf, type Extent } from '../tensor/extent.js';
-import { blobPath, contentHash, type HubCacheCommit, placeLink, putWholeFile } from './cache-writer.js';
+import type { HubCacheCommit } from './cache-writer.js';
 import { fetchInto } from './fetch-into.js';
+import { promote } from './promote.js';
 import { RangeFile } from './range-file.js';
 import { type ListedFile, RangesIgnored, RemoteFile } from './remote-file.js';
 import type { HubSession } from './session.js';
@@ -61,7 +60,7 @@ export class FileDownload {
     onBytes(rest);
     this.#partsLeft -= 1;
     if (this.#partsLeft > 0 || opened === undefined) return;
-    if (opened.ranges.isComplete) await promote(this.#at, opened.ranges, this.#file, this.#hub.signal);
+    if (opened.ranges.isComplete) await promote(opened.ranges, this.#at, this.#file, this.#hub.signal);
     await this.close();
   }
 
@@ -72,10 +71,8 @@ export class FileDownload {
   }
 
   async #fetchWhole({ ranges, remote }: { ranges: RangeFile; remote: RemoteFile }): Promise<void> {
-    await remote.read(0, this.#file.bytes, (chunks, position) => ranges.write(chunks, position), {
-      mayDiscard: true,
-    });
-    await ranges.record();
+    const all = { begin: 0, end: this.#file.bytes };
+    await fetchInto(ranges, remote, [all], { mayDiscard: true, present: [] });
   }
 
   /** Closes the file; what was written of it is recorded. */
@@ -85,27 +82,3 @@ export class FileDownload {
     await opened?.ranges[Symbol.asyncDispose]();
   }
 }
-
-/**
- * Verifies a complete file and moves it into the hub's cache; the cache of ranges keeps a link to it.
- *
- * @throws LayerloomError HUB_FILE_CHANGED where its hash is another one, after which nothing of it is here
- */
-const promote = async (
-  at: HubCacheCommit,
-  ranges: RangeFile,
-  file: ListedFile,
-  signal: AbortSignal,
-): Promise<void> => {
-  const { hash, expected } = contentHash(file);
-  for await (const chunk of createReadStream(ranges.path, { highWaterMark: 1024 * 1024, signal }))
-    hash.update(chunk as Buffer);
-  if (hash.digest('hex') !== expected) {
-    await ranges.discard();
-    const reason = `came with other bytes than the hub's hash ${expected} says`;
-    throw new LayerloomError('HUB_FILE_CHANGED', { model: at.id, file: file.name, reason });
-  }
-  await putWholeFile(at, file, ranges.path, signal);
-  await placeLink(ranges.path, blobPath(at, file));
-  await ranges.forget();
-};

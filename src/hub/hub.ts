@@ -14,6 +14,16 @@ export interface DownloadProgress {
   readonly total: number;
 }
 
+/** A model of the hub whose headers and side files are here. */
+export interface BroughtModel {
+  /** The directory to open as a checkpoint: a snapshot of the hub's cache, or a folder of the cache of ranges. */
+  readonly path: string;
+  /** `org/name`. */
+  readonly id: string;
+  /** The commit. */
+  readonly revision: string;
+}
+
 /** Options of whatever asks the hub. */
 export interface HubOptions {
   readonly signal?: AbortSignal | undefined;

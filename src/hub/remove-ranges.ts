@@ -1,7 +1,7 @@
 import { readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { hubCacheRoot } from '../checkpoint/hub-cache.js';
-import { exists } from '../checkpoint/model-place.js';
+import { allExist, exists } from '../checkpoint/model-place.js';
 import { rangeCacheRoot } from '../checkpoint/range-cache.js';
 import { listRangeCache, type RangeCacheEntry } from '../checkpoint/range-cache-list.js';
 import { LayerloomError, reasonOf } from '../errors.js';
@@ -77,8 +77,7 @@ const isUseless = async (
   cache: string,
 ): Promise<boolean> => {
   if (lastUse === undefined || files.some(({ kind }) => kind === 'broken link')) return true;
-  const pointers = files.map(({ name }) => pointerPath({ cache, id, commit }, name));
-  return (await Promise.all(pointers.map(exists))).every(Boolean);
+  return allExist(files.map(({ name }) => pointerPath({ cache, id, commit }, name)));
 };
 
 const removing = '.removing';

@@ -73,7 +73,7 @@ export const send = async (
 const ask = async (hub: HubSession, url: URL, headers: Readonly<Record<string, string>>) => {
   try {
     return await request(url, {
-      dispatcher: hub.dispatcher,
+      dispatcher: hub.connections.for(url),
       signal: hub.signal,
       headers: {
         'user-agent': `layerloom/${version}`,

@@ -1,12 +1,12 @@
-import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { LayerloomError } from '../errors.js';
 import { type HubEnvironment, hubEnvironment } from './environment.js';
 import { type HubOptions, type Patience, usualPatience } from './hub.js';
+import { type Connections, openConnections } from './proxy.js';
 
 /** What requests of one run have in common: the hub, the connections to it and their limits. */
 export interface HubSession extends AsyncDisposable {
   readonly environment: HubEnvironment;
-  readonly dispatcher: Dispatcher;
+  readonly connections: Connections;
   readonly patience: Patience;
   /** Aborted by the caller, and by `stop`. */
   readonly signal: AbortSignal;
@@ -16,33 +16,12 @@ export interface HubSession extends AsyncDisposable {
   stop(): void;
 }
 
-/** Connections at once. */
-export const connections = 8;
-
-const proxyVariables = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'];
-
-const proxyOf = (env: NodeJS.ProcessEnv, name: string): string | undefined =>
-  env[name.toLowerCase()] || env[name.toUpperCase()] || undefined;
-
-const makeDispatcher = (env: NodeJS.ProcessEnv, stallMs: number): Dispatcher => {
-  const limits = {
-    headersTimeout: stallMs,
-    bodyTimeout: stallMs,
-    connect: { timeout: stallMs },
-    connections,
-  };
-  if (!proxyVariables.some((name) => env[name])) return new Agent(limits);
-  return new EnvHttpProxyAgent({
-    ...limits,
-    httpProxy: proxyOf(env, 'http_proxy') ?? '',
-    httpsProxy: proxyOf(env, 'https_proxy') ?? '',
-    noProxy: proxyOf(env, 'no_proxy') ?? '',
-  });
-};
+/** Requests at once. */
+export const mostRequests = 8;
 
 /**
- * Opens a session; its connections are closed when it is disposed of. Proxies are those of `HTTPS_PROXY`,
- * `HTTP_PROXY` and `NO_PROXY`.
+ * Opens a session; its connections are closed when it is disposed of. Proxies are those of `HTTPS_PROXY`
+ * and its like.
  *
  * @throws LayerloomError HUB_UNAVAILABLE where the user has forbidden the network, or the endpoint is no address
  */
@@ -65,21 +44,26 @@ export const openHub = async ({
       reason: 'HF_ENDPOINT is no address of a server',
       remedy: 'give one such as https://huggingface.co, or unset it',
     });
-  const dispatcher = makeDispatcher(env, stallMs);
+  const connections = openConnections(env, {
+    headersTimeout: stallMs,
+    bodyTimeout: stallMs,
+    connect: { timeout: stallMs },
+    connections: mostRequests,
+  });
   const own = new AbortController();
   const stop = () => own.abort();
   if (signal?.aborted) stop();
   signal?.addEventListener('abort', stop);
   return {
     environment,
-    dispatcher,
+    connections,
     patience,
     signal: own.signal,
     reached: false,
     stop,
     [Symbol.asyncDispose]: () => {
       signal?.removeEventListener('abort', stop);
-      return dispatcher.destroy();
+      return connections.close();
     },
   };
 };

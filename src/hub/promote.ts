@@ -1,0 +1,32 @@
+import { createReadStream } from 'node:fs';
+import { LayerloomError } from '../errors.js';
+import { blobPath, contentHash, type HubCacheCommit, placeLink, putWholeFile } from './cache-writer.js';
+import type { RangeFile } from './range-file.js';
+import type { ListedFile } from './remote-file.js';
+
+/**
+ * Verifies a complete file and moves it into the hub's cache; the cache of ranges keeps a link to it.
+ *
+ * @throws LayerloomError HUB_FILE_CHANGED where its hash is another one, after which nothing of it is here
+ */
+export const promote = async (
+  ranges: RangeFile,
+  at: HubCacheCommit,
+  file: ListedFile,
+  signal: AbortSignal | undefined,
+): Promise<void> => {
+  const { hash, expected } = contentHash(file);
+  for await (const chunk of createReadStream(ranges.path, {
+    highWaterMark: 1024 * 1024,
+    ...(signal === undefined ? {} : { signal }),
+  }))
+    hash.update(chunk as Buffer);
+  if (hash.digest('hex') !== expected) {
+    await ranges.discard();
+    const reason = `came with other bytes than the hub's hash ${expected} says`;
+    throw new LayerloomError('HUB_FILE_CHANGED', { model: at.id, file: file.name, reason });
+  }
+  await putWholeFile(at, file, ranges.path, signal);
+  await placeLink(ranges.path, blobPath(at, file));
+  await ranges.forget();
+};
