@@ -420,6 +420,10 @@ const catalogue = {
   HUB_UNAVAILABLE: failed(
     (d: { endpoint: string; reason: string; remedy: string }) => `${d.endpoint}: ${d.reason}; ${d.remedy}`,
   ),
+  PUSH_REFUSED: failed(
+    (d: { model: string; reason: string }) =>
+      `${d.model}: the hub refuses what was pushed: ${d.reason}; mend it and push again, what was sent is not sent twice`,
+  ),
   LINK_REFUSED: failed(
     (d: { file: string; link: string; reason: string }) =>
       `${d.file} cannot be linked (--link ${d.link}): ${d.reason}; ` +

@@ -15,6 +15,13 @@ export { explainTensor } from './api/explain-tensor.js';
 export { type ExportedRecipe, type ExportOptions, exportRecipe } from './api/export-recipe.js';
 export { layerSwap, type MergeOptions, merge, relayout, revert, soup } from './api/merge.js';
 export { type MergePlanOptions, planMerge } from './api/plan-merge.js';
+export { push } from './api/push.js';
+export {
+  type ClearRangeCacheOptions,
+  clearRangeCache,
+  type RangeCacheListing,
+  rangeCache,
+} from './api/range-cache.js';
 export { type WriteReportOptions, writeReport } from './api/report.js';
 export { type ScoreTables, type ScoreTablesOptions, scoreTables } from './api/score-tables.js';
 export {
@@ -28,6 +35,7 @@ export type { Role } from './architecture/roles.js';
 export type { CheckpointIndex, FileIdentity, FileState } from './checkpoint/checkpoint.js';
 export { encodeHeader, type Header, type HeaderTensor, parseHeader } from './checkpoint/header.js';
 export { openCheckpoint } from './checkpoint/open.js';
+export type { RangeCacheEntry, RangeCacheFile } from './checkpoint/range-cache-list.js';
 export type {
   ComparedModel,
   Comparison,
@@ -89,6 +97,8 @@ export {
 export type { ScoringOutcome } from './experiment/score-model.js';
 export type { SearchBlock } from './experiment/search-block.js';
 export { type SlurmEvaluation, type SlurmParameters, slurmScript } from './experiment/slurm.js';
+export type { PushedFile, PushOptions, PushResult } from './hub/push/push.js';
+export type { RangeCacheRemoval } from './hub/remove-ranges.js';
 export type {
   Citation,
   CompileContext,

@@ -21,6 +21,7 @@ import {
   type MergePlan,
   openCheckpoint,
   planMerge,
+  push,
   relayout,
   runPlan,
   ShardStore,
@@ -47,6 +48,10 @@ import {
   writePair,
 } from './fixtures/checkpoints.js';
 import { evaluationScenarios } from './fixtures/evaluation-errors.js';
+import { hubUser } from './fixtures/hub-client.js';
+import { HubServer } from './fixtures/hub-server.js';
+import { HubUploads } from './fixtures/hub-uploads.js';
+import { writeHeadersOnly } from './fixtures/range-cache.js';
 import { hubUser, impatient } from './fixtures/hub-client.js';
 import { startHub } from './fixtures/hub-server.js';
 import { writeHeadersOnly } from './fixtures/range-cache.js';
@@ -394,6 +399,13 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     writeFileSync(file, start);
     truncateSync(file, start.length + bytes);
     return soup({ models: [file] }, { out: join(root, 'out') });
+  },
+  PUSH_REFUSED: async () => {
+    const hub = await new HubServer({ tokens: ['writer'], granted: ['writer'] }).start();
+    onTestFinished(() => hub.close());
+    new HubUploads(hub, { writers: ['writer'] });
+    hub.faults.push({ kind: 'status', status: 400, on: /commit/, body: 'no card' });
+    return push(writePair().task, 'me/merged', { env: hubUser(hub, { HF_TOKEN: 'writer' }) });
   },
   LINK_REFUSED: async () => {
     const { root, task } = writePair();

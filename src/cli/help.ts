@@ -5,6 +5,7 @@ export const commandGroups = {
   merging: 'Merge:',
   looking: 'Look at models:',
   experiments: 'Run and score experiments:',
+  hub: 'Hugging Face hub:',
   installation: 'Installation and help:',
 } as const;
 

@@ -3,6 +3,7 @@ import { version } from '../version.js';
 import { addDiff } from './diff-command.js';
 import { addBatch, addExperiment } from './experiment-commands.js';
 import { addExamples, commandGroups, helpLayout, optionGroups } from './help.js';
+import { addCache, addPush } from './hub-commands.js';
 import { addInstallation } from './installation-commands.js';
 import { addMerging } from './merge-commands.js';
 import { addAnalyze, addInspect } from './model-commands.js';
@@ -43,6 +44,8 @@ export const buildProgram = (): Command => {
   addSelect(program);
   addDiff(program);
   addStore(program);
+  addCache(program);
+  addPush(program);
   addInstallation(program);
   addExamples(program, [
     [

@@ -1,0 +1,75 @@
+import { parseHubId } from '../checkpoint/hub-cache.js';
+import { rangeCacheRoot } from '../checkpoint/range-cache.js';
+import { listRangeCache, type RangeCacheEntry } from '../checkpoint/range-cache-list.js';
+import { LayerloomError } from '../errors.js';
+import type { RangeCacheRemoval } from '../hub/remove-ranges.js';
+
+/** The models of the hub of which `download` fetched parts. */
+export interface RangeCacheListing {
+  /** Absolute path of the cache. */
+  readonly directory: string;
+  /** By name and commit. */
+  readonly models: readonly RangeCacheEntry[];
+  /** Bytes on the disk, without files that are links to whole ones in the hub's cache. */
+  readonly bytes: number;
+}
+
+/**
+ * Lists the models of the hub of which `download` fetched parts: with their commits, the bytes of each file that
+ * are here, and when they were last used. Models of which the hub's cache has all files are in that, and are
+ * listed by `hf cache`.
+ */
+export const rangeCache = async (): Promise<RangeCacheListing> => {
+  const directory = rangeCacheRoot();
+  const models = await listRangeCache(directory);
+  return { directory, models, bytes: models.reduce((sum, { onDisk }) => sum + onDisk, 0) };
+};
+
+/** Options of `clearRangeCache`: one of `models`, `olderThan` and `all`. */
+export interface ClearRangeCacheOptions {
+  /** `org/name`, all of its commits, or `org/name@commit`, which may be shortened. */
+  readonly models?: readonly string[] | undefined;
+  /** Models that were not used for this long, as `30d`, `12h` or `90m`; with `models`, those of them. */
+  readonly olderThan?: string | undefined;
+  /** All models. Default false. */
+  readonly all?: boolean | undefined;
+  /** Remove nothing. Default false. */
+  readonly dryRun?: boolean | undefined;
+}
+
+/**
+ * Removes models from the cache that `rangeCache` lists: the chosen ones, and what is of no use any more. Models
+ * that a process uses are kept. Nothing of the hub's own cache is removed.
+ *
+ * @throws LayerloomError INVALID_PARAMETER, WRITE_FAILED
+ */
+export const clearRangeCache = async ({
+  models = [],
+  olderThan,
+  all = false,
+  dryRun,
+}: ClearRangeCacheOptions): Promise<RangeCacheRemoval> => {
+  const { removeFromRangeCache } = await import('../hub/remove-ranges.js');
+  if (!all && models.length === 0 && olderThan === undefined)
+    throw invalid('models', [], 'names of models, --older-than or --all');
+  for (const model of models)
+    if (parseHubId(model) === undefined) throw invalid('models', model, 'org/name or org/name@commit');
+  const unusedFor = olderThan === undefined ? (all ? 0 : undefined) : durationOf(olderThan);
+  return await removeFromRangeCache({
+    ...(models.length === 0 ? {} : { models }),
+    ...{ unusedFor, dryRun },
+  });
+};
+
+const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Parses a duration in milliseconds. @throws LayerloomError INVALID_PARAMETER */
+const durationOf = (text: string): number => {
+  const { count, unit = '' } = /^(?<count>\d+(?:\.\d+)?)\s*(?<unit>[mhd])$/.exec(text.trim())?.groups ?? {};
+  const milliseconds = units[unit];
+  if (milliseconds === undefined) throw invalid('older-than', text, 'a time such as 30d, 12h or 90m');
+  return Number(count) * milliseconds;
+};
+
+const invalid = (parameter: string, value: unknown, expected: string): LayerloomError =>
+  new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });

@@ -1,0 +1,14 @@
+import type { PathInfo } from '@huggingface/hub';
+
+/** A file of a repository, as the hub lists it. */
+export type RemoteEntry = Pick<PathInfo, 'path' | 'size' | 'oid' | 'lfs' | 'xetHash'>;
+
+/** What asks the hub: its own library with the parameters that all calls have in common. */
+export interface HubCalls {
+  /** Lists files of a repository at a revision; those that it does not have are left out. */
+  pathsInfo(id: string, revision: string, paths: string[]): Promise<RemoteEntry[]>;
+  /** Lists all files of a repository at a revision. */
+  listFiles(id: string, revision: string): Promise<RemoteEntry[]>;
+  /** Asks the API by POST; undefined where it refuses. */
+  post(path: string, body: object): Promise<unknown>;
+}

@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import type { FileToPush } from './files-to-push.js';
+import type { RemoteEntry } from './hub-calls.js';
+
+/**
+ * Returns the names of files that a repository has already with the same content: by the SHA-256 of those in its
+ * large file storage, by the object name in Git of others. A file is only read where the sizes are equal.
+ */
+export const filesThere = async (
+  files: readonly FileToPush[],
+  remote: readonly RemoteEntry[],
+): Promise<ReadonlySet<string>> => {
+  const byName = new Map(remote.map((entry) => [entry.path, entry]));
+  const there = new Set<string>();
+  for (const file of files) {
+    const entry = byName.get(file.name);
+    if (entry === undefined || entry.size !== file.bytes) continue;
+    const isSame =
+      entry.lfs === undefined
+        ? (await hashOf(file, 'sha1', `blob ${file.bytes}\0`)) === entry.oid
+        : (await sha256Of(file)) === entry.lfs.oid.replace(/^sha256:/, '');
+    if (isSame) there.add(file.name);
+  }
+  return there;
+};
+
+export const sha256Of = (file: FileToPush): Promise<string> => hashOf(file, 'sha256', '');
+
+const hashOf = async (
+  { path }: FileToPush,
+  algorithm: 'sha1' | 'sha256',
+  before: string,
+): Promise<string> => {
+  const hash = createHash(algorithm).update(before);
+  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }))
+    hash.update(chunk as Buffer);
+  return hash.digest('hex');
+};
