@@ -369,7 +369,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   HUB_FILE_CHANGED: async () => {
     const hub = await startHub();
     hub.addDirectory('org/model', writePair().task);
-    hub.faults.push({ kind: 'etag', etag: 'changed', on: /resolve/ });
+    hub.faults.push({ kind: 'etag', etag: 'f'.repeat(40), on: /resolve/ });
     return bringHeaders('org/model', impatient(hubUser(hub)));
   },
   HUB_UNAVAILABLE: async () =>

@@ -3,7 +3,7 @@ import { isFetchedSideFile } from '../checkpoint/side-files.js';
 import { mostSideFileBytes, readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import { valueAt } from '../lookup.js';
-import { contentHash, type HubCacheCommit, pointerPath, putSmallFile } from './cache-writer.js';
+import { contentCheck, type HubCacheCommit, pointerPath, putSmallFile } from './cache-writer.js';
 import { eachOf } from './each.js';
 import { type ListedFile, RemoteFile } from './remote-file.js';
 import { type HubSession, mostRequests } from './session.js';
@@ -55,8 +55,10 @@ const bringSideFile = (hub: HubSession, at: HubCacheCommit, file: ListedFile): P
     });
   return putSmallFile(at, file, hub.signal, async () => {
     const content = await new RemoteFile(hub, at, file).readBytes(0, bytes);
-    const { hash, expected } = contentHash(file);
-    if (hash.update(content).digest('hex') !== expected)
+    const check = contentCheck(file);
+    check.update(content);
+    const expected = check.mismatch();
+    if (expected !== undefined)
       throw new LayerloomError('HUB_FILE_CHANGED', {
         model: at.id,
         file: name,

@@ -1,4 +1,4 @@
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { copyFile, link, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { modelFolder } from '../checkpoint/hub-cache.js';
@@ -64,11 +64,23 @@ export const writeRef = async (at: HubCacheCommit, revision: string): Promise<vo
     .catch(failed(path));
 };
 
-/** A hash to give a file's bytes to, and the digest that the hub gives: SHA-256 of LFS files, Git's of others. */
-export const contentHash = ({ etag, sha256, bytes }: ListedFile): { hash: Hash; expected: string } =>
-  sha256 === undefined
-    ? { hash: createHash('sha1').update(`blob ${bytes}\0`), expected: etag }
-    : { hash: createHash('sha256'), expected: sha256 };
+/** Takes a file's bytes and says whether they are those that the hub's hash names. */
+export interface ContentCheck {
+  update(bytes: Buffer): void;
+  /** @returns the hash that differs; undefined where it is right, and where the hub gives none */
+  mismatch(): string | undefined;
+}
+
+/** Checks a file's content by SHA-256 where it is in large-file storage, else by Git's SHA-1. */
+export const contentCheck = ({ etag, sha256, bytes }: ListedFile): ContentCheck => {
+  const isGit = sha256 === undefined && /^[0-9a-f]{40}$/.test(etag);
+  const hash = isGit ? createHash('sha1').update(`blob ${bytes}\0`) : createHash('sha256');
+  const expected = isGit ? etag : sha256;
+  return {
+    update: (chunk) => hash.update(chunk),
+    mismatch: () => (expected === undefined || hash.digest('hex') === expected ? undefined : expected),
+  };
+};
 
 /**
  * Puts a small file into the hub's cache, unless it is there.

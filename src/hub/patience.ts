@@ -81,11 +81,19 @@ export const patiently = async <T>(hub: HubSession, work: () => Promise<T>): Pro
   }
 };
 
-/** `Retry-After` in milliseconds: seconds, or a date. */
-export const retryAfter = (header: string | undefined, now = Date.now()): number | undefined => {
-  if (header === undefined) return undefined;
-  if (/^\d+$/.test(header)) return Number(header) * 1000;
-  const date = Date.parse(header);
+/**
+ * Milliseconds after which a server wants to be asked again: by `Retry-After`, in seconds or a date, or by the
+ * hub's own `RateLimit: "api";r=0;t=55`.
+ */
+export const retryAfter = (
+  headers: Readonly<Record<string, string>>,
+  now = Date.now(),
+): number | undefined => {
+  const { 'retry-after': after, ratelimit } = headers;
+  const reset = /;\s*r=0;\s*t=(?<seconds>\d+)/.exec(ratelimit ?? '')?.groups?.['seconds'];
+  if (after === undefined) return reset === undefined ? undefined : Number(reset) * 1000;
+  if (/^\d+$/.test(after)) return Number(after) * 1000;
+  const date = Date.parse(after);
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 };
 

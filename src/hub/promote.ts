@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { LayerloomError } from '../errors.js';
-import { blobPath, contentHash, type HubCacheCommit, placeLink, putWholeFile } from './cache-writer.js';
+import { blobPath, contentCheck, type HubCacheCommit, placeLink, putWholeFile } from './cache-writer.js';
 import type { RangeFile } from './range-file.js';
 import type { ListedFile } from './remote-file.js';
 
@@ -15,13 +15,14 @@ export const promote = async (
   file: ListedFile,
   signal: AbortSignal | undefined,
 ): Promise<void> => {
-  const { hash, expected } = contentHash(file);
+  const check = contentCheck(file);
   for await (const chunk of createReadStream(ranges.path, {
     highWaterMark: 1024 * 1024,
     ...(signal === undefined ? {} : { signal }),
   }))
-    hash.update(chunk as Buffer);
-  if (hash.digest('hex') !== expected) {
+    check.update(chunk as Buffer);
+  const expected = check.mismatch();
+  if (expected !== undefined) {
     await ranges.discard();
     const reason = `came with other bytes than the hub's hash ${expected} says`;
     throw new LayerloomError('HUB_FILE_CHANGED', { model: at.id, file: file.name, reason });

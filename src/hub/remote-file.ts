@@ -21,6 +21,8 @@ export type Sink = (chunks: readonly Buffer[], position: number) => Promise<void
 const withoutQuotes = (etag: string | undefined): string | undefined =>
   etag?.replace(/^W\//, '').replace(/^"(.*)"$/, '$1');
 
+const isHash = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
+
 const contentRange = /^bytes (?<begin>\d+)-(?<last>\d+)\/(?<total>\d+|\*)$/;
 
 /** A file of the hub, read by byte ranges over one or more connections. */
@@ -167,11 +169,13 @@ export class RemoteFile {
 
   #checkTag({ headers, hubHeaders, isRedirected }: Answer): void {
     const own = withoutQuotes(headers['etag']);
-    // The hub itself answers with its own name of the content; other servers with any tag.
-    const isHub = !isRedirected && this.#address === undefined && headers['x-repo-commit'] !== undefined;
-    const linked = withoutQuotes(hubHeaders['x-linked-etag'] ?? headers['x-linked-etag']);
-    const name = linked ?? (isHub ? own : undefined);
-    if (name !== undefined && name !== this.file.etag)
+    // The hub itself answers with its own name of the content, other servers with a tag of any kind.
+    const isHub = !isRedirected && this.#address === undefined && isHash.test(own ?? '');
+    const name =
+      withoutQuotes(hubHeaders['x-linked-etag'] ?? headers['x-linked-etag']) ?? (isHub ? own : undefined);
+    // A list that lacks the SHA-256 of a large file has another kind of name for it.
+    const isComparable = this.file.sha256 !== undefined || name?.length !== 64;
+    if (name !== undefined && name !== this.file.etag && isComparable)
       throw this.#changed(`was listed with the ETag ${this.file.etag} and now has ${name}`);
     if (own === undefined) return;
     this.#served ??= own;

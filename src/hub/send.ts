@@ -58,7 +58,7 @@ export const send = async (
     const { statusCode: status, body } = response;
     if (status === 408 || status === 429 || status >= 500) {
       await body.dump();
-      const afterMs = retryAfter(given['retry-after']);
+      const afterMs = retryAfter(given);
       throw new Transient(`${url.host} answers ${status}${reasonGiven(given)}`, { afterMs });
     }
     return { status, headers: given, body, url: url.href, isRedirected: hop > 0, hubHeaders };
