@@ -37,7 +37,7 @@ export const uploadFetch =
           ...authorization(hub, url),
         },
         ...(body === undefined || body === null ? {} : { body: body as NonNullable<UndiciInit['body']> }),
-        dispatcher: hub.dispatcher,
+        dispatcher: hub.connections.for(url),
       }).catch((cause: unknown) => {
         const error = networkError(hub, url.host, cause);
         throw error instanceof Transient ? failed(error.message, { cause }) : error;
