@@ -48,12 +48,9 @@ import {
   writePair,
 } from './fixtures/checkpoints.js';
 import { evaluationScenarios } from './fixtures/evaluation-errors.js';
-import { hubUser } from './fixtures/hub-client.js';
-import { HubServer } from './fixtures/hub-server.js';
-import { HubUploads } from './fixtures/hub-uploads.js';
-import { writeHeadersOnly } from './fixtures/range-cache.js';
 import { hubUser, impatient } from './fixtures/hub-client.js';
-import { startHub } from './fixtures/hub-server.js';
+import { HubServer, startHub } from './fixtures/hub-server.js';
+import { HubUploads } from './fixtures/hub-uploads.js';
 import { writeHeadersOnly } from './fixtures/range-cache.js';
 import {
   constructedExperiment,

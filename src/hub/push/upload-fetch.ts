@@ -47,7 +47,7 @@ export const uploadFetch =
       if (status !== 408 && status !== 429 && status < 500) return response as unknown as Response;
       await response.body?.cancel();
       throw failed(`${url.host} answers ${status}`, {
-        afterMs: retryAfter(response.headers.get('retry-after') ?? undefined),
+        afterMs: retryAfter(Object.fromEntries(response.headers)),
       });
     });
 
