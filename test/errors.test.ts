@@ -52,6 +52,10 @@ import { hubUser, impatient } from './fixtures/hub-client.js';
 import { HubServer, startHub } from './fixtures/hub-server.js';
 import { HubUploads } from './fixtures/hub-uploads.js';
 import { writeHeadersOnly } from './fixtures/range-cache.js';
+import { hubUser, hubUser, impatient } from './fixtures/hub-client.js';
+import { HubServer, startHub } from './fixtures/hub-server.js';
+import { HubUploads } from './fixtures/hub-uploads.js';
+import { writeHeadersOnly, writeHeadersOnly } from './fixtures/range-cache.js';
 import {
   constructedExperiment,
   constructedResult,

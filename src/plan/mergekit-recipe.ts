@@ -1,11 +1,13 @@
 import { tensorParameters } from '../methods/framework/parameter-facts.js';
 import { snakeCase } from '../methods/framework/tensor-method.js';
 import { isBuiltIn, methods } from '../methods/index.js';
+import { operandsOf } from '../operations/index.js';
 import { parseDtype, torchName } from '../tensor/dtype.js';
 import { modelEntry, modelOf, textOfModel, withBase } from './mergekit-models.js';
 import { averagesIn } from './mergekit-slices.js';
 import { cannotSay } from './mergekit-unsupported.js';
-import type { MergePlan } from './plan.js';
+import { isGathered } from './operands.js';
+import type { MergePlan, Operand, PlannedExpression } from './plan.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -39,6 +41,11 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
       layout === undefined ? 'max_shard_size' : 'layout',
       'shards are no part of its recipes; leave it out, and give mergekit --out-shard-size',
     );
+  if (unitesVocabularies(plan) && (rest['tokenizer_source'] ?? rest['tokenizer']) === undefined)
+    cannotSay(
+      'that vocabularies are united where ids agree',
+      'give the recipe tokenizer_source: union, base or a model',
+    );
   const common = { ...dtypesOf(plan), ...tokenizerOf(rest) };
   if (averages.has(name)) return { recipe: { ...averagesIn(plan, rest), ...common }, notes: [] };
   const known = methods.get(name);
@@ -54,6 +61,16 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
     recipe: { merge_method: name, ...recipe, ...common },
     notes: drawing.has(name) ? ['mergekit draws other random numbers, so that its result differs'] : [],
   };
+};
+
+/** True for a plan in which rows of embeddings stand in another order than in a model. */
+const unitesVocabularies = ({ shards }: MergePlan): boolean => {
+  const isGathering = (expression: PlannedExpression): boolean =>
+    expression.kind === 'assemble' ||
+    operandsOf<Operand>(expression).some(
+      (operand) => isGathered(operand) || ('expression' in operand && isGathering(operand.expression)),
+    );
+  return shards.some(({ tensors }) => tensors.some(({ expression }) => isGathering(expression)));
 };
 
 /** Methods for which a base is one of the models, in mergekit, or only a companion. */

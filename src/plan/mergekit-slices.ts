@@ -1,3 +1,4 @@
+import { roleOutside } from '../architecture/roles.js';
 import { itemAt, valueAt } from '../lookup.js';
 import { normalise } from '../methods/framework/parameters.js';
 import { modelOf } from './mergekit-models.js';
@@ -87,13 +88,9 @@ const termsOf = (name: string, expression: PlannedExpression): { input: number; 
   if (expression.kind === 'copy') return [{ input: expression.source.input, weight: 1 }];
   // What is no weight is the same in all models.
   if (expression.kind === 'same') return [];
-  if (expression.kind !== 'linear')
-    return cannotSay(
-      expression.kind === 'rowSelect'
-        ? `rows that are reverted one by one (${name})`
-        : `the result of ${name}`,
-      'revert whole layers (bottom, top), or merge with layerloom',
-    );
+  if (expression.kind === 'rowSelect')
+    return cannotSay(`rows that are reverted one by one (${name})`, 'revert whole layers (bottom, top)');
+  if (expression.kind !== 'linear') return cannotSay(`how ${name} is made`, 'merge with layerloom');
   return expression.terms.map(({ source, weight }) =>
     isStored(source)
       ? { input: source.input, weight }
@@ -129,10 +126,16 @@ const runsOf = (plan: MergePlan, models: readonly unknown[]): Run[] => {
   const [first, last] = [runs[0], runs.at(-1)];
   if (first === undefined || last === undefined)
     return cannotSay('a model without layers', 'merge with layerloom');
+  const tower = tensors.find(({ name, layer }) => layer === null && roleOutside(name) === 'tower');
+  if (tower !== undefined)
+    cannotSay(
+      `slices of a model with other towers than the language model's (${tower.name})`,
+      'mergekit has slices for models of one tower only; merge with layerloom',
+    );
   // mergekit takes parameters of embeddings from the first slice, of other tensors outside the layers from the last.
   const outside = weighted.filter(([{ layer }]) => layer === null);
   for (const [{ name }, weights] of outside) {
-    const run = /embed|wte|wpe/.test(name) ? first : last;
+    const run = roleOutside(name) === 'embedding' ? first : last;
     if (JSON.stringify(weights) !== JSON.stringify(run.weights)) run.others.set(name, weights);
   }
   checkFilters(runs, weighted);

@@ -16,7 +16,16 @@ import { invalid, unknownKey } from './invalid.js';
 import { nearest } from './nearest.js';
 import { overlay, type ParameterPlace, readParameters } from './settings.js';
 import { readMergekitTokenizer } from './tokenizer-block.js';
-import { type Entries, isText, leaf, type Mapping, type MappingEntry, mapping, type Tree } from './tree.js';
+import {
+  type Entries,
+  isText,
+  leaf,
+  type Mapping,
+  type MappingEntry,
+  mapping,
+  type Tree,
+  toPlain,
+} from './tree.js';
 import { warnOfUnknown } from './warning.js';
 
 const recipeKeys = [
@@ -112,18 +121,23 @@ class MergekitReader {
     warnOfUnknown(of, place, known, this.#scope.warn, names);
   }
 
-  /** Returns the only module of `modules`, whatever its name. */
+  /**
+   * Returns the module of `modules`, whatever its name: tensors are taken by their names, and so several modules
+   * must say the same.
+   */
   #onlyModule({ value }: MappingEntry): Mapping {
     const { entries } = expectMapping(value, 'modules', 'one module');
-    const [first, second] = entries;
+    const [first, ...others] = entries;
     if (first === undefined)
       throw invalid(value.mark, { key: 'modules', reason: 'empty', expected: 'one module' });
-    if (second !== undefined)
-      throw invalid(second[1].key, {
-        key: second[0],
-        reason: 'a second module, which is not supported',
-        expected: 'one module',
-      });
+    const contents = JSON.stringify(toPlain(first[1].value));
+    for (const [name, other] of others)
+      if (JSON.stringify(toPlain(other.value)) !== contents)
+        throw invalid(other.key, {
+          key: name,
+          reason: `a module that is merged otherwise than ${first[0]}, which is not supported`,
+          expected: 'modules that say the same; filters tell their tensors apart',
+        });
     const module = expectMapping(first[1].value, first[0], 'models or slices');
     this.#warnOfUnknown(module, 'the module', ['models', 'slices', 'parameters']);
     return module;

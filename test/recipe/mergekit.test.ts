@@ -218,6 +218,11 @@ describe("mergekit's dialect", () => {
     });
   });
 
+  it('takes several modules that say the same for one', async () => {
+    const text = 'merge_method: linear\nmodules:\n  text: &all {models: [{model: a}]}\n  vision: *all\n';
+    expect((await recipeOf(text))['models']).toEqual([{ model: 'a' }]);
+  });
+
   it('refers to models by text or by mapping', async () => {
     const text = yaml`
       merge_method: linear
@@ -373,9 +378,9 @@ describe("mergekit's dialect", () => {
       '2:10: the slice lacks sources',
     ],
     [
-      'two modules',
-      'merge_method: linear\nmodules:\n  text: {models: [{model: a}]}\n  vision: {models: [{model: a}]}\n',
-      '4:3: vision: a second module, which is not supported; expected one module',
+      'two modules that differ',
+      'merge_method: linear\nmodules:\n  text: {models: [{model: a}]}\n  vision: {models: [{model: b}]}\n',
+      '4:3: vision: a module that is merged otherwise than text, which is not supported; expected modules that say the same',
     ],
     ['no module', 'merge_method: linear\nmodules: {}\n', '2:10: modules: empty; expected one module'],
     [

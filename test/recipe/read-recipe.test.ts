@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { LayerloomError } from '../../src/errors.js';
 import { type Path, readRecipe, withPlace } from '../../src/recipe/read-recipe.js';
+import { parseRecipe } from '../../src/recipe/recipe.js';
 import { type Files, read, refusal, writeFiles, yaml } from './recipes.js';
 
 const documents = yaml`
@@ -307,5 +308,19 @@ describe('whatever a file holds', () => {
       ),
       { numRuns: 500 },
     );
+  });
+});
+
+describe('the tokenizer of a stage', () => {
+  it.each(['base_model', 'model'])('is that of the recipe in its place (as %s)', async (role) => {
+    const stage =
+      'name: stage\nmerge_method: linear\nmodels: [{model: x}, {model: y}]\nparameters: {weight: 1}\n';
+    const models = role === 'model' ? '[{model: z}, {model: stage}]' : '[{model: z}]';
+    const base = role === 'model' ? 'org/base' : 'stage';
+    const { recipe } = await read(
+      `${stage}---\nmerge_method: task_arithmetic\nbase_model: ${base}\nmodels: ${models}\nparameters: {weight: 1}\ntokenizer_source: stage\n`,
+    );
+    const { tokenizer, models: references } = parseRecipe(recipe);
+    expect(references[tokenizer.source as number]?.model).toMatchObject({ method: 'linear' });
   });
 });
