@@ -2,6 +2,7 @@ import { LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
 import type { ModelTokens } from './tokenizer.js';
 import { type OutputTokens, plainTokensWithout, uniteTokens } from './unite.js';
+import { quote } from './words.js';
 
 const remedy =
   'Give `--tokenizer union`, `base` or a model to say whose vocabulary the output has, or merge experts of one tokenizer';
@@ -33,8 +34,7 @@ export const autoTokens = (
       first: first.path,
       other: (other ?? first).path,
       tokens: [...lacking].map(
-        (token) =>
-          `${JSON.stringify(token)} ${other?.tokenizer.ids.get(token) ?? 'elsewhere'} against absent`,
+        (token) => `${quote(token)} ${other?.tokenizer.ids.get(token) ?? 'elsewhere'} against absent`,
       ),
       remedy,
     });
@@ -52,7 +52,7 @@ const checkSharedIds = (models: readonly ModelTokens[]): void => {
       for (const [token, id] of b.ids) {
         const known = a.ids.get(token);
         if (known !== undefined && known !== id && known < first.rows && id < other.rows)
-          tokens.push(`${JSON.stringify(token)} ${id} against ${known}`);
+          tokens.push(`${quote(token)} ${id} against ${known}`);
       }
       if (tokens.length > 0)
         throw new LayerloomError('TOKENIZER_MISMATCH', {

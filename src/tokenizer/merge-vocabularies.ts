@@ -9,7 +9,7 @@ import { tokenFiles } from './token-files.js';
 import { endOf, type ModelTokens, tokenDifferences } from './tokenizer.js';
 import { type OutputTokens, tokensOf, uniteTokens } from './unite.js';
 import type { MergedVocabulary, TokenizerRequest } from './vocabulary.js';
-import { missingWarnings, movedWarnings, rowsWarning } from './words.js';
+import { missingWarnings, movedWarnings, rowlessWarnings, rowsWarning } from './warnings.js';
 
 export type { VocabularyModel } from './resolve-models.js';
 
@@ -54,14 +54,15 @@ const merge = async (
   request: TokenizerRequest,
 ): Promise<MergedVocabulary | undefined> => {
   const { source } = request;
+  const adds = request.tokens.size > 0 || request.padToMultipleOf !== undefined;
+  const keepsRows = source === 'auto' || source === 'strict' || source === 'rows';
+  if (models.length === 1 && keepsRows && !adds) return undefined;
   const found = await Promise.all(models.map(({ checkpoint }) => tokenizerFilesOf(checkpoint)));
   const hashes = new Set(found.flatMap((files) => files?.hash ?? []));
   const rows = new Set(models.map((model) => model.rows));
-  const adds = request.tokens.size > 0 || request.padToMultipleOf !== undefined;
   const areEqual = hashes.size <= 1 && rows.size === 1 && !adds;
   // How many tokens SentencePiece's own files have is not known: as many as rows.
   const isOpaque = found.every((files) => files === undefined || files.form === 'tokenizer.model');
-  const keepsRows = source === 'auto' || source === 'strict' || source === 'rows';
   if (areEqual && (keepsRows || (isOpaque && hashes.size === 1))) return undefined;
   if (source === 'rows') return await mergeByNumbers(models, adds);
 
@@ -78,6 +79,7 @@ const merge = async (
   const files = await tokenFiles(itemAt(models, donor).checkpoint, tokens);
   const warnings = [
     ...resolved.warnings,
+    ...rowlessWarnings(resolved.models, donor),
     ...tokens.warnings,
     ...rowsWarning(resolved.models, total),
     ...movedWarnings(resolved.models, tokens.ids),

@@ -44,10 +44,14 @@ const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | 
     sideFiles.includes(name),
   );
   if (form === undefined) return undefined;
-  const settings = await readTokenSettings(checkpoint);
+  const content = await readSideFile(join(path, form));
+  const { decoder, special } = await readTokenSettings(checkpoint);
+  // Models often differ in which of their tokens is for padding: that adds none.
+  const missing = special.filter((token) => !content.includes(JSON.stringify(token.content)));
+  const settings = { decoder, special };
   const hash = createHash('sha256')
-    .update(await readSideFile(join(path, form)))
-    .update(JSON.stringify(settings))
+    .update(content)
+    .update(JSON.stringify([decoder, missing]))
     .digest('hex');
   return { hash, form, settings };
 };
@@ -102,6 +106,9 @@ const algorithmOf = (model: Record<string, unknown>): string => {
   return 'merges' in model ? 'BPE' : 'WordPiece';
 };
 
+/** Sixty times as many as any vocabulary has: ids are places in arrays, and files may come from strangers. */
+const mostIds = 2 ** 24;
+
 /** BPE and WordPiece have a map of ids, Unigram a list of [token, score]. */
 const entries = (vocabulary: unknown, file: string): [string, number][] => {
   const list = Array.isArray(vocabulary)
@@ -109,10 +116,10 @@ const entries = (vocabulary: unknown, file: string): [string, number][] => {
     : isObject(vocabulary)
       ? Object.entries(vocabulary)
       : undefined;
-  const isEntry = (entry: unknown[]): entry is [string, number] =>
-    typeof entry[0] === 'string' && Number.isSafeInteger(entry[1]) && (entry[1] as number) >= 0;
+  const isEntry = ([token, id]: unknown[]): boolean =>
+    typeof token === 'string' && Number.isInteger(id) && Number(id) >= 0 && Number(id) < mostIds;
   if (list === undefined || !list.every(isEntry)) throw malformed(file, 'vocab');
-  return list;
+  return list as [string, number][];
 };
 
 const addedToken = (value: unknown, file: string): AddedToken => {

@@ -3,6 +3,7 @@ import { itemAt, valueAt } from '../lookup.js';
 import { Runs } from './runs.js';
 import { endOf, type ModelTokens } from './tokenizer.js';
 import type { ModelRows, RowFill, TokenizerRequest, TokenSource } from './vocabulary.js';
+import { quote } from './words.js';
 
 /** A row of a model's embeddings. */
 interface Row {
@@ -141,7 +142,7 @@ const ruled = (models: readonly ModelTokens[], token: string, rule: TokenSource)
   const row = typeof of === 'number' ? of : tokenizer.ids.get(of);
   if (row === undefined || row >= rows)
     throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: `the source of token ${JSON.stringify(token)}`,
+      parameter: `the source of token ${quote(token)}`,
       value: `${of} of ${name}`,
       expected:
         typeof of === 'number' ? `an id below ${rows}` : 'a token that has a row in the model’s embeddings',

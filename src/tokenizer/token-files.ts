@@ -33,6 +33,16 @@ export const tokenFiles = async (
     const file = await edited('tokenizer.json', 'added_tokens', () => list);
     files.push(stripped.size === 0 ? file : { ...file, text: withoutTokens(file.text, stripped) });
   }
+  if (stripped.size > 0 && has('vocab.json')) {
+    const vocab = await readJsonObject(join(donor.path, 'vocab.json'));
+    for (const token of stripped) delete vocab[token];
+    files.push({ name: 'vocab.json', text: JSON.stringify(vocab) });
+  }
+  if (stripped.size > 0 && has('merges.txt')) {
+    const lines = (await read('merges.txt')).split('\n');
+    const kept = lines.filter((line) => line.startsWith('#version') || keeps(line, stripped));
+    files.push({ name: 'merges.txt', text: kept.join('\n') });
+  }
   const config = has('tokenizer_config.json')
     ? await readJsonObject(join(donor.path, 'tokenizer_config.json'))
     : {};
@@ -102,9 +112,12 @@ const withoutTokens = (text: string, stripped: ReadonlySet<string>): string => {
   const tokenizer = JSON.parse(text) as { model: { vocab: Record<string, number>; merges: unknown[] } };
   const { vocab, merges } = tokenizer.model;
   for (const token of stripped) delete vocab[token];
-  tokenizer.model.merges = merges.filter((merge) => {
-    const parts = typeof merge === 'string' ? merge.split(' ') : (merge as string[]);
-    return ![...parts, parts.join('')].some((token) => stripped.has(token));
-  });
+  tokenizer.model.merges = merges.filter((merge) => keeps(merge as string | string[], stripped));
   return JSON.stringify(tokenizer, null, 2);
+};
+
+/** True if a merge, spelt `a b` or as a list, neither takes nor makes a token that is left out. */
+const keeps = (merge: string | readonly string[], stripped: ReadonlySet<string>): boolean => {
+  const parts = typeof merge === 'string' ? merge.split(' ') : merge;
+  return ![...parts, parts.join('')].some((token) => stripped.has(token));
 };

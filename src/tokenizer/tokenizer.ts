@@ -1,5 +1,6 @@
 import { type AddedToken, AddedVocabulary } from './added-vocabulary.js';
 import type { TokenSettings } from './token-settings.js';
+import { quote } from './words.js';
 
 /** A tokenizer as far as its vocabulary goes. */
 export interface Tokenizer {
@@ -63,6 +64,6 @@ export const tokenDifferences = (
 ): string[] => {
   const tokens = new Set([...a.keys(), ...b.keys()]);
   const say = (token: string) =>
-    `${JSON.stringify(token)} ${a.get(token) ?? 'absent'} against ${b.get(token) ?? 'absent'}`;
+    `${quote(token)} ${a.get(token) ?? 'absent'} against ${b.get(token) ?? 'absent'}`;
   return [...tokens].filter((token) => a.get(token) !== b.get(token)).map(say);
 };

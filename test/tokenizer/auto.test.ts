@@ -12,6 +12,15 @@ describe('vocabularies by default', () => {
     expect(await mergeVocabularies(models, request('rows'))).toBeUndefined();
   });
 
+  it('are not parsed where models differ in the use of their tokens', async () => {
+    const files = (token: string) => ({
+      'tokenizer.json': '"<a>" "<b>" no JSON',
+      'tokenizer_config.json': JSON.stringify({ pad_token: token }),
+    });
+    const models = [await model('a', 3, files('<a>')), await model('b', 3, files('<b>'))];
+    expect(await mergeVocabularies(models, request('auto'))).toBeUndefined();
+  });
+
   it('are left alone where files differ and tokens do not', async () => {
     const models = [await model('a', 3, bpe(abc)), await model('b', 3, `${bpe(abc)}\n`)];
     expect(await mergeVocabularies(models, request('auto'))).toBeUndefined();

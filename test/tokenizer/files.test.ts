@@ -49,6 +49,7 @@ describe('tokens are read', () => {
     ['{}', 'has no valid `model`'],
     ['{"model": {"vocab": {"a": "0"}}}', 'has no valid `vocab`'],
     ['{"model": {"vocab": {"a": -1}}}', 'has no valid `vocab`'],
+    ['{"model": {"vocab": {"a": 9007199254740991}}}', 'has no valid `vocab`'],
     ['{"model": {"vocab": {}}, "added_tokens": [{"id": 1}]}', 'has no valid `added_tokens`'],
   ])('or refused: %s %s', async (text, reason) => {
     await expect(ids(text)).rejects.toMatchObject({

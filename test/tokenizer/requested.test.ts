@@ -107,6 +107,26 @@ describe('the union', () => {
     );
   });
 
+  it('leaves them out of GPT-2’s files too', async () => {
+    const files = {
+      'vocab.json': JSON.stringify({ ...abc, ab: 3, abc: 4 }),
+      'merges.txt': '#version: 0.2\na b\nab c\n',
+    };
+    const models = [await model('a', 4, files), await model('b', 3, bpe(abc))];
+    expect((await merged(models, 'base')).files).toEqual([
+      { name: 'vocab.json', text: '{"a":0,"b":1,"c":2,"ab":3}' },
+      { name: 'merges.txt', text: '#version: 0.2\na b\n' },
+      { name: 'added_tokens.json', text: '{}\n' },
+    ]);
+  });
+
+  it('says which tokens of other models have no row', async () => {
+    const models = [await model('a', 3, bpe(abc)), await model('b', 3, bpe(abc, [pad]))];
+    const vocabulary = await merged(models, 'union');
+    expect(vocabulary).toMatchObject({ rows: 3, files: [], models: [{ own: [[0, 0, 3]] }, {}] });
+    expect(vocabulary.warnings).toEqual(['b has 3 rows, and none for 1 token ("<pad>")']);
+  });
+
   it('keeps special tokens without a row, which transformers would add again', async () => {
     const files = {
       'tokenizer.json': unigram(['a', 'b']),
