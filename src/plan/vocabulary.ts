@@ -37,9 +37,15 @@ export interface InVocabulary {
  * @throws LayerloomError VOCABULARY_UNMERGEABLE, and the codes of `mergeVocabularies`
  */
 export const inOneVocabulary = async (
-  { tokenizer: request, stacksLayers }: Recipe,
+  { tokenizer: asked, stacksLayers }: Recipe,
   models: readonly OpenedModel[],
 ): Promise<InVocabulary> => {
+  const found = models.map(({ checkpoint, architecture }) => vocabularyTensors(checkpoint, architecture));
+  const [first] = found;
+  // Rows are merged by their numbers only where all models have as many.
+  const isOneSize = found.every((one) => one?.rows === first?.rows);
+  const request: TokenizerRequest =
+    asked.source === 'rows' && !isOneSize && !stacksLayers ? { ...asked, source: 'auto' } : asked;
   const donor = typeof request.source === 'number' ? request.source : baseOf(request);
   const unchanged = (isDecided: boolean, warnings: readonly string[] = []): InVocabulary => ({
     models,
@@ -49,8 +55,6 @@ export const inOneVocabulary = async (
     configEdits: () => ({}),
     generationEdits: (config) => itemAt(models, 0).generationEdits?.(config) ?? {},
   });
-  const found = models.map(({ checkpoint, architecture }) => vocabularyTensors(checkpoint, architecture));
-  const [first] = found;
   if (first === undefined || found.includes(undefined)) return unchanged(false);
   if (haveOneTokenizer(models)) return unchanged(true);
   if (!(await haveTokenizers(models)) && request.tokens.size === 0 && request.padToMultipleOf === undefined)
@@ -66,7 +70,7 @@ export const inOneVocabulary = async (
     })),
     request,
   );
-  if (merged === undefined) return unchanged(found.every((one) => one?.rows === first.rows));
+  if (merged === undefined) return unchanged(isOneSize);
   const moves = models.map((_, index) =>
     moveOf(itemAt(merged.models, index).own, itemAt(found, index)?.rows ?? 0, merged.rows),
   );

@@ -81,6 +81,21 @@ const computeJob = (files: Files, nodes: readonly ReturnType<typeof node>[] = [s
   outputs: [{ value: 1 + nodes.length, ...location(files.out), dtype: nodes.at(-1)?.dtype }],
 });
 
+/** Rows of a source in another order, as they come. */
+const gatherJob = (files: Files, slicing: object = {}, runs = Float64Array.of(0, 0, 4)) => ({
+  kind: 'compute',
+  program: {
+    sources: [
+      { ...source(files.a), slicing: 'rows', width: columns, runs: Float64Array.of(0, 0, 4), ...slicing },
+    ],
+    nodes: [node({ kind: 'assemble', width: columns, runs }, [0])],
+    first: 0,
+    count,
+    columns,
+  },
+  outputs: [{ value: 1, ...location(files.out), dtype: 'F32' }],
+});
+
 const measurement = (files: Files, measures: readonly Measure[] = [{ kind: 'gram', values: [0] }]) => ({
   program: programOf(files, []),
   measures,
@@ -133,6 +148,7 @@ describe('the native door takes a job that is right', () => {
     ['a copy', (files: Files) => door.run(copyJob(files), words())],
     ['a comparing copy', (files: Files) => door.run(sameJob(files), words())],
     ['a computation', (files: Files) => door.run(computeJob(files), words())],
+    ['rows in another order', (files: Files) => door.run(gatherJob(files), words())],
     ['a measurement', (files: Files) => door.measure(measurement(files), one(), words())],
     ['an analysis', (files: Files) => door.measure(analysis(files), analysed(), words())],
     [
@@ -350,6 +366,21 @@ describe('the native door refuses, before it touches a file,', () => {
     ['an unknown operation', (f) => having(computeJob(f), 'program.nodes.0.kind', 'sum')],
     ['an unknown dtype', (f) => having(computeJob(f), 'program.sources.0.dtype', 'I8')],
     ['an unknown slicing', (f) => having(computeJob(f), 'program.sources.0.slicing', 'columns')],
+    ...[
+      ['that overlap', [0, 0, 2, 1, 0, 1]],
+      ['that descend', [2, 0, 1, 0, 0, 1]],
+      ['of no rows', [1, 0, 0]],
+      ['that are cut short', [0, 0]],
+      ['that begin before the first', [-1, 0, 1]],
+      ['that are no numbers', [Number.NaN, 0, 1]],
+      ['of rows that no file has', [0, 2 ** 53 - 1, 4]],
+    ].map(([what, runs]): [string, (files: Files) => unknown] => [
+      `runs of rows ${what}`,
+      (f) => gatherJob(f, { runs: Float64Array.from(runs as number[]) }),
+    ]),
+    ['rows of no elements', (f) => gatherJob(f, { width: 0 })],
+    ['a gathered source as an output', (f) => having(gatherJob(f), 'outputs.0.value', 0)],
+    ['runs of an input that is not there', (f) => gatherJob(f, {}, Float64Array.of(0, 1, 4))],
     ['a descriptor that is none', (f) => having(copyJob(f), 'to.fd', -1)],
     ['no sources', (f) => having(computeJob(f), 'program.sources', [])],
     [

@@ -1,11 +1,18 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
-import { merge, type RecipeInput } from '../../src/index.js';
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import { merge, planMerge, type RecipeInput, recipeOf, relayout } from '../../src/index.js';
 import { type TensorFixture, temporaryDirectory } from '../fixtures/checkpoints.js';
+import { cli } from '../fixtures/cli.js';
+import { hashOf } from '../fixtures/contents.js';
 import { average, readTensors } from '../fixtures/merged.js';
-import { type Floating, widths } from '../fixtures/numbers.js';
+import { decode, type Floating, widths } from '../fixtures/numbers.js';
+import { instructionSetsOfLinux } from '../fixtures/processor.js';
 import { type VocabularyOptions, writeVocabulary } from '../fixtures/vocabulary.js';
+
+// Whole merges, on disks of any speed.
+vi.setConfig({ testTimeout: 60_000 });
 
 const embeddings = 'model.embed_tokens.weight';
 
@@ -82,5 +89,210 @@ describe('a swap of experts that added tokens', () => {
     expect((tokenizer['added_tokens'] as { content: string }[]).map(({ content }) => content)).toEqual([
       '<pad>',
     ]);
+  });
+});
+
+describe('soups of models of one vocabulary in other orders', () => {
+  it('averages the rows of a token, whatever order, dtype and thread count', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.shuffledSubarray(words.slice(1), { minLength: 3 }),
+        fc.shuffledSubarray(words.slice(1), { minLength: 3 }),
+        fc.constantFrom<Floating>('BF16', 'F32', 'F64'),
+        async (one, other, dtype) => {
+          const tokens = [
+            ['<unk>', ...one],
+            ['<unk>', ...other],
+          ] as const;
+          const { root, a, b } = models({
+            a: { tokens: tokens[0], seed: 3, dtype, tied: false },
+            b: { tokens: tokens[1], seed: 4, dtype, tied: false },
+          });
+          const recipe: RecipeInput = { method: 'soup', models: [a, b], tokenizerSource: 'union' };
+          const { tensors, config } = await merged(root, recipe, 1);
+          expect((await merged(root, recipe, 3)).tensors).toEqual(tensors);
+          const found = [await readTensors(a), await readTensors(b)] as const;
+          const union = [...new Set(tokens.flat())];
+          expect(config['vocab_size']).toBe(union.length);
+          for (const name of [embeddings, 'lm_head.weight']) {
+            const pair = found.map((of) => at(of, name));
+            const filled = pair.map((own, model) =>
+              rowsOf(
+                own,
+                union.map((token): [TensorFixture, number] => {
+                  const from = tokens[model as 0 | 1].includes(token) ? model : 1 - model;
+                  return [pair[from] as TensorFixture, tokens[from as 0 | 1].indexOf(token)];
+                }),
+              ),
+            );
+            const expected = average(dtype, filled, [1, 1]);
+            expect(Buffer.from(at(tensors, name).data).equals(Buffer.from(expected))).toBe(true);
+          }
+        },
+      ),
+      { numRuns: 8 },
+    );
+  });
+
+  it('is the same on every instruction set', async () => {
+    const { root, a, b } = models({
+      a: { tokens: words, added: ['<p>'], seed: 3, hidden: 32 },
+      b: { tokens: words.toReversed(), seed: 4, hidden: 32 },
+    });
+    const hashes = await Promise.all(
+      instructionSetsOfLinux().map(async (isa) => {
+        const out = join(root, `out-${isa}`);
+        const { code, stderr } = await cli(['soup', a, b, '--tokenizer', 'union', '-o', out, '-q'], {
+          LAYERLOOM_ISA: isa,
+        });
+        expect([code, stderr]).toEqual([0, '']);
+        return hashOf(out);
+      }),
+    );
+    expect(new Set(hashes).size).toBe(1);
+  });
+});
+
+describe('the vocabulary of a merge', () => {
+  it('copies the embeddings of one expert bit by bit, with the rows that it lacks', async () => {
+    const { root, task, language } = models({
+      task: { tokens: words, added: ['<t>'], seed: 1 },
+      language: { tokens: words, seed: 2 },
+    });
+    const { tensors } = await merged(root, {
+      ...{ method: 'layer_swap', task, language, bottom: 1, top: 1, others: 'language' },
+    });
+    const [a, b] = [await readTensors(task), await readTensors(language)];
+    expect(at(tensors, embeddings)).toEqual(
+      rowsOf(at(b, embeddings), [0, 1, 2, 3, 4, 5, 6, [at(a, embeddings), 7]]),
+    );
+  });
+
+  it('links files of tensors that do not change', async () => {
+    const { root, task, language } = models({
+      task: { tokens: words, added: ['<t>'], seed: 1 },
+      language: { tokens: words, seed: 2 },
+    });
+    const byLayer = join(root, 'by-layer');
+    await relayout({ model: task }, { out: byLayer });
+    const plan = await planMerge({
+      ...{ method: 'layer_swap', task: byLayer, language, bottom: 1, top: 0, others: 'task' },
+    });
+    const own = plan.shards.filter(({ verbatim }) => verbatim !== undefined);
+    expect(own.flatMap(({ tensors }) => tensors.map(({ name }) => name))).toContain(embeddings);
+  });
+
+  it('cuts padded rows where a tokenizer source is given, and copies what is left', async () => {
+    const { root, a, b } = models({
+      a: { tokens: words, rows: 12, seed: 1 },
+      b: { tokens: words, rows: 12, seed: 2 },
+    });
+    const recipe: RecipeInput = {
+      ...{ method: 'layer_swap', task: a, language: b, bottom: 1, top: 1, others: 'task' },
+      tokenizerSource: 'union',
+    };
+    const { tensors, config } = await merged(root, recipe);
+    const own = at(await readTensors(a), embeddings);
+    expect(at(tensors, embeddings)).toEqual(rowsOf(own, [0, 1, 2, 3, 4, 5, 6]));
+    expect(config['vocab_size']).toBe(7);
+  });
+
+  it('pads by the mean of all rows, in float64', async () => {
+    const { root, a, b } = models({
+      a: { tokens: words, added: ['<p>'], seed: 1, dtype: 'F32' },
+      b: { tokens: words, seed: 2, dtype: 'F32' },
+    });
+    const { tensors } = await merged(root, {
+      ...{ method: 'layer_swap', task: a, language: b, bottom: 1, top: 1, others: 'task' },
+      tokenizer: { source: 'union', padToMultipleOf: 16 },
+    });
+    const found = decode('F32', at(tensors, embeddings).data);
+    const own = decode('F32', at(await readTensors(a), embeddings).data);
+    expect(at(tensors, embeddings).shape).toEqual([16, 16]);
+    expect(found.slice(0, own.length)).toEqual(own);
+    for (const row of [8, 15])
+      for (let column = 0; column < 16; column += 1) {
+        const mean = own.filter((_, index) => index % 16 === column).reduce((sum, x) => sum + x, 0) / 8;
+        expect(found[row * 16 + column]).toBe(Math.fround(mean));
+      }
+  });
+
+  it('moves the ids of configurations with the tokens of the donor', async () => {
+    const generation = { 'generation_config.json': '{"eos_token_id": [0, 6], "pad_token_id": 2}' };
+    const { root, a, b } = models({
+      a: {
+        tokens: words.toReversed(),
+        seed: 1,
+        config: { eos_token_id: 6, bos_token_id: 5 },
+        files: generation,
+      },
+      b: { tokens: words, seed: 2, config: { eos_token_id: 0, bos_token_id: 1 } },
+    });
+    const { config, out } = await merged(root, { method: 'soup', models: [a, b], tokenizerSource: b });
+    expect(config).toMatchObject({ eos_token_id: 0, bos_token_id: 1, vocab_size: 7 });
+    const text = readFileSync(join(out, 'generation_config.json'), 'utf8');
+    expect(JSON.parse(text)).toEqual({ eos_token_id: 0, pad_token_id: 4 });
+  });
+
+  it('is made again by the complete recipe', async () => {
+    const { root, a, b } = models({
+      a: { tokens: words, added: ['<a>'], seed: 1 },
+      b: { tokens: words, added: ['<b>'], seed: 2 },
+    });
+    const recipe: RecipeInput = {
+      ...{ method: 'soup', models: [a, b] },
+      tokenizer: { source: 'union', tokens: [{ token: '<c>', source: { model: b, token: '<b>' } }] },
+    };
+    const { tensors } = await merged(root, recipe);
+    const again = recipeOf(await planMerge(recipe));
+    expect((await merged(root, again, 3)).tensors).toEqual(tensors);
+  });
+
+  it('keeps each row as it is where models share it, by every method', async () => {
+    const shared = { tokens: words, seed: 5 };
+    const { base, a, b } = models({
+      base: shared,
+      a: { ...shared, added: ['<p>'] },
+      b: { ...shared, seed: 6 },
+    });
+    const plan = await planMerge({
+      method: 'ties',
+      base,
+      models: [
+        { model: a, weight: 1, density: 0.5 },
+        { model: b, weight: 1, density: 0.5 },
+      ],
+    });
+    const tensor = plan.shards.flatMap(({ tensors }) => tensors).find(({ name }) => name === embeddings);
+    expect(tensor?.shape).toEqual([8, 16]);
+    expect(checkPlan(JSON.parse(JSON.stringify(plan)))).toEqual(plan);
+  });
+
+  it('weighs averages by magnitude over models whose rows differ', async () => {
+    const { root, base, a, b } = models({
+      base: { tokens: words, seed: 5 },
+      a: { tokens: words, added: ['<p>'], seed: 1 },
+      b: { tokens: words, seed: 2 },
+    });
+    const recipe: RecipeInput = { method: 'soup', base, models: [a, b], weights: 'magnitude' };
+    const { tensors } = await merged(root, recipe);
+    expect(at(tensors, embeddings).shape).toEqual([8, 16]);
+  });
+
+  it('is refused where one token has two ids, and by strict; nothing is written', async () => {
+    const { root, a, b, c } = models({
+      a: { tokens: words, added: ['<p>'] },
+      b: { tokens: words, added: ['<q>', '<p>'], seed: 2 },
+      c: { tokens: words, seed: 3 },
+    });
+    const out = join(root, 'out');
+    await expect(merge({ method: 'soup', models: [a, b] }, { out })).rejects.toMatchObject({
+      code: 'TOKENIZER_MISMATCH',
+      message: expect.stringContaining('<p>'),
+    });
+    await expect(
+      merge({ method: 'soup', models: [a, c], tokenizerSource: 'strict' }, { out }),
+    ).rejects.toMatchObject({ code: 'TOKENIZER_MISMATCH' });
+    expect(existsSync(out)).toBe(false);
   });
 });

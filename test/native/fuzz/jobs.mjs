@@ -80,6 +80,57 @@ const select = (random, files) => {
   return { door: 'run', values: [job, control()], written: behind(first * width, written) };
 };
 
+/** Runs of rows below `rows`, ascending and disjoint: [to, what, count]. @param {Random} random @param {number} rows @param {(count: number) => number} what */
+const runsOf = (random, rows, what) => {
+  const runs = [];
+  for (let to = random.below(3); to < rows; ) {
+    const count = Math.min(rows - to, random.from(1, random.chance(0.5) ? 1 : 9));
+    runs.push([to, what(count), count]);
+    to += count + (random.chance(0.6) ? 0 : random.below(4));
+  }
+  return runs;
+};
+
+/** The entry of the run that has a row. @param {readonly number[][]} runs @param {number} row */
+const runAt = (runs, row) => runs.find(([to = 0, , count = 0]) => to <= row && row < to + count);
+
+/** Rows of sources in another order, put together, wherever slices cut them. @param {Random} random @param {Files} files @returns {Call} */
+const assemble = (random, files) => {
+  const [width, dtype, rows] = [random.from(1, 20), random.pick(dtypes), random.from(1, 60)];
+  const size = widthOf(dtype);
+  const first = random.below(rows * width);
+  const count = random.below(rows * width - first + 1);
+  const sources = random.list(random.from(1, 3), () => {
+    const stored = random.from(9, 30);
+    const { at, bytes } = locationOf(random, files, 0, stored * width * size);
+    const runs = runsOf(random, rows, (many) => random.below(stored - many + 1));
+    return { at, bytes, runs };
+  });
+  const parts = runsOf(random, rows, () => random.below(sources.length));
+  const written = Buffer.alloc(count * size);
+  for (let at = 0; at < written.length; at += 1) {
+    const byte = first * size + at;
+    const row = Math.floor(byte / (width * size));
+    const source = sources[runAt(parts, row)?.[1] ?? -1];
+    const run = source && runAt(source.runs, row);
+    if (source && run)
+      written[at] =
+        source.bytes[((run[1] ?? 0) + row - (run[0] ?? 0)) * width * size + (byte % (width * size))] ?? 0;
+  }
+  const flat = (/** @type {readonly number[][]} */ runs) => Float64Array.from(runs.flat());
+  const program = {
+    sources: sources.map(({ at, runs }) => ({ ...at, dtype, slicing: 'rows', width, runs: flat(runs) })),
+    nodes: [{ kind: 'assemble', dtype, inputs: sources.map((_, index) => index), width, runs: flat(parts) }],
+    ...{ first, count, columns: random.pick([width, 1, rows * width]) },
+  };
+  const output = { value: sources.length, fd: files.output, begin: 0, dtype };
+  return {
+    door: 'run',
+    values: [{ kind: 'compute', program, outputs: [output] }, control()],
+    written: behind(first * size, written),
+  };
+};
+
 /** Σ weights·inputs over float32, by docs/numbers.md. @param {Random} random @param {Files} files @returns {Call} */
 const linear = (random, files) => {
   const slice = { count: Math.floor(sizeOf(random) / 4), first: random.below(100) };
@@ -171,6 +222,17 @@ const operations = {
     inputs: random.list(2, () => random.below(length)),
     divergences: Float64Array.from(tableOf(random, slice, 'output', 1)),
   }),
+  assemble: (random, { columns, count, first }, known) => {
+    const a = random.below(known.length);
+    const rows = Math.ceil((first + count) / columns);
+    const runs = Float64Array.from(runsOf(random, rows, () => 0).flat());
+    return { inputs: [a], dtype: known[a] ?? '', width: columns, runs };
+  },
+  fillRows: (random, { columns }, known) => {
+    const a = random.below(known.length);
+    const values = Float64Array.from(random.list(columns, () => numberOf(random)));
+    return { inputs: [a], dtype: known[a] ?? '', from: random.below(9), values };
+  },
   select: (random, slice, known) => {
     const a = random.below(known.length);
     const alike = known.flatMap((dtype, id) => (dtype === known[a] ? [id] : []));
@@ -361,6 +423,7 @@ const exchange = () => ({ door: 'exchange', values: ['/nowhere/a', '/nowhere/b']
 const all = [
   copy,
   select,
+  assemble,
   linear,
   linear,
   compute,

@@ -48,6 +48,7 @@ const oddNumbers = [
 /** Names of kinds, dtypes and rows, and some of nothing. */
 const names = [
   ...['copy', 'same', 'compute', 'linear', 'rowLinear', 'keep', 'dropRanked', 'vote', 'importance', 'select'],
+  ...['assemble', 'fillRows', 'columnSums', 'rows'],
   ...['gram', 'rowGram', 'columnGram', 'rowMagnitudes', 'overlaps', 'nonFinite', 'histogram', 'divergence'],
   ...['BF16', 'F32', 'F64', 'F8_E5M2', 'input', 'output', 'elements', 'none', 'count', 'positive'],
   ...['', 'I16', 'no such name', 'é'.repeat(40), '\0'],
