@@ -53,8 +53,9 @@ export const bringRanges = async (
     done += bytes;
     options.onProgress?.({ done, total: Math.max(total, done) });
   };
-  await fetchAll(hub, files, extents, onBytes).catch((error: unknown) => {
+  await fetchAll(hub, files, extents, onBytes).catch(async (error: unknown) => {
     checkInterrupt(options.signal);
+    if (isFull(error)) await checkSpace(dirname(error.details.file), Math.max(total - done, 1));
     throw error;
   });
 };
@@ -85,6 +86,12 @@ const promoteFile = async (need: FileNeed, { env, signal }: HubOptions): Promise
   await using ranges = await RangeFile.open(folder, listed(need), signal);
   if (ranges?.isComplete) await promote(ranges, { cache, id, commit }, listed(need), signal);
 };
+
+/** True if a disk was filled up, by others or by us, after it had been found large enough. */
+const isFull = (error: unknown): error is LayerloomError<'WRITE_FAILED'> =>
+  error instanceof LayerloomError &&
+  error.code === 'WRITE_FAILED' &&
+  ['ENOSPC', 'EDQUOT'].includes((error.cause as NodeJS.ErrnoException).code ?? '');
 
 /** @throws LayerloomError DISK_SPACE */
 const checkSpace = async (folder: string, needed: number): Promise<void> => {

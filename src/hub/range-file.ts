@@ -14,7 +14,7 @@ import { lockFile } from './lock.js';
 import type { ListedFile } from './remote-file.js';
 
 /** Bytes that are written before they are made durable and recorded. */
-const recordEvery = 8 * 1024 * 1024;
+const recordEvery = 4 * 1024 * 1024;
 
 /**
  * The modification time of a sparse file, in seconds: it follows from the content, so that a file's identity
