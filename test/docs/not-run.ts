@@ -26,6 +26,16 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'node test/native/sanitized.mjs address dist/cli/main.js merge ties.yaml -o /tmp/out --threads 4',
     'node test/native/sanitized.mjs thread dist/cli/main.js analyze --base BASE EXPERT -o /tmp/analysis',
   ],
+  'asks the Hugging Face hub': [
+    'layerloom swap --task my-org/math-1 --lang my-org/swh-1@main -o ./hub-swap --download --dry-run',
+    'layerloom swap --task my-org/math-1 --lang my-org/swh-1@main -o ./hub-swap --download',
+    'layerloom push ./hub-merged my-org/my-merge --private',
+    'layerloom push ./hub-merged my-org/my-merge --revision v2 --message "Five bottom layers"',
+  ],
+  'removes models of whoever runs the tests': [
+    'layerloom cache gc --older-than 30d',
+    'layerloom cache gc --all',
+  ],
   'needs Python': [
     'pip install "lm-eval[hf,api]==0.4.13"                 # the harness, with the back ends hf and local-completions',
     'pip install -r requirements.txt',
