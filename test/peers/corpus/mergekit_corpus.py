@@ -250,6 +250,10 @@ def base_of(root):
     return Checkpoint(found) if "base_model" in last and found.is_dir() else None
 
 
+def vocabulary(directory):
+    return Tokenizer.from_file(str(directory / "tokenizer.json")).get_vocab(with_added_tokens=True)
+
+
 def compare(root):
     theirs, ours = Checkpoint(root / "peer"), Checkpoint(root / "ours")
     names = sorted(theirs.files)
@@ -257,13 +261,20 @@ def compare(root):
         return {"structure": f"tensors: {sorted(set(names) ^ set(ours.files))[:3]}"}
     if config_of(root / "peer") != config_of(root / "ours"):
         return {"structure": f"config.json: {config_of(root / 'ours')}, not {config_of(root / 'peer')}"}
+    tokens, own = vocabulary(root / "peer"), vocabulary(root / "ours")
+    if tokens.keys() != own.keys():
+        return {"structure": f"tokenizer.json: {sorted(tokens.keys() ^ own.keys())[:3]}"}
+    # In a union the order of the tokens that models add is that of a Python set of models, another in each run.
+    order = [own[token] for token in sorted(tokens, key=tokens.get)] if tokens != own else None
     as_it_is = Checkpoint(root / "as-it-is")
     start = base_of(root)
-    result = {"elements": 0, "differing": 0, "beyond": 0, "theirs": 0.0, "ours": 0.0}
+    result = {"reordered": tokens != own, "elements": 0, "differing": 0, "beyond": 0, "theirs": 0.0, "ours": 0.0}
     for name in names:
         x, y, written = theirs.get(name), ours.get(name), as_it_is.get(name).dtype
         if x.shape != y.shape:
             return {"structure": f"{name}: {list(y.shape)}, not {list(x.shape)}"}
+        if order and name in ("model.embed_tokens.weight", "lm_head.weight"):
+            y = y[order]
         if written != y.dtype:
             result["dtype"] = f"{y.dtype}, not {written}".replace("torch.", "")
         distance = np.abs(steps(x) - steps(y))
