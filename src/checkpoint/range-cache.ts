@@ -1,5 +1,5 @@
-import { realpath, stat } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { readlink, realpath, stat } from 'node:fs/promises';
+import { dirname, join, resolve, sep } from 'node:path';
 import { type Extent, subtractExtents } from '../tensor/extent.js';
 import { expandPath, type HubModel, hubCacheRoot, hubHome, modelFolder, parseHubId } from './hub-cache.js';
 import { isObject } from './json.js';
@@ -84,8 +84,20 @@ export const missingRanges = async (path: string, ranges: readonly Extent[]): Pr
 
 const blobPath = /\/models--[^/]+\/blobs\/(?<etag>[0-9a-f]{40}|[0-9a-f]{64})$/;
 
-/** Returns the content that the hub gives a blob's name; undefined for other names. */
-const contentOfEtag = (etag: string): HubContent => (etag.length === 64 ? { etag, sha256: etag } : { etag });
+const mostLinks = 8;
+
+/** The ETag of the blob that a path is or leads to; links behind it, to blobs that models share, have other names. */
+const blobEtag = async (path: string): Promise<string | undefined> => {
+  let at = path;
+  for (let links = 0; links <= mostLinks; links += 1) {
+    const etag = blobPath.exec(at.split(sep).join('/'))?.groups?.['etag'];
+    if (etag !== undefined) return etag;
+    const target = await readlink(at).catch(() => undefined);
+    if (target === undefined) return undefined;
+    at = resolve(await realpath(dirname(at)), target);
+  }
+  return undefined;
+};
 
 /**
  * Returns the content of a file as the hub names it, which does not change while ranges of the file arrive:
@@ -95,9 +107,8 @@ export const contentOf = async (path: string): Promise<HubContent | undefined> =
   const record = await recordOf(path);
   if (record !== undefined)
     return { etag: record.etag, ...(record.sha256 === undefined ? {} : { sha256: record.sha256 }) };
-  const real = await realpath(path).catch(() => path);
-  const etag = blobPath.exec(real.split(sep).join('/'))?.groups?.['etag'];
-  return etag === undefined ? undefined : contentOfEtag(etag);
+  const etag = await blobEtag(path);
+  return etag?.length === 64 ? { etag, sha256: etag } : etag === undefined ? undefined : { etag };
 };
 
 /** A model in the cache of ranges, as `.ranges/model.json` describes it. */

@@ -87,9 +87,10 @@ const openBeside = async (path: string): Promise<FileHandle> => {
   throw refusal(path, `its target ${target} was replaced while it was opened; run again`);
 };
 
-/** Directories whose files are named by their content: the hub's cache, and a store of shards. */
+/** Directories whose files are named by their content: the hub's cache, what its models share, and a store of shards. */
 const contentAddressed = [
   /\/(models|datasets|spaces)--[^/]+\/blobs\/[^/]+$/,
+  /\/blobs\/(?<prefix>[0-9a-f]{2})\/\k<prefix>[0-9a-f]{62}$/,
   /\/shards\/[0-9a-f]{2}\/[0-9a-f]{16,}\.\w+$/,
 ];
 

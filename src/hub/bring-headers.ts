@@ -1,4 +1,4 @@
-import { mkdir, realpath, rename, writeFile } from 'node:fs/promises';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parsePrefix, prefixBytes } from '../checkpoint/header.js';
 import { type HubModel, parseHubId } from '../checkpoint/hub-cache.js';
@@ -8,6 +8,7 @@ import { LayerloomError, reasonOf } from '../errors.js';
 import { askCommit, listFiles } from './api.js';
 import { bringSideFiles, type CheckpointFiles } from './bring-side-files.js';
 import {
+  blobPath,
   type HubCacheCommit,
   placeLink,
   pointerPath,
@@ -87,7 +88,7 @@ const bringFolder = async (
 ): Promise<void> => {
   await holdRangeFolder(folder, hub.environment.ranges);
   await eachOf(hub, weights, mostRequests, (file) => bringHeader(hub, at, folder, file));
-  for (const { name } of sideFiles) await linkTo(join(folder, name), pointerPath(at, name));
+  for (const file of sideFiles) await linkTo(folder, at, file);
   const record: RangeCacheModel = {
     id: at.id,
     commit: at.commit,
@@ -105,9 +106,11 @@ const bringFolder = async (
   }
 };
 
-/** Links to the blob of a file that the hub's cache has. */
-const linkTo = async (path: string, pointer: string): Promise<void> => {
-  await placeLink(path, await realpath(pointer));
+/** Links to the blob of a file that the hub's cache has; where that keeps no blobs, to the file. */
+const linkTo = async (folder: string, at: HubCacheCommit, file: ListedFile): Promise<void> => {
+  const blob = blobPath(at, file);
+  const target = (await exists(blob)) ? blob : pointerPath(at, file.name);
+  await placeLink(join(folder, ...file.name.split('/')), target);
 };
 
 /** A header is at the start: where the server ignores ranges, the rest is not waited for. */
@@ -120,8 +123,7 @@ const bringHeader = async (
   folder: string,
   file: ListedFile,
 ): Promise<void> => {
-  const pointer = pointerPath(at, file.name);
-  if (await exists(pointer)) return linkTo(join(folder, ...file.name.split('/')), pointer);
+  if (await exists(pointerPath(at, file.name))) return linkTo(folder, at, file);
   await using ranges = await RangeFile.open(folder, file, hub.signal);
   if (ranges === undefined) return;
   const remote = new RemoteFile(hub, at, file, ranges.served);

@@ -1,8 +1,18 @@
-import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  symlinkSync,
+} from 'node:fs';
+import { basename, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openCheckpoint } from '../../src/checkpoint/open.js';
 import { contentOf, missingRanges, rangeCacheOf } from '../../src/checkpoint/range-cache.js';
+import { readSideFile } from '../../src/checkpoint/small-file.js';
 import { bringHeaders } from '../../src/hub/bring-headers.js';
 import { bringRanges } from '../../src/hub/bring-ranges.js';
 import { llama, temporaryDirectory, writeCheckpoint, writeLarge } from '../fixtures/checkpoints.js';
@@ -81,5 +91,29 @@ describe('a model of the hub', () => {
     expect(readdirSync(join(root, 'blobs'))).toEqual([identity?.etag]);
     expect(hub.weightBytes).toBe(content.length);
     expect((await bringHeaders('org/large', impatient(env))).path).toBe(path);
+  });
+});
+
+describe('a cache of the hub whose models share blobs', () => {
+  it('is read like others, and its files keep the name that the hub gives their content', async () => {
+    const hub = await startHub();
+    const source = writeCheckpoint(join(temporaryDirectory(), 'model'), {
+      ...llama(),
+      files: { 'tokenizer.json': '{}' },
+    });
+    hub.addDirectory('org/model', source);
+    const env = hubUser(hub);
+    const { path, revision } = await bringHeaders('org/model', impatient(env));
+    const cache = join(env['HF_HOME'] ?? '', 'hub');
+    const pointer = join(cache, 'models--org--model', 'snapshots', revision, 'tokenizer.json');
+    const blob = realpathSync(pointer);
+    const shared = join(cache, 'blobs', 'ab', `ab${'0'.repeat(62)}`);
+    mkdirSync(join(shared, '..'), { recursive: true });
+    renameSync(blob, shared);
+    symlinkSync(relative(join(blob, '..'), shared), blob);
+    for (const file of [pointer, join(path, 'tokenizer.json')]) {
+      expect((await readSideFile(file)).toString()).toBe('{}');
+      expect(await contentOf(file)).toEqual({ etag: basename(blob) });
+    }
   });
 });
