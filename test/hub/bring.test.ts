@@ -7,6 +7,7 @@ import {
   realpathSync,
   renameSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -15,6 +16,7 @@ import { contentOf, missingRanges, rangeCacheOf } from '../../src/checkpoint/ran
 import { readSideFile } from '../../src/checkpoint/small-file.js';
 import { bringHeaders } from '../../src/hub/bring-headers.js';
 import { bringRanges } from '../../src/hub/bring-ranges.js';
+import type { DownloadProgress } from '../../src/hub/hub.js';
 import { llama, temporaryDirectory, writeCheckpoint, writeLarge } from '../fixtures/checkpoints.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { startHub } from '../fixtures/hub-server.js';
@@ -24,6 +26,15 @@ describe('a model of the hub', () => {
     const hub = await startHub();
     const source = writeLarge(join(temporaryDirectory(), 'large'), 4, 1, 3);
     writeCheckpoint(join(source, 'original'), llama());
+    const never = [
+      'modeling_large.py',
+      'pytorch_model.bin',
+      'optimizer.pt',
+      'extra.safetensors',
+      'notes.txt',
+    ];
+    for (const name of never) writeFileSync(join(source, name), name);
+    writeFileSync(join(source, 'README.md'), '# Large\n');
     const { commit } = hub.addDirectory('org/large', source);
     const env = hubUser(hub);
     const model = await bringHeaders('org/large', impatient(env));
@@ -32,6 +43,7 @@ describe('a model of the hub', () => {
       id: 'org/large',
       revision: commit,
     });
+    expect([...hub.sent.keys()].sort()).toEqual(['org/large/README.md', 'org/large/model.safetensors']);
     expect(hub.weightBytes).toBe(64 * 1024);
     const [there, here] = await Promise.all([openCheckpoint(source), openCheckpoint(model.path)]);
     expect([...here.tensors]).toEqual([...there.tensors]);
@@ -51,7 +63,10 @@ describe('a model of the hub', () => {
       { begin: 3_000_000, end: 3_000_001 },
     ];
     expect(await missingRanges(file, ranges)).toEqual(ranges);
-    await bringRanges([{ path: file, ranges }], options);
+    const progress: DownloadProgress[] = [];
+    await bringRanges([{ path: file, ranges }], { ...options, onProgress: (now) => progress.push(now) });
+    expect(progress.at(-1)).toEqual({ done: 500_001, total: 500_001 });
+    expect(progress.map(({ done }) => done)).toEqual(progress.map(({ done }) => done).sort((a, b) => a - b));
     expect(await missingRanges(file, [{ begin: 999_999, end: 1_500_001 }])).toEqual([
       { begin: 999_999, end: 1_000_000 },
       { begin: 1_500_000, end: 1_500_001 },
