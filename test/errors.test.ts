@@ -56,6 +56,9 @@ import { hubUser, hubUser, impatient } from './fixtures/hub-client.js';
 import { HubServer, startHub } from './fixtures/hub-server.js';
 import { HubUploads } from './fixtures/hub-uploads.js';
 import { writeHeadersOnly, writeHeadersOnly } from './fixtures/range-cache.js';
+import { startHub } from './fixtures/hub-server.js';
+import { HubUploads } from './fixtures/hub-uploads.js';
+import { writeHeadersOnly } from './fixtures/range-cache.js';
 import {
   constructedExperiment,
   constructedResult,
@@ -402,8 +405,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     return soup({ models: [file] }, { out: join(root, 'out') });
   },
   PUSH_REFUSED: async () => {
-    const hub = await new HubServer({ tokens: ['writer'], granted: ['writer'] }).start();
-    onTestFinished(() => hub.close());
+    const hub = await startHub({ tokens: ['writer'], granted: ['writer'] });
     new HubUploads(hub, { writers: ['writer'] });
     hub.faults.push({ kind: 'status', status: 400, on: /commit/, body: 'no card' });
     return push(writePair().task, 'me/merged', { env: hubUser(hub, { HF_TOKEN: 'writer' }) });

@@ -408,7 +408,7 @@ describe('layerloom', () => {
 
   it('lists no command that does nothing yet', async () => {
     const { stdout } = await cli(['--help']);
-    expect(stdout).not.toMatch(/^ {2}(extract-lora|partition|train|cache|push) /m);
+    expect(stdout).not.toMatch(/^ {2}(extract-lora|partition|train) /m);
   });
 });
 

@@ -147,8 +147,10 @@ describe('layerloom completion', () => {
 
   it('offers something for every argument', () => {
     for (const { path, arguments: given } of describeCommands(buildProgram()))
+      // A repository of the hub is not on this machine.
       for (const argument of given)
-        expect(candidatesOf(argument).kind, `${path.join(' ')} ${argument.name}`).not.toBe('nothing');
+        if (argument.name !== 'repository')
+          expect(candidatesOf(argument).kind, `${path.join(' ')} ${argument.name}`).not.toBe('nothing');
   });
 
   it('refuses another shell', async () => {

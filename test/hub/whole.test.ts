@@ -17,7 +17,9 @@ const hubOf = async () => {
   onTestFinished(() => hub.close());
   for (const name of ['a', 'b'] as const) hub.addDirectory(`org/${name}`, family[name]);
   for (const [name, value] of Object.entries(hubUser(hub))) vi.stubEnv(name, value);
-  onTestFinished(() => vi.unstubAllEnvs());
+  onTestFinished(() => {
+    vi.unstubAllEnvs();
+  });
   return family;
 };
 
