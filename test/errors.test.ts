@@ -49,13 +49,6 @@ import {
 } from './fixtures/checkpoints.js';
 import { evaluationScenarios } from './fixtures/evaluation-errors.js';
 import { hubUser, impatient } from './fixtures/hub-client.js';
-import { HubServer, startHub } from './fixtures/hub-server.js';
-import { HubUploads } from './fixtures/hub-uploads.js';
-import { writeHeadersOnly } from './fixtures/range-cache.js';
-import { hubUser, hubUser, impatient } from './fixtures/hub-client.js';
-import { HubServer, startHub } from './fixtures/hub-server.js';
-import { HubUploads } from './fixtures/hub-uploads.js';
-import { writeHeadersOnly, writeHeadersOnly } from './fixtures/range-cache.js';
 import { startHub } from './fixtures/hub-server.js';
 import { HubUploads } from './fixtures/hub-uploads.js';
 import { writeHeadersOnly } from './fixtures/range-cache.js';

@@ -146,8 +146,8 @@ describe('layerloom completion', () => {
   });
 
   it('offers something for every argument', () => {
+    // A repository of the hub is not on this machine.
     for (const { path, arguments: given } of describeCommands(buildProgram()))
-      // A repository of the hub is not on this machine.
       for (const argument of given)
         if (argument.name !== 'repository')
           expect(candidatesOf(argument).kind, `${path.join(' ')} ${argument.name}`).not.toBe('nothing');
