@@ -7,8 +7,9 @@ import { joined, quoted, someTokens } from './words.js';
 export const missingWarnings = (models: readonly ModelTokens[], missing: readonly Missing[]): string[] => {
   const name = (model: number) => itemAt(models, model).name;
   return missing.map(({ models: lacking, tokens, from }) => {
+    const lackers = new Set(lacking.map(name)).size;
     if (from.length === 0) return `no model has rows for ${someTokens(tokens)}: they are 0`;
-    const [verb, one] = [lacking.length === 1 ? 'lacks' : 'lack', tokens.length === 1];
+    const [verb, one] = [lackers === 1 ? 'lacks' : 'lack', tokens.length === 1];
     const source = joined(from.map(name));
     const has =
       `${joined(lacking.map(name))} ${verb} ${tokens.length} ${one ? 'token' : 'tokens'} that ${source} ` +

@@ -13,6 +13,8 @@ export const quoted = (tokens: readonly string[], shown = 3): string =>
     .map((token) => quote(token))
     .join(', ') + (tokens.length > shown ? ', …' : '');
 
-/** Returns `a`, `a and b`, or `a, b and c`. */
-export const joined = (names: readonly string[]): string =>
-  names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+/** Returns `a`, `a and b`, or `a, b and c`; each name once, since a base may also be merged. */
+export const joined = (names: readonly string[]): string => {
+  const each = [...new Set(names)];
+  return each.length < 2 ? each.join('') : `${each.slice(0, -1).join(', ')} and ${each.at(-1)}`;
+};

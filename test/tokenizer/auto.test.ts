@@ -42,6 +42,14 @@ describe('vocabularies by default', () => {
     ]);
   });
 
+  it('name a base that is merged too once', async () => {
+    const [a, b] = [await model('a', 3, bpe(abc)), await model('b', 4, bpe(abc, [pad]))];
+    expect((await merged([a, b, a], 'auto', { base: 2 })).warnings).toEqual([
+      'the output’s embeddings have 4 rows (3 in a, 4 in b)',
+      'a lacks 1 token that b has ("<pad>"): its row comes from b',
+    ]);
+  });
+
   it('take the mean of those that have a token, or the base’s row', async () => {
     const models = [
       await model('a', 4, bpe(abc, [pad])),
