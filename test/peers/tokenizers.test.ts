@@ -178,7 +178,7 @@ describe.skipIf(!canRun)(
           maxBuffer: 2 ** 28,
         }).toString(),
       ) as typeof results;
-    });
+    }, 3_600_000);
 
     afterAll(() => rmSync(work, { recursive: true, force: true }));
 
