@@ -91,7 +91,7 @@ const promoteFile = async (need: FileNeed, { env, signal }: HubOptions): Promise
 const isFull = (error: unknown): error is LayerloomError<'WRITE_FAILED'> =>
   error instanceof LayerloomError &&
   error.code === 'WRITE_FAILED' &&
-  ['ENOSPC', 'EDQUOT'].includes((error.cause as NodeJS.ErrnoException).code ?? '');
+  ['ENOSPC', 'EDQUOT'].includes((error.cause as NodeJS.ErrnoException | undefined)?.code ?? '');
 
 /** @throws LayerloomError DISK_SPACE */
 const checkSpace = async (folder: string, needed: number): Promise<void> => {
@@ -118,6 +118,6 @@ const fetchAll = async (
   try {
     await eachOf(hub, parts, mostRequests, ({ download, part }) => download.fetch(part, onBytes));
   } finally {
-    for (const { download } of downloads) await download.close();
+    await Promise.all(downloads.map(({ download }) => download.close()));
   }
 };

@@ -113,8 +113,7 @@ export class RangeFile implements AsyncDisposable {
       this.#unrecorded += end - position;
       if (this.#unrecorded >= recordEvery) await this.record();
     } catch (cause) {
-      if (cause instanceof LayerloomError) throw cause;
-      throw new LayerloomError('WRITE_FAILED', { file: this.path, reason: reasonOf(cause) }, { cause });
+      throw this.#writeFailed(cause);
     }
   }
 
@@ -124,19 +123,30 @@ export class RangeFile implements AsyncDisposable {
     return buffer;
   }
 
-  /** Makes what was written durable, and records it. */
+  /** Makes what was written durable, and records it. @throws LayerloomError WRITE_FAILED */
   record(): Promise<void> {
     const written = this.#written;
     this.#written = [];
     this.#unrecorded = 0;
-    this.#recording = this.#recording.then(async () => {
-      if (written.length === 0) return;
+    this.#recording = this.#recording.then(() => this.#recordNow(written));
+    return this.#recording;
+  }
+
+  async #recordNow(written: readonly Extent[]): Promise<void> {
+    if (written.length === 0) return;
+    try {
       await this.#data.datasync();
       await this.#data.utimes(timeOf(this.#file), timeOf(this.#file));
       await this.#record.appendFile(rangeLines(written));
-      this.#known = { ...this.#known, present: joinExtents([...this.#known.present, ...written]) };
-    });
-    return this.#recording;
+    } catch (cause) {
+      throw this.#writeFailed(cause);
+    }
+    this.#known = { ...this.#known, present: joinExtents([...this.#known.present, ...written]) };
+  }
+
+  #writeFailed(cause: unknown): LayerloomError {
+    if (cause instanceof LayerloomError) return cause;
+    return new LayerloomError('WRITE_FAILED', { file: this.path, reason: reasonOf(cause) }, { cause });
   }
 
   /** Forgets all that is here of the file: it is of no use. */
