@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { merge, planMerge, type RecipeInput, recipeOf, relayout } from '../../src/index.js';
+import { checkPlan } from '../../src/plan/check-plan.js';
 import { type TensorFixture, temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { hashOf } from '../fixtures/contents.js';

@@ -6,6 +6,7 @@ the largest difference in units of the last place of bfloat16, or the error that
 
 import json
 import sys
+from pathlib import Path
 
 import torch
 import yaml
@@ -13,15 +14,21 @@ from mergekit.config import MergeConfiguration
 from mergekit.merge import run_merge
 from mergekit.options import MergeOptions
 from safetensors.torch import load_file
+from transformers import AutoTokenizer
 
 
 def load(directory):
-    from pathlib import Path
-
     found = {}
     for file in sorted(Path(directory).glob("*.safetensors")):
         found.update(load_file(file))
     return found
+
+
+def order(directory, tokens):
+    """Rows of an output's embeddings in an order of tokens: mergekit's own order is not the same in every run."""
+    ids = AutoTokenizer.from_pretrained(directory).get_vocab()
+    tokens = tokens or sorted(ids)
+    return tokens, [ids[token] for token in tokens]
 
 
 def units(a, b):
@@ -32,17 +39,17 @@ def units(a, b):
 
 
 results = []
-for order in json.load(sys.stdin):
+for task in json.load(sys.stdin):
     try:
         run_merge(
-            MergeConfiguration.model_validate(yaml.safe_load(open(order["recipe"]))),
-            order["out"],
+            MergeConfiguration.model_validate(yaml.safe_load(open(task["recipe"]))),
+            task["out"],
             MergeOptions(quiet=True, copy_tokenizer=True),
         )
     except Exception as error:
         results.append({"error": f"{type(error).__name__}: {error}"[:300]})
         continue
-    theirs, ours = load(order["out"]), load(order["ours"])
+    theirs, ours = load(task["out"]), load(task["ours"])
     names = sorted(set(theirs) | set(ours))
     other = [
         f"{name} {list(theirs[name].shape) if name in theirs else None} {list(ours[name].shape) if name in ours else None}"
@@ -50,6 +57,14 @@ for order in json.load(sys.stdin):
         if name not in theirs or name not in ours or theirs[name].shape != ours[name].shape
     ]
     same = [name for name in names if name in theirs and name in ours and theirs[name].shape == ours[name].shape]
+    tokens, left = order(task["out"], None)
+    _, right = order(task["ours"], tokens)
+    for name in same:
+        rows = theirs[name].shape[0]
+        if ("embed_tokens" in name or "lm_head" in name) and max(left) < rows:
+            taken = set(left)
+            rest = [row for row in range(rows) if row not in taken]
+            theirs[name], ours[name] = theirs[name][left + rest], ours[name][right + rest]
     vocabulary = [name for name in same if "embed_tokens" in name or "lm_head" in name]
     results.append(
         {
