@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { gatherStatistics, type StatisticsOptions } from '../analysis/statistics.js';
+import { isObject } from '../checkpoint/json.js';
 import { splitName } from '../checkpoint/model-place.js';
 import { checkInterrupt, LayerloomError } from '../errors.js';
 import { bringModels } from '../hub/bring-models.js';
@@ -83,15 +84,18 @@ export const withRecipe = async <T>(
   }
 };
 
-/** Returns a recipe with what options say in its place. */
+/** Returns a recipe with what options say in its place; `parseRecipe` refuses what is no recipe. */
 const overridden = (
   recipe: RecipeInput,
   { dtype, chatTemplate, tokenizer }: MergePlanOptions,
-): RecipeInput => ({
-  ...(tokenizer === undefined ? recipe : withTokenizer(recipe, tokenizer)),
-  ...(dtype === undefined ? {} : { dtype, outDtype: undefined }),
-  ...(chatTemplate === undefined ? {} : { chatTemplate }),
-});
+): RecipeInput => {
+  if (!isObject(recipe)) return recipe;
+  return {
+    ...(tokenizer === undefined ? recipe : withTokenizer(recipe, tokenizer)),
+    ...(dtype === undefined ? {} : { dtype, outDtype: undefined }),
+    ...(chatTemplate === undefined ? {} : { chatTemplate }),
+  };
+};
 
 /** Returns a recipe with another source of its tokenizer; a model may be given by its path. */
 const withTokenizer = (recipe: RecipeInput, source: string): RecipeInput => {
