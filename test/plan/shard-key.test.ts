@@ -119,6 +119,11 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     'b5e63d0fec6923e58c92e164b0de26ce778f5b2695c8ee919ed9cb4da7d5245e',
   ],
   [
+    'ram',
+    { kind: 'ram', base: a, sources: [b, c], epsilon: 0.001, bonus: { rate: 0.1, most: 0.2 } },
+    'e58a63a2c91773a90501d4e387b32cbff38e5c925c229b2a4be03f0754e0fb8d',
+  ],
+  [
     'fusion',
     { kind: 'fusion', base: a, source: b },
     '417f11eaee971b7f8dc6b86150cc79bcc1af7eef70c619c4a831e6049cb7cfc7',
