@@ -22,6 +22,10 @@ export const addRecipe = (program: Command): void => {
     const { exportCommand } = await import('./export-recipe.js');
     await exportCommand(file, options);
   });
+  addExamples(recipe, [
+    ['layerloom recipe export soup.yaml', "print a recipe in mergekit's dialect"],
+    ['layerloom recipe export soup.yaml -o soup.mergekit.yaml', 'write it to a file'],
+  ]);
   addExamples(command, [
     ['layerloom recipe export swap.yaml -o swap.mergekit.yaml', 'a recipe of a swap for mergekit-yaml'],
     ['layerloom recipe export ./merged/layerloom.json', 'the recipe of a merge that is done'],
