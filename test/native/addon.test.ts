@@ -56,7 +56,7 @@ const computeJob = (
   inputs: readonly number[],
   output: number,
   count: number,
-  source: Partial<StoredSource> = {},
+  source: Partial<Pick<StoredSource, 'begin' | 'dtype'>> = {},
 ): Job => ({
   kind: 'compute',
   program: {

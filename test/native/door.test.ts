@@ -210,6 +210,8 @@ describe('the native door takes every operation', () => {
     node({ kind: 'nearSwap', t: 0.1 }, [0, 1]),
     importance(4),
     selectNode('F32'),
+    node({ kind: 'assemble', width: columns, runs: Float64Array.of(0, 1, 2) }, [0, 1]),
+    node({ kind: 'fillRows', from: 1, values: new Float64Array(columns) }, [0]),
   ])('$kind', (operation) => {
     expect(door.run(computeJob(openFiles(), [operation]), words())).toMatchObject({ outcome: 'done' });
   });
@@ -227,6 +229,7 @@ const everyMeasure: { readonly [Kind in Measure['kind']]: Measure & { readonly k
   gram: { kind: 'gram', values: [0, 1, 2] },
   rowGram: { kind: 'rowGram', values: [0, 1] },
   columnGram: { kind: 'columnGram', values: [0, 1] },
+  columnSums: { kind: 'columnSums', value: 0 },
   magnitudes: { kind: 'magnitudes', value: 0 },
   rowMagnitudes: { kind: 'rowMagnitudes', value: 0 },
   columnMagnitudes: { kind: 'columnMagnitudes', value: 2 },

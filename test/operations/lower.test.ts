@@ -51,6 +51,7 @@ interface Findings {
   readonly gram?: readonly number[];
   readonly rowGram?: readonly number[];
   readonly columnGram?: readonly number[];
+  readonly columnSums?: readonly number[];
   readonly magnitudes?: readonly number[];
   readonly divergence?: readonly number[];
   readonly nodes?: Readonly<Record<number, readonly number[]>>;
@@ -84,6 +85,7 @@ const measuring = (findings: Findings): { measurer: Measurer; asked: unknown[] }
     gram: (_, values) => found('gram', values),
     rowGram: (_, values) => found('rowGram', values),
     columnGram: (_, values) => found('columnGram', values),
+    columnSums: (_, value) => found('columnSums', [value]),
     magnitudes: (_, values) => found('magnitudes', values),
     divergence: (_, x, base) => found('divergence', [x, base]),
     zeros: async (_, values) => values.map((value) => elementsOf(value).filter((each) => each === 0).length),
