@@ -25,6 +25,9 @@ export const groups = [
     sources: [
       'docs/method.md',
       'docs/methods.md',
+      'docs/mergekit-recipes.md',
+      'docs/tokenizers.md',
+      'docs/hub.md',
       'docs/analysis.md',
       'docs/diff.md',
       'docs/experiments.md',
