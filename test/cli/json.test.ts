@@ -62,6 +62,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['experiment slurm', 'document', [file]],
     ['batch', 'document', [file, '--dry-run']],
     ['batch', 'events', [file, '-o', out]],
+    ['recipe export', 'document', [join(at('swap'), 'layerloom.json')]],
     ['push', 'document', [at('swap'), 'org/merged', '--dry-run']],
     ['cache ls', 'document', []],
     ['cache gc', 'document', ['--all', '--dry-run']],
