@@ -6,9 +6,9 @@ import { encodeHeader } from 'layerloom';
 
 const [hidden, inner, keyValue, vocabulary] = [4096, 14336, 1024, 128256];
 
-/** Names and shapes in the model's order. @param {number} layers @returns {[string, number[]][]} */
-const tensorsOf = (layers) => [
-  ['model.embed_tokens.weight', [vocabulary, hidden]],
+/** Names and shapes in the model's order. @param {number} layers @param {number} rows of the vocabulary @returns {[string, number[]][]} */
+const tensorsOf = (layers, rows) => [
+  ['model.embed_tokens.weight', [rows, hidden]],
   ...Array.from({ length: layers }, (_, layer) =>
     Object.entries({
       input_layernorm: [hidden],
@@ -26,10 +26,10 @@ const tensorsOf = (layers) => [
     ),
   ).flat(),
   ['model.norm.weight', [hidden]],
-  ['lm_head.weight', [vocabulary, hidden]],
+  ['lm_head.weight', [rows, hidden]],
 ];
 
-const config = (/** @type {number} */ layers) => ({
+const config = (/** @type {number} */ layers, /** @type {number} */ rows) => ({
   architectures: ['LlamaForCausalLM'],
   model_type: 'llama',
   hidden_size: hidden,
@@ -37,7 +37,7 @@ const config = (/** @type {number} */ layers) => ({
   num_hidden_layers: layers,
   num_attention_heads: 32,
   num_key_value_heads: 8,
-  vocab_size: vocabulary,
+  vocab_size: rows,
   max_position_embeddings: 131072,
   rms_norm_eps: 1e-5,
   rope_theta: 500000,
@@ -100,10 +100,10 @@ const shardsOf = (tensors) => {
   return shards;
 };
 
-/** @param {string} directory @param {number} layers @param {Uint16Array} block */
-const write = (directory, layers, block) => {
+/** @param {string} directory @param {number} layers @param {Uint16Array} block @param {number} [rows] */
+const write = (directory, layers, block, rows = vocabulary) => {
   mkdirSync(directory, { recursive: true });
-  const tensors = tensorsOf(layers).map(([name, shape]) => ({
+  const tensors = tensorsOf(layers, rows).map(([name, shape]) => ({
     name,
     dtype: /** @type {const} */ ('BF16'),
     shape,
@@ -133,7 +133,7 @@ const write = (directory, layers, block) => {
       JSON.stringify({ metadata: {}, weight_map: weightMap }),
     );
   // Last: a directory with a configuration is a checkpoint that was written whole.
-  writeFileSync(join(directory, 'config.json'), `${JSON.stringify(config(layers), null, 2)}\n`);
+  writeFileSync(join(directory, 'config.json'), `${JSON.stringify(config(layers, rows), null, 2)}\n`);
 };
 
 /**
@@ -159,3 +159,53 @@ export const makeCheckpoints = (directory, layers, names) => {
   }
   return names.map((name) => join(directory, name));
 };
+
+/**
+ * A byte-level BPE tokenizer of so many tokens, the last `added` of them added ones: as large a file as Llama's.
+ *
+ * @param {number} tokens @param {number} added
+ */
+const tokenizerOf = (tokens, added) => {
+  const letters = Array.from({ length: 256 }, (_, index) => String.fromCodePoint(0x4e00 + index));
+  const vocab = [...letters];
+  /** @type {string[]} */
+  const merges = [];
+  const longer = (/** @type {string} */ left, /** @type {string} */ right) => {
+    vocab.push(left + right);
+    merges.push(`${left} ${right}`);
+  };
+  for (let shorter = 0; vocab.length < tokens - added; shorter += 1)
+    for (const letter of letters) if (vocab.length < tokens - added) longer(vocab[shorter] ?? '', letter);
+  return {
+    version: '1.0',
+    added_tokens: Array.from({ length: added }, (_, index) => ({
+      id: tokens - added + index,
+      content: `<added-${index}>`,
+      single_word: false,
+      lstrip: false,
+      rstrip: false,
+      normalized: false,
+      special: true,
+    })),
+    model: { type: 'BPE', vocab: Object.fromEntries(vocab.map((token, id) => [token, id])), merges },
+  };
+};
+
+/**
+ * Makes three experts with tokenizers, those that are not there yet: two of one vocabulary, and one with a token and a row more.
+ *
+ * @param {string} directory @param {number} layers
+ * @returns {string[]} their paths
+ */
+export const makeVocabularies = (directory, layers) =>
+  [0, 0, 1].map((more, index) => {
+    const path = join(directory, `tokens-${index + 1}`);
+    if (existsSync(join(path, 'config.json'))) return path;
+    mkdirSync(path, { recursive: true });
+    writeFileSync(
+      join(path, 'tokenizer.json'),
+      JSON.stringify(tokenizerOf(vocabulary + more, 256 + more), null, 2),
+    );
+    write(path, layers, expertBlock(baseBlock(), 3000 + index), vocabulary + more);
+    return path;
+  });
