@@ -72,7 +72,7 @@ interface SparsifierKind<S> {
   describe(sparsifier: S): string;
 }
 
-const share = z.number().positive().max(1);
+const share = z.number().nonnegative().max(1);
 
 const describeDensity = ({ by, density }: { by: string; density: number }): string =>
   `${decimals(100 * density)} % by ${by}`;

@@ -1,6 +1,12 @@
+import { exists } from '../checkpoint/model-place.js';
 import { tensorParameters } from '../methods/framework/parameter-facts.js';
 import { snakeCase } from '../methods/framework/tensor-method.js';
 import { methods } from '../methods/index.js';
+import {
+  chatTemplateNames,
+  chatTemplateOf,
+  chatTemplateWords,
+} from '../tokenizer/chat-templates/chat-template.js';
 import {
   eachOf,
   expectKey,
@@ -20,6 +26,7 @@ import {
   type Entries,
   isText,
   leaf,
+  list,
   type Mapping,
   type MappingEntry,
   mapping,
@@ -65,7 +72,7 @@ class MergekitReader {
 
   constructor(recipe: Mapping, scope: Scope) {
     this.#scope = scope;
-    this.#given = mapping(recipe.mark, present(recipe.entries));
+    this.#given = mapping(recipe.mark, filled(recipe.entries));
     this.#method = expectKey(this.#given, 'merge_method', 'the recipe');
     const { value } = this.#method;
     if (!isText(value))
@@ -81,7 +88,7 @@ class MergekitReader {
 
   async recipe(): Promise<Mapping> {
     const given = this.#given;
-    const part = partOf(given, ['models', 'slices', 'modules']);
+    const part = partOf(given, parts);
     const { entries, mark } =
       part === 'modules' ? this.#onlyModule(expectKey(given, 'modules', 'the recipe')) : given;
     const inModule = mapping(mark, present(entries));
@@ -100,12 +107,35 @@ class MergekitReader {
         ...(part === 'modules'
           ? overlay(readParameters(inModule.entries.get('parameters'), this.#shared), globals)
           : globals),
-        ...kept(given.entries, { dtype: 'dtype', out_dtype: 'outDtype', chat_template: 'chatTemplate' }),
+        ...kept(given.entries, { dtype: 'dtype', out_dtype: 'outDtype' }),
+        ...this.#chatTemplate(),
         ...(await readMergekitTokenizer(given, this.#model, (of, place, known) =>
           this.#warnOfUnknown(of, place, known),
         )),
       ]),
     );
+  }
+
+  /**
+   * Reads a chat template. mergekit only logs that it knows no template of a name, unless it builds a tokenizer:
+   * then that is an error.
+   */
+  #chatTemplate(): [string, MappingEntry][] {
+    const { entries } = this.#given;
+    const given = entries.get('chat_template');
+    if (given === undefined) return [];
+    const { value } = given;
+    const isUnknown = isText(value) && chatTemplateOf(value.value) === undefined;
+    if (!isUnknown || entries.has('tokenizer') || entries.has('tokenizer_source'))
+      return [['chatTemplate', given]];
+    this.#scope.warn({
+      ...{ mark: value.mark, key: 'chat_template' },
+      reason: `no chat template has the name ${JSON.stringify(value.value)}`,
+      effect: 'ignored, as mergekit does',
+      expected: chatTemplateWords,
+      nearest: nearest(value.value, chatTemplateNames),
+    });
+    return [];
   }
 
   /** Returns a required key; where it is missing, a key of nearly its name is what is wrong. */
@@ -177,7 +207,7 @@ class MergekitReader {
       given.mark,
       new Map([
         await this.#modelOf(given),
-        ['layerRange', { key: range.key, value: await layerRange(range.value) }],
+        ['layerRange', { key: range.key, value: await layerRange(wholeNumbers(range.value)) }],
         ...readParameters(present(given.entries).get('parameters'), this.#ofModel),
       ]),
     );
@@ -225,7 +255,22 @@ class MergekitReader {
   };
 
   async #named(tree: Tree, path: string): Promise<Tree> {
-    return (await this.#scope.named(path, tree.mark, '')) ?? (isText(tree) ? tree : leaf(tree.mark, path));
+    const recipe = await this.#scope.named(path, tree.mark, '');
+    if (recipe !== undefined) return recipe;
+    const local = await this.#withoutRevision(path, tree);
+    return isText(tree) && local === path ? tree : leaf(tree.mark, local);
+  }
+
+  /** Returns the path of a local model before `@revision`, which counts on the hub only; other paths as they are. */
+  async #withoutRevision(path: string, { mark }: Tree): Promise<string> {
+    const { folder, revision } = /^(?<folder>.+)@(?<revision>[^@+]+)$/.exec(path)?.groups ?? {};
+    if (folder === undefined || (await exists(path)) || !(await exists(folder))) return path;
+    this.#scope.warn({
+      mark,
+      key: `@${revision}`,
+      reason: `${folder} is a local model, which has no revisions`,
+    });
+    return folder;
   }
 
   #pathOf(tree: Tree): string {
@@ -244,6 +289,41 @@ class MergekitReader {
     });
   }
 }
+
+/** Reads numbers in quotes as numbers, as pydantic does: `["0", "16"]`. */
+const wholeNumbers = (range: Tree): Tree =>
+  range.kind !== 'list'
+    ? range
+    : list(
+        range.mark,
+        range.items.map((item) =>
+          isText(item) && /^\s*\d+(\.0*)?\s*$/.test(item.value) ? leaf(item.mark, Number(item.value)) : item,
+        ),
+      );
+
+const parts = ['models', 'slices', 'modules'] as const;
+
+/**
+ * Drops keys that mergekit takes for absent: of null, of an empty text, and of empty `models`, `slices` or `modules`
+ * beside another of them that is not.
+ */
+const filled = (entries: Entries): Entries => {
+  const given = present(entries);
+  const isGiven = (part: string): boolean => {
+    const entry = given.get(part);
+    return entry !== undefined && !isEmpty(entry.value);
+  };
+  const empty = parts.some(isGiven) ? parts.filter((part) => !isGiven(part)) : [];
+  const dropped = new Set<string>(empty);
+  return new Map([...given].filter(([key, { value }]) => !(dropped.has(key) || isEmptyText(value))));
+};
+
+const isEmptyText = (tree: Tree): boolean => isText(tree) && tree.value === '';
+
+const isEmpty = (tree: Tree): boolean => {
+  if (tree.kind === 'leaf') return isEmptyText(tree);
+  return tree.kind === 'list' ? tree.items.length === 0 : tree.entries.size === 0;
+};
 
 const kept = (entries: Entries, names: Readonly<Record<string, string>>): [string, MappingEntry][] =>
   Object.entries(names).flatMap(([key, name]) => {

@@ -151,8 +151,8 @@ const readConditional = (tree: Mapping, place: SettingPlace): Mapping => {
   );
 };
 
-const readValue = (tree: Tree, { spec }: SettingPlace): Tree => {
-  if (tree.kind === 'leaf' && tree.value !== null) return readScalar(tree, spec);
+const readValue = (tree: Tree, { spec, warn }: SettingPlace): Tree => {
+  if (tree.kind === 'leaf' && tree.value !== null) return atMost(readScalar(tree, spec), spec, warn);
   if (tree.kind === 'list' && tree.items.every((item) => item.kind === 'leaf'))
     return list(
       tree.mark,
@@ -164,7 +164,20 @@ const readValue = (tree: Tree, { spec }: SettingPlace): Tree => {
   });
 };
 
-const number = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
+/** Returns the maximum for a share above it, such as a density of 1.5, which leaves out as little as 1 does. */
+const atMost = (
+  read: Leaf,
+  { json: { maximum } = {} }: Partial<ParameterSpec> = {},
+  warn: SettingPlace['warn'],
+): Leaf => {
+  const { value, mark } = read;
+  if (typeof value !== 'number' || typeof maximum !== 'number' || !(value > maximum)) return read;
+  warn({ mark, key: String(value), reason: `more than ${maximum}`, effect: `read as ${maximum}` });
+  return leaf(mark, maximum);
+};
+
+/** Python's numbers, which may have single underscores between digits. */
+const number = /^\s*[-+]?(\d(_?\d)*\.?(\d(_?\d)*)?|\.\d(_?\d)*)(e[-+]?\d+)?\s*$/i;
 const truth = /^(yes|on|Yes|On|YES|ON)$/;
 const falsehood = /^(no|off|No|Off|NO|OFF)$/;
 
@@ -174,7 +187,7 @@ const readScalar = (given: Leaf, spec: ParameterSpec | undefined): Leaf => {
     typeof value !== 'string'
       ? value
       : number.test(value)
-        ? Number(value)
+        ? Number(value.replaceAll('_', ''))
         : bare && truth.test(value)
           ? true
           : bare && falsehood.test(value)

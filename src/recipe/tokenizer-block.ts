@@ -46,7 +46,7 @@ export const readMergekitTokenizer = async (
   const inside = present(given.entries);
   const source = inside.get('source') ?? { key: block.key, value: leaf(given.mark, 'union') };
   const read = { key: source.key, value: await sourceField(model)(source.value) };
-  const [tokens, multiple] = [inside.get('tokens'), inside.get('pad_to_multiple_of')];
+  const [tokens, multiple] = [inside.get('tokens'), multipleOf(inside.get('pad_to_multiple_of'))];
   if (tokens === undefined && multiple === undefined) return [['tokenizerSource', read]];
   return [
     [
@@ -71,6 +71,14 @@ export const readMergekitTokenizer = async (
       },
     ],
   ];
+};
+
+/** Reads a number in quotes as a number, as pydantic does; 0 is no padding. */
+const multipleOf = (given: MappingEntry | undefined): MappingEntry | undefined => {
+  if (given?.value.kind !== 'leaf') return given;
+  const { key, value } = given;
+  const number = isText(value) && /^\d+$/.test(value.value) ? Number(value.value) : value.value;
+  return number === 0 ? undefined : { key, value: leaf(value.mark, number) };
 };
 
 /** Reads `base`, `union` or a model. */

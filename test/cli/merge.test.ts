@@ -139,7 +139,7 @@ out_dtype: bfloat16
     const { code, stdout, stderr } = await run('-o', out, '--json');
     expect(code).toBe(2);
     expect(stderr).toMatch(
-      /^error: .*merge\.yaml:7:32: density\.0\.value: expected a share above 0, at most 1, got 1.25\n {2}.*\n +\^\n$/,
+      /^error: .*merge\.yaml:7:32: density\.0\.value: expected a share from 0 to 1, got 1.25\n {2}.*\n +\^\n$/,
     );
     expect(JSON.parse(stdout)).toMatchObject({
       error: {

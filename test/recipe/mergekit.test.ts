@@ -324,7 +324,7 @@ describe("mergekit's dialect", () => {
     ],
     [
       'models and slices',
-      `${models}slices: []\n`,
+      `${models}slices: [{sources: []}]\n`,
       '3:1: slices: stands beside models; expected exactly one of models, slices, modules',
     ],
     [
@@ -529,5 +529,71 @@ describe("mergekit's dialect", () => {
       int8Mask: [{ filter: 'mlp', value: false }, { value: true }],
       rescale: false,
     });
+  });
+
+  it('takes for absent what is empty: text, and lists beside one that is not', async () => {
+    const text = yaml`
+      merge_method: linear
+      models: [{model: a, parameters: {weight: 1}}]
+      slices: []
+      modules: {}
+      dtype: ""
+      out_dtype: ""
+      chat_template: ""
+      tokenizer_source: ""
+    `;
+    expect(await read(text)).toMatchObject({ warnings: [] });
+    expect(await recipeOf(text)).toEqual({
+      method: 'linear',
+      dialect: 'mergekit',
+      models: [{ model: 'a', weight: 1 }],
+    });
+  });
+
+  it('takes numbers as Python spells them, and numbers of layers and rows in quotes', async () => {
+    const text = yaml`
+      merge_method: linear
+      slices:
+        - sources: [{model: a, layer_range: ["0", "16.0"], parameters: {weight: 1_0}}]
+        - sources: [{model: a, layer_range: [16, 32], parameters: {weight: " .5 "}}]
+      tokenizer: {source: base, pad_to_multiple_of: "64"}
+    `;
+    expect(await recipeOf(text)).toMatchObject({
+      slices: [
+        { sources: [{ layerRange: [0, 16], weight: 10 }] },
+        { sources: [{ layerRange: [16, 32], weight: 0.5 }] },
+      ],
+      tokenizer: { padToMultipleOf: 64 },
+    });
+    expect(await recipeOf(text.replace('"64"', '0'))).toMatchObject({ tokenizerSource: 'base' });
+  });
+
+  it('takes a share above 1 for 1, and a local model without its revision', async () => {
+    const text = yaml`
+      merge_method: ties
+      base_model: test@main
+      models: [{model: b, parameters: {weight: 1, density: 1.5}}]
+    `;
+    const { recipe, warnings } = await read(text);
+    expect(recipe).toMatchObject({ base: 'test', models: [{ density: 1 }] });
+    expect(warnings.map(({ text }) => text.replace(/^.*merge.yaml/, 'merge.yaml'))).toEqual([
+      'merge.yaml:2:13: @main: test is a local model, which has no revisions; ignored, as mergekit does',
+      'merge.yaml:3:53: 1.5: more than 1; read as 1',
+    ]);
+    expect(await recipeOf(text.replace('test@main', 'org/none@main'))).toMatchObject({
+      base: 'org/none@main',
+    });
+  });
+
+  it('ignores a chat template of an unknown name, unless a tokenizer is built', async () => {
+    const text = yaml`
+      merge_method: linear
+      models: [{model: a, parameters: {weight: 1}}]
+      chat_template: chatlm
+    `;
+    const { recipe, warnings } = await read(text);
+    expect(recipe).not.toHaveProperty('chatTemplate');
+    expect(warnings.map(({ text }) => text).join()).toMatch(/merge.yaml:3:16: .*did you mean chatml\?$/);
+    expect(await recipeOf(`${text}tokenizer_source: union\n`)).toMatchObject({ chatTemplate: 'chatlm' });
   });
 });

@@ -1,7 +1,7 @@
 import { itemAt } from '../../lookup.js';
 import type { Consensus, Pruning } from '../../operations/consensus.js';
 import type { Expression, ModelTensor } from '../../operations/expression.js';
-import { anyNumber, flag, invalid, numberParameter, oneOf, type SettingInput, share } from './settings.js';
+import { anyNumber, flag, invalid, numberParameter, oneOf, type SettingInput } from './settings.js';
 
 // Parts of the methods that add task vectors to their base: b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is δᵢ = xᵢ −
 // b with fewer elements (Ilharco et al. 2023; Yadav et al. 2023; Yu et al. 2023; mergekit's generalised task
@@ -24,7 +24,7 @@ export interface TaskVectorParameters {
 
 /** Parameters of the methods that leave elements of task vectors out. */
 export interface SparseParameters extends TaskVectorParameters {
-  /** Share of each task vector that stays: above 0, at most 1. Default 1, which leaves it whole. */
+  /** Share of each task vector that stays: 0 (nothing) to 1. Default 1, which leaves it whole. */
   density?: SettingInput<number> | undefined;
   /**
    * `true` and `norm` bring what stays back to the task vector's L1 norm (mergekit); `density` divides it by
@@ -55,7 +55,10 @@ type Rescale = boolean | 'norm' | 'density';
 
 const weight = anyNumber();
 
-const density = share(1);
+const density = numberParameter('a share from 0 to 1', (value) => value >= 0 && value <= 1, 1, {
+  minimum: 0,
+  maximum: 1,
+});
 
 const lambda = anyNumber(1);
 
@@ -121,11 +124,16 @@ interface Drawn extends Rescaled {
  */
 type Prune<Own, Shared> = (own: Own, shared: Shared, draw: string) => Pruning | null;
 
+/** Leaves nothing of a task vector, as every sparsifier does at density 0 (mergekit). */
+const nothing: Pruning = { sparsifier: { by: 'magnitude', density: 0, least: 0 }, rescale: null };
+
 /** Null at density 1, where everything stays. */
 const pruned = (sparsifier: Pruning['sparsifier'] & Sparse, { rescale: given }: Rescaled): Pruning | null =>
   sparsifier.density >= 1
     ? null
-    : { sparsifier, rescale: given === 'density' ? 'density' : given === false ? null : 'norm' };
+    : sparsifier.density === 0
+      ? nothing
+      : { sparsifier, rescale: given === 'density' ? 'density' : given === false ? null : 'norm' };
 
 /** @param least elements that stay at any density */
 export const byMagnitude =
@@ -141,7 +149,11 @@ export const byChance: Prune<Sparse, Drawn> = (own, shared, draw) =>
 
 /** @throws LayerloomError INVALID_PARAMETER where probabilities would not lie between 0 and 1 */
 export const byRank: Prune<Sparse & { readonly epsilon: number }, Drawn> = (own, shared, draw) => {
-  if (own.density < 1 && (own.density + own.epsilon >= 1 || own.density - own.epsilon <= 0))
+  if (
+    own.density > 0 &&
+    own.density < 1 &&
+    (own.density + own.epsilon >= 1 || own.density - own.epsilon <= 0)
+  )
     throw invalid(
       ['epsilon'],
       own.epsilon,
