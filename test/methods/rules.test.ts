@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { merge, planMerge, registerMethod, tensorMethod } from '../../src/index.js';
 import { writeFamily } from '../fixtures/family.js';
+import { readTensors } from '../fixtures/merged.js';
 
 declare module '../../src/index.js' {
   interface CustomMethods {
@@ -41,4 +42,23 @@ it('iterations have a limit, since nothing interrupts them', async () => {
     details: { value: 10_001 },
   });
   await expect(karcher(10_000)).resolves.toMatchObject({ method: 'karcher' });
+});
+
+it('a density of 0 leaves nothing of a task vector, in every method that prunes', async () => {
+  const { root, a, b, base } = writeFamily({ layers: 1 });
+  for (const method of [
+    'ties',
+    'breadcrumbs',
+    'breadcrumbs_ties',
+    'dare_ties',
+    'dare_linear',
+    'della',
+    'della_linear',
+  ] as const) {
+    const out = join(root, method);
+    await merge({ method, base, models: [a, b], weight: 1, density: 0 }, { out });
+    const [merged, origin] = [await readTensors(out), await readTensors(base)];
+    for (const [name, tensor] of Object.entries(origin))
+      expect(merged[name]?.data, `${method} ${name}`).toEqual(tensor.data);
+  }
 });
