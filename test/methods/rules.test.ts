@@ -59,6 +59,12 @@ it('a density of 0 leaves nothing of a task vector, in every method that prunes'
     await merge({ method, base, models: [a, b], weight: 1, density: 0 }, { out });
     const [merged, origin] = [await readTensors(out), await readTensors(base)];
     for (const [name, tensor] of Object.entries(origin))
-      expect(merged[name]?.data, `${method} ${name}`).toEqual(tensor.data);
+      expect(withoutSign(merged[name]?.data), `${method} ${name}`).toEqual(withoutSign(tensor.data));
   }
 });
+
+/** Elements of bfloat16, −0 as 0: a sum of −0 and 0 is 0. */
+const withoutSign = (data: Buffer = Buffer.alloc(0)): number[] =>
+  Array.from({ length: data.length / 2 }, (_, index) => data.readUInt16LE(2 * index)).map((bits) =>
+    bits === 0x8000 ? 0 : bits,
+  );
