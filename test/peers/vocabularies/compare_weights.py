@@ -1,20 +1,25 @@
-"""Merges by mergekit and compares with outputs of layerloom, element by element.
+"""Merges by mergekit and compares with outputs of layerloom: compare_weights.py LINES < orders.json > results.json
 
-Reads [{recipe, ours, out}] from standard input; prints for each the tensors with other shapes, and for the others
-the largest difference in units of the last place of bfloat16, or the error that mergekit ends with.
+An order has `recipe`, `ours` (layerloom's output) and `out` (a directory for mergekit's). Tensors are compared in
+bfloat16, embeddings and heads token by token; texts of the file LINES by their tokens in transformers.
 """
 
 import json
+import logging
 import sys
 from pathlib import Path
 
 import torch
+import transformers
 import yaml
 from mergekit.config import MergeConfiguration
 from mergekit.merge import run_merge
 from mergekit.options import MergeOptions
 from safetensors.torch import load_file
-from transformers import AutoTokenizer
+
+logging.disable(logging.CRITICAL)
+transformers.logging.set_verbosity_error()
+lines = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
 
 
 def load(directory):
@@ -24,56 +29,69 @@ def load(directory):
     return found
 
 
-def order(directory, tokens):
-    """Rows of an output's embeddings in an order of tokens: mergekit's own order is not the same in every run."""
-    ids = AutoTokenizer.from_pretrained(directory).get_vocab()
-    tokens = tokens or sorted(ids)
-    return tokens, [ids[token] for token in tokens]
-
-
 def units(a, b):
-    """Distance in the order of bfloat16's numbers; zeros of either sign are one."""
+    """Distances in the order of bfloat16's numbers; zeros of either sign are one."""
     bits = [x.to(torch.bfloat16).view(torch.int16).to(torch.int32) & 0xFFFF for x in (a, b)]
     signed = [torch.where(x >= 0x8000, -(x - 0x8000), x) for x in bits]
-    return int((signed[0] - signed[1]).abs().max()) if a.numel() else 0
+    return (signed[0] - signed[1]).abs()
 
 
-results = []
-for task in json.load(sys.stdin):
+def by_token(tensor, ids):
+    """Rows by the order of tokens, which for a union is not the same in two runs of mergekit, then the others."""
+    taken = set(ids)
+    return tensor[ids + [row for row in range(len(tensor)) if row not in taken]]
+
+
+def compare(order):
+    recipe = MergeConfiguration.model_validate(yaml.safe_load(Path(order["recipe"]).read_text()))
+    run_merge(recipe, order["out"], MergeOptions(quiet=True, copy_tokenizer=True))
+    theirs, ours = load(order["out"]), load(order["ours"])
+    tokenizers = [transformers.AutoTokenizer.from_pretrained(order[key]) for key in ("out", "ours")]
+    vocabularies = [tokenizer.get_vocab() for tokenizer in tokenizers]
+    result = {
+        "tokens": sorted(set(vocabularies[0]) ^ set(vocabularies[1]))[:5],
+        "shapes": sorted(
+            name
+            for name in {*theirs, *ours}
+            if name not in theirs or name not in ours or theirs[name].shape != ours[name].shape
+        ),
+        "vocab_size": [
+            json.loads((Path(order[key]) / "config.json").read_text())["vocab_size"] for key in ("out", "ours")
+        ],
+        "texts": len(lines),
+        "differing": [
+            text for text in lines if tokenizers[0].tokenize(text) != tokenizers[1].tokenize(text)
+        ][:3],
+    }
+    if result["tokens"] or result["shapes"]:
+        return result
+    tokens = sorted(vocabularies[0])
+    distances = {}
+    for name in sorted(theirs):
+        pair = [theirs[name], ours[name]]
+        if "embed_tokens" in name or "lm_head" in name:
+            pair = [
+                by_token(tensor, [ids[token] for token in tokens])
+                for tensor, ids in zip(pair, vocabularies)
+            ]
+        distances[name] = units(*pair)
+    joined = torch.cat([distance.flatten() for distance in distances.values()])
+    return {
+        **result,
+        "elements": joined.numel(),
+        "apart": int((joined > 0).sum()),
+        "further": int((joined > 1).sum()),
+        "largest": int(joined.max()),
+        "rows": len(ours["model.embed_tokens.weight"]),
+        "where": sorted(name for name, distance in distances.items() if (distance > 1).any()),
+    }
+
+
+def result(order):
     try:
-        run_merge(
-            MergeConfiguration.model_validate(yaml.safe_load(open(task["recipe"]))),
-            task["out"],
-            MergeOptions(quiet=True, copy_tokenizer=True),
-        )
+        return compare(order)
     except Exception as error:
-        results.append({"error": f"{type(error).__name__}: {error}"[:300]})
-        continue
-    theirs, ours = load(task["out"]), load(task["ours"])
-    names = sorted(set(theirs) | set(ours))
-    other = [
-        f"{name} {list(theirs[name].shape) if name in theirs else None} {list(ours[name].shape) if name in ours else None}"
-        for name in names
-        if name not in theirs or name not in ours or theirs[name].shape != ours[name].shape
-    ]
-    same = [name for name in names if name in theirs and name in ours and theirs[name].shape == ours[name].shape]
-    tokens, left = order(task["out"], None)
-    _, right = order(task["ours"], tokens)
-    for name in same:
-        rows = theirs[name].shape[0]
-        if ("embed_tokens" in name or "lm_head" in name) and max(left) < rows:
-            taken = set(left)
-            rest = [row for row in range(rows) if row not in taken]
-            theirs[name], ours[name] = theirs[name][left + rest], ours[name][right + rest]
-    vocabulary = [name for name in same if "embed_tokens" in name or "lm_head" in name]
-    results.append(
-        {
-            "other": other,
-            "units": max((units(theirs[name], ours[name]) for name in same), default=0),
-            "unequal": sum(
-                int((theirs[name].to(torch.bfloat16) != ours[name].to(torch.bfloat16)).sum()) for name in same
-            ),
-            "rows": [list(ours[name].shape)[0] for name in vocabulary],
-        }
-    )
-json.dump(results, sys.stdout)
+        return {"error": f"{type(error).__name__}: {error}"[:300]}
+
+
+json.dump([result(order) for order in json.load(sys.stdin)], sys.stdout)

@@ -1,6 +1,8 @@
-"""Gives models of make_pairs.py small weights: make_weights.py PAIRS OUT
+"""Gives models of make_pairs.py small weights: make_weights.py PAIRS OUT CASE...
 
-OUT/tied/CASE/MODEL and OUT/untied/CASE/MODEL have its files, and weights of two layers in bfloat16.
+OUT/tied/CASE/MODEL and OUT/untied/CASE/MODEL have its files, and weights of two layers in float32: with 24 random
+bits no two magnitudes are equal, and no average lies halfway between two numbers of bfloat16, so that each element
+of a merge is decided.
 """
 
 import json
@@ -12,6 +14,7 @@ import torch
 from safetensors.torch import save_file
 
 pairs, out = map(Path, sys.argv[1:3])
+cases = sys.argv[3:]
 hidden, inner, layers = 16, 24, 2
 
 
@@ -29,11 +32,11 @@ def weights(rows, tied, seed):
         shapes[f"{prefix}mlp.down_proj.weight"] = (hidden, inner)
         for name in ("input_layernorm", "post_attention_layernorm"):
             shapes[f"{prefix}{name}.weight"] = (hidden,)
-    return {name: (torch.randn(shape) * 0.05).to(torch.bfloat16) for name, shape in sorted(shapes.items())}
+    return {name: torch.randn(shape) * 0.05 for name, shape in sorted(shapes.items())}
 
 
 for tied in (True, False):
-    for seed, model in enumerate(sorted(pairs.glob("*/*"))):
+    for seed, model in enumerate(sorted(path for case in cases for path in (pairs / case).iterdir())):
         target = out / ("tied" if tied else "untied") / model.parent.name / model.name
         shutil.copytree(model, target)
         config = json.loads((target / "config.json").read_text())
