@@ -108,8 +108,8 @@ describe.skipIf(!canRun)(
       expect(result).toMatchObject({ tokens: [], shapes: [], texts: 1000, differing: [] });
       const [theirs, ours] = result['vocab_size'] as number[];
       expect(ours).toBe(theirs);
-      // The bar of docs/parity.md.
-      expect(result.further).toBeLessThanOrEqual(result.elements / 100_000);
+      // The bar of docs/parity.md; the smallest models have fewer than 100,000 elements.
+      expect(result.further).toBeLessThanOrEqual(Math.max(1, result.elements / 100_000));
     });
   },
 );
