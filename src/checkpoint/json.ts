@@ -21,8 +21,11 @@ export const parsePythonJson = (text: string): unknown => {
 };
 
 /** The object in a side file that Python wrote. @throws LayerloomError READ_FAILED, CONFIG_INVALID */
-export const readJsonObject = async (file: string): Promise<Record<string, unknown>> => {
-  const text = (await readSideFile(file)).toString();
+export const readJsonObject = async (file: string): Promise<Record<string, unknown>> =>
+  parseJsonObject((await readSideFile(file)).toString(), file);
+
+/** The object of a text that Python wrote. @throws LayerloomError CONFIG_INVALID, which names the file */
+export const parseJsonObject = (text: string, file: string): Record<string, unknown> => {
   let value: unknown;
   try {
     value = parsePythonJson(text);

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isObject, readJsonObject } from '../checkpoint/json.js';
+import { isObject, parseJsonObject } from '../checkpoint/json.js';
 import { readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import type { AddedToken } from './added-vocabulary.js';
 import { readTokenSettings, settingsOf, type TokenSettings } from './token-settings.js';
 import { makeTokenizer, type Tokenizer } from './tokenizer.js';
+import { withoutMerges } from './without-merges.js';
 
 /** What can be told of a checkpoint's tokenizer without parsing its vocabulary. */
 export interface TokenizerFiles {
@@ -84,7 +85,7 @@ const parse = async (checkpoint: CheckpointIndex, { form, settings }: TokenizerF
   const file = join(checkpoint.path, form);
   if (form === 'tokenizer.model')
     throw new LayerloomError('TOKENIZER_UNSUPPORTED', { directory: checkpoint.path, reason: sentencePiece });
-  const content = await readJsonObject(file);
+  const content = parseJsonObject(withoutMerges(await readSideFile(file)), file);
   if (form === 'vocab.json')
     return makeTokenizer(
       { file, algorithm: 'BPE', vocabulary: new Map(entries(content, file)) },
