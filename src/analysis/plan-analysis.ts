@@ -4,6 +4,7 @@ import { checkCompatible } from '../plan/compatible.js';
 import { type OpenedCheckpoint, openModels, plannedInput } from '../plan/models.js';
 import { quantisedTensors } from '../plan/quantised.js';
 import type { PlannedReduction, ReductionPlan } from '../plan/reduction.js';
+import { withSharedRows } from '../plan/shared-rows.js';
 import { arithmeticDtypes } from '../tensor/dtype.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { Rows } from '../tensor/rows.js';
@@ -17,24 +18,30 @@ export interface AnalysisPlan {
 }
 
 /**
- * Plans an analysis of every 1-D and 2-D floating tensor that base and experts all have. Reads headers, not
- * weights.
+ * Plans an analysis of every 1-D and 2-D floating tensor that base and experts all have; where vocabularies
+ * differ, of the rows that they share. Reads headers, not weights.
  *
- * @throws LayerloomError the codes of `openModels` and `checkCompatible`, QUANTISED_WEIGHTS
+ * @throws LayerloomError the codes of `openModels`, `withSharedRows` and `checkCompatible`, QUANTISED_WEIGHTS
  */
 export const planAnalysis = async (
   base: string,
   experts: readonly string[],
   rows: Rows,
 ): Promise<AnalysisPlan> => {
-  const [first, ...others] = await openModels([
-    { role: 'base', model: base },
-    ...experts.map((model) => ({ role: 'expert', model })),
-  ]);
+  const {
+    models: [first, ...others],
+    isDecided: tokensAreDecided,
+    warnings: ofVocabulary,
+  } = await withSharedRows(
+    await openModels([{ role: 'base', model: base }, ...experts.map((model) => ({ role: 'expert', model }))]),
+  );
   if (first === undefined) throw new RangeError('openModels gave no base');
   const warnings = [first, ...others].flatMap(({ checkpoint }) => checkpoint.warnings);
-  for (const expert of others)
-    for (const { words } of (await checkCompatible(first, expert)).differences) warnings.push(words);
+  warnings.push(...ofVocabulary);
+  for (const expert of others) {
+    const { differences } = await checkCompatible(first, expert, { tokensAreDecided });
+    warnings.push(...differences.map(({ words }) => words));
+  }
   if (first.architecture.stacks.length > 0) requireLayers(first.architecture, first.checkpoint.path);
   refuseQuantised([first, ...others]);
 

@@ -4,7 +4,7 @@ import type { FileIdentity } from '../checkpoint/checkpoint.js';
 import type { ReduceOptions } from '../engine/compute/reduce.js';
 import { type ComparedTensor, findTrimming, sumMagnitudes } from '../engine/compute/whole-models.js';
 import { LayerloomError } from '../errors.js';
-import { itemAt } from '../lookup.js';
+import { itemAt, valueAt } from '../lookup.js';
 import {
   type NeededStatistics,
   noStatistics,
@@ -55,26 +55,47 @@ export const gatherStatistics = async (
     const planned = inputs.checkpoints.map(plannedInput);
     return { ...noStatistics, ...(await findTrimming(planned, tensors, what.densities, options)) };
   }
-  const { rows } = what;
-  if (typeof base !== 'string' || !experts.every((model) => typeof model === 'string'))
-    return {
-      ...noStatistics,
-      taskVectors: await sumOperands(recipe, found, { base, experts, what }, options),
-    };
-  if (analysis !== undefined)
-    return { ...noStatistics, taskVectors: await readSaved(analysis, base, experts, rows) };
-  if (await moveRows(recipe, found))
-    return {
-      ...noStatistics,
-      taskVectors: await sumOperands(recipe, found, { base, experts, what }, options),
-    };
-  const vectors = await computeTaskVectors(
-    base,
-    experts,
-    { rows, threshold: 0 },
-    { ...options, pairs: false },
-  );
-  return { ...noStatistics, taskVectors: vectors.experts };
+  const { rows, eachRow } = what;
+  const isNested = [base, ...experts].some((model) => typeof model !== 'string');
+  if (isNested || (analysis === undefined && !eachRow && (await moveRows(recipe, found)))) {
+    const taskVectors = await sumOperands(recipe, found, { base, experts, what }, options);
+    return { ...noStatistics, taskVectors };
+  }
+  const [origin, models] = [String(base), experts.map(String)];
+  const taskVectors =
+    analysis === undefined
+      ? (await computeTaskVectors(origin, models, { rows, threshold: 0 }, { ...options, pairs: false }))
+          .experts
+      : await readSaved(analysis, origin, models, rows);
+  return {
+    ...noStatistics,
+    taskVectors: eachRow && rows === 'output' ? await ofAllRows(recipe, found, taskVectors) : taskVectors,
+  };
+};
+
+/**
+ * Gives each vector an entry for each row of the output, where vocabularies differ: NaN, which is below no
+ * threshold, for tokens that the base lacks.
+ */
+const ofAllRows = async (
+  recipe: Recipe,
+  found: StatisticsByRecipe,
+  taskVectors: readonly MavVectors[],
+): Promise<TaskVectorStatistics[]> => {
+  const { models } = await openRecipeModels(recipe, modelOpener(recipe, await openInputs(recipe), found));
+  const { tensors } = itemAt(models, 0).checkpoint;
+  const resized = (name: string, vector: Float32Array): Float32Array => {
+    const { shape } = valueAt(tensors, name);
+    const rows = shape.length === 2 ? itemAt(shape, 0) : vector.length;
+    if (rows === vector.length) return vector;
+    const fitted = new Float32Array(rows).fill(Number.NaN);
+    fitted.set(vector.subarray(0, rows));
+    return fitted;
+  };
+  return taskVectors.map((of) => ({
+    ...of,
+    vectors: new Map([...of.vectors].map(([name, vector]) => [name, resized(name, vector)])),
+  }));
 };
 
 /**
@@ -131,9 +152,9 @@ const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<bool
 type ByRows = NeededStatistics & { readonly what: Extract<NeededStatistics['what'], { kind: 'rows' }> };
 
 /**
- * Sums the mean MAV of task vectors of which a model is a nested recipe, or has another vocabulary: the mean MAV of a tensor's rows is
- * Σ|Δ| over its elements. MAVs of single rows are not computed; only reverting by rows needs them, and it is
- * refused.
+ * Sums the mean MAV of task vectors of which a model is a nested recipe, or has another vocabulary: the mean MAV of
+ * a tensor's rows is Σ|Δ| over its elements. MAVs of single rows are not computed; only reverting by rows needs
+ * them, and of nested recipes it is refused.
  *
  * @throws LayerloomError INVALID_PARAMETER for a revert by rows, NON_FINITE
  */
@@ -148,8 +169,7 @@ const sumOperands = async (
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: 'threshold',
       value: null,
-      expected:
-        'checkpoints of one vocabulary, where rows are reverted; write an inner recipe out first, and unite vocabularies by a step before',
+      expected: 'only checkpoints, where rows are reverted; write an inner recipe out first',
     });
   const { inputs, tensors, models } = await comparedTensors(recipe, found, base, experts);
   const counted = tensors.filter(({ shape }) => shape.length === 1 || shape.length === 2);

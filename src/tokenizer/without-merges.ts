@@ -1,6 +1,6 @@
 /** A key of JSON: a token of this text would have its quotes escaped, and in a vocabulary its value is a number. */
 const key = '"merges"';
-const [quote, escape, open, close] = [0x22, 0x5c, 0x5b, 0x5d];
+const [quote, backslash, open, close] = [0x22, 0x5c, 0x5b, 0x5d];
 
 /**
  * Returns the text of a `tokenizer.json` with an empty list of merges. They are most of it and say nothing of
@@ -27,7 +27,7 @@ const endOfList = (content: Buffer, first: number): number | undefined => {
     const byte = content[at];
     if (byte === quote) {
       at++;
-      while (at < content.length && content[at] !== quote) at += content[at] === escape ? 2 : 1;
+      while (at < content.length && content[at] !== quote) at += content[at] === backslash ? 2 : 1;
     } else if (byte === open) depth++;
     else if (byte === close && --depth === 0) return at;
   }
