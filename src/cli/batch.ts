@@ -17,14 +17,14 @@ export interface BatchCliOptions extends CommonOptions, OutputOptions {
 /** Runs an experiment; with `--dry-run`, prints its cost. */
 export const batchCommand = async (file: string, options: BatchCliOptions): Promise<void> => {
   const threads = checkThreads(options.threads);
-  const { layout, maxShardSize, analysis, download } = options;
+  const { layout, maxShardSize, analysis, tokenizer, download } = options;
   if (options.dryRun) {
     const {
       plan,
       cost,
       download: toFetch,
     } = await planExperiment(file, {
-      ...{ layout, maxShardSize, analysis, threads },
+      ...{ layout, maxShardSize, analysis, tokenizer, threads },
       download: download && 'headers',
     });
     if (!options.quiet) plan.warnings.forEach(warn);
@@ -63,6 +63,7 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
       layout,
       maxShardSize,
       analysis,
+      tokenizer,
       threads,
       download,
       signal,

@@ -3,7 +3,13 @@ import { presetNames, presets } from '../experiment/preset-merges.js';
 import type { BatchCliOptions } from './batch.js';
 import type { ExperimentInitOptions, ExperimentSlurmOptions } from './experiment.js';
 import { addExamples, commandGroups, helpList, optionGroups, optionOf } from './help.js';
-import { addAnalysisOption, addMergeOptions, addOutputOptions, toNumber } from './options.js';
+import {
+  addAnalysisOption,
+  addMergeOptions,
+  addOutputOptions,
+  addTokenizerOption,
+  toNumber,
+} from './options.js';
 
 // Commands that run experiments: their options. Their work is loaded when one is called.
 
@@ -25,15 +31,17 @@ export const addBatch = (program: Command): void => {
       optionOf('--shard-range <i/n>', 'make only part i (from 0) of n of the shards, and no merges'),
     );
   const hard = { link: 'hard' };
-  addMergeOptions(addAnalysisOption(command), hard).action(async (file: string, options: BatchCliOptions) => {
+  const withOptions = addTokenizerOption(addAnalysisOption(command), "the experiment's, or auto", '');
+  addMergeOptions(withOptions, hard).action(async (file: string, options: BatchCliOptions) => {
     const { batchCommand } = await import('./batch.js');
     // Commander's defaults are dropped: without the option, the experiment's value holds.
-    const given = (name: 'layout' | 'maxShardSize') =>
+    const given = (name: 'layout' | 'maxShardSize' | 'tokenizer') =>
       command.getOptionValueSource(name) === 'cli' ? options[name] : undefined;
     await batchCommand(file, {
       ...options,
       layout: given('layout'),
       maxShardSize: given('maxShardSize'),
+      tokenizer: given('tokenizer'),
     } as BatchCliOptions);
   });
   addExamples(command, [

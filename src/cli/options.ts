@@ -87,11 +87,15 @@ export const addAnalysisOption = (command: Command): Command =>
   );
 
 /** Adds `--tokenizer`, for commands that merge models whose vocabularies may differ. */
-export const addTokenizerOption = (command: Command, default_ = 'auto'): Command =>
+export const addTokenizerOption = (
+  command: Command,
+  default_ = 'auto',
+  ofModels = '; or one of the models',
+): Command =>
   command.addOption(
     optionOf(
       '--tokenizer <which>',
-      'vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models',
+      `vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base${ofModels}`,
       { default: default_, group: optionGroups.output },
     ),
   );

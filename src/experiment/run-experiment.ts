@@ -5,6 +5,7 @@ import { LayerloomError, reasonOf } from '../errors.js';
 import { tryLock } from '../native/addon.js';
 import { missingWeights } from '../plan/missing-weights.js';
 import type { PlannedDownload } from '../plan/plan.js';
+import { sourceWords } from '../recipe/model-places.js';
 import { withPlace } from '../recipe/read-recipe.js';
 import { ownClaimant } from '../store/claimant.js';
 import { version } from '../version.js';
@@ -38,6 +39,8 @@ export interface ExperimentOptions extends BatchOptions {
   force?: boolean | undefined;
   /** Merges to make and to record; the others are as if the experiment did not have them. Default: all. */
   only?: ((merge: ExperimentMerge) => boolean) | undefined;
+  /** The tokenizer's source of merges that say no other, in the place of the experiment's: `auto`, `strict`, … */
+  tokenizer?: string | undefined;
   /** Folder in which the relative paths of an experiment given as an object begin. */
   directory?: string | undefined;
 }
@@ -231,11 +234,20 @@ export const planExperiment = async (
   });
 };
 
-const openExperiment = (
+const openExperiment = async (
   input: ExperimentInput | string,
-  { directory }: { directory?: string | undefined },
-): Promise<Experiment> =>
-  typeof input === 'string' ? readExperiment(input) : parseExperiment(input, { directory });
+  { directory, tokenizer }: Pick<ExperimentOptions, 'directory' | 'tokenizer'>,
+): Promise<Experiment> => {
+  if (tokenizer !== undefined && !sourceWords.has(tokenizer))
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'tokenizer',
+      value: tokenizer,
+      expected: 'auto, strict, union or base: models differ from merge to merge',
+    });
+  const experiment =
+    typeof input === 'string' ? await readExperiment(input) : await parseExperiment(input, { directory });
+  return tokenizer === undefined ? experiment : { ...experiment, tokenizerSource: tokenizer };
+};
 
 const commonOf = (
   { layout, maxShardSize }: Experiment,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { type BatchMerge, planBatch } from '../../src/experiment/batch-plan.js';
 import { runBatch } from '../../src/experiment/run-batch.js';
-import { merge } from '../../src/index.js';
+import { merge, runExperiment } from '../../src/index.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { contentsOf } from '../fixtures/experiment.js';
 import { writeVocabulary } from '../fixtures/vocabulary.js';
@@ -59,4 +59,18 @@ it('makes merges of experts that added different tokens as each alone, and share
   expect(contentsOf(parts, (path) => path.endsWith('.safetensors') && !path.startsWith('.store'))).toEqual(
     whole,
   );
+});
+
+it('takes the source of the tokenizer from an option, which must hold for all merges', async () => {
+  const { root } = pairs();
+  const experiment = {
+    tasks: { plain: './plain' },
+    languages: { swahili: { other: './other' } },
+    merges: [{ name: 'soup', method: 'soup' }],
+  } as const;
+  const run = (tokenizer: string) =>
+    runExperiment(experiment, { out: join(root, `out-${tokenizer}`), directory: root, tokenizer });
+  await expect(run('./plain')).rejects.toMatchObject({ code: 'INVALID_PARAMETER' });
+  expect((await run('union')).merges.map(({ state }) => state)).toEqual(['done']);
+  await expect(run('strict')).rejects.toMatchObject({ code: 'TOKENIZER_MISMATCH' });
 });
