@@ -9,6 +9,7 @@ import { fill, llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '.
 import { hashOf } from '../fixtures/contents.js';
 import { everyMethod } from '../fixtures/every-method.js';
 import { writeFamilyOf } from '../fixtures/family.js';
+import { writeVocabulary } from '../fixtures/vocabulary.js';
 
 // An instruction set is chosen when a process loads the addon: each has a process of its own, which makes all the merges.
 const program = (models: readonly string[], out: string) => `
@@ -65,14 +66,8 @@ it('every instruction set, thread count and slice size makes the same files', as
   });
 }, 240_000);
 
-it('and so of every method', async () => {
-  const { root, ...models } = writeFamilyOf({
-    'model.embed_tokens.weight': [37, 120],
-    'model.layers.0.mlp.up_proj.weight': [210, 33],
-    'model.layers.0.input_layernorm.weight': [33],
-    'model.layers.1.mlp.up_proj.weight': [210, 33],
-    'model.layers.1.input_layernorm.weight': [33],
-  });
+/** Returns how many different contents each method's merge of a base and its experts has. */
+const ofEveryMethod = async (root: string, models: Parameters<typeof everyMethod>[0]) => {
   const recipes = everyMethod(models);
   const url = JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));
   // Every number of threads with every size on one instruction set, which the others are compared with.
@@ -89,6 +84,32 @@ it('and so of every method', async () => {
         await merge(recipe, { threads, sliceBytes, layout: 'size', out });
       }
   `;
-  const expected = Object.fromEntries(Object.keys(recipes).map((name) => [name, 1]));
-  expect(await contents(root, programOf)).toEqual(expected);
+  return { names: Object.keys(recipes), contents: await contents(root, programOf) };
+};
+
+it('and so of every method', async () => {
+  const { root, ...models } = writeFamilyOf({
+    'model.embed_tokens.weight': [37, 120],
+    'model.layers.0.mlp.up_proj.weight': [210, 33],
+    'model.layers.0.input_layernorm.weight': [33],
+    'model.layers.1.mlp.up_proj.weight': [210, 33],
+    'model.layers.1.input_layernorm.weight': [33],
+  });
+  const { names, contents } = await ofEveryMethod(root, models);
+  expect(contents).toEqual(Object.fromEntries(names.map((name) => [name, 1])));
+}, 300_000);
+
+it('and so of every method over models whose rows are gathered', async () => {
+  const root = temporaryDirectory();
+  const tokens = Array.from({ length: 37 }, (_, index) => `t${index}`);
+  const shape = { hidden: 120, tied: true, layers: 1 };
+  const model = (name: string, seed: number, added: readonly string[], dtype?: 'F32') =>
+    writeVocabulary(join(root, name), { ...shape, tokens, added, seed, ...(dtype && { dtype }) });
+  const { names, contents } = await ofEveryMethod(root, {
+    base: model('base', 1, []),
+    a: model('a', 2, ['<pad>', '<a>']),
+    b: model('b', 3, ['<pad>'], 'F32'),
+    c: model('c', 4, ['<c>', '<d>', '<e>']),
+  });
+  expect(contents).toEqual(Object.fromEntries(names.map((name) => [name, 1])));
 }, 300_000);
