@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { push } from '../../src/api/push.js';
@@ -9,6 +9,7 @@ import { writeFamily } from '../fixtures/family.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { HubServer } from '../fixtures/hub-server.js';
 import { HubUploads } from '../fixtures/hub-uploads.js';
+import { writeHeadersOnly } from '../fixtures/range-cache.js';
 
 // Uploads to a hub of our own, by the hub's own library.
 
@@ -34,6 +35,23 @@ const refusal = (work: Promise<unknown>): Promise<LayerloomError> =>
   );
 
 describe('push', () => {
+  it('refuses a model of which only some bytes are here, also through links', async () => {
+    const { hub, as } = await hubFor();
+    const family = writeFamily();
+    const folder = writeHeadersOnly(join(family.root, 'ranges'), 'org/a', family.a);
+    const links = join(family.root, 'links');
+    mkdirSync(links);
+    for (const name of ['config.json', 'model.safetensors'])
+      symlinkSync(join(folder, name), join(links, name));
+    for (const directory of [folder, links])
+      for (const dryRun of [true, false]) {
+        const { code, message } = await refusal(push(directory, 'me/holes', { ...as('writer'), dryRun }));
+        expect(code).toBe('NOT_A_CHECKPOINT');
+        expect(message).toMatch(/model\.safetensors have not been downloaded; fetch the whole model by/);
+      }
+    expect(hub.requests).toEqual([]);
+  });
+
   it('makes the repository, and uploads weights, side files and card in one commit', async () => {
     const { uploads, as } = await hubFor();
     const directory = await merged();

@@ -1,11 +1,13 @@
 import { stat } from 'node:fs/promises';
-import { join, relative, resolve, sep } from 'node:path';
+import { basename, join, relative, resolve, sep } from 'node:path';
 import { provenanceName } from '../../checkpoint/file-names.js';
 import { formats } from '../../checkpoint/formats.js';
 import { readJsonObject } from '../../checkpoint/json.js';
 import { exists } from '../../checkpoint/model-place.js';
 import { openCheckpoint } from '../../checkpoint/open.js';
+import { missingRanges } from '../../checkpoint/range-cache.js';
 import { LayerloomError } from '../../errors.js';
+import { bytesOf } from '../../tensor/extent.js';
 
 /** A file of a checkpoint that goes to the hub. */
 export interface FileToPush {
@@ -25,8 +27,8 @@ const unfinished = /\.layerloom-partial(\/|$)/;
  * Lists the files of a checkpoint that belong on the hub: weights, their index, side files and the card.
  * `layerloom.json` does not: it names paths of this machine, and the card has the whole recipe.
  *
- * @throws LayerloomError NOT_A_CHECKPOINT for a file, an unfinished output or one that lacks files; the codes of
- *   `openCheckpoint`
+ * @throws LayerloomError NOT_A_CHECKPOINT for a file, an unfinished output or one that lacks files, and for a model
+ *   of the hub of which only some ranges are here; the codes of `openCheckpoint`
  */
 export const filesToPush = async (directory: string): Promise<FileToPush[]> => {
   const root = resolve(directory);
@@ -37,6 +39,13 @@ export const filesToPush = async (directory: string): Promise<FileToPush[]> => {
     );
   const { path, files, sideFiles } = await openCheckpoint(root);
   if (!(await stat(path)).isDirectory()) throw refused('is a file; give the directory of a checkpoint');
+  for (const file of files) {
+    const missing = bytesOf(await missingRanges(file.path, [{ begin: 0, end: file.bytes }]));
+    if (missing > 0)
+      throw refused(
+        `${missing} bytes of its ${basename(file.path)} have not been downloaded; fetch the whole model by \`hf download\`, and push that`,
+      );
+  }
   const beside = [...formats.map(({ indexName }) => indexName), cardName];
   const there = await Promise.all(beside.map((name) => exists(join(root, name))));
   const names = [
