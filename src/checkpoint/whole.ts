@@ -1,11 +1,13 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { formats } from './formats.js';
+import { allExist, exists } from './model-place.js';
 import { readSideFile } from './small-file.js';
 
 /**
  * True if a directory has weights: a checkpoint of one file, or an index and all shards that it names. The hub's
- * own library leaves directories without them when it is interrupted, or was asked for some files only.
+ * own library leaves directories without them when it is interrupted, or was asked for some files only, and links
+ * to blobs that were removed.
  */
 export const hasAllWeights = async (directory: string): Promise<boolean> => {
   const names = await readdir(directory).catch((): string[] => []);
@@ -16,9 +18,9 @@ export const hasAllWeights = async (directory: string): Promise<boolean> => {
         .then((text) => [...new Set(parseIndex(text.toString(), path).values())])
         // An index that cannot be read is for `openCheckpoint` to refuse, with its reason.
         .catch((): string[] => []);
-      return shards.every((shard) => names.includes(shard));
+      return await allExist(shards.map((shard) => join(directory, shard)));
     }
-    if (names.includes(shardName(0, 1))) return true;
+    if (await exists(join(directory, shardName(0, 1)))) return true;
   }
   return false;
 };

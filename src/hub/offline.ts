@@ -1,9 +1,6 @@
-import { join } from 'node:path';
-import { formats } from '../checkpoint/formats.js';
 import type { HubModel } from '../checkpoint/hub-cache.js';
-import { allExist, exists } from '../checkpoint/model-place.js';
 import { cachedCommit, isUsable, rangeFolder } from '../checkpoint/range-cache.js';
-import { readSideFile } from '../checkpoint/small-file.js';
+import { hasAllWeights } from '../checkpoint/whole.js';
 import { snapshotPath } from './cache-writer.js';
 import { hubEnvironment } from './environment.js';
 import { holdRangeFolder } from './hold.js';
@@ -19,21 +16,9 @@ export const findOffline = async (
   const commit = await cachedCommit(asked, env);
   const { id } = asked;
   const snapshot = snapshotPath({ cache, id, commit });
-  if (await isWholeSnapshot(snapshot)) return { path: snapshot, id, revision: commit };
+  if (await hasAllWeights(snapshot)) return { path: snapshot, id, revision: commit };
   const folder = rangeFolder(id, commit, ranges);
   if (!(await isUsable(folder))) return undefined;
   await holdRangeFolder(folder, ranges);
   return { path: folder, id, revision: commit };
-};
-
-/** True if a snapshot has the weights that its index names, or its only file of weights. */
-const isWholeSnapshot = async (folder: string): Promise<boolean> => {
-  for (const { shardName, indexName, parseIndex } of formats) {
-    const index = join(folder, indexName);
-    const names = (await exists(index))
-      ? [...new Set(parseIndex((await readSideFile(index)).toString(), index).values())]
-      : [shardName(0, 1)];
-    if (await allExist(names.map((name) => join(folder, name)))) return true;
-  }
-  return false;
 };
