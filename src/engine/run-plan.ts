@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { checkSpace } from '../checkpoint/disk-space.js';
 import { LayerloomError } from '../errors.js';
 import type { MethodReport } from '../methods/framework/method.js';
 import { checkPlan } from '../plan/check-plan.js';
@@ -16,7 +17,7 @@ import { checkLink, type Link, linkShards, verifyLinks } from './output/link.js'
 import { checkOutput, type Output } from './output/output.js';
 import { describeShards, type ShardRecord, writeSideFiles } from './output/provenance.js';
 import { openStaging, type Staging } from './output/staging.js';
-import { checkSpace, type Progress, Run, type RunControls, type RunCost, resumable } from './run.js';
+import { type Progress, Run, type RunControls, type RunCost, resumable } from './run.js';
 
 export interface RunOptions extends RunControls {
   /** Directory to create. */

@@ -1,4 +1,3 @@
-import { statfs } from 'node:fs/promises';
 import { type ErrorCode, type ErrorDetails, LayerloomError } from '../errors.js';
 import type { Download } from '../hub/download.js';
 import { instructionSets } from '../native/addon.js';
@@ -88,6 +87,13 @@ export class Run {
     });
     const inputs = await InputFiles.open(...files);
     this.#inputs.push(inputs);
+    // Another process may have found that the hub has changed a file, and begun it anew before it was opened here.
+    const [lost] = (await missingWeights(...files)).needs;
+    if (lost !== undefined)
+      throw new LayerloomError('INPUT_CHANGED', {
+        file: lost.path,
+        reason: 'was removed from the cache of ranges by another run',
+      });
     return inputs;
   }
 
@@ -146,18 +152,4 @@ export const checkThreads = (threads = usableCores()): number => {
       expected: 'a whole number from 1 to 1024',
     });
   return threads;
-};
-
-/**
- * Checks that a file system has `needed` free bytes. Quotas are not checked; exceeding one is WRITE_FAILED
- * later.
- *
- * @param directory an existing directory of that file system
- * @param out the output, for the error's details
- * @throws LayerloomError DISK_SPACE
- */
-export const checkSpace = async (directory: string, out: string, needed: number): Promise<void> => {
-  const { bavail, bsize } = await statfs(directory);
-  const available = bavail * bsize;
-  if (needed > available) throw new LayerloomError('DISK_SPACE', { out, needed, available });
 };

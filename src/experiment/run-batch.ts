@@ -1,10 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { checkSpace } from '../checkpoint/disk-space.js';
 import { makeShards } from '../engine/compute/make-shards.js';
 import type { InputFiles } from '../engine/input-files.js';
 import { makeDirectories } from '../engine/output/durable.js';
 import { checkLink, type Link } from '../engine/output/link.js';
-import { checkSpace, type Progress, Run, type RunCost, resumable } from '../engine/run.js';
+import { type Progress, Run, type RunCost, resumable } from '../engine/run.js';
 import type { WorkerPool } from '../engine/threads/pool.js';
 import { LayerloomError } from '../errors.js';
 import { valueAt } from '../lookup.js';

@@ -1,5 +1,5 @@
-import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { checkSpace } from '../checkpoint/disk-space.js';
 import { placeOf, type RangeCachePlace, rangeRecordPath } from '../checkpoint/range-cache.js';
 import { type RangeRecord, readRangeRecord } from '../checkpoint/range-record.js';
 import { checkInterrupt, LayerloomError } from '../errors.js';
@@ -46,7 +46,7 @@ export const bringRanges = async (
   await using hub = await openHub(options);
   for (const folder of new Set(files.map(({ place }) => place.folder))) {
     await holdRangeFolder(folder, dirname(dirname(folder)));
-    await checkSpace(folder, total);
+    await checkSpace(folder, folder, total);
   }
   let done = 0;
   const onBytes = (bytes: number) => {
@@ -55,7 +55,10 @@ export const bringRanges = async (
   };
   await fetchAll(hub, files, extents, onBytes).catch(async (error: unknown) => {
     checkInterrupt(options.signal);
-    if (isFull(error)) await checkSpace(dirname(error.details.file), Math.max(total - done, 1));
+    if (isFull(error)) {
+      const folder = dirname(error.details.file);
+      await checkSpace(folder, folder, Math.max(total - done, 1));
+    }
     throw error;
   });
 };
@@ -92,13 +95,6 @@ const isFull = (error: unknown): error is LayerloomError<'WRITE_FAILED'> =>
   error instanceof LayerloomError &&
   error.code === 'WRITE_FAILED' &&
   ['ENOSPC', 'EDQUOT'].includes((error.cause as NodeJS.ErrnoException | undefined)?.code ?? '');
-
-/** @throws LayerloomError DISK_SPACE */
-const checkSpace = async (folder: string, needed: number): Promise<void> => {
-  const { bavail, bsize } = await statfs(folder);
-  const available = bavail * bsize;
-  if (needed > available) throw new LayerloomError('DISK_SPACE', { out: folder, needed, available });
-};
 
 const fetchAll = async (
   hub: HubSession,
