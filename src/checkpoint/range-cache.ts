@@ -1,4 +1,4 @@
-import { readlink, realpath, stat } from 'node:fs/promises';
+import { lstat, readlink, realpath, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { type Extent, subtractExtents } from '../tensor/extent.js';
 import { expandPath, type HubModel, hubCacheRoot, hubHome, modelFolder, parseHubId } from './hub-cache.js';
@@ -124,23 +124,43 @@ export interface RangeCacheModel {
 const isNames = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((name) => typeof name === 'string');
 
+/** Parses a record; one that a disk has lost counts as empty, and the headers are fetched again. */
+const parseObject = (text: string): Record<string, unknown> => {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+};
+
 /** Reads the record of a model; undefined where its headers are not all here. */
 export const readRangeModel = async (folder: string): Promise<RangeCacheModel | undefined> => {
   const text = await readSmallFile(modelRecordPath(folder)).catch(() => undefined);
   if (text === undefined) return undefined;
-  const value: unknown = JSON.parse(text.toString());
-  const { id, commit, weights, sideFiles } = isObject(value) ? value : {};
+  const { id, commit, weights, sideFiles } = parseObject(text.toString());
   if (typeof id !== 'string' || typeof commit !== 'string' || !isNames(weights) || !isNames(sideFiles))
     return undefined;
   return { id, commit, weights, sideFiles };
 };
 
-/** True if the headers and side files of a model are all here: blobs of the hub's cache may have been removed. */
+/**
+ * True if the headers and side files of a model are all here. Blobs of the hub's cache may have been removed, and
+ * sparse files or their records lost: then they are fetched again.
+ */
 export const isUsable = async (folder: string): Promise<boolean> => {
   const model = await readRangeModel(folder);
-  if (model === undefined) return false;
-  const names = [...model.weights, ...model.sideFiles];
-  return allExist(names.map((name) => join(folder, name)));
+  if (model === undefined || !(await allExist(model.sideFiles.map((name) => join(folder, name)))))
+    return false;
+  return (await Promise.all(model.weights.map((name) => isUsableFile(folder, name)))).every(Boolean);
+};
+
+/** True for a link to a whole file, and for a sparse file of the length that its record says. */
+const isUsableFile = async (folder: string, name: string): Promise<boolean> => {
+  const path = join(folder, name);
+  const found = await lstat(path).catch(() => undefined);
+  if (found === undefined || found.isSymbolicLink()) return exists(path);
+  return (await readRangeRecord(rangeRecordPath(folder, name)))?.bytes === found.size;
 };
 
 /** Returns the commit that the hub's cache has for a revision: of a branch or tag its ref, of others itself. */

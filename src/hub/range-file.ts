@@ -69,7 +69,7 @@ export class RangeFile implements AsyncDisposable {
         await record.close();
         return undefined;
       }
-      const { data, known } = await openData(path, file, record);
+      const { data, known } = await openData(folder, file, record);
       return new RangeFile([folder, file], [record, data], known);
     } catch (cause) {
       await record.close();
@@ -194,12 +194,16 @@ const isWhole = async (path: string, { bytes }: ListedFile): Promise<boolean> =>
   return (await stat(path).catch(() => undefined))?.size === bytes;
 };
 
-/** Opens the sparse file, made anew where it is missing or of another content than the record says. */
+/**
+ * Opens the sparse file. It is made anew where it is missing, or of another content or length than its record says;
+ * then the model's headers count as not here, until they have been fetched again.
+ */
 const openData = async (
-  path: string,
+  folder: string,
   file: ListedFile,
   record: FileHandle,
 ): Promise<{ data: FileHandle; known: RangeRecord }> => {
+  const path = pathIn(folder, file);
   const known = parseRangeRecord((await record.readFile()).toString());
   // Of a link itself: what it leads to is a file of the hub's cache, and never written.
   const found = await lstat(path).catch(() => undefined);
@@ -208,6 +212,7 @@ const openData = async (
     await record.appendFile('\n');
     return { data: await open(path, 'r+'), known };
   }
+  await rm(modelRecordPath(folder), { force: true });
   await record.truncate(0);
   await rm(path, { force: true });
   await mkdir(dirname(path), { recursive: true });

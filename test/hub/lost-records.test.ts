@@ -1,0 +1,83 @@
+import { readFileSync, rmSync, symlinkSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { isUsable, missingRanges } from '../../src/checkpoint/range-cache.js';
+import { hasAllWeights } from '../../src/checkpoint/whole.js';
+import { InputFiles } from '../../src/engine/input-files.js';
+import { bringHeaders } from '../../src/hub/bring-headers.js';
+import { bringRanges } from '../../src/hub/bring-ranges.js';
+import { layerSwap } from '../../src/index.js';
+import { writeFamily } from '../fixtures/family.js';
+import { hubUser, impatient } from '../fixtures/hub-client.js';
+import { HubServer } from '../fixtures/hub-server.js';
+import { writeHeadersOnly } from '../fixtures/range-cache.js';
+
+// Disks, copies and users lose parts of caches. What is lost is fetched again, and nothing is read in its place.
+
+interface Lost {
+  readonly file: string;
+  readonly record: string;
+}
+
+const losses: Readonly<Record<string, (lost: Lost) => void>> = {
+  'a sparse file that was cut': ({ file }) => truncateSync(file, 100_000),
+  'a sparse file that was removed': ({ file }) => unlinkSync(file),
+  'a record whose first line is zeros': ({ record }) =>
+    writeFileSync(record, readFileSync(record).fill(0, 0, 20)),
+  'a record that was removed': ({ record }) => unlinkSync(record),
+  'a cut description of the model': ({ record }) =>
+    writeFileSync(join(dirname(record), 'model.json'), '{"id":'),
+};
+
+for (const [what, lose] of Object.entries(losses))
+  it(`${what} is fetched again`, async () => {
+    const family = writeFamily({ layers: 8, hidden: 128 });
+    const hub = await new HubServer().start();
+    onTestFinished(() => hub.close());
+    hub.addDirectory('org/a', family.a);
+    const options = impatient(hubUser(hub));
+    const { path } = await bringHeaders('org/a', options);
+    const file = join(path, 'model.safetensors');
+    const source = readFileSync(join(family.a, 'model.safetensors'));
+    const range = { begin: 100_000, end: 300_000 };
+    await bringRanges([{ path: file, ranges: [range] }], options);
+    lose({ file, record: join(path, '.ranges', 'model.safetensors.jsonl') });
+    expect(await isUsable(path)).toBe(false);
+    expect((await bringHeaders('org/a', options)).path).toBe(path);
+    expect(await isUsable(path)).toBe(true);
+    await bringRanges([{ path: file, ranges: await missingRanges(file, [range]) }], options);
+    expect(readFileSync(file).subarray(range.begin, range.end)).toEqual(
+      source.subarray(range.begin, range.end),
+    );
+  });
+
+it('a file that another run begins anew is not read', async () => {
+  const family = writeFamily();
+  const folder = writeHeadersOnly(join(family.root, 'ranges'), 'org/a', family.a);
+  const file = join(folder, 'model.safetensors');
+  const record = join(folder, '.ranges', 'model.safetensors.jsonl');
+  const headersOnly = readFileSync(record);
+  const source = readFileSync(join(family.a, 'model.safetensors'));
+  writeFileSync(record, `${headersOnly}[0,${source.length}]\n`);
+  const open = InputFiles.open.bind(InputFiles);
+  vi.spyOn(InputFiles, 'open').mockImplementation((...files) => {
+    writeFileSync(record, headersOnly);
+    return open(...files);
+  });
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+  });
+  const out = join(family.root, 'out');
+  await expect(
+    layerSwap({ task: file, language: family.b, bottom: 2, top: 1 }, { out }),
+  ).rejects.toMatchObject({ code: 'INPUT_CHANGED' });
+});
+
+it('a link to a blob that was removed is no weight', async () => {
+  const { a } = writeFamily();
+  expect(await hasAllWeights(a)).toBe(true);
+  const file = join(a, 'model.safetensors');
+  rmSync(file);
+  symlinkSync(join(a, 'nothing'), file);
+  expect(await hasAllWeights(a)).toBe(false);
+});
