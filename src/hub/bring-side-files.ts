@@ -1,8 +1,10 @@
+import type { ContainerFormat } from '../checkpoint/format.js';
 import { formats } from '../checkpoint/formats.js';
 import { isFetchedSideFile } from '../checkpoint/side-files.js';
 import { mostSideFileBytes, readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import { valueAt } from '../lookup.js';
+import { visible } from '../visible.js';
 import { contentCheck, type HubCacheCommit, pointerPath, putSmallFile } from './cache-writer.js';
 import { eachOf } from './each.js';
 import { type ListedFile, RemoteFile } from './remote-file.js';
@@ -38,12 +40,24 @@ export const bringSideFiles = async (
     const text = (await readSideFile(pointerPath(at, indexName))).toString();
     const neededBy = `${at.id}/${indexName}`;
     for (const name of format.parseIndex(text, neededBy).values()) {
+      const refused = refusedName(name, format);
+      if (refused !== undefined)
+        throw new LayerloomError('INDEX_INVALID', {
+          file: neededBy,
+          reason: `its weight_map names ${visible(name)}, which is ${refused}`,
+        });
       if (!files.has(name)) throw new LayerloomError('FILE_MISSING', { file: `${at.id}/${name}`, neededBy });
       names.add(name);
     }
   }
   await eachOf(hub, sideFiles, mostRequests, (file) => bringSideFile(hub, at, file));
   return { sideFiles, weights: [...names].sort().map((name) => valueAt(files, name)) };
+};
+
+/** Says why a file that an index names is not fetched: a hidden one could take the place of the cache's records. */
+const refusedName = (name: string, { extension }: ContainerFormat): string | undefined => {
+  if (!name.endsWith(extension)) return `no ${extension} file; nothing else is fetched`;
+  return /(^|\/)\./.test(name) ? 'hidden; nothing hidden is fetched' : undefined;
 };
 
 const bringSideFile = (hub: HubSession, at: HubCacheCommit, file: ListedFile): Promise<void> => {

@@ -24,6 +24,11 @@ const prepare = async (): Promise<HubServer> => {
   hub.addModel('org/torn', [fileOf('model.safetensors.index.json', Buffer.from(index))]);
   const outside = JSON.stringify({ weight_map: { a: '../../outside.safetensors' } });
   hub.addModel('org/unsafe', [fileOf('model.safetensors.index.json', Buffer.from(outside))]);
+  for (const [id, name] of Object.entries({ code: 'model.py', record: '.ranges/a.safetensors' })) {
+    const named = JSON.stringify({ weight_map: { a: name } });
+    const files = [fileOf('model.safetensors.index.json', Buffer.from(named)), file(name)];
+    hub.addModel(`org/${id}`, files);
+  }
   return hub;
 };
 
@@ -38,6 +43,14 @@ interface Refusal {
 const always = { times: 1000 };
 
 const refusals: Record<string, Refusal> = {
+  'an index that names code as weights': {
+    ...{ model: 'org/code', code: 'INDEX_INVALID' },
+    message: /its weight_map names model\.py, which is no \.safetensors file; nothing else is fetched$/,
+  },
+  'an index that names a record of the cache': {
+    ...{ model: 'org/record', code: 'INDEX_INVALID' },
+    message: /its weight_map names \.ranges\/a\.safetensors, which is hidden; nothing hidden is fetched$/,
+  },
   'a model that does not exist': {
     ...{ model: 'org/none', code: 'HUB_NOT_FOUND' },
     message:
