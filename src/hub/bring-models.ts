@@ -5,6 +5,7 @@ import { exists, type Location, splitName } from '../checkpoint/model-place.js';
 import { hasAllWeights } from '../checkpoint/whole.js';
 import { checkInterrupt, LayerloomError } from '../errors.js';
 import type { Download } from './download.js';
+import { hubEnvironment } from './environment.js';
 import type { DownloadProgress, HubOptions } from './hub.js';
 
 /** A caller's options, as those of runs over weights. */
@@ -64,11 +65,14 @@ const bringModel = async (model: string, options: HubOptions): Promise<string[]>
   const { bringHeaders } = await import('./bring-headers.js');
   try {
     await bringHeaders(model, options);
-    return [];
+    const { offline } = await hubEnvironment();
+    return here === undefined || offline === undefined
+      ? []
+      : [warningOf(model, here, `${offline} forbids asking it`)];
   } catch (error) {
     checkInterrupt(options.signal);
     if (here === undefined || !isUnreachable(error)) throw error;
-    return [warningOf(model, here, error)];
+    return [warningOf(model, here, error.message)];
   }
 };
 
@@ -80,5 +84,5 @@ const notHere = (error: unknown): undefined => {
 const isUnreachable = (error: unknown): error is LayerloomError =>
   error instanceof LayerloomError && error.code === 'HUB_UNAVAILABLE';
 
-const warningOf = (model: string, { hub, path }: Location, { message }: LayerloomError): string =>
-  `${model} is taken as it was when the hub was last asked (${hub?.revision ?? path}): ${message}`;
+const warningOf = (model: string, { hub, path }: Location, reason: string): string =>
+  `${model} is taken as it was when the hub was last asked (${hub?.revision ?? path}): ${reason}`;
