@@ -4,7 +4,7 @@ import { withoutExtension } from './formats.js';
 import { downloadCommand, hubCache, hubRevisionOf, isHubId } from './hub-cache.js';
 import { exists, type Location, type ModelPlace, splitName } from './model-place.js';
 import { rangeCacheOf } from './range-cache.js';
-import { hasAllWeights } from './whole.js';
+import { hasAllWeights, hasNoWeights } from './whole.js';
 
 /** A path, whatever it is spelt like. */
 const localFiles: ModelPlace = {
@@ -19,13 +19,15 @@ const localFiles: ModelPlace = {
 
 /**
  * A model of the hub: in the hub's cache, unless that lacks weights of it which the cache of ranges has, in part
- * or whole.
+ * or whole. One of which only side files are here, as an emptied cache of ranges leaves it, is not found.
  */
 const hubModels: ModelPlace = {
   find: async (model) => {
     const found = await hubCache.find(model);
     if (found !== undefined && 'path' in found && (await hasAllWeights(found.path))) return found;
-    return (await rangeCacheOf(model)) ?? found;
+    const inRanges = await rangeCacheOf(model);
+    if (inRanges !== undefined || found === undefined || !('path' in found)) return inRanges ?? found;
+    return (await hasNoWeights(found.path)) ? { tried: found.path } : found;
   },
 };
 

@@ -24,3 +24,10 @@ export const hasAllWeights = async (directory: string): Promise<boolean> => {
   }
   return false;
 };
+
+/** Weights of any kind, those too that are not read here. */
+const anyWeights = /\.(safetensors|bin|pth?|gguf)$/;
+
+/** True if a directory of the hub's cache has no file of weights of any kind. */
+export const hasNoWeights = async (directory: string): Promise<boolean> =>
+  !(await readdir(directory, { recursive: true })).some((name) => anyWeights.test(name));

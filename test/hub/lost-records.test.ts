@@ -1,6 +1,7 @@
 import { readFileSync, rmSync, symlinkSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { locate } from '../../src/checkpoint/locate.js';
 import { isUsable, missingRanges } from '../../src/checkpoint/range-cache.js';
 import { hasAllWeights } from '../../src/checkpoint/whole.js';
 import { InputFiles } from '../../src/engine/input-files.js';
@@ -80,4 +81,20 @@ it('a link to a blob that was removed is no weight', async () => {
   rmSync(file);
   symlinkSync(join(a, 'nothing'), file);
   expect(await hasAllWeights(a)).toBe(false);
+});
+
+it('a model of which the cache of ranges was removed is said to need a download', async () => {
+  const family = writeFamily();
+  const hub = await new HubServer().start();
+  onTestFinished(() => hub.close());
+  hub.addDirectory('org/a', family.a);
+  const env = hubUser(hub);
+  const { path } = await bringHeaders('org/a', impatient(env));
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  onTestFinished(() => {
+    vi.unstubAllEnvs();
+  });
+  expect((await locate('org/a')).path).toBe(path);
+  rmSync(path, { recursive: true });
+  await expect(locate('org/a')).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
 });
