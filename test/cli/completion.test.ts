@@ -10,7 +10,7 @@ import { cli } from '../fixtures/cli.js';
 
 /** What a user has typed when they press Tab, and what the shell offers. */
 const lines: readonly (readonly [typed: string, offered: readonly string[]])[] = [
-  ['layerloom re', ['relayout', 'report', 'revert']],
+  ['layerloom re', ['recipe', 'relayout', 'report', 'revert']],
   ['layerloom store ', ['gc', 'ls', 'verify']],
   ['layerloom experiment s', ['slurm']],
   ['layerloom swap --bottom', ['--bottom', '--bottom-transition']],
