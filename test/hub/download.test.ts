@@ -123,7 +123,7 @@ describe('--download', () => {
     const counts = () => records.map((path) => readFileSync(path, 'utf8').split('\n[').length);
     const headers = counts();
     // Of the storage, not of the hub's redirect to it: no download of b ever ends.
-    hub.faults.push({ kind: 'stall', after: 300_000, on: /^\/org\/b\/model/, times: 1000 });
+    hub.faults.push({ kind: 'stall', after: 1000, on: /^\/org\/b\/model/, times: 1000 });
     const child = startCli([...swap, '-o', out, '--download'], env);
     const ended = finished(child);
     await vi.waitUntil(() => counts().some((count, index) => count !== headers[index]), { timeout: 25_000 });
