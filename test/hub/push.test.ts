@@ -206,6 +206,13 @@ describe('push', () => {
     expect(name.code).toBe('INVALID_PARAMETER');
     const empty = await refusal(push(temporaryDirectory(), 'me/merged', as('writer')));
     expect(empty.code).toBe('NOT_A_CHECKPOINT');
+    const foreign = join(temporaryDirectory(), 'secret');
+    writeFileSync(foreign, 'not for the hub');
+    symlinkSync(foreign, join(directory, 'LICENSE'));
+    const linked = await refusal(push(directory, 'me/merged', as('writer')));
+    expect(linked.code).toBe('READ_FAILED');
+    expect(linked.message).toContain('a file of another name');
+    rmSync(join(directory, 'LICENSE'));
     rmSync(join(directory, 'config.json'));
     const lacking = await refusal(push(directory, 'me/merged', as('writer')));
     expect(lacking.message).toContain('lacks config.json, which its layerloom.json lists');

@@ -6,6 +6,7 @@ import { readJsonObject } from '../../checkpoint/json.js';
 import { exists } from '../../checkpoint/model-place.js';
 import { openCheckpoint } from '../../checkpoint/open.js';
 import { missingRanges } from '../../checkpoint/range-cache.js';
+import { checkSideFile } from '../../checkpoint/small-file.js';
 import { LayerloomError } from '../../errors.js';
 import { bytesOf } from '../../tensor/extent.js';
 
@@ -28,7 +29,8 @@ const unfinished = /\.layerloom-partial(\/|$)/;
  * `layerloom.json` does not: it names paths of this machine, and the card has the whole recipe.
  *
  * @throws LayerloomError NOT_A_CHECKPOINT for a file, an unfinished output or one that lacks files, and for a model
- *   of the hub of which only some ranges are here; the codes of `openCheckpoint`
+ *   of the hub of which only some ranges are here; READ_FAILED for a link to a file that is none of the checkpoint's;
+ *   the codes of `openCheckpoint`
  */
 export const filesToPush = async (directory: string): Promise<FileToPush[]> => {
   const root = resolve(directory);
@@ -48,11 +50,9 @@ export const filesToPush = async (directory: string): Promise<FileToPush[]> => {
   }
   const beside = [...formats.map(({ indexName }) => indexName), cardName];
   const there = await Promise.all(beside.map((name) => exists(join(root, name))));
-  const names = [
-    ...files.map((file) => relative(root, file.path).split(sep).join('/')),
-    ...beside.filter((_, index) => there[index]),
-    ...sideFiles,
-  ];
+  const small = [...beside.filter((_, index) => there[index]), ...sideFiles];
+  for (const name of small) await checkSideFile(join(root, name));
+  const names = [...files.map((file) => relative(root, file.path).split(sep).join('/')), ...small];
   const missing = (await listedFiles(root)).filter((name) => !names.includes(name));
   if (missing.length > 0)
     throw refused(`lacks ${missing.join(', ')}, which its ${provenanceName} lists; merge it again`);
