@@ -85,18 +85,26 @@ export const inOneVocabulary = async (
           ([key]) => /^(bos|eos|pad|unk)_token_id$/.test(key),
         ),
   );
+  const { config = {}, name } = itemAt(models, 0).checkpoint;
+  const editsOf = (edits: Edits): Edits => vocabularyEdits({ ...config, ...edits }, itemAt(moves, 0), donated);
   return {
     models: wrapped,
     isDecided: true,
     tokenizer: { checkpoint: tokenizerOf(ofDonor).checkpoint, files: merged.files },
-    warnings: merged.warnings,
-    configEdits: (edits) => {
-      const { config } = itemAt(models, 0).checkpoint;
-      return config === undefined ? {} : vocabularyEdits({ ...config, ...edits }, itemAt(moves, 0), donated);
-    },
+    warnings: [...merged.warnings, ...withoutToken(name, config, editsOf({}))],
+    configEdits: editsOf,
     generationEdits: (config) => vocabularyEdits(config, itemAt(moves, 0), donated),
   };
 };
+
+/** Warns of ids in a configuration whose tokens are gone. */
+const withoutToken = (name: string, config: Edits, edits: Edits): string[] =>
+  Object.entries(edits)
+    .filter(([, id]) => id === null)
+    .map(
+      ([key]) =>
+        `config.json of ${name}: ${key} ${config[key]} names a token that the output lacks, and is null there`,
+    );
 
 const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
   source === 'base' || source === 'union' ? base : 0;

@@ -235,6 +235,17 @@ describe('the vocabulary of a merge', () => {
     expect(JSON.parse(text)).toEqual({ eos_token_id: 0, pad_token_id: 4 });
   });
 
+  it('warns of an id in config.json whose token the output lacks', async () => {
+    const { a, b } = models({
+      a: { tokens: words, added: ['<pad>'], seed: 1, config: { pad_token_id: 7 } },
+      b: { tokens: words, seed: 2 },
+    });
+    const plan = await planMerge({ method: 'soup', models: [a, b], tokenizerSource: b });
+    expect(plan.warnings).toContain(
+      'config.json of a: pad_token_id 7 names a token that the output lacks, and is null there',
+    );
+  });
+
   it('is made again by the complete recipe', async () => {
     const { root, a, b } = models({
       a: { tokens: words, added: ['<a>'], seed: 1 },
