@@ -86,7 +86,8 @@ export const inOneVocabulary = async (
         ),
   );
   const { config = {}, name } = itemAt(models, 0).checkpoint;
-  const editsOf = (edits: Edits): Edits => vocabularyEdits({ ...config, ...edits }, itemAt(moves, 0), donated);
+  const editsOf = (edits: Edits): Edits =>
+    vocabularyEdits({ ...config, ...edits }, itemAt(moves, 0), donated);
   return {
     models: wrapped,
     isDecided: true,

@@ -205,7 +205,7 @@ describe('a formula', () => {
     ['a rule of pairs, of one', 'model_stock', 'sources', 'once', /do not suit the rule model_stock/],
     ['a Gram matrix of layers', 'slerp', 'of', 'layer', /of: Invalid option/],
     ['no origin, not even null', 'slerp', 'origin', undefined, /expected object, received undefined/],
-    ['a density of nothing', 'ties', 'terms.0.pruning.sparsifier.density', 0, /density: /],
+    ['a density below nothing', 'ties', 'terms.0.pruning.sparsifier.density', -0.5, /density: /],
     ['a density above all', 'ties', 'terms.0.pruning.sparsifier.density', 1.5, /density: /],
     ['a least of half an element', 'ties', 'terms.0.pruning.sparsifier.least', 0.5, /least: /],
     ['an unknown sparsifier', 'ties', 'terms.0.pruning.sparsifier.by', 'chance', /by: Invalid/],

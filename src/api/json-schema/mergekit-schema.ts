@@ -10,6 +10,19 @@ const known = (properties: Properties, required: readonly string[] = []): JsonSc
 
 const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] });
 
+/** For keys whose empty text, list or mapping means the same as no key, as mergekit has them. */
+const orEmpty = (schema: JsonSchema): JsonSchema => ({
+  anyOf: [schema, { enum: [null, ''] }, { type: 'array', maxItems: 0 }, { type: 'object', maxProperties: 0 }],
+});
+
+/** A whole number, which mergekit also takes as text. */
+const wholeNumber: JsonSchema = {
+  anyOf: [
+    { type: 'integer', minimum: 0 },
+    { type: 'string', pattern: '^[0-9]+([.]0*)?$' },
+  ],
+};
+
 const parametersOf = (names: readonly string[]): JsonSchema =>
   orNull({
     ...known(Object.fromEntries(names.map((name) => [name, {}]))),
@@ -38,14 +51,14 @@ const modelReference: JsonSchema = {
 
 const range: JsonSchema = {
   type: 'array',
-  items: { type: 'integer', minimum: 0 },
+  items: wholeNumber,
   minItems: 2,
   maxItems: 2,
 };
 
 const contentsOf = (parameters: JsonSchema): Properties => ({
-  models: orNull(listOf(known({ model: modelReference, parameters }, ['model']))),
-  slices: orNull(
+  models: orEmpty(listOf(known({ model: modelReference, parameters }, ['model']))),
+  slices: orEmpty(
     listOf(
       known(
         {
@@ -92,20 +105,20 @@ export const mergekitSchema = (methods: readonly string[], names: readonly strin
     {
       merge_method: { description: 'The method of the merge.', enum: methods },
       ...contents,
-      modules: orNull({ type: 'object', additionalProperties: known({ ...contents, parameters }) }),
+      modules: orEmpty({ type: 'object', additionalProperties: known({ ...contents, parameters }) }),
       base_model: orNull(modelReference),
       parameters,
       dtype: orNull({ type: 'string', description: 'The dtype of the arithmetic, and of the output.' }),
       out_dtype: orNull({ type: 'string', description: 'The dtype of the output.' }),
-      tokenizer_source: orNull(tokenizerSource),
+      tokenizer_source: orEmpty(tokenizerSource),
       tokenizer: orNull(
         known({
           source: orNull(tokenizerSource),
           tokens: orNull({ type: 'object', additionalProperties: token }),
-          pad_to_multiple_of: orNull({ type: 'integer', minimum: 1 }),
+          pad_to_multiple_of: orNull(wholeNumber),
         }),
       ),
-      chat_template: orNull(text),
+      chat_template: orEmpty(text),
       name: orNull(text),
     },
     ['merge_method'],
