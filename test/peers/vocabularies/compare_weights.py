@@ -19,6 +19,13 @@ from safetensors.torch import load_file
 
 logging.disable(logging.CRITICAL)
 transformers.logging.set_verbosity_error()
+
+# The order in which mergekit adds tokens of vocabularies is that of a hash map, another one in each process, and
+# decides which of several tokens a text is cut into.
+backend = transformers.PreTrainedTokenizerFast
+unordered = backend.get_vocab
+backend.get_vocab = lambda self: dict(sorted(unordered(self).items(), key=lambda item: item[1]))
+
 lines = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
 
 
