@@ -27,6 +27,7 @@ export interface BroughtModel {
 /** Options of whatever asks the hub. */
 export interface HubOptions {
   readonly signal?: AbortSignal | undefined;
+  /** Called as bytes come or go, with those of all that is to be done. */
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined;
   /** Variables that say which hub, whose token and where the caches are; the process's own by default. */
   readonly env?: NodeJS.ProcessEnv | undefined;

@@ -159,7 +159,13 @@ describe.skipIf(!hasMergekit)('recipes written by others (LAYERLOOM_PYTHON with 
   );
 });
 
-const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+/** Messages of both programs as text: no markup, and no paths of the machine that ran them. */
+const cell = (text: string) =>
+  text
+    .replace(/\/\S*\/(own|same)\//g, '')
+    .replaceAll('|', '\\|')
+    .replaceAll('\n', ' ')
+    .replaceAll('<', '&lt;');
 
 const tableOf = (title: string, rows: readonly Row[]): string => {
   const taken = rows.filter(({ peer }) => peer === 'taken');
