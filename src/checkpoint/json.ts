@@ -6,6 +6,9 @@ import { readSideFile } from './small-file.js';
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** False for a key that is absent or null, which mean the same in recipes. */
+export const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
+
 /**
  * Parses the JSON that Python writes, which may hold `NaN` and `Infinity`; YAML reads them (as strings), and
  * is a superset of JSON otherwise. For looking at values, never for writing them back. Throws where the text

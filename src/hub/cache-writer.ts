@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { copyFile, link, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { modelFolder } from '../checkpoint/hub-cache.js';
@@ -71,10 +71,13 @@ export interface ContentCheck {
   mismatch(): string | undefined;
 }
 
+/** Begins the hash by which Git, and the hub for small files, names a content of so many bytes. */
+export const gitBlobHash = (bytes: number): Hash => createHash('sha1').update(`blob ${bytes}\0`);
+
 /** Checks a file's content by SHA-256 where it is in large-file storage, else by Git's SHA-1. */
 export const contentCheck = ({ etag, sha256, bytes }: ListedFile): ContentCheck => {
   const isGit = sha256 === undefined && /^[0-9a-f]{40}$/.test(etag);
-  const hash = isGit ? createHash('sha1').update(`blob ${bytes}\0`) : createHash('sha256');
+  const hash = isGit ? gitBlobHash(bytes) : createHash('sha256');
   const expected = isGit ? etag : sha256;
   return {
     update: (chunk) => hash.update(chunk),

@@ -1,4 +1,4 @@
-import { isObject } from '../checkpoint/json.js';
+import { isGiven, isObject } from '../checkpoint/json.js';
 import { snakeCase } from '../methods/framework/tensor-method.js';
 import { replaceModels } from '../recipe/model-places.js';
 import type { Recipe } from '../recipe/recipe.js';
@@ -31,8 +31,6 @@ export const completeRecipe = (
     chatTemplate,
   });
 };
-
-const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
 /** Keys in snake case, at any depth but in recipes that are complete already; no keys without a value. */
 const inYamlSpelling = (recipe: CompleteRecipe): Record<string, unknown> =>

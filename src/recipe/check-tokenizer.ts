@@ -1,4 +1,4 @@
-import { isObject } from '../checkpoint/json.js';
+import { isGiven, isObject } from '../checkpoint/json.js';
 import type { ModelReference, RecipePath } from '../methods/framework/method.js';
 import { invalid } from '../methods/framework/settings.js';
 import { same } from '../methods/framework/tensor-recipe.js';
@@ -45,8 +45,6 @@ export const checkTokenizer = (
     ...(multiple === undefined ? {} : { padToMultipleOf: multiple }),
   };
 };
-
-const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
 const words = ['auto', 'strict', 'union', 'base'] as const;
 

@@ -1,4 +1,4 @@
-import { isObject } from '../checkpoint/json.js';
+import { isGiven, isObject } from '../checkpoint/json.js';
 
 /** Keys of a recipe under which a model stands. */
 const roles = ['task', 'language', 'model', 'base'] as const;
@@ -78,5 +78,3 @@ const inList = (recipe: Json, key: string, replace: (value: unknown) => unknown)
   const list = recipe[key];
   return Array.isArray(list) ? { [key]: list.map(replace) } : {};
 };
-
-const isGiven = (value: unknown): boolean => value !== undefined && value !== null;

@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { gitBlobHash } from '../cache-writer.js';
 import type { FileToPush } from './files-to-push.js';
 import type { RemoteEntry } from './hub-calls.js';
 
@@ -18,21 +19,16 @@ export const filesThere = async (
     if (entry === undefined || entry.size !== file.bytes) continue;
     const isSame =
       entry.lfs === undefined
-        ? (await hashOf(file, 'sha1', `blob ${file.bytes}\0`)) === entry.oid
+        ? (await hashOf(file, gitBlobHash(file.bytes))) === entry.oid
         : (await sha256Of(file)) === entry.lfs.oid.replace(/^sha256:/, '');
     if (isSame) there.add(file.name);
   }
   return there;
 };
 
-export const sha256Of = (file: FileToPush): Promise<string> => hashOf(file, 'sha256', '');
+export const sha256Of = (file: FileToPush): Promise<string> => hashOf(file, createHash('sha256'));
 
-const hashOf = async (
-  { path }: FileToPush,
-  algorithm: 'sha1' | 'sha256',
-  before: string,
-): Promise<string> => {
-  const hash = createHash(algorithm).update(before);
+const hashOf = async ({ path }: FileToPush, hash: Hash): Promise<string> => {
   for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }))
     hash.update(chunk as Buffer);
   return hash.digest('hex');
