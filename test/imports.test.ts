@@ -13,6 +13,7 @@ const order = [
   'version',
   'tensor',
   'checkpoint',
+  'adapter',
   'architecture',
   'tokenizer',
   'native',

@@ -17,10 +17,12 @@ export interface Location {
  * - `elements`: element i of the output is made of element i of the source.
  * - `rows`: rows of the output are made of rows of the source as runs say; a row that none has is 0. Goes to no output as it
  *   stands.
+ * - `whole`: every slice of the output is made of all of the source, which has another shape: only a `product` takes it.
  */
 export type StoredSource = Location & { readonly dtype: ArithmeticDtype } & (
     | { readonly slicing: 'elements' }
     | RowSlicing
+    | WholeSlicing
   );
 
 /** Rows of `width` elements in another order. */
@@ -32,6 +34,12 @@ export interface RowSlicing {
    * [from, from + count) of the source, as to, from, count. Ascending by `to` and disjoint.
    */
   readonly runs: Float64Array;
+}
+
+/** A source of `elements` elements that each slice of the output needs wholly. */
+export interface WholeSlicing {
+  readonly slicing: 'whole';
+  readonly elements: number;
 }
 
 /**
@@ -105,7 +113,12 @@ export type NodeOperation =
   /** Rows of `width` elements, of one input each, bit by bit: `runs` has to, input, count as `RowSlicing` has to, from, count. */
   | { readonly kind: 'assemble'; readonly width: number; readonly runs: Float64Array }
   /** Input 0 bit by bit, but for the rows from `from` on: these are `values`, one for each column. */
-  | { readonly kind: 'fillRows'; readonly from: number; readonly values: Float64Array };
+  | { readonly kind: 'fillRows'; readonly from: number; readonly values: Float64Array }
+  /**
+   * B · A in float32, input 0 being A [rank, in] and input 1 B [out, rank], both `whole`; transposed (B · A)ᵀ [in, out]. Sums
+   * over the rank in one fixed order (docs/numbers.md). Slices are whole rows.
+   */
+  | { readonly kind: 'product'; readonly rank: number; readonly transposed: boolean };
 
 /** A value of a program: of inputs numbered with the sources first, then the nodes before it; rounded to `dtype`. */
 export type ProgramNode = NodeOperation & {

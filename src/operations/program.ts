@@ -1,6 +1,13 @@
 import { itemAt, valueAt } from '../lookup.js';
-import type { Election, MagnitudeBound, NodeOperation, ProgramNode, RowSlicing } from '../native/job.js';
-import { type ArithmeticDtype, arithmeticOf } from '../tensor/dtype.js';
+import type {
+  Election,
+  MagnitudeBound,
+  NodeOperation,
+  ProgramNode,
+  RowSlicing,
+  WholeSlicing,
+} from '../native/job.js';
+import { type ArithmeticDtype, arithmeticOf, bitsOf } from '../tensor/dtype.js';
 import type { Rows } from '../tensor/rows.js';
 import { type StoredTensor, sourceId } from '../tensor/stored-tensor.js';
 
@@ -14,9 +21,9 @@ interface Node {
   readonly dtype: ArithmeticDtype;
 }
 
-/** A stored tensor that a program is over, and where its rows stand in another order the rule of that. */
+/** A stored tensor that a program is over, and the rule of slicing where it is not element by element. */
 export interface ProgramSource extends StoredTensor {
-  readonly inRows?: RowSlicing;
+  readonly sliced?: RowSlicing | WholeSlicing;
 }
 
 /** A program as workers run it: the sources and nodes that the wanted values depend on, and no others. */
@@ -80,16 +87,25 @@ export class Program {
     width: number,
     runs: readonly (readonly [to: number, from: number, count: number])[],
   ): Value {
-    return this.#source({ ...source, inRows: { slicing: 'rows', width, runs: sharedNumbers(runs.flat()) } });
+    return this.#source({ ...source, sliced: { slicing: 'rows', width, runs: sharedNumbers(runs.flat()) } });
+  }
+
+  /**
+   * B · A in float32, or its transpose: `a` is [rank, in], `b` [out, rank].
+   */
+  product(
+    a: StoredTensor,
+    b: StoredTensor,
+    { rank, transposed }: { readonly rank: number; readonly transposed: boolean },
+  ): Value {
+    const whole = (source: StoredTensor): Value =>
+      this.#source({ ...source, sliced: { slicing: 'whole', elements: elementsIn(source) } });
+    return this.#add({ kind: 'product', rank, transposed }, [whole(a), whole(b)]);
   }
 
   #source(source: ProgramSource): Value {
     const isSame = (other: ProgramSource): boolean =>
-      sourceId(other) === sourceId(source) &&
-      other.dtype === source.dtype &&
-      other.inRows?.width === source.inRows?.width &&
-      other.inRows?.runs.length === source.inRows?.runs.length &&
-      (other.inRows?.runs.every((number, index) => number === source.inRows?.runs[index]) ?? true);
+      sourceId(other) === sourceId(source) && other.dtype === source.dtype && isSameSlicing(other, source);
     const known = this.#sources.findIndex(isSame);
     return { source: known === -1 ? this.#sources.push(source) - 1 : known };
   }
@@ -324,6 +340,17 @@ export class Program {
     };
   }
 }
+
+const elementsIn = ({ begin, end, dtype }: StoredTensor): number => ((end - begin) * 8) / bitsOf(dtype);
+
+const isSameSlicing = ({ sliced: a }: ProgramSource, { sliced: b }: ProgramSource): boolean => {
+  if (a?.slicing !== 'rows' || b?.slicing !== 'rows') return a?.slicing === b?.slicing;
+  return (
+    a.width === b.width &&
+    a.runs.length === b.runs.length &&
+    a.runs.every((number, index) => number === b.runs[index])
+  );
+};
 
 /** Numbers in memory that threads share, so that every slice's job need not carry a copy. */
 const sharedNumbers = (numbers: ArrayLike<number>): Float64Array => {

@@ -6,7 +6,7 @@ import { mapOperands, operandsOf, operationOf } from '../operations/index.js';
 import { type ArithmeticDtype, type Dtype, isFloating } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { OpenedModel } from './models.js';
-import { isGathered, isStored, sourcesOfOperand } from './operands.js';
+import { isGathered, isLowRank, isStored, sourcesOfOperand } from './operands.js';
 import type { Operand, PlannedExpression } from './plan.js';
 import { quantisedTensors } from './quantised.js';
 
@@ -95,7 +95,8 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
   };
 
   const bindCopy = (operand: Operand, output: Dtype): PlannedExpression => {
-    if (operand.dtype !== output) return { kind: 'linear', terms: [{ source: operand, weight: 1 }] };
+    if (operand.dtype !== output || isLowRank(operand))
+      return { kind: 'linear', terms: [{ source: operand, weight: 1 }] };
     if (isStored(operand)) return { kind: 'copy', source: operand };
     if (!isGathered(operand)) return operand.expression;
     return { kind: 'assemble', parts: [{ source: operand, rows: [[0, operand.rows]] }] };

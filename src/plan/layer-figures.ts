@@ -2,7 +2,7 @@ import { itemAt } from '../lookup.js';
 import type { Formula } from '../operations/formula.js';
 import { mapOperands, operationOf } from '../operations/index.js';
 import type { Figure } from '../operations/operation.js';
-import { isGathered, isStored, sourcesOfOperand } from './operands.js';
+import { isGathered, isLowRank, isStored, sourcesOfOperand } from './operands.js';
 import type { Operand, PlannedInput, PlannedTensor } from './plan.js';
 
 /**
@@ -37,6 +37,8 @@ const weightsIn = (formula: Formula<Operand>): ReadonlyMap<number, number> | und
 
 const weightsInOperand = (operand: Operand): ReadonlyMap<number, number> | undefined => {
   if (isStored(operand)) return new Map([[operand.input, 1]]);
+  // The stored tensor beside it in the sum, which is of the same model, counts for both.
+  if (isLowRank(operand)) return new Map();
   return isGathered(operand) ? weightsInOperand(operand.source) : weightsIn(operand.expression);
 };
 

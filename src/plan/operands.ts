@@ -11,7 +11,7 @@ import type { Lowering } from '../operations/lowering.js';
 import type { Value } from '../operations/program.js';
 import { type ArithmeticDtype, arithmeticOf } from '../tensor/dtype.js';
 import { distinctSources, type StoredTensor } from '../tensor/stored-tensor.js';
-import type { ComputedTensor, GatheredTensor, Operand } from './plan.js';
+import type { ComputedTensor, GatheredTensor, LowRankTensor, Operand } from './plan.js';
 
 /** Returns the text of a stored tensor, from which descriptions and keys of operands are made. */
 type Words = (stored: StoredTensor) => string;
@@ -42,6 +42,7 @@ interface OperandsByKind {
   stored: StoredTensor;
   computed: ComputedTensor;
   gathered: GatheredTensor;
+  lowRank: LowRankTensor;
 }
 
 const kinds: { readonly [Name in keyof OperandsByKind]: OperandKind<OperandsByKind[Name]> } = {
@@ -74,6 +75,13 @@ const kinds: { readonly [Name in keyof OperandsByKind]: OperandKind<OperandsByKi
         runs,
       ),
   },
+  lowRank: {
+    sources: ({ a, b }) => [a, b],
+    describe: ({ a }, nameOf) => nameOf(a),
+    key: ({ rank, transposed, a, b }, identify) =>
+      `{${transposed ? 'transposed ' : ''}product of rank ${rank}, ${kinds.stored.key(b, identify)} by ${kinds.stored.key(a, identify)}}`,
+    lower: async ({ rank, transposed, a, b }, { program }) => program.product(a, b, { rank, transposed }),
+  },
 };
 
 /** True for a tensor that an input stores, false for one that is computed. */
@@ -82,8 +90,12 @@ export const isStored = (operand: Operand): operand is StoredTensor => 'input' i
 /** True for rows of a stored tensor in another order. */
 export const isGathered = (operand: Operand): operand is GatheredTensor => 'runs' in operand;
 
+/** True for the product of a LoRA adapter's two matrices. */
+export const isLowRank = (operand: Operand): operand is LowRankTensor => 'rank' in operand;
+
 const kindOf = (operand: Operand): OperandKind<Operand> => {
   if (isStored(operand)) return kinds.stored as OperandKind<Operand>;
+  if (isLowRank(operand)) return kinds.lowRank as OperandKind<Operand>;
   return (isGathered(operand) ? kinds.gathered : kinds.computed) as OperandKind<Operand>;
 };
 
@@ -120,7 +132,9 @@ const nestedOf = (formula: Formula<Operand>): readonly Formula<Operand>[] =>
  * rows only.
  */
 export const needsRows = (formula: Formula<Operand>): boolean =>
-  (operationOf(formula).needsRows?.(formula) ?? false) || nestedOf(formula).some(needsRows);
+  (operationOf(formula).needsRows?.(formula) ?? false) ||
+  operandsOf(formula).some(isLowRank) ||
+  nestedOf(formula).some(needsRows);
 
 /**
  * True if the output consists of unchanged bytes of stored tensors (moved, selected or put together row by row), so that

@@ -33,8 +33,20 @@ export interface GatheredTensor {
   readonly source: StoredTensor;
 }
 
+/**
+ * The product B · A of a LoRA adapter, unscaled and in float32, or its transpose: `a` is [rank, in], `b` [out, rank], the
+ * product [out, in]. Sums over the rank are taken in one fixed order (docs/numbers.md).
+ */
+export interface LowRankTensor {
+  readonly dtype: 'F32';
+  readonly rank: number;
+  readonly transposed: boolean;
+  readonly a: StoredTensor;
+  readonly b: StoredTensor;
+}
+
 /** An operand of a formula in a plan (operands.ts has what each kind is). */
-export type Operand = StoredTensor | ComputedTensor | GatheredTensor;
+export type Operand = StoredTensor | ComputedTensor | GatheredTensor | LowRankTensor;
 
 /** One output tensor down to byte ranges: moved as they are, or computed. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;

@@ -13,7 +13,7 @@ export const nativeProgram = (
     fd: fdOf(source),
     begin: source.begin,
     dtype: arithmeticOf(source.dtype),
-    ...(source.inRows ?? { slicing: 'elements' }),
+    ...(source.sliced ?? { slicing: 'elements' }),
   })),
   nodes,
   first,
