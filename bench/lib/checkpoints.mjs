@@ -209,3 +209,60 @@ export const makeVocabularies = (directory, layers) =>
     write(path, layers, expertBlock(baseBlock(), 3000 + index), vocabulary + more);
     return path;
   });
+
+const adapted = [
+  ['mlp.down_proj', hidden, inner],
+  ['mlp.gate_proj', inner, hidden],
+  ['mlp.up_proj', inner, hidden],
+  ['self_attn.k_proj', keyValue, hidden],
+  ['self_attn.o_proj', hidden, hidden],
+  ['self_attn.q_proj', hidden, hidden],
+  ['self_attn.v_proj', keyValue, hidden],
+];
+
+/** Numbers as trained matrices of adapters have them: of both signs, around 1/256. @param {number} count @param {number} seed */
+const adapterNumbers = (count, seed) => {
+  const random = generator(seed);
+  return Float32Array.from({ length: count }, () => (random() / 2 ** 32 - 0.5) / 128);
+};
+
+/**
+ * Makes LoRA adapters, in float32, of all attention and MLP weights, those that are not there yet.
+ *
+ * @param {string} directory @param {number} layers @param {number} rank @param {string[]} names
+ * @returns {string[]} their paths
+ */
+export const makeAdapters = (directory, layers, rank, names) =>
+  names.map((name, index) => {
+    const path = join(directory, `${name}-r${rank}`);
+    if (existsSync(join(path, 'adapter_config.json'))) return path;
+    mkdirSync(path, { recursive: true });
+    const tensors = Array.from({ length: layers }, (_, layer) =>
+      adapted.flatMap(([module, rows, columns]) =>
+        Object.entries({ lora_A: [rank, Number(columns)], lora_B: [Number(rows), rank] }).map(
+          ([part, shape]) => ({
+            name: `base_model.model.model.layers.${layer}.${module}.${part}.weight`,
+            dtype: /** @type {const} */ ('F32'),
+            shape,
+            bytes: 4 * shape.reduce((a, b) => a * b),
+          }),
+        ),
+      ),
+    ).flat();
+    const fd = openSync(join(path, 'adapter_model.safetensors'), 'w');
+    writeSync(fd, encodeHeader(tensors));
+    for (const [tensor, { bytes }] of tensors.entries())
+      writeSync(fd, adapterNumbers(bytes / 4, 4001 + 1000 * index + tensor));
+    closeSync(fd);
+    const config = {
+      peft_type: 'LORA',
+      task_type: 'CAUSAL_LM',
+      base_model_name_or_path: null,
+      r: rank,
+      lora_alpha: 2 * rank,
+      target_modules: adapted.map(([module]) => String(module).replace(/^.*\./, '')),
+      bias: 'none',
+    };
+    writeFileSync(join(path, 'adapter_config.json'), `${JSON.stringify(config, null, 2)}\n`);
+    return path;
+  });
