@@ -110,13 +110,17 @@ const catalogue = {
     (d: { what: string; dialect: string; remedy: string }) =>
       `${d.dialect}'s dialect cannot say ${d.what}; ${d.remedy}`,
   ),
+  PARTITION_UNSUPPORTED: usage(
+    (d: { format: string; what: string; remedy: string }) =>
+      `the options of ${d.format} cannot say ${d.what}; ${d.remedy}`,
+  ),
   TOO_MANY_LAYERS: usage(
-    (d: { layers: number; requested: number; counts: Record<string, number> }) =>
+    (d: { layers: number; requested: number; counts: Record<string, number>; scales?: boolean }) =>
       `${Object.entries(d.counts)
         .map(([name, count]) => `${name} ${count}`)
         .join(
           ' + ',
-        )} = ${d.requested} layers, but the models have ${d.layers}; lower the counts${'bottom transition' in d.counts ? ' or use --scaled' : ''}`,
+        )} = ${d.requested} layers, but the models have ${d.layers}; lower the counts${'bottom transition' in d.counts || d.scales ? ' or use --scaled' : ''}`,
   ),
   NAME_CLASH: usage(
     (d: { name: string; paths: readonly string[] }) =>
@@ -291,6 +295,9 @@ const catalogue = {
   ANALYSIS_MISMATCH: input(
     (d: { file: string; reason: string }) =>
       `${d.file} ${d.reason}; analyze the experts again, or leave --analysis away`,
+  ),
+  PARTITION_INVALID: input(
+    (d: { file: string; reason: string; remedy: string }) => `${d.file}: ${d.reason}; ${d.remedy}`,
   ),
   VECTORS_INVALID: input(
     (d: { file: string; reason: string }) =>

@@ -25,6 +25,7 @@ const order = [
   'engine',
   'store',
   'analysis',
+  'partition',
   'comparison',
   'evaluation',
   'experiment',

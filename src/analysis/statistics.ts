@@ -228,7 +228,7 @@ const readSaved = async (
 };
 
 /** True if two checkpoints have the same files by size, modification time and header; paths may differ. */
-const sameFiles = (a: readonly FileIdentity[], b: readonly FileIdentity[]): boolean => {
+export const sameFiles = (a: readonly FileIdentity[], b: readonly FileIdentity[]): boolean => {
   const keys = (files: readonly FileIdentity[]) =>
     files.map(({ bytes, mtimeNs, header, content }) => `${bytes} ${content ?? mtimeNs} ${header}`).sort();
   return keys(a).join() === keys(b).join();

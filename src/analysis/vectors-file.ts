@@ -94,7 +94,8 @@ const factsSchema = z.object({
   ),
 });
 
-const parseFacts = (text: string): z.output<typeof factsSchema> | undefined => {
+/** Parses the facts of an analysis, also those in a `NAME.json`; undefined where the text is not that. */
+export const parseFacts = (text: string): z.output<typeof factsSchema> | undefined => {
   try {
     return factsSchema.safeParse(JSON.parse(text)).data;
   } catch {

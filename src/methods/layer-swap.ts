@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Place } from '../architecture/architecture.js';
 import { LayerloomError } from '../errors.js';
 import type { Expression } from '../operations/expression.js';
+import { scaledCount } from './framework/counts.js';
 import { schemaOf } from './framework/declared.js';
 import type { Compiled, Method } from './framework/method.js';
 import { layerSwapping } from './framework/papers.js';
@@ -84,9 +85,6 @@ type Counts = Pick<Parameters, 'bottom' | 'top' | 'bottomTransition' | 'topTrans
 const TASK = 0;
 const LANGUAGE = 1;
 
-/** The number of layers that the paper's counts are meant for. */
-const paperLayers = 32;
-
 /**
  * Layer swapping (paper, Algorithm 1): the bottom and top layers from the language expert, the middle from the task
  * expert, the weighted average in the transition layers and outside the layers.
@@ -166,16 +164,12 @@ export const layerOrigins = (
   );
 };
 
-/** Ours, where the paper expects other values for other L and gives none: count · L / 32, to the nearest, half up. */
-const scale = ({ bottom, top, bottomTransition, topTransition }: Counts, layers: number): Counts => {
-  const scaled = (n: number) => Math.floor((n * layers) / paperLayers + 0.5);
-  return {
-    bottom: scaled(bottom),
-    top: scaled(top),
-    bottomTransition: scaled(bottomTransition),
-    topTransition: scaled(topTransition),
-  };
-};
+const scale = ({ bottom, top, bottomTransition, topTransition }: Counts, layers: number): Counts => ({
+  bottom: scaledCount(bottom, layers),
+  top: scaledCount(top, layers),
+  bottomTransition: scaledCount(bottomTransition, layers),
+  topTransition: scaledCount(topTransition, layers),
+});
 
 const checkCounts = ({ bottom, bottomTransition, topTransition, top }: Counts, layers: number): void => {
   const requested = bottom + bottomTransition + topTransition + top;

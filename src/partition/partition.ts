@@ -1,0 +1,72 @@
+/** A part of a model's parameters, by who trains it. */
+export type PartName = 'language' | 'task' | 'both' | 'neither';
+
+export const partNames: readonly PartName[] = ['language', 'task', 'both', 'neither'];
+
+/** A training whose parameters a partition names: that of a language, or that of a task. */
+export type Side = 'language' | 'task';
+
+export const sides: readonly Side[] = ['language', 'task'];
+
+/** By location, as in a layer swap: the first `bottom` and last `top` layers are the language's, the middle is the task's. */
+export interface FoundByLocation {
+  readonly by: 'location';
+  readonly bottom: number;
+  readonly top: number;
+  /** The part of what is outside the layers. */
+  readonly others: PartName;
+  readonly norms: 'layer' | 'others';
+}
+
+/** By an analysis: each unit of parameters is the part of the expert that changed it more, relative to its own mean change. */
+export interface FoundByAnalysis {
+  readonly by: 'analysis';
+  /** The experts' names, and the files that their changes were read from. */
+  readonly language: { readonly name: string; readonly file: string };
+  readonly task: { readonly name: string; readonly file: string };
+  readonly granularity: Granularity;
+  /** The part of what is outside the layers; null where the analysis decides. */
+  readonly others: PartName | null;
+  readonly norms: 'layer' | 'others';
+}
+
+/** Parameters that an analysis gives to one part together: a tensor; a module's weight and bias; a layer. */
+export type Granularity = 'tensor' | 'module' | 'layer';
+
+export const granularities: readonly Granularity[] = ['tensor', 'module', 'layer'];
+
+/** The format and version of `partition.json`. */
+export const partitionFormat = 'layerloom-partition-1';
+
+/**
+ * Parameters of a model, assigned to a language and a task: the content of `partition.json`. Each parameter is
+ * in exactly one part. Names are those of the checkpoint, in its order.
+ */
+export interface Partition {
+  readonly format: typeof partitionFormat;
+  readonly base: { readonly name: string; readonly path: string };
+  /** `model_type` of `config.json`. */
+  readonly family: string;
+  /** L. */
+  readonly layers: number;
+  /** The prefix of the layers' numbers: `model.layers`. */
+  readonly stack: string;
+  readonly found: FoundByLocation | FoundByAnalysis;
+  readonly parts: Readonly<Record<PartName, readonly string[]>>;
+  /** Modules of a part inside the layers whose weight is a matrix: what LoRA adapts. */
+  readonly linear: Readonly<Record<PartName, readonly string[]>>;
+  /** Numbers of parameters (elements). */
+  readonly parameters: Readonly<Record<PartName, number>>;
+}
+
+/** Returns the parameters that a training of one side updates: its own part and what both train. */
+export const trainedBy = ({ parts }: Partition, side: Side): readonly string[] => [
+  ...parts[side],
+  ...parts.both,
+];
+
+/** Returns the modules that LoRA adapts in a training of one side. */
+export const adaptedBy = ({ linear }: Partition, side: Side): readonly string[] => [
+  ...linear[side],
+  ...linear.both,
+];
