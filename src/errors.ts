@@ -126,9 +126,9 @@ const catalogue = {
     (d: { name: string; paths: readonly string[] }) =>
       `two models are named ${d.name}: ${d.paths.join(' and ')}; name them apart with NAME=PATH`,
   ),
-  ADAPTER_UNSUPPORTED: usage(
-    (d: { model: string }) =>
-      `${d.model}: adapters cannot be merged yet; merge the adapter into its base first (peft: merge_and_unload)`,
+  ADAPTER_WITHOUT_BASE: usage(
+    (d: { adapter: string; base?: string | undefined }) =>
+      `${d.adapter} is an adapter, not a whole model: give BASE+ADAPTER, such as ${d.base ?? './base'}+${d.adapter}`,
   ),
   INSTRUCTION_SET: usage(
     (d: { requested: string; available: readonly string[] }) =>
@@ -170,6 +170,18 @@ const catalogue = {
       )}; fetch them with --download`,
   ),
   NOT_A_CHECKPOINT: input((d: { path: string; reason: string }) => `${d.path}: ${d.reason}`),
+  ADAPTER_INVALID: input(
+    (d: { file: string; tensor?: string | undefined; reason: string; remedy: string }) =>
+      `${d.file}: ${d.tensor === undefined ? '' : `tensor ${d.tensor} `}${d.reason}; ${d.remedy}`,
+  ),
+  ADAPTER_UNSUPPORTED: input(
+    (d: { file: string; what: string; reason: string; remedy?: string | undefined }) =>
+      `${d.file}: ${d.what} ${d.reason}; ${d.remedy ?? 'merge the adapter into its base with PEFT (merge_and_unload), and give that model'}`,
+  ),
+  ADAPTER_MISMATCH: input(
+    (d: { adapter: string; base: string; tensor: string; reason: string; trainedOn?: string | undefined }) =>
+      `${d.adapter} is no adapter of ${d.base}: ${d.tensor} ${d.reason}; give the base that it was trained on${d.trainedOn === undefined ? '' : ` (its adapter_config.json names ${d.trainedOn})`}`,
+  ),
   FILE_MISSING: input(
     (d: { file: string; neededBy: string }) =>
       `${d.file} is missing, though ${d.neededBy} names it; download or copy the checkpoint again`,

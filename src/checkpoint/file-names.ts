@@ -1,6 +1,9 @@
 /** The provenance file, which also marks a directory as ours to replace. Written last. */
 export const provenanceName = 'layerloom.json';
 
+/** The file that makes a directory an adapter of PEFT. */
+export const adapterConfigName = 'adapter_config.json';
+
 /** True if a file's name, which may come from a stranger, stays inside its directory. */
 export const staysInside = (name: string): boolean =>
   name !== '' &&

@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path';
 import { LayerloomError } from '../errors.js';
 import { withoutExtension } from './formats.js';
-import { downloadCommand, hubCache, hubRevisionOf, isHubId } from './hub-cache.js';
+import { downloadCommand, hubCache, hubRevisionOf } from './hub-cache.js';
 import { exists, type Location, type ModelPlace, splitName } from './model-place.js';
 import { rangeCacheOf } from './range-cache.js';
 import { hasAllWeights, hasNoWeights } from './whole.js';
@@ -38,7 +38,7 @@ const places: readonly ModelPlace[] = [localFiles, hubModels];
  * Finds a model: a path, or `org/name[@revision]` in the local caches of the hub. Asks no network. A path that exists goes before a
  * hub name, and `NAME=` before either gives it a name of its own.
  *
- * @throws LayerloomError MODEL_NOT_FOUND, which says what was tried; ADAPTER_UNSUPPORTED (`model+adapter`)
+ * @throws LayerloomError MODEL_NOT_FOUND, which says what was tried
  */
 export const locate = async (model: string): Promise<Location> => {
   const tried: string[] = [];
@@ -50,9 +50,6 @@ export const locate = async (model: string): Promise<Location> => {
   }
   const named = splitName(model);
   if (named !== undefined) return { ...(await locate(named.rest)), name: named.name };
-  const plus = model.lastIndexOf('+');
-  if (plus > 0 && ((await exists(resolve(model.slice(0, plus)))) || isHubId(model.slice(0, plus))))
-    throw new LayerloomError('ADAPTER_UNSUPPORTED', { model });
   const fetch = downloadCommand(model);
   throw new LayerloomError('MODEL_NOT_FOUND', { model, tried, ...(fetch === undefined ? {} : { fetch }) });
 };

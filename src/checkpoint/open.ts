@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
+import { adapterConfigName } from './file-names.js';
 import type { ContainerFormat, FileHeader } from './format.js';
 import { formatOf, formats, isWeightsName } from './formats.js';
 import { readJsonObject } from './json.js';
@@ -15,7 +16,7 @@ import { statedContent } from './stated-content.js';
  * Opens a checkpoint for reading: a directory with `model.safetensors` or an index with shards, one `.safetensors` file, or
  * `org/name[@revision]` in the local hub cache. Headers, `config.json` and names of side files are read; weights are not.
  *
- * @throws LayerloomError MODEL_NOT_FOUND, NOT_A_CHECKPOINT, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, READ_FAILED, CONFIG_INVALID
+ * @throws LayerloomError MODEL_NOT_FOUND, NOT_A_CHECKPOINT, ADAPTER_WITHOUT_BASE, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, READ_FAILED, CONFIG_INVALID
  *   and the codes of its format
  */
 export const openCheckpoint = async (model: string): Promise<CheckpointIndex> => {
@@ -57,6 +58,8 @@ const findWeights = async (directory: string): Promise<{ files: string[]; index?
     throw new LayerloomError('READ_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
   });
   const format = formats.find((one) => namesIn(one).some((name) => names.includes(name)));
+  if (format === undefined && names.includes(adapterConfigName))
+    throw new LayerloomError('ADAPTER_WITHOUT_BASE', { adapter: directory });
   if (format === undefined)
     throw new LayerloomError('NOT_A_CHECKPOINT', { path: directory, reason: whyNot(names) });
   const [singleName, indexName] = namesIn(format);
@@ -81,8 +84,6 @@ const namesIn = ({ shardName, indexName }: ContainerFormat) => [shardName(0, 1),
 const whyNot = (names: readonly string[]): string => {
   const wanted = `has neither ${formats.flatMap(namesIn).join(' nor ')}`;
   const loose = names.filter((name) => isWeightsName(name));
-  if (names.includes('adapter_model.safetensors'))
-    return `${wanted}: it is an adapter; merge it into its base first`;
   if (loose.length === 1) return `${wanted}; give ${loose[0]} itself if that is the checkpoint`;
   if (loose.length > 1)
     return `${wanted}, though it has ${loose.length} other .safetensors files; download the index too`;
