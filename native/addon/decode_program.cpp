@@ -133,6 +133,10 @@ constexpr Reader<NodeOperation> kOperations[] = {
      [](const Napi::Object& node) -> NodeOperation {
          return FillRows{readInteger(node, "from"), readVector<double>(node, "values")};
      }},
+    {"product",
+     [](const Napi::Object& node) -> NodeOperation {
+         return Product{readInteger(node, "rank"), readBoolean(node, "transposed")};
+     }},
 };
 
 Node toNode(const Napi::Value& value, const Slice& slice) {
@@ -144,11 +148,12 @@ Node toNode(const Napi::Value& value, const Slice& slice) {
 }
 
 StoredSource toSource(const Napi::Value& value, const Slice& slice) {
-    constexpr const char* slicings[] = {"elements", "rows"};
+    constexpr const char* slicings[] = {"elements", "rows", "whole"};
     const Napi::Object object = toObject(value, "source");
     StoredSource source{
         toLocation(value), readDType(object), readName<Slicing>(object, "slicing", slicings), 1, {}};
-    if (source.slicing == Slicing::Elements) return source;
+    if (source.slicing == Slicing::Whole) source.elements = readInteger(object, "elements");
+    if (source.slicing != Slicing::Rows) return source;
     source.width = readInteger(object, "width");
     source.runs = readRuns<RowRun>(object, source.width, slice, true);
     return source;

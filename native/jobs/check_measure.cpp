@@ -9,7 +9,7 @@ constexpr std::size_t kMostMeasures = 4096;
 constexpr std::size_t kMostValues = 4096;
 
 void checkValue(ValueId value, const Program& program) {
-    require(value < program.sources.size() + program.nodes.size(), "value");
+    require(value < program.sources.size() + program.nodes.size() && !program.isWhole(value), "value");
 }
 
 /// So many that a number for each pair and element can be counted.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "check.hpp"
 
@@ -45,6 +46,8 @@ void checkRuns(const std::vector<Run>& runs, std::uint64_t width, const Program&
 void checkSource(const StoredSource& source, const Program& program) {
     if (source.slicing == Slicing::Elements)
         return checkElements(source.at, sizeOf(source.dtype), program.first, program.count, "sources");
+    if (source.slicing == Slicing::Whole)
+        return checkElements(source.at, sizeOf(source.dtype), 0, source.elements, "elements");
     checkRuns(source.runs, source.width, program);
     for (const RowRun& run : source.runs) {
         require(run.from <= kMostInteger - run.count, "runs");
@@ -115,9 +118,26 @@ void check(const FillRows& fill, const Node& node, const Program& program) {
     require(program.dtypeOf(node.inputs[0]) == node.dtype, "dtype");
 }
 
+/// The factors have whole rows and columns, and the product's rows reach to the end of the slice.
+void check(const Product& product, const Node& node, const Program& program) {
+    checkInputs(node, 2, 2);
+    require(product.rank >= 1, "rank");
+    for (const ValueId id : node.inputs) require(program.isWhole(id), "inputs");
+    const std::uint64_t a = program.sources[node.inputs[0]].elements;
+    const std::uint64_t b = program.sources[node.inputs[1]].elements;
+    const auto [ofRows, ofColumns] = product.transposed ? std::pair(a, b) : std::pair(b, a);
+    require(ofColumns == checkedLength(program.columns, product.rank, "rank"), "columns");
+    require(ofRows % product.rank == 0, "rank");
+    const std::uint64_t rows =
+        program.first / program.columns +
+        (program.first % program.columns + program.count + program.columns - 1) / program.columns;
+    require(rows <= ofRows / product.rank, "program");
+}
+
 /// @param known how many values stand before the node
 void checkNode(const Node& node, const Program& program, std::size_t known) {
-    require(std::ranges::all_of(node.inputs, [&](ValueId id) { return id < known; }), "inputs");
+    const bool isProduct = std::holds_alternative<Product>(node.operation);
+    for (const ValueId id : node.inputs) require(id < known && isProduct == program.isWhole(id), "inputs");
     std::visit([&](const auto& operation) { check(operation, node, program); }, node.operation);
 }
 

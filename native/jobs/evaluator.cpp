@@ -79,7 +79,8 @@ Source Evaluator::value(ValueId id) const {
     if (id < program_.sources.size()) {
         const StoredSource& source = program_.sources[id];
         if (source.slicing == Slicing::Rows) return {gathered_[id].tile, source.dtype};
-        return {windows_.bytes[id].data() + begin_ * sizeOf(source.dtype), source.dtype};
+        const std::size_t begin = source.slicing == Slicing::Whole ? 0 : begin_;
+        return {windows_.bytes[id].data() + begin * sizeOf(source.dtype), source.dtype};
     }
     const std::size_t n = id - program_.sources.size();
     return {dataOf(n), program_.nodes[n].dtype};
@@ -120,12 +121,17 @@ void Evaluator::gather(std::size_t s) {
                });
 }
 
+bool Evaluator::isAligned(ValueId id) const {
+    // A source may stand at any address of its file; a node's buffer is aligned.
+    if (id < program_.sources.size()) return false;
+    const std::size_t n = id - program_.sources.size();
+    return placeOf(n) == nullptr &&
+           (standIns_[n] == nullptr || std::holds_alternative<Product>(program_.nodes[n].operation));
+}
+
 const float* Evaluator::floats(ValueId id) {
     const Source source = value(id);
-    // A source may stand at any address of its file; a node's buffer is aligned.
-    if (id >= program_.sources.size() && placeOf(id - program_.sources.size()) == nullptr &&
-        standIns_[id - program_.sources.size()] == nullptr && source.dtype == DType::F32)
-        return reinterpret_cast<const float*>(source.data);
+    if (source.dtype == DType::F32 && isAligned(id)) return reinterpret_cast<const float*>(source.data);
     auto* widened = widened_[id].of(count_ * sizeof(float));
     if (!isWidened_[id]) {
         linear(kernels_, {&source, 1}, kOne, {widened, DType::F32}, count_);
@@ -330,6 +336,32 @@ void Evaluator::evaluate(const FillRows& fill, const Work& work) {
                    const std::byte* from = row < fill.from ? data + at * size : filled.data() + column * size;
                    std::memcpy(work.sink.data + at * size, from, n * size);
                });
+}
+
+/// A tile that lies in rows already computed is taken where it is.
+void Evaluator::evaluate(const Product& product, const Work& work) {
+    std::unique_ptr<ProductRows>& rows = prepared_[work.index].product;
+    if (rows == nullptr) {
+        const auto [a, b] = std::pair(work.node.inputs[0], work.node.inputs[1]);
+        const Factors factors{value(a), value(b),
+                              static_cast<std::size_t>(program_.sources[a].elements / product.rank)};
+        const std::uint64_t end = program_.first + program_.count;
+        const Matrix size{static_cast<std::size_t>((end + columns() - 1) / columns()), columns()};
+        rows = std::make_unique<ProductRows>(kernels_, product, factors, size);
+    }
+    const std::size_t width = sizeOf(work.sink.dtype);
+    for (std::size_t at = 0; at < count_;) {
+        const std::span<const float> found = rows->from(firstElement() + at);
+        const auto* data = reinterpret_cast<const std::byte*>(found.data());
+        if (at == 0 && found.size() >= count_ && work.isKept && work.sink.dtype == DType::F32) {
+            standIns_[work.index] = data;
+            return;
+        }
+        const std::size_t n = std::min(count_ - at, found.size());
+        const Source source{data, DType::F32};
+        linear(kernels_, {&source, 1}, kOne, {work.sink.data + at * width, work.sink.dtype}, n);
+        at += n;
+    }
 }
 
 }  // namespace layerloom

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../kernels/linear.hpp"
+#include "product.hpp"
 #include "program.hpp"
 #include "sorted.hpp"
 
@@ -64,6 +65,7 @@ class Evaluator {
         std::vector<std::uint8_t>
             mask;  ///< Select by columns: for each byte of a row, ones where it is input 0's
         std::vector<std::byte> row;  ///< FillRows: the row, rounded
+        std::unique_ptr<ProductRows> product;
     };
 
     void evaluate(const Linear& linear, const Work& work);
@@ -78,6 +80,7 @@ class Evaluator {
     void evaluate(const Select& select, const Work& work);
     void evaluate(const Assemble& assemble, const Work& work);
     void evaluate(const FillRows& fill, const Work& work);
+    void evaluate(const Product& product, const Work& work);
 
     /// Calls fill(out) for float32 in a buffer, and rounds that to the sink's dtype.
     template <class Fill>
@@ -91,6 +94,8 @@ class Evaluator {
     void gather(std::size_t source);
     /// Returns where a node's tile is.
     const std::byte* dataOf(std::size_t node) const;
+    /// True for float32 that kernels may take where they are.
+    bool isAligned(ValueId id) const;
     /// Makes a node's tile that of an input, where no place was given for it: nothing is copied.
     bool standsFor(const Work& work, ValueId input);
     /// Returns the node's inputs in float32; valid until the next call.

@@ -8,6 +8,10 @@ DType Program::dtypeOf(ValueId value) const {
     return value < sources.size() ? sources[value].dtype : nodes[value - sources.size()].dtype;
 }
 
+bool Program::isWhole(ValueId value) const {
+    return value < sources.size() && sources[value].slicing == Slicing::Whole;
+}
+
 bool Program::needsRows() const {
     return std::ranges::any_of(
         nodes, [](const Node& node) { return std::holds_alternative<DropRanked>(node.operation); });

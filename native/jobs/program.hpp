@@ -89,8 +89,15 @@ struct FillRows {
     std::vector<double> values;  ///< [column]
 };
 
+/// B·A, of A [rank, in] and B [out, rank], or its transpose: by the numeric contract. Both inputs are sources
+/// that each slice needs wholly.
+struct Product {
+    std::uint64_t rank;
+    bool transposed;
+};
+
 using NodeOperation = std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Vote, Variance, NearSwap,
-                                   Importance, Select, Assemble, FillRows>;
+                                   Importance, Select, Assemble, FillRows, Product>;
 
 struct Node {
     NodeOperation operation;
@@ -108,6 +115,8 @@ struct Program {
 
     /// The dtype of a source or a node.
     DType dtypeOf(ValueId value) const;
+    /// True for a source that is whole in each slice, and so is no value of its elements.
+    bool isWhole(ValueId value) const;
     /// True if a node looks at whole rows: `first` and `count` are then multiples of `columns`.
     bool needsRows() const;
     /// Bytes of all sources that elements [begin, begin + count) of the slice are made of.

@@ -34,18 +34,28 @@ Range windowOf(const StoredSource& source, std::uint64_t first, std::uint64_t co
                        });
             return rangeOf(source.at, sizeOf(source.dtype), begin, end - begin);
         }
+        case Slicing::Whole:
+            return rangeOf(source.at, sizeOf(source.dtype), 0, source.elements);
     }
     return {};
 }
 
 std::uint64_t bytesRead(const StoredSource& source, std::uint64_t first, std::uint64_t count) {
-    if (source.slicing == Slicing::Elements) return count * sizeOf(source.dtype);
     std::uint64_t elements = 0;
-    const std::span<const RowRun> runs = source.runs;
-    forEachRun(runs, source.width, first, count,
-               [&](const RowRun* run, std::uint64_t, std::size_t, std::size_t length) {
-                   elements += run == nullptr ? 0 : length;
-               });
+    switch (source.slicing) {
+        case Slicing::Elements:
+            elements = count;
+            break;
+        case Slicing::Rows:
+            forEachRun(std::span<const RowRun>(source.runs), source.width, first, count,
+                       [&](const RowRun* run, std::uint64_t, std::size_t, std::size_t length) {
+                           elements += run == nullptr ? 0 : length;
+                       });
+            break;
+        case Slicing::Whole:
+            elements = first == 0 && count > 0 ? source.elements : 0;
+            break;
+    }
     return elements * sizeOf(source.dtype);
 }
 

@@ -26,6 +26,7 @@ struct Range {
 enum class Slicing : std::uint8_t {
     Elements,  ///< element i of the output, of element i of the source
     Rows,      ///< rows of the output, of rows of the source as its runs say; 0 where there are none
+    Whole,     ///< every slice, of the whole source, which has a shape of its own: a factor of a product
 };
 
 /// Rows [to, to + count) of the output are rows [from, from + count) of a source.
@@ -38,8 +39,9 @@ struct StoredSource {
     Location at;
     DType dtype;
     Slicing slicing;
-    std::uint64_t width = 1;   ///< Rows: elements of a row
-    std::vector<RowRun> runs;  ///< Rows: the slice's, ascending and disjoint, none beyond its rows
+    std::uint64_t width = 1;     ///< Rows: elements of a row
+    std::vector<RowRun> runs;    ///< Rows: the slice's, ascending and disjoint, none beyond its rows
+    std::uint64_t elements = 0;  ///< Whole: those of the source
 };
 
 /// Calls work(run, elements into it, offset in the tile, length) for each piece of the elements
@@ -72,7 +74,7 @@ constexpr Range rangeOf(const Location& at, std::size_t width, std::uint64_t fir
 Range windowOf(const StoredSource& source, std::uint64_t first, std::uint64_t count);
 
 /// The bytes of a source that elements [first, first + count) of the output are made of, without those
-/// between them.
+/// between them. A whole source counts with element 0 of the output, and so once.
 std::uint64_t bytesRead(const StoredSource& source, std::uint64_t first, std::uint64_t count);
 
 /// The sources of a job, mapped: windows of its slice, not of files.

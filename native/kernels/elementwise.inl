@@ -4,6 +4,7 @@
 #include "convert.hpp"
 #include "difference.inl"
 #include "kernels.hpp"
+#include "product.inl"
 #include "reduce.inl"
 
 namespace layerloom {
@@ -67,6 +68,7 @@ constexpr Kernels makeKernels(const char* isa) {
         .linearColumns = linearColumns,
         .histogram = histogram<V>,
         .countMagnitude = countMagnitude,
+        .product = product<V>,
         .sumSigns = sumSigns,
     };
     // clang-format on

@@ -57,6 +57,18 @@ struct DifferenceCounts {
     std::uint64_t nonFinite;  ///< in one of the two at least
 };
 
+/// Ranks whose products are summed before that sum is added to those of earlier ranks: part of the contract.
+inline constexpr std::size_t kProductRanks = 64;
+
+/// Float32 of a product's factors, for at most kProductRanks ranks.
+struct ProductPanels {
+    const float* left;        ///< [row][rank]
+    std::size_t leftStride;   ///< elements from a row to the next
+    const float* right;       ///< [rank][column]
+    std::size_t rightStride;  ///< elements from a rank to the next
+    std::size_t ranks;        ///< at least 1
+};
+
 /// The kernels of one instruction set. Tables are indexed by DType; entries of F64 are null, see linear.cpp.
 struct Kernels {
     const char* isa;
@@ -119,6 +131,12 @@ struct Kernels {
 
     /// How many elements have exactly this magnitude.
     std::uint64_t (*countMagnitude)(const float* x, std::uint32_t bits, std::size_t count);
+
+    /// out[row][column] = Σ left[row][k]·right[k][column], ranks k in order, starting from the first product;
+    /// with `adds` that sum is added to what stands there. NaN are canonical. Rows of `out` are `outStride`
+    /// elements apart.
+    void (*product)(const ProductPanels& panels, std::size_t rows, std::size_t columns, bool adds, float* out,
+                    std::size_t outStride);
 
     /// Elements above 0 less those below: the sum of signs. Zeros and NaN have none.
     std::int64_t (*sumSigns)(const float* x, std::size_t count);

@@ -4,12 +4,13 @@ import { bitsOf, type Dtype, isFloating } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { keepsBits } from './operands.js';
-import type { GatheredTensor, Operand, PlannedExpression, PlannedInput } from './plan.js';
+import type { GatheredTensor, LowRankTensor, Operand, PlannedExpression, PlannedInput } from './plan.js';
 import {
   asSource,
   computedSchema,
   formulaSchema,
   gatheredSchema,
+  lowRankSchema,
   parseBy,
   type Refuse,
 } from './plan-schema.js';
@@ -80,6 +81,7 @@ const parseOperand = (value: unknown, context: Context, level: number): Operand 
   const isObject = typeof value === 'object' && value !== null;
   if (isObject && 'input' in value) return parseStored(value, context);
   if (isObject && 'runs' in value) return parseGathered(value, context);
+  if (isObject && 'rank' in value) return parseLowRank(value, context);
   const { dtype, expression } = parseBy(computedSchema, value, context.refuse);
   return { dtype, expression: parseLevel(expression, dtype, level + 1, context) };
 };
@@ -100,6 +102,25 @@ const parseGathered = (value: unknown, context: Context): GatheredTensor => {
   if (!(Number.isInteger(stored) && stored >= 0) || !runs.every(([, from, count]) => from + count <= stored))
     return refuse('its rows in another order lie outside their source');
   return { dtype, rows, runs, source };
+};
+
+/** Two matrices whose product is of the target's shape. */
+const parseLowRank = (value: unknown, context: Context): LowRankTensor => {
+  const { target, refuse } = context;
+  const { a, b, ...product } = parseBy(lowRankSchema, value, refuse);
+  const [rows, columns, more] = target.shape;
+  if (rows === undefined || columns === undefined || more !== undefined)
+    return refuse('a product of two matrices is taken for a tensor that is none');
+  const [inputs, outputs] = product.transposed ? [rows, columns] : [columns, rows];
+  const parseFactor = (factor: unknown, width: number): StoredTensor => {
+    const source = parseSource(factor, context);
+    if (!isFloating(source.dtype))
+      return refuse(`a product is of ${source.dtype}, which is no floating-point dtype`);
+    if ((source.end - source.begin) * 8 !== product.rank * width * bitsOf(source.dtype))
+      return refuse(`a factor of rank ${product.rank} has another length than ${width} times that`);
+    return source;
+  };
+  return { ...product, a: parseFactor(a, inputs), b: parseFactor(b, outputs) };
 };
 
 const parseStored = (value: unknown, context: Context): StoredTensor => {

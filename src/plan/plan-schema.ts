@@ -64,6 +64,14 @@ export const gatheredSchema = z.strictObject({
   source: z.unknown(),
 });
 
+export const lowRankSchema = z.strictObject({
+  dtype: z.literal('F32'),
+  rank: z.int().positive(),
+  transposed: z.boolean(),
+  a: z.unknown(),
+  b: z.unknown(),
+});
+
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
 const seen = z.strictObject({

@@ -96,6 +96,22 @@ const gatherJob = (files: Files, slicing: object = {}, runs = Float64Array.of(0,
   outputs: [{ value: 1, ...location(files.out), dtype: 'F32' }],
 });
 
+/** B · A of rank 2: [4, 2] by [2, 8]. */
+const productJob = (files: Files, operation: object = {}) => ({
+  kind: 'compute',
+  program: {
+    sources: [
+      { ...source(files.a), slicing: 'whole', elements: 2 * columns },
+      { ...source(files.b), slicing: 'whole', elements: 2 * 4 },
+    ],
+    nodes: [{ ...node({ kind: 'product', rank: 2, transposed: false }, [0, 1]), ...operation }],
+    first: 0,
+    count,
+    columns,
+  },
+  outputs: [{ value: 2, ...location(files.out), dtype: 'F32' }],
+});
+
 const measurement = (files: Files, measures: readonly Measure[] = [{ kind: 'gram', values: [0] }]) => ({
   program: programOf(files, []),
   measures,
@@ -149,6 +165,7 @@ describe('the native door takes a job that is right', () => {
     ['a comparing copy', (files: Files) => door.run(sameJob(files), words())],
     ['a computation', (files: Files) => door.run(computeJob(files), words())],
     ['rows in another order', (files: Files) => door.run(gatherJob(files), words())],
+    ['a product', (files: Files) => door.run(productJob(files), words())],
     ['a measurement', (files: Files) => door.measure(measurement(files), one(), words())],
     ['an analysis', (files: Files) => door.measure(analysis(files), analysed(), words())],
     [
@@ -384,6 +401,21 @@ describe('the native door refuses, before it touches a file,', () => {
     ['rows of no elements', (f) => gatherJob(f, { width: 0 })],
     ['a gathered source as an output', (f) => having(gatherJob(f), 'outputs.0.value', 0)],
     ['runs of an input that is not there', (f) => gatherJob(f, {}, Float64Array.of(0, 1, 4))],
+    ['a product of rank 0', (f) => productJob(f, { rank: 0 })],
+    ['a product of another rank', (f) => productJob(f, { rank: 4 })],
+    ['a product of a rank that wraps', (f) => productJob(f, { rank: 2 ** 52 })],
+    ['a product that is as high as its transpose', (f) => productJob(f, { transposed: true })],
+    ['a product of one factor', (f) => productJob(f, { inputs: [0] })],
+    ['a product of itself', (f) => productJob(f, { inputs: [0, 2] })],
+    [
+      'a product whose factors are sliced',
+      (f) => computeJob(f, [node({ kind: 'product', rank: 2, transposed: false }, [0, 1])]),
+    ],
+    ['a product of fewer rows than the slice', (f) => having(productJob(f), 'program.first', columns)],
+    ['a product of fewer columns than the tensor', (f) => having(productJob(f), 'program.columns', 9)],
+    ['a factor whose end wraps', (f) => having(productJob(f), 'program.sources.0.begin', 2 ** 53 - 8)],
+    ['a factor as an output', (f) => having(productJob(f), 'outputs.0.value', 0)],
+    ['a factor in a sum', (f) => productJob(f, node({ kind: 'linear', weights: [1, 1] }, [0, 1]))],
     ['a descriptor that is none', (f) => having(copyJob(f), 'to.fd', -1)],
     ['no sources', (f) => having(computeJob(f), 'program.sources', [])],
     [
@@ -534,6 +566,12 @@ describe('the native door refuses, before it touches a file,', () => {
       'of what is not finite with fewer differences than experts',
       (f) => analysis(f, [{ kind: 'nonFinite', base: 0, experts: [1, 1], differences: [2] }]),
       [...analysed(), new Float64Array(3)],
+      RangeError,
+    ],
+    [
+      'of a factor',
+      (f) => ({ program: productJob(f).program, measures: [{ kind: 'signs', value: 0 }] }),
+      one(),
       RangeError,
     ],
     ['of rows that are cut', (f) => having(measurement(f), 'program.count', 31), one(), RangeError],

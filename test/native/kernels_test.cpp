@@ -608,7 +608,8 @@ void counting(std::size_t count, std::size_t offset) {
         }
         std::int64_t want = 0;
         for (std::size_t i = 0; i < count; ++i)
-            if (x[offset + i] != 0 && !std::isnan(x[offset + i])) want += std::signbit(x[offset + i]) ? -1 : 1;
+            if (x[offset + i] != 0 && !std::isnan(x[offset + i]))
+                want += std::signbit(x[offset + i]) ? -1 : 1;
         const std::int64_t got = kernels->sumSigns(x.data() + offset, count);
         expect(want == got, kernels->isa, "sumSigns", want, got);
     }
@@ -673,11 +674,11 @@ void votes() {
     for (const std::size_t count : {0, 1, 15, 16, 17, 63, 64, 200})
         for (int way = 0; way < 2 * 2 * 2 * 3 * 2; ++way) {
             const VoteRule rule{(way & 1) != 0,
-                            (way & 2) != 0,
-                            (way & 4) != 0,
-                            static_cast<Divisor>(way / 8 % 3),
-                            way / 24 == 0 ? 0 : 1e-6f,
-                            0.75f};
+                                (way & 2) != 0,
+                                (way & 4) != 0,
+                                static_cast<Divisor>(way / 8 % 3),
+                                way / 24 == 0 ? 0 : 1e-6f,
+                                0.75f};
             const std::size_t terms = 1 + random_() % 3;
             std::vector<std::vector<float>> x(terms + 1, std::vector<float>(count));
             for (auto& values : x)
@@ -724,6 +725,54 @@ void votes() {
         }
 }
 
+/// Products in plain loops, at any place of their rows.
+void products() {
+    const auto draw = [](std::size_t size, bool special) {
+        std::vector<float> x(size);
+        std::normal_distribution<float> normal(0, 0.02f);
+        for (float& value : x)
+            value = special && random_() % 8 == 0 ? (random_() % 2 == 0 ? -0.0f : INFINITY) : normal(random_);
+        return x;
+    };
+    for (const std::size_t ranks : {1, 2, 7, 8, 63, 64})
+        for (const std::size_t rows : {1, 2, 5, 6, 7, 13})
+            for (const std::size_t columns : {0, 1, 3, 4, 15, 16, 17, 63, 64, 65, 131})
+                for (int way = 0; way < 4; ++way) {
+                    const bool adds = (way & 1) != 0, special = (way & 2) != 0;
+                    const std::size_t offset = random_() % 16, leftStride = ranks + random_() % 3,
+                                      rightStride = columns + random_() % 9,
+                                      outStride = columns + random_() % 9;
+                    const auto left = draw(offset + rows * leftStride, special),
+                               right = draw(offset + ranks * rightStride, special);
+                    const auto before = draw(offset + rows * outStride + 16, special);
+                    auto want = before;
+                    for (std::size_t row = 0; row < rows; ++row)
+                        for (std::size_t column = 0; column < columns; ++column) {
+                            volatile float sum = 0;
+                            for (std::size_t k = 0; k < ranks; ++k) {
+                                const volatile float product = left[offset + row * leftStride + k] *
+                                                               right[offset + k * rightStride + column];
+                                sum = k == 0 ? product : sum + product;
+                            }
+                            float& to = want[offset + row * outStride + column];
+                            to = adds ? to + sum : sum;
+                            if (std::isnan(to)) to = std::numeric_limits<float>::quiet_NaN();
+                        }
+                    for (const Kernels* kernels : availableKernels()) {
+                        auto got = before;
+                        kernels->product(
+                            {left.data() + offset, leftStride, right.data() + offset, rightStride, ranks},
+                            rows, columns, adds, got.data() + offset, outStride);
+                        for (std::size_t i = 0; i < got.size(); ++i) {
+                            std::uint32_t expectedBits, actual;
+                            std::memcpy(&expectedBits, &want[i], 4);
+                            std::memcpy(&actual, &got[i], 4);
+                            expect(actual == expectedBits, kernels->isa, "a product", expectedBits, actual);
+                        }
+                    }
+                }
+}
+
 }  // namespace
 
 int main() {
@@ -741,6 +790,7 @@ int main() {
     differences();
     histograms();
     votes();
+    products();
     for (const Kernels* kernels : availableKernels()) std::printf("%s ", kernels->isa);
     std::printf("%ld checks, %ld failed\n", checks, failures);
     return failures == 0 ? 0 : 1;

@@ -15,6 +15,7 @@ struct Avx2 {
         __m256d low, high;
     };
     static constexpr std::size_t lanes = 8;
+    static constexpr std::size_t registers = 16;
     static constexpr bool hasHalf = true;
 
     static Floats floats(float x) { return _mm256_set1_ps(x); }

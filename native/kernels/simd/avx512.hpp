@@ -16,6 +16,7 @@ struct Avx512 {
         __m512d low, high;
     };
     static constexpr std::size_t lanes = 16;
+    static constexpr std::size_t registers = 32;
     static constexpr bool hasHalf = true;
 
     static Floats floats(float x) { return _mm512_set1_ps(x); }

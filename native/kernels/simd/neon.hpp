@@ -15,6 +15,7 @@ struct Neon {
         float64x2_t low, high;
     };
     static constexpr std::size_t lanes = 4;
+    static constexpr std::size_t registers = 32;
     static constexpr bool hasHalf = true;
 
     static Floats floats(float x) { return vdupq_n_f32(x); }

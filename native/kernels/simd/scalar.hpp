@@ -36,6 +36,7 @@ struct Scalar {
     /// As many float64 as there are lanes.
     using Wide = double;
     static constexpr std::size_t lanes = 1;
+    static constexpr std::size_t registers = 16;
     /// Whether there are the members of several lanes: else convert.hpp converts float16 and elements of a
     /// byte.
     /// - loadHalf, storeHalf: float16.

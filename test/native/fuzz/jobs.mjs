@@ -160,6 +160,60 @@ const linear = (random, files) => {
   return { door: 'run', values: [job, control()], written: behind(4 * slice.first, written) };
 };
 
+/** A product of two factors, by docs/numbers.md, wherever slices cut it. @param {Random} random @param {Files} files @returns {Call} */
+const product = (random, files) => {
+  const [rank, rows, columns] = [
+    random.from(1, random.chance(0.2) ? 140 : 9),
+    random.from(1, 20),
+    random.from(1, 70),
+  ];
+  const transposed = random.chance(0.3);
+  const [outputs, inputs] = transposed ? [columns, rows] : [rows, columns];
+  const dtype = random.pick(['F8_E4M3', 'F8_E5M2']);
+  const factor = (/** @type {number} */ elements) => {
+    const { at, bytes } = locationOf(random, files, 0, elements);
+    return { source: { ...at, dtype, slicing: 'whole', elements }, bytes };
+  };
+  const [a, b] = [factor(rank * inputs), factor(outputs * rank)];
+  const first = random.below(rows * columns);
+  const count = random.below(rows * columns - first + 1);
+  const written = Buffer.alloc(count * 4);
+  for (let i = 0; i < count; i += 1) {
+    const [row, column] = [Math.floor((first + i) / columns), (first + i) % columns];
+    const [output, input] = transposed ? [column, row] : [row, column];
+    let total = 0;
+    for (let from = 0; from < rank; from += 64) {
+      let sum = 0;
+      for (let k = from; k < Math.min(rank, from + 64); k += 1) {
+        const term = Math.fround(
+          byteIn(dtype, b.bytes[output * rank + k] ?? 0) * byteIn(dtype, a.bytes[k * inputs + input] ?? 0),
+        );
+        sum = k === from ? term : Math.fround(sum + term);
+      }
+      total = from === 0 ? sum : Math.fround(total + sum);
+    }
+    if (Number.isNaN(total)) written.writeUInt32LE(0x7fc0_0000, i * 4);
+    else written.writeFloatLE(total, i * 4);
+  }
+  const node = { kind: 'product', rank, transposed, dtype: 'F32', inputs: [0, 1] };
+  const program = { sources: [a.source, b.source], nodes: [node], first, count, columns };
+  const output = { value: 2, fd: files.output, begin: 0, dtype: 'F32' };
+  const job = { kind: 'compute', program, outputs: [output] };
+  return { door: 'run', values: [job, control()], written: behind(first * 4, written) };
+};
+
+/** A number of one byte. @param {string} dtype @param {number} byte */
+const byteIn = (dtype, byte) => {
+  const [mantissaBits, bias] = dtype === 'F8_E4M3' ? [3, 7] : [2, 15];
+  const magnitude = byte & 127;
+  const sign = byte > 127 ? -1 : 1;
+  if (dtype === 'F8_E4M3' ? magnitude === 127 : magnitude > 124) return Number.NaN;
+  if (dtype === 'F8_E5M2' && magnitude === 124) return sign * Number.POSITIVE_INFINITY;
+  const exponent = magnitude >> mantissaBits;
+  const mantissa = (magnitude & (2 ** mantissaBits - 1)) / 2 ** mantissaBits;
+  return sign * (exponent === 0 ? mantissa * 2 ** (1 - bias) : (1 + mantissa) * 2 ** (exponent - bias));
+};
+
 /** A slice of whole rows. @param {Random} random */
 const sliceOf = (random) => {
   const columns = random.from(1, random.chance(0.1) ? 1300 : 40);
@@ -426,6 +480,7 @@ const all = [
   assemble,
   linear,
   linear,
+  product,
   compute,
   compute,
   compute,

@@ -1,0 +1,112 @@
+#include "product.hpp"
+
+#include <algorithm>
+
+namespace layerloom {
+namespace {
+
+constexpr double kOne[] = {1};
+
+/// Elements of a block: with the panels they share an L2 cache of 2 MiB.
+constexpr std::size_t kProductElements = 256 * 1024;
+/// Rows of a block: multiples of what kernels take together, and enough for the panels' cost to be small.
+constexpr std::size_t kRowsTogether = 12;
+constexpr std::size_t kMostRows = 21 * kRowsTogether;
+/// Columns of a panel: it stays in the L2 cache for all rows of a block.
+constexpr std::size_t kPanelColumns = 512;
+/// A line of the cache more than a power of two: else all ranks would compete for the same places in it.
+constexpr std::size_t kPanelStride = kPanelColumns + 16;
+
+/// Both factors of a block, for kProductRanks ranks; and elements to be transposed.
+struct Panels {
+    float left[kMostRows * kProductRanks];
+    float right[kProductRanks * kPanelStride];
+    float aside[std::max(kMostRows, kProductRanks)];
+};
+
+Panels& panels() {
+    thread_local const auto kept = std::make_unique_for_overwrite<Panels>();
+    return *kept;
+}
+
+std::size_t rowsOfBlock(Matrix size) {
+    const std::size_t wanted = kProductElements / size.columns / kRowsTogether * kRowsTogether;
+    return std::min(std::clamp(wanted, kRowsTogether, kMostRows), size.rows);
+}
+
+}  // namespace
+
+ProductRows::ProductRows(const Kernels& kernels, const Product& product, const Factors& factors, Matrix size)
+    : kernels_(kernels),
+      product_(product),
+      a_(factors.a),
+      b_(factors.b),
+      in_(factors.in),
+      size_(size),
+      blockRows_(rowsOfBlock(size)),
+      block_(std::make_unique_for_overwrite<float[]>(blockRows_ * size.columns)) {}
+
+std::span<const float> ProductRows::from(std::uint64_t element) {
+    if (element < begin_ || element >= end_) compute(static_cast<std::size_t>(element / size_.columns));
+    return {block_.get() + (element - begin_), static_cast<std::size_t>(end_ - element)};
+}
+
+void ProductRows::compute(std::size_t row) {
+    const std::size_t rows = std::min(blockRows_, size_.rows - row), columns = size_.columns;
+    const auto rank = static_cast<std::size_t>(product_.rank);
+    Panels& kept = panels();
+    for (std::size_t k = 0; k < rank; k += kProductRanks) {
+        const Extent ranks{k, std::min(kProductRanks, rank - k)};
+        const std::size_t leftStride = widenLeft({row, rows}, ranks, kept.left);
+        for (std::size_t column = 0; column < columns; column += kPanelColumns) {
+            const std::size_t count = std::min(kPanelColumns, columns - column);
+            widenRight({column, count}, ranks, kept.right);
+            kernels_.product({kept.left, leftStride, kept.right, kPanelStride, ranks.count}, rows, count,
+                             k > 0, block_.get() + column, columns);
+        }
+    }
+    begin_ = std::uint64_t{row} * columns;
+    end_ = begin_ + rows * columns;
+}
+
+std::size_t ProductRows::widenLeft(Extent rows, Extent ranks, float* out) const {
+    const auto rank = static_cast<std::size_t>(product_.rank);
+    if (product_.transposed) {
+        for (std::size_t k = 0; k < ranks.count; ++k)
+            spread(a_, (ranks.first + k) * in_ + rows.first, rows.count, out + k, ranks.count);
+        return ranks.count;
+    }
+    // Of no more ranks than these, the rows stand one behind the other.
+    if (ranks.count == rank) {
+        widen(b_, rows.first * rank, rows.count * rank, out);
+        return rank;
+    }
+    for (std::size_t row = 0; row < rows.count; ++row)
+        widen(b_, (rows.first + row) * rank + ranks.first, ranks.count, out + row * ranks.count);
+    return ranks.count;
+}
+
+void ProductRows::widenRight(Extent columns, Extent ranks, float* out) const {
+    const auto rank = static_cast<std::size_t>(product_.rank);
+    if (product_.transposed)
+        for (std::size_t column = 0; column < columns.count; ++column)
+            spread(b_, (columns.first + column) * rank + ranks.first, ranks.count, out + column,
+                   kPanelStride);
+    else
+        for (std::size_t k = 0; k < ranks.count; ++k)
+            widen(a_, (ranks.first + k) * in_ + columns.first, columns.count, out + k * kPanelStride);
+}
+
+void ProductRows::widen(const Source& source, std::size_t element, std::size_t count, float* out) const {
+    const Source from{source.data + element * sizeOf(source.dtype), source.dtype};
+    linear(kernels_, {&from, 1}, kOne, {reinterpret_cast<std::byte*>(out), DType::F32}, count);
+}
+
+void ProductRows::spread(const Source& source, std::size_t element, std::size_t count, float* out,
+                         std::size_t stride) const {
+    float* const aside = panels().aside;
+    widen(source, element, count, aside);
+    for (std::size_t i = 0; i < count; ++i) out[i * stride] = aside[i];
+}
+
+}  // namespace layerloom

@@ -1,0 +1,58 @@
+#pragma once
+#include <memory>
+#include <span>
+
+#include "../kernels/linear.hpp"
+#include "program.hpp"
+
+namespace layerloom {
+
+struct Matrix {
+    std::size_t rows, columns;
+};
+
+/// A [rank, in] and B [out, rank].
+struct Factors {
+    Source a, b;
+    std::size_t in;
+};
+
+/// Rows, columns or ranks of a matrix.
+struct Extent {
+    std::size_t first, count;
+};
+
+/// The product of two stored matrices (Product in program.hpp), made in blocks of whole rows: rows share the
+/// work of widening the factors, which a tile of a few elements could not. Private memory is one block of
+/// about kProductElements, and panels of the factors that each thread keeps.
+class ProductRows {
+  public:
+    /// @param size of the product, up to the last row that is asked for
+    ProductRows(const Kernels& kernels, const Product& product, const Factors& factors, Matrix size);
+
+    /// The product from an element on, to the end of the rows that were computed with it. Ask in order: rows
+    /// before it are forgotten.
+    std::span<const float> from(std::uint64_t element);
+
+  private:
+    void compute(std::size_t row);
+    /// Widens the factor of the product's rows into [row][rank]. Returns the elements from a row to the next.
+    std::size_t widenLeft(Extent rows, Extent ranks, float* out) const;
+    /// Widens the factor of its columns into [rank][column], for a panel.
+    void widenRight(Extent columns, Extent ranks, float* out) const;
+    void widen(const Source& source, std::size_t element, std::size_t count, float* out) const;
+    /// The same, `stride` elements of `out` apart.
+    void spread(const Source& source, std::size_t element, std::size_t count, float* out,
+                std::size_t stride) const;
+
+    const Kernels& kernels_;
+    const Product product_;
+    const Source a_, b_;
+    const std::size_t in_;
+    const Matrix size_;
+    const std::size_t blockRows_;
+    std::unique_ptr<float[]> block_;
+    std::uint64_t begin_ = 0, end_ = 0;  ///< elements of the block
+};
+
+}  // namespace layerloom

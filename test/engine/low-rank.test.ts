@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { merge, runPlan } from '../../src/index.js';
+import { checkPlan } from '../../src/plan/check-plan.js';
+import { everyMethod } from '../fixtures/every-method.js';
+import { planOverAdapters, writeAdapted } from '../fixtures/low-rank.js';
+import { readTensors } from '../fixtures/merged.js';
+
+// Whole merges, on disks of any speed.
+vi.setConfig({ testTimeout: 180_000 });
+
+/** Widths that no vector divides, one that each does, and a single row. */
+const shapes = {
+  'model.embed_tokens.weight': [30, 66],
+  'model.layers.0.mlp.up_proj.weight': [70, 131],
+  'model.layers.1.mlp.up_proj.weight': [64, 128],
+  'model.layers.1.mlp.down_proj.weight': [1, 17],
+  'model.norm.weight': [66],
+};
+
+describe('a merge of adapters, whose products are operands,', () => {
+  it('has the bits of the same merge of full checkpoints, by every method', async () => {
+    const family = await writeAdapted(shapes);
+    for (const [name, recipe] of Object.entries(everyMethod(family))) {
+      const full = join(family.root, `${name}-full`);
+      const adapted = join(family.root, `${name}-adapted`);
+      await merge(recipe, { out: full });
+      const plan = await planOverAdapters(recipe, family);
+      await runPlan(JSON.parse(JSON.stringify(plan)) as typeof plan, { out: adapted });
+      expect(await readTensors(adapted), name).toEqual(await readTensors(full));
+    }
+  });
+});
