@@ -77,6 +77,16 @@ Napi::Value measureBlock(const Napi::CallbackInfo& info) {
     });
 }
 
+/// factorise({ program, value, rank, … }, out: Float64Array, control) → as run
+Napi::Value factoriseMatrix(const Napi::CallbackInfo& info) {
+    return answer(info, [&](const Kernels& kernels) {
+        const FactorCall call = toFactorCall(info[0], info[1]);
+        const Control control = toControl(info[2]);
+        const FloatingPointDefaults defaults;
+        return factorise(kernels, call.what, call.out, control);
+    });
+}
+
 /// lock(fd) → 0 when taken, else the errno
 Napi::Value lock(const Napi::CallbackInfo& info) {
     return Napi::Number::New(info.Env(), lockFile(toDescriptor(info[0])));
@@ -98,6 +108,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
     exports.Set("instructionSet", kernels() == nullptr ? env.Null() : Napi::String::New(env, kernels()->isa));
     exports.Set("run", Napi::Function::New(env, runJob, "run"));
     exports.Set("measure", Napi::Function::New(env, measureBlock, "measure"));
+    exports.Set("factorise", Napi::Function::New(env, factoriseMatrix, "factorise"));
     exports.Set("lock", Napi::Function::New(env, lock, "lock"));
     exports.Set("exchange", Napi::Function::New(env, exchangePaths, "exchange"));
     return exports;

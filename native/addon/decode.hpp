@@ -21,6 +21,14 @@ struct MeasureCall {
 
 MeasureCall toMeasureCall(const Napi::Value& measurement, const Napi::Value& out);
 
+/// A factorisation, and the caller's array that it fills.
+struct FactorCall {
+    Factorisation what;
+    std::span<double> out;
+};
+
+FactorCall toFactorCall(const Napi::Value& factorisation, const Napi::Value& out);
+
 /// Last of all: see `toSpan` in read.hpp.
 Control toControl(const Napi::Value& value);
 

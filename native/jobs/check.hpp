@@ -1,6 +1,7 @@
 #pragma once
 #include <stdexcept>
 
+#include "factorise.hpp"
 #include "job.hpp"
 #include "measure.hpp"
 
@@ -26,6 +27,9 @@ void check(const Program& program);
 
 /// @param out as long as the measures find numbers
 void check(const Measurement& measurement, std::span<const std::span<double>> out);
+
+/// @param out as long as what is found
+void check(const Factorisation& what, std::span<const double> out);
 
 /// @throws BadJob naming `what` if it does not hold
 void require(bool holds, const char* what);

@@ -4,6 +4,7 @@
 #include "convert.hpp"
 #include "difference.inl"
 #include "kernels.hpp"
+#include "panels.inl"
 #include "product.inl"
 #include "reduce.inl"
 
@@ -70,6 +71,8 @@ constexpr Kernels makeKernels(const char* isa) {
         .countMagnitude = countMagnitude,
         .product = product<V>,
         .sumSigns = sumSigns,
+        .addProduct = addProduct<V>,
+        .addWideProduct = addWideProduct<V>,
     };
     // clang-format on
     const auto row = [&]<DType In>() {

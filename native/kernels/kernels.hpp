@@ -69,6 +69,21 @@ struct ProductPanels {
     std::size_t ranks;        ///< at least 1
 };
 
+/// Columns of a panel: a matrix in panels has column 16p + j of row k at [(p · rows + k) · 16 + j], its last
+/// columns filled with zeros.
+inline constexpr std::size_t kPanel = 16;
+
+/// A product of matrices to add: sums[i][j] += Σₖ a(i, k) · b(k, j).
+template <class Number>
+struct PanelProduct {
+    const Number* a;            ///< a(i, k) is a[i · across + k · along]
+    std::size_t across, along;
+    std::size_t rows, depth;
+    const Number* b;            ///< row k of panel p is at b[p · panel + k · kPanel]
+    std::size_t panel, panels;
+    double* sums;               ///< [row][16 · panels]
+};
+
 /// The kernels of one instruction set. Tables are indexed by DType; entries of F64 are null, see linear.cpp.
 struct Kernels {
     const char* isa;
@@ -140,6 +155,13 @@ struct Kernels {
 
     /// Elements above 0 less those below: the sum of signs. Zeros and NaN have none.
     std::int64_t (*sumSigns)(const float* x, std::size_t count);
+
+    /// Adds a product. Products are rounded, and their sum over k is taken in order from 0, in float32; it is
+    /// then widened and added: so a caller bounds the error by the depth of a call.
+    void (*addProduct)(const PanelProduct<float>& product);
+
+    /// The same in float64 throughout.
+    void (*addWideProduct)(const PanelProduct<double>& product);
 };
 
 }  // namespace layerloom

@@ -52,6 +52,7 @@ struct Avx2 {
     static Ints select(Mask mask, Ints a, Ints b) { return _mm256_blendv_epi8(b, a, mask); }
     static Ints count(Ints total, Mask mask) { return subtract(total, mask); }
 
+    static Wide wides(double x) { return {_mm256_set1_pd(x), _mm256_set1_pd(x)}; }
     static Wide widen(Floats a) {
         return {_mm256_cvtps_pd(_mm256_castps256_ps128(a)), _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1))};
     }

@@ -48,6 +48,7 @@ struct Avx512 {
     static Ints select(Mask mask, Ints a, Ints b) { return _mm512_mask_mov_epi32(b, mask, a); }
     static Ints count(Ints total, Mask mask) { return _mm512_mask_add_epi32(total, mask, total, ints(1)); }
 
+    static Wide wides(double x) { return {_mm512_set1_pd(x), _mm512_set1_pd(x)}; }
     static Wide widen(Floats a) {
         const auto high = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(a), 1));
         return {_mm512_cvtps_pd(_mm512_castps512_ps256(a)), _mm512_cvtps_pd(high)};

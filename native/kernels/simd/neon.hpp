@@ -50,6 +50,7 @@ struct Neon {
     static Ints select(Mask mask, Ints a, Ints b) { return vbslq_u32(mask, a, b); }
     static Ints count(Ints total, Mask mask) { return subtract(total, mask); }
 
+    static Wide wides(double x) { return {vdupq_n_f64(x), vdupq_n_f64(x)}; }
     static Wide widen(Floats a) { return {vcvt_f64_f32(vget_low_f32(a)), vcvt_high_f64_f32(a)}; }
     static Wide multiply(Wide a, Wide b) { return {vmulq_f64(a.low, b.low), vmulq_f64(a.high, b.high)}; }
     static Wide add(Wide a, Wide b) { return {vaddq_f64(a.low, b.low), vaddq_f64(a.high, b.high)}; }

@@ -77,6 +77,7 @@ struct Scalar {
     /// One more where the mask is.
     static Ints count(Ints total, Mask mask) { return total + (mask ? 1 : 0); }
 
+    static Wide wides(double x) { return x; }
     static Wide widen(Floats a) { return a; }
     static Wide multiply(Wide a, Wide b) { return a * b; }
     static Wide add(Wide a, Wide b) { return a + b; }

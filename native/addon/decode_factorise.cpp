@@ -1,0 +1,21 @@
+#include <algorithm>
+
+#include "decode.hpp"
+
+namespace layerloom {
+
+FactorCall toFactorCall(const Napi::Value& factorisation, const Napi::Value& out) {
+    const Napi::Object object = toObject(factorisation, "factorisation");
+    FactorCall call{{toProgram(object.Get("program")), readValue(object, "value"),
+                     readInteger(object, "rank"), readNumber(object, "share"), readWord64(object, "key"),
+                     readBoolean(object, "transposed"), readDType(object), toLocation(object.Get("left")),
+                     toLocation(object.Get("right"))},
+                    {}};
+    // From here on no JavaScript runs: a getter could detach the array.
+    call.out = toSpan<double>(out, "out");
+    check(call.what, call.out);
+    std::ranges::fill(call.out, 0);
+    return call;
+}
+
+}  // namespace layerloom
