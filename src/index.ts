@@ -14,6 +14,12 @@ export { type DiffOptions, diff } from './api/diff.js';
 export { explainTensor } from './api/explain-tensor.js';
 export { type ExportedRecipe, type ExportOptions, exportRecipe } from './api/export-recipe.js';
 export { layerSwap, type MergeOptions, merge, relayout, revert, soup } from './api/merge.js';
+export {
+  type PartitionOptions,
+  type PartitionParameters,
+  type PartitionResult,
+  partition,
+} from './api/partition.js';
 export { type MergePlanOptions, planMerge } from './api/plan-merge.js';
 export { push } from './api/push.js';
 export {
@@ -160,6 +166,15 @@ export type { Expression, ModelTensor } from './operations/expression.js';
 export type { Formula } from './operations/formula.js';
 export type { Gram, GramRule, RuleParameters } from './operations/rules.js';
 export type { Sparsifier } from './operations/sparsifiers.js';
+export type { PartitionFormat } from './partition/formats/index.js';
+export type {
+  FoundByAnalysis,
+  FoundByLocation,
+  Granularity,
+  Partition,
+  PartName,
+} from './partition/partition.js';
+export type { PartitionByLocation } from './partition/partition-of.js';
 export type { Explanation } from './plan/explanation.js';
 export type { Layout } from './plan/layout.js';
 export type * from './plan/plan.js';

@@ -4,6 +4,7 @@ import { type Command, type HelpConfiguration, Option } from 'commander';
 export const commandGroups = {
   merging: 'Merge:',
   looking: 'Look at models:',
+  training: 'Train:',
   experiments: 'Run and score experiments:',
   hub: 'Hugging Face hub:',
   installation: 'Installation and help:',

@@ -7,6 +7,7 @@ import { addCache, addPush } from './hub-commands.js';
 import { addInstallation } from './installation-commands.js';
 import { addMerging } from './merge-commands.js';
 import { addAnalyze, addInspect } from './model-commands.js';
+import { addPartition } from './partition-command.js';
 import { addRecipe } from './recipe-commands.js';
 import { addEvaluate, addReport, addTable } from './score-commands.js';
 import { addSearch, addSelect } from './search-commands.js';
@@ -35,6 +36,7 @@ export const buildProgram = (): Command => {
   addRecipe(program);
   addAnalyze(program);
   addInspect(program);
+  addPartition(program);
   addExperiment(program);
   addBatch(program);
   addEvaluate(program);

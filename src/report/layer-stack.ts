@@ -27,13 +27,18 @@ export const paintedBar = new RegExp(
 );
 
 /** Draws how the layers of a merge are made: a stack of runs of layers, or a chart of numbers over layers. */
-export const drawLayers = (plan: MergePlan, colours: Colors): string => {
-  const picture = pictureOf(plan);
-  const names = plan.inputs.map(({ name }) => name);
-  return picture.chart === null
+export const drawLayers = (plan: MergePlan, colours: Colors): string =>
+  drawPicture(
+    pictureOf(plan),
+    plan.inputs.map(({ name }) => name),
+    colours,
+  );
+
+/** Draws a picture of layers whose origins are of the given names. */
+export const drawPicture = (picture: LayerPicture, names: readonly string[], colours: Colors): string =>
+  picture.chart === null
     ? drawStack(picture, names, colours)
     : drawNumbers({ ...picture, chart: picture.chart }, names, colours);
-};
 
 /** Draws the numbers of the layers, and in words how the tensors outside them are made. */
 const drawNumbers = (

@@ -1,0 +1,104 @@
+import { describeArchitecture } from '../architecture/architecture.js';
+import { openCheckpoint } from '../checkpoint/open.js';
+import { LayerloomError } from '../errors.js';
+import { bringModels } from '../hub/bring-models.js';
+import { readAnalysedExpert } from '../partition/analysed-expert.js';
+import type { PartitionFormat } from '../partition/formats/index.js';
+import { type Granularity, granularities, type Partition } from '../partition/partition.js';
+import { type PartitionByLocation, partitionOf } from '../partition/partition-of.js';
+import { checkFormats, writePartition } from '../partition/write-partition.js';
+
+/** How the parameters of a model are divided: by location, or by an analysis. */
+export interface PartitionParameters extends PartitionByLocation {
+  /** A directory that `analyze` wrote: each parameter goes to the expert that changed it more. Instead of counts. */
+  from?: string | undefined;
+  /** Name of the language expert in the analysis. Required with `from`. */
+  language?: string | undefined;
+  /** Name of the task expert in the analysis. Required with `from`. */
+  task?: string | undefined;
+  /** Parameters that an analysis gives to one part together. Default `module`. */
+  granularity?: Granularity | undefined;
+}
+
+/** Options of `partition` that do not change what it finds. */
+export interface PartitionOptions {
+  /** A file `….json`, or a directory for `partition.json` and the files of the formats. Default: none is written. */
+  out?: string | undefined;
+  /** Formats to write to the directory. Default: all that can say the partition. */
+  formats?: readonly PartitionFormat[] | undefined;
+  /** Replace files that are there. Default false. */
+  force?: boolean | undefined;
+  /** Fetch the headers of a model that is not here from the hub. Default false. */
+  download?: boolean | undefined;
+}
+
+/** A partition, the files that it was written to, and what some format could not say. */
+export interface PartitionResult {
+  readonly partition: Partition;
+  /** Absolute paths. */
+  readonly files: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Divides the parameters of a base between a language and a task, for modular fine-tuning (the follow-up of the
+ * layer-swapping paper, arXiv 2505.18356): by location as in a layer swap, or by which of two experts changed
+ * them more. Each parameter is in exactly one part. Only headers are read.
+ *
+ * @example const { partition: found } = await partition('./llama-3.1-8b', { bottom: 5, top: 2 }, { out: './parts' })
+ * @param base a directory, a `.safetensors` file, `org/name[@revision]` in the hub cache, or `NAME=MODEL`
+ * @throws LayerloomError INVALID_PARAMETER, TOO_MANY_LAYERS, NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING,
+ *   PARTITION_INVALID, PARTITION_UNSUPPORTED, READ_FAILED, VECTORS_INVALID, OUTPUT_EXISTS, WRITE_FAILED, the codes
+ *   of `openCheckpoint`
+ */
+export const partition = async (
+  base: string,
+  parameters: PartitionParameters = {},
+  { out, formats, force = false, download = false }: PartitionOptions = {},
+): Promise<PartitionResult> => {
+  check(parameters);
+  checkFormats(formats, out);
+  const fetched = await bringModels([base], { download: download ? 'headers' : false });
+  const checkpoint = await openCheckpoint(base);
+  const opened = { checkpoint, architecture: describeArchitecture(checkpoint) };
+  const { from, language, task, granularity, ...location } = parameters;
+  const { others, norms } = location;
+  const found =
+    from === undefined
+      ? partitionOf(opened, location)
+      : partitionOf(opened, {
+          experts: {
+            language: await readAnalysedExpert(from, String(language), checkpoint),
+            task: await readAnalysedExpert(from, String(task), checkpoint),
+          },
+          granularity,
+          others,
+          norms,
+        });
+  const written =
+    out === undefined ? { files: [], warnings: [] } : await writePartition(found, out, formats, force);
+  return {
+    partition: found,
+    files: written.files,
+    warnings: [...fetched, ...checkpoint.warnings, ...written.warnings],
+  };
+};
+
+const check = ({ from, language, task, granularity, bottom, top, scaled }: PartitionParameters): void => {
+  if (granularity !== undefined && !granularities.includes(granularity))
+    throw invalid('granularity', granularity, granularities.join(', '));
+  if (from === undefined) {
+    for (const [name, value] of Object.entries({ language, task, granularity }))
+      if (value !== undefined) throw invalid(name, value, 'only with from, the directory of an analysis');
+    return;
+  }
+  for (const [name, value] of Object.entries({ bottom, top, scaled }))
+    if (value !== undefined)
+      throw invalid(name, value, 'not to be given with from: an analysis decides instead');
+  for (const [name, value] of Object.entries({ language, task }))
+    if (value === undefined || value === '')
+      throw invalid(name, null, `the name of the ${name} expert in the analysis`);
+};
+
+const invalid = (parameter: string, value: unknown, expected: string): LayerloomError =>
+  new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });

@@ -1,0 +1,28 @@
+import { type PartitionParameters, partition } from '../api/partition.js';
+import type { PartitionFormat } from '../partition/formats/index.js';
+import { partitionJson } from '../partition/formats/index.js';
+import { describePartition } from '../report/partition-text.js';
+import type { OutputOptions } from './options.js';
+import { printJson, printLine, stdoutColours, warn } from './print.js';
+
+export interface PartitionCliOptions extends OutputOptions, PartitionParameters {
+  readonly out?: string;
+  readonly format?: readonly PartitionFormat[];
+  readonly force?: boolean;
+  readonly download?: boolean;
+}
+
+/** Runs `layerloom partition`, and prints a picture of the parts, or with `--json` the content of `partition.json`. */
+export const partitionCommand = async (base: string, options: PartitionCliOptions): Promise<void> => {
+  const { out, format: formats, force, download, json, quiet, verbose: _verbose, ...parameters } = options;
+  const result = await partition(base, parameters, { out, formats, force, download });
+  if (!quiet) result.warnings.forEach(warn);
+  if (json) printJson(JSON.parse(partitionJson(result.partition)));
+  else if (!quiet)
+    printLine(
+      [
+        describePartition(result.partition, stdoutColours()),
+        ...(out === undefined ? [] : ['', ...result.files]),
+      ].join('\n'),
+    );
+};
