@@ -36,6 +36,7 @@ export {
   searchExperiment,
 } from './api/search-experiment.js';
 export { type SelectParameters, selectFromFiles } from './api/select-from-files.js';
+export { type TrainInitOptions, type TrainingFiles, trainInit } from './api/train-init.js';
 export { type Architecture, describeArchitecture, type Place } from './architecture/architecture.js';
 export type { Role } from './architecture/roles.js';
 export type { CheckpointIndex, FileIdentity, FileState } from './checkpoint/checkpoint.js';
@@ -210,4 +211,5 @@ export type { DamagedShard, Verification, VerifyOptions } from './store/verify.j
 export type { ArithmeticDtype, Dtype, DtypeName } from './tensor/dtype.js';
 export type { Shape, TensorReference } from './tensor/reference.js';
 export type { Rows } from './tensor/rows.js';
+export type { TrainingParameters, TrainingRun } from './training/training-run.js';
 export { version } from './version.js';

@@ -31,6 +31,7 @@ const order = [
   'experiment',
   'scores',
   'search',
+  'training',
   'report',
   'doctor',
   'api',

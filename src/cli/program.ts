@@ -12,6 +12,7 @@ import { addRecipe } from './recipe-commands.js';
 import { addEvaluate, addReport, addTable } from './score-commands.js';
 import { addSearch, addSelect } from './search-commands.js';
 import { addStore } from './store-commands.js';
+import { addTrain } from './train-commands.js';
 
 /**
  * Builds the command line. Errors are thrown for `main` to print; commander neither prints them nor exits.
@@ -37,6 +38,7 @@ export const buildProgram = (): Command => {
   addAnalyze(program);
   addInspect(program);
   addPartition(program);
+  addTrain(program);
   addExperiment(program);
   addBatch(program);
   addEvaluate(program);

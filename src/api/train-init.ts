@@ -1,0 +1,47 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { checkDataFiles } from '../training/check-files.js';
+import { filesOf } from '../training/data-mix.js';
+import { type Instruction, instructionsOf } from '../training/instructions.js';
+import { type TrainingParameters, type TrainingRun, trainingRunOf } from '../training/training-run.js';
+import { writeTraining } from '../training/write-training.js';
+import { requireOut } from './require-out.js';
+
+export interface TrainInitOptions {
+  /** The directory to create. */
+  readonly out: string;
+}
+
+/** A run's directory, and what was decided for it. */
+export interface TrainingFiles {
+  /** Absolute path. */
+  readonly out: string;
+  /** Names of the files in it. */
+  readonly files: readonly string[];
+  /** Commands to run in the directory, in order, each with its purpose. */
+  readonly commands: readonly Instruction[];
+  readonly run: TrainingRun;
+}
+
+/**
+ * Writes what a team needs to train one expert of the paper, or a baseline: the configuration of a trainer with the
+ * row of Table 4, the mix of Table 3's data, a program that prepares it, and the commands to type. What the paper does
+ * not state is marked as ours beside each value.
+ *
+ * @throws LayerloomError INVALID_PARAMETER, USAGE; READ_FAILED, DATA_INVALID for files of data; OUTPUT_INVALID where
+ *   the directory is not empty; WRITE_FAILED
+ */
+export const trainInit = async (
+  parameters: TrainingParameters,
+  options: TrainInitOptions,
+): Promise<TrainingFiles> => {
+  requireOut(options);
+  const { base } = parameters;
+  // The trainer runs in the new directory, from which a relative path would lead elsewhere.
+  const isHere = base !== undefined && (await stat(base).catch(() => undefined)) !== undefined;
+  const run = trainingRunOf(isHere ? { ...parameters, base: resolve(base) } : parameters);
+  await checkDataFiles(filesOf(run.mix));
+  const out = resolve(options.out);
+  const files = await writeTraining(run, out);
+  return { out, files, commands: instructionsOf(run), run };
+};

@@ -1,0 +1,56 @@
+import { isAbsolute, resolve } from 'node:path';
+import { stringify } from 'yaml';
+import { hubIdOf, type MixedSet, type MixPart, preparedFile, preparedPart } from './data-mix.js';
+import { headlineOf } from './headline.js';
+import type { TrainingRun } from './training-run.js';
+
+/** Returns `data.yaml`, by which `prepare_data.py` takes rows of each data set. */
+export const dataConfig = (run: TrainingRun): string =>
+  [
+    ...headlineOf(run).map((line) => `# ${line}`.trimEnd()),
+    '#',
+    "# Hub ids are those of Table 3. Configurations, splits and columns are ours, from the data sets' cards; prepare_data.py",
+    '# stops where one differs. Mixing ratios are ours, the paper states none: an equal share of each set, and where a set',
+    '# has fewer rows, all of them, the rest from the others. Prompts of translations are ours too.',
+    '',
+    stringify(
+      {
+        seed: run.seed,
+        out: preparedFile,
+        parts: run.mix.parts.map((part) => ({
+          kind: part.kind,
+          samples: part.samples,
+          ...(run.mix.parts.length > 1 ? { out: preparedPart(part) } : {}),
+          sets: setsOf(part),
+        })),
+      },
+      { lineWidth: 0, aliasDuplicateObjects: false },
+    ).trimEnd(),
+    '',
+  ].join('\n');
+
+const setsOf = ({ sets, files = [] }: MixPart): object[] =>
+  sets === undefined
+    ? files.map((file) => ({ name: file, path: absolute(file), ratio: 1 }))
+    : sets.map(setOf);
+
+const setOf = (set: MixedSet): object => ({
+  name: set.name,
+  ...(set.path === undefined
+    ? {
+        hub: hubIdOf(set),
+        ...(set.hubToday === undefined ? {} : { printed_as: set.hub }),
+        ...(set.config === undefined ? {} : { config: set.config }),
+        split: set.split ?? 'train',
+        ...(set.withoutFiles === undefined
+          ? {}
+          : { without_files: set.withoutFiles, without_sentences: null }),
+      }
+    : { path: absolute(set.path) }),
+  ...(set.where === undefined ? {} : { where: set.where }),
+  ...set.form,
+  ratio: 1,
+});
+
+/** Paths are from where the command ran; the file stands elsewhere. */
+const absolute = (path: string): string => (isAbsolute(path) ? path : resolve(path));

@@ -1,0 +1,45 @@
+import { stringify } from 'yaml';
+
+/** A key of a configuration, its value, and in a few words its source or reason. */
+export type Setting = readonly [key: string, value: unknown, note?: string];
+
+/** Settings under a title. */
+export interface Section {
+  readonly title: string;
+  readonly settings: readonly Setting[];
+}
+
+/** The note of a value that Table 4 prints. */
+export const printed = 'Table 4';
+
+/** The note of a value that the papers do not state. */
+export const ours = (reason?: string): string => (reason === undefined ? 'ours' : `ours: ${reason}`);
+
+/** Writes settings as YAML: sections with titles, the note beside each value. */
+export const settingsText = (header: readonly string[], sections: readonly Section[]): string =>
+  [
+    ...header.map((line) => (line === '' ? '#' : `# ${line}`)),
+    ...sections.flatMap(({ title, settings }) =>
+      settings.length === 0 ? [] : ['', `# ${title}`, ...settings.map(settingText)],
+    ),
+    '',
+  ].join('\n');
+
+const settingText = ([key, value, note]: Setting): string => {
+  const lines = entryOf(key, value).split('\n');
+  if (note === undefined) return lines.join('\n');
+  // Beside the key of a list or mapping, whose value stands below it.
+  return [`${lines[0]} # ${note}`, ...lines.slice(1)].join('\n');
+};
+
+const entryOf = (key: string, value: unknown): string =>
+  typeof value === 'number'
+    ? `${key}: ${numberText(value)}`
+    : stringify({ [key]: value }, { lineWidth: 0 }).trimEnd();
+
+/** PyYAML reads an exponent without a point as text: `2e-8` is a string, `2.0e-8` a number. */
+export const numberText = (value: number): string => {
+  if (value === 0 || Math.abs(value) >= 1e-4) return String(value);
+  const [mantissa = '', exponent = ''] = value.toExponential().split('e');
+  return `${mantissa.includes('.') ? mantissa : `${mantissa}.0`}e${exponent}`;
+};

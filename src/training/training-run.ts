@@ -1,0 +1,160 @@
+import { LayerloomError } from '../errors.js';
+import { itemAt } from '../lookup.js';
+import { nearest } from '../recipe/nearest.js';
+import { choices } from './choices.js';
+import { type DataMix, dataMixOf } from './data-mix.js';
+import { type Preset, presetOf } from './presets.js';
+import type { TrainingRow } from './table-4.js';
+
+/** Programs that configurations are written for. */
+export const trainers = ['trl', 'axolotl', 'llama-factory'] as const;
+export type Trainer = (typeof trainers)[number];
+
+export const trainingMethods = ['full', 'lora'] as const;
+export type TrainingMethod = (typeof trainingMethods)[number];
+
+/** Ways of modular fine-tuning (the follow-up); `plain` is training of all parameters, for layer swapping. */
+export const trainingWays = ['plain', 'revert'] as const;
+export type TrainingWay = (typeof trainingWays)[number];
+
+/** The training that `trainInit` writes configurations for. */
+export interface TrainingParameters {
+  /** `math-1` … `ben-3` (a row of Table 4), `joint` or `math-only`. */
+  readonly preset: string;
+  /** Default `trl`. */
+  readonly trainer?: Trainer | undefined;
+  /** The model to fine-tune: a directory, or a name on the hub. Default `meta-llama/Llama-3.1-8B`, as in the paper. */
+  readonly base?: string | undefined;
+  /** Default `full`. */
+  readonly method?: TrainingMethod | undefined;
+  /** Rank of LoRA. Default 16. */
+  readonly rank?: number | undefined;
+  /** Default `plain`. */
+  readonly way?: TrainingWay | undefined;
+  /**
+   * Files of rows: `PATH` instead of the preset's data, `NAME=PATH` instead of one data set of it, `math=PATH` or
+   * `language=PATH` instead of all data of that kind.
+   */
+  readonly data?: readonly string[] | undefined;
+  /** Language of `joint`: `swh`, `tel`, `ben` or `jpn`. Default `swh`. */
+  readonly language?: string | undefined;
+  /** Samples of the run, of each kind of data for `joint`. Default 40,000. */
+  readonly samples?: number | undefined;
+  /** Seed of sampling and of the order. Default: the number of the run. */
+  readonly seed?: number | undefined;
+  /** Devices that a batch is divided among. Default 4, for LoRA 1. */
+  readonly devices?: number | undefined;
+}
+
+/** A training with every default and number decided: what writers of configurations read. */
+export interface TrainingRun {
+  readonly name: string;
+  readonly preset: Preset;
+  readonly trainer: Trainer;
+  readonly base: string;
+  readonly way: TrainingWay;
+  /** The row of Table 4. The learning rate of LoRA is another. */
+  readonly row: TrainingRow;
+  readonly learningRate: number;
+  /** Absent for full fine-tuning. */
+  readonly lora?: { readonly rank: number; readonly alpha: number };
+  readonly mix: DataMix;
+  readonly seed: number;
+  readonly devices: number;
+  readonly batchPerDevice: number;
+  /** Optimiser steps of the run. */
+  readonly steps: number;
+  /** Optimiser steps between checkpoints. */
+  readonly stepsPerCheckpoint: number;
+  /** Optimiser steps in which WSD decays; absent for the linear schedule. */
+  readonly decaySteps?: number;
+}
+
+/**
+ * Decides everything that a configuration says.
+ *
+ * @throws LayerloomError INVALID_PARAMETER, USAGE
+ */
+export const trainingRunOf = (parameters: TrainingParameters): TrainingRun => {
+  const { preset: name, base = choices.base, rank = choices.lora.rank } = parameters;
+  const trainer = oneOf('trainer', parameters.trainer ?? 'trl', trainers);
+  const method = oneOf('method', parameters.method ?? 'full', trainingMethods);
+  const way = oneOf('way', parameters.way ?? 'plain', trainingWays);
+  const preset = presetOf(name, parameters.language);
+  const { row, number } = preset;
+  if (parameters.rank !== undefined && method !== 'lora')
+    throw new LayerloomError('USAGE', { reason: '--rank is for LoRA; give --method lora too' });
+
+  const samples = positive('samples', parameters.samples ?? choices.samples);
+  const mix = dataMixOf(preset, { samples, data: parameters.data ?? [] });
+  const { steps, stepsPerCheckpoint } = stepsOf(row, samples, samples * mix.parts.length);
+  const decaySteps = row.schedule === 'wsd' ? Math.round(steps * choices.decayShare) : undefined;
+
+  const devices = positive('devices', parameters.devices ?? choices.devices[method]);
+  if (row.batchSize % devices !== 0)
+    throw invalid('devices', devices, `a divisor of the batch size ${row.batchSize}`);
+  return {
+    name,
+    preset,
+    trainer,
+    base,
+    way,
+    row,
+    learningRate:
+      method === 'lora' ? scaled(row.learningRate, choices.lora.learningRateFactor) : row.learningRate,
+    ...(method === 'lora'
+      ? { lora: { rank: positive('rank', rank), alpha: rank * choices.lora.alphaPerRank } }
+      : {}),
+    mix,
+    seed: natural('seed', parameters.seed ?? number),
+    devices,
+    batchPerDevice: row.batchSize / devices,
+    steps,
+    stepsPerCheckpoint,
+    ...(decaySteps === undefined ? {} : { decaySteps }),
+  };
+};
+
+/** Returns the steps of a run and of its checkpoints. @throws LayerloomError INVALID_PARAMETER */
+const stepsOf = ({ batchSize, warmup, schedule }: TrainingRow, samples: number, all: number) => {
+  const steps = all / batchSize;
+  const decayed = schedule === 'wsd' ? steps * (1 - choices.decayShare) : steps;
+  if (!Number.isInteger(steps) || !(decayed > warmup))
+    throw invalid(
+      'samples',
+      samples,
+      `a multiple of the batch size ${batchSize}, for more steps than the warm-up's ${warmup}`,
+    );
+  return { steps, stepsPerCheckpoint: Math.min(steps, choices.checkpointEvery / batchSize) };
+};
+
+/** The product of a number of few digits, without the error of binary fractions. */
+const scaled = (value: number, factor: number): number => Number((value * factor).toPrecision(12));
+
+const oneOf = <Value extends string>(parameter: string, value: string, values: readonly Value[]): Value => {
+  const found = values.find((each) => each === value);
+  if (found !== undefined) return found;
+  throw new LayerloomError('INVALID_PARAMETER', {
+    parameter,
+    value,
+    expected: values.join(', '),
+    nearest: nearest(value, values),
+  });
+};
+
+const positive = (parameter: string, value: number): number => {
+  if (!Number.isSafeInteger(value) || value < 1) throw invalid(parameter, value, 'a positive integer');
+  return value;
+};
+
+const natural = (parameter: string, value: number): number => {
+  if (!Number.isSafeInteger(value) || value < 0) throw invalid(parameter, value, 'an integer from 0');
+  return value;
+};
+
+const invalid = (parameter: string, value: unknown, expected: string): LayerloomError =>
+  new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });
+
+/** The kind of a run with one kind of data: that of its only part. */
+export const onlyKindOf = ({ mix }: TrainingRun): 'math' | 'language' | undefined =>
+  mix.parts.length === 1 ? itemAt(mix.parts, 0).kind : undefined;

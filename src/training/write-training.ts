@@ -1,0 +1,63 @@
+import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { LayerloomError, reasonOf } from '../errors.js';
+import { dataConfig } from './data-config.js';
+import { readmeOf } from './instructions.js';
+import type { TrainingRun } from './training-run.js';
+import { accelerateConfig, trlConfig } from './trl.js';
+
+/** Python programs that are copied into a run's directory. */
+export const shippedPrograms = fileURLToPath(new URL('../../training', import.meta.url));
+
+/** Texts of a run's files by name. */
+export const filesOfRun = (run: TrainingRun): Record<string, string> => ({
+  'README.md': readmeOf(run),
+  'data.yaml': dataConfig(run),
+  ...configurationsOf(run),
+});
+
+const configurationsOf = (run: TrainingRun): Record<string, string> => {
+  switch (run.trainer) {
+    case 'trl':
+      return {
+        'config.yaml': trlConfig(run),
+        ...(run.devices > 1 ? { 'accelerate.yaml': accelerateConfig(run) } : {}),
+      };
+    case 'axolotl':
+    case 'llama-factory':
+      throw new LayerloomError('USAGE', { reason: `--trainer ${run.trainer} is not there yet` });
+  }
+};
+
+const programsOf = (): string[] => ['prepare_data.py'];
+
+/**
+ * Writes a run's files into a directory that must be empty or absent.
+ *
+ * @returns their names
+ * @throws LayerloomError OUTPUT_INVALID, WRITE_FAILED
+ */
+export const writeTraining = async (run: TrainingRun, out: string): Promise<string[]> => {
+  const texts = filesOfRun(run);
+  const programs = programsOf();
+  try {
+    await mkdir(out, { recursive: true });
+    const there = await readdir(out);
+    if (there.length > 0)
+      throw new LayerloomError('OUTPUT_INVALID', { out, reason: 'is not empty; choose another directory' });
+    for (const [name, text] of Object.entries(texts)) await writeFile(join(out, name), text, { flag: 'wx' });
+    for (const name of programs) await copyFile(join(shippedPrograms, name), join(out, name));
+  } catch (cause) {
+    if (cause instanceof LayerloomError) throw cause;
+    const code = (cause as NodeJS.ErrnoException).code;
+    if (code === 'EEXIST' || code === 'ENOTDIR')
+      throw new LayerloomError(
+        'OUTPUT_INVALID',
+        { out, reason: 'is not a directory; choose another' },
+        { cause },
+      );
+    throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(cause) }, { cause });
+  }
+  return [...Object.keys(texts), ...programs].sort();
+};
