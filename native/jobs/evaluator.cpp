@@ -346,7 +346,7 @@ void Evaluator::evaluate(const Product& product, const Work& work) {
         const Factors factors{value(a), value(b),
                               static_cast<std::size_t>(program_.sources[a].elements / product.rank)};
         const std::uint64_t end = program_.first + program_.count;
-        const Matrix size{static_cast<std::size_t>((end + columns() - 1) / columns()), columns()};
+        const MatrixSize size{static_cast<std::size_t>((end + columns() - 1) / columns()), columns()};
         rows = std::make_unique<ProductRows>(kernels_, product, factors, size);
     }
     const std::size_t width = sizeOf(work.sink.dtype);

@@ -29,14 +29,14 @@ Panels& panels() {
     return *kept;
 }
 
-std::size_t rowsOfBlock(Matrix size) {
+std::size_t rowsOfBlock(MatrixSize size) {
     const std::size_t wanted = kProductElements / size.columns / kRowsTogether * kRowsTogether;
     return std::min(std::clamp(wanted, kRowsTogether, kMostRows), size.rows);
 }
 
 }  // namespace
 
-ProductRows::ProductRows(const Kernels& kernels, const Product& product, const Factors& factors, Matrix size)
+ProductRows::ProductRows(const Kernels& kernels, const Product& product, const Factors& factors, MatrixSize size)
     : kernels_(kernels),
       product_(product),
       a_(factors.a),

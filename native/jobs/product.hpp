@@ -7,7 +7,7 @@
 
 namespace layerloom {
 
-struct Matrix {
+struct MatrixSize {
     std::size_t rows, columns;
 };
 
@@ -28,7 +28,7 @@ struct Extent {
 class ProductRows {
   public:
     /// @param size of the product, up to the last row that is asked for
-    ProductRows(const Kernels& kernels, const Product& product, const Factors& factors, Matrix size);
+    ProductRows(const Kernels& kernels, const Product& product, const Factors& factors, MatrixSize size);
 
     /// The product from an element on, to the end of the rows that were computed with it. Ask in order: rows
     /// before it are forgotten.
@@ -49,7 +49,7 @@ class ProductRows {
     const Product product_;
     const Source a_, b_;
     const std::size_t in_;
-    const Matrix size_;
+    const MatrixSize size_;
     const std::size_t blockRows_;
     std::unique_ptr<float[]> block_;
     std::uint64_t begin_ = 0, end_ = 0;  ///< elements of the block
