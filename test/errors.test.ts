@@ -35,6 +35,7 @@ import { readRecipe } from '../src/recipe/read-recipe.js';
 import { comparePaired } from '../src/scores/paired.js';
 import { tablesOf } from '../src/scores/tables.js';
 import { mergeVocabularies } from '../src/tokenizer/merge-vocabularies.js';
+import { type AdapterFixture, lora, writeAdapter } from './fixtures/adapters.js';
 import {
   assemble,
   type CheckpointFixture,
@@ -61,6 +62,15 @@ import {
 } from './fixtures/scored.js';
 import { keyOf, newStore, publish as publishShards } from './fixtures/store.js';
 import { writeVocabulary } from './fixtures/vocabulary.js';
+
+/** Plans an average of a small Llama and of it with an adapter. */
+const soupOfAdapter = (adapter: AdapterFixture): Promise<unknown> => {
+  const { task } = writePair();
+  return planMerge({
+    method: 'soup',
+    models: [task, `${task}+${writeAdapter(join(temporaryDirectory(), 'lora'), adapter)}`],
+  });
+};
 
 // Every code is reached here once, through the public API: a new one does not compile without its scenario.
 
@@ -158,7 +168,10 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     const { task } = writePair();
     return planMerge({ method: 'soup', models: [task, task] });
   },
-  ADAPTER_UNSUPPORTED: () => openCheckpoint(`${writePair().task}+adapter`),
+  ADAPTER_WITHOUT_BASE: () => openCheckpoint(writeAdapter(join(temporaryDirectory(), 'lora'))),
+  ADAPTER_INVALID: () => soupOfAdapter(lora({ config: { r: 0 } })),
+  ADAPTER_UNSUPPORTED: () => soupOfAdapter(lora({ config: { use_dora: true } })),
+  ADAPTER_MISMATCH: () => soupOfAdapter(lora({ shapes: { 'model.layers.0.q_proj.weight': [8, 8] } })),
   INSTRUCTION_SET: () => inProcess('', { LAYERLOOM_ISA: 'mmx' }),
   OUTPUT_INVALID: () => run(({ out }) => writeFileSync(out, '')),
   OUTPUT_EXISTS: () => run(({ out }) => void mkdirSync(join(out, 'something'), { recursive: true })),

@@ -1,5 +1,6 @@
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import type { CheckpointIndex, FileIdentity } from '../checkpoint/checkpoint.js';
+import { adapterConfigName } from '../checkpoint/file-names.js';
 import { observePath } from '../checkpoint/identity.js';
 import { LayerloomError } from '../errors.js';
 import type { OpenedInputs } from '../plan/opened-inputs.js';
@@ -23,12 +24,14 @@ export const checkRecorded = async (
 };
 
 const checkInput = async (
-  { path, hub, files }: CheckpointIndex,
+  { path, hub, adapted, files }: CheckpointIndex,
   input: RecordedInput,
   record: string,
 ): Promise<void> => {
   const differs = (file: string, reason: string) =>
     new LayerloomError('INPUT_NOT_AS_RECORDED', { file, reason, record });
+  if (adapted?.config !== input.adapted?.config)
+    throw differs(join(adapted?.adapter.path ?? path, adapterConfigName), 'was written');
   const recorded = new Map(input.files.map((file) => [file.file, file]));
   const isCommit = hub !== undefined && hub.revision === input.hub?.revision;
   for (const file of files) {

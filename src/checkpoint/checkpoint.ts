@@ -1,5 +1,5 @@
 import type { TensorReference } from '../tensor/reference.js';
-import type { HubRevision } from './model-place.js';
+import type { HubRevision, Location } from './model-place.js';
 
 /**
  * The state of a file before the first of its weights was read, compared later to tell whether it was written
@@ -39,10 +39,27 @@ export interface FileIdentity {
   readonly seen?: FileState;
 }
 
+/** What a base with an adapter was put together of. */
+export interface AdaptedFrom {
+  readonly base: Location;
+  readonly adapter: Location;
+  /** SHA-256 of `adapter_config.json`, in hexadecimal. */
+  readonly config: string;
+  /** Keys of the base's `config.json` that the adapter changes. */
+  readonly configEdits: Readonly<Record<string, unknown>>;
+  /** Side files that are the adapter's; the others are the base's. */
+  readonly sideFiles: readonly string[];
+  /** Indexes of files that hold other tensors than the checkpoint has of them: none may be taken as it stands. */
+  readonly foreignFiles: readonly number[];
+}
+
 /** A checkpoint as its headers describe it: every tensor's place, and no weights. */
 export interface CheckpointIndex {
   readonly name: string;
-  /** Absolute: the directory, or the file where the checkpoint is one bare file. */
+  /**
+   * Absolute: the directory, or the file where the checkpoint is one bare file. Of a base with an adapter both, with a
+   * plus between them.
+   */
   readonly path: string;
   /** Where it was found in a hub cache. */
   readonly hub?: HubRevision;
@@ -53,7 +70,9 @@ export interface CheckpointIndex {
   readonly tensors: ReadonlyMap<string, TensorReference>;
   /** `config.json` as parsed, where there is one. */
   readonly config: Readonly<Record<string, unknown>> | undefined;
-  /** Names within `path`; none for a bare file. */
+  /** Where it is a base with an adapter (`BASE+ADAPTER`). */
+  readonly adapted?: AdaptedFrom;
+  /** Names; `sideFilePath` says where they are. None for a bare file. */
   readonly sideFiles: readonly string[];
   readonly warnings: readonly string[];
 }

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { CheckpointIndex } from './checkpoint.js';
 import { provenanceName, staysInside } from './file-names.js';
 import { isWeightsName } from './formats.js';
 
@@ -48,6 +49,22 @@ export const listSideFiles = async (directory: string): Promise<string[]> => {
       .map(({ name }) => `${templates}/${name}`),
   ].sort();
 };
+
+/** The place of a checkpoint, where its side files are. */
+export type SideFilePlace = Pick<CheckpointIndex, 'path' | 'adapted'>;
+
+/** Returns the path of one of a checkpoint's side files: its own, or those of base and adapter. */
+export const sideFilePath = ({ path, adapted }: SideFilePlace, name: string): string =>
+  join(
+    adapted === undefined ? path : adapted[adapted.sideFiles.includes(name) ? 'adapter' : 'base'].path,
+    name,
+  );
+
+/** Names of the files of a tokenizer, which an adapter's directory may have in place of the base's. */
+export const isTokenizerFile = (name: string): boolean =>
+  /^(tokenizer.*\.json|tokenizer\.model.*|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|(spiece|sentencepiece.*)\.model|tekken\.json|.*\.tiktoken|chat_template\.json|.*\.jinja)$/.test(
+    name,
+  );
 
 /**
  * True if a file of the hub belongs to a model and is fetched with it: side files except code, which a download

@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path';
+import { replaceSides } from '../checkpoint/adapter-text.js';
 import { splitName } from '../checkpoint/model-place.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { expandExperiment } from '../experiment/expand.js';
@@ -48,6 +49,8 @@ export const experimentInitCommand = async ({
 
 /** Returns a model's path relative to `folder`; keeps absolute paths and hub names. */
 const pathFrom = async (folder: string, model: string): Promise<string> => {
+  const adapted = await replaceSides(model, process.cwd(), (side) => pathFrom(folder, side));
+  if (adapted !== undefined) return adapted;
   const path = await relativeTo(process.cwd(), model);
   if (isAbsolute(model) || !isAbsolute(path)) return model;
   const way = relative(folder, path);

@@ -1,6 +1,6 @@
-import { join } from 'node:path';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject, parsePythonJson } from '../checkpoint/json.js';
+import { sideFilePath } from '../checkpoint/side-files.js';
 import { readSideFile } from '../checkpoint/small-file.js';
 
 /** A key whose value differs in a JSON file. */
@@ -47,7 +47,7 @@ export const compareSideFiles = async (
       return {
         name,
         ...compareContents(
-          await Promise.all([readSideFile(join(a.path, name)), readSideFile(join(b.path, name))]),
+          await Promise.all([readSideFile(sideFilePath(a, name)), readSideFile(sideFilePath(b, name))]),
         ),
       };
     }),

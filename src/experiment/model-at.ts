@@ -1,4 +1,5 @@
 import { basename, isAbsolute, resolve } from 'node:path';
+import { replaceSides } from '../checkpoint/adapter-text.js';
 import { withoutExtension } from '../checkpoint/formats.js';
 import { isHubId } from '../checkpoint/hub-cache.js';
 import { splitName } from '../checkpoint/model-place.js';
@@ -6,6 +7,8 @@ import { relativeTo } from '../recipe/model-path.js';
 
 /** Returns a model's absolute path, or `org/name` if there is no such folder. A prefix `NAME=` is kept. */
 export const modelAt = async (directory: string, model: string): Promise<string> => {
+  const adapted = await replaceSides(model, directory, (side) => modelAt(directory, side));
+  if (adapted !== undefined) return adapted;
   const path = await relativeTo(directory, model);
   if (isAbsolute(path)) return path;
   const named = splitName(model);

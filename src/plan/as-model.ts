@@ -6,6 +6,7 @@ import type { OpenedModel } from './models.js';
 import type { OpenedInputs } from './opened-inputs.js';
 import type { Operand } from './plan.js';
 import { rolesOf } from './roles.js';
+import { operandOf } from './stored.js';
 
 /** Returns a checkpoint as a model of a recipe. */
 export const fromCheckpoint = (reference: ModelReference, inputs: OpenedInputs): OpenedModel => {
@@ -18,10 +19,9 @@ export const fromCheckpoint = (reference: ModelReference, inputs: OpenedInputs):
     architecture,
     operandOf: (name) => {
       const found = checkpoint.tensors.get(name);
-      if (found === undefined) return undefined;
-      const { file, begin, end, dtype } = found;
-      return { input, file, begin, end, dtype };
+      return found === undefined ? undefined : operandOf(input, found);
     },
+    ...(checkpoint.adapted === undefined ? {} : { configEdits: checkpoint.adapted.configEdits }),
   };
 };
 

@@ -1,8 +1,8 @@
-import { join } from 'node:path';
 import type { Architecture } from '../architecture/architecture.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { configDifferences, ofLayers } from '../checkpoint/config.js';
 import { readJsonObject } from '../checkpoint/json.js';
+import { sideFilePath } from '../checkpoint/side-files.js';
 import { readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import { isFloating } from '../tensor/dtype.js';
@@ -160,8 +160,10 @@ const checkConfig = (first: CheckpointIndex, other: CheckpointIndex, stacks: boo
   }));
 };
 
-const readText = async ({ path, sideFiles }: CheckpointIndex, name: string): Promise<string | undefined> =>
-  sideFiles.includes(name) ? (await readSideFile(join(path, name))).toString() : undefined;
+const readText = async (checkpoint: CheckpointIndex, name: string): Promise<string | undefined> =>
+  checkpoint.sideFiles.includes(name)
+    ? (await readSideFile(sideFilePath(checkpoint, name))).toString()
+    : undefined;
 
 const checkTokens = async (first: CheckpointIndex, other: CheckpointIndex): Promise<void> => {
   if (
@@ -198,10 +200,10 @@ const sideFileDifferences = async (first: CheckpointIndex, other: CheckpointInde
 };
 
 const readObject = async (
-  { path, sideFiles }: CheckpointIndex,
+  checkpoint: CheckpointIndex,
   name: string,
 ): Promise<Record<string, unknown> | undefined> =>
-  sideFiles.includes(name) ? await readJsonObject(join(path, name)) : undefined;
+  checkpoint.sideFiles.includes(name) ? await readJsonObject(sideFilePath(checkpoint, name)) : undefined;
 
 const generationConfig = async (checkpoint: CheckpointIndex): Promise<unknown> => {
   const { transformers_version: _version, ...rest } =

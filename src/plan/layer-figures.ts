@@ -2,7 +2,7 @@ import { itemAt } from '../lookup.js';
 import type { Formula } from '../operations/formula.js';
 import { mapOperands, operationOf } from '../operations/index.js';
 import type { Figure } from '../operations/operation.js';
-import { isGathered, isLowRank, isStored, sourcesOfOperand } from './operands.js';
+import { adaptedIn, isGathered, isLowRank, isStored, sourcesOfOperand } from './operands.js';
 import type { Operand, PlannedInput, PlannedTensor } from './plan.js';
 
 /**
@@ -26,6 +26,8 @@ export const figuresOf = (
 
 /** Returns the weight of each input in a sum; undefined if the tensor is not a sum with constant weights. */
 const weightsIn = (formula: Formula<Operand>): ReadonlyMap<number, number> | undefined => {
+  const adapted = adaptedIn(formula);
+  if (adapted !== undefined) return new Map([[adapted.input, 1]]);
   const weights = new Map<number, number>();
   for (const { source, weight } of termsOf(formula) ?? []) {
     const inner = weightsInOperand(source);
@@ -37,7 +39,6 @@ const weightsIn = (formula: Formula<Operand>): ReadonlyMap<number, number> | und
 
 const weightsInOperand = (operand: Operand): ReadonlyMap<number, number> | undefined => {
   if (isStored(operand)) return new Map([[operand.input, 1]]);
-  // The stored tensor beside it in the sum, which is of the same model, counts for both.
   if (isLowRank(operand)) return new Map();
   return isGathered(operand) ? weightsInOperand(operand.source) : weightsIn(operand.expression);
 };

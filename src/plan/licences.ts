@@ -1,7 +1,7 @@
-import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
+import { sideFilePath } from '../checkpoint/side-files.js';
 import { readSideFile } from '../checkpoint/small-file.js';
 import { tableRow } from './markdown.js';
 
@@ -37,9 +37,9 @@ export const mergedLicence = async (inputs: readonly CheckpointIndex[]): Promise
   };
 };
 
-const licenceOf = async ({ path, sideFiles }: CheckpointIndex): Promise<Licence | undefined> => {
-  if (sideFiles.length === 0) return undefined;
-  const card = (await readSideFile(join(path, 'README.md')).catch(() => '')).toString();
+const licenceOf = async (checkpoint: CheckpointIndex): Promise<Licence | undefined> => {
+  if (checkpoint.sideFiles.length === 0) return undefined;
+  const card = (await readSideFile(sideFilePath(checkpoint, 'README.md')).catch(() => '')).toString();
   const frontMatter = /^---\r?\n(?<yaml>.*?)\r?\n---/s.exec(card)?.groups?.['yaml'];
   try {
     const value: unknown = frontMatter === undefined ? undefined : parse(frontMatter);

@@ -3,7 +3,7 @@ import { itemAt, valueAt } from '../lookup.js';
 import { normalise } from '../methods/framework/parameters.js';
 import { modelOf } from './mergekit-models.js';
 import { cannotSay } from './mergekit-unsupported.js';
-import { isStored } from './operands.js';
+import { adaptedIn, isStored } from './operands.js';
 import type { MergePlan, PlannedExpression, PlannedTensor } from './plan.js';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -90,12 +90,19 @@ const termsOf = (name: string, expression: PlannedExpression): { input: number; 
   if (expression.kind === 'same') return [];
   if (expression.kind === 'rowSelect')
     return cannotSay(`rows that are reverted one by one (${name})`, 'revert whole layers (bottom, top)');
+  const adapted = adaptedIn(expression);
+  if (adapted !== undefined) return [{ input: adapted.input, weight: 1 }];
   if (expression.kind !== 'linear') return cannotSay(`how ${name} is made`, 'merge with layerloom');
-  return expression.terms.map(({ source, weight }) =>
-    isStored(source)
-      ? { input: source.input, weight }
-      : cannotSay(`a recipe in the place of a model (${name})`, 'merge it by itself, and name its output'),
-  );
+  return expression.terms.map(({ source, weight }) => {
+    const stored = isStored(source)
+      ? source
+      : 'expression' in source
+        ? adaptedIn(source.expression)
+        : undefined;
+    return stored !== undefined
+      ? { input: stored.input, weight }
+      : cannotSay(`a recipe in the place of a model (${name})`, 'merge it by itself, and name its output');
+  });
 };
 
 const runsOf = (plan: MergePlan, models: readonly unknown[]): Run[] => {

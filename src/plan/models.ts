@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, resolve, sep } from 'node:path';
+import { openModel } from '../adapter/open-model.js';
 import { describeArchitecture } from '../architecture/architecture.js';
 import { splitName } from '../checkpoint/model-place.js';
-import { openCheckpoint } from '../checkpoint/open.js';
 import { type ErrorDetails, LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
 import type { RecipePath } from '../methods/framework/method.js';
@@ -54,7 +54,7 @@ export type OpenedCheckpoint = Model & CheckpointReference;
 /**
  * Opens checkpoints that outputs refer to by their names, which must be distinct in each role.
  *
- * @throws LayerloomError NAME_CLASH, and the codes of `openCheckpoint`
+ * @throws LayerloomError NAME_CLASH, and the codes of `openModel`
  */
 export const openModels = async (references: readonly CheckpointReference[]): Promise<OpenedCheckpoint[]> => {
   const opened = await openEach(references);
@@ -65,12 +65,12 @@ export const openModels = async (references: readonly CheckpointReference[]): Pr
 /**
  * Opens checkpoints, each by its reference. All that are missing are one error.
  *
- * @throws LayerloomError the codes of `openCheckpoint`
+ * @throws LayerloomError the codes of `openModel`
  */
 export const openEach = async (references: readonly CheckpointReference[]): Promise<OpenedCheckpoint[]> => {
   const opened = await Promise.allSettled(
     references.map(async (reference) => {
-      const checkpoint = await openCheckpoint(reference.model).catch((error: unknown) => {
+      const checkpoint = await openModel(reference.model).catch((error: unknown) => {
         throw at(error, reference.path);
       });
       return { ...reference, checkpoint, architecture: describeArchitecture(checkpoint) };
@@ -188,12 +188,15 @@ const tellApart = (
 
 export const plannedInput = ({
   role,
-  checkpoint: { name, path, hub, files },
+  checkpoint: { name, path, hub, adapted, files },
 }: Pick<OpenedCheckpoint, 'role' | 'checkpoint'>): PlannedInput => ({
   role,
   name,
   path,
   ...(hub === undefined ? {} : { hub }),
+  ...(adapted === undefined
+    ? {}
+    : { adapted: { base: adapted.base, adapter: adapted.adapter, config: adapted.config } }),
   files,
 });
 

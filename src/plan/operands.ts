@@ -84,6 +84,19 @@ const kinds: { readonly [Name in keyof OperandsByKind]: OperandKind<OperandsByKi
   },
 };
 
+/**
+ * Returns the stored tensor to which a formula adds an adapter's change, where it is such a sum (`operandOf`): in words
+ * and weights it is its model's tensor, like any other.
+ */
+export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined => {
+  if (formula.kind !== 'linear' || formula.terms.length !== 2) return undefined;
+  const [tensor, change] = formula.terms;
+  if (tensor === undefined || change === undefined) return undefined;
+  if (tensor.weight !== 1 || !isStored(tensor.source)) return undefined;
+  const added = isLowRank(change.source) ? change.source.a : change.source;
+  return isStored(added) && added.input === tensor.source.input ? tensor.source : undefined;
+};
+
 /** True for a tensor that an input stores, false for one that is computed. */
 export const isStored = (operand: Operand): operand is StoredTensor => 'input' in operand;
 
@@ -112,8 +125,13 @@ export const sourcesOfTensors = (
 ): StoredTensor[] => tensors.flatMap(({ expression }) => sourcesOf(expression));
 
 /** Returns a formula in words: `0.5 math-1 + 0.5 jpn-1`. */
-export const describe = (formula: Formula<Operand>, nameOf: Words): string =>
-  operationOf(formula).describe(mapOperands(formula, (operand) => kindOf(operand).describe(operand, nameOf)));
+export const describe = (formula: Formula<Operand>, nameOf: Words): string => {
+  const adapted = adaptedIn(formula);
+  if (adapted !== undefined) return nameOf(adapted);
+  return operationOf(formula).describe(
+    mapOperands(formula, (operand) => kindOf(operand).describe(operand, nameOf)),
+  );
+};
 
 /**
  * Returns a formula's text in a shard's key; `identify` names the input file of a byte range by its contents.

@@ -1,7 +1,7 @@
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { formatOf, isWeightsName, outputFormat } from '../checkpoint/formats.js';
+import { exists } from '../checkpoint/model-place.js';
+import { sideFilePath } from '../checkpoint/side-files.js';
 import { checkSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
@@ -157,8 +157,9 @@ export const inputFiles = (
     return inFiles;
   });
   return ({ input, file }) => {
-    const { files, metadata } = itemAt(models, input).checkpoint;
+    const { files, metadata, adapted } = itemAt(models, input).checkpoint;
     const { path, bytes } = itemAt(files, file);
+    if (adapted?.foreignFiles.includes(file)) return undefined;
     if (formatOf(path) !== outputFormat || !outputFormat.isLoadable(itemAt(metadata, file))) return undefined;
     return { bytes, tensors: itemAt(itemAt(names, input), file) };
   };
@@ -193,11 +194,11 @@ const costOf = (shards: readonly PlannedShard[]): Cost => {
 
 const cardName = 'README.md';
 
-const keptCard = async ({ path, sideFiles }: CheckpointIndex): Promise<PlannedFile[]> => {
-  const names = sideFiles.length === 0 ? [] : await readdir(path);
-  if (!names.includes(cardName)) return [];
-  await checkSideFile(join(path, cardName));
-  return [{ name: cardName, copyOf: join(path, cardName) }];
+const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => {
+  const file = sideFilePath(checkpoint, cardName);
+  if (checkpoint.sideFiles.length === 0 || !(await exists(file))) return [];
+  await checkSideFile(file);
+  return [{ name: cardName, copyOf: file }];
 };
 
 /** Families by pattern alone work, and say so. */

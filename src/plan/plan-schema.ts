@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import type { FileIdentity, FileState } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
-import type { HubRevision } from '../checkpoint/model-place.js';
+import type { HubRevision, Location } from '../checkpoint/model-place.js';
 import type { Formula } from '../operations/formula.js';
 import { formulaSchemas } from '../operations/index.js';
 import { type Dtype, isDtype } from '../tensor/dtype.js';
@@ -96,6 +96,8 @@ const hub = z.strictObject({
   inside: text.exactOptional(),
 }) satisfies z.ZodType<HubRevision>;
 
+const location = z.strictObject({ name: text, path, hub: hub.exactOptional() }) satisfies z.ZodType<Location>;
+
 const tensor = z
   .strictObject({
     name: text,
@@ -165,7 +167,14 @@ export const planSchema = z.strictObject({
   completeRecipe: recipe,
   architecture: z.strictObject({ family: text, naming: text, layers: count }),
   inputs: z.array(
-    z.strictObject({ role: text, name: text, path, hub: hub.exactOptional(), files: z.array(identity) }),
+    z.strictObject({
+      role: text,
+      name: text,
+      path,
+      hub: hub.exactOptional(),
+      adapted: z.strictObject({ base: location, adapter: location, config: sha256 }).exactOptional(),
+      files: z.array(identity),
+    }),
   ),
   shards: z.array(shard).min(1),
   files: z.array(file),

@@ -1,4 +1,4 @@
-import type { FileIdentity } from '../checkpoint/checkpoint.js';
+import type { AdaptedFrom, FileIdentity } from '../checkpoint/checkpoint.js';
 import type { HubRevision } from '../checkpoint/model-place.js';
 import type { Copy } from '../operations/copy.js';
 import type { Computation } from '../operations/formula.js';
@@ -85,6 +85,8 @@ export interface PlannedInput {
   readonly path: string;
   /** Its place on the hub, where it was found in a hub cache. */
   readonly hub?: HubRevision;
+  /** Where it is a base with an adapter; `path` is then those of both, with a plus between them. */
+  readonly adapted?: Pick<AdaptedFrom, 'base' | 'adapter' | 'config'>;
   readonly files: readonly FileIdentity[];
 }
 

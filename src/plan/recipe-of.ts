@@ -1,4 +1,5 @@
 import { relative, resolve } from 'node:path';
+import { placesOf } from '../checkpoint/adapter-text.js';
 import { isObject } from '../checkpoint/json.js';
 import { splitName } from '../checkpoint/model-place.js';
 import { modelAt, modelText } from '../checkpoint/model-text.js';
@@ -29,10 +30,15 @@ export const recipeText = (plan: MergePlan, folder: string): string =>
 
 /** Returns that recipe in YAML's spelling. */
 export const recipeFrom = ({ completeRecipe, inputs }: MergePlan, folder: string): CompleteRecipe => {
-  const fromFolder = ({ path }: PlannedInput): string => {
-    const way = relative(resolve(folder), path);
-    return way.startsWith('..') ? way : `./${way}`;
-  };
+  const fromFolder = (input: PlannedInput): string =>
+    placesOf(input)
+      .map(({ path, hub }) => {
+        if (input.adapted !== undefined && hub !== undefined && hub.inside === undefined)
+          return `${hub.id}@${hub.revision}`;
+        const way = relative(resolve(folder), path);
+        return way.startsWith('..') ? way : `./${way}`;
+      })
+      .join('+');
   const hubFirst = (input: PlannedInput, text: string) =>
     input.hub !== undefined && input.hub.inside === undefined ? text : undefined;
   return respell(completeRecipe, inputs, fromFolder, hubFirst);

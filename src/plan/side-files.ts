@@ -1,6 +1,6 @@
-import { join } from 'node:path';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { editConfig, withoutKey } from '../checkpoint/config.js';
+import { sideFilePath } from '../checkpoint/side-files.js';
 import { checkSideFile, readSideFile } from '../checkpoint/small-file.js';
 import { itemAt } from '../lookup.js';
 import { checkChatTemplate } from '../tokenizer/chat-templates/chat-template.js';
@@ -67,7 +67,7 @@ export const checkSideFiles = async (composed: Composed): Promise<void> => {
   for (const [checkpoint, name] of sideFilesOf(composed)) {
     const known = sound.get(checkpoint) ?? new Set();
     sound.set(checkpoint, known);
-    if (!known.has(name)) await checkSideFile(join(checkpoint.path, name));
+    if (!known.has(name)) await checkSideFile(sideFilePath(checkpoint, name));
     known.add(name);
   }
 };
@@ -85,7 +85,7 @@ export const planSideFiles = async (composed: Composed): Promise<PlannedFile[]> 
     sideFilesOf(composed)
       .filter(([, name]) => isKept(name))
       .map(async ([checkpoint, name]): Promise<PlannedFile> => {
-        const file = join(checkpoint.path, name);
+        const file = sideFilePath(checkpoint, name);
         if (!configurations.includes(name) && !mustLoseKey(name)) return { name, copyOf: file };
         const given = (await readSideFile(file)).toString();
         const text = edited(name, editedConfig(composed, checkpoint, name, given));

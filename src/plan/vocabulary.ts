@@ -208,6 +208,13 @@ const storedTensor = (model: OpenedModel, name: string): VocabularyTensor => {
       tensor: name,
       reason: 'is not there, though rows of other models are to be filled from it',
     });
+  if (!isStored(stored) && checkpoint.adapted !== undefined)
+    throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
+      model: checkpoint.path,
+      tensor: name,
+      reason:
+        'is changed by the adapter, and its rows would have to move; write BASE+ADAPTER first (layerloom relayout)',
+    });
   if (!isStored(stored)) throw ofRecipe(model);
   return { name, path: checkpoint.path, shape: valueAt(checkpoint.tensors, name).shape, stored };
 };

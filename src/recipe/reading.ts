@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { sidesOf } from '../checkpoint/adapter-text.js';
 import { locate } from '../checkpoint/locate.js';
 import { LayerloomError } from '../errors.js';
 import type { Scope } from './fields.js';
@@ -185,7 +186,7 @@ const finderIn =
     if (former !== undefined) return former;
     const found = await relativeTo(folder, model);
     if (recorded === undefined) return found;
-    const isThere = await locate(found).then(
+    const isThere = await Promise.all((await sidesOf(found)).map(locate)).then(
       () => true,
       () => false,
     );

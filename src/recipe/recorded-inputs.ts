@@ -1,15 +1,22 @@
 import { z } from 'zod';
-import { exists, type HubRevision, splitName } from '../checkpoint/model-place.js';
+import { placesOf } from '../checkpoint/adapter-text.js';
+import type { AdaptedFrom } from '../checkpoint/checkpoint.js';
+import { allExist, type HubRevision, splitName } from '../checkpoint/model-place.js';
 import { modelAt, modelText } from '../checkpoint/model-text.js';
 
 const text = z.string();
+
+const hub = z.object({ id: text, revision: text, inside: text.exactOptional() }).exactOptional();
+
+const location = z.object({ name: text, path: text, hub });
 
 /** An input as `layerloom.json` records it; keys that are not needed here are left out. */
 const inputSchema = z.object({
   role: text,
   name: text,
   path: text,
-  hub: z.object({ id: text, revision: text, inside: text.exactOptional() }).exactOptional(),
+  hub,
+  adapted: z.object({ base: location, adapter: location, config: text }).exactOptional(),
   files: z.array(
     z.object({
       file: text,
@@ -42,6 +49,8 @@ export interface RecordedInput {
   /** Absolute, on the machine that merged. */
   readonly path: string;
   readonly hub?: HubRevision;
+  /** Where it was a base with an adapter. */
+  readonly adapted?: Pick<AdaptedFrom, 'base' | 'adapter' | 'config'>;
   readonly files: readonly RecordedFile[];
 }
 
@@ -74,7 +83,7 @@ export class RecordedInputs {
     const own = this.#byText.get(model);
     const named = own === undefined ? splitName(model) : undefined;
     const input = own ?? this.#byText.get(named?.rest ?? '');
-    if (input === undefined || !(await exists(input.path))) return undefined;
+    if (input === undefined || !(await allExist(placesOf(input).map(({ path }) => path)))) return undefined;
     const found = named === undefined ? modelAt(input) : `${named.name}=${input.path}`;
     this.found.set(found, input);
     return found;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject, parseJsonObject } from '../checkpoint/json.js';
+import { sideFilePath } from '../checkpoint/side-files.js';
 import { readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import type { AddedToken } from './added-vocabulary.js';
@@ -40,12 +40,12 @@ export const tokenizerFilesOf = (checkpoint: CheckpointIndex): Promise<Tokenizer
   remembered(files, checkpoint, () => readFiles(checkpoint));
 
 const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | undefined> => {
-  const { path, sideFiles } = checkpoint;
+  const { sideFiles } = checkpoint;
   const form = (['tokenizer.json', 'vocab.json', 'tokenizer.model'] as const).find((name) =>
     sideFiles.includes(name),
   );
   if (form === undefined) return undefined;
-  const content = await readSideFile(join(path, form));
+  const content = await readSideFile(sideFilePath(checkpoint, form));
   const { decoder, special } = await readTokenSettings(checkpoint);
   // Models often differ in which of their tokens is for padding: that adds none.
   const missing = special.filter((token) => !content.includes(JSON.stringify(token.content)));
@@ -82,7 +82,7 @@ const sentencePiece =
   'tokenizer.json beside it in Python by `AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)`';
 
 const parse = async (checkpoint: CheckpointIndex, { form, settings }: TokenizerFiles): Promise<Tokenizer> => {
-  const file = join(checkpoint.path, form);
+  const file = sideFilePath(checkpoint, form);
   if (form === 'tokenizer.model')
     throw new LayerloomError('TOKENIZER_UNSUPPORTED', { directory: checkpoint.path, reason: sentencePiece });
   const content = parseJsonObject(withoutMerges(await readSideFile(file)), file);

@@ -1,6 +1,6 @@
-import { join } from 'node:path';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject, readJsonObject } from '../checkpoint/json.js';
+import { sideFilePath } from '../checkpoint/side-files.js';
 import { readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import type { OutputTokens } from './unite.js';
@@ -22,10 +22,10 @@ export const tokenFiles = async (
   const list = added.map(({ id, token }) => ({ id, ...token }));
   const asMap = Object.fromEntries(added.map(({ id, token }) => [token.content, id]));
   const has = (name: string) => donor.sideFiles.includes(name);
-  const read = async (name: string) => (await readSideFile(join(donor.path, name))).toString();
+  const read = async (name: string) => (await readSideFile(sideFilePath(donor, name))).toString();
   const edited = async (name: string, key: string, edit: Edit) => ({
     name,
-    text: editValue(await read(name), key, edit, join(donor.path, name)),
+    text: editValue(await read(name), key, edit, sideFilePath(donor, name)),
   });
 
   const files: { name: string; text: string }[] = [];
@@ -34,7 +34,7 @@ export const tokenFiles = async (
     files.push(stripped.size === 0 ? file : { ...file, text: withoutTokens(file.text, stripped) });
   }
   if (stripped.size > 0 && has('vocab.json')) {
-    const vocab = await readJsonObject(join(donor.path, 'vocab.json'));
+    const vocab = await readJsonObject(sideFilePath(donor, 'vocab.json'));
     for (const token of stripped) delete vocab[token];
     files.push({ name: 'vocab.json', text: JSON.stringify(vocab) });
   }
@@ -44,7 +44,7 @@ export const tokenFiles = async (
     files.push({ name: 'merges.txt', text: kept.join('\n') });
   }
   const config = has('tokenizer_config.json')
-    ? await readJsonObject(join(donor.path, 'tokenizer_config.json'))
+    ? await readJsonObject(sideFilePath(donor, 'tokenizer_config.json'))
     : {};
   const hasDecoder = isObject(config['added_tokens_decoder']);
   if (hasDecoder) {

@@ -1,6 +1,6 @@
-import { join } from 'node:path';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject, readJsonObject } from '../checkpoint/json.js';
+import { sideFilePath } from '../checkpoint/side-files.js';
 import { type AddedToken, plainToken } from './added-vocabulary.js';
 
 /** Tokens that transformers adds when it loads a tokenizer, beyond those in the vocabulary's file. */
@@ -20,9 +20,9 @@ const lists = ['additional_special_tokens', 'extra_special_tokens'];
  *
  * @throws LayerloomError READ_FAILED, CONFIG_INVALID
  */
-export const readTokenSettings = async ({ path, sideFiles }: CheckpointIndex): Promise<TokenSettings> => {
+export const readTokenSettings = async (checkpoint: CheckpointIndex): Promise<TokenSettings> => {
   const read = async (name: string): Promise<Record<string, unknown>> =>
-    sideFiles.includes(name) ? await readJsonObject(join(path, name)) : {};
+    checkpoint.sideFiles.includes(name) ? await readJsonObject(sideFilePath(checkpoint, name)) : {};
   const config = await read('tokenizer_config.json');
   const decoder = config['added_tokens_decoder'];
   const specialsOf = (from: Record<string, unknown>) =>

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { hubCacheRoot } from '../../src/checkpoint/hub-cache.js';
 import { openCheckpoint } from '../../src/checkpoint/open.js';
+import { writeAdapter } from '../fixtures/adapters.js';
 import { llama, safetensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 const small = () => llama({ layers: 2 });
@@ -331,11 +332,10 @@ describe('a model’s name', () => {
   });
 
   it('does not take an adapter for a model', async () => {
-    const directory = writeCheckpoint(join(temporaryDirectory(), 'base'), small());
-    await expect(openCheckpoint(`${directory}+lora`)).rejects.toMatchObject({
-      code: 'ADAPTER_UNSUPPORTED',
-      exitCode: 2,
+    const adapter = writeAdapter(join(temporaryDirectory(), 'lora'));
+    await expect(openCheckpoint(adapter)).rejects.toMatchObject({
+      ...{ code: 'ADAPTER_WITHOUT_BASE', exitCode: 2 },
+      message: expect.stringContaining('give BASE+ADAPTER'),
     });
-    rmSync(directory, { recursive: true });
   });
 });

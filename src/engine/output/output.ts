@@ -1,5 +1,6 @@
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { placesOf } from '../../checkpoint/adapter-text.js';
 import { provenanceName } from '../../checkpoint/file-names.js';
 import { isWeightsName } from '../../checkpoint/formats.js';
 import { isObject } from '../../checkpoint/json.js';
@@ -81,9 +82,11 @@ export const checkOutput = async (plan: MergePlan, out: string, force: boolean):
  */
 const checkAgainstInputs = async ({ inputs }: MergePlan, out: string): Promise<void> => {
   for (const input of inputs) {
-    if ((await kindOf(input.path)) === 'directory' && isInside(out, await realPathOf(input.path)))
-      throw new LayerloomError('OUTPUT_INSIDE_INPUT', { out, input: input.path });
-    for (const file of [input, ...input.files])
+    const places = placesOf(input);
+    for (const { path } of places)
+      if ((await kindOf(path)) === 'directory' && isInside(out, await realPathOf(path)))
+        throw new LayerloomError('OUTPUT_INSIDE_INPUT', { out, input: path });
+    for (const file of [...places, ...input.files])
       if (isInside(await realPathOf(file.path), out))
         throw new LayerloomError('OUTPUT_INVALID', {
           out,

@@ -1,5 +1,7 @@
 import { basename, join } from 'node:path';
+import { placesOf } from '../../checkpoint/adapter-text.js';
 import type { FileIdentity } from '../../checkpoint/checkpoint.js';
+import { adapterConfigName } from '../../checkpoint/file-names.js';
 import type { MergePlan, PlannedInput } from '../../plan/plan.js';
 
 /**
@@ -17,14 +19,16 @@ const contentOf = (file: FileIdentity | undefined) =>
       };
 
 /** Returns what names an input: of a model of the hub its commit, since that may be in either of two caches. */
-const placeOf = ({ role, path, hub }: PlannedInput) => [
-  role,
-  hub === undefined ? path : `${hub.id}@${hub.revision}/${hub.inside ?? ''}`,
+const placeOf = (input: PlannedInput) => [
+  input.role,
+  ...placesOf(input).map(({ path, hub }) =>
+    hub === undefined ? path : `${hub.id}@${hub.revision}/${hub.inside ?? ''}`,
+  ),
 ];
 
 /** Returns the side files, those that are copied out of a model of the hub by their names. */
 const sideFilesOf = ({ files, inputs }: MergePlan) => {
-  const folders = inputs.flatMap(({ hub, path }) => (hub === undefined ? [] : [path]));
+  const folders = inputs.flatMap(placesOf).flatMap(({ hub, path }) => (hub === undefined ? [] : [path]));
   return files.map((file) =>
     'copyOf' in file && folders.some((folder) => file.copyOf === join(folder, file.name))
       ? { name: file.name }
@@ -48,10 +52,13 @@ export const planDifferences = (former: MergePlan, plan: MergePlan): string[] =>
       );
   if (differs(({ inputs }) => inputs.map(placeOf))) differences.push('it had other inputs');
   else
-    for (const [index, { files }] of plan.inputs.entries())
+    for (const [index, { files, adapted }] of plan.inputs.entries()) {
+      if (adapted !== undefined && differs(({ inputs }) => inputs[index]?.adapted?.config))
+        differences.push(`${join(adapted.adapter.path, adapterConfigName)} has changed`);
       for (const [position, file] of files.entries())
         if (differs(({ inputs }) => contentOf(inputs[index]?.files[position])))
           differences.push(`${file.path} has changed`);
+    }
   if (differences.length === 0 && differs(({ shards }) => shards))
     differences.push('its shards had another layout');
   if (differences.length === 0 && differs(sideFilesOf)) differences.push('it had other side files');

@@ -57,11 +57,12 @@ const provenanceOf = (
     completeRecipe: plan.completeRecipe,
     ...reportOf(plan),
     architecture: plan.architecture,
-    inputs: plan.inputs.map(({ role, name, path, hub, files }) => ({
+    inputs: plan.inputs.map(({ role, name, path, hub, adapted, files }) => ({
       role,
       name,
       path,
       ...(hub === undefined ? {} : { hub }),
+      ...(adapted === undefined ? {} : { adapted }),
       files: files.map((file) => ({
         file: basename(file.path),
         bytes: file.bytes,

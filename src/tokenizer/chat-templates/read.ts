@@ -1,6 +1,6 @@
-import { join } from 'node:path';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { isObject, readJsonObject } from '../../checkpoint/json.js';
+import { type SideFilePlace, sideFilePath } from '../../checkpoint/side-files.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
 
 /** The file of a chat template, since transformers 4.43. */
@@ -16,21 +16,22 @@ export const onlyChatTemplates = /^(chat_template\.(jinja|json)|additional_chat_
 export const mayHoldChatTemplate = (name: string): boolean =>
   !onlyChatTemplates.test(name) && (configurations as readonly string[]).includes(name);
 
+/** What a chat template is found by. */
+type Templates = SideFilePlace & Pick<CheckpointIndex, 'sideFiles'>;
+
 /**
  * Reads a checkpoint's chat template, as transformers finds it: the file of its own goes before the key of
  * `tokenizer_config.json`; of several named templates, the one named `default`.
  *
  * @throws LayerloomError READ_FAILED, and errors of JSON
  */
-export const readChatTemplate = async ({
-  path,
-  sideFiles,
-}: Pick<CheckpointIndex, 'path' | 'sideFiles'>): Promise<string | undefined> => {
+export const readChatTemplate = async (checkpoint: Templates): Promise<string | undefined> => {
+  const { sideFiles } = checkpoint;
   if (sideFiles.includes(chatTemplateFile))
-    return (await readSideFile(join(path, chatTemplateFile))).toString();
+    return (await readSideFile(sideFilePath(checkpoint, chatTemplateFile))).toString();
   for (const name of configurations) {
     if (!sideFiles.includes(name)) continue;
-    const found = defaultOf((await readJsonObject(join(path, name)))['chat_template']);
+    const found = defaultOf((await readJsonObject(sideFilePath(checkpoint, name)))['chat_template']);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -50,7 +51,7 @@ const defaultOf = (templates: unknown): string | undefined => {
  * first (mergekit's choice depends on the order of a set). Undefined where none has one.
  */
 export const commonestChatTemplate = async (
-  checkpoints: readonly Pick<CheckpointIndex, 'path' | 'sideFiles'>[],
+  checkpoints: readonly Templates[],
 ): Promise<string | undefined> => {
   const distinct = new Map(checkpoints.map((checkpoint) => [checkpoint.path, checkpoint]));
   const counts = new Map<string, number>();

@@ -1,0 +1,16 @@
+/** Families whose linear layers are transformers' Conv1D, stored as [in, out]; all others have torch's Linear. */
+const families = new Set(['gpt2', 'openai-gpt', 'imagegpt', 'decision_transformer']);
+
+const modules = /(^|\.)(c_attn|q_attn|c_proj|c_fc)\.weight$/;
+
+/**
+ * True for a parameter of a Conv1D, false for one of a Linear; undefined where the configuration names no family.
+ */
+export const isConv1d = (
+  config: Readonly<Record<string, unknown>> | undefined,
+  parameter: string,
+): boolean | undefined => {
+  const family = config?.['model_type'];
+  if (typeof family !== 'string') return undefined;
+  return families.has(family) && modules.test(parameter);
+};
