@@ -1,0 +1,137 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { layerSwap, merge, relayout, soup } from '../../src/index.js';
+import { adaptedTensors } from '../fixtures/adapted.js';
+import { type AdapterFixture, lora, writeAdapter } from '../fixtures/adapters.js';
+import {
+  type LlamaOptions,
+  llama,
+  llamaShapes,
+  type TensorFixture,
+  type Tensors,
+  temporaryDirectory,
+  writeCheckpoint,
+} from '../fixtures/checkpoints.js';
+import { hashOf } from '../fixtures/contents.js';
+import { readTensors } from '../fixtures/merged.js';
+import { decode, type Floating } from '../fixtures/numbers.js';
+
+interface Made {
+  readonly root: string;
+  readonly base: string;
+  readonly tensors: Tensors;
+  /** `BASE+ADAPTER` of each adapter. */
+  readonly models: readonly string[];
+}
+
+const make = (options: LlamaOptions, ...adapters: readonly AdapterFixture[]): Made => {
+  const root = temporaryDirectory();
+  const base = llama({ seed: 5, ...options });
+  const path = writeCheckpoint(join(root, 'base'), base);
+  return {
+    root,
+    base: path,
+    tensors: base.tensors,
+    models: adapters.map(
+      (adapter, index) => `${path}+${writeAdapter(join(root, `lora-${index + 1}`), adapter)}`,
+    ),
+  };
+};
+
+const written = async (model: string, root: string, name: string): Promise<string> =>
+  (await relayout({ model }, { out: join(root, name), layout: 'size' })).out;
+
+const numbers = ({ dtype, data }: TensorFixture): number[] => decode(dtype as Floating, data);
+
+/** The largest difference, as a share of the largest number. */
+const errorOf = (a: TensorFixture, b: TensorFixture): number => {
+  const [x, y] = [numbers(a), numbers(b)];
+  const largest = Math.max(...y.map(Math.abs));
+  return Math.max(...x.map((value, index) => Math.abs(value - (y[index] ?? 0)))) / largest;
+};
+
+const expectTensors = (found: Tensors, expected: Tensors, tolerance: number): void => {
+  expect(Object.keys(found).sort()).toEqual(Object.keys(expected).sort());
+  for (const [name, tensor] of Object.entries(expected)) {
+    const own = found[name] as TensorFixture;
+    expect([name, own.dtype, own.shape]).toEqual([name, tensor.dtype, tensor.shape]);
+    expect([name, errorOf(own, tensor) <= tolerance]).toEqual([name, true]);
+  }
+};
+
+describe('BASE+ADAPTER', () => {
+  it.each<[string, AdapterFixture, LlamaOptions]>([
+    ['factors', lora(), { dtype: 'F32' }],
+    ['ranks of its own for a module', lora({ ranks: { q_proj: 2, 'mlp.down_proj': 9 } }), { dtype: 'F32' }],
+    [
+      'embeddings and a head',
+      lora({ shapes: llamaShapes({ tied: false }), targets: ['embed_tokens', 'lm_head', 'o_proj'] }),
+      { dtype: 'F32', tied: false },
+    ],
+    [
+      'whole tensors',
+      lora({ shapes: llamaShapes({ tied: false }), saved: ['lm_head.weight', 'model.norm.weight'] }),
+      { dtype: 'F32', tied: false },
+    ],
+    ['factors in bfloat16', lora({ dtype: 'BF16' }), { dtype: 'F32' }],
+  ])('is W + s · B · A of an adapter with %s', async (_, adapter, options) => {
+    const { root, tensors, models } = make(options, adapter);
+    const found = await readTensors(await written(models[0] ?? '', root, 'out'));
+    expectTensors(found, adaptedTensors(tensors, adapter), 1e-6);
+  });
+
+  it('rounds to the dtype of the base once', async () => {
+    const adapter = lora();
+    const { root, tensors, models } = make({ dtype: 'BF16' }, adapter);
+    const found = await readTensors(await written(models[0] ?? '', root, 'out'));
+    const expected = adaptedTensors(tensors, adapter);
+    let equal = 0;
+    let count = 0;
+    for (const [name, tensor] of Object.entries(expected)) {
+      const [own, other] = [numbers(found[name] as TensorFixture), numbers(tensor)];
+      equal += own.filter((value, index) => value === other[index]).length;
+      count += own.length;
+    }
+    expect(equal / count).toBeGreaterThan(0.9998);
+    expectTensors(found, expected, 2 ** -8);
+  });
+
+  it('divides by √rank with rsLoRA, and takes alpha by module', async () => {
+    const adapter = lora({ rank: 4, alpha: 8, config: { use_rslora: true, alpha_pattern: { q_proj: 3 } } });
+    const { root, tensors, models } = make({ dtype: 'F32' }, adapter);
+    const found = await readTensors(await written(models[0] ?? '', root, 'out'));
+    const scaleOf = (module: string) => (module.endsWith('q_proj') ? 1.5 : 4);
+    expectTensors(found, adaptedTensors(tensors, adapter, scaleOf), 1e-6);
+  });
+
+  it('gives the bits of the model with the adapter written out', async () => {
+    const { root, base, models } = make(
+      {},
+      lora({ rank: 3, seed: 2 }),
+      lora({ rank: 8, targets: ['k_proj', 'down_proj'], seed: 3 }),
+    );
+    const [one = '', two = ''] = models;
+    const [first, second] = [
+      await written(one, root, 'lora-1-full'),
+      await written(two, root, 'lora-2-full'),
+    ];
+    const out = (name: string) => join(root, name);
+    const swap = { bottom: 2, top: 2, bottomTransition: 1, topTransition: 1 };
+    const [a, b] = [
+      await layerSwap({ task: one, language: two, ...swap }, { out: out('swap') }),
+      await layerSwap({ task: first, language: second, ...swap }, { out: out('swap-full') }),
+    ];
+    expect(hashOf(a.out)).toBe(hashOf(b.out));
+    const [c, d] = [
+      await soup({ models: [one, two] }, { out: out('soup') }),
+      await soup({ models: [first, second] }, { out: out('soup-full') }),
+    ];
+    expect(hashOf(c.out)).toBe(hashOf(d.out));
+    const ties = { method: 'ties', base, density: 0.5, weights: [1, 1] } as const;
+    const [e, f] = [
+      await merge({ ...ties, models: [one, two] }, { out: out('ties') }),
+      await merge({ ...ties, models: [first, second] }, { out: out('ties-full') }),
+    ];
+    expect(hashOf(e.out)).toBe(hashOf(f.out));
+  });
+});
