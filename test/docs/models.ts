@@ -1,10 +1,17 @@
 import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { assemble, fill, type Tensors, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { fineTune } from '../fixtures/family.js';
 
 const base = 'llama-3.1-8b';
 const experts = ['math', 'swh', 'jpn'].flatMap((stem) => [1, 2, 3].map((index) => `${stem}-${index}`));
+
+const adapters = ['math-lora', 'swh-lora', 'math-lora-2', 'swh-lora-2'];
+const targets = [
+  ['q_proj', 'v_proj', 'gate_proj', 'up_proj', 'down_proj'],
+  ['q_proj', 'k_proj', 'v_proj', 'o_proj'],
+];
 
 /** The sizes of Llama 3.1 8B, and of a model of as many layers that merges in no time. */
 const sizes = {
@@ -64,7 +71,7 @@ const sideFiles = {
   'generation_config.json': JSON.stringify({ do_sample: true }),
 };
 
-/** Writes a base and experts of it, small, in two files each, under the names that the pages use. */
+/** Writes a base, experts of it, small, in two files each, and adapters, under the names that the pages use. */
 export const writeSmallModels = (directory: string): void => {
   const shapes = shapesOf(sizes.small);
   const names = Object.keys(shapes);
@@ -79,6 +86,18 @@ export const writeSmallModels = (directory: string): void => {
   const tensors = fill(shapes, 'BF16', 1);
   write(base, tensors);
   for (const [index, name] of experts.entries()) write(name, fineTune(tensors, index + 2));
+  for (const [index, name] of adapters.entries())
+    writeAdapter(
+      join(directory, name),
+      lora({
+        shapes,
+        rank: 4 * (index + 1),
+        alpha: 8,
+        targets: targets[index % 2] ?? [],
+        seed: index + 20,
+        dtype: 'BF16',
+      }),
+    );
 };
 
 /** Writes models of the shapes of Llama 3.1 8B that can be planned and not merged: their tensors are holes in files. */
