@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import { LayerloomError } from '../errors.js';
 import { elfProblem } from './elf.js';
+import type { Factorisation } from './factorise.js';
 import type { Job, JobStatus } from './job.js';
 import { loadFailure, type SoughtAddon } from './load-failure.js';
 import type { Measurement } from './measure.js';
@@ -18,6 +19,7 @@ interface Addon {
   readonly instructionSet: string | null;
   run(job: Job, control: BigInt64Array): JobStatus;
   measure(measurement: Measurement, out: readonly Float64Array[], control: BigInt64Array): JobStatus;
+  factorise(what: Factorisation, out: Float64Array, control: BigInt64Array): JobStatus;
   /** 0 when the file's lock was taken, else an errno. */
   lock(fd: number): number;
   /** False where the file system has no such step. */
@@ -71,6 +73,14 @@ export const measure = (
   out: readonly Float64Array[],
   shared: BigInt64Array,
 ): JobStatus => addon().measure(measurement, out, shared);
+
+/**
+ * Factorises a matrix, on the calling thread.
+ *
+ * @param out filled with what is found: `factorNumbers`, then a singular value for each of `rank`
+ */
+export const factorise = (what: Factorisation, out: Float64Array, shared: BigInt64Array): JobStatus =>
+  addon().factorise(what, out, shared);
 
 /** The instruction set that kernels use on this machine, and those it could: LAYERLOOM_ISA chooses. */
 export const instructionSets = (): { readonly chosen: string; readonly available: readonly string[] } => {

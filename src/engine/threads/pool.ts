@@ -1,7 +1,17 @@
 import { Piscina } from 'piscina';
+import type { Factorisation } from '../../native/factorise.js';
 import { control } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
-import type { ChecksumResult, ChecksumTask, MeasureResult, MeasureTask, RunResult, RunTask } from './task.js';
+import type {
+  ChecksumResult,
+  ChecksumTask,
+  FactoriseResult,
+  FactoriseTask,
+  MeasureResult,
+  MeasureTask,
+  RunResult,
+  RunTask,
+} from './task.js';
 
 /**
  * The compiled worker, also where this file runs from its source: Node 20 cannot load TypeScript in a worker
@@ -21,8 +31,8 @@ export interface Counters {
  */
 const tasksOfThread = 2;
 
-type AnyTask = RunTask | MeasureTask | ChecksumTask;
-type AnyResult = RunResult | MeasureResult | ChecksumResult;
+type AnyTask = RunTask | MeasureTask | FactoriseTask | ChecksumTask;
+type AnyResult = RunResult | MeasureResult | FactoriseResult | ChecksumResult;
 
 /**
  * A pool of worker threads that run native jobs, with shared memory for a cancel flag and counters. The first
@@ -90,7 +100,7 @@ export class WorkerPool {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
   }
 
-  // A stopped pool does not start these three tasks, and throws the reason to stop; likewise for a job that
+  // A stopped pool does not start these tasks, and throws the reason to stop; likewise for a job that
   // the cancel flag ended. A job that ended by itself before it saw the flag has its result.
 
   async run(jobs: RunTask['jobs']): Promise<RunResult> {
@@ -101,6 +111,11 @@ export class WorkerPool {
   async measure(measurement: Measurement): Promise<MeasureResult> {
     const task: MeasureTask = { measurement, shared: this.#shared };
     return this.#unlessCancelled(await this.#task<MeasureResult>('measure', task));
+  }
+
+  async factorise(what: Factorisation): Promise<FactoriseResult> {
+    const task: FactoriseTask = { what, shared: this.#shared };
+    return this.#unlessCancelled(await this.#task<FactoriseResult>('factorise', task));
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { Factorisation } from '../../native/factorise.js';
 import type { Job, JobStatus } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
 
@@ -23,6 +24,17 @@ export interface MeasureTask {
 /** `found` has an array for each measure. */
 export type MeasureResult =
   | { readonly ok: true; readonly found: readonly Float64Array[] }
+  | { readonly ok: false; readonly status: JobStatus };
+
+/** A matrix to factorise. */
+export interface FactoriseTask {
+  readonly what: Factorisation;
+  readonly shared: SharedArrayBuffer;
+}
+
+/** `found` has the numbers of `factorNumbers`, then the singular values. */
+export type FactoriseResult =
+  | { readonly ok: true; readonly found: Float64Array }
   | { readonly ok: false; readonly status: JobStatus };
 
 /** The SHA-256 of an open file. */

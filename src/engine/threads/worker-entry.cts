@@ -1,4 +1,4 @@
-import type { ChecksumTask, MeasureTask, RunTask } from './task.js' with { 'resolution-mode': 'import' };
+import type { ChecksumTask, FactoriseTask, MeasureTask, RunTask } from './task.js' with { 'resolution-mode': 'import' };
 
 // Piscina loads this file in each thread by `require`. It is CommonJS, and imports the worker with the first
 // task, because Node's `require` of an ES module crashes the process when the thread is terminated during it:
@@ -9,5 +9,6 @@ const worker = () => import('./worker.js');
 module.exports = {
   run: async (task: RunTask) => (await worker()).run(task),
   measure: async (task: MeasureTask) => (await worker()).measure(task),
+  factorise: async (task: FactoriseTask) => (await worker()).factorise(task),
   checksum: async (task: ChecksumTask) => (await worker()).checksum(task),
 };

@@ -2,9 +2,19 @@ import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';
 import { reasonOf } from '../../errors.js';
 import * as addon from '../../native/addon.js';
+import { factorNumbers } from '../../native/factorise.js';
 import { control } from '../../native/job.js';
 import { sizeOf } from '../../native/measure.js';
-import type { ChecksumResult, ChecksumTask, MeasureResult, MeasureTask, RunResult, RunTask } from './task.js';
+import type {
+  ChecksumResult,
+  ChecksumTask,
+  FactoriseResult,
+  FactoriseTask,
+  MeasureResult,
+  MeasureTask,
+  RunResult,
+  RunTask,
+} from './task.js';
 
 // A worker thread's work: synchronous native calls.
 
@@ -22,6 +32,13 @@ export const measure = ({ measurement, shared }: MeasureTask): MeasureResult => 
   const { program, measures } = measurement;
   const found = measures.map((one) => new Float64Array(sizeOf(one, program)));
   const status = addon.measure(measurement, found, new BigInt64Array(shared));
+  return status.outcome === 'done' ? { ok: true, found } : { ok: false, status };
+};
+
+/** Factorises a matrix. The factors go to a file, a few numbers back by message. */
+export const factorise = ({ what, shared }: FactoriseTask): FactoriseResult => {
+  const found = new Float64Array(factorNumbers.length + what.rank);
+  const status = addon.factorise(what, found, new BigInt64Array(shared));
   return status.outcome === 'done' ? { ok: true, found } : { ok: false, status };
 };
 
