@@ -296,9 +296,16 @@ const catalogue = {
       `${d.model}: tensor ${d.tensor} is quantised and would be averaged; dequantise the model first`,
   ),
   NON_FINITE: input(
-    (d: { tensors: readonly { tensor: string; model: string; count: number }[] }) =>
+    (d: {
+      tensors: readonly { tensor: string; model: string; count: number }[];
+      remedy?: string | undefined;
+    }) =>
       `not every number is finite in ${some(d.tensors.map(({ tensor, model, count }) => `${tensor} of ${model} (${count} elements)`))}; ` +
-      'mend the checkpoint, or leave those rows out with --allow-non-finite',
+      (d.remedy ?? 'mend the checkpoint, or leave those rows out with --allow-non-finite'),
+  ),
+  NOTHING_TO_EXTRACT: input(
+    (d: { expert: string; base: string; tensors: number }) =>
+      `${d.expert} equals the base (${d.base}) in all ${d.tensors} weights that an adapter would change; give the fine-tuned model, or other weights with --modules`,
   ),
   MAV_UNDEFINED: input(
     (d: { expert: string; base: string }) =>

@@ -13,6 +13,7 @@ export {
 export { type DiffOptions, diff } from './api/diff.js';
 export { explainTensor } from './api/explain-tensor.js';
 export { type ExportedRecipe, type ExportOptions, exportRecipe } from './api/export-recipe.js';
+export { type ExtractLoraParameters, extractLora } from './api/extract-lora.js';
 export { layerSwap, type MergeOptions, merge, relayout, revert, soup } from './api/merge.js';
 export {
   type PartitionOptions,
@@ -104,6 +105,14 @@ export {
 export type { ScoringOutcome } from './experiment/score-model.js';
 export type { SearchBlock } from './experiment/search-block.js';
 export { type SlurmEvaluation, type SlurmParameters, slurmScript } from './experiment/slurm.js';
+export type { Choice } from './extraction/choose-tensors.js';
+export type {
+  ExtractedTensor,
+  Extraction,
+  ExtractionResult,
+  LeftOutTensor,
+} from './extraction/extraction.js';
+export type { ExtractionOptions } from './extraction/run-extraction.js';
 export type { PushedFile, PushOptions, PushResult } from './hub/push/push.js';
 export type { RangeCacheRemoval } from './hub/remove-ranges.js';
 export type {

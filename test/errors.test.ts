@@ -274,6 +274,10 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     const experts = [writeCheckpoint(join(root, 'poisoned'), expert)];
     return analyze({ base: task, experts }, { out: join(root, 'analysis') });
   },
+  NOTHING_TO_EXTRACT: () => {
+    const { root, task } = writePair();
+    return extractLora({ base: task, expert: `same=${task}`, rank: 2 }, { out: join(root, 'lora') });
+  },
   MAV_UNDEFINED: () => {
     const { task, language } = writePair();
     return planMerge({

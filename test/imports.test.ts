@@ -27,6 +27,7 @@ const order = [
   'analysis',
   'partition',
   'comparison',
+  'extraction',
   'evaluation',
   'experiment',
   'scores',

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { version } from '../version.js';
+import { addExtractLora } from './adapter-commands.js';
 import { addDiff } from './diff-command.js';
 import { addBatch, addExperiment } from './experiment-commands.js';
 import { addExamples, commandGroups, helpLayout, optionGroups } from './help.js';
@@ -34,6 +35,7 @@ export const buildProgram = (): Command => {
       .helpGroup(commandGroups.installation),
   );
   addMerging(program);
+  addExtractLora(program);
   addRecipe(program);
   addAnalyze(program);
   addInspect(program);

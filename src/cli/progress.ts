@@ -12,6 +12,7 @@ const work: Readonly<Record<Progress['phase'], string>> = {
   analysis: 'measuring the models',
   merge: 'merging',
   comparison: 'comparing the models',
+  extraction: 'extracting',
   checksums: 'checking',
 };
 

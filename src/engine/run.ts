@@ -9,10 +9,10 @@ import { WorkerPool } from './threads/pool.js';
 
 /** Progress of a run. */
 export interface Progress {
-  readonly phase: 'download' | 'upload' | 'merge' | 'checksums' | 'analysis' | 'comparison';
+  readonly phase: 'download' | 'upload' | 'merge' | 'checksums' | 'analysis' | 'comparison' | 'extraction';
   /**
    * Bytes to fetch from the hub for `download`, to send to it for `upload`; output bytes for `merge`, including those of earlier runs;
-   * files for `checksums`; input bytes for `analysis` and `comparison`.
+   * files for `checksums`; input bytes for `analysis` and `comparison`; bytes of the changes in float32 for `extraction`.
    */
   readonly done: number;
   readonly total: number;

@@ -51,7 +51,11 @@ const isInside = (path: string, directory: string): boolean => {
  * @throws LayerloomError INVALID_PARAMETER, OUTPUT_INVALID, OUTPUT_INSIDE_INPUT, OUTPUT_EXISTS,
  *   OUTPUT_NOT_OURS
  */
-export const checkOutput = async (plan: MergePlan, out: string, force: boolean): Promise<Output> => {
+export const checkOutput = async (
+  plan: Pick<MergePlan, 'inputs'>,
+  out: string,
+  force: boolean,
+): Promise<Output> => {
   const invalid = (reason: string) => new LayerloomError('OUTPUT_INVALID', { out, reason });
   if (typeof out !== 'string' || out === '')
     throw new LayerloomError('INVALID_PARAMETER', {
@@ -80,7 +84,7 @@ export const checkOutput = async (plan: MergePlan, out: string, force: boolean):
  * Refuses an output inside an input, which it would change, and an input inside the output, whose replacement
  * would lose it.
  */
-const checkAgainstInputs = async ({ inputs }: MergePlan, out: string): Promise<void> => {
+const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: string): Promise<void> => {
   for (const input of inputs) {
     const places = placesOf(input);
     for (const { path } of places)

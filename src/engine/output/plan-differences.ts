@@ -4,6 +4,9 @@ import type { FileIdentity } from '../../checkpoint/checkpoint.js';
 import { adapterConfigName } from '../../checkpoint/file-names.js';
 import type { MergePlan, PlannedInput } from '../../plan/plan.js';
 
+/** What a staging's plan is compared by. */
+export type StagedPlan = Pick<MergePlan, 'layerloom' | 'method' | 'recipe' | 'inputs' | 'shards' | 'files'>;
+
 /**
  * Returns the parts of a file's identity that depend on its content; its status-change time changes with
  * links to it.
@@ -27,7 +30,7 @@ const placeOf = (input: PlannedInput) => [
 ];
 
 /** Returns the side files, those that are copied out of a model of the hub by their names. */
-const sideFilesOf = ({ files, inputs }: MergePlan) => {
+const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   const folders = inputs.flatMap(placesOf).flatMap(({ hub, path }) => (hub === undefined ? [] : [path]));
   return files.map((file) =>
     'copyOf' in file && folders.some((folder) => file.copyOf === join(folder, file.name))
@@ -37,8 +40,8 @@ const sideFilesOf = ({ files, inputs }: MergePlan) => {
 };
 
 /** Lists in words the differences that keep a plan from continuing a former one's staging; none if it can. */
-export const planDifferences = (former: MergePlan, plan: MergePlan): string[] => {
-  const differs = (part: (plan: MergePlan) => unknown) =>
+export const planDifferences = (former: StagedPlan, plan: StagedPlan): string[] => {
+  const differs = (part: (plan: StagedPlan) => unknown) =>
     JSON.stringify(part(former)) !== JSON.stringify(part(plan));
   if (former.layerloom !== plan.layerloom)
     return [`layerloom ${former.layerloom} wrote it and this is ${plan.layerloom}`];

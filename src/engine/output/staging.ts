@@ -5,11 +5,10 @@ import { basename, dirname, join } from 'node:path';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { LayerloomError, reasonOf } from '../../errors.js';
 import { exchange, tryLock } from '../../native/addon.js';
-import type { MergePlan } from '../../plan/plan.js';
 import { makeDirectories, syncDirectory, writeDurably } from './durable.js';
 import { type Extents, readJournal } from './journal.js';
 import { foreignFiles, type Output } from './output.js';
-import { planDifferences } from './plan-differences.js';
+import { planDifferences, type StagedPlan } from './plan-differences.js';
 
 /**
  * The staging directory of a merge, `.OUT.layerloom-partial/` beside the target: the checkpoint in a folder
@@ -50,7 +49,7 @@ export const stagingPath = (out: string): string => nameBeside(out, 'partial');
  *
  * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, WRITE_FAILED
  */
-export const openStaging = async (output: Output, plan: MergePlan, resume: boolean): Promise<Staging> => {
+export const openStaging = async (output: Output, plan: StagedPlan, resume: boolean): Promise<Staging> => {
   const directory = stagingPath(output.path);
   const paths = {
     checkpoint: join(directory, 'checkpoint'),
@@ -128,7 +127,7 @@ const makeStaging = async (directory: string): Promise<void> => {
 const begin = async (
   directory: string,
   paths: { checkpoint: string; journal: string; plan: string },
-  plan: MergePlan,
+  plan: StagedPlan,
 ): Promise<void> => {
   await rm(paths.plan, { force: true });
   await rm(paths.journal, { force: true });
@@ -142,10 +141,10 @@ const begin = async (
   await syncDirectory(directory);
 };
 
-const requireSamePlan = (former: Buffer, plan: MergePlan, staging: string): void => {
+const requireSamePlan = (former: Buffer, plan: StagedPlan, staging: string): void => {
   let differences: string[];
   try {
-    differences = planDifferences(JSON.parse(former.toString()) as MergePlan, plan);
+    differences = planDifferences(JSON.parse(former.toString()) as StagedPlan, plan);
   } catch {
     differences = ['its plan cannot be read'];
   }
@@ -158,7 +157,7 @@ const requireSamePlan = (former: Buffer, plan: MergePlan, staging: string): void
  */
 const validExtents = async (
   paths: { checkpoint: string; journal: string },
-  plan: MergePlan,
+  plan: StagedPlan,
 ): Promise<Extents> => {
   const done = new Map(await readJournal(paths.journal));
   await makeDirectories(paths.checkpoint);

@@ -1,4 +1,6 @@
-import type { ChecksumTask, FactoriseTask, MeasureTask, RunTask } from './task.js' with { 'resolution-mode': 'import' };
+import type { ChecksumTask, FactoriseTask, MeasureTask, RunTask } from './task.js' with {
+  'resolution-mode': 'import',
+};
 
 // Piscina loads this file in each thread by `require`. It is CommonJS, and imports the worker with the first
 // task, because Node's `require` of an ES module crashes the process when the thread is terminated during it:

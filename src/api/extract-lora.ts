@@ -1,0 +1,79 @@
+import { LayerloomError } from '../errors.js';
+import type { Choice } from '../extraction/choose-tensors.js';
+import type { ExtractionResult } from '../extraction/extraction.js';
+import { planExtraction } from '../extraction/plan-extraction.js';
+import { type ExtractionOptions, runExtraction } from '../extraction/run-extraction.js';
+import { bringModels } from '../hub/bring-models.js';
+import { type FactorDtype, factorDtypes } from '../native/factorise.js';
+import { type DtypeName, parseDtype } from '../tensor/dtype.js';
+import { requireOut } from './require-out.js';
+
+/** The models of an extraction, and which factors to make of which weights. */
+export interface ExtractLoraParameters extends Choice {
+  /** The model that the expert was fine-tuned from: a path, `org/name`, or `NAME=PATH`. */
+  base: string;
+  /** The expert, in the same forms. */
+  expert: string;
+  /** Rank of the factors, at most: a matrix whose smaller extent is less has that. Required without `energy`. */
+  rank?: number | undefined;
+  /**
+   * Share of ‖Δ‖²_F, above 0 and below 1: each matrix gets the smallest rank that keeps it, up to `rank`, which is then
+   * 128 by default.
+   */
+  energy?: number | undefined;
+  /** Dtype of the factors: bfloat16, float16 or float32. Default: that of the expert's weight, else float32. */
+  dtype?: DtypeName | undefined;
+  /** Seed of the random numbers. The same seed gives the same bytes. Default 0. */
+  seed?: number | undefined;
+}
+
+/** The largest rank with `energy` alone. */
+const mostOfEnergy = 128;
+
+/**
+ * Extracts a LoRA adapter for PEFT from an expert and its base: for each linear weight of attention and feed-forward
+ * modules the change Δ = W_expert − W_base as a product B · A of low rank, by a randomised singular value
+ * decomposition, √σ on both sides and alpha equal to the rank.
+ *
+ * @example await extractLora({ base: './llama-3.1-8b', expert: './math-1', rank: 32 }, { out: './math-1-lora' })
+ * @throws LayerloomError INVALID_PARAMETER, NOTHING_TO_EXTRACT, NON_FINITE, the codes of opening and comparing models,
+ *   of an output, and of reading and writing
+ */
+export const extractLora = async (
+  parameters: ExtractLoraParameters,
+  options: ExtractionOptions,
+): Promise<ExtractionResult> => {
+  const { base, expert, rank, energy, dtype, seed = 0, ...choice } = parameters;
+  for (const [parameter, value] of Object.entries({ base, expert }))
+    if (typeof value !== 'string' || value === '')
+      throw invalid(
+        parameter,
+        value ?? null,
+        parameter === 'base' ? 'the model that the expert was fine-tuned from' : 'the fine-tuned model',
+      );
+  if (rank === undefined && energy === undefined)
+    throw invalid('rank', null, 'the rank of the factors, or energy, the share of the change to keep');
+  const most = rank ?? mostOfEnergy;
+  if (!Number.isInteger(most) || most < 1 || most > 4096)
+    throw invalid('rank', rank, 'a whole number from 1 to 4096');
+  if (energy !== undefined && !(energy > 0 && energy < 1))
+    throw invalid('energy', energy, 'a number above 0 and below 1');
+  if (!Number.isSafeInteger(seed) || seed < 0) throw invalid('seed', seed, 'a whole number, 0 or more');
+  const wanted = { rank: most, energy, dtype: factorDtypeOf(dtype), seed };
+  requireOut(options);
+  const fetched = await bringModels([base, expert], options);
+  const plan = await planExtraction({ base, expert }, choice, wanted);
+  const result = await runExtraction(plan, options);
+  return { ...result, warnings: [...fetched, ...result.warnings] };
+};
+
+const invalid = (parameter: string, value: unknown, expected: string): LayerloomError =>
+  new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });
+
+const factorDtypeOf = (name: DtypeName | undefined): FactorDtype | undefined => {
+  if (name === undefined) return undefined;
+  const parsed = parseDtype(name);
+  const found = factorDtypes.find((one) => one === parsed);
+  if (found === undefined) throw invalid('dtype', name, 'bfloat16, float16 or float32');
+  return found;
+};
