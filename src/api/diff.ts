@@ -2,8 +2,8 @@ import { compareModels } from '../comparison/compare-models.js';
 import type { Comparison } from '../comparison/comparison.js';
 import type { RunControls } from '../engine/run.js';
 import { LayerloomError } from '../errors.js';
-import { matches } from '../experiment/match-names.js';
 import { bringModels } from '../hub/bring-models.js';
+import { matches } from '../methods/framework/match-names.js';
 
 export interface DiffOptions extends RunControls {
   /** Compares the tensors whose names match, `*` standing for any text. Default: all. */

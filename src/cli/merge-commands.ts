@@ -54,8 +54,14 @@ const addRevert = (program: Command): void => {
     .addOption(
       optionOf('--base <model>', 'the model that the expert was fine-tuned from', { required: true }),
     )
-    .addOption(optionOf('--bottom <n>', 'first layers to revert', { parse: toNumber, default: '5' }))
-    .addOption(optionOf('--top <n>', 'last layers to revert', { parse: toNumber, default: '2' }))
+    .addOption(optionOf('--bottom <n>', 'number of first layers', { parse: toNumber, default: '5' }))
+    .addOption(optionOf('--top <n>', 'number of last layers', { parse: toNumber, default: '2' }))
+    .addOption(
+      optionOf('--keep <which>', "layers that stay the expert's: those between, or the first and last ones", {
+        choices: ['middle', 'top-bottom'],
+        default: 'middle',
+      }),
+    )
     .addOption(
       optionOf('--others <which>', 'tensors outside the layers', {
         choices: ['keep', 'revert'],
@@ -85,6 +91,13 @@ const addRevert = (program: Command): void => {
         choices: ['input', 'output'],
         default: 'input',
       }),
+    )
+    .addOption(
+      optionOf(
+        '--modules <filters>',
+        'revert tensors of these names only: q_proj,k_proj or "*.mlp.*"; all others stay the expert\'s',
+        { default: 'all tensors' },
+      ),
     );
   addMergeOptions(addTokenizerOption(addSaveOption(addAnalysisOption(command)))).action(
     async (expert: string, options: MergeCommandOptions) => {
@@ -95,6 +108,10 @@ const addRevert = (program: Command): void => {
     [
       'layerloom revert --base ./llama-3.1-8b ./math-1 -o ./reverted',
       'put the first 5 and last 2 layers back to the base',
+    ],
+    [
+      'layerloom revert --base ./llama-3.1-8b ./swh-1 --keep top-bottom -o ./reverted-middle',
+      'of a language expert keep the first 5 and last 2 layers',
     ],
     [
       'layerloom revert --base ./llama-3.1-8b ./math-1 --target-kept 0.75 -o ./reverted-rows',

@@ -9,21 +9,27 @@ import type { Compiled, Method, TaskVectorStatistics } from './framework/method.
 import { layerSwapping } from './framework/papers.js';
 import { countSchema, modelSchema } from './framework/parameters.js';
 import type { ModelInput } from './framework/recipe-input.js';
+import { filtersSchema, TensorFilter } from './framework/tensor-filter.js';
 import { keptOf } from './revert-kept.js';
 
 /**
- * Parameters of `revert` (paper §3.3): by location (`bottom`, `top`, `others`, `norms`) or by rows
- * (`threshold` or `targetKept`, and `rows`).
+ * Parameters of `revert` (paper §3.3): by location (`bottom`, `top`, `keep`, `others`, `norms`) or by rows
+ * (`threshold` or `targetKept`, and `rows`); either of certain tensors only (`modules`).
  */
 export interface RevertParameters {
   /** The model that the expert was fine-tuned from. */
   base: ModelInput;
   /** The expert that is put back in part. */
   model: ModelInput;
-  /** First layers to revert: a whole number, 0 or more. Default 5. */
+  /** Number of first layers: a whole number, 0 or more. Default 5. */
   bottom?: number | undefined;
-  /** Last layers to revert: a whole number, 0 or more. Default 2. */
+  /** Number of last layers: a whole number, 0 or more. Default 2. */
   top?: number | undefined;
+  /**
+   * The layers that stay the expert's: the `middle`, as of a task expert (§3.3); or the first and last ones, as of
+   * a language expert (the follow-up's train-then-revert). `top-bottom` is `top_bottom`. Default `middle`.
+   */
+  keep?: 'middle' | 'top_bottom' | 'top-bottom' | undefined;
   /** Tensors outside the layers (embeddings, final norm, head). Default `keep`. */
   others?: 'keep' | 'revert' | undefined;
   /**
@@ -42,6 +48,12 @@ export interface RevertParameters {
    * `input`, as in the paper.
    */
   rows?: 'input' | 'output' | undefined;
+  /**
+   * Revert tensors of these names only, and keep all others (§3.3, "specific parameter tensors"): parts of names,
+   * or with `*` patterns of whole names; a list, or one text with commas. With `targetKept` the share is of the
+   * parameters of these tensors. Default: all tensors.
+   */
+  modules?: string | readonly string[] | undefined;
 }
 
 /** True where rows decide. */
@@ -52,10 +64,11 @@ const byRows = (parameters: { threshold?: unknown; targetKept?: unknown }): bool
 const byLocation = (parameters: {
   bottom?: unknown;
   top?: unknown;
+  keep?: unknown;
   others?: unknown;
   norms?: unknown;
 }): boolean =>
-  [parameters.bottom, parameters.top, parameters.others, parameters.norms].some(
+  [parameters.bottom, parameters.top, parameters.keep, parameters.others, parameters.norms].some(
     (given) => given !== undefined,
   );
 
@@ -66,6 +79,10 @@ const schema = schemaOf<RevertParameters>()(
       model: modelSchema,
       bottom: countSchema.optional(),
       top: countSchema.optional(),
+      keep: z
+        .enum(['middle', 'top_bottom', 'top-bottom'], { error: 'middle or top_bottom' })
+        .transform((value) => (value === 'top-bottom' ? 'top_bottom' : value))
+        .optional(),
       others: z.enum(['keep', 'revert'], { error: 'keep or revert' }).optional(),
       norms: z.enum(['layer', 'average'], { error: 'layer or average' }).optional(),
       threshold: z
@@ -78,6 +95,7 @@ const schema = schemaOf<RevertParameters>()(
         .max(1, { error: 'a share above 0, at most 1' })
         .optional(),
       rows: z.enum(['input', 'output'], { error: 'input or output' }).optional(),
+      modules: filtersSchema.optional(),
     })
     .refine(({ threshold, targetKept }) => threshold === undefined || targetKept === undefined, {
       path: ['targetKept'],
@@ -102,12 +120,15 @@ const BASE = 1;
 /**
  * Puts parts of an expert back to its base (paper §3.3).
  *
- * By location: the first `bottom` and last `top` layers, and with `others: revert` all that is outside the
- * layers. A math expert with its first 5 and last 2 layers reverted performed equally well.
+ * By location: the first `bottom` and last `top` layers, or with `keep: top_bottom` those between them; and with
+ * `others: revert` all that is outside the layers. A math expert with its first 5 and last 2 layers reverted
+ * performed equally well.
  *
  * By rows: those whose MAV is below `threshold` take the base's bits; or, with `targetKept`, the largest
  * threshold that keeps at least that share of the parameters. More than 70–80% of them had to stay for the
  * gain to stay.
+ *
+ * With `modules`, tensors that no filter matches stay the expert's.
  */
 export const revert: Method<Parameters> = {
   name: 'revert',
@@ -145,7 +166,7 @@ export const revert: Method<Parameters> = {
 const copy = (model: number): Expression => ({ kind: 'copy', source: { model } });
 
 const compileByLocation = (
-  { bottom = 5, top = 2, others = 'keep', norms = 'layer' }: Parameters,
+  { bottom = 5, top = 2, keep = 'middle', others = 'keep', norms = 'layer', modules }: Parameters,
   layers: number,
 ): Compiled => {
   if (bottom + top > layers)
@@ -153,28 +174,35 @@ const compileByLocation = (
   const isBack = ({ layer, role }: Place): boolean =>
     layer === undefined || (norms === 'average' && role === 'blockNorm')
       ? others === 'revert'
-      : layer < bottom || layer > layers - 1 - top;
+      : (layer < bottom || layer > layers - 1 - top) === (keep === 'middle');
+  const filter = new TensorFilter(modules, ['modules']);
+  const used = { bottom, top, keep, others, norms, ...(modules === undefined ? {} : { modules }) };
   return {
-    resolved: { bottom, top, others, norms },
-    again: { bottom, top, others, norms },
-    expressionOf: (place) => copy(isBack(place) ? BASE : EXPERT),
+    resolved: used,
+    again: used,
+    expressionOf: (place, tensor) => copy(filter.matches(tensor) && isBack(place) ? BASE : EXPERT),
+    unused: () => filter.unused(),
   };
 };
 
 const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics): Compiled => {
   const { rows, tensors, vectors } = statistics;
-  const threshold = parameters.threshold ?? thresholdThatKeeps(parameters.targetKept ?? 1, statistics);
+  const filter = new TensorFilter(parameters.modules, ['modules']);
+  const threshold =
+    parameters.threshold ?? thresholdThatKeeps(parameters.targetKept ?? 1, statistics, filter);
+  const modules = parameters.modules === undefined ? {} : { modules: parameters.modules };
   return {
     resolved: {
       threshold,
       rows,
       ...(parameters.targetKept === undefined ? {} : { target_kept: parameters.targetKept }),
+      ...modules,
     },
-    again: { threshold, rows },
+    again: { threshold, rows, ...modules },
     expressionOf: (_place, tensor) => {
       const vector = vectors.get(tensor);
       // Tensors without rows, of integers or of three dimensions, stay the expert's.
-      if (vector === undefined) return copy(EXPERT);
+      if (!filter.matches(tensor) || vector === undefined) return copy(EXPERT);
       const isRow = tensors[tensor]?.rows === 1 && vector.length === 1;
       const kept = Uint8Array.from(vector, (mav) => (mav < threshold ? 0 : 1));
       if (isRow) return copy(kept[0] === 1 ? EXPERT : BASE);
@@ -188,17 +216,23 @@ const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics)
         kept: encodeKept(kept),
       };
     },
+    unused: () => filter.unused(),
   };
 };
 
 /**
- * The largest threshold that keeps at least a share of the parameters that have rows: the MAV of the last row
- * that must stay.
+ * The largest threshold that keeps at least a share of the parameters that have rows, of the tensors that a filter
+ * matches: the MAV of the last row that must stay.
  */
-const thresholdThatKeeps = (share: number, { tensors, vectors }: TaskVectorStatistics): number => {
+const thresholdThatKeeps = (
+  share: number,
+  { tensors, vectors }: TaskVectorStatistics,
+  filter: TensorFilter,
+): number => {
   const all: { mav: number; parameters: number }[] = [];
   let total = 0;
   for (const [name, vector] of vectors) {
+    if (!filter.matches(name)) continue;
     const parameters = tensors[name]?.parametersPerRow ?? 0;
     // A row that is not finite is below no threshold.
     for (const mav of vector)
