@@ -20,6 +20,7 @@ import {
   layerSwap,
   type MergePlan,
   openCheckpoint,
+  partition,
   planMerge,
   push,
   relayout,
@@ -164,6 +165,14 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     return exportRecipe({ method: 'soup', models: [task, language], layout: 'size' });
   },
   TOO_MANY_LAYERS: () => plan(llama(), llama(), { bottom: 9 }),
+  PARTITION_UNSUPPORTED: async () => {
+    const { root, task } = writePair();
+    await partition(task, { bottom: 1, top: 1 }, { out: join(root, 'parts'), formats: ['llama-factory'] });
+  },
+  PARTITION_INVALID: () => {
+    const { root, task } = writePair();
+    return partition(task, { from: root, language: 'swh-1', task: 'math-1' });
+  },
   NAME_CLASH: () => {
     const { task } = writePair();
     return planMerge({ method: 'soup', models: [task, task] });

@@ -3,8 +3,7 @@ import { LayerloomError } from '../errors.js';
 import { groupBy, itemAt, valueAt } from '../lookup.js';
 import { meanMavOf } from '../methods/framework/parameters.js';
 import type { AnalysedExpert } from './analysed-expert.js';
-import type { Granularity, Side } from './partition.js';
-import type { PartitionBase } from './partition-of.js';
+import type { Granularity, PartitionBase, Side } from './partition.js';
 
 interface Experts {
   readonly language: AnalysedExpert;

@@ -1,5 +1,4 @@
 import { type Architecture, type Place, requireLayers } from '../architecture/architecture.js';
-import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { LayerloomError } from '../errors.js';
 import { itemAt, valueAt } from '../lookup.js';
 import { paperLayers, scaledCount } from '../methods/framework/counts.js';
@@ -12,16 +11,11 @@ import {
   type FoundByLocation,
   type Granularity,
   type Partition,
+  type PartitionBase,
   type PartName,
   partitionFormat,
   partNames,
 } from './partition.js';
-
-/** The base of a partition: its headers, and what its names tell. */
-export interface PartitionBase {
-  readonly checkpoint: CheckpointIndex;
-  readonly architecture: Architecture;
-}
 
 /** Parameters of a partition by location. Counts have the paper's defaults (§4.2), meant for 32 layers. */
 export interface PartitionByLocation {

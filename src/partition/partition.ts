@@ -1,3 +1,12 @@
+import type { Architecture } from '../architecture/architecture.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+
+/** The base of a partition: its headers, and what its names tell. */
+export interface PartitionBase {
+  readonly checkpoint: CheckpointIndex;
+  readonly architecture: Architecture;
+}
+
 /** A part of a model's parameters, by who trains it. */
 export type PartName = 'language' | 'task' | 'both' | 'neither';
 

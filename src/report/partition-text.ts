@@ -97,7 +97,7 @@ const chartOf = ({ layers }: Partition, assigned: readonly Assigned[]): ChartRow
           ? null
           : found.filter(({ part }) => part === 'language').length / found.length;
       });
-      return { model: 'language', figure: 'share of tensors', modules: kind, isMean: false, values };
+      return { model: 'language', figure: 'share', modules: kind, isMean: false, values };
     });
 
 const kindOf = (module: string): string => {

@@ -10,6 +10,7 @@ export type Candidates =
 const paths: Readonly<Record<string, 'files' | 'directories'>> = {
   a: 'files',
   b: 'files',
+  base: 'files',
   checkpoint: 'files',
   csv: 'files',
   'csv|dir': 'files',
@@ -20,6 +21,7 @@ const paths: Readonly<Record<string, 'files' | 'directories'>> = {
   'lang:name=dir': 'directories',
   model: 'files',
   'name=dir': 'directories',
+  path: 'files',
   recipe: 'files',
 };
 

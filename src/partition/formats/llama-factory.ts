@@ -1,6 +1,6 @@
-import { type Partition, partNames, type Side, trainedBy } from '../partition.js';
+import { type Partition, partNames, type Side } from '../partition.js';
 import { splitterOf } from '../regexes.js';
-import { unsupported } from './unsupported.js';
+import { someTrainedBy, unsupported } from './unsupported.js';
 
 /** Options of LLaMA-Factory's freeze tuning (`hparams/finetuning_args.py`). */
 export interface LlamaFactoryOptions {
@@ -32,7 +32,7 @@ const name = 'LLaMA-Factory';
  */
 export const llamaFactoryFreeze = (partition: Partition, side: Side): LlamaFactoryFreeze => {
   const all = partNames.flatMap((part) => partition.parts[part]);
-  const trained = new Set(trainedBy(partition, side));
+  const trained = new Set(someTrainedBy(partition, side, name));
   const split = splitterOf(partition);
   const layers = [...new Set([...trained].flatMap((one) => split(one)?.layer ?? []))].sort((a, b) => a - b);
   const count = endOf(layers, partition.layers, side);
