@@ -16,7 +16,8 @@ import { plainTable } from './table.js';
 interface Assigned {
   readonly part: PartName;
   readonly layer: number | null;
-  readonly kind: string;
+  /** The kind of its module; outside the layers null. */
+  readonly kind: (typeof kinds)[number] | null;
 }
 
 /** Formats a partition for the terminal: how it was found, a picture of its layers, and numbers of parameters. */
@@ -59,7 +60,7 @@ const pictureOf = (partition: Partition): LayerPicture => {
     partition.parts[part].map((name): Assigned => {
       const at = split(name);
       return at === undefined
-        ? { part, layer: null, kind: 'outside' }
+        ? { part, layer: null, kind: null }
         : { part, layer: at.layer, kind: kindOf(at.rest) };
     }),
   );
@@ -87,20 +88,23 @@ const partsIn = (assigned: readonly Assigned[]): PartName[] =>
 
 /** The share of each layer's tensors that are the language's, by the kind of module. */
 const chartOf = ({ layers }: Partition, assigned: readonly Assigned[]): ChartRow[] =>
-  [...groupBy(assigned, ({ kind }) => kind)]
-    .filter(([kind]) => kind !== 'outside')
-    .map(([kind, members]) => {
-      const byLayer = groupBy(members, ({ layer }) => layer);
-      const values = Array.from({ length: layers }, (_, layer) => {
-        const found = byLayer.get(layer) ?? [];
-        return found.length === 0
-          ? null
-          : found.filter(({ part }) => part === 'language').length / found.length;
-      });
-      return { model: 'language', figure: 'share', modules: kind, isMean: false, values };
+  kinds.flatMap((kind) => {
+    const byLayer = groupBy(
+      assigned.filter((one) => one.kind === kind),
+      ({ layer }) => layer,
+    );
+    if (byLayer.size === 0) return [];
+    const values = Array.from({ length: layers }, (_, layer) => {
+      const found = byLayer.get(layer) ?? [];
+      const language = found.filter(({ part }) => part === 'language');
+      return found.length === 0 ? null : language.length / found.length;
     });
+    return [{ model: 'language', figure: 'share', modules: kind, isMean: false, values }];
+  });
 
-const kindOf = (module: string): string => {
+const kinds = ['attention', 'feed-forward', 'norms, others'] as const;
+
+const kindOf = (module: string): (typeof kinds)[number] => {
   const role = roleInside(module);
   return role === 'attention' ? 'attention' : role === 'feedForward' ? 'feed-forward' : 'norms, others';
 };
