@@ -1,0 +1,134 @@
+"""Simultaneous training: batches of each part's data update that part only, in one run of transformers' Trainer."""
+
+import random
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch.utils.data import ConcatDataset, DataLoader, Dataset
+
+from .partition import Partition
+from .parts import Parts
+
+
+def schedule_of_parts(steps: dict[str, int]) -> list[str]:
+    """Order of the parts' optimizer steps, each part spread evenly over the run: a, b, a, b or a, a, b, a, a, b."""
+    places = [((step + 0.5) / count, part) for part, count in steps.items() for step in range(count)]
+    return [part for _, part in sorted(places)]
+
+
+class PartBatchSampler:
+    """Batches of indices into ConcatDataset(datasets.values()), each of one part only.
+
+    The `accumulate` batches that make one optimizer step are of the same part. Rows that do not fill a step are left
+    out of an epoch; every epoch has another order, set by `seed` and set_epoch().
+    """
+
+    def __init__(self, lengths: dict[str, int], batch_size: int, accumulate: int = 1, seed: int = 0):
+        self.lengths, self.batch_size, self.accumulate, self.seed = lengths, batch_size, accumulate, seed
+        self.epoch = 0
+        rows = batch_size * accumulate
+        short = [part for part, length in lengths.items() if length < rows]
+        if short:
+            raise ValueError(f"{', '.join(short)}: fewer rows than one step takes ({rows})")
+        self.schedule = schedule_of_parts({part: length // rows for part, length in lengths.items()})
+
+    def __len__(self) -> int:
+        return len(self.schedule) * self.accumulate
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order = random.Random(f"{self.seed}:{self.epoch}")
+        left, start = {}, 0
+        for part, length in self.lengths.items():
+            left[part] = iter(order.sample(range(start, start + length), length))
+            start += length
+        for part in self.schedule:
+            for _ in range(self.accumulate):
+                yield [next(left[part]) for _ in range(self.batch_size)]
+
+
+class PartDataLoader(DataLoader):
+    """A data loader whose trainer tells it the epoch, so that a resumed run draws the order it would have had."""
+
+    def set_epoch(self, epoch: int) -> None:
+        self.batch_sampler.set_epoch(epoch)
+
+
+class RowsOfPart(Dataset):
+    """Rows of a data set with the part that they train."""
+
+    def __init__(self, rows: Sequence[dict], part: str):
+        self.rows, self.part = rows, part
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> dict:
+        return {**self.rows[index], "part": self.part}
+
+
+class SimultaneousMixin:
+    """Put before transformers' Trainer, or a trainer made from it: `class T(SimultaneousMixin, Trainer): pass`.
+
+    `partition` and `part_datasets` (part name to rows, tokenized) come by name; all else goes to the trainer, whose
+    train_dataset this replaces. Every batch is of one part; the gradients of the other parts are dropped before they
+    are clipped, so that AdamW leaves those parameters bit for bit as they are. One schedule of learning rates runs
+    over all steps; `part_learning_rates` sets the peak of each part. One process only: `Trainer` shards batches over
+    devices in a way that would mix parts within a step.
+    """
+
+    def __init__(
+        self,
+        *args,
+        partition: Partition,
+        part_datasets: dict[str, Sequence[dict]],
+        part_learning_rates: dict[str, float] | None = None,
+        **kwargs,
+    ):
+        unknown = part_datasets.keys() - partition.parts.keys()
+        if unknown:
+            raise KeyError(f"data of unknown parts: {', '.join(sorted(unknown))}")
+        rows = [RowsOfPart(part_datasets[part], part) for part in part_datasets]
+        super().__init__(*args, train_dataset=ConcatDataset(rows), **kwargs)
+        if self.args.world_size > 1 or self.args.n_gpu > 1:
+            raise ValueError("simultaneous training runs in one process on one device")
+        self.parts = Parts(self.model, partition)
+        for part in part_datasets:
+            if not self.parts.of(part):
+                raise ValueError(f"nothing to train: part {part!r} has data, but no trainable parameter")
+        self._lengths = {part: len(part_datasets[part]) for part in part_datasets}
+        self._rates = part_learning_rates
+        self._step_part: tuple[int, str] | None = None
+
+    def get_train_dataloader(self) -> DataLoader:
+        sampler = PartBatchSampler(
+            self._lengths,
+            self.args.per_device_train_batch_size,
+            self.args.gradient_accumulation_steps,
+            self.args.data_seed if self.args.data_seed is not None else self.args.seed,
+        )
+        return PartDataLoader(self.train_dataset, batch_sampler=sampler, collate_fn=self._collate)
+
+    def _collate(self, rows: list[dict]) -> dict:
+        (part,) = {row["part"] for row in rows}
+        batch = self.data_collator([{k: v for k, v in row.items() if k != "part"} for row in rows])
+        return {**batch, "part": part}
+
+    def create_optimizer(self, *args, **kwargs):
+        if self.optimizer is None:
+            kind, options = self.get_optimizer_cls_and_kwargs(self.args, self.model)
+            options.setdefault("weight_decay", self.args.weight_decay)
+            self.optimizer = kind(self.parts.groups(self._rates), **options)
+        return self.optimizer
+
+    def training_step(self, model: torch.nn.Module, inputs: dict, *args, **kwargs) -> torch.Tensor:
+        part = inputs.pop("part")
+        step = self.state.global_step
+        if self._step_part is not None and self._step_part[0] == step and self._step_part[1] != part:
+            raise RuntimeError(f"step {step} has batches of {self._step_part[1]} and of {part}")
+        self._step_part = (step, part)
+        loss = super().training_step(model, inputs, *args, **kwargs)
+        self.parts.drop_gradients_except(part)
+        return loss
