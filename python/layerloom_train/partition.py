@@ -21,9 +21,17 @@ def checkpoint_name(name: str) -> str:
     return ADAPTER.sub(".weight", plain)
 
 
+# Parts that are no side of their own: parameters that every side trains, and parameters that none does.
+BOTH, NEITHER = "both", "neither"
+
+
 @dataclass(frozen=True)
 class Partition:
-    """Disjoint parts of a model's parameters, by the names that its checkpoint gives them."""
+    """Disjoint parts of a model's parameters, by the names that its checkpoint gives them.
+
+    A training of one side (`language`, `task`) updates the side's own part and what is in `both`; `neither` stays as it
+    is in the base.
+    """
 
     parts: dict[str, frozenset[str]]
 
@@ -44,11 +52,20 @@ class Partition:
         except KeyError:
             raise KeyError(f"the partition has no {wanted}: it was made for another model") from None
 
-    def names(self, part: str) -> frozenset[str]:
-        """Names of a part's parameters. Raises KeyError if there is no such part."""
-        if part not in self.parts:
-            raise KeyError(f"no part {part!r}; the partition has {', '.join(sorted(self.parts))}")
-        return self.parts[part]
+    @property
+    def sides(self) -> list[str]:
+        """Parts that data can train."""
+        return sorted(part for part in self.parts if part not in (BOTH, NEITHER))
+
+    def trained_by(self, side: str) -> frozenset[str]:
+        """Names of the parameters that a training of one side updates. Raises KeyError if there is no such side."""
+        self.check(side)
+        return self.parts[side] | self.parts.get(BOTH, frozenset())
+
+    def check(self, side: str) -> None:
+        """Raises KeyError if the partition has no such side."""
+        if side not in self.sides:
+            raise KeyError(f"the partition has no side {side!r}; it has {', '.join(self.sides)}")
 
 
 def read_partition(path: str | Path) -> Partition:

@@ -1,8 +1,8 @@
-"""Trains one part of a model's parameters at a time."""
+"""Trains one side of a partition at a time: the language's parameters, or the task's."""
 
 import torch
 
-from .partition import Partition
+from .partition import BOTH, NEITHER, Partition
 
 
 class Parts:
@@ -13,39 +13,39 @@ class Parts:
     """
 
     def __init__(self, model: torch.nn.Module, partition: Partition):
+        self.partition = partition
         self.parameters: dict[str, list[torch.nn.Parameter]] = {part: [] for part in partition.parts}
         for name, parameter in model.named_parameters():
             if parameter.requires_grad:
                 self.parameters[partition.part_of(name)].append(parameter)
 
-    def of(self, part: str) -> list[torch.nn.Parameter]:
-        """Trainable parameters of a part. Raises KeyError if there is no such part."""
-        if part not in self.parameters:
-            raise KeyError(f"no part {part!r}; there are {', '.join(sorted(self.parameters))}")
-        return self.parameters[part]
+    def of(self, side: str) -> list[torch.nn.Parameter]:
+        """Parameters that a training of one side updates. Raises KeyError if there is no such side."""
+        self.partition.check(side)
+        return [*self.parameters[side], *self.parameters.get(BOTH, [])]
 
-    def train_only(self, part: str) -> None:
-        """Makes this part require gradients and no other, and drops gradients that the others had.
+    def train_only(self, side: str) -> None:
+        """Makes what this side trains require gradients and nothing else, and drops gradients of the rest.
 
         An optimizer of torch leaves a parameter without a gradient as it is: no weight decay, no momentum. A gradient of
         zeros would move it by both.
         """
-        wanted = self.of(part)
-        for parameters in self.parameters.values():
+        self.partition.check(side)
+        for part, parameters in self.parameters.items():
             for parameter in parameters:
-                parameter.requires_grad_(parameters is wanted)
-        self.drop_gradients_except(part)
+                parameter.requires_grad_(part in (side, BOTH))
+        self.drop_gradients_except(side)
 
-    def drop_gradients_except(self, part: str) -> None:
-        """Drops the gradients of the other parts, so that clipping and the next step of the optimizer pass over them."""
-        wanted = self.of(part)
-        for parameters in self.parameters.values():
-            if parameters is not wanted:
+    def drop_gradients_except(self, side: str) -> None:
+        """Drops the gradients of what this side does not train, so that clipping and the optimizer pass over it."""
+        self.partition.check(side)
+        for part, parameters in self.parameters.items():
+            if part not in (side, BOTH):
                 for parameter in parameters:
                     parameter.grad = None
 
     def groups(self, learning_rates: dict[str, float] | None = None) -> list[dict]:
-        """Parameter groups for an optimizer, one a part, each with its own learning rate if given."""
+        """Parameter groups for an optimizer, one a part, each with its own learning rate if given; none of `neither`."""
         rates = learning_rates or {}
         unknown = rates.keys() - self.parameters.keys()
         if unknown:
@@ -53,14 +53,14 @@ class Parts:
         return [
             {"params": parameters, "part": part, **({"lr": rates[part]} if part in rates else {})}
             for part, parameters in self.parameters.items()
-            if parameters
+            if parameters and part != NEITHER
         ]
 
 
-def freeze(model: torch.nn.Module, partition: Partition, part: str) -> Parts:
-    """Freezes all parameters but one part's: freeze-then-train. Returns the parts, to train another one later."""
+def freeze(model: torch.nn.Module, partition: Partition, side: str) -> Parts:
+    """Freezes all parameters but those of one side: freeze-then-train. Returns the parts, to train another side later."""
     parts = Parts(model, partition)
-    parts.train_only(part)
-    if not parts.of(part):
-        raise ValueError(f"nothing to train: part {part!r} has no trainable parameter")
+    if not parts.of(side):
+        raise ValueError(f"nothing to train: side {side!r} has no trainable parameter")
+    parts.train_only(side)
     return parts

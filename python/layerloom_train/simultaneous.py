@@ -1,4 +1,4 @@
-"""Simultaneous training: batches of each part's data update that part only, in one run of transformers' Trainer."""
+"""Simultaneous training: batches of each side's data update that side's parameters only, in one run of transformers' Trainer."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset
 
-from .partition import Partition
+from .partition import NEITHER, Partition
 from .parts import Parts
 
 
@@ -72,9 +72,9 @@ class RowsOfPart(Dataset):
 class SimultaneousMixin:
     """Put before transformers' Trainer, or a trainer made from it: `class T(SimultaneousMixin, Trainer): pass`.
 
-    `partition` and `part_datasets` (part name to rows, tokenized) come by name; all else goes to the trainer, whose
-    train_dataset this replaces. Every batch is of one part; the gradients of the other parts are dropped before they
-    are clipped, so that AdamW leaves those parameters bit for bit as they are. One schedule of learning rates runs
+    `partition` and `part_datasets` (side to rows, tokenized) come by name; all else goes to the trainer, whose
+    train_dataset this replaces. Every batch is of one side; the gradients of the other are dropped before they are
+    clipped, so that AdamW leaves those parameters bit for bit as they are. One schedule of learning rates runs
     over all steps; `part_learning_rates` sets the peak of each part. One process only: `Trainer` shards batches over
     devices in a way that would mix parts within a step.
     """
@@ -87,17 +87,18 @@ class SimultaneousMixin:
         part_learning_rates: dict[str, float] | None = None,
         **kwargs,
     ):
-        unknown = part_datasets.keys() - partition.parts.keys()
-        if unknown:
-            raise KeyError(f"data of unknown parts: {', '.join(sorted(unknown))}")
+        for side in part_datasets:
+            partition.check(side)
         rows = [RowsOfPart(part_datasets[part], part) for part in part_datasets]
         super().__init__(*args, train_dataset=ConcatDataset(rows), **kwargs)
         if self.args.world_size > 1 or self.args.n_gpu > 1:
             raise ValueError("simultaneous training runs in one process on one device")
         self.parts = Parts(self.model, partition)
+        for parameter in self.parts.parameters.get(NEITHER, []):
+            parameter.requires_grad_(False)
         for part in part_datasets:
             if not self.parts.of(part):
-                raise ValueError(f"nothing to train: part {part!r} has data, but no trainable parameter")
+                raise ValueError(f"nothing to train: side {part!r} has data, but no trainable parameter")
         self._lengths = {part: len(part_datasets[part]) for part in part_datasets}
         self._rates = part_learning_rates
         self._step_part: tuple[int, str] | None = None

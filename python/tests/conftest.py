@@ -24,10 +24,11 @@ def model():
 
 @pytest.fixture
 def partition(tmp_path, model) -> Partition:
-    """Layers 0 and 3 and what is outside the layers for the language, layers 1 and 2 for the task."""
-    parts = {"language": [], "task": []}
+    """Layers 0 and 3 and the embeddings for the language, 1 and 2 for the task; the last norm for both; no part trains k_proj 3."""
+    parts = {"language": [], "task": [], "both": ["model.norm.weight"], "neither": ["model.layers.3.self_attn.k_proj.weight"]}
     for name, _ in model.named_parameters():
-        parts["task" if ".layers.1." in name or ".layers.2." in name else "language"].append(name)
+        if name not in parts["both"] + parts["neither"]:
+            parts["task" if ".layers.1." in name or ".layers.2." in name else "language"].append(name)
     path = tmp_path / "partition.json"
     path.write_text(json.dumps({"parts": parts}))
     return read_partition(path)

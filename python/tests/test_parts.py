@@ -16,13 +16,13 @@ def step(model, optimizer, seed):
 
 
 @pytest.mark.parametrize("part", ["language", "task"])
-def test_moves_every_parameter_of_the_part_and_no_bit_of_another(model, partition, part):
+def test_moves_every_parameter_of_the_side_and_no_bit_of_another(model, partition, part):
     before = copy_of(model)
     parts = freeze(model, partition, part)
     optimizer = adamw(parts.groups())
     for seed in range(3):
         step(model, optimizer, seed)
-    assert moved(model, before) == partition.names(part)
+    assert moved(model, before) == partition.trained_by(part)
 
 
 @pytest.mark.parametrize("fused", [False, True])
@@ -33,7 +33,7 @@ def test_alternating_parts_leaves_the_other_part_as_it_is_in_spite_of_momentum_a
         before = copy_of(model)
         parts.train_only(part)
         step(model, optimizer, seed)
-        assert moved(model, before) == partition.names(part)
+        assert moved(model, before) == partition.trained_by(part)
 
 
 def test_counts_the_steps_of_each_part_alone(model, partition):
@@ -42,8 +42,8 @@ def test_counts_the_steps_of_each_part_alone(model, partition):
     for seed, part in enumerate(["task", "task", "task", "language"]):
         parts.train_only(part)
         step(model, optimizer, seed)
-    steps = {part: {int(optimizer.state[p]["step"]) for p in parts.of(part)} for part in partition.parts}
-    assert steps == {"task": {3}, "language": {1}}
+    steps = {part: {int(optimizer.state[p]["step"]) for p in ps if p in optimizer.state} for part, ps in parts.parameters.items()}
+    assert steps == {"task": {3}, "language": {1}, "both": {4}, "neither": set()}
 
 
 def test_equals_training_one_part_with_the_other_frozen_while_only_that_part_has_batches(partition):
@@ -64,13 +64,13 @@ def test_drops_gradients_that_another_part_accumulated(model, partition):
     parts = Parts(model, partition)
     model(**batch(2, 0)).loss.backward()
     parts.drop_gradients_except("language")
-    assert all(p.grad is None for p in parts.of("task"))
+    assert all(p.grad is None for p in parts.parameters["task"] + parts.parameters["neither"])
     assert all(p.grad is not None for p in parts.of("language"))
 
 
 def test_gives_each_part_its_own_learning_rate(model, partition):
     groups = Parts(model, partition).groups({"task": 1e-3})
-    assert {group["part"]: group.get("lr") for group in groups} == {"language": None, "task": 1e-3}
+    assert {group["part"]: group.get("lr") for group in groups} == {"both": None, "language": None, "task": 1e-3}
 
 
 def test_trains_only_the_adapter_of_the_parts_layers(model, partition):
@@ -92,12 +92,12 @@ def test_trains_only_the_adapter_of_the_parts_layers(model, partition):
 def test_refuses_a_part_with_nothing_to_train(model, partition):
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(partition.part_of(name) == "language")
-    with pytest.raises(ValueError, match="part 'task' has no trainable parameter"):
+    with pytest.raises(ValueError, match="side 'task' has no trainable parameter"):
         freeze(model, partition, "task")
 
 
-def test_refuses_an_unknown_part_and_a_partition_of_another_model(model, partition):
-    with pytest.raises(KeyError, match="no part 'math'"):
+def test_refuses_an_unknown_side_and_a_partition_of_another_model(model, partition):
+    with pytest.raises(KeyError, match="no side 'math'"):
         freeze(model, partition, "math")
     with pytest.raises(KeyError, match="made for another model"):
         freeze(model, Partition({"task": frozenset({"other.weight"})}), "task")

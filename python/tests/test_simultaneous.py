@@ -71,7 +71,7 @@ def test_refuses_a_part_with_fewer_rows_than_a_step():
 def test_every_step_moves_all_of_one_part_and_no_bit_of_the_other(tmp_path, model, partition, accumulate):
     watch = Watch()
     trainer(tmp_path, model, partition, watch, gradient_accumulation_steps=accumulate).train()
-    names = [partition.names("language"), partition.names("task")]
+    names = [partition.trained_by("language"), partition.trained_by("task")]
     assert len(watch.steps) == 12 // accumulate
     assert all(step in names for step in watch.steps)
     assert watch.steps.count(names[0]) == watch.steps.count(names[1]) == 6 // accumulate
@@ -98,7 +98,13 @@ def test_clips_by_the_norm_of_the_batchs_own_part(tmp_path, partition):
 def test_trains_each_part_at_its_own_rate(tmp_path, model, partition):
     before = copy_of(model)
     trainer(tmp_path, model, partition, rates={"task": 0.0}).train()
-    assert moved(model, before) == partition.names("language")
+    assert moved(model, before) == partition.trained_by("language")
+
+
+def test_never_moves_what_neither_side_trains(tmp_path, model, partition):
+    before = copy_of(model)
+    trainer(tmp_path, model, partition).train()
+    assert set(before) - moved(model, before) == partition.parts["neither"]
 
 
 def test_moves_only_adapters_of_the_batchs_layers(tmp_path, model, partition):
@@ -133,8 +139,8 @@ def test_a_resumed_run_ends_with_the_bits_of_one_that_was_not_stopped(tmp_path, 
     assert all(torch.equal(results[0][name], results[1][name]) for name in results[0])
 
 
-def test_refuses_data_of_an_unknown_part(tmp_path, model, partition):
-    with pytest.raises(KeyError, match="data of unknown parts: math"):
+def test_refuses_data_of_an_unknown_side(tmp_path, model, partition):
+    with pytest.raises(KeyError, match="no side 'math'"):
         trainer(tmp_path, model, partition, data={"math": rows(4, 0)})
 
 
