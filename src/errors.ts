@@ -130,6 +130,14 @@ const catalogue = {
     (d: { adapter: string; base?: string | undefined }) =>
       `${d.adapter} is an adapter, not a whole model: give BASE+ADAPTER, such as ${d.base ?? './base'}+${d.adapter}`,
   ),
+  FORMS_MIXED: usage(
+    (d: { adapters: readonly string[]; full: readonly string[] }) =>
+      `${some(d.adapters, 2)} ${d.adapters.length === 1 ? 'is a bare adapter' : 'are bare adapters'} and ${some(d.full, 2)} whole: write each adapter as BASE+ADAPTER, or give --as full`,
+  ),
+  NO_ADAPTER_FORM: usage(
+    (d: { method: string; reason: string }) =>
+      `${d.method} of bare adapters gives no adapter: ${d.reason}; --as full with --base gives full weights`,
+  ),
   INSTRUCTION_SET: usage(
     (d: { requested: string; available: readonly string[] }) =>
       `LAYERLOOM_ISA=${d.requested}: this machine has ${d.available.join(', ')}`,
@@ -177,6 +185,14 @@ const catalogue = {
   ADAPTER_UNSUPPORTED: input(
     (d: { file: string; what: string; reason: string; remedy?: string | undefined }) =>
       `${d.file}: ${d.what} ${d.reason}; ${d.remedy ?? 'merge the adapter into its base with PEFT (merge_and_unload), and give that model'}`,
+  ),
+  ADAPTERS_DIFFER: input(
+    (d: Pair & { what: string }) =>
+      `${d.other} and ${d.first} differ in ${d.what}; merge adapters of one base, or give --as full`,
+  ),
+  BASE_NEEDED: input(
+    (d: { adapter: string; reason: string; base?: string | undefined }) =>
+      `${d.adapter} ${d.reason}; ${d.base === undefined ? 'give the base with --base' : `${d.base} has none either`}`,
   ),
   ADAPTER_MISMATCH: input(
     (d: { adapter: string; base: string; tensor: string; reason: string; trainedOn?: string | undefined }) =>

@@ -23,6 +23,12 @@ export const isAdapter = (names: readonly string[]): boolean =>
   names.includes(adapterConfigName) &&
   !names.some((name) => /^model\.safetensors(\.index\.json)?$/.test(name));
 
+/** True if a model, as recipes spell it, is found here and is an adapter without a base. */
+export const isBareAdapter = async (model: string): Promise<boolean> => {
+  const found = await locate(model).catch(() => undefined);
+  return found !== undefined && isAdapter(await readdir(found.path).catch((): string[] => []));
+};
+
 /**
  * Opens a LoRA adapter of PEFT for reading: a directory with `adapter_config.json` and `adapter_model.safetensors`, or
  * `org/name[@revision]` in the local hub caches; `NAME=` before either names it. Configuration and header are read;

@@ -110,7 +110,12 @@ export const planBatch = async <M extends BatchMerge>(
       throw named(merge, error);
     });
     for (const warning of composed.warnings) warnings.add(warning);
-    const laid = layOut(composed.tensors, layout, inputFileOf);
+    const laid = layOut(
+      composed.tensors,
+      layout,
+      inputFileOf,
+      composed.adapter === undefined ? undefined : 'adapter',
+    );
     const ofMerge = laid.map((shard): MergeShard => {
       const key = shardKey(shard.tensors, identifySource);
       const from = verbatimPath(shard, inputs);

@@ -1,4 +1,5 @@
 import type { Assemble } from './assemble.js';
+import type { Concatenate } from './concatenate.js';
 import type { Consensus } from './consensus.js';
 import type { Copy } from './copy.js';
 import type { Fusion } from './fusion.js';
@@ -25,6 +26,7 @@ export interface Formulas<T> {
   fusion: Fusion<T>;
   assemble: Assemble<T>;
   padRows: PadRows<T>;
+  concatenate: Concatenate<T>;
 }
 
 export type FormulaKind = keyof Formulas<unknown>;

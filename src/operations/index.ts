@@ -1,4 +1,5 @@
 import { assemble } from './assemble.js';
+import { concatenate } from './concatenate.js';
 import { consensus } from './consensus.js';
 import { type Copy, copy } from './copy.js';
 import type { Formula, FormulaKind, Formulas } from './formula.js';
@@ -42,6 +43,7 @@ const operations: { readonly [K in FormulaKind]: OperationOf<K> } = {
   fusion,
   assemble,
   padRows,
+  concatenate,
 };
 
 /**

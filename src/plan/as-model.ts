@@ -1,6 +1,7 @@
 import type { Place } from '../architecture/architecture.js';
 import { itemAt } from '../lookup.js';
 import type { ModelReference } from '../methods/framework/method.js';
+import { adapterModel } from './adapters/adapter-model.js';
 import type { Composed } from './composed.js';
 import type { OpenedModel } from './models.js';
 import type { OpenedInputs } from './opened-inputs.js';
@@ -9,14 +10,22 @@ import { rolesOf } from './roles.js';
 import { operandOf } from './stored.js';
 
 /** Returns a checkpoint as a model of a recipe. */
-export const fromCheckpoint = (reference: ModelReference, inputs: OpenedInputs): OpenedModel => {
-  const input = inputs.indexOf(String(reference.model));
-  const { checkpoint, architecture } = itemAt(inputs.checkpoints, input);
+export const fromCheckpoint = (reference: ModelReference, inputs: OpenedInputs): OpenedModel =>
+  storedModel(reference, inputs, inputs.indexOf(String(reference.model)));
+
+/** Returns the checkpoint of an index as a model. */
+export const storedModel = (
+  reference: Pick<ModelReference, 'role' | 'path'>,
+  inputs: OpenedInputs,
+  input: number,
+): OpenedModel => {
+  const { checkpoint, architecture, adapter } = itemAt(inputs.checkpoints, input);
   return {
     role: reference.role,
     ...(reference.path === undefined ? {} : { path: reference.path }),
     checkpoint,
     architecture,
+    ...(adapter === undefined ? {} : { adapter: adapterModel(adapter, input) }),
     operandOf: (name) => {
       const found = checkpoint.tensors.get(name);
       return found === undefined ? undefined : operandOf(input, found);
@@ -53,6 +62,7 @@ export const asModel = (reference: ModelReference, composed: Composed): OpenedMo
       warnings: [],
     },
     architecture: { ...first.architecture, layers: composed.layers, places },
+    ...(composed.adapter === undefined ? {} : { adapter: composed.adapter.model }),
     operandOf: (name) => operands.get(name),
     configEdits: composed.configEdits,
     generationEdits: composed.generationEdits,

@@ -6,7 +6,7 @@ import { mapOperands, operandsOf, operationOf } from '../operations/index.js';
 import { type ArithmeticDtype, type Dtype, isFloating } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { OpenedModel } from './models.js';
-import { isGathered, isLowRank, isStored, sourcesOfOperand } from './operands.js';
+import { isColumns, isGathered, isLowRank, isStored, sourcesOfOperand } from './operands.js';
 import type { Operand, PlannedExpression } from './plan.js';
 import { quantisedTensors } from './quantised.js';
 
@@ -98,8 +98,10 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     if (operand.dtype !== output || isLowRank(operand))
       return { kind: 'linear', terms: [{ source: operand, weight: 1 }] };
     if (isStored(operand)) return { kind: 'copy', source: operand };
-    if (!isGathered(operand)) return operand.expression;
-    return { kind: 'assemble', parts: [{ source: operand, rows: [[0, operand.rows]] }] };
+    if (isGathered(operand))
+      return { kind: 'assemble', parts: [{ source: operand, rows: [[0, operand.rows]] }] };
+    if (isColumns(operand)) throw new Error('columns are parts of a matrix, and no tensor of a model');
+    return operand.expression;
   };
 
   return (wanted: TensorToBind, expression: Expression): BoundTensor => {

@@ -1,3 +1,4 @@
+import { parseHubId } from '../checkpoint/hub-cache.js';
 import { isObject } from '../checkpoint/json.js';
 import { fenced } from './markdown.js';
 
@@ -47,6 +48,31 @@ export const usageText = (config: Config | undefined, sideFiles: readonly string
     'model_id = "."  # this folder, or the name of the model on the hub',
     ...(hasTokenizer ? [`tokenizer = AutoTokenizer.from_pretrained(model_id${trust})`] : []),
     `model = ${autoClass}.from_pretrained(model_id, torch_dtype="auto"${trust})`,
+  ];
+  return ['## Use', '', ...fenced('python', code.join('\n')), ''];
+};
+
+/** A base that is a directory of some machine is not published; one of the hub is. */
+const publicBase = (base: string | null): string | undefined =>
+  base !== null && parseHubId(base) !== undefined ? base : undefined;
+
+/** The front matter of an adapter, as the hub reads it. */
+export const adapterFrontMatter = (base: string | null): Record<string, string> => {
+  const id = publicBase(base);
+  return {
+    ...(id === undefined ? {} : { base_model: id, base_model_relation: 'adapter' }),
+    library_name: 'peft',
+  };
+};
+
+/** Lines of a card that load an adapter in PEFT. */
+export const adapterUsageText = (base: string | null): string[] => {
+  const code = [
+    'from peft import PeftModel',
+    'from transformers import AutoModelForCausalLM',
+    '',
+    `base = AutoModelForCausalLM.from_pretrained(${JSON.stringify(publicBase(base) ?? './base')})`,
+    'model = PeftModel.from_pretrained(base, ".")  # this folder, or the name of the adapter on the hub',
   ];
   return ['## Use', '', ...fenced('python', code.join('\n')), ''];
 };

@@ -4,9 +4,17 @@ import { bitsOf, type Dtype, isFloating } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { keepsBits } from './operands.js';
-import type { GatheredTensor, LowRankTensor, Operand, PlannedExpression, PlannedInput } from './plan.js';
+import type {
+  ColumnTensor,
+  GatheredTensor,
+  LowRankTensor,
+  Operand,
+  PlannedExpression,
+  PlannedInput,
+} from './plan.js';
 import {
   asSource,
+  columnSchema,
   computedSchema,
   formulaSchema,
   gatheredSchema,
@@ -81,6 +89,7 @@ const parseOperand = (value: unknown, context: Context, level: number): Operand 
   const isObject = typeof value === 'object' && value !== null;
   if (isObject && 'input' in value) return parseStored(value, context);
   if (isObject && 'runs' in value) return parseGathered(value, context);
+  if (isObject && 'columns' in value) return parseColumns(value, context);
   if (isObject && 'rank' in value) return parseLowRank(value, context);
   const { dtype, expression } = parseBy(computedSchema, value, context.refuse);
   return { dtype, expression: parseLevel(expression, dtype, level + 1, context) };
@@ -102,6 +111,22 @@ const parseGathered = (value: unknown, context: Context): GatheredTensor => {
   if (!(Number.isInteger(stored) && stored >= 0) || !runs.every(([, from, count]) => from + count <= stored))
     return refuse('its rows in another order lie outside their source');
   return { dtype, rows, runs, source };
+};
+
+/** Columns of the target: a source of as many rows and of their number. */
+const parseColumns = (value: unknown, context: Context): ColumnTensor => {
+  const { target, refuse } = context;
+  const { source: given, ...operand } = parseBy(columnSchema, value, context.refuse);
+  const { dtype, columns, first, count } = operand;
+  const [rows, wide] = target.shape;
+  if (target.shape.length !== 2 || wide !== columns || first + count > columns)
+    return refuse('its columns are not among those that it has');
+  const source = parseSource(given, context);
+  if (source.dtype !== dtype || bitsOf(dtype) % 8 !== 0)
+    return refuse(`columns of ${source.dtype} are taken for ${dtype}`);
+  if ((source.end - source.begin) * 8 !== Number(rows) * count * bitsOf(dtype))
+    return refuse('its columns have another length than their source');
+  return { ...operand, source };
 };
 
 /** Two matrices whose product is of the target's shape. */

@@ -1,3 +1,4 @@
+import { adapterWeightsName } from '../adapter/peft-config.js';
 import { outputFormat } from '../checkpoint/formats.js';
 import { isSideFileName } from '../checkpoint/side-files.js';
 import { LayerloomError } from '../errors.js';
@@ -18,8 +19,10 @@ import { parseBy, planSchema, type Refuse, type UnparsedShard, type UnparsedTens
 export const checkPlan = (value: unknown): MergePlan => {
   const plan = parseBy(planSchema, value, invalid);
   const shards = plan.shards.map((shard) => parseShard(shard, plan.inputs));
+  if (plan.form === 'adapter' && shards.length > 1) invalid('an adapter is one file');
   for (const [index, { file }] of shards.entries()) {
-    const expected = outputFormat.shardName(index, shards.length);
+    const expected =
+      plan.form === 'adapter' ? adapterWeightsName : outputFormat.shardName(index, shards.length);
     if (file !== expected) invalid(`a shard is named ${JSON.stringify(file)} and not ${expected}`);
   }
   requireDistinct(

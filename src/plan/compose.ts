@@ -11,7 +11,8 @@ import type { ModelInput } from '../methods/recipes.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { torchName } from '../tensor/dtype.js';
 import { bytesOfTensor } from '../tensor/reference.js';
-import { asModel, fromCheckpoint } from './as-model.js';
+import { type AdapterRecipe, composeAdapters, isOfAdapters } from './adapters/compose-adapters.js';
+import { asModel, fromCheckpoint, storedModel } from './as-model.js';
 import { binder } from './bind.js';
 import { checkAll } from './check-models.js';
 import { completeRecipe } from './complete-recipe.js';
@@ -33,10 +34,16 @@ export const compose = async (
   inputs: OpenedInputs,
   statistics: StatisticsByRecipe,
 ): Promise<Composed> => {
-  const { models, companions, vocabulary } = await openRecipeModels(
-    recipe,
-    modelOpener(recipe, inputs, statistics),
-  );
+  const open = modelOpener(recipe, inputs, statistics);
+  const ofAdapters = await asAdapters(recipe, inputs, open);
+  if (ofAdapters !== undefined)
+    return composeAdapters({
+      ...ofAdapters,
+      statistics: statistics.get(recipe),
+      complete: (again) =>
+        completeRecipe(recipe, again, (model) => textIn(recipe, ofAdapters.opened, inputs, model)),
+    });
+  const { models, companions, vocabulary } = await openRecipeModels(recipe, open);
   const [first] = models;
   if (first === undefined) throw new Error(`method ${recipe.method} merges no model`);
   const fit = await checkAll(recipe, models, companions, inputs, vocabulary.isDecided);
@@ -97,6 +104,24 @@ export const compose = async (
       ...unmatched.map(({ what, path }) => `${what} (${path.join('.')}) matches no tensor`),
     ],
   };
+};
+
+/** Opens the models of a recipe of bare adapters, and the base where it is here; undefined for other recipes. */
+const asAdapters = async (
+  recipe: Recipe,
+  inputs: OpenedInputs,
+  open: (reference: ModelReference) => Promise<OpenedModel>,
+): Promise<Pick<AdapterRecipe, 'recipe' | 'opened' | 'base'> | undefined> => {
+  const adapterOf = (model: string) => itemAt(inputs.checkpoints, inputs.indexOf(model)).adapter;
+  if (!isOfAdapters(recipe, (model) => adapterOf(model) !== undefined)) return undefined;
+  const opened = await Promise.all([...recipe.models, ...recipe.companions].map(open));
+  const named = opened.find(({ role, adapter }) => role === 'base' && adapter === undefined);
+  const index = opened
+    .flatMap(({ adapter }) => adapter?.adapters ?? [])
+    .map(({ config }) => inputs.baseNamed(config.base))
+    .find((found) => found !== undefined);
+  const base = named ?? (index === undefined ? undefined : storedModel({ role: 'base' }, inputs, index));
+  return { recipe, opened, base };
 };
 
 /** Returns the text of one of a recipe's models, or the complete recipe of one that is nested. */

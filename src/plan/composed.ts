@@ -1,6 +1,7 @@
 import { LayerloomError } from '../errors.js';
 import type { Compiled, Statistics } from '../methods/framework/method.js';
 import type { Recipe } from '../recipe/recipe.js';
+import type { AdapterModel } from './adapters/adapter-model.js';
 import type { CompleteRecipe } from './complete-recipe.js';
 import type { UnplacedTensor } from './layout.js';
 import type { OpenedModel, Unmatched } from './models.js';
@@ -18,6 +19,8 @@ export interface Composed {
   readonly companions: readonly OpenedModel[];
   readonly tensors: readonly UnplacedTensor[];
   readonly layers: number;
+  /** Where the output is an adapter: its changes, its configuration and the base that this names. */
+  readonly adapter?: ComposedAdapter;
   /** The keys of the output's `config.json` that differ from the first model's. */
   readonly configEdits: Readonly<Record<string, unknown>>;
   /** Returns the keys of the output's `generation_config.json` that differ from the first model's. */
@@ -27,6 +30,14 @@ export interface Composed {
   /** Filters that match no tensor, those of nested recipes included. */
   readonly unmatched: readonly Unmatched[];
   readonly warnings: readonly string[];
+}
+
+/** An adapter that a recipe makes of adapters. */
+export interface ComposedAdapter {
+  readonly model: AdapterModel;
+  /** The text of its `adapter_config.json`. */
+  readonly configText: string;
+  readonly base: string | undefined;
 }
 
 /** Statistics of whole models, measured before compilation. Recipes that need none are absent. */

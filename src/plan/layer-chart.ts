@@ -151,7 +151,7 @@ const labelOf = (members: readonly Module[], modules: readonly Module[]): string
       : some.map(
           ({ name }) =>
             name
-              .replace(/\.weight$/, '')
+              .replace(/(\.lora_(embedding_)?[AB])?(\.weight)?$/, '')
               .split('.')
               .at(-1) ?? name,
         ),

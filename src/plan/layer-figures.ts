@@ -2,7 +2,7 @@ import { itemAt } from '../lookup.js';
 import type { Formula } from '../operations/formula.js';
 import { mapOperands, operationOf } from '../operations/index.js';
 import type { Figure } from '../operations/operation.js';
-import { adaptedIn, isGathered, isLowRank, isStored, sourcesOfOperand } from './operands.js';
+import { adaptedIn, isColumns, isGathered, isLowRank, isStored, sourcesOfOperand } from './operands.js';
 import type { Operand, PlannedInput, PlannedTensor } from './plan.js';
 
 /**
@@ -40,11 +40,14 @@ const weightsIn = (formula: Formula<Operand>): ReadonlyMap<number, number> | und
 const weightsInOperand = (operand: Operand): ReadonlyMap<number, number> | undefined => {
   if (isStored(operand)) return new Map([[operand.input, 1]]);
   if (isLowRank(operand)) return new Map();
-  return isGathered(operand) ? weightsInOperand(operand.source) : weightsIn(operand.expression);
+  return isGathered(operand) || isColumns(operand)
+    ? weightsInOperand(operand.source)
+    : weightsIn(operand.expression);
 };
 
 const termsOf = (formula: Formula<Operand>): readonly { source: Operand; weight: number }[] | undefined => {
   if (formula.kind === 'linear') return formula.terms;
+  if (formula.kind === 'concatenate') return formula.parts;
   // But for a few rows, that is its first part.
   if (formula.kind === 'assemble') return [{ source: itemAt(formula.parts, 0).source, weight: 1 }];
   if (formula.kind === 'copy' || formula.kind === 'padRows') return [{ source: formula.source, weight: 1 }];

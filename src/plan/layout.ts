@@ -1,10 +1,11 @@
+import { adapterWeightsName } from '../adapter/peft-config.js';
 import type { Place } from '../architecture/architecture.js';
 import { outputFormat } from '../checkpoint/formats.js';
 import { LayerloomError } from '../errors.js';
 import type { Dtype } from '../tensor/dtype.js';
 import { elementCount, type Shape } from '../tensor/reference.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
-import type { PlannedExpression, PlannedShard, PlannedTensor } from './plan.js';
+import type { MergePlan, PlannedExpression, PlannedShard, PlannedTensor } from './plan.js';
 
 /**
  * `layer`: a shard for each layer, and for embeddings, final norm and head. `size`: as full as the limit
@@ -64,12 +65,18 @@ export interface InputFile {
  * Fixes which tensor stands in which file, and where.
  *
  * @param inputFileOf the file that a source is in, or undefined where loaders would refuse it as it stands
+ * @param form of the output: an adapter is one file, whatever the layout
  */
 export const layOut = (
   tensors: readonly UnplacedTensor[],
   { layout, maxShardBytes }: LayoutOptions,
   inputFileOf: (source: StoredTensor) => InputFile | undefined,
+  form?: MergePlan['form'],
 ): PlannedShard[] => {
+  if (form === 'adapter')
+    return [
+      asInputFile(tensors, adapterWeightsName, inputFileOf) ?? placeInFile(tensors, adapterWeightsName),
+    ];
   const groups = layout === 'layer' ? groupByLayer(tensors) : [inModelOrder(tensors)];
   const shards = groups.flatMap((group) => fill(group, maxShardBytes));
   return shards.map((shard, index) => {

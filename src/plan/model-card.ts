@@ -3,7 +3,7 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import type { Citation } from '../methods/framework/method.js';
 import { version } from '../version.js';
 import { visibleLine } from '../visible.js';
-import { usageFrontMatter, usageText } from './card-usage.js';
+import { adapterFrontMatter, adapterUsageText, usageFrontMatter, usageText } from './card-usage.js';
 import { bibtexOf } from './citation.js';
 import type { CompleteRecipe } from './complete-recipe.js';
 import { drawChart } from './layer-chart-text.js';
@@ -31,6 +31,8 @@ export interface CardContent {
   /** The output's configuration, and the names of its other files. */
   readonly config: Readonly<Record<string, unknown>> | undefined;
   readonly sideFiles: readonly string[];
+  /** For an adapter: the base that its configuration names, or null. */
+  readonly adapterOf?: string | null;
 }
 
 /**
@@ -38,14 +40,18 @@ export interface CardContent {
  * recipe, and how to load and to cite it. It is for publication: no path of this machine is in it.
  */
 export const writeModelCard = async (content: CardContent): Promise<string> => {
-  const { title, names, inputs, picture, config, sideFiles } = content;
+  const { title, names, inputs, picture, config, sideFiles, adapterOf } = content;
   const { frontMatter: licence, text: licences } = await mergedLicence(inputs);
   const ids = new Set(inputs.flatMap(({ hub }) => (hub === undefined ? [] : [hub.id])));
   const frontMatter = {
-    ...(ids.size === 0 ? {} : { base_model: [...ids] }),
-    base_model_relation: 'merge',
-    ...usageFrontMatter(config),
-    tags: ['merge', 'layerloom', ...content.tags],
+    ...(adapterOf === undefined
+      ? {
+          ...(ids.size === 0 ? {} : { base_model: [...ids] }),
+          base_model_relation: 'merge',
+          ...usageFrontMatter(config),
+        }
+      : adapterFrontMatter(adapterOf)),
+    tags: [...(adapterOf === undefined ? [] : ['lora']), 'merge', 'layerloom', ...content.tags],
     ...licence,
   };
   return [
@@ -60,7 +66,7 @@ export const writeModelCard = async (content: CardContent): Promise<string> => {
     ...describeLayers(picture),
     '',
     ...recipeText(content),
-    ...usageText(config, sideFiles),
+    ...(adapterOf === undefined ? usageText(config, sideFiles) : adapterUsageText(adapterOf)),
     ...(licences.length === 0 ? [] : ['## Licences', '', ...licences, '']),
     ...citationText(content.citations),
   ].join('\n');

@@ -1,12 +1,16 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, resolve, sep } from 'node:path';
+import type { Adapter } from '../adapter/adapter.js';
+import { isBareAdapter, openAdapter } from '../adapter/open-adapter.js';
 import { openModel } from '../adapter/open-model.js';
 import { describeArchitecture } from '../architecture/architecture.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { splitName } from '../checkpoint/model-place.js';
 import { type ErrorDetails, LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
 import type { RecipePath } from '../methods/framework/method.js';
 import { nearest } from '../recipe/nearest.js';
+import type { AdapterModel } from './adapters/adapter-model.js';
 import type { Model } from './compatible.js';
 import type { CompleteRecipe } from './complete-recipe.js';
 import type { Operand, PlannedInput } from './plan.js';
@@ -15,6 +19,8 @@ import type { Edits, TokenizerSource } from './tokenizer-source.js';
 /** An opened model of a recipe: a checkpoint, or a compiled nested recipe. */
 export interface OpenedModel extends Model {
   readonly role: string;
+  /** What it changes of its base, for a bare adapter and for a nested recipe of such. */
+  readonly adapter?: AdapterModel;
   /** Returns a tensor as an operand: a byte range of an input, or the formula that computes it. */
   operandOf(name: string): Operand | undefined;
   readonly path?: RecipePath | undefined;
@@ -49,7 +55,8 @@ export interface CheckpointReference {
   readonly path?: RecipePath | undefined;
 }
 
-export type OpenedCheckpoint = Model & CheckpointReference;
+/** A checkpoint that a recipe names, or a bare adapter. */
+export type OpenedCheckpoint = Model & CheckpointReference & { readonly adapter?: Adapter };
 
 /**
  * Opens checkpoints that outputs refer to by their names, which must be distinct in each role.
@@ -62,18 +69,44 @@ export const openModels = async (references: readonly CheckpointReference[]): Pr
   return tellApart(opened);
 };
 
+/** Opens whole models only. */
+const openWhole = async (model: string): Promise<OpenedFiles> => ({
+  checkpoint: await openModel(model),
+});
+
+interface OpenedFiles {
+  readonly checkpoint: CheckpointIndex;
+  readonly adapter?: Adapter;
+}
+
+/**
+ * Opens a whole model, or a bare adapter.
+ *
+ * @throws LayerloomError the codes of `openModel` and `openAdapter`
+ */
+export const openAnyForm = async (model: string): Promise<OpenedFiles> => {
+  if (!(await isBareAdapter(model))) return openWhole(model);
+  const adapter = await openAdapter(model);
+  return { checkpoint: adapter.checkpoint, adapter };
+};
+
 /**
  * Opens checkpoints, each by its reference. All that are missing are one error.
  *
+ * @param open default: bare adapters are refused
  * @throws LayerloomError the codes of `openModel`
  */
-export const openEach = async (references: readonly CheckpointReference[]): Promise<OpenedCheckpoint[]> => {
+export const openEach = async (
+  references: readonly CheckpointReference[],
+  open: (model: string) => Promise<OpenedFiles> = openWhole,
+): Promise<OpenedCheckpoint[]> => {
   const opened = await Promise.allSettled(
     references.map(async (reference) => {
-      const checkpoint = await openModel(reference.model).catch((error: unknown) => {
+      const { adapter, checkpoint } = await open(reference.model).catch((error: unknown) => {
         throw at(error, reference.path);
       });
-      return { ...reference, checkpoint, architecture: describeArchitecture(checkpoint) };
+      const architecture = describeArchitecture(checkpoint);
+      return { ...reference, checkpoint, architecture, ...(adapter === undefined ? {} : { adapter }) };
     }),
   );
   const errors = opened.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));

@@ -3,13 +3,14 @@ import type { CheckpointIndex, FileIdentity, FileState } from '../checkpoint/che
 import { observePath } from '../checkpoint/identity.js';
 import { splitName } from '../checkpoint/model-place.js';
 import { modelText } from '../checkpoint/model-text.js';
+import { LayerloomError } from '../errors.js';
 import { itemAt, valueAt } from '../lookup.js';
 import type { ModelReference } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import type { Recipe } from '../recipe/recipe.js';
 import type { Fit } from './compatible.js';
 import type { Composed } from './composed.js';
-import { type OpenedCheckpoint, openEach, settleNames } from './models.js';
+import { type OpenedCheckpoint, openAnyForm, openEach, settleNames } from './models.js';
 
 /** The checkpoints that recipes name, nested ones included, each opened once. */
 export interface OpenedInputs {
@@ -24,6 +25,8 @@ export interface OpenedInputs {
    * Returns the text by which complete recipes name a model that a recipe spells so: one for each spelling.
    */
   textOf(model: string): string;
+  /** Index in `checkpoints` of the base that an adapter names in its configuration, where it is here. */
+  baseNamed(base: string | undefined): number | undefined;
   /** Cache of comparisons, by the two models compared. */
   readonly fits: Map<string, Promise<Fit>>;
   /** Cache of composed nested recipes, which several recipes may contain. */
@@ -52,7 +55,9 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
   for (const reference of recipes.flatMap(referencesOf))
     if (typeof reference.model === 'string' && !wanted.has(reference.model))
       wanted.set(reference.model, { ...reference, model: reference.model });
-  const opened = await openEach([...wanted.values()]);
+  const given = await openEach([...wanted.values()], openAnyForm);
+  const bases = recipes.every(namesBase) ? [] : await basesNamed(given);
+  const opened = [...given, ...bases];
   // Two spellings of one path are one input.
   const isFirst = (one: OpenedCheckpoint, index: number) =>
     opened.findIndex(({ checkpoint }) => sameInput(checkpoint, one.checkpoint)) === index;
@@ -69,9 +74,29 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
     checkpoints,
     indexOf: (model) => valueAt(indexes, model),
     textOf: (model) => valueAt(texts, model),
+    baseNamed: (base) => (base === undefined ? undefined : indexes.get(base)),
     fits: new Map(),
     made: new Map(),
   };
+};
+
+const namesBase = (recipe: Recipe): boolean => referencesOf(recipe).some(({ role }) => role === 'base');
+
+/**
+ * Opens the bases that bare adapters name in their configurations, each once. One that is not here, or not as it should be,
+ * is left out: merges of adapters need their base in part only.
+ */
+const basesNamed = async (opened: readonly OpenedCheckpoint[]): Promise<OpenedCheckpoint[]> => {
+  const names = new Set(opened.flatMap(({ adapter }) => adapter?.config.base ?? []));
+  const found = await Promise.all(
+    [...names].map((model) =>
+      openEach([{ role: 'base', model }]).catch((error: unknown) => {
+        if (error instanceof LayerloomError) return [];
+        throw error;
+      }),
+    ),
+  );
+  return found.flat();
 };
 
 /**
@@ -104,12 +129,21 @@ export const observeInputs = async (
  */
 export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => {
   const wanted = referencesOf(recipe).map(({ model }) => inputs.indexOf(String(model)));
-  const kept = [...new Set(wanted)];
+  const bases = namesBase(recipe)
+    ? []
+    : wanted.flatMap(
+        (index) => inputs.baseNamed(itemAt(inputs.checkpoints, index).adapter?.config.base) ?? [],
+      );
+  const kept = [...new Set([...wanted, ...bases])];
   const renumbered = new Map(kept.map((index, position) => [index, position]));
   return {
     checkpoints: kept.map((index) => itemAt(inputs.checkpoints, index)),
     indexOf: (model) => valueAt(renumbered, inputs.indexOf(model)),
     textOf: inputs.textOf,
+    baseNamed: (base) => {
+      const index = inputs.baseNamed(base);
+      return index === undefined ? undefined : renumbered.get(index);
+    },
     fits: inputs.fits,
     made: new Map(),
   };

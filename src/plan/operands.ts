@@ -1,4 +1,6 @@
+import { itemAt } from '../lookup.js';
 import { rowWidth } from '../operations/assemble.js';
+import { commonWidth } from '../operations/concatenate.js';
 import type { Formula } from '../operations/formula.js';
 import {
   isMove,
@@ -11,7 +13,8 @@ import type { Lowering } from '../operations/lowering.js';
 import type { Value } from '../operations/program.js';
 import { type ArithmeticDtype, arithmeticOf } from '../tensor/dtype.js';
 import { distinctSources, type StoredTensor } from '../tensor/stored-tensor.js';
-import type { ComputedTensor, GatheredTensor, LowRankTensor, Operand } from './plan.js';
+import type { RowRun } from '../tokenizer/vocabulary.js';
+import type { ColumnTensor, ComputedTensor, GatheredTensor, LowRankTensor, Operand } from './plan.js';
 
 /** Returns the text of a stored tensor, from which descriptions and keys of operands are made. */
 type Words = (stored: StoredTensor) => string;
@@ -42,6 +45,7 @@ interface OperandsByKind {
   stored: StoredTensor;
   computed: ComputedTensor;
   gathered: GatheredTensor;
+  columns: ColumnTensor;
   lowRank: LowRankTensor;
 }
 
@@ -75,6 +79,20 @@ const kinds: { readonly [Name in keyof OperandsByKind]: OperandKind<OperandsByKi
         runs,
       ),
   },
+  columns: {
+    sources: ({ source }) => [source],
+    describe: ({ source }, nameOf) => nameOf(source),
+    key: ({ columns, first, count, source }, identify) =>
+      `[columns ${first} ${count} of ${columns} of ${kinds.stored.key(source, identify)}]`,
+    lower: async ({ columns, first, count, source }, { program }, asBits) => {
+      const width = commonWidth([columns, first, count]);
+      const runs = Array.from(
+        { length: itemAt(program.shape, 0) },
+        (_, row): RowRun => [(row * columns + first) / width, (row * count) / width, count / width],
+      );
+      return program.gather(asBits ? { ...source, dtype: arithmeticOf(source.dtype) } : source, width, runs);
+    },
+  },
   lowRank: {
     sources: ({ a, b }) => [a, b],
     describe: ({ a }, nameOf) => nameOf(a),
@@ -103,11 +121,15 @@ export const isStored = (operand: Operand): operand is StoredTensor => 'input' i
 /** True for rows of a stored tensor in another order. */
 export const isGathered = (operand: Operand): operand is GatheredTensor => 'runs' in operand;
 
+/** True for a stored matrix as some columns of a larger one. */
+export const isColumns = (operand: Operand): operand is ColumnTensor => 'columns' in operand;
+
 /** True for the product of a LoRA adapter's two matrices. */
 export const isLowRank = (operand: Operand): operand is LowRankTensor => 'rank' in operand;
 
 const kindOf = (operand: Operand): OperandKind<Operand> => {
   if (isStored(operand)) return kinds.stored as OperandKind<Operand>;
+  if (isColumns(operand)) return kinds.columns as OperandKind<Operand>;
   if (isLowRank(operand)) return kinds.lowRank as OperandKind<Operand>;
   return (isGathered(operand) ? kinds.gathered : kinds.computed) as OperandKind<Operand>;
 };
@@ -160,7 +182,7 @@ export const needsRows = (formula: Formula<Operand>): boolean =>
  */
 export const keepsBits = (formula: Formula<Operand>): boolean =>
   operationOf(formula).takesBits === true &&
-  operandsOf(formula).every((operand) => isStored(operand) || isGathered(operand));
+  operandsOf(formula).every((operand) => isStored(operand) || isGathered(operand) || isColumns(operand));
 
 /** A pass over inputs of a tensor that measures one statistic, before the tensor is computed. */
 export interface Pass {

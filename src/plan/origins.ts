@@ -80,12 +80,12 @@ export const describeOrigins = (
     named
       .filter(({ expression }) => describeExpression(expression, inputs) === words)
       .map(({ name }) => lastName(name));
-  return [...origins, { layers: null, from, tensors: from.map(namesOf) }];
+  return [...origins, { layers: null, from, tensors: from.map((words) => [...new Set(namesOf(words))]) }];
 };
 
 /** Returns the last part of a tensor's name that tells it apart: `embed_tokens` of `model.embed_tokens.weight`. */
 const lastName = (tensor: string): string => {
-  const parts = tensor.replace(/\.(weight|bias)$/, '').split('.');
+  const parts = tensor.replace(/(\.lora_(embedding_)?[AB])?(\.(weight|bias))?$/, '').split('.');
   return itemAt(parts, parts.length - 1);
 };
 

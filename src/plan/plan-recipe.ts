@@ -1,4 +1,5 @@
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { adapterConfigName } from '../checkpoint/file-names.js';
 import { formatOf, isWeightsName, outputFormat } from '../checkpoint/formats.js';
 import { exists } from '../checkpoint/model-place.js';
 import { sideFilePath } from '../checkpoint/side-files.js';
@@ -64,7 +65,9 @@ export const planRecipe = async (
   const complete = { ...composed.complete, ...layoutKeys(layout) };
   const first = models[0] as OpenedModel;
 
-  const shards = layOut(tensors, layout, inputFiles(opened.checkpoints));
+  const { adapter } = composed;
+  const form = adapter === undefined ? {} : ({ form: 'adapter' } as const);
+  const shards = layOut(tensors, layout, inputFiles(opened.checkpoints), form.form);
   const planned = opened.checkpoints.map(plannedInput);
   const { family, naming } = first.architecture;
   const sideFiles = await planSideFiles(composed);
@@ -72,6 +75,7 @@ export const planRecipe = async (
     layerloom: version,
     method: recipe.method,
     title: recipe.title,
+    ...form,
     recipe: settled,
     completeRecipe: complete,
     architecture: { family, naming, layers },
@@ -79,10 +83,15 @@ export const planRecipe = async (
     shards,
     files: [
       ...sideFiles,
+      ...(adapter === undefined ? [] : [{ name: adapterConfigName, text: adapter.configText }]),
       ...(shards.length > 1 ? [{ name: outputFormat.indexName, text: indexTextOf(shards) }] : []),
     ],
     cost: costOf(shards),
-    warnings: [...composed.warnings, ...withoutConfig(first), ...unfamiliar(first, recipe)],
+    warnings: [
+      ...composed.warnings,
+      ...(adapter === undefined ? withoutConfig(first) : []),
+      ...unfamiliar(first, recipe),
+    ],
   };
   const card = recipe.keepsCard ? await keptCard(first.checkpoint) : [await planCard(plan, composed, opened)];
   return { ...plan, files: [...plan.files, ...card] };
@@ -91,7 +100,7 @@ export const planRecipe = async (
 /** Plans the model card: of what is in the output, and of nothing that was only checked against it. */
 const planCard = async (
   plan: MergePlan,
-  { recipe, models }: Composed,
+  { recipe, models, adapter }: Composed,
   { checkpoints }: OpenedInputs,
 ): Promise<PlannedFile> => {
   const tensors = plan.shards.flatMap((shard) => shard.tensors);
@@ -115,7 +124,8 @@ const planCard = async (
     recipe: plan.completeRecipe,
     notes: notesOf(plan),
     picture: pictureOf(plan),
-    config: models[0]?.checkpoint.config,
+    ...(adapter === undefined ? {} : { adapterOf: adapter.base ?? null }),
+    config: adapter === undefined ? models[0]?.checkpoint.config : undefined,
     sideFiles: plan.files.map(({ name }) => name),
   });
   return { name: cardName, text };

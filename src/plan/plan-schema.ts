@@ -64,6 +64,15 @@ export const gatheredSchema = z.strictObject({
   source: z.unknown(),
 });
 
+/** A matrix as columns of a larger one; its source is parsed apart. */
+export const columnSchema = z.strictObject({
+  dtype,
+  columns: count,
+  first: count,
+  count: count.positive(),
+  source: z.unknown(),
+});
+
 export const lowRankSchema = z.strictObject({
   dtype: z.literal('F32'),
   rank: z.int().positive(),
@@ -163,6 +172,7 @@ export const planSchema = z.strictObject({
   layerloom: text,
   method: text,
   title: text,
+  form: z.literal('adapter').exactOptional(),
   recipe,
   completeRecipe: recipe,
   architecture: z.strictObject({ family: text, naming: text, layers: count }),

@@ -34,6 +34,18 @@ export interface GatheredTensor {
 }
 
 /**
+ * A stored matrix as columns [first, first + count) of a matrix of `columns` columns and as many rows, which is 0 in the
+ * others.
+ */
+export interface ColumnTensor {
+  readonly dtype: Dtype;
+  readonly columns: number;
+  readonly first: number;
+  readonly count: number;
+  readonly source: StoredTensor;
+}
+
+/**
  * The product B · A of a LoRA adapter, unscaled and in float32, or its transpose: `a` is [rank, in], `b` [out, rank], the
  * product [out, in]. Sums over the rank are taken in one fixed order (docs/numbers.md).
  */
@@ -46,7 +58,7 @@ export interface LowRankTensor {
 }
 
 /** An operand of a formula in a plan (operands.ts has what each kind is). */
-export type Operand = StoredTensor | ComputedTensor | GatheredTensor | LowRankTensor;
+export type Operand = StoredTensor | ComputedTensor | GatheredTensor | ColumnTensor | LowRankTensor;
 
 /** One output tensor down to byte ranges: moved as they are, or computed. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;
@@ -137,6 +149,8 @@ export interface MergePlan {
   readonly layerloom: string;
   readonly method: string;
   readonly title: string;
+  /** Where the output is a LoRA adapter: one file and `adapter_config.json`, in the place of shards and `config.json`. */
+  readonly form?: 'adapter';
   /** The method's parameters as used, in the recipe's spelling. */
   readonly recipe: Readonly<Record<string, unknown>>;
   /**

@@ -145,6 +145,28 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     '2d07817ee07916e23d8ba2760b3317b49448f5381afdb12555fea3785ead7475',
   ],
   [
+    'concatenate',
+    {
+      kind: 'concatenate',
+      along: 'columns',
+      parts: [
+        {
+          source: { dtype: 'BF16', columns: 4, first: 0, count: 3, source: a },
+          count: 3,
+          factor: 1,
+          weight: 0.5,
+        },
+        {
+          source: { dtype: 'BF16', columns: 4, first: 3, count: 1, source: b },
+          count: 1,
+          factor: 2,
+          weight: 0.5,
+        },
+      ],
+    },
+    'c19d5c171f68b0b424dabfe1a2ef269eaf847de6f3f8419a8f249e80bda9cacb',
+  ],
+  [
     'a recipe in a recipe',
     {
       kind: 'linear',
@@ -190,7 +212,7 @@ it.each(golden)('gives a shard of one tensor the key it always had: %s', (name, 
 });
 
 it('gives a shard of several tensors the key it always had, in the order of the file', () => {
-  const since = ['ram', 'assemble', 'padRows'];
+  const since = ['ram', 'assemble', 'padRows', 'concatenate'];
   const tensors = golden
     .filter(([name]) => !since.includes(name))
     .map(([name, expression]) => tensorOf(name, expression));

@@ -53,6 +53,7 @@ const provenanceOf = (
   return {
     layerloom: plan.layerloom,
     method: plan.method,
+    ...(plan.form === undefined ? {} : { form: plan.form }),
     recipe: plan.recipe,
     completeRecipe: plan.completeRecipe,
     ...reportOf(plan),

@@ -1,0 +1,38 @@
+import { realpath } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Adapter } from '../../adapter/adapter.js';
+import { LayerloomError } from '../../errors.js';
+
+/**
+ * Checks that adapters can be one: of one base, by what their configurations name, unless the recipe says what the base is;
+ * with weights that are stored alike.
+ *
+ * @throws LayerloomError ADAPTERS_DIFFER
+ */
+export const checkAdapters = async (
+  [first, ...others]: readonly Adapter[],
+  hasBase: boolean,
+): Promise<void> => {
+  if (first === undefined) return;
+  for (const other of others) {
+    const differ = (what: string) =>
+      new LayerloomError('ADAPTERS_DIFFER', {
+        first: first.checkpoint.path,
+        other: other.checkpoint.path,
+        what,
+      });
+    const [a, b] = [first.config, other.config];
+    if (a.fanInFanOut !== b.fanInFanOut) throw differ('fan_in_fan_out');
+    const parameters = [a, b].map(({ targetParameters }) => [...targetParameters].sort().join(', '));
+    if (parameters[0] !== parameters[1]) throw differ(`target_parameters (${parameters.join(' against ')})`);
+    if (!hasBase && a.base !== undefined && b.base !== undefined && !(await isSameBase(a.base, b.base)))
+      throw differ(`their base (${b.base} against ${a.base}; --base says which it is if that is one model)`);
+  }
+};
+
+const isSameBase = async (a: string, b: string): Promise<boolean> => {
+  const [one, other] = await Promise.all(
+    [a, b].map(async (name) => await realpath(resolve(name)).catch(() => name.replace(/\/+$/, ''))),
+  );
+  return one === other;
+};
