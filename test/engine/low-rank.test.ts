@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { merge, runPlan } from '../../src/index.js';
-import { checkPlan } from '../../src/plan/check-plan.js';
 import { everyMethod } from '../fixtures/every-method.js';
 import { planOverAdapters, writeAdapted } from '../fixtures/low-rank.js';
 import { readTensors } from '../fixtures/merged.js';
