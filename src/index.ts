@@ -2,6 +2,7 @@
 
 import './native/check-node.js';
 
+export { openModel as openCheckpoint } from './adapter/open-model.js';
 export type { AnalysedModel, Analysis, TensorAnalysis } from './analysis/analysis.js';
 export type { Overlap, OverlapPart } from './analysis/overlap.js';
 export type { Shares } from './analysis/shares.js';
@@ -42,7 +43,6 @@ export { type Architecture, describeArchitecture, type Place } from './architect
 export type { Role } from './architecture/roles.js';
 export type { CheckpointIndex, FileIdentity, FileState } from './checkpoint/checkpoint.js';
 export { encodeHeader, type Header, type HeaderTensor, parseHeader } from './checkpoint/header.js';
-export { openCheckpoint } from './checkpoint/open.js';
 export type { RangeCacheEntry, RangeCacheFile } from './checkpoint/range-cache-list.js';
 export type {
   ComparedModel,

@@ -1,7 +1,13 @@
 import type { Command } from 'commander';
-import { openCheckpoint } from '../checkpoint/open.js';
+import type { Adapter } from '../adapter/adapter.js';
+import { openAdapter } from '../adapter/open-adapter.js';
+import { openModel } from '../adapter/open-model.js';
+import { splitAdapter } from '../checkpoint/adapter-text.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { LayerloomError } from '../errors.js';
 import { bringModels } from '../hub/bring-models.js';
 import { describeCheckpoint, summariseCheckpoint } from '../report/inspect.js';
+import { describeAdapter, summariseAdapter } from '../report/inspect-adapter.js';
 import type { AnalyzeCliOptions } from './analyze.js';
 import { addExamples, commandGroups, optionGroups, optionOf } from './help.js';
 import {
@@ -28,17 +34,36 @@ export const addInspect = (program: Command): void => {
     const { json, quiet, download } = options;
     const fetched = await bringModels([model], { download: download && 'headers' });
     if (!quiet) fetched.forEach(warn);
-    const summary = summariseCheckpoint(await openCheckpoint(model));
-    if (json) printJson(summary);
+    const { checkpoint, adapter } = await openForInspection(model);
+    const summary = checkpoint === undefined ? undefined : summariseCheckpoint(checkpoint);
+    const ofAdapter = adapter === undefined ? undefined : summariseAdapter(adapter);
+    if (json)
+      printJson(summary === undefined ? ofAdapter : { ...summary, ...(ofAdapter && { adapter: ofAdapter }) });
     else if (!quiet) {
-      summary.warnings.forEach(warn);
-      printLine(describeCheckpoint(summary));
+      summary?.warnings.forEach(warn);
+      const texts = [summary && describeCheckpoint(summary), ofAdapter && describeAdapter(ofAdapter)];
+      printLine(texts.filter((text) => text !== undefined).join('\n\n'));
     }
   });
   addExamples(command, [
     ['layerloom inspect ./math-1', 'read the headers of a checkpoint'],
     ['layerloom inspect ./math-1/model.safetensors --json', 'one file, as JSON'],
+    ['layerloom inspect ./math-lora', 'an adapter: ranks, scales and modules'],
   ]);
+};
+
+/** Opens a model, its adapter too where it has one, or an adapter by itself. */
+const openForInspection = async (
+  model: string,
+): Promise<{ readonly checkpoint?: CheckpointIndex; readonly adapter?: Adapter }> => {
+  try {
+    const checkpoint = await openModel(model);
+    const parts = await splitAdapter(model);
+    return { checkpoint, ...(parts === undefined ? {} : { adapter: await openAdapter(parts.adapter) }) };
+  } catch (error) {
+    if (!(error instanceof LayerloomError) || error.code !== 'ADAPTER_WITHOUT_BASE') throw error;
+    return { adapter: await openAdapter(model) };
+  }
 };
 
 /** Adds `layerloom analyze`. */

@@ -1,9 +1,10 @@
 import { LayerloomError } from '../errors.js';
 import type { ComparisonPlan, PlannedComparison } from '../plan/comparison.js';
 import { type OpenedCheckpoint, openModels, plannedInput } from '../plan/models.js';
+import type { Operand } from '../plan/plan.js';
+import { operandOf } from '../plan/stored.js';
 import { bitsOf, isFloating } from '../tensor/dtype.js';
 import { elementsOf, type TensorReference } from '../tensor/reference.js';
-import type { StoredTensor } from '../tensor/stored-tensor.js';
 import type { StoredAs, TensorComparison, TensorState } from './comparison.js';
 
 /** A tensor of either model, before its elements are compared. */
@@ -79,16 +80,12 @@ const comparisonOf = (
   if (a.dtype !== b.dtype && !numbers) return 'otherDtype';
   // Elements of less than a byte are compared as the bytes that they fill.
   const isWhole = bitsOf(a.dtype) % 8 === 0;
-  const source = (input: number, { file, begin, end, dtype }: TensorReference): StoredTensor => ({
-    input,
-    file,
-    begin,
-    end,
-    dtype: isWhole ? dtype : 'U8',
-  });
+  const source = (input: number, reference: TensorReference): Operand =>
+    operandOf(input, isWhole ? reference : { ...reference, dtype: 'U8' });
   return {
     name,
     elements: isWhole ? elementsOf(a.shape) : a.end - a.begin,
+    shape: isWhole ? a.shape : [a.end - a.begin],
     sources: [source(0, a), source(1, b)],
     numbers,
   };

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { openModel } from '../adapter/open-model.js';
 import { provenanceName } from '../checkpoint/file-names.js';
 import { observePath } from '../checkpoint/identity.js';
 import { readJsonObject } from '../checkpoint/json.js';
-import { openCheckpoint } from '../checkpoint/open.js';
 
 /** Hashes what a merge's weights are: the keys of its shards, in the order of files. */
 export const weightsOfShards = (keys: readonly string[]): string =>
@@ -22,11 +22,13 @@ export const weightsOfMerge = async (directory: string): Promise<string | undefi
 /**
  * Returns the hash of a checkpoint's weights: of the identities of its files, as a store has them for inputs.
  *
- * @throws LayerloomError the codes of `openCheckpoint`
+ * @throws LayerloomError the codes of `openModel`
  */
 export const weightsOfModel = async (model: string): Promise<string> => {
-  const { files } = await openCheckpoint(model);
+  const { files, adapted } = await openModel(model);
   const hash = createHash('sha256').update('files\n');
   for (const file of files) hash.update(`${(await observePath(file, 'samples')).hash}\n`);
+  // The scales of an adapter stand in its configuration.
+  if (adapted !== undefined) hash.update(`adapter ${adapted.config}\n`);
   return hash.digest('hex');
 };

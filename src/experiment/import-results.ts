@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { basename, join, resolve, sep } from 'node:path';
+import { openModel } from '../adapter/open-model.js';
 import { provenanceName } from '../checkpoint/file-names.js';
-import { openCheckpoint } from '../checkpoint/open.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { findHarnessResults, type HarnessResult, readHarnessResults } from '../evaluation/harness-output.js';
 import { type FoundResult, ResultFiles } from '../evaluation/result-files.js';
@@ -180,6 +180,6 @@ const take = async (
 /** The time, in milliseconds, since when a model has its weights. */
 const timeOf = async ({ kind, model, path }: Candidate): Promise<number> => {
   if (kind === 'merge') return (await stat(join(model, provenanceName))).mtimeMs;
-  const { files } = await openCheckpoint(path ?? model);
+  const { files } = await openModel(path ?? model);
   return Math.max(...files.map(({ mtimeNs }) => Number(BigInt(mtimeNs) / 1_000_000n)));
 };

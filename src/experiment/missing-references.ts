@@ -1,4 +1,4 @@
-import { openCheckpoint } from '../checkpoint/open.js';
+import { openModel } from '../adapter/open-model.js';
 import { LayerloomError } from '../errors.js';
 import type { Experiment } from './read-experiment.js';
 
@@ -10,7 +10,7 @@ export const missingReferences = async ({ furtherReferences }: Experiment): Prom
   const warnings = await Promise.all(
     furtherReferences.map(async ({ name, path }) => {
       try {
-        await openCheckpoint(path);
+        await openModel(path);
         return [];
       } catch (error) {
         if (!(error instanceof LayerloomError)) throw error;

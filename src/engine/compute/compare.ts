@@ -2,12 +2,15 @@ import { fstat } from 'node:fs';
 import { promisify } from 'node:util';
 import { itemAt } from '../../lookup.js';
 import { type DifferenceNumber, differenceNumbers } from '../../native/measure.js';
-import { Program } from '../../operations/program.js';
+import type { Measurer } from '../../operations/measurer.js';
+import { Program, type Value } from '../../operations/program.js';
 import type { ComparisonPlan, PlannedComparison } from '../../plan/comparison.js';
+import { isStored, lowerOperand, sourcesOfOperand } from '../../plan/operands.js';
 import { bytesOfSources, type StoredTensor } from '../../tensor/stored-tensor.js';
 import type { InputFiles } from '../input-files.js';
 import { type Progress, Run, type RunControls, type RunCost } from '../run.js';
 import { type Block, blocksOf, measureBlock, type TensorMeasures } from './blocks.js';
+import { BlockMeasurer } from './measure.js';
 
 /** The differences of one tensor, over all its elements. */
 export type ComparedTensor = Readonly<Record<DifferenceNumber, number>>;
@@ -35,19 +38,16 @@ interface Comparing {
 export const runComparisons = async (plan: ComparisonPlan, controls: RunControls): Promise<Compared> => {
   await using run = new Run(controls);
   const { pool } = run;
-  const inputs = await run.open(
-    plan.inputs,
-    plan.tensors.flatMap(({ sources }) => sources),
-  );
+  const inputs = await run.open(plan.inputs, plan.tensors.flatMap(sourcesOf));
   const tensors: Comparing[] = plan.tensors.map((planned) => ({
     planned,
-    blocks: blocksOf({ elements: planned.elements, columns: 1 }),
+    blocks: blocksOf(programFor(planned)),
     found: [],
   }));
   const isShared = await sharing(inputs);
   const different: Comparing[] = [];
   for (const tensor of tensors) if (!(await isShared(tensor.planned.sources))) different.push(tensor);
-  let total = different.reduce((bytes, { planned }) => bytes + bytesOfSources(planned.sources), 0);
+  let total = different.reduce((bytes, { planned }) => bytes + bytesOf(planned), 0);
   const progress = (): Progress => ({ phase: 'comparison', done: pool.counters.bytesRead, total });
 
   const compareBlocks = async (
@@ -58,7 +58,9 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
     await pool.inLanes(async () => {
       for (const { tensor, block } of waiting) {
         if (pool.stopped) return;
-        const [numbers] = await measureBlock(pool, inputs, measuresOf(tensor.planned, equalBlocks), block);
+        const measurer = new BlockMeasurer(pool, inputs, tensor.planned.name);
+        const measures = await measuresOf(tensor.planned, equalBlocks, measurer);
+        const [numbers] = await measureBlock(pool, inputs, measures, block);
         if (numbers === undefined) throw new RangeError('a block has no numbers');
         tensor.found[block.index] = numbers;
       }
@@ -84,13 +86,29 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
   return { tensors: tensors.map(({ found }) => together(found)), ...run.cost };
 };
 
-/** Elements stand in one column: blocks may begin at any of them. */
-const measuresOf = (
-  { name, elements, sources, numbers }: PlannedComparison,
+const sourcesOf = ({ sources }: PlannedComparison): StoredTensor[] => sources.flatMap(sourcesOfOperand);
+
+const bytesOf = (planned: PlannedComparison): number => bytesOfSources(sourcesOf(planned));
+
+/** Stored elements stand in one column, so that blocks may begin at any of them; computed ones in the tensor's own. */
+const programFor = ({ elements, shape, sources }: PlannedComparison): Program =>
+  new Program(sources.every(isStored) ? [elements, 1] : shape);
+
+const measuresOf = async (
+  planned: PlannedComparison,
   equalBlocks: boolean,
-): TensorMeasures => {
-  const program = new Program([elements, 1]);
-  const emitted = program.emit(sources.map((source) => program.source(source)));
+  measurer: Measurer,
+): Promise<TensorMeasures> => {
+  const { name, sources, numbers } = planned;
+  const program = programFor(planned);
+  const values: Value[] = [];
+  for (const source of sources)
+    values.push(
+      isStored(source)
+        ? program.source(source)
+        : await lowerOperand(source, { tensor: name, program, measurer }),
+    );
+  const emitted = program.emit(values);
   const [a, b] = [itemAt(emitted.values, 0), itemAt(emitted.values, 1)];
   return { tensor: name, emitted, measures: [{ kind: 'difference', a, b, numbers, equalBlocks }] };
 };
@@ -105,7 +123,12 @@ const sharing = async (inputs: InputFiles) => {
     return file;
   };
   return async ([a, b]: PlannedComparison['sources']): Promise<boolean> =>
-    a.begin === b.begin && a.end === b.end && a.dtype === b.dtype && (await fileOf(a)) === (await fileOf(b));
+    isStored(a) &&
+    isStored(b) &&
+    a.begin === b.begin &&
+    a.end === b.end &&
+    a.dtype === b.dtype &&
+    (await fileOf(a)) === (await fileOf(b));
 };
 
 const inodeOf = async (fd: number): Promise<string> => {
@@ -122,7 +145,7 @@ const blocksWithoutNorm = ({ planned, blocks, found }: Comparing): Block[] => {
 };
 
 const bytesOfBlock = ({ planned }: Comparing, { count }: Block): number =>
-  (count / planned.elements) * bytesOfSources(planned.sources);
+  (count / planned.elements) * bytesOf(planned);
 
 const numberOf = (found: Float64Array, number: DifferenceNumber): number =>
   itemAt(found, differenceNumbers.indexOf(number));
