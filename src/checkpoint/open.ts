@@ -84,6 +84,8 @@ const namesIn = ({ shardName, indexName }: ContainerFormat) => [shardName(0, 1),
 const whyNot = (names: readonly string[]): string => {
   const wanted = `has neither ${formats.flatMap(namesIn).join(' nor ')}`;
   const loose = names.filter((name) => isWeightsName(name));
+  if (names.includes('adapter_model.safetensors'))
+    return `${wanted}: it is an adapter without its ${adapterConfigName}; download or copy that too`;
   if (loose.length === 1) return `${wanted}; give ${loose[0]} itself if that is the checkpoint`;
   if (loose.length > 1)
     return `${wanted}, though it has ${loose.length} other .safetensors files; download the index too`;

@@ -409,8 +409,10 @@ describe('a comparison refuses', () => {
     writeFileSync(join(root, 'adapter/adapter_model.safetensors'), '');
     await expect(diff(task, join(root, 'adapter'))).rejects.toMatchObject({
       code: 'NOT_A_CHECKPOINT',
-      message: expect.stringContaining('it is an adapter; merge it into its base first'),
+      message: expect.stringContaining('it is an adapter without its adapter_config.json'),
     });
+    writeFileSync(join(root, 'adapter/adapter_config.json'), '{}');
+    await expect(diff(task, join(root, 'adapter'))).rejects.toMatchObject({ code: 'ADAPTER_WITHOUT_BASE' });
     writeFileSync(join(root, 'model.gguf'), 'GGUF');
     await expect(diff(join(root, 'model.gguf'), task)).rejects.toMatchObject({ code: 'NOT_A_CHECKPOINT' });
     await expect(diff(root, task)).rejects.toMatchObject({ code: 'NOT_A_CHECKPOINT' });
