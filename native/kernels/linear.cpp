@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <vector>
 
 #include "convert.hpp"
@@ -80,19 +79,25 @@ void linear64(std::span<const Source> sources, std::span<const double> weights, 
 /// Elements of a tile, so that two tiles of float32 and the output share the L1 cache.
 constexpr std::size_t kTile = 2048;
 
-/// Sources of several dtypes: each is widened into a tile of float32 of its own, and the tiles are combined.
+/// Sources of several dtypes: those that are not float32 are each widened into a tile of their own, and the
+/// tiles are combined.
 void linearMixed(const Kernels& kernels, std::span<const Source> sources, const float* weights, Sink sink,
                  std::size_t count) {
     constexpr float one = 1;
     const std::size_t terms = sources.size();
-    const auto tiles = std::make_unique<float[]>(terms * kTile);
-    std::vector<const std::byte*> pointers(terms);
+    // Kept from call to call: a program calls for each step of some hundred elements.
+    thread_local std::vector<float> tiles;
+    thread_local std::vector<const std::byte*> pointers;
+    tiles.resize(std::max(tiles.size(), terms * kTile));
+    pointers.resize(terms);
     for (std::size_t begin = 0; begin < count; begin += kTile) {
         const std::size_t n = std::min(kTile, count - begin);
         for (std::size_t t = 0; t < terms; ++t) {
             const auto [data, dtype] = sources[t];
             const std::byte* from = data + begin * sizeOf(dtype);
-            auto* tile = reinterpret_cast<std::byte*>(tiles.get() + t * kTile);
+            pointers[t] = from;
+            if (dtype == DType::F32) continue;
+            auto* tile = reinterpret_cast<std::byte*>(tiles.data() + t * kTile);
             kernels.linear[index(dtype)][index(DType::F32)](&from, &one, 1, tile, n);
             pointers[t] = tile;
         }

@@ -1,14 +1,15 @@
 import { requireLayers } from '../architecture/architecture.js';
 import { LayerloomError } from '../errors.js';
+import { itemAt } from '../lookup.js';
 import { checkCompatible } from '../plan/compatible.js';
 import { type OpenedCheckpoint, openModels, plannedInput } from '../plan/models.js';
 import { quantisedTensors } from '../plan/quantised.js';
-import type { PlannedReduction, ReductionPlan } from '../plan/reduction.js';
+import type { PlannedDifference, PlannedReduction, ReductionPlan } from '../plan/reduction.js';
 import { withSharedRows } from '../plan/shared-rows.js';
+import { changeOf, operandOf } from '../plan/stored.js';
 import { arithmeticDtypes } from '../tensor/dtype.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { Rows } from '../tensor/rows.js';
-import type { StoredTensor } from '../tensor/stored-tensor.js';
 
 export interface AnalysisPlan {
   readonly reductions: ReductionPlan;
@@ -48,8 +49,7 @@ export const planAnalysis = async (
   const tensors: PlannedReduction[] = [];
   const leftOut: string[] = [];
   for (const name of first.checkpoint.tensors.keys()) {
-    const references = [first, ...others].map(({ checkpoint }) => checkpoint.tensors.get(name));
-    const reduction = reductionOf(name, references, rows);
+    const reduction = reductionOf(name, [first, ...others], rows);
     if (reduction === 'left out') leftOut.push(name);
     else if (reduction !== undefined) tensors.push(reduction);
   }
@@ -71,23 +71,49 @@ export const planAnalysis = async (
  */
 const reductionOf = (
   name: string,
-  references: readonly (TensorReference | undefined)[],
+  models: readonly OpenedCheckpoint[],
   rows: Rows,
 ): PlannedReduction | 'left out' | undefined => {
-  const sources: StoredTensor[] = [];
-  for (const [input, reference] of references.entries()) {
+  const found: ModelTensor[] = [];
+  for (const [input, { checkpoint }] of models.entries()) {
+    const reference = checkpoint.tensors.get(name);
     if (reference === undefined || !(arithmeticDtypes as readonly string[]).includes(reference.dtype))
       return undefined;
-    const { file, begin, end, dtype } = reference;
-    sources.push({ input, file, begin, end, dtype });
+    found.push({ input, reference, path: itemAt(checkpoint.files, reference.file).path });
   }
-  const shape = references[0]?.shape;
-  if (shape === undefined || shape.length === 0 || shape.includes(0)) return undefined;
+  const [base, ...others] = found;
+  if (base === undefined) throw new RangeError('there is no base');
+  const { shape } = base.reference;
+  if (shape.length === 0 || shape.includes(0)) return undefined;
   if (shape.length > 2) return 'left out';
+  const experts = others.map((expert) => differenceOf(expert, base));
+  const reads = experts.some(({ kind }) => kind === 'tensor');
   const [a = 1, b] = shape;
-  return b === undefined
-    ? { name, shape: [1, a], rows: 'output', sources }
-    : { name, shape: [a, b], rows, sources };
+  return {
+    ...(b === undefined ? { name, shape: [1, a], rows: 'output' } : { name, shape: [a, b], rows }),
+    base: reads ? operandOf(base.input, base.reference) : null,
+    experts,
+  };
+};
+
+/** A tensor of a model: its file's path too. */
+interface ModelTensor {
+  readonly input: number;
+  readonly reference: TensorReference;
+  readonly path: string;
+}
+
+/** The base with an adapter has the base's bytes: then they need not be read to know its difference. */
+const differenceOf = ({ input, reference, path }: ModelTensor, base: ModelTensor): PlannedDifference => {
+  const isOfBase =
+    base.reference.change === undefined &&
+    path === base.path &&
+    reference.begin === base.reference.begin &&
+    reference.end === base.reference.end;
+  const { change } = reference;
+  if (!isOfBase) return { kind: 'tensor', tensor: operandOf(input, reference) };
+  if (change === undefined) return { kind: 'none' };
+  return { kind: 'change', change: changeOf(input, change), scale: change.scale };
 };
 
 const refuseQuantised = (models: readonly OpenedCheckpoint[]): void => {

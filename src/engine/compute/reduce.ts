@@ -1,10 +1,20 @@
 import { itemAt } from '../../lookup.js';
 import type { Measure } from '../../native/measure.js';
-import { Program } from '../../operations/program.js';
-import type { PlannedReduction, ReductionPlan } from '../../plan/reduction.js';
+import type { Lowering } from '../../operations/lowering.js';
+import type { Measurer } from '../../operations/measurer.js';
+import { Program, type Value } from '../../operations/program.js';
+import { lowerOperand } from '../../plan/operands.js';
+import {
+  type PlannedReduction,
+  type ReductionPlan,
+  rowsOf,
+  sourcesOfReduction,
+} from '../../plan/reduction.js';
+import { pairIndex } from '../../tensor/pair-index.js';
 import { bytesOfSources } from '../../tensor/stored-tensor.js';
 import { type Progress, Run, type RunControls } from '../run.js';
 import { type Block, BlockSums, blocksOf, measureBlock, type TensorMeasures } from './blocks.js';
+import { BlockMeasurer } from './measure.js';
 
 export type ReduceOptions = RunControls;
 
@@ -34,31 +44,98 @@ interface Reducing {
   readonly result: () => ReducedTensor;
 }
 
-const reducing = ({ name, shape, rows, sources }: PlannedReduction, pairs: boolean): Reducing => {
+/** The values of a reduction in its program. */
+interface Lowered {
+  readonly base: Value | undefined;
+  /** Of the experts that differ from the base, in their order. */
+  readonly experts: readonly {
+    readonly index: number;
+    /** Its tensor, where that is read; else the difference. */
+    readonly value: Value;
+    readonly difference: Value;
+  }[];
+}
+
+const lowerReduction = async ({ base, experts }: PlannedReduction, to: Lowering): Promise<Lowered> => {
+  const ofBase = base === null ? undefined : await lowerOperand(base, to);
+  const lowered: Lowered['experts'][number][] = [];
+  for (const [index, expert] of experts.entries()) {
+    if (expert.kind === 'change') {
+      const change = await lowerOperand(expert.change, to);
+      const difference = to.program.linear([change], [expert.scale]);
+      lowered.push({ index, value: difference, difference });
+    } else if (expert.kind === 'tensor') {
+      if (ofBase === undefined) throw new Error(`${to.tensor} has no base`);
+      const value = await lowerOperand(expert.tensor, to);
+      lowered.push({ index, value, difference: to.program.linear([value, ofBase], [1, -1]) });
+    }
+  }
+  return { base: ofBase, experts: lowered };
+};
+
+/**
+ * Prepares a tensor's reduction. Experts that do not differ from the base have no part in its program; where none does,
+ * there is nothing to measure.
+ */
+const reducing = async (
+  reduction: PlannedReduction,
+  pairs: boolean,
+  measurer: Measurer,
+): Promise<Reducing> => {
+  const { name: tensor, shape, rows } = reduction;
   const program = new Program(shape);
-  const [base, ...experts] = sources.map((source) => program.source(source));
-  if (base === undefined) throw new Error(`${name} has no base`);
-  const differences = experts.map((expert) => program.linear([expert, base], [1, -1]));
-  const emitted = program.emit([base, ...experts, ...differences]);
-  const ids = emitted.values.slice(1, 1 + experts.length);
-  const values = emitted.values.slice(1 + experts.length);
+  const { base, experts } = await lowerReduction(reduction, { tensor, program, measurer });
+  const emitted = program.emit([
+    ...(base === undefined ? [] : [base]),
+    ...experts.map(({ value }) => value),
+    ...experts.map(({ difference }) => difference),
+  ]);
+  const values = emitted.values.slice(emitted.values.length - experts.length);
+  const ids = emitted.values.slice(-2 * experts.length, emitted.values.length - experts.length);
   const kind = rows === 'input' ? 'columnMagnitudes' : 'rowMagnitudes';
-  const measures: Measure[] = [
-    { kind: 'nonFinite', base: itemAt(emitted.values, 0), experts: ids, differences: values },
-    ...values.map((value) => ({ kind, value }) as const),
-    ...(pairs ? [{ kind: 'overlaps', values } as const] : []),
-  ];
+  const measures: Measure[] =
+    experts.length === 0
+      ? []
+      : [
+          // Where the base is not read, there is none whose differences could be left out.
+          { kind: 'nonFinite', base: itemAt(emitted.values, 0), experts: ids, differences: values },
+          ...values.map((value) => ({ kind, value }) as const),
+          ...(pairs ? [{ kind: 'overlaps', values } as const] : []),
+        ];
   const sums = new BlockSums(program, measures);
+  const places = reduction.experts.map((_, expert) => experts.findIndex(({ index }) => index === expert));
+  const [count] = rowsOf(reduction);
   return {
-    wanted: { tensor: name, emitted, measures },
-    blocks: blocksOf(program),
+    wanted: { tensor, emitted, measures },
+    blocks: experts.length === 0 ? [] : blocksOf(program),
     sums,
-    result: () => ({
-      nonFinite: [...itemAt(sums.found, 0)],
-      magnitudes: sums.found.slice(1, 1 + experts.length),
-      pairs: pairs ? itemAt(sums.found, 1 + experts.length) : new Float64Array(),
-    }),
+    result: () => {
+      const nonFinite = sums.found[0] ?? new Float64Array(1);
+      return {
+        nonFinite: [
+          base === undefined ? 0 : itemAt(nonFinite, 0),
+          ...places.map((place) => (place === -1 ? 0 : itemAt(nonFinite, 1 + place))),
+        ],
+        magnitudes: places.map((place) =>
+          place === -1 ? new Float64Array(count) : itemAt(sums.found, 1 + place),
+        ),
+        pairs: pairs ? pairsOf(places, sums.found[1 + experts.length]) : new Float64Array(),
+      };
+    },
   };
+};
+
+/** The sums of pairs of all experts, of those that differ from the base; 0 with one that does not. */
+const pairsOf = (places: readonly number[], found: Float64Array | undefined): Float64Array => {
+  const differing = places.filter((place) => place !== -1).length;
+  const sums: number[] = [];
+  for (const [i, a] of places.entries())
+    for (const b of places.slice(i)) {
+      const at = a === -1 || b === -1 ? undefined : 3 * pairIndex(a, b, differing);
+      for (const sum of [0, 1, 2])
+        sums.push(at === undefined || found === undefined ? 0 : itemAt(found, at + sum));
+    }
+  return Float64Array.from(sums);
 };
 
 /**
@@ -70,10 +147,12 @@ const reducing = ({ name, shape, rows, sources }: PlannedReduction, pairs: boole
 export const runReductions = async (plan: ReductionPlan, options: ReduceOptions): Promise<Reduced> => {
   await using run = new Run(options);
   const { pool } = run;
-  const tensors = plan.tensors.map((tensor) => reducing(tensor, plan.pairs));
-  const sources = plan.tensors.flatMap((tensor) => tensor.sources);
+  const sources = plan.tensors.flatMap(sourcesOfReduction);
   const total = bytesOfSources(sources);
   const inputs = await run.open(plan.inputs, sources);
+  const tensors: Reducing[] = [];
+  for (const tensor of plan.tensors)
+    tensors.push(await reducing(tensor, plan.pairs, new BlockMeasurer(pool, inputs, tensor.name)));
   const progress = (): Progress => ({ phase: 'analysis', done: pool.counters.bytesRead, total });
   try {
     await run.reporting(progress, async () => {
