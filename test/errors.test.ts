@@ -16,6 +16,7 @@ import {
   type ErrorCode,
   errorCodes,
   exportRecipe,
+  extractLora,
   LayerloomError,
   layerSwap,
   type MergePlan,

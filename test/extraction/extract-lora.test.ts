@@ -1,0 +1,246 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { openAdapter } from '../../src/adapter/open-adapter.js';
+import { extractLora, instructionSets, openCheckpoint } from '../../src/index.js';
+import { valueAt } from '../../src/lookup.js';
+import type { TensorReference } from '../../src/tensor/reference.js';
+import {
+  type LlamaOptions,
+  llama,
+  type Tensors,
+  temporaryDirectory,
+  writeCheckpoint,
+} from '../fixtures/checkpoints.js';
+import { decode, encode, type Floating } from '../fixtures/numbers.js';
+
+/** A base, and an expert with `changes` to it. */
+const writeModels = (changes: Tensors = {}, options: LlamaOptions = {}) => {
+  const root = temporaryDirectory();
+  const own = { layers: 2, hidden: 32, dtype: 'F32', ...options } as const;
+  const base = llama({ ...own, seed: 1 });
+  const other = llama({ ...own, seed: 2 });
+  const expert = { ...other, tensors: { ...other.tensors, ...changes } };
+  return {
+    root,
+    tensors: { base: base.tensors, expert: expert.tensors },
+    base: writeCheckpoint(join(root, 'base'), base),
+    expert: writeCheckpoint(join(root, 'expert'), expert),
+  };
+};
+
+const numbersOf = (tensors: Tensors, name: string): number[] => {
+  const { dtype, data } = valueAt(new Map(Object.entries(tensors)), name);
+  return decode(dtype as Floating, data);
+};
+
+const readTensor = (file: string, { begin, end, dtype }: TensorReference): number[] =>
+  decode(dtype as Floating, Uint8Array.from(readFileSync(file).subarray(begin, end)));
+
+const norm = (numbers: readonly number[]): number => Math.sqrt(numbers.reduce((sum, x) => sum + x * x, 0));
+
+/** The change that an adapter makes to each parameter, multiplied out in float64. */
+const changesOf = async (out: string): Promise<Map<string, number[]>> => {
+  const { pairs } = await openAdapter(out);
+  const file = join(out, 'adapter_model.safetensors');
+  return new Map(
+    [...pairs].map(([name, { a, b, rank, scale, transposed }]) => {
+      const [left, right] = [readTensor(file, b), readTensor(file, a)];
+      const [rows, columns] = [b.shape[0] ?? 0, a.shape[1] ?? 0];
+      const at = (row: number, column: number) => {
+        let sum = 0;
+        for (let k = 0; k < rank; k += 1)
+          sum += (left[row * rank + k] ?? 0) * (right[k * columns + column] ?? 0);
+        return scale * sum;
+      };
+      const product = transposed
+        ? Array.from({ length: rows * columns }, (_, i) => at(i % rows, Math.floor(i / rows)))
+        : Array.from({ length: rows * columns }, (_, i) => at(Math.floor(i / columns), i % columns));
+      return [name, product];
+    }),
+  );
+};
+
+/** An [n, n] orthonormal matrix: the discrete cosine transform. */
+const cosines = (n: number) => (row: number, column: number) =>
+  Math.sqrt((row === 0 ? 1 : 2) / n) * Math.cos((Math.PI * (column + 0.5) * row) / n);
+
+/** A [rows, columns] matrix of given singular values. */
+const withSpectrum = (rows: number, columns: number, values: readonly number[]): number[] => {
+  const [u, v] = [cosines(rows), cosines(columns)];
+  return Array.from({ length: rows * columns }, (_, i) =>
+    values.reduce((sum, value, k) => sum + value * u(k, Math.floor(i / columns)) * v(k, i % columns), 0),
+  );
+};
+
+const q = 'model.layers.0.self_attn.q_proj.weight';
+const down = 'model.layers.1.mlp.down_proj.weight';
+
+/** A base of zeros, and an expert that differs from it in one matrix of known singular values. */
+const writeSpectrum = (values: readonly number[], shape: readonly [number, number] = [96, 160]) => {
+  const root = temporaryDirectory();
+  const elements = shape[0] * shape[1];
+  const write = (name: string, numbers: readonly number[]) =>
+    writeCheckpoint(join(root, name), {
+      tensors: { [q]: { dtype: 'F32', shape, data: encode('F32', numbers) } },
+      config: {},
+    });
+  return {
+    out: join(root, 'lora'),
+    base: write(
+      'base',
+      Array.from({ length: elements }, () => 0),
+    ),
+    expert: write('expert', withSpectrum(...shape, values)),
+  };
+};
+
+describe('extractLora', () => {
+  it.each(['F32', 'BF16'] as const)(
+    'gives back the expert within the error that it reports, in %s',
+    async (dtype) => {
+      const { root, base, expert, tensors } = writeModels({}, { dtype });
+      const out = join(root, 'lora');
+      const result = await extractLora({ base, expert, rank: 4, embedLora: true }, { out });
+      const changes = await changesOf(out);
+      expect([...changes.keys()].sort()).toEqual(result.tensors.map(({ name }) => name).sort());
+      expect(result.tensors).toHaveLength(11);
+      for (const { name, rank, error, energy, norm: size } of result.tensors) {
+        const before = numbersOf(tensors.base, name);
+        const change = numbersOf(tensors.expert, name).map((x, i) => x - (before[i] ?? 0));
+        const product = valueAt(changes, name);
+        expect(rank).toBe(4);
+        expect(size).toBeCloseTo(norm(change), 5);
+        expect(norm(change.map((x, i) => x - (product[i] ?? 0))) / norm(change)).toBeCloseTo(error, 5);
+        expect(energy).toBeCloseTo(1 - error ** 2, 9);
+      }
+    },
+  );
+
+  it('finds the singular values, and the least error that the rank allows', async () => {
+    const values = Array.from({ length: 60 }, (_, k) => 0.85 ** k);
+    const { base, expert, out } = writeSpectrum(values);
+    const { tensors, error } = await extractLora({ base, expert, rank: 12 }, { out });
+    const [tensor] = tensors;
+    expect(tensor?.singularValues).toHaveLength(12);
+    for (const [k, value] of tensor?.singularValues.entries() ?? [])
+      expect(value / (values[k] ?? 0)).toBeCloseTo(1, 5);
+    const least = norm(values.slice(12)) / norm(values);
+    expect(error / least).toBeGreaterThan(1 - 1e-5);
+    expect(error / least).toBeLessThan(1.001);
+  });
+
+  it('stays within 1 % of the least error where the spectrum falls slowly', async () => {
+    const values = Array.from({ length: 96 }, (_, k) => 1 / Math.sqrt(k + 1));
+    const { base, expert, out } = writeSpectrum(values, [96, 160]);
+    const { error } = await extractLora({ base, expert, rank: 16 }, { out });
+    expect(error / (norm(values.slice(16)) / norm(values))).toBeLessThan(1.01);
+  });
+
+  it('chooses with energy the smallest rank of each matrix that keeps the share', async () => {
+    const values = Array.from({ length: 40 }, (_, k) => 0.8 ** k);
+    const { base, expert, out } = writeSpectrum(values);
+    const { tensors } = await extractLora({ base, expert, energy: 0.95 }, { out });
+    const share = (rank: number) => (norm(values.slice(0, rank)) / norm(values)) ** 2;
+    const rank = values.findIndex((_, k) => share(k + 1) >= 0.95) + 1;
+    expect(tensors[0]?.rank).toBe(rank);
+    expect(tensors[0]?.energy).toBeCloseTo(share(rank), 5);
+    const few = await extractLora({ base, expert, energy: 0.95, rank: 3 }, { out: `${out}-few` });
+    expect(few.tensors[0]?.rank).toBe(3);
+  });
+
+  it('writes ranks that differ as patterns, and alpha equal to the rank', async () => {
+    const { root, base, expert } = writeModels();
+    const out = join(root, 'lora');
+    const { tensors } = await extractLora({ base, expert, rank: 24, exclude: ['layers.1.mlp'] }, { out });
+    expect(tensors.find(({ name }) => name.includes('0.self_attn.k_proj'))?.rank).toBe(16);
+    const config: unknown = JSON.parse(readFileSync(join(out, 'adapter_config.json'), 'utf8'));
+    expect(config).toMatchObject({
+      ...{ r: 24, lora_alpha: 24, rank_pattern: { k_proj: 16 }, alpha_pattern: { k_proj: 16 } },
+      target_modules: expect.arrayContaining(['q_proj', 'model.layers.0.mlp.gate_proj']),
+    });
+    for (const { scale } of (await openAdapter(out)).pairs.values()) expect(scale).toBe(1);
+  });
+
+  it('saves modules whole, leaves out what is unchanged, and says how much change is lost', async () => {
+    const { base: tensors } = writeModels().tensors;
+    const { root, base, expert } = writeModels({ [q]: tensors[q] as Tensors[string] });
+    const out = join(root, 'lora');
+    const result = await extractLora({ base, expert, rank: 4, saveModules: ['input_layernorm'] }, { out });
+    const [saved, extracted] = [result.saved, result.tensors.map(({ name }) => name)];
+    expect(saved).toEqual([0, 1].map((layer) => `model.layers.${layer}.input_layernorm.weight`));
+    expect(extracted).not.toContain(q);
+    expect(result.unchanged).toEqual([q]);
+    expect(result.leftOut.map(({ name }) => name)).toContain('model.embed_tokens.weight');
+    expect(result.warnings.join()).toMatch(/changed tensors are left out, with \d+\.\d % .*embed_tokens/);
+    const { replaced } = await openAdapter(out);
+    const { tensors: ofExpert, files } = await openCheckpoint(expert);
+    expect([...replaced.keys()].sort()).toEqual([...saved].sort());
+    for (const [name, { tensor }] of replaced)
+      expect(readTensor(join(out, 'adapter_model.safetensors'), tensor)).toEqual(
+        readTensor(files[0]?.path ?? '', valueAt(ofExpert, name)),
+      );
+  });
+
+  it('gives the same bytes with any number of threads, on every instruction set', () => {
+    const { root, base, expert } = writeModels({}, { dtype: 'BF16' });
+    const index = fileURLToPath(new URL('../../dist/index.js', import.meta.url));
+    const hashes = instructionSets().available.flatMap((isa) => {
+      const program = `
+        import { extractLora } from ${JSON.stringify(index)};
+        for (const threads of [1, 2])
+          await extractLora(${JSON.stringify({ base, expert, rank: 5 })}, { out: ${JSON.stringify(join(root, isa))} + threads, threads });
+      `;
+      execFileSync(process.execPath, ['--input-type=module', '-e', program], {
+        env: { ...process.env, LAYERLOOM_ISA: isa },
+      });
+      return [1, 2].map((threads) =>
+        createHash('sha256')
+          .update(readFileSync(join(root, `${isa}${threads}`, 'adapter_model.safetensors')))
+          .digest('hex'),
+      );
+    });
+    expect(hashes.length).toBeGreaterThanOrEqual(2);
+    expect(new Set(hashes).size).toBe(1);
+  }, 60_000);
+
+  it('refuses numbers that are not finite, by tensor and model', async () => {
+    const { tensors } = writeModels();
+    const numbers = numbersOf(tensors.expert, down);
+    const poisoned = encode('F32', [Number.NaN, Number.POSITIVE_INFINITY, ...numbers.slice(2)]);
+    const { shape = [] } = tensors.expert[down] ?? {};
+    const { root, base, expert } = writeModels({ [down]: { dtype: 'F32', shape, data: poisoned } });
+    await expect(extractLora({ base, expert, rank: 2 }, { out: join(root, 'lora') })).rejects.toMatchObject({
+      code: 'NON_FINITE',
+      details: { tensors: [{ tensor: down, model: 'expert', count: 2 }] },
+    });
+  });
+
+  it.each([
+    [{ rank: 0 }, 'rank'],
+    [{ rank: 2.5 }, 'rank'],
+    [{}, 'rank'],
+    [{ energy: 1 }, 'energy'],
+    [{ rank: 2, dtype: 'float64' }, 'dtype'],
+    [{ rank: 2, seed: -1 }, 'seed'],
+    [{ rank: 2, modules: ['('] }, 'modules'],
+    [{ rank: 2, modules: ['nothing'] }, 'modules'],
+    [{ rank: 2, saveModules: ['nothing'] }, 'saveModules'],
+  ] as const)('refuses %j', async (parameters, parameter) => {
+    const { root, base, expert } = writeModels();
+    await expect(
+      extractLora({ base, expert, ...(parameters as { rank: number }) }, { out: join(root, 'lora') }),
+    ).rejects.toMatchObject({ code: 'INVALID_PARAMETER', details: { parameter } });
+  });
+
+  it('refuses an expert of other shapes', async () => {
+    const { root, base } = writeModels();
+    const other = writeModels({}, { hidden: 48 });
+    await expect(
+      extractLora({ base, expert: other.expert, rank: 2 }, { out: join(root, 'lora') }),
+    ).rejects.toMatchObject({ code: 'SHAPE_MISMATCH' });
+  });
+});
