@@ -1,7 +1,7 @@
 import { readFileSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { analyze, planMerge, type RevertParameters, revert } from '../../src/index.js';
+import { analyze, merge, planMerge, type RevertParameters, revert } from '../../src/index.js';
 import {
   fill,
   llama,
@@ -55,6 +55,26 @@ describe('by location', () => {
       'treats block norms as outside where asked',
       { bottom: 1, top: 0, norms: 'average' },
       (name) => layerOf(name) === 0 && !/layernorm/.test(name),
+    ],
+    [
+      'puts the middle back where the first and last layers are to stay',
+      { bottom: 1, top: 2, keep: 'top_bottom' },
+      (name) => layerOf(name) === 1,
+    ],
+    [
+      'puts the middle and what is outside back where asked',
+      { bottom: 2, top: 1, keep: 'top-bottom', others: 'revert' },
+      (name) => [undefined, 2].includes(layerOf(name)),
+    ],
+    [
+      'puts only tensors back that a filter matches, a part of the name or a pattern of it',
+      { bottom: 1, top: 2, modules: 'q_proj, *.mlp.*' },
+      (name) => [0, 2, 3].includes(layerOf(name) ?? -1) && /q_proj|\.mlp\./.test(name),
+    ],
+    [
+      'puts only tensors of a list of filters back, also outside the layers',
+      { bottom: 4, top: 0, others: 'revert', modules: ['embed', 'o_proj'] },
+      (name) => /embed|o_proj/.test(name),
     ],
   ])('%s', async (_, parameters, isBack) => {
     const { base, model, tensors, out } = writeFamily();
@@ -149,6 +169,42 @@ describe.each(['input', 'output'] as const)('by %s rows', (rows) => {
   });
 });
 
+describe('a revert of certain tensors', () => {
+  it('by rows keeps the others whole, and a share of those tensors', async () => {
+    const { root, base, model, tensors, out } = writeFamily();
+    const all = await analyse(base, model, 'input', join(root, 'analysis'));
+    const vectors = new Map([...all].filter(([name]) => name.includes('.mlp.')));
+    const { recipe } = await revert({ base, model, targetKept: 0.6, modules: '*.mlp.*' }, { out });
+    const threshold = recipe['threshold'] as number;
+    expect(recipe['modules']).toEqual(['*.mlp.*']);
+    const total = [...vectors.keys()].reduce(
+      (sum, name) => sum + (tensors[0][name]?.data.length ?? 0) / 2,
+      0,
+    );
+    const share = (await expectRows(out, tensors, vectors, 'input', threshold)) / total;
+    expect(share).toBeGreaterThanOrEqual(0.6);
+    expect(share).toBeLessThan(0.7);
+  });
+
+  it('warns of a filter that matches no tensor, and is refused under strict', async () => {
+    const { base, model } = writeFamily();
+    const recipe = { method: 'revert', base, model, bottom: 1, top: 1, modules: 'mlp,qproj' } as const;
+    const { warnings } = await planMerge(recipe);
+    expect(warnings.join()).toContain('filter qproj');
+    expect(warnings.join()).not.toContain('filter mlp');
+    await expect(planMerge(recipe, { strict: true })).rejects.toMatchObject({ code: 'INVALID_PARAMETER' });
+  });
+
+  it('is the same again from its own complete recipe', async () => {
+    const { root, base, model, out } = writeFamily();
+    const keep = { bottom: 1, top: 1, keep: 'top-bottom', modules: 'mlp' } as const;
+    const { recipe } = await revert({ base, model, ...keep }, { out });
+    expect(recipe).toMatchObject({ keep: 'top_bottom', modules: ['mlp'] });
+    await merge(join(out, 'layerloom.json'), { out: join(root, 'again') });
+    expect(await readTensors(join(root, 'again'))).toEqual(await readTensors(out));
+  });
+});
+
 describe('a revert by rows', () => {
   it('of a saved analysis is that of the weights', async () => {
     const { root, base, model, out } = writeFamily();
@@ -183,6 +239,10 @@ describe('a revert by rows', () => {
     ['a threshold and a share', { threshold: 1e-5, targetKept: 0.5 }],
     ['rows and layers at once', { threshold: 1e-5, bottom: 1 }],
     ['rows without a threshold', { rows: 'input' }],
+    ['rows and what is to stay at once', { threshold: 1e-5, keep: 'middle' }],
+    ['neither the middle nor the ends', { keep: 'top' as 'middle' }],
+    ['an empty filter', { modules: 'q_proj,,k_proj' }],
+    ['no filters', { modules: [] }],
   ])('is refused with %s', async (_, parameters) => {
     const { base, model } = writeFamily();
     await expect(planMerge({ method: 'revert', base, model, ...parameters })).rejects.toMatchObject({

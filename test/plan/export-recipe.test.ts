@@ -64,6 +64,8 @@ const recipesOf = (family: Pick<Family, 'base' | 'a' | 'b' | 'c'>): Record<strin
       Object.entries(swaps).map(([name, parameters]) => [name, swap(family, parameters)]),
     ),
     'a revert of layers': { method: 'revert', base, model: a, bottom: 2, top: 1 },
+    'a revert of the middle': { method: 'revert', base, model: a, bottom: 2, top: 1, keep: 'top_bottom' },
+    'a revert of some modules': { method: 'revert', base, model: a, bottom: 2, top: 1, modules: 'mlp' },
     'a stack of layers': {
       method: 'passthrough',
       slices: [
