@@ -29,6 +29,7 @@ export const groups = [
       'docs/tokenizers.md',
       'docs/hub.md',
       'docs/analysis.md',
+      'docs/partition.md',
       'docs/diff.md',
       'docs/experiments.md',
       'docs/evaluation.md',
