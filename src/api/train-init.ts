@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { checkDataFiles } from '../training/check-files.js';
 import { filesOf } from '../training/data-mix.js';
 import { type Instruction, instructionsOf } from '../training/instructions.js';
+import { readPartitionOf } from '../training/partition-of-run.js';
 import { type TrainingParameters, type TrainingRun, trainingRunOf } from '../training/training-run.js';
 import { writeTraining } from '../training/write-training.js';
 import { requireOut } from './require-out.js';
@@ -28,7 +29,8 @@ export interface TrainingFiles {
  * row of Table 4, the mix of Table 3's data, a program that prepares it, and the commands to type. What the paper does
  * not state is marked as ours beside each value.
  *
- * @throws LayerloomError INVALID_PARAMETER, USAGE; READ_FAILED, DATA_INVALID for files of data; OUTPUT_INVALID where
+ * @throws LayerloomError INVALID_PARAMETER, USAGE; READ_FAILED, DATA_INVALID for files of data; PARTITION_INVALID for a
+ *   partition of another base, PARTITION_UNSUPPORTED for one that the trainer cannot freeze; OUTPUT_INVALID where
  *   the directory is not empty; WRITE_FAILED
  */
 export const trainInit = async (
@@ -39,7 +41,12 @@ export const trainInit = async (
   const { base } = parameters;
   // The trainer runs in the new directory, from which a relative path would lead elsewhere.
   const isHere = base !== undefined && (await stat(base).catch(() => undefined)) !== undefined;
-  const run = trainingRunOf(isHere ? { ...parameters, base: resolve(base) } : parameters);
+  const model = isHere ? resolve(base) : base;
+  const partition =
+    parameters.partition === undefined
+      ? undefined
+      : await readPartitionOf(parameters.partition, model === undefined ? undefined : { model, isHere });
+  const run = trainingRunOf({ ...parameters, base: model ?? partition?.base.path }, partition);
   await checkDataFiles(filesOf(run.mix));
   const out = resolve(options.out);
   const files = await writeTraining(run, out);

@@ -50,6 +50,11 @@ const addInit = (train: Command): void => {
       }),
     )
     .addOption(
+      optionOf('--partition <file>', 'partition.json of layerloom partition: the parameters that train', {
+        required: 'for --way freeze and simultaneous',
+      }),
+    )
+    .addOption(
       optionOf(
         '--data <path>',
         "rows of your own instead of the preset's; NAME=PATH stands for one data set of Table 3, math=PATH or language=PATH for all of that kind",
@@ -89,6 +94,10 @@ const addInit = (train: Command): void => {
     [
       'layerloom train init --preset swh-2 --method lora --rank 32 --base ./llama-3.1-8b -o ./train-swh-2',
       'an adapter for Swahili',
+    ],
+    [
+      'layerloom train init --preset math-1 --way freeze --partition ./parts/partition.json -o ./train-task',
+      "the task's layers only, of the base that was partitioned",
     ],
     [
       'layerloom train init --preset joint --language ben --trainer axolotl -o ./train-joint',

@@ -1,5 +1,6 @@
 import { preparedFile } from './data-mix.js';
 import type { Trainer, TrainingRun } from './training-run.js';
+import { trlProgram } from './trl.js';
 
 /** Commands to type in the directory of a run, in order, each with its purpose. */
 export type Instruction = readonly [command: string, purpose: string];
@@ -19,14 +20,21 @@ export const instructionsOf = (run: TrainingRun): Instruction[] => [
   ...revertingCommands(run),
 ];
 
-const trainingCommand = ({ trainer, devices }: TrainingRun): string => {
-  switch (trainer) {
-    case 'trl':
-      return `trl sft --config config.yaml${devices > 1 ? ' --accelerate_config accelerate.yaml' : ''}`;
+const trainingCommand = (run: TrainingRun): string => {
+  const launched = 'accelerate launch --config_file accelerate.yaml';
+  switch (run.trainer) {
+    case 'trl': {
+      const own = trlProgram(run);
+      if (own === undefined)
+        return `trl sft --config config.yaml${run.devices > 1 ? ' --accelerate_config accelerate.yaml' : ''}`;
+      return `${run.devices > 1 ? launched : 'python'} ${own} --config config.yaml`;
+    }
     case 'axolotl':
       return 'axolotl train config.yaml';
     case 'llama-factory':
-      return `${devices > 1 ? 'FORCE_TORCHRUN=1 ' : ''}llamafactory-cli train config.yaml`;
+      return run.devices > 1
+        ? `${launched} -m llamafactory.launcher config.yaml`
+        : 'llamafactory-cli train config.yaml';
   }
 };
 

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 
 /** A key of a configuration, its value, and in a few words its source or reason. */
-export type Setting = readonly [key: string, value: unknown, note?: string];
+export type Setting = readonly [key: string, value: unknown, note?: string | undefined];
 
 /** Settings under a title. */
 export interface Section {

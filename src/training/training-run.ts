@@ -1,5 +1,5 @@
 import { LayerloomError } from '../errors.js';
-import { itemAt } from '../lookup.js';
+import type { Partition, Side } from '../partition/partition.js';
 import { nearest } from '../recipe/nearest.js';
 import { choices } from './choices.js';
 import { type DataMix, dataMixOf } from './data-mix.js';
@@ -14,7 +14,7 @@ export const trainingMethods = ['full', 'lora'] as const;
 export type TrainingMethod = (typeof trainingMethods)[number];
 
 /** Ways of modular fine-tuning (the follow-up); `plain` is training of all parameters, for layer swapping. */
-export const trainingWays = ['plain', 'revert'] as const;
+export const trainingWays = ['plain', 'revert', 'freeze', 'simultaneous'] as const;
 export type TrainingWay = (typeof trainingWays)[number];
 
 /** The training that `trainInit` writes configurations for. */
@@ -29,8 +29,13 @@ export interface TrainingParameters {
   readonly method?: TrainingMethod | undefined;
   /** Rank of LoRA. Default 16. */
   readonly rank?: number | undefined;
-  /** Default `plain`. */
+  /**
+   * `plain` trains everything; `revert` too, and puts layers back afterwards; `freeze` trains the preset's part of a
+   * partition only; `simultaneous` both parts in one run, each by its own data. Default `plain`.
+   */
   readonly way?: TrainingWay | undefined;
+  /** The `partition.json` of `freeze` and `simultaneous`. */
+  readonly partition?: string | undefined;
   /**
    * Files of rows: `PATH` instead of the preset's data, `NAME=PATH` instead of one data set of it, `math=PATH` or
    * `language=PATH` instead of all data of that kind.
@@ -46,6 +51,12 @@ export interface TrainingParameters {
   readonly devices?: number | undefined;
 }
 
+/** A partition, and the side whose parameters a run trains; without it both sides, each by its own data. */
+export interface TrainedPart {
+  readonly partition: Partition;
+  readonly side?: Side;
+}
+
 /** A training with every default and number decided: what writers of configurations read. */
 export interface TrainingRun {
   readonly name: string;
@@ -53,6 +64,8 @@ export interface TrainingRun {
   readonly trainer: Trainer;
   readonly base: string;
   readonly way: TrainingWay;
+  /** The parameters that train; absent where all do. */
+  readonly part?: TrainedPart;
   /** The row of Table 4. The learning rate of LoRA is another. */
   readonly row: TrainingRow;
   readonly learningRate: number;
@@ -75,7 +88,10 @@ export interface TrainingRun {
  *
  * @throws LayerloomError INVALID_PARAMETER, USAGE
  */
-export const trainingRunOf = (parameters: TrainingParameters): TrainingRun => {
+export const trainingRunOf = (
+  parameters: TrainingParameters,
+  partition: Partition | undefined,
+): TrainingRun => {
   const { preset: name, base = choices.base, rank = choices.lora.rank } = parameters;
   const trainer = oneOf('trainer', parameters.trainer ?? 'trl', trainers);
   const method = oneOf('method', parameters.method ?? 'full', trainingMethods);
@@ -85,12 +101,18 @@ export const trainingRunOf = (parameters: TrainingParameters): TrainingRun => {
   if (parameters.rank !== undefined && method !== 'lora')
     throw new LayerloomError('USAGE', { reason: '--rank is for LoRA; give --method lora too' });
 
+  const part = trainedPartOf(way, preset, partition);
+  checkTrainer(trainer, way);
+
   const samples = positive('samples', parameters.samples ?? choices.samples);
   const mix = dataMixOf(preset, { samples, data: parameters.data ?? [] });
   const { steps, stepsPerCheckpoint } = stepsOf(row, samples, samples * mix.parts.length);
   const decaySteps = row.schedule === 'wsd' ? Math.round(steps * choices.decayShare) : undefined;
 
-  const devices = positive('devices', parameters.devices ?? choices.devices[method]);
+  const usual = way === 'simultaneous' ? 1 : choices.devices[method];
+  const devices = positive('devices', parameters.devices ?? usual);
+  if (way === 'simultaneous' && devices > 1)
+    throw invalid('devices', devices, '1 for simultaneous training, whose steps each have one kind of data');
   if (row.batchSize % devices !== 0)
     throw invalid('devices', devices, `a divisor of the batch size ${row.batchSize}`);
   return {
@@ -99,6 +121,7 @@ export const trainingRunOf = (parameters: TrainingParameters): TrainingRun => {
     trainer,
     base,
     way,
+    ...(part === undefined ? {} : { part }),
     row,
     learningRate:
       method === 'lora' ? scaled(row.learningRate, choices.lora.learningRateFactor) : row.learningRate,
@@ -113,6 +136,43 @@ export const trainingRunOf = (parameters: TrainingParameters): TrainingRun => {
     stepsPerCheckpoint,
     ...(decaySteps === undefined ? {} : { decaySteps }),
   };
+};
+
+const usage = (reason: string): LayerloomError => new LayerloomError('USAGE', { reason });
+
+/** @throws LayerloomError USAGE for a way that the preset or the partition does not fit */
+const trainedPartOf = (
+  way: TrainingWay,
+  { categories }: Preset,
+  partition: Partition | undefined,
+): TrainedPart | undefined => {
+  const hasBothKinds = categories.length > 1;
+  if (way === 'plain' || way === 'revert') {
+    if (partition !== undefined)
+      throw usage(`--partition is for --way freeze and simultaneous; ${way} trains all parameters`);
+    if (way === 'revert' && hasBothKinds)
+      throw usage('--way revert is for one kind of data; the joint preset changes every layer for both');
+    return undefined;
+  }
+  if (partition === undefined)
+    throw usage(`--way ${way} needs --partition FILE; \`layerloom partition\` writes one`);
+  if ((way === 'simultaneous') !== hasBothKinds)
+    throw usage(
+      hasBothKinds
+        ? '--way freeze is for one kind of data; give --way simultaneous for the joint preset'
+        : '--way simultaneous needs both kinds of data; give --preset joint',
+    );
+  if (way === 'freeze') return { partition, side: categories[0] === 'math' ? 'task' : 'language' };
+  if (partition.parts.both.length > 0)
+    throw usage(
+      '--way simultaneous needs a partition without parameters of both sides; make one with --others',
+    );
+  return { partition };
+};
+
+const checkTrainer = (trainer: Trainer, way: TrainingWay): void => {
+  if (way === 'simultaneous' && trainer !== 'trl')
+    throw usage(`--way simultaneous is for --trainer trl; ${trainer} has no such training`);
 };
 
 /** Returns the steps of a run and of its checkpoints. @throws LayerloomError INVALID_PARAMETER */
@@ -154,7 +214,3 @@ const natural = (parameter: string, value: number): number => {
 
 const invalid = (parameter: string, value: unknown, expected: string): LayerloomError =>
   new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });
-
-/** The kind of a run with one kind of data: that of its only part. */
-export const onlyKindOf = ({ mix }: TrainingRun): 'math' | 'language' | undefined =>
-  mix.parts.length === 1 ? itemAt(mix.parts, 0).kind : undefined;

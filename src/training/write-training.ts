@@ -1,11 +1,15 @@
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LayerloomError, reasonOf } from '../errors.js';
+import { partitionJson } from '../partition/formats/index.js';
+import { accelerateConfig } from './accelerate.js';
+import { axolotlConfig } from './axolotl.js';
 import { dataConfig } from './data-config.js';
 import { readmeOf } from './instructions.js';
+import { datasetInfo, datasetInfoFile, llamaFactoryConfig } from './llama-factory.js';
 import type { TrainingRun } from './training-run.js';
-import { accelerateConfig, trlConfig } from './trl.js';
+import { partitionCopy, trlConfig, trlProgram } from './trl.js';
 
 /** Python programs that are copied into a run's directory. */
 export const shippedPrograms = fileURLToPath(new URL('../../training', import.meta.url));
@@ -18,19 +22,27 @@ export const filesOfRun = (run: TrainingRun): Record<string, string> => ({
 });
 
 const configurationsOf = (run: TrainingRun): Record<string, string> => {
+  const accelerate = run.devices > 1 ? { 'accelerate.yaml': accelerateConfig(run) } : {};
   switch (run.trainer) {
     case 'trl':
       return {
         'config.yaml': trlConfig(run),
-        ...(run.devices > 1 ? { 'accelerate.yaml': accelerateConfig(run) } : {}),
+        ...accelerate,
+        ...(run.part === undefined || trlProgram(run) === undefined
+          ? {}
+          : { [partitionCopy]: partitionJson(run.part.partition) }),
       };
     case 'axolotl':
+      return { 'config.yaml': axolotlConfig(run) };
     case 'llama-factory':
-      throw new LayerloomError('USAGE', { reason: `--trainer ${run.trainer} is not there yet` });
+      return { 'config.yaml': llamaFactoryConfig(run), [datasetInfoFile]: datasetInfo(), ...accelerate };
   }
 };
 
-const programsOf = (): string[] => ['prepare_data.py'];
+const programsOf = (run: TrainingRun): string[] => {
+  const own = run.trainer === 'trl' ? trlProgram(run) : undefined;
+  return ['prepare_data.py', ...(own === undefined ? [] : [own])];
+};
 
 /**
  * Writes a run's files into a directory that must be empty or absent.
@@ -40,13 +52,16 @@ const programsOf = (): string[] => ['prepare_data.py'];
  */
 export const writeTraining = async (run: TrainingRun, out: string): Promise<string[]> => {
   const texts = filesOfRun(run);
-  const programs = programsOf();
+  const programs = programsOf(run);
   try {
     await mkdir(out, { recursive: true });
     const there = await readdir(out);
     if (there.length > 0)
       throw new LayerloomError('OUTPUT_INVALID', { out, reason: 'is not empty; choose another directory' });
-    for (const [name, text] of Object.entries(texts)) await writeFile(join(out, name), text, { flag: 'wx' });
+    for (const [name, text] of Object.entries(texts)) {
+      await mkdir(dirname(join(out, name)), { recursive: true });
+      await writeFile(join(out, name), text, { flag: 'wx' });
+    }
     for (const name of programs) await copyFile(join(shippedPrograms, name), join(out, name));
   } catch (cause) {
     if (cause instanceof LayerloomError) throw cause;
