@@ -1,0 +1,216 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { type TrainingParameters, trainInit } from '../../src/index.js';
+import { presetNames } from '../../src/training/presets.js';
+import { table4 } from '../../src/training/table-4.js';
+import { trainers, trainingMethods } from '../../src/training/training-run.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
+
+const rowsFile = (): string => {
+  const file = join(temporaryDirectory(), 'rows.jsonl');
+  writeFileSync(file, '{"prompt": "1 + 1?", "completion": "2"}\n');
+  return file;
+};
+
+/** A run with the file that Telugu needs, and its configuration as data. */
+const init = async (parameters: TrainingParameters) => {
+  const out = join(temporaryDirectory(), 'run');
+  const isTelugu = parameters.preset.startsWith('tel') || parameters.language === 'tel';
+  const data = parameters.data ?? (isTelugu ? [`instructions=${rowsFile()}`] : []);
+  const result = await trainInit({ ...parameters, data }, { out });
+  const text = readFileSync(join(out, 'config.yaml'), 'utf8');
+  return { ...result, text, config: parse(text), data: parse(readFileSync(join(out, 'data.yaml'), 'utf8')) };
+};
+
+/** The values of Table 4 by their names in each trainer's configuration. */
+const names = {
+  trl: { batch: 'per_device_train_batch_size', length: 'max_length', schedule: 'lr_scheduler_type' },
+  axolotl: { batch: 'micro_batch_size', length: 'sequence_len', schedule: 'lr_scheduler' },
+  'llama-factory': {
+    batch: 'per_device_train_batch_size',
+    length: 'cutoff_len',
+    schedule: 'lr_scheduler_type',
+  },
+} as const;
+
+const cases = trainers.flatMap((trainer) =>
+  trainingMethods.flatMap((method) =>
+    Object.entries(table4).map(([preset, row]) => ({ trainer, method, preset, row })),
+  ),
+);
+
+describe('every row of Table 4', () => {
+  it.each(cases)('$preset, $method, for $trainer', async ({ trainer, method, preset, row }) => {
+    const { config, text } = await init({ preset, trainer, method });
+    const { batch, length, schedule } = names[trainer];
+    const devices = method === 'full' ? 4 : 1;
+    const steps = 40_000 / row.batchSize;
+    expect(config).toMatchObject({
+      learning_rate: method === 'full' ? row.learningRate : Number((row.learningRate * 1000).toPrecision(6)),
+      warmup_steps: row.warmup,
+      weight_decay: row.weightDecay,
+      max_grad_norm: row.maxGradNorm,
+      adam_beta1: 0.9,
+      adam_beta2: row.beta2,
+      gradient_accumulation_steps: 1,
+      max_steps: steps,
+      save_steps: 5000 / row.batchSize,
+      seed: Number(preset.at(-1)),
+      [batch]: row.batchSize / devices,
+      [length]: row.sequenceLength,
+      [schedule]: row.schedule === 'wsd' ? 'warmup_stable_decay' : 'linear',
+    });
+    expect(config.lr_scheduler_kwargs?.num_decay_steps).toBe(row.schedule === 'wsd' ? steps / 10 : undefined);
+    // PyYAML reads an exponent without a point as text.
+    expect(text).not.toMatch(/: \d+e-\d+/);
+  });
+});
+
+describe('what the paper does not state', () => {
+  it('is marked beside the value, in every configuration', async () => {
+    for (const trainer of trainers) {
+      const { text } = await init({ preset: 'swh-1', trainer });
+      for (const key of ['adam_beta1', 'warmup_steps', 'lr_scheduler_kwargs', 'bf16', 'optim(izer)?', 'seed'])
+        expect(text, `${trainer}: ${key}`).toMatch(new RegExp(`^${key}:.*# .*ours`, 'm'));
+      expect(text).toMatch(/^(sample_)?packing: false # ours/m);
+      expect(text).toMatch(/^adam_beta2: 0.99 # Table 4$/m);
+    }
+  });
+
+  it('keeps the weights that train in float32', async () => {
+    expect((await init({ preset: 'math-1' })).config).toMatchObject({ dtype: 'float32', bf16: true });
+    expect((await init({ preset: 'math-1', trainer: 'axolotl' })).config).toMatchObject({ bf16: false });
+    const { config } = await init({ preset: 'math-1', trainer: 'llama-factory' });
+    expect(config).toMatchObject({ pure_bf16: false });
+  });
+
+  it('gives LLaMA-Factory the stable steps, which it would otherwise make a third', async () => {
+    const { config } = await init({ preset: 'ben-2', trainer: 'llama-factory' });
+    expect(config.lr_scheduler_kwargs).toEqual({
+      num_decay_steps: 500,
+      num_stable_steps: 5000 - 300 - 500,
+      decay_type: 'linear',
+    });
+  });
+});
+
+describe('the data', () => {
+  it.each(presetNames)('of %s are those of Table 3, with equal ratios', async (preset) => {
+    const { data } = await init({ preset });
+    const kinds = preset === 'joint' ? ['math', 'language'] : [/^math/.test(preset) ? 'math' : 'language'];
+    expect(data.parts.map(({ kind }: { kind: string }) => kind)).toEqual(kinds);
+    for (const { samples, sets } of data.parts) {
+      expect(samples).toBe(40_000);
+      for (const set of sets) expect(set).toMatchObject({ ratio: 1, name: expect.any(String) });
+    }
+  });
+
+  it('of Swahili leave FLORES out of xP3, and name both languages of NLLB', async () => {
+    const { data } = await init({ preset: 'swh-2' });
+    const [aya, nllb, , xp3] = data.parts[0].sets;
+    expect(aya).toMatchObject({ hub: 'CohereForAI/aya_dataset', where: { language: 'Swahili' } });
+    expect(nllb).toMatchObject({ hub: 'allenai/nllb', config: 'eng_Latn-swh_Latn' });
+    expect(xp3).toMatchObject({ hub: 'bigscience/xP3mt', without_files: 'flores' });
+  });
+
+  it('say the id of today where the table prints another', async () => {
+    const { data } = await init({ preset: 'jpn-1' });
+    expect(data.parts[0].sets[3]).toMatchObject({
+      hub: 'p1atdev/ichikara-instruction',
+      printed_as: 'platdev/ichikara-instruction',
+    });
+  });
+
+  it('may be own files instead, of one set or of all', async () => {
+    const file = rowsFile();
+    const { data } = await init({ preset: 'swh-1', data: [`nllb=${file}`] });
+    expect(data.parts[0].sets[1]).toMatchObject({
+      name: 'nllb',
+      path: file,
+      translation: { other: 'swh_Latn' },
+    });
+    const own = await init({ preset: 'joint', data: [`math=${file}`, `language=${file}`] });
+    expect(own.data.parts).toMatchObject([
+      { kind: 'math', out: 'data/math.jsonl', sets: [{ path: file }] },
+      { kind: 'language', out: 'data/language.jsonl', sets: [{ path: file }] },
+    ]);
+  });
+});
+
+describe('the run', () => {
+  it('is joint over both sets, 80 thousand samples', async () => {
+    const { run, config } = await init({ preset: 'joint', language: 'tel' });
+    expect(run.steps * run.row.batchSize).toBe(80_000);
+    expect(config).toMatchObject({ max_steps: 20_000, learning_rate: 1e-7, save_steps: 1250 });
+  });
+
+  it('tells the commands from the data to the checkpoints, and how layers are reverted', async () => {
+    const { commands } = await init({ preset: 'jpn-2', way: 'revert' });
+    expect(commands.map(([command]) => command)).toEqual([
+      'pip install "trl[peft]==1.16.0" pyyaml',
+      'python prepare_data.py',
+      'trl sft --config config.yaml --accelerate_config accelerate.yaml',
+      'layerloom revert --base meta-llama/Llama-3.1-8B checkpoints/checkpoint-5000 --keep top-bottom -o reverted',
+    ]);
+  });
+
+  it('has the files that its commands name', async () => {
+    const { out, files } = await init({ preset: 'math-1', trainer: 'llama-factory', method: 'lora' });
+    expect(files).toEqual([
+      'README.md',
+      'config.yaml',
+      'data.yaml',
+      'data/dataset_info.json',
+      'prepare_data.py',
+    ]);
+    expect(readdirSync(out, { recursive: true })).toEqual(expect.arrayContaining([...files]));
+  });
+});
+
+const refusals: [string, Partial<TrainingParameters>, string, RegExp][] = [
+  ['a misspelt preset', { preset: 'math1' }, 'INVALID_PARAMETER', /did you mean math-1\?/],
+  ['an unknown language', { preset: 'joint', language: 'fra' }, 'INVALID_PARAMETER', /jpn, swh, tel, ben/],
+  ['a language of a row', { language: 'swh' }, 'USAGE', /--language is for --preset joint/],
+  ['the set without a name', { preset: 'tel-1' }, 'USAGE', /does not name.*--data instructions=PATH/],
+  ['a misspelt trainer', { trainer: 'axolot' as 'axolotl' }, 'INVALID_PARAMETER', /did you mean axolotl\?/],
+  ['a rank of full training', { rank: 8 }, 'USAGE', /give --method lora/],
+  ['rank 0', { method: 'lora', rank: 0 }, 'INVALID_PARAMETER', /rank: expected a positive integer/],
+  ['devices that do not divide', { devices: 3 }, 'INVALID_PARAMETER', /a divisor of the batch size 4/],
+  ['fewer samples than the warm-up', { samples: 4000 }, 'INVALID_PARAMETER', /the warm-up's 1000/],
+  ['an unreadable file', { data: ['./none.jsonl'] }, 'READ_FAILED', /none\.jsonl cannot be read: ENOENT/],
+  ['an unknown data set', { data: ['orca=x.jsonl'] }, 'USAGE', /no data set orca, but math, orca-math/],
+  ['a file of two kinds', { preset: 'joint', data: ['x.jsonl'] }, 'USAGE', /math=x\.jsonl or language=/],
+  ['freezing without a partition', { way: 'freeze' }, 'USAGE', /needs --partition FILE/],
+  ['reverting joint training', { preset: 'joint', way: 'revert' }, 'USAGE', /for one kind of data/],
+];
+
+describe('a refusal', () => {
+  it.each(refusals)('of %s', async (_what, parameters, code, message) => {
+    const refused = init({ preset: 'math-1', ...parameters, data: parameters.data ?? [] });
+    await expect(refused).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+
+  it('of data that are no rows names the line', async () => {
+    const file = join(temporaryDirectory(), 'rows.jsonl');
+    writeFileSync(file, 'Question,Answer\n');
+    await expect(init({ preset: 'math-1', data: [file] })).rejects.toMatchObject({
+      code: 'DATA_INVALID',
+      message: expect.stringContaining(`${file}:1: is not a JSON object`),
+    });
+  });
+
+  it('of a directory with files leaves them as they are', async () => {
+    const out = temporaryDirectory();
+    writeFileSync(join(out, 'config.yaml'), 'mine');
+    await expect(trainInit({ preset: 'math-1' }, { out })).rejects.toMatchObject({ code: 'OUTPUT_INVALID' });
+    expect(readdirSync(out)).toEqual(['config.yaml']);
+    expect(readFileSync(join(out, 'config.yaml'), 'utf8')).toBe('mine');
+  });
+
+  it('of an output that is a file', async () => {
+    const out = rowsFile();
+    await expect(trainInit({ preset: 'math-1' }, { out })).rejects.toMatchObject({ code: 'OUTPUT_INVALID' });
+  });
+});
