@@ -1,6 +1,5 @@
 """Trains one model of the experiment, full or LoRA, and keeps what changed: a delta or an adapter."""
 
-import time
 from pathlib import Path
 
 import torch
@@ -10,7 +9,7 @@ from transformers import AutoModelForCausalLM, get_linear_schedule_with_warmup
 
 from data import Text
 
-# Each run: the data of its steps, and the part that they train (None: every parameter; "own": each batch its part's).
+# Each run: the data of its steps, and what they train (None: every parameter; "own": each batch its own side).
 RUNS = {
     "math": (("math",), None),
     "language": (("language",), None),
@@ -39,6 +38,15 @@ def add_delta(model, delta: dict[str, torch.Tensor], factor: float) -> None:
         parameters[name].add_(change.float(), alpha=factor)
 
 
+def trained_model(run: str, form: str, base: Path, out: Path):
+    """A trained model, from what train() kept of it."""
+    if form == "full":
+        return load_model(base, out / f"{run}.delta.safetensors")
+    from peft import PeftModel
+
+    return PeftModel.from_pretrained(load_model(base), out / run).merge_and_unload()
+
+
 def encode(tokenizer, texts: list[Text]):
     """A batch of texts, each begun with the first-token mark so that all of its bytes are predicted."""
     rows = [[tokenizer.bos_token_id] + tokenizer(text.prompt + text.answer)["input_ids"] for text in texts]
@@ -61,7 +69,6 @@ def add_adapter(model, layers: list[int] | None):
 
 def train(run: str, form: str, seed: int, base: Path, tokenizer, partition: Partition, data: dict, out: Path) -> dict:
     """Trains `run` and writes out/RUN.delta.safetensors or the adapter out/RUN. `data`: batches by name."""
-    started = time.time()
     torch.manual_seed(seed)
     sources, part = RUNS[run]
     model = load_model(base)
@@ -97,11 +104,12 @@ def train(run: str, form: str, seed: int, base: Path, tokenizer, partition: Part
         }
         check_delta(delta, partition, part)
         save_file(delta, out / f"{run}.delta.safetensors")
-    return {"seconds": round(time.time() - started, 1), "steps": len(order), "losses": losses}
+    return {"steps": len(order), "losses": losses}
 
 
 def layers_of(partition: Partition, part: str) -> list[int]:
-    names = [name.split(".") for name in partition.names(part)]
+    """Numbers of the layers that a side trains, which a frozen LoRA run adapts."""
+    names = [name.split(".") for name in partition.trained_by(part)]
     return sorted({int(words[words.index("layers") + 1]) for words in names if "layers" in words})
 
 
@@ -109,6 +117,7 @@ def check_delta(delta: dict, partition: Partition, part: str | None) -> None:
     """Refuses a frozen run that moved anything outside its part."""
     if part in (None, "own"):
         return
-    moved = [name for name in delta if partition.part_of(name) != part]
+    trained = partition.trained_by(part)
+    moved = [name for name in delta if name not in trained]
     if moved:
         raise RuntimeError(f"frozen parameters moved: {moved[:3]}")

@@ -1,0 +1,88 @@
+"""Tables of an experiment's results, in Markdown.   python tables.py RESULTS.jsonl"""
+
+import math
+import sys
+from pathlib import Path
+
+from results import COLUMNS, FORMS, METHODS, Results, nats_per_byte
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] + ["--:"] * (len(head) - 1), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def text(estimate, digits: int) -> str:
+    return "" if estimate is None else estimate.text(digits)
+
+
+def perplexities(results: Results, form: str) -> str:
+    base = ["base"] + [f"{math.exp(nats_per_byte(results.base, column)):.3f}" for column in COLUMNS]
+    rows = [
+        [name, *(text(results.perplexity(form, method, column), 3) for column in COLUMNS)] for method, name in METHODS.items()
+    ]
+    return table([FORMS[form], *(title for _, _, title in COLUMNS.values())], [base, *rows])
+
+
+def parts_alone(results: Results) -> str:
+    """Gains of the single experts on their own texts: trained whole, reverted to its part, frozen from the start."""
+    models = {
+        "math, every parameter": ("math", "math-en"),
+        "math, reverted to the middle": ("math-reverted", "math-en"),
+        "math, frozen but for the middle": ("math-frozen", "math-en"),
+        "language, every parameter": ("language", "language"),
+        "language, frozen but for its part": ("language-frozen", "language"),
+    }
+    rows = [
+        [name, COLUMNS[column][2], *(text(results.gain(form, model, column), 3) for form in FORMS)]
+        for name, (model, column) in models.items()
+    ]
+    return table(["expert", "texts", *FORMS.values()], rows)
+
+
+def linearity(results: Results) -> str:
+    """Gain at α as a multiple of the gain at 1."""
+    rows = []
+    for form, title in FORMS.items():
+        for expert, column in (("math", "math-en"), ("language", "language")):
+            whole = results.gain(form, expert, column)
+            cells = []
+            for alpha in (0.25, 0.5, 0.75, 1.0, 1.25, 1.5):
+                kind, model = ("score", expert) if alpha == 1 else ("linearity", f"{expert}*{alpha}")
+                found = results.gain(form, model, column, kind)
+                cells.append("" if found is None or whole is None else f"{found.mean / whole.mean:.2f}")
+            rows.append([f"{title}, {expert}", *cells])
+    return table(["α", "0.25", "0.5", "0.75", "1", "1.25", "1.5"], rows)
+
+
+def sums(results: Results) -> str:
+    """Gain of base + δ_math + δ_language beside the sum of the single gains."""
+    rows = []
+    for form, title in FORMS.items():
+        for column, (_, _, name) in COLUMNS.items():
+            single = [results.gain(form, expert, column) for expert in ("math", "language")]
+            both = results.gain(form, "math+language", column, "linearity")
+            if both is not None:
+                added = sum(estimate.mean for estimate in single)
+                rows.append([f"{title}, {name}", *(estimate.text(3) for estimate in single), f"{added:.3f}", both.text(3)])
+    return table(["gain, nats per byte", "δ math", "δ language", "their sum", "both deltas"], rows)
+
+
+def overlaps(results: Results) -> str:
+    rows = []
+    for form, title in FORMS.items():
+        for share in ("1", "5", "10"):
+            found = results.estimate("overlap", form, "math+language", lambda line, share=share: shared(line, share))
+            if found is not None:
+                rows.append([f"{title}, top {share} %", f"{100 * found.mean:.1f} %", f"{share} %"])
+    return table(["rows of largest MAV", "in both", "by chance"], rows)
+
+
+def shared(line: dict, share: str) -> float:
+    return line["shared"][share]
+
+
+if __name__ == "__main__":
+    found = Results(Path(sys.argv[1]))
+    parts = [*(perplexities(found, form) for form in FORMS), parts_alone(found), linearity(found), sums(found), overlaps(found)]
+    print("\n\n".join(parts))
