@@ -6,6 +6,7 @@ import { checkInterrupt, LayerloomError } from '../errors.js';
 import { bringModels } from '../hub/bring-models.js';
 import type { Statistics } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
+import { inForm, type OutputForm } from '../plan/adapters/form.js';
 import type { StatisticsByRecipe } from '../plan/composed.js';
 import { missingForPlan } from '../plan/missing-weights.js';
 import { modelsIn, type OpenedInputs, observeInputs, openInputs } from '../plan/opened-inputs.js';
@@ -22,6 +23,8 @@ export type MergePlanOptions = PlanOptions &
   StatisticsOptions & {
     /** The output's floating dtype; overrides the recipe's. */
     dtype?: DtypeName | undefined;
+    /** The output's form; overrides the recipe's `as`. */
+    as?: OutputForm | undefined;
     /** The output's chat template, as a recipe's `chatTemplate`; overrides the recipe's. */
     chatTemplate?: string | undefined;
     /**
@@ -73,7 +76,7 @@ export const withRecipe = async <T>(
   if (options.strict && warnings[0] !== undefined) throw warnings[0].error;
   const given = read?.recipe ?? (input as RecipeInput);
   try {
-    const recipe = parseRecipe(overridden(given as RecipeInput, options));
+    const recipe = parseRecipe(await inForm(overridden(given as RecipeInput, options), options.as));
     return await work(
       recipe,
       read?.recorded,

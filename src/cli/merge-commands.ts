@@ -3,6 +3,7 @@ import { addExamples, commandGroups, optionOf } from './help.js';
 import { type MergeCommandOptions, mergeCommand } from './merge.js';
 import {
   addAnalysisOption,
+  addFormOption,
   addMergeOptions,
   addSaveOption,
   addTokenizerOption,
@@ -34,7 +35,7 @@ const addSoup = (program: Command): void => {
         default: 'all 1',
       }),
     );
-  addMergeOptions(addTokenizerOption(addSaveOption(addAnalysisOption(command)))).action(
+  addMergeOptions(addTokenizerOption(addFormOption(addSaveOption(addAnalysisOption(command))))).action(
     async (models: string[], options: MergeCommandOptions) => {
       await mergeCommand(recipeOf('soup', { ...options, models }), options);
     },
@@ -42,6 +43,10 @@ const addSoup = (program: Command): void => {
   addExamples(command, [
     ['layerloom soup ./math-1 ./math-2 ./math-3 -o ./math-soup', 'the average of three models'],
     ['layerloom soup ./math-1 ./math-2 --weights 2,1 -o ./math-soup-2-1', 'the first model counts twice'],
+    [
+      'layerloom soup ./math-lora ./swh-lora --as full --base ./llama-3.1-8b -o ./soup-full',
+      'full weights of two bare LoRA adapters',
+    ],
   ]);
 };
 
@@ -99,7 +104,7 @@ const addRevert = (program: Command): void => {
         { default: 'all tensors' },
       ),
     );
-  addMergeOptions(addTokenizerOption(addSaveOption(addAnalysisOption(command)))).action(
+  addMergeOptions(addTokenizerOption(addFormOption(addSaveOption(addAnalysisOption(command))))).action(
     async (expert: string, options: MergeCommandOptions) => {
       await mergeCommand(recipeOf('revert', { ...options, model: expert }), options);
     },
@@ -162,9 +167,12 @@ const addMerge = (program: Command): void => {
       ),
     )
     .addOption(optionOf('--plugin <file>', 'a module that registers your own methods', { repeatable: true }));
-  addMergeOptions(addTokenizerOption(addSaveOption(addAnalysisOption(command)), "the recipe's, or auto"), {
-    outRequired: 'unless --dry-run or --explain',
-  }).action(async (recipe: string, options: MergeCommandOptions & { plugin?: string[] }) => {
+  addMergeOptions(
+    addTokenizerOption(addFormOption(addSaveOption(addAnalysisOption(command))), "the recipe's, or auto"),
+    {
+      outRequired: 'unless --dry-run or --explain',
+    },
+  ).action(async (recipe: string, options: MergeCommandOptions & { plugin?: string[] }) => {
     await loadPlugins(options.plugin ?? []);
     await mergeCommand(recipe, options);
   });

@@ -65,6 +65,7 @@ const planAndRun = async (
       allowChanged: options.allowChanged,
       // A recipe made from command-line options has these among its parameters.
       dtype: typeof recipe === 'string' ? options.dtype : undefined,
+      as: options.as,
       chatTemplate,
       tokenizer: typeof recipe === 'string' ? options.tokenizer : undefined,
       threads,
@@ -113,12 +114,13 @@ const howMuch = ({ download = false, dryRun = false }: CommonOptions): Download 
 const explainCommand = async (
   recipe: RecipeInput | string,
   tensor: string,
-  { json, quiet, analysis, threads, dtype, tokenizer, allowChanged, download }: MergeCommandOptions,
+  { json, quiet, analysis, threads, dtype, as, tokenizer, allowChanged, download }: MergeCommandOptions,
 ): Promise<void> => {
   const explanation = await explainTensor(recipe, tensor, {
     analysis,
     allowChanged,
     download,
+    as,
     threads: checkThreads(threads),
     dtype: typeof recipe === 'string' ? dtype : undefined,
     tokenizer: typeof recipe === 'string' ? tokenizer : undefined,

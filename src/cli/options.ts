@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type Link, links } from '../engine/output/link.js';
 import { LayerloomError } from '../errors.js';
+import { type OutputForm, outputForms } from '../plan/adapters/form.js';
 import type { Layout } from '../plan/layout.js';
 import { arithmeticDtypes, type DtypeName, torchName } from '../tensor/dtype.js';
 import { chatTemplateNames } from '../tokenizer/chat-templates/chat-template.js';
@@ -15,6 +16,7 @@ export interface CommonOptions {
   readonly layout?: Layout;
   readonly maxShardSize?: string;
   readonly dtype?: DtypeName;
+  readonly as?: OutputForm;
   readonly tokenizer?: string;
   readonly threads?: number;
   readonly resume?: boolean;
@@ -97,6 +99,20 @@ export const addTokenizerOption = (
       '--tokenizer <which>',
       `vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base${ofModels}`,
       { default: default_, group: optionGroups.output },
+    ),
+  );
+
+/** Adds `--as`, for commands that merge models which may be adapters. */
+export const addFormOption = (command: Command): Command =>
+  command.addOption(
+    optionOf(
+      '--as <form>',
+      'write a LoRA adapter, or full weights: of bare adapters, whose base is --base or what they name',
+      {
+        choices: [...outputForms],
+        default: 'an adapter where all models are bare adapters',
+        group: optionGroups.output,
+      },
     ),
   );
 

@@ -3,6 +3,7 @@ import { addExamples, commandGroups, optionOf } from './help.js';
 import { type MergeCommandOptions, mergeCommand } from './merge.js';
 import {
   addAnalysisOption,
+  addFormOption,
   addMergeOptions,
   addSaveOption,
   addTokenizerOption,
@@ -77,7 +78,7 @@ export const addSwap = (program: Command): void => {
         "scale the numbers of layers from the paper's 32 to the models' number, and print them",
       ),
     );
-  addMergeOptions(addTokenizerOption(addSaveOption(addAnalysisOption(command)))).action(
+  addMergeOptions(addTokenizerOption(addFormOption(addSaveOption(addAnalysisOption(command))))).action(
     async ({ lang: language, ...options }: MergeCommandOptions & { lang: string }) => {
       await mergeCommand(recipeOf('layer_swap', { ...options, language }), options);
     },
@@ -95,6 +96,10 @@ export const addSwap = (program: Command): void => {
     [
       'layerloom swap --task ./math-1 --lang ./swh-1 --base ./llama-3.1-8b --weights magnitude -o ./weighted',
       "weigh averages by the experts' changes from their base",
+    ],
+    [
+      'layerloom swap --task ./math-lora --lang ./swh-lora -o ./swapped-lora',
+      'two bare LoRA adapters give an adapter',
     ],
   ]);
 };

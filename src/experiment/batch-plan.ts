@@ -5,6 +5,7 @@ import { bringModels } from '../hub/bring-models.js';
 import { itemAt, valueAt } from '../lookup.js';
 import { noStatistics, type Statistics, type TaskVectorStatistics } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
+import { inForm } from '../plan/adapters/form.js';
 import { compose } from '../plan/compose.js';
 import type { StatisticsByRecipe } from '../plan/composed.js';
 import { layOut } from '../plan/layout.js';
@@ -83,7 +84,13 @@ export const planBatch = async <M extends BatchMerge>(
   options: BatchPlanOptions,
 ): Promise<BatchPlan<M>> => {
   const layout = parseLayout(options);
-  const parsed = merges.map((merge) => ({ merge, recipe: inMerge(merge, () => parseInBatch(merge.recipe)) }));
+  const parsed = [];
+  for (const merge of merges) {
+    const input = await inForm(merge.recipe).catch((error: unknown) => {
+      throw named(merge, error);
+    });
+    parsed.push({ merge, recipe: inMerge(merge, () => parseInBatch(input)) });
+  }
   const fetched = await bringModels(modelsIn(...parsed.map(({ recipe }) => recipe)), options);
   const headers = await openAll(parsed);
   if (options.assume !== true) await checkModels(parsed, headers);

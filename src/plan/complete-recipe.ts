@@ -19,7 +19,7 @@ export const completeRecipe = (
   again: CompleteRecipe | undefined,
   textOf: (model: unknown) => unknown,
 ): CompleteRecipe => {
-  const { method, dialect, layout, maxShardSize, outDtype, ...named } = replaceModels(given, textOf);
+  const { method, dialect, layout, maxShardSize, outDtype, as: _as, ...named } = replaceModels(given, textOf);
   const { task, language, model, models, slices, base, ...rest } = named;
   const { tokenizerSource, tokenizer, chatTemplate, ...parameters } = rest;
   return inYamlSpelling({

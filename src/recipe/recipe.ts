@@ -73,7 +73,8 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
   const given = input as UncheckedRecipe;
   const { method: name, dtype, outDtype, tokenizerSource: _source, tokenizer: _tokenizer, ...named } = given;
   const { chatTemplate, ...others } = named;
-  const { layout, maxShardSize, ...rest } = others;
+  // The form is settled before a recipe is parsed (plan/adapters/form.ts).
+  const { layout, maxShardSize, as, ...rest } = others;
   const method = methods.get(name);
   if (method === undefined) {
     const at = [...path, 'method'];
@@ -89,6 +90,8 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     );
   }
   if (path.length > 0) refuseLayout({ layout, maxShardSize }, path, 'in the place of a model');
+  if (path.length > 0 && as !== undefined)
+    throw invalid([...path, 'as'], as, 'no such key of a recipe in the place of a model');
   if (path.length > 4 * mostNesting)
     throw invalid(path, name, `at most ${mostNesting} recipes in one another`);
   // A recipe of mergekit's says so; to methods without dialects that is all they know.

@@ -71,6 +71,11 @@ export interface CommonParameters {
    */
   chatTemplate?: string | undefined;
   /**
+   * The form of the output: a LoRA adapter, or full weights; an option of the call goes before it. Default: an adapter where
+   * all models are bare adapters. Not in a recipe that stands in a model's place.
+   */
+  as?: 'adapter' | 'full' | undefined;
+  /**
    * A shard for each layer, or shards as full as `maxShardSize` allows; options of the call go before it.
    * Not in a recipe that stands in a model's place. Default `layer`.
    */

@@ -1,17 +1,19 @@
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Adapter } from '../../adapter/adapter.js';
+import { applyAdapter } from '../../adapter/apply.js';
+import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { LayerloomError } from '../../errors.js';
 
 /**
  * Checks that adapters can be one: of one base, by what their configurations name, unless the recipe says what the base is;
- * with weights that are stored alike.
+ * with weights that are stored alike, and that fit the base where it is here.
  *
- * @throws LayerloomError ADAPTERS_DIFFER
+ * @throws LayerloomError ADAPTERS_DIFFER, ADAPTER_MISMATCH
  */
 export const checkAdapters = async (
   [first, ...others]: readonly Adapter[],
-  hasBase: boolean,
+  { base, isNamed }: { readonly base: CheckpointIndex | undefined; readonly isNamed: boolean },
 ): Promise<void> => {
   if (first === undefined) return;
   for (const other of others) {
@@ -25,8 +27,20 @@ export const checkAdapters = async (
     if (a.fanInFanOut !== b.fanInFanOut) throw differ('fan_in_fan_out');
     const parameters = [a, b].map(({ targetParameters }) => [...targetParameters].sort().join(', '));
     if (parameters[0] !== parameters[1]) throw differ(`target_parameters (${parameters.join(' against ')})`);
-    if (!hasBase && a.base !== undefined && b.base !== undefined && !(await isSameBase(a.base, b.base)))
+    if (!isNamed && a.base !== undefined && b.base !== undefined && !(await isSameBase(a.base, b.base)))
       throw differ(`their base (${b.base} against ${a.base}; --base says which it is if that is one model)`);
+  }
+  if (base !== undefined) for (const adapter of [first, ...others]) checkAgainst(base, adapter);
+};
+
+/** Only names and shapes count: what cannot be added to the weights, as to quantised ones, is an adapter all the same. */
+const checkAgainst = (base: CheckpointIndex, adapter: Adapter): void => {
+  if (base.adapted !== undefined) return;
+  try {
+    applyAdapter(base, adapter, '');
+  } catch (error) {
+    const isOther = error instanceof LayerloomError && error.code !== 'ADAPTER_MISMATCH';
+    if (!isOther) throw error;
   }
 };
 

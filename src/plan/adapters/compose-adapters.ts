@@ -47,7 +47,7 @@ export const composeAdapters = async ({
   const merged = opened.flatMap(({ adapter }) => adapter ?? []);
   const adapters = [...new Set(merged.flatMap((model) => model.adapters))];
   const named = opened.find(({ adapter, role }) => adapter === undefined && role === 'base');
-  await checkAdapters(adapters, named !== undefined);
+  await checkAdapters(adapters, { base: base?.checkpoint, isNamed: named !== undefined });
 
   const { architecture, warnings } = architectureOf(merged, models, base, recipe);
   const { layers, places } = architecture;

@@ -108,8 +108,8 @@ const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtyp
 const isPowerOfTwo = (value: number): boolean => 2 ** Math.round(Math.log2(value)) === value;
 
 /**
- * Returns the alpha by which PEFT's arithmetic gives exactly this scale: alpha / rank, or alpha / √rank. The product may be
- * one rounding away from it, so that its neighbours are tried.
+ * Returns the alpha by which PEFT's arithmetic gives this scale: alpha / rank, or alpha / √rank. The product may be one
+ * rounding away from it, so that its neighbours are tried; where no number gives exactly the scale the last bit differs.
  */
 export const alphaFor = (scale: number, rank: number, rsLora: boolean): number => {
   const divisor = rsLora ? Math.sqrt(rank) : rank;
