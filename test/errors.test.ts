@@ -24,6 +24,7 @@ import {
   partition,
   planMerge,
   push,
+  type RecipeInput,
   relayout,
   runPlan,
   ShardStore,
@@ -66,6 +67,13 @@ import { keyOf, newStore, publish as publishShards } from './fixtures/store.js';
 import { writeVocabulary } from './fixtures/vocabulary.js';
 
 /** Plans an average of a small Llama and of it with an adapter. */
+const mergeAdapters = (recipe: Readonly<Record<string, unknown>>, other = lora({ seed: 2 })) => {
+  const root = temporaryDirectory();
+  const [one, two] = [writeAdapter(join(root, 'one')), writeAdapter(join(root, 'two'), other)];
+  const models = recipe['method'] === 'nearswap' ? { base: one, models: [two] } : { models: [one, two] };
+  return planMerge({ ...recipe, ...models } as unknown as RecipeInput);
+};
+
 const soupOfAdapter = (adapter: AdapterFixture): Promise<unknown> => {
   const { task } = writePair();
   return planMerge({
@@ -182,6 +190,13 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   ADAPTER_INVALID: () => soupOfAdapter(lora({ config: { r: 0 } })),
   ADAPTER_UNSUPPORTED: () => soupOfAdapter(lora({ config: { use_dora: true } })),
   ADAPTER_MISMATCH: () => soupOfAdapter(lora({ shapes: { 'model.layers.0.q_proj.weight': [8, 8] } })),
+  FORMS_MIXED: () => {
+    const { root, task } = writePair();
+    return planMerge({ method: 'soup', models: [task, writeAdapter(join(root, 'lora'))] });
+  },
+  NO_ADAPTER_FORM: () => mergeAdapters({ method: 'nearswap', t: 0.1 }),
+  ADAPTERS_DIFFER: () => mergeAdapters({ method: 'soup' }, lora({ config: { fan_in_fan_out: true } })),
+  BASE_NEEDED: () => mergeAdapters({ method: 'soup', as: 'full' }),
   INSTRUCTION_SET: () => inProcess('', { LAYERLOOM_ISA: 'mmx' }),
   OUTPUT_INVALID: () => run(({ out }) => writeFileSync(out, '')),
   OUTPUT_EXISTS: () => run(({ out }) => void mkdirSync(join(out, 'something'), { recursive: true })),

@@ -1,5 +1,6 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isBareAdapter } from '../adapter/open-adapter.js';
 import type { FileIdentity } from '../checkpoint/checkpoint.js';
 import type { ReduceOptions } from '../engine/compute/reduce.js';
 import { type ComparedTensor, findTrimming, sumMagnitudes } from '../engine/compute/whole-models.js';
@@ -12,13 +13,14 @@ import {
   type TaskVectorStatistics,
 } from '../methods/framework/method.js';
 import { same } from '../methods/framework/tensor-recipe.js';
-import type { ModelInput } from '../methods/recipes.js';
+import type { ModelInput, RecipeInput } from '../methods/recipes.js';
+import { onBase } from '../plan/adapters/form.js';
 import { modelOpener } from '../plan/compose.js';
 import type { StatisticsByRecipe } from '../plan/composed.js';
 import { type OpenedModel, openModels, plannedInput } from '../plan/models.js';
 import { type OpenedInputs, openInputs } from '../plan/opened-inputs.js';
 import { openRecipeModels } from '../plan/recipe-models.js';
-import type { Recipe } from '../recipe/recipe.js';
+import { parseRecipe, type Recipe } from '../recipe/recipe.js';
 import { isFloating } from '../tensor/dtype.js';
 import { elementsOf } from '../tensor/reference.js';
 import type { Rows } from '../tensor/rows.js';
@@ -50,27 +52,59 @@ export const gatherStatistics = async (
   const { statistics: needed } = recipe;
   if (needed === undefined) return noStatistics;
   const { base, experts, what } = needed;
+  const isNested = [base, ...experts].some((model) => typeof model !== 'string');
+  if (await hasAdapters(experts)) {
+    if (what.kind !== 'rows' || what.eachRow || isNested)
+      throw new LayerloomError('NO_ADAPTER_FORM', {
+        method: recipe.method,
+        reason: 'it needs statistics of whole models',
+      });
+    const taskVectors = await taskVectorsOf(String(base), experts.map(String), what.rows, {
+      analysis,
+      ...options,
+    });
+    return { ...noStatistics, taskVectors };
+  }
   if (what.kind === 'thresholds') {
     const { inputs, tensors } = await comparedTensors(recipe, found, base, experts);
     const planned = inputs.checkpoints.map(plannedInput);
     return { ...noStatistics, ...(await findTrimming(planned, tensors, what.densities, options)) };
   }
   const { rows, eachRow } = what;
-  const isNested = [base, ...experts].some((model) => typeof model !== 'string');
   if (isNested || (analysis === undefined && !eachRow && (await moveRows(recipe, found)))) {
     const taskVectors = await sumOperands(recipe, found, { base, experts, what }, options);
     return { ...noStatistics, taskVectors };
   }
-  const [origin, models] = [String(base), experts.map(String)];
-  const taskVectors =
-    analysis === undefined
-      ? (await computeTaskVectors(origin, models, { rows, threshold: 0 }, { ...options, pairs: false }))
-          .experts
-      : await readSaved(analysis, origin, models, rows);
+  const taskVectors = await taskVectorsOf(String(base), experts.map(String), rows, { analysis, ...options });
   return {
     ...noStatistics,
     taskVectors: eachRow && rows === 'output' ? await ofAllRows(recipe, found, taskVectors) : taskVectors,
   };
+};
+
+/** True if an expert, or one of a nested recipe's models, is a bare adapter. */
+const hasAdapters = async (experts: readonly ModelInput[]): Promise<boolean> => {
+  for (const expert of experts)
+    if (typeof expert === 'string' ? await isBareAdapter(expert) : await hasAdapters(modelsOf(expert)))
+      return true;
+  return false;
+};
+
+/** Returns the models of a nested recipe. */
+const modelsOf = (recipe: RecipeInput): readonly ModelInput[] =>
+  parseRecipe(recipe).models.map(({ model }) => model);
+
+/** Reads task vectors of checkpoints from a saved analysis, else computes them; bare adapters are taken on their base. */
+const taskVectorsOf = async (
+  base: string,
+  given: readonly string[],
+  rows: Rows,
+  { analysis, ...options }: StatisticsOptions,
+): Promise<readonly MavVectors[]> => {
+  const experts = await Promise.all(given.map((expert) => onBase(expert, base)));
+  if (analysis !== undefined) return await readSaved(analysis, base, experts, rows);
+  return (await computeTaskVectors(base, experts, { rows, threshold: 0 }, { ...options, pairs: false }))
+    .experts;
 };
 
 /**

@@ -303,6 +303,18 @@ describe('other methods over bare adapters', () => {
     expect(distance(merged.products.get(module) ?? [], expected)).toBeLessThan(1e-14);
   });
 
+  it('weighs by magnitude as the same adapters on their base', async () => {
+    const { task, language, base } = pair({ alpha: 8 }, { alpha: 32 });
+    const weightsOf = async (experts: { task: string; language: string }, more: object) =>
+      (await planMerge({ method: 'layer_swap', weights: 'magnitude', ...experts, ...more } as RecipeInput))
+        .recipe['magnitude_weights'];
+    const whole = { task: `${base}+${task}`, language: `${base}+${language}` };
+    const expected = await weightsOf(whole, { base });
+    expect(expected).not.toEqual([0.5, 0.5]);
+    expect(await weightsOf({ task, language }, { base })).toEqual(expected);
+    expect(await weightsOf({ task, language }, {})).toEqual(expected);
+  });
+
   it.each([
     ['no sum', { method: 'slerp', t: 0.5 }],
     ['weights that do not add up to 1', { method: 'linear', weights: [1, 1], normalize: false }],

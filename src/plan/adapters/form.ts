@@ -1,6 +1,6 @@
 import { isBareAdapter, openAdapter } from '../../adapter/open-adapter.js';
 import { splitAdapter } from '../../checkpoint/adapter-text.js';
-import { isObject } from '../../checkpoint/json.js';
+import { isGiven, isObject } from '../../checkpoint/json.js';
 import { locate } from '../../checkpoint/locate.js';
 import { splitName } from '../../checkpoint/model-place.js';
 import { LayerloomError } from '../../errors.js';
@@ -28,13 +28,22 @@ export const inForm = async (given: RecipeInput, as?: OutputForm): Promise<Recip
   if (!isObject(given)) return given;
   const { as: own, ...recipe } = given as Json;
   const form = as ?? own;
-  if (form === undefined || form === null) return recipe as unknown as RecipeInput;
+  if (form === undefined || form === null) return (await withBase(recipe)) as unknown as RecipeInput;
   if (form === 'full') return (await asFull(recipe)) as unknown as RecipeInput;
-  if (form === 'adapter') return (await asAdapter(recipe)) as unknown as RecipeInput;
+  if (form === 'adapter') return (await withBase(await asAdapter(recipe))) as unknown as RecipeInput;
   throw invalid(['as'], form, outputForms.join(' or '));
 };
 
-/** Replaces the texts of all models of a recipe and of those in it; `base` is not looked at where `replace` says so. */
+/** Weights by magnitude count the rows of the base: a recipe of bare adapters without one gets that which they name. */
+const withBase = async (recipe: Json): Promise<Json> => {
+  if (recipe['weights'] !== 'magnitude' || isGiven(recipe['base'])) return recipe;
+  const { task, models } = recipe;
+  const first: unknown = Array.isArray(models) ? models[0] : task;
+  if (typeof first !== 'string' || !(await isBareAdapter(first))) return recipe;
+  return { ...recipe, base: await baseOf(first) };
+};
+
+/** Replaces the texts of all models of a recipe and of those in it; `replace` gets a text and the recipe that it stands in. */
 const replaceTexts = async (
   recipe: Json,
   replace: (model: string, of: Json) => Promise<string>,
@@ -57,11 +66,16 @@ const asFull = async (recipe: Json): Promise<Json> => {
   return await replaceTexts(recipe, async (model, of) => {
     if (!(await isBareAdapter(model))) return model;
     const own = typeof of['base'] === 'string' && of['base'] !== model ? of['base'] : base;
-    const name = await nameBefore(model);
-    const adapter = name === undefined ? model : name.rest;
-    const text = withoutName(own ?? (await baseOf(model)));
-    return `${name === undefined ? '' : `${name.name}=`}${text}+${adapter}`;
+    return await onBase(model, own ?? (await baseOf(model)));
   });
+};
+
+/** Returns a model as a whole one: a bare adapter with its base. */
+export const onBase = async (model: string, base: string): Promise<string> => {
+  if (!(await isBareAdapter(model))) return model;
+  const name = await nameBefore(model);
+  const text = `${withoutName(base)}+${name?.rest ?? model}`;
+  return name === undefined ? text : `${name.name}=${text}`;
 };
 
 /** Returns the base that an adapter names, which must be here. */
@@ -74,8 +88,8 @@ const baseOf = async (model: string): Promise<string> => {
     adapter: checkpoint.path,
     reason:
       base === undefined
-        ? 'does not say of which base it is, which full weights are made of'
-        : `is of the base ${base}, which full weights are made of and which is not here`,
+        ? 'does not say of which base it is, which is needed'
+        : `is of the base ${base}, which is needed and is not here`,
   });
 };
 
