@@ -36,7 +36,10 @@ export const nonFiniteError = async (
         const [after, before] = sourcesOfOperand(change).filter(isStored);
         if (after === undefined || before === undefined) throw new Error(`${name} has no two sources`);
         const rows = shape.slice(0, -1).reduce((product, extent) => product * extent, 1);
-        return { name, shape: [rows, shape.at(-1) ?? 1], rows: 'output', sources: [before, after] };
+        return {
+          ...{ name, shape: [rows, shape.at(-1) ?? 1] as const, rows: 'output' as const, base: before },
+          experts: [{ kind: 'tensor' as const, tensor: after }],
+        };
       }),
     },
     options,
