@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { merge, runPlan } from '../../src/index.js';
+import { propertyAt } from '../../src/lookup.js';
 import { everyMethod } from '../fixtures/every-method.js';
 import { planOverAdapters, writeAdapted } from '../fixtures/low-rank.js';
 import { readTensors } from '../fixtures/merged.js';
@@ -17,10 +18,15 @@ const shapes = {
   'model.norm.weight': [66],
 };
 
+/** Methods that take values in each way there is: element by element, in rows, with statistics of each kind. */
+const ways = ['linear', 'slerp', 'nuslerp-columns', 'ties', 'dare_ties', 'della', 'sce', 'model_stock'];
+
 describe('a merge of adapters, whose products are operands,', () => {
-  it('has the bits of the same merge of full checkpoints, by every method', async () => {
+  it('has the bits of the same merge of full checkpoints, whatever it measures first', async () => {
     const family = await writeAdapted(shapes);
-    for (const [name, recipe] of Object.entries(everyMethod(family))) {
+    const recipes = everyMethod(family);
+    for (const name of ways) {
+      const recipe = propertyAt(recipes, name);
       const full = join(family.root, `${name}-full`);
       const adapted = join(family.root, `${name}-adapted`);
       await merge(recipe, { out: full });

@@ -8,6 +8,7 @@ import type { StoredTensor } from '../../src/tensor/stored-tensor.js';
 import { temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { everyMethod } from '../fixtures/every-method.js';
 import { writeFamilyOf } from '../fixtures/family.js';
+import { planOverAdapters, writeAdapted } from '../fixtures/low-rank.js';
 import { average, readTensors } from '../fixtures/merged.js';
 import { writePlans } from '../fixtures/plans.js';
 
@@ -123,6 +124,44 @@ describe('a plan', () => {
     expect(() => checkPlan(plan)).toThrow(
       expect.objectContaining({ code: 'PLAN_INVALID', message: expect.stringMatching(reason) }),
     );
+  });
+
+  it.each<[string, (product: Record<string, unknown>) => unknown, RegExp]>([
+    ['rank 0', (product) => ({ ...product, rank: 0 }), /rank: /],
+    ['another rank', (product) => ({ ...product, rank: 9 }), /rank 9 has another length/],
+    ['its factors exchanged', ({ a, b, ...rest }) => ({ ...rest, a: b, b: a }), /has another length/],
+    ['its transpose', (product) => ({ ...product, transposed: true }), /has another length/],
+    ['another dtype', (product) => ({ ...product, dtype: 'BF16' }), /dtype: /],
+    [
+      'integers',
+      ({ a, ...rest }) => ({ ...rest, a: { ...(a as object), dtype: 'I32' } }),
+      /no floating-point/,
+    ],
+    ['no factor', (product) => ({ ...product, b: null }), /not a range of a file/],
+    [
+      'a factor outside its file',
+      ({ a, ...rest }) => ({ ...rest, a: { ...(a as object), end: 2 ** 40 } }),
+      /outside/,
+    ],
+    ['a key more', (product) => ({ ...product, scale: 2 }), /Unrecognized key: "scale"/],
+  ])('over a product with %s is refused', async (_, change, reason) => {
+    const family = await writeAdapted({ 'model.layers.0.mlp.up_proj.weight': [10, 6] });
+    const plan = await planOverAdapters({ method: 'soup', models: [family.a, family.b] }, family);
+    const given = JSON.parse(JSON.stringify(plan)) as MergePlan;
+    expect(checkPlan(given)).toEqual(plan);
+    const path = 'shards.0.tensors.0.expression.terms.0.source.expression.terms.1.source';
+    const product = path.split('.').reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], given);
+    put(given, path, change(product as Record<string, unknown>));
+    expect(() => checkPlan(given)).toThrow(
+      expect.objectContaining({ code: 'PLAN_INVALID', message: expect.stringMatching(reason) }),
+    );
+  });
+
+  it('over a product that is no matrix is refused', async () => {
+    const family = await writeAdapted({ 'model.layers.0.mlp.up_proj.weight': [10, 6] });
+    const plan = await planOverAdapters({ method: 'soup', models: [family.a, family.b] }, family);
+    put(plan, 'shards.0.tensors.0.shape', [60]);
+    expect(() => checkPlan(plan)).toThrow(/for a tensor that is none/);
   });
 
   it('that is nothing of the kind is refused', () => {
