@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -12,26 +13,97 @@ namespace {
 /// Squared distance of a column of length 1 from the span of those before it, below which it is left out.
 constexpr double kDependent = 1e-14;
 
-/// Rotations of one sweep reduce what is off the diagonal quadratically in the end: fewer than ten are needed.
-constexpr int kMostSweeps = 30;
+/// QL steps for one eigenvalue; two are usual.
+constexpr std::size_t kMostSteps = 60;
 
-/// The rotation that makes element (p, q) 0: its cosine and sine.
-std::pair<double, double> rotationAt(const Matrix& of, std::size_t p, std::size_t q) {
-    const double theta = (of(q, q) - of(p, p)) / (2 * of(p, q));
-    // The smaller root; of a huge theta the square would be infinite, and the root 0 as it should be.
-    const double t = (theta < 0 ? -1 : 1) / (std::fabs(theta) + std::sqrt(theta * theta + 1));
-    const double cosine = 1 / std::sqrt(t * t + 1);
-    return {cosine, t * cosine};
+/// A symmetric matrix as Qᵀ T Q of a tridiagonal T.
+struct Tridiagonal {
+    std::vector<double> diagonal, beside;  ///< beside[i] is at (i, i + 1); the last is 0
+    Matrix q;
+};
+
+/// Reduces a symmetric matrix by Householder reflections.
+Tridiagonal reduce(Matrix a) {
+    const std::size_t n = a.rows;
+    Tridiagonal to{std::vector<double>(n), std::vector<double>(n), Matrix(n, n)};
+    for (std::size_t i = 0; i < n; ++i) to.q(i, i) = 1;
+    std::vector<double> v(n), w(n);
+    for (std::size_t k = 0; k + 2 < n; ++k) {
+        double squares = 0;
+        for (std::size_t i = k + 2; i < n; ++i) squares += a(i, k) * a(i, k);
+        if (squares == 0) continue;
+        const double first = a(k + 1, k), length = std::sqrt(first * first + squares);
+        const double onto = first > 0 ? -length : length;
+        for (std::size_t i = k + 1; i < n; ++i) v[i] = a(i, k);
+        v[k + 1] -= onto;
+        const double beta = 2 / (v[k + 1] * v[k + 1] + squares);
+        // A ← H A H of the rest, H = 1 − beta v vᵀ: A − v wᵀ − w vᵀ.
+        std::fill(w.begin(), w.end(), 0.0);
+        for (std::size_t j = k + 1; j < n; ++j)
+            for (std::size_t i = k + 1; i < n; ++i) w[i] += a(j, i) * v[j];
+        double along = 0;
+        for (std::size_t i = k + 1; i < n; ++i) along += v[i] * w[i];
+        for (std::size_t i = k + 1; i < n; ++i) w[i] = beta * (w[i] - beta / 2 * along * v[i]);
+        for (std::size_t j = k + 1; j < n; ++j)
+            for (std::size_t i = k + 1; i < n; ++i) a(j, i) -= v[j] * w[i] + w[j] * v[i];
+        a(k + 1, k) = a(k, k + 1) = onto;
+        // Q ← H Q.
+        std::fill(w.begin(), w.end(), 0.0);
+        for (std::size_t j = k + 1; j < n; ++j)
+            for (std::size_t i = 0; i < n; ++i) w[i] += to.q(j, i) * v[j];
+        for (std::size_t j = k + 1; j < n; ++j)
+            for (std::size_t i = 0; i < n; ++i) to.q(j, i) -= beta * v[j] * w[i];
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        to.diagonal[i] = a(i, i);
+        to.beside[i] = i + 1 < n ? a(i + 1, i) : 0;
+    }
+    return to;
 }
 
-/// Rotates rows p and q.
-void rotate(Matrix& rows, std::size_t p, std::size_t q, double cosine, double sine) {
-    double *a = &rows(p, 0), *b = &rows(q, 0);
-    for (std::size_t i = 0; i < rows.columns; ++i) {
-        const double x = a[i], y = b[i];
-        a[i] = cosine * x - sine * y;
-        b[i] = sine * x + cosine * y;
+/// Index from `from` on behind which T falls apart into two.
+std::size_t splitOf(const Tridiagonal& of, std::size_t from) {
+    std::size_t at = from;
+    for (; at + 1 < of.diagonal.size(); ++at) {
+        const double size = std::fabs(of.diagonal[at]) + std::fabs(of.diagonal[at + 1]);
+        if (std::fabs(of.beside[at]) <= std::numeric_limits<double>::epsilon() * size) break;
     }
+    return at;
+}
+
+/// One implicit QL step with Wilkinson's shift, of rows [from, to] of T; the rotations are Q's too.
+void step(Tridiagonal& of, std::size_t from, std::size_t to) {
+    auto& [d, e, q] = of;
+    double g = (d[from + 1] - d[from]) / (2 * e[from]);
+    const double root = std::sqrt(g * g + 1);
+    g = d[to] - d[from] + e[from] / (g + (g < 0 ? -root : root));
+    double sine = 1, cosine = 1, shift = 0;
+    for (std::size_t i = to; i-- > from;) {
+        const double f = sine * e[i], b = cosine * e[i];
+        const double length = std::sqrt(f * f + g * g);
+        e[i + 1] = length;
+        if (length == 0) {
+            d[i + 1] -= shift;
+            e[to] = 0;
+            return;
+        }
+        sine = f / length;
+        cosine = g / length;
+        g = d[i + 1] - shift;
+        const double rest = (d[i] - g) * sine + 2 * cosine * b;
+        shift = sine * rest;
+        d[i + 1] = g + shift;
+        g = cosine * rest - b;
+        double *low = &q(i, 0), *high = &q(i + 1, 0);
+        for (std::size_t k = 0; k < q.columns; ++k) {
+            const double x = low[k], y = high[k];
+            high[k] = sine * x + cosine * y;
+            low[k] = cosine * x - sine * y;
+        }
+    }
+    d[from] -= shift;
+    e[from] = g;
+    e[to] = 0;
 }
 
 }  // namespace
@@ -79,37 +151,22 @@ Matrix orthonormaliser(const Matrix& gram) {
     return result;
 }
 
-Eigen eigenOf(Matrix symmetric) {
+Eigen eigenOf(const Matrix& symmetric) {
     const std::size_t n = symmetric.rows;
-    // Rows are eigenvectors, since rows lie together in memory.
-    Matrix vectors(n, n);
-    for (std::size_t i = 0; i < n; ++i) vectors(i, i) = 1;
-    for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
-        bool isDone = true;
-        for (std::size_t p = 0; p + 1 < n; ++p)
-            for (std::size_t q = p + 1; q < n; ++q) {
-                const double off = symmetric(p, q);
-                if (std::fabs(off) <= 1e-15 * std::sqrt(std::fabs(symmetric(p, p) * symmetric(q, q)))) continue;
-                isDone = false;
-                const auto [cosine, sine] = rotationAt(symmetric, p, q);
-                rotate(symmetric, p, q, cosine, sine);
-                for (std::size_t i = 0; i < n; ++i) {
-                    const double x = symmetric(i, p), y = symmetric(i, q);
-                    symmetric(i, p) = cosine * x - sine * y;
-                    symmetric(i, q) = sine * x + cosine * y;
-                }
-                symmetric(p, q) = symmetric(q, p) = 0;
-                rotate(vectors, p, q, cosine, sine);
-            }
-        if (isDone) break;
-    }
+    Tridiagonal of = reduce(symmetric);
+    for (std::size_t from = 0; from < n; ++from)
+        for (std::size_t steps = 0; steps < kMostSteps; ++steps) {
+            const std::size_t to = splitOf(of, from);
+            if (to == from) break;
+            step(of, from, to);
+        }
     std::vector<std::size_t> order(n);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return symmetric(i, i); });
+    std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return of.diagonal[i]; });
     Eigen eigen{{}, Matrix(n, n)};
     for (std::size_t c = 0; c < n; ++c) {
-        eigen.values.push_back(std::max(0.0, symmetric(order[c], order[c])));
-        for (std::size_t i = 0; i < n; ++i) eigen.vectors(i, c) = vectors(order[c], i);
+        eigen.values.push_back(std::max(0.0, of.diagonal[order[c]]));
+        for (std::size_t i = 0; i < n; ++i) eigen.vectors(i, c) = of.q(order[c], i);
     }
     return eigen;
 }

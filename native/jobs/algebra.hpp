@@ -26,8 +26,8 @@ struct Eigen {
     Matrix vectors;
 };
 
-/// Finds them by cyclic Jacobi rotations, which use no function but the square root: the same bits on every
-/// machine.
-Eigen eigenOf(Matrix symmetric);
+/// Finds them by Householder's reduction and implicit QL steps, which use no function but the square root: the
+/// same bits on every machine.
+Eigen eigenOf(const Matrix& symmetric);
 
 }  // namespace layerloom
