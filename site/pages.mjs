@@ -30,6 +30,7 @@ export const groups = [
       'docs/hub.md',
       'docs/analysis.md',
       'docs/partition.md',
+      'docs/extract-lora.md',
       'docs/diff.md',
       'docs/experiments.md',
       'docs/evaluation.md',
