@@ -209,6 +209,13 @@ describe('llama', () => {
   });
 });
 
+it('warns that PEFT does not reach the experts of a mixture, and of nothing in other families', () => {
+  for (const [family, base] of bases) {
+    const { warnings } = formatPartition(partitionOf(base, { bottom: 2, top: 1 }), 'peft');
+    expect(warnings.length, family).toBe(family === 'mixtral' ? 2 : 0);
+  }
+});
+
 it('writes names of strangers into Python as text only', () => {
   const names = ['model.layers.0.mlp."]}; import os #.weight', 'x"\n\nimport os\n.weight', 'ends.with\\'];
   const base = baseOf(Object.fromEntries(names.map((name) => [name, [4, 4]])));

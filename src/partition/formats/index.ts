@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { LayerloomError } from '../../errors.js';
 import { version } from '../../version.js';
-import { type Partition, type Side, sides, trainedBy } from '../partition.js';
+import { adaptedBy, type Partition, type Side, sides, trainedBy } from '../partition.js';
 import { patternsOf } from '../regexes.js';
 import { axolotlOptions } from './axolotl.js';
 import { llamaFactoryFreeze } from './llama-factory.js';
@@ -32,7 +32,17 @@ type Writer = (partition: Partition, side: Side) => { text: string; warning?: st
 
 /** One file a side: its extension and its text. */
 const bySide = {
-  peft: ['peft.json', (partition, side) => ({ text: json(peftTargets(partition, side)) })],
+  peft: [
+    'peft.json',
+    (partition, side) => ({
+      text: json(peftTargets(partition, side)),
+      ...(adaptedBy(partition, side).some((name) => /\.experts\.\d+\./.test(name))
+        ? {
+            warning: `transformers 5 fuses the experts of a mixture into tensors that target_modules does not reach: for the ${side}, name them in target_parameters of LoraConfig`,
+          }
+        : {}),
+    }),
+  ],
   'llama-factory': [
     'llama-factory.yaml',
     (partition, side) => {
