@@ -37,6 +37,7 @@ export const groups = [
       'docs/tables.md',
       'docs/report.md',
       'docs/search.md',
+      'docs/training.md',
       'docs/again.md',
       'docs/files.md',
       'docs/numbers.md',

@@ -37,6 +37,9 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'layerloom cache gc --all',
   ],
   'needs Python': [
+    'pip install "trl[peft]==1.16.0" pyyaml',
+    'python prepare_data.py',
+    'trl sft --config config.yaml --accelerate_config accelerate.yaml',
     'pip install "lm-eval[hf,api]==0.4.13"                 # the harness, with the back ends hf and local-completions',
     'pip install -r requirements.txt',
     'python finetune.py BASE mgsm_en.tsv math-1 --seed 111 --lr 2e-5 --steps 40',
