@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Method } from '../../methods/framework/method.js';
 import { factsOf, type ParameterFacts } from '../../methods/framework/parameter-facts.js';
 import { methods } from '../../methods/index.js';
+import { outputForms } from '../../plan/adapters/form.js';
 import { chatTemplateWords } from '../../tokenizer/chat-templates/chat-template.js';
 import {
   byKey,
@@ -48,6 +49,11 @@ const token: JsonSchema = strict(
 export const commonProperties: Properties = {
   dtype,
   out_dtype: { ...dtype, description: 'The same as dtype, and goes before it.' },
+  as: {
+    enum: [...outputForms],
+    description:
+      'The form of the output, of recipes that are merged themselves: a LoRA adapter, or full weights. Default an adapter where all models are bare adapters.',
+  },
   tokenizer_source: {
     ...text,
     description: 'The model whose tokenizer the output gets: base, union or a model. Default the first.',
