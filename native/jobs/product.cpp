@@ -12,16 +12,17 @@ constexpr std::size_t kProductElements = 256 * 1024;
 /// Rows of a block: multiples of what kernels take together, and enough for the panels' cost to be small.
 constexpr std::size_t kRowsTogether = 12;
 constexpr std::size_t kMostRows = 21 * kRowsTogether;
-/// Columns of a panel: it stays in the L2 cache for all rows of a block.
+/// Ranks and columns of a panel: it stays in the L2 cache for all rows of a block.
+constexpr std::size_t kPanelRanks = 4 * kProductRanks;
 constexpr std::size_t kPanelColumns = 512;
 /// A line of the cache more than a power of two: else all ranks would compete for the same places in it.
 constexpr std::size_t kPanelStride = kPanelColumns + 16;
 
-/// Both factors of a block, for kProductRanks ranks; and elements to be transposed.
+/// Both factors of a block, for kPanelRanks ranks; and elements to be transposed.
 struct Panels {
-    float left[kMostRows * kProductRanks];
-    float right[kProductRanks * kPanelStride];
-    float aside[std::max(kMostRows, kProductRanks)];
+    float left[kMostRows * kPanelRanks];
+    float right[kPanelRanks * kPanelStride];
+    float aside[std::max(kMostRows, kPanelRanks)];
 };
 
 Panels& panels() {
@@ -55,8 +56,8 @@ void ProductRows::compute(std::size_t row) {
     const std::size_t rows = std::min(blockRows_, size_.rows - row), columns = size_.columns;
     const auto rank = static_cast<std::size_t>(product_.rank);
     Panels& kept = panels();
-    for (std::size_t k = 0; k < rank; k += kProductRanks) {
-        const Extent ranks{k, std::min(kProductRanks, rank - k)};
+    for (std::size_t k = 0; k < rank; k += kPanelRanks) {
+        const Extent ranks{k, std::min(kPanelRanks, rank - k)};
         const std::size_t leftStride = widenLeft({row, rows}, ranks, kept.left);
         for (std::size_t column = 0; column < columns; column += kPanelColumns) {
             const std::size_t count = std::min(kPanelColumns, columns - column);

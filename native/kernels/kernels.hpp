@@ -58,9 +58,9 @@ struct DifferenceCounts {
 };
 
 /// Ranks whose products are summed before that sum is added to those of earlier ranks: part of the contract.
-inline constexpr std::size_t kProductRanks = 64;
+inline constexpr std::size_t kProductRanks = 16;
 
-/// Float32 of a product's factors, for at most kProductRanks ranks.
+/// Float32 of a product's factors, for some of its ranks: from a multiple of kProductRanks on.
 struct ProductPanels {
     const float* left;        ///< [row][rank]
     std::size_t leftStride;   ///< elements from a row to the next
@@ -147,9 +147,9 @@ struct Kernels {
     /// How many elements have exactly this magnitude.
     std::uint64_t (*countMagnitude)(const float* x, std::uint32_t bits, std::size_t count);
 
-    /// out[row][column] = Σ left[row][k]·right[k][column], ranks k in order, starting from the first product;
-    /// with `adds` that sum is added to what stands there. NaN are canonical. Rows of `out` are `outStride`
-    /// elements apart.
+    /// out[row][column] = Σ left[row][k]·right[k][column]: ranks k in order, starting from the first product,
+    /// within blocks of kProductRanks, whose sums are added in order; with `adds` they are added to what
+    /// stands there. NaN are canonical. Rows of `out` are `outStride` elements apart.
     void (*product)(const ProductPanels& panels, std::size_t rows, std::size_t columns, bool adds, float* out,
                     std::size_t outStride);
 

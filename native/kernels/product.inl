@@ -1,5 +1,7 @@
 // The text of the product of two small matrices, compiled once for each instruction set like elementwise.inl,
 // which includes it.
+#include <algorithm>
+
 #include "convert.hpp"
 #include "kernels.hpp"
 
@@ -22,24 +24,28 @@ template <class V, std::size_t rows, std::size_t vectors>
     const auto at = [](const float* from, std::size_t v) {
         return V::loadFloats(reinterpret_cast<const std::byte*>(from + v * V::lanes));
     };
-    Floats sums[rows][vectors];
-    const auto addRank = [&](std::size_t k, const auto& add) {
-        Floats x[vectors];
-        for (std::size_t v = 0; v < vectors; ++v) x[v] = at(right + k * panels.rightStride, v);
-        for (std::size_t r = 0; r < rows; ++r) {
-            const Floats by = V::floats(left[r * panels.leftStride + k]);
-            for (std::size_t v = 0; v < vectors; ++v) add(sums[r][v], V::multiply(by, x[v]));
-        }
-    };
-    addRank(0, [](Floats& sum, Floats product) { sum = product; });
-    for (std::size_t k = 1; k < panels.ranks; ++k)
-        addRank(k, [](Floats& sum, Floats product) { sum = V::add(sum, product); });
-    for (std::size_t r = 0; r < rows; ++r)
-        for (std::size_t v = 0; v < vectors; ++v) {
-            float* const to = out + r * outStride;
-            const Floats sum = adds ? V::add(at(to, v), sums[r][v]) : sums[r][v];
-            V::storeFloats(canonical<V>(sum), reinterpret_cast<std::byte*>(to + v * V::lanes));
-        }
+    for (std::size_t begin = 0; begin < panels.ranks; begin += kProductRanks) {
+        Floats sums[rows][vectors];
+        const auto addRank = [&](std::size_t k, const auto& add) {
+            Floats x[vectors];
+            for (std::size_t v = 0; v < vectors; ++v) x[v] = at(right + k * panels.rightStride, v);
+            for (std::size_t r = 0; r < rows; ++r) {
+                const Floats by = V::floats(left[r * panels.leftStride + k]);
+                for (std::size_t v = 0; v < vectors; ++v) add(sums[r][v], V::multiply(by, x[v]));
+            }
+        };
+        const std::size_t end = std::min(begin + kProductRanks, panels.ranks);
+        addRank(begin, [](Floats& sum, Floats product) { sum = product; });
+        for (std::size_t k = begin + 1; k < end; ++k)
+            addRank(k, [](Floats& sum, Floats product) { sum = V::add(sum, product); });
+        // What stands there is in the L1 cache: there are not registers enough for it and the sums.
+        for (std::size_t r = 0; r < rows; ++r)
+            for (std::size_t v = 0; v < vectors; ++v) {
+                float* const to = out + r * outStride;
+                const Floats sum = adds || begin > 0 ? V::add(at(to, v), sums[r][v]) : sums[r][v];
+                V::storeFloats(canonical<V>(sum), reinterpret_cast<std::byte*>(to + v * V::lanes));
+            }
+    }
 }
 
 /// All rows of some vectors of columns, whose part of the right factor stays in the L1 cache for them.

@@ -734,7 +734,7 @@ void products() {
             value = special && random_() % 8 == 0 ? (random_() % 2 == 0 ? -0.0f : INFINITY) : normal(random_);
         return x;
     };
-    for (const std::size_t ranks : {1, 2, 7, 8, 63, 64})
+    for (const std::size_t ranks : {1, 2, 7, 15, 16, 17, 40, 64})
         for (const std::size_t rows : {1, 2, 5, 6, 7, 13})
             for (const std::size_t columns : {0, 1, 3, 4, 15, 16, 17, 63, 64, 65, 131})
                 for (int way = 0; way < 4; ++way) {
@@ -748,14 +748,16 @@ void products() {
                     auto want = before;
                     for (std::size_t row = 0; row < rows; ++row)
                         for (std::size_t column = 0; column < columns; ++column) {
-                            volatile float sum = 0;
-                            for (std::size_t k = 0; k < ranks; ++k) {
-                                const volatile float product = left[offset + row * leftStride + k] *
-                                                               right[offset + k * rightStride + column];
-                                sum = k == 0 ? product : sum + product;
-                            }
                             float& to = want[offset + row * outStride + column];
-                            to = adds ? to + sum : sum;
+                            for (std::size_t from = 0; from < ranks; from += 16) {
+                                volatile float sum = 0;
+                                for (std::size_t k = from; k < std::min<std::size_t>(ranks, from + 16); ++k) {
+                                    const volatile float product = left[offset + row * leftStride + k] *
+                                                                   right[offset + k * rightStride + column];
+                                    sum = k == from ? product : sum + product;
+                                }
+                                to = adds || from > 0 ? to + sum : sum;
+                            }
                             if (std::isnan(to)) to = std::numeric_limits<float>::quiet_NaN();
                         }
                     for (const Kernels* kernels : availableKernels()) {

@@ -182,9 +182,9 @@ const product = (random, files) => {
     const [row, column] = [Math.floor((first + i) / columns), (first + i) % columns];
     const [output, input] = transposed ? [column, row] : [row, column];
     let total = 0;
-    for (let from = 0; from < rank; from += 64) {
+    for (let from = 0; from < rank; from += 16) {
       let sum = 0;
-      for (let k = from; k < Math.min(rank, from + 64); k += 1) {
+      for (let k = from; k < Math.min(rank, from + 16); k += 1) {
         const term = Math.fround(
           byteIn(dtype, b.bytes[output * rank + k] ?? 0) * byteIn(dtype, a.bytes[k * inputs + input] ?? 0),
         );
