@@ -33,6 +33,17 @@ void linearOf(const Napi::CallbackInfo& info) {
            static_cast<std::size_t>(info[5].As<Napi::Number>().Int64Value()));
 }
 
+/// product(isa, left: Float32Array, right: Float32Array, ranks, rows, columns, out: Float32Array)
+void productOf(const Napi::CallbackInfo& info) {
+    const auto floats = [&](std::size_t at) { return info[at].As<Napi::Float32Array>().Data(); };
+    const auto size = [&](std::size_t at) {
+        return static_cast<std::size_t>(info[at].As<Napi::Number>().Int64Value());
+    };
+    const std::size_t ranks = size(3), columns = size(5);
+    named(info, info[0].As<Napi::String>())
+        .product({floats(1), ranks, floats(2), columns, ranks}, size(4), columns, false, floats(6), columns);
+}
+
 /// copy(from, to)
 void copyOf(const Napi::CallbackInfo& info) {
     std::memcpy(bytesOf(info[1]), bytesOf(info[0]), info[0].As<Napi::Uint8Array>().ByteLength());
@@ -52,6 +63,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
     for (const Kernels* candidate : availableKernels()) available.Set(available.Length(), candidate->isa);
     exports.Set("instructionSets", available);
     exports.Set("linear", Napi::Function::New(env, linearOf));
+    exports.Set("product", Napi::Function::New(env, productOf));
     exports.Set("copy", Napi::Function::New(env, copyOf));
     exports.Set("mix", Napi::Function::New(env, mixOf));
     return exports;
