@@ -4,8 +4,7 @@ import { LayerloomError } from '../errors.js';
 import type { AdapterConfig } from './adapter.js';
 
 /** Names of PEFT's two files in an adapter's directory; its pickled weights are refused. */
-export { adapterConfigName } from '../checkpoint/file-names.js';
-export const adapterWeightsName = 'adapter_model.safetensors';
+export { adapterConfigName, adapterWeightsName } from '../checkpoint/file-names.js';
 export const adapterPickleName = 'adapter_model.bin';
 
 /** Keys that change nothing in what a trained adapter computes. */

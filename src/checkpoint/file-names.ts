@@ -4,6 +4,9 @@ export const provenanceName = 'layerloom.json';
 /** The file that makes a directory an adapter of PEFT. */
 export const adapterConfigName = 'adapter_config.json';
 
+/** The weights of an adapter of PEFT. */
+export const adapterWeightsName = 'adapter_model.safetensors';
+
 /** True if a file's name, which may come from a stranger, stays inside its directory. */
 export const staysInside = (name: string): boolean =>
   name !== '' &&

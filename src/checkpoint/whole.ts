@@ -1,11 +1,13 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { adapterConfigName, adapterWeightsName } from './file-names.js';
 import { formats } from './formats.js';
 import { allExist, exists } from './model-place.js';
 import { readSideFile } from './small-file.js';
 
 /**
- * True if a directory has weights: a checkpoint of one file, or an index and all shards that it names. The hub's
+ * True if a directory has weights: a checkpoint of one file, or an index and all shards that it
+ * names, or an adapter's two files. The hub's
  * own library leaves directories without them when it is interrupted, or was asked for some files only, and links
  * to blobs that were removed.
  */
@@ -22,7 +24,7 @@ export const hasAllWeights = async (directory: string): Promise<boolean> => {
     }
     if (await exists(join(directory, shardName(0, 1)))) return true;
   }
-  return false;
+  return allExist([adapterConfigName, adapterWeightsName].map((name) => join(directory, name)));
 };
 
 /** Weights of any kind, those too that are not read here. */

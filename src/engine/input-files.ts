@@ -4,7 +4,7 @@ import { observe, observeAgain } from '../checkpoint/identity.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { itemAt } from '../lookup.js';
 import type { PlannedInput } from '../plan/plan.js';
-import type { StoredTensor } from '../tensor/stored-tensor.js';
+import type { IdOfSource, StoredTensor } from '../tensor/stored-tensor.js';
 
 /** A file that a plan reads. */
 interface OpenInput {
@@ -102,6 +102,9 @@ export class InputFiles {
   fdOfPath(path: string): number | undefined {
     return this.#open.get(path)?.handle.fd;
   }
+
+  /** Keys of byte ranges, by which those of one file are one. */
+  readonly idOf: IdOfSource = (source) => `${this.pathOf(source)} ${source.begin} ${source.end}`;
 
   pathOf(source: StoredTensor): string {
     return identityOf(this.#inputs, source).path;

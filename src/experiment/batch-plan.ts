@@ -16,7 +16,7 @@ import { inputFiles, type PlanOptions, parseLayout, planRecipe } from '../plan/p
 import { shardKey } from '../plan/shard-key.js';
 import { checkSideFiles } from '../plan/side-files.js';
 import { allRecipes, parseRecipe, type Recipe, refuseLayout } from '../recipe/recipe.js';
-import type { StoredTensor } from '../tensor/stored-tensor.js';
+import { idByPath, type StoredTensor } from '../tensor/stored-tensor.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
 
 /** A merge of a batch. */
@@ -160,9 +160,13 @@ export const planOf = <M extends BatchMerge>(
 
 /** Returns the groups in which the wanted shards are made. */
 export const groupsOf = (
-  { shards }: Pick<BatchPlan<BatchMerge>, 'shards'>,
+  { shards, inputs }: Pick<BatchPlan<BatchMerge>, 'shards' | 'inputs'>,
   isWanted: (key: string) => boolean,
-): ShardGroup[] => groupShards([...shards.values()].filter(({ key }) => isWanted(key)));
+): ShardGroup[] =>
+  groupShards(
+    [...shards.values()].filter(({ key }) => isWanted(key)),
+    idByPath(inputs),
+  );
 
 const named = ({ name }: BatchMerge, error: unknown): unknown =>
   error instanceof LayerloomError ? error.with({ merge: name }) : error;

@@ -4,7 +4,7 @@ import { operationOf } from '../operations/index.js';
 import { sourcesOf } from '../plan/operands.js';
 import type { PlannedTensor } from '../plan/plan.js';
 import { isFloating } from '../tensor/dtype.js';
-import { bytesOfSources, distinctSources, sourceId } from '../tensor/stored-tensor.js';
+import { bytesOfSources, distinctSources, type IdOfSource, sourceId } from '../tensor/stored-tensor.js';
 
 /** A shard that several merges may share. The store finds it by its key. */
 export interface DistinctShard {
@@ -58,15 +58,17 @@ class Components {
 /**
  * Groups shards that read a common byte range of an input, directly or through other shards of the group.
  * Groups are in the order of their first shards.
+ *
+ * @param idOf tells byte ranges that are one
  */
-export const groupShards = (shards: readonly DistinctShard[]): ShardGroup[] => {
+export const groupShards = (shards: readonly DistinctShard[], idOf: IdOfSource = sourceId): ShardGroup[] => {
   const components = new Components();
   const bySource = new Map<string, number>();
   const ids = shards.map(({ tensors }) => {
     const id = components.add();
     for (const { expression } of tensors)
       for (const source of sourcesOf(expression)) {
-        const key = sourceId(source);
+        const key = idOf(source);
         const other = bySource.get(key);
         if (other === undefined) bySource.set(key, id);
         else components.join(id, other);
@@ -83,7 +85,7 @@ export const groupShards = (shards: readonly DistinctShard[]): ShardGroup[] => {
   return [...groups.values()].flatMap((group) =>
     Array.from({ length: Math.ceil(group.length / mostShards) }, (_, part) => {
       const some = group.slice(part * mostShards, (part + 1) * mostShards);
-      return { shards: some, slabs: slabsOf(some) };
+      return { shards: some, slabs: slabsOf(some, idOf) };
     }),
   );
 };
@@ -92,7 +94,7 @@ export const groupShards = (shards: readonly DistinctShard[]): ShardGroup[] => {
  * Returns slabs of tensors of one shape that share a source, directly or through others. A tensor of which
  * bits are taken as they are, or of a dtype without arithmetic, has a slab of its own.
  */
-const slabsOf = (shards: readonly DistinctShard[]): CostedSlab[] => {
+const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab[] => {
   const components = new Components();
   const bySource = new Map<string, number>();
   const outputs: SlabOutput<DistinctShard>[] = shards.flatMap((shard) =>
@@ -104,7 +106,7 @@ const slabsOf = (shards: readonly DistinctShard[]): CostedSlab[] => {
     if (!isShareable(tensor)) return id;
     for (const source of sourcesOf(expression)) {
       // Tensors of different shapes cannot share slices, even if they read the same bytes.
-      const key = `${sourceId(source)} ${shape.join()}`;
+      const key = `${idOf(source)} ${shape.join()}`;
       const other = bySource.get(key);
       if (other === undefined) bySource.set(key, id);
       else components.join(id, other);
@@ -118,12 +120,17 @@ const slabsOf = (shards: readonly DistinctShard[]): CostedSlab[] => {
     slab.push(itemAt(outputs, index));
     slabs.set(root, slab);
   }
-  return [...slabs.values()].map((of) => ({ outputs: of, bytesToRead: bytesOf(of) }));
+  return [...slabs.values()].map((of) => ({ outputs: of, bytesToRead: bytesOf(of, idOf) }));
 };
 
 /** True for a tensor that a program with several outputs may produce. */
 const isShareable = ({ dtype, expression }: PlannedTensor): boolean =>
   isFloating(dtype) && (expression.kind === 'copy' || operationOf(expression).takesBits !== true);
 
-const bytesOf = (outputs: readonly SlabOutput<DistinctShard>[]): number =>
-  bytesOfSources(distinctSources(outputs.flatMap(({ tensor }) => sourcesOf(tensor.expression))));
+const bytesOf = (outputs: readonly SlabOutput<DistinctShard>[], idOf: IdOfSource): number =>
+  bytesOfSources(
+    distinctSources(
+      outputs.flatMap(({ tensor }) => sourcesOf(tensor.expression)),
+      idOf,
+    ),
+  );

@@ -7,7 +7,7 @@ import { itemAt } from '../lookup.js';
 import { sourcesOfTensors } from '../plan/operands.js';
 import type { PlanOptions } from '../plan/plan-recipe.js';
 import type { ShardStore } from '../store/shard-store.js';
-import { sourceId } from '../tensor/stored-tensor.js';
+import { idByPath } from '../tensor/stored-tensor.js';
 import { assemble, isAssembled } from './assemble.js';
 import { type BatchMerge, type BatchPlan, type PlannedMerge, planOf } from './batch-plan.js';
 import type { ShardGroup } from './groups.js';
@@ -47,10 +47,11 @@ export interface TrackerOptions extends PlanOptions {
 
 /** Returns the input bytes to read, by the first merge that needs them: each byte is counted once. */
 export const readsOf = (
-  { merges }: BatchPlan<BatchMerge>,
+  { merges, inputs }: BatchPlan<BatchMerge>,
   groups: readonly ShardGroup[],
 ): ReadonlyMap<PlannedMerge<BatchMerge>, number> => {
   const toMake = new Map(groups.flatMap(({ shards }) => shards.map((shard) => [shard.key, shard] as const)));
+  const idOf = idByPath(inputs);
   const seen = new Set<string>();
   const reads = new Map<PlannedMerge<BatchMerge>, number>();
   for (const merge of merges)
@@ -59,7 +60,7 @@ export const readsOf = (
       if (shard === undefined) continue;
       toMake.delete(key);
       for (const source of sourcesOfTensors(shard.tensors)) {
-        const range = sourceId(source);
+        const range = idOf(source);
         if (!seen.has(range)) reads.set(merge, (reads.get(merge) ?? 0) + source.end - source.begin);
         seen.add(range);
       }

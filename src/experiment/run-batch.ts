@@ -15,7 +15,7 @@ import { ShardStore } from '../store/shard-store.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { type BatchMerge, type BatchPlan, type BatchPlanOptions, groupsOf, planBatch } from './batch-plan.js';
 import { type BatchCost, costOf } from './cost.js';
-import type { DistinctShard, ShardGroup } from './groups.js';
+import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
 import { type MergeOutcome, MergeTracker, readsOf } from './merge-tracker.js';
 import { keysOfPart, type Part } from './part.js';
 import { StoreSink } from './store-sink.js';
@@ -131,12 +131,7 @@ const makeAll = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const make = (some: readonly DistinctShard[]) =>
-    makeShards(
-      groupsOf({ shards: new Map(some.map((shard) => [shard.key, shard])) }, () => true),
-      pool,
-      inputs,
-      sink,
-    );
+    makeShards(groupShards(some, inputs.idOf), pool, inputs, sink);
   await makeShards(groups, pool, inputs, sink);
   while (sink.again.size + sink.elsewhere.size > 0) {
     for (const shard of [...sink.again]) {

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { sidesOf } from '../checkpoint/adapter-text.js';
 import { parseHubId } from '../checkpoint/hub-cache.js';
 import { locate } from '../checkpoint/locate.js';
 import { exists, type Location, splitName } from '../checkpoint/model-place.js';
@@ -30,8 +31,10 @@ export const bringModels = async (
   if (download === false) return [];
   const wanted = new Set<string>();
   for (const model of models) {
-    const text = await hubTextOf(model);
-    if (text !== undefined) wanted.add(text);
+    for (const side of await sidesOf(model)) {
+      const text = await hubTextOf(side);
+      if (text !== undefined) wanted.add(text);
+    }
   }
   const warnings: string[] = [];
   for (const model of wanted) {

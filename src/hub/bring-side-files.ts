@@ -1,3 +1,4 @@
+import { adapterConfigName, adapterWeightsName } from '../checkpoint/file-names.js';
 import type { ContainerFormat } from '../checkpoint/format.js';
 import { formats } from '../checkpoint/formats.js';
 import { isFetchedSideFile } from '../checkpoint/side-files.js';
@@ -30,6 +31,8 @@ export const bringSideFiles = async (
   files: ReadonlyMap<string, ListedFile>,
 ): Promise<CheckpointFiles> => {
   const format = formats.find((one) => files.has(one.shardName(0, 1)) || files.has(one.indexName));
+  if (format === undefined && files.has(adapterConfigName) && files.has(adapterWeightsName))
+    return await bringAdapter(hub, at, files);
   if (format === undefined) throw noWeights(at.id, [...files.keys()]);
   const { indexName } = format;
   const sideFiles = [...files.values()].filter(({ name }) => isFetchedSideFile(name) || name === indexName);
@@ -52,6 +55,19 @@ export const bringSideFiles = async (
   }
   await eachOf(hub, sideFiles, mostRequests, (file) => bringSideFile(hub, at, file));
   return { sideFiles, weights: [...names].sort().map((name) => valueAt(files, name)) };
+};
+
+/** An adapter's configuration is read like a side file; its weights are one file. */
+const bringAdapter = async (
+  hub: HubSession,
+  at: HubCacheCommit,
+  files: ReadonlyMap<string, ListedFile>,
+): Promise<CheckpointFiles> => {
+  const sideFiles = [...files.values()].filter(
+    ({ name }) => isFetchedSideFile(name) || name === adapterConfigName,
+  );
+  await eachOf(hub, sideFiles, mostRequests, (file) => bringSideFile(hub, at, file));
+  return { sideFiles, weights: [valueAt(files, adapterWeightsName)] };
 };
 
 /** Says why a file that an index names is not fetched: a hidden one could take the place of the cache's records. */
@@ -85,7 +101,7 @@ const bringSideFile = (hub: HubSession, at: HubCacheCommit, file: ListedFile): P
 const noWeights = (id: string, names: readonly string[]): LayerloomError => {
   const wanted = formats.flatMap(({ shardName, indexName }) => [shardName(0, 1), indexName]).join(' nor ');
   const remedy = (): string => {
-    if (names.includes('adapter_model.safetensors')) return 'it is an adapter; merge it into its base first';
+    if (names.includes(adapterWeightsName)) return `it is an adapter without its ${adapterConfigName}`;
     if (names.some((name) => /\.(bin|pth?)$/.test(name)))
       return 'its weights are pickles, which are never fetched; look for a branch or a model of safetensors';
     if (names.some((name) => name.endsWith('.gguf')))

@@ -9,7 +9,7 @@ import type {
 } from '../native/job.js';
 import { type ArithmeticDtype, arithmeticOf, bitsOf } from '../tensor/dtype.js';
 import type { Rows } from '../tensor/rows.js';
-import { type StoredTensor, sourceId } from '../tensor/stored-tensor.js';
+import { type IdOfSource, type StoredTensor, sourceId } from '../tensor/stored-tensor.js';
 
 /** A value of a program under construction: a stored tensor or a node's result. */
 export type Value = { readonly source: number } | { readonly node: number };
@@ -48,7 +48,11 @@ export class Program {
   readonly #sources: ProgramSource[] = [];
   readonly #nodes: Node[] = [];
 
-  constructor(shape: readonly number[]) {
+  readonly #idOf: IdOfSource;
+
+  /** @param idOf tells byte ranges that are one; default by input and file */
+  constructor(shape: readonly number[], idOf: IdOfSource = sourceId) {
+    this.#idOf = idOf;
     this.shape = shape;
     this.elements = shape.reduce((product, extent) => product * extent, 1);
   }
@@ -105,7 +109,9 @@ export class Program {
 
   #source(source: ProgramSource): Value {
     const isSame = (other: ProgramSource): boolean =>
-      sourceId(other) === sourceId(source) && other.dtype === source.dtype && isSameSlicing(other, source);
+      this.#idOf(other) === this.#idOf(source) &&
+      other.dtype === source.dtype &&
+      isSameSlicing(other, source);
     const known = this.#sources.findIndex(isSame);
     return { source: known === -1 ? this.#sources.push(source) - 1 : known };
   }

@@ -9,7 +9,13 @@ import { itemAt } from '../lookup.js';
 import { isBuiltIn, methods } from '../methods/index.js';
 import { allRecipes, type Recipe } from '../recipe/recipe.js';
 import { elementCount } from '../tensor/reference.js';
-import { bytesOfSources, distinctSources, type StoredTensor } from '../tensor/stored-tensor.js';
+import {
+  bytesOfSources,
+  distinctSources,
+  type IdOfSource,
+  idByPath,
+  type StoredTensor,
+} from '../tensor/stored-tensor.js';
 import { version } from '../version.js';
 import { compose } from './compose.js';
 import { type Composed, requireMatches, type StatisticsByRecipe } from './composed.js';
@@ -86,7 +92,7 @@ export const planRecipe = async (
       ...(adapter === undefined ? [] : [{ name: adapterConfigName, text: adapter.configText }]),
       ...(shards.length > 1 ? [{ name: outputFormat.indexName, text: indexTextOf(shards) }] : []),
     ],
-    cost: costOf(shards),
+    cost: costOf(shards, idByPath(planned)),
     warnings: [
       ...composed.warnings,
       ...(adapter === undefined ? withoutConfig(first) : []),
@@ -175,7 +181,7 @@ export const inputFiles = (
   };
 };
 
-const costOf = (shards: readonly PlannedShard[]): Cost => {
+const costOf = (shards: readonly PlannedShard[], idOf: IdOfSource): Cost => {
   const cost = {
     bytesToRead: 0,
     bytesToMeasure: 0,
@@ -193,8 +199,9 @@ const costOf = (shards: readonly PlannedShard[]): Cost => {
     }
     for (const { expression, begin, end, shape } of shard.tensors) {
       // A tensor that an expression names several times is read once.
-      cost.bytesToRead += bytesOfSources(distinctSources(sourcesOf(expression)));
-      for (const { sources } of passesOf(expression)) cost.bytesToMeasure += bytesOfSources(sources);
+      cost.bytesToRead += bytesOfSources(distinctSources(sourcesOf(expression), idOf));
+      for (const { sources } of passesOf(expression))
+        cost.bytesToMeasure += bytesOfSources(distinctSources(sources, idOf));
       cost[keepsBits(expression) ? 'bytesCopied' : 'bytesComputed'] += end - begin;
       cost.parameters += elementCount(shape) ?? 0;
     }

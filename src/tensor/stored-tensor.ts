@@ -1,3 +1,4 @@
+import { itemAt } from '../lookup.js';
 import type { Dtype } from './dtype.js';
 
 /** A tensor's bytes in an input of a plan: `inputs[input].files[file]` from `begin` to `end`. */
@@ -13,10 +14,24 @@ export interface StoredTensor {
 export const sourceId = ({ input, file, begin, end }: StoredTensor): string =>
   `${input} ${file} ${begin} ${end}`;
 
+/** Returns the key of a byte range; of ranges with equal keys one is read. */
+export type IdOfSource = (source: StoredTensor) => string;
+
+/**
+ * Returns keys by which a file that several inputs have is one: the base of adapters.
+ *
+ * @param inputs of the plan that the byte ranges are of
+ */
+export const idByPath =
+  (inputs: readonly { readonly files: readonly { readonly path: string }[] }[]): IdOfSource =>
+  ({ input, file, begin, end }) =>
+    `${itemAt(itemAt(inputs, input).files, file).path} ${begin} ${end}`;
+
 /** Returns the byte ranges without repetitions. */
-export const distinctSources = (sources: readonly StoredTensor[]): readonly StoredTensor[] => [
-  ...new Map(sources.map((source) => [sourceId(source), source])).values(),
-];
+export const distinctSources = (
+  sources: readonly StoredTensor[],
+  idOf: IdOfSource = sourceId,
+): readonly StoredTensor[] => [...new Map(sources.map((source) => [idOf(source), source])).values()];
 
 export const bytesOfSources = (sources: readonly StoredTensor[]): number =>
   sources.reduce((total, { begin, end }) => total + end - begin, 0);

@@ -38,7 +38,7 @@ export class Programs {
   }
 
   async #lower({ outputs }: Slab<unknown>): Promise<Emitted> {
-    const program = new Program(itemAt(outputs, 0).tensor.shape);
+    const program = new Program(itemAt(outputs, 0).tensor.shape, this.#inputs.idOf);
     const values: Value[] = [];
     for (const { tensor } of outputs) {
       const measurer = new BlockMeasurer(this.#pool, this.#inputs, tensor.name);
