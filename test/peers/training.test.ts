@@ -70,7 +70,7 @@ const everyRun = async ({ at, init }: Workplace, trainer: Trainer) => {
       const given = { preset, method, trainer, data };
       runs.push(await init(given));
       if (preset === 'joint') {
-        if (trainer === 'trl')
+        if (trainer === 'trl' && existsSync(ownPackage))
           runs.push(await init({ ...given, way: 'simultaneous', partition: at('partition.json') }));
         continue;
       }
