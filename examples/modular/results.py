@@ -77,3 +77,12 @@ class Results:
         """Nats per byte below the base's."""
         before = nats_per_byte(self.base, column)
         return self.estimate(kind, form, model, lambda line: before - nats_per_byte(line["scores"], column))
+
+    def difference(self, form: str, model: str, reference: str, column: str) -> Estimate | None:
+        """Nats per byte below the reference's, paired by seed: seeds share their batches and texts."""
+        models, references = (
+            {line["seed"]: nats_per_byte(line["scores"], column) for line in self.of("score", form, each)}
+            for each in (model, reference)
+        )
+        both = sorted(models.keys() & references.keys())
+        return Estimate(tuple(references[seed] - models[seed] for seed in both)) if both else None

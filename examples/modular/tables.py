@@ -4,7 +4,7 @@ import math
 import sys
 from pathlib import Path
 
-from results import COLUMNS, FORMS, METHODS, Results, nats_per_byte
+from results import COLUMNS, FORMS, METHODS, Estimate, Results, nats_per_byte
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -22,6 +22,27 @@ def perplexities(results: Results, form: str) -> str:
         [name, *(text(results.perplexity(form, method, column), 3) for column in COLUMNS)] for method, name in METHODS.items()
     ]
     return table([FORMS[form], *(title for _, _, title in COLUMNS.values())], [base, *rows])
+
+
+def differences(results: Results, form: str, reference: str = "swap") -> str:
+    """Each method's gain less the reference's, seed by seed: positive is better. A star: beyond the 95 % interval of t."""
+    rows = []
+    for method, name in METHODS.items():
+        if method != reference:
+            found = [results.difference(form, method, reference, column) for column in COLUMNS]
+            rows.append([name, *(text(each, 3) + star(each) for each in found)])
+    return table([f"{FORMS[form]}, less {METHODS[reference]}", *(title for _, _, title in COLUMNS.values())], rows)
+
+
+# Two-sided 95 % quantiles of Student's t, by the number of seeds.
+QUANTILES = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57}
+
+
+def star(difference: Estimate | None) -> str:
+    if difference is None or difference.error is None:
+        return ""
+    quantile = QUANTILES.get(len(difference.values), 2.57)
+    return " *" if abs(difference.mean) > quantile * difference.error else ""
 
 
 def parts_alone(results: Results) -> str:
@@ -84,5 +105,5 @@ def shared(line: dict, share: str) -> float:
 
 if __name__ == "__main__":
     found = Results(Path(sys.argv[1]))
-    parts = [*(perplexities(found, form) for form in FORMS), parts_alone(found), linearity(found), sums(found), overlaps(found)]
+    parts = [*(perplexities(found, form) for form in FORMS), *(differences(found, form) for form in FORMS), parts_alone(found), linearity(found), sums(found), overlaps(found)]
     print("\n\n".join(parts))

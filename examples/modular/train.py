@@ -60,8 +60,13 @@ def encode(tokenizer, texts: list[Text]):
 def add_adapter(model, layers: list[int] | None):
     from peft import LoraConfig, get_peft_model
 
+    # By name: PEFT takes layers_to_transform with a list of modules only, not with "all-linear".
+    linear = {
+        name.split(".")[-1]
+        for name, module in model.named_modules() if isinstance(module, torch.nn.Linear) and ".layers." in name
+    }
     config = LoraConfig(
-        r=RANK, lora_alpha=2 * RANK, lora_dropout=0.0, task_type="CAUSAL_LM", target_modules="all-linear",
+        r=RANK, lora_alpha=2 * RANK, lora_dropout=0.0, task_type="CAUSAL_LM", target_modules=sorted(linear),
         layers_to_transform=layers, layers_pattern="layers" if layers is not None else None,
     )
     return get_peft_model(model, config)

