@@ -26,6 +26,7 @@ export const groups = [
       'docs/method.md',
       'docs/methods.md',
       'docs/mergekit-recipes.md',
+      'docs/adapters.md',
       'docs/tokenizers.md',
       'docs/hub.md',
       'docs/analysis.md',
