@@ -5,7 +5,7 @@ import type { Run, RunControls } from '../engine/run.js';
 import { LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
 import { Program } from '../operations/program.js';
-import { isStored, lowerOperand, sourcesOfOperand } from '../plan/operands.js';
+import { lowerOperand } from '../plan/operands.js';
 import type { ExtractionPlan, PlannedNorm } from './plan-extraction.js';
 
 /** Returns ‖Δ‖²_F of a tensor, from float64 sums of float32 differences. */
@@ -32,9 +32,7 @@ export const nonFiniteError = async (
     {
       inputs,
       pairs: false,
-      tensors: tensors.map(({ name, shape, change }) => {
-        const [after, before] = sourcesOfOperand(change).filter(isStored);
-        if (after === undefined || before === undefined) throw new Error(`${name} has no two sources`);
+      tensors: tensors.map(({ name, shape, base: before, expert: after }) => {
         const rows = shape.slice(0, -1).reduce((product, extent) => product * extent, 1);
         return {
           ...{ name, shape: [rows, shape.at(-1) ?? 1] as const, rows: 'output' as const, base: before },

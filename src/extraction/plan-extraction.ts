@@ -3,11 +3,13 @@ import { valueAt } from '../lookup.js';
 import { type FactorDtype, factorDtypes } from '../native/factorise.js';
 import { checkCompatible, warningOf } from '../plan/compatible.js';
 import { type OpenedCheckpoint, openModels, plannedInput } from '../plan/models.js';
+import { isStored } from '../plan/operands.js';
 import type { Operand, PlannedInput } from '../plan/plan.js';
 import { quantisedTensors } from '../plan/quantised.js';
+import { operandOf } from '../plan/stored.js';
 import type { Dtype } from '../tensor/dtype.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
-import { type Choice, chooseTensors } from './choose-tensors.js';
+import { type Choice, chooseTensors, moduleOf } from './choose-tensors.js';
 import type { ExtractedTensor } from './extraction.js';
 
 /** Which factors to make of each weight. */
@@ -18,10 +20,19 @@ export interface Wanted {
   readonly seed: number;
 }
 
-/** A weight to factorise. */
-export interface PlannedFactors extends Pick<ExtractedTensor, 'name' | 'layer' | 'role' | 'shape'> {
-  /** Δ */
+/** A tensor of both models, of whose change the size is measured. */
+export interface PlannedNorm {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly base: Operand;
+  readonly expert: Operand;
+  /** Δ: expert − base in float32. */
   readonly change: Operand;
+}
+
+/** A weight to factorise. */
+export interface PlannedFactors extends PlannedNorm, Pick<ExtractedTensor, 'layer' | 'role'> {
+  readonly shape: readonly [number, number];
   /** At most so much: the rank asked for, or the smaller extent. */
   readonly rank: number;
   readonly dtype: FactorDtype;
@@ -29,13 +40,6 @@ export interface PlannedFactors extends Pick<ExtractedTensor, 'name' | 'layer' |
   readonly transposed: boolean;
   /** An embedding: its factors have names of their own. */
   readonly embedding: boolean;
-}
-
-/** A tensor of which only the change's size is measured. */
-export interface PlannedNorm {
-  readonly name: string;
-  readonly shape: readonly number[];
-  readonly change: Operand;
 }
 
 export interface SavedTensor {
@@ -84,20 +88,18 @@ export const planExtraction = async (
   const { tensors } = expert.checkpoint;
   const shared = new Map([...tensors].filter(([name]) => base.checkpoint.tensors.has(name)));
   const chosen = chooseTensors(shared, expert.architecture, choice);
-  const storedIn = ({ checkpoint }: OpenedCheckpoint, input: number, name: string): StoredTensor => {
-    const { file, begin, end, dtype } = valueAt(checkpoint.tensors, name);
-    return { input, file, begin, end, dtype };
+  // A model may be a base with an adapter: its tensors are then formulas.
+  const operandIn = ({ checkpoint }: OpenedCheckpoint, input: number, name: string): Operand =>
+    operandOf(input, valueAt(checkpoint.tensors, name));
+  const normOf = (name: string): PlannedNorm => {
+    const [before, after] = [operandIn(base, 0, name), operandIn(expert, 1, name)];
+    const terms = [
+      { source: after, weight: 1 },
+      { source: before, weight: -1 },
+    ];
+    const change: Operand = { dtype: 'F32', expression: { kind: 'linear', terms } };
+    return { name, shape: valueAt(tensors, name).shape, base: before, expert: after, change };
   };
-  const changeOf = (name: string): Operand => ({
-    dtype: 'F32',
-    expression: {
-      kind: 'linear',
-      terms: [
-        { source: storedIn(expert, 1, name), weight: 1 },
-        { source: storedIn(base, 0, name), weight: -1 },
-      ],
-    },
-  });
   return {
     wanted,
     inputs: [base, expert].map(plannedInput),
@@ -109,11 +111,10 @@ export const planExtraction = async (
       const place = expert.architecture.places.get(name);
       const role = roleOf(place?.role);
       return {
-        name,
         layer: place?.layer ?? null,
         role,
+        ...normOf(name),
         shape: [rows, columns],
-        change: changeOf(name),
         rank: Math.min(wanted.rank, rows, columns),
         dtype: wanted.dtype ?? factorDtypes.find((one) => one === dtype) ?? 'F32',
         transposed: role === 'embedding',
@@ -122,13 +123,16 @@ export const planExtraction = async (
     }),
     saved: chosen.saved.map((name) => {
       const { dtype, shape } = valueAt(tensors, name);
-      return { name, dtype, shape, source: storedIn(expert, 1, name) };
+      const source = operandIn(expert, 1, name);
+      if (!isStored(source))
+        throw new LayerloomError('INVALID_PARAMETER', {
+          parameter: 'saveModules',
+          value: moduleOf(name),
+          expected: "modules that the expert's own adapter does not change, which are stored as they are",
+        });
+      return { name, dtype, shape, source };
     }),
-    norms: [...chosen.saved, ...chosen.others].map((name) => ({
-      name,
-      shape: valueAt(tensors, name).shape,
-      change: changeOf(name),
-    })),
+    norms: [...chosen.saved, ...chosen.others].map(normOf),
     warnings,
   };
 };

@@ -120,6 +120,18 @@ describe('extractLora', () => {
     },
   );
 
+  it('extracts an adapter again from the base with it', async () => {
+    const { root, base, expert } = writeModels();
+    const [once, twice] = [join(root, 'once'), join(root, 'twice')];
+    const { tensors } = await extractLora({ base, expert, rank: 3 }, { out: once });
+    const again = await extractLora({ base, expert: `${base}+${once}`, rank: 3 }, { out: twice });
+    expect(again.tensors.map(({ name }) => name)).toEqual(tensors.map(({ name }) => name));
+    expect(again.leftOut).toEqual([]);
+    expect(again.error).toBeLessThan(1e-5);
+    for (const [index, { norm: size, energy }] of tensors.entries())
+      expect((again.tensors[index]?.norm ?? 0) / (size * Math.sqrt(energy))).toBeCloseTo(1, 4);
+  });
+
   it('finds the singular values, and the least error that the rank allows', async () => {
     const values = Array.from({ length: 60 }, (_, k) => 0.85 ** k);
     const { base, expert, out } = writeSpectrum(values);
