@@ -1,6 +1,7 @@
 import { requireLayers } from '../architecture/architecture.js';
 import { LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
+import { onBase } from '../plan/adapters/form.js';
 import { checkCompatible } from '../plan/compatible.js';
 import { type OpenedCheckpoint, openModels, plannedInput } from '../plan/models.js';
 import { quantisedTensors } from '../plan/quantised.js';
@@ -20,7 +21,8 @@ export interface AnalysisPlan {
 
 /**
  * Plans an analysis of every 1-D and 2-D floating tensor that base and experts all have; where vocabularies
- * differ, of the rows that they share. Reads headers, not weights.
+ * differ, of the rows that they share. A bare adapter among the experts is taken on the base. Reads headers, not
+ * weights.
  *
  * @throws LayerloomError the codes of `openModels`, `withSharedRows` and `checkCompatible`, QUANTISED_WEIGHTS
  */
@@ -34,7 +36,12 @@ export const planAnalysis = async (
     isDecided: tokensAreDecided,
     warnings: ofVocabulary,
   } = await withSharedRows(
-    await openModels([{ role: 'base', model: base }, ...experts.map((model) => ({ role: 'expert', model }))]),
+    await openModels([
+      { role: 'base', model: base },
+      ...(await Promise.all(
+        experts.map(async (expert) => ({ role: 'expert', model: await onBase(expert, base) })),
+      )),
+    ]),
   );
   if (first === undefined) throw new RangeError('openModels gave no base');
   const warnings = [first, ...others].flatMap(({ checkpoint }) => checkpoint.warnings);

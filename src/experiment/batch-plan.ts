@@ -5,7 +5,7 @@ import { bringModels } from '../hub/bring-models.js';
 import { itemAt, valueAt } from '../lookup.js';
 import { noStatistics, type Statistics, type TaskVectorStatistics } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
-import { inForm, onBase } from '../plan/adapters/form.js';
+import { inForm } from '../plan/adapters/form.js';
 import { compose } from '../plan/compose.js';
 import type { StatisticsByRecipe } from '../plan/composed.js';
 import { layOut } from '../plan/layout.js';
@@ -283,10 +283,9 @@ const taskVectorsOf = async (
   const [first] = recipes;
   const experts = [...new Set(recipes.flatMap(({ statistics }) => statistics?.experts ?? []))] as string[];
   const rows = first?.statistics?.what.kind === 'rows' ? first.statistics.what.rows : 'input';
-  const base = String(first?.statistics?.base);
   const { experts: vectors } = await computeTaskVectors(
-    base,
-    await Promise.all(experts.map((expert) => onBase(expert, base))),
+    String(first?.statistics?.base),
+    experts,
     { rows, threshold: 0 },
     { ...options, pairs: false },
   );

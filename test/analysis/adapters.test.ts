@@ -36,3 +36,16 @@ it('analyses a base with an adapter by what the adapter stores, and reads no mor
   const stored = Object.values(fixture.tensors).reduce((sum, { data }) => sum + data.length, 0);
   expect(bytesRead).toBe(stored + (norm === undefined ? 0 : norm.end - norm.begin));
 });
+
+it('takes a bare adapter on the base that it is analysed against', async () => {
+  const root = temporaryDirectory();
+  const base = writeCheckpoint(join(root, 'base'), llama());
+  const adapter = writeAdapter(join(root, 'lora'), lora());
+  const [bare, whole] = await Promise.all(
+    [adapter, `${base}+${adapter}`].map((expert, index) =>
+      analyze({ base, experts: [expert] }, { threads: 1, out: join(root, `analysis-${index}`) }),
+    ),
+  );
+  expect(bare?.experts[0]?.tensors).toEqual(whole?.experts[0]?.tensors);
+  expect(bare?.experts[0]?.meanMav).toBeGreaterThan(0);
+});
