@@ -16,7 +16,9 @@ const file = fileURLToPath(
 
 type Call = (...values: unknown[]) => { outcome: string };
 
-const door: Record<'run' | 'measure' | 'lock' | 'exchange', Call> = createRequire(import.meta.url)(file);
+const door: Record<'run' | 'measure' | 'factorise' | 'lock' | 'exchange', Call> = createRequire(
+  import.meta.url,
+)(file);
 
 /** Elements of the files that jobs below are of: 4 rows of 8. */
 const columns = 8;
@@ -145,6 +147,16 @@ const histogram = (
 
 const all = { low: 1, last: 2 ** 31 - 1, shift: 23 };
 
+const factorisation = (files: Files) => ({
+  program: programOf(files, [sum]),
+  ...{ value: 2, rank: 2, share: 1, key: 1n, transposed: false, dtype: 'F32' },
+  left: location(files.out),
+  right: { fd: files.out, begin: 4 * 2 * 4 },
+});
+
+/** Numbers of a factorisation of rank 2. */
+const factored = () => new Float64Array(4 + 2);
+
 const detached = () => {
   const array = new BigInt64Array(control.words);
   structuredClone(array, { transfer: [array.buffer] });
@@ -167,6 +179,7 @@ describe('the native door takes a job that is right', () => {
     ['rows in another order', (files: Files) => door.run(gatherJob(files), words())],
     ['a product', (files: Files) => door.run(productJob(files), words())],
     ['a measurement', (files: Files) => door.measure(measurement(files), one(), words())],
+    ['a factorisation', (files: Files) => door.factorise(factorisation(files), factored(), words())],
     ['an analysis', (files: Files) => door.measure(analysis(files), analysed(), words())],
     [
       'a histogram',
@@ -600,6 +613,29 @@ describe('the native door refuses, before it touches a file,', () => {
     ],
   ])('a measurement %s', (_, what, out, error) => {
     expect(() => door.measure(what(openFiles()), out, words())).toThrow(error);
+  });
+
+  it.each([
+    ['of rank 0', 'rank', 0],
+    ['of a rank beyond its extents', 'rank', 5],
+    ['of no share', 'share', 0],
+    ['of more than all', 'share', 1.5],
+    ['of a value that is none', 'value', 3],
+    ['of a part of the rows', 'program.first', columns],
+    ['of rows that are not whole', 'program.count', count - 1],
+    ['of nothing', 'program.count', 0],
+    ['to float64', 'dtype', 'F64'],
+    ['to a place beyond all files', 'right.begin', 2 ** 53 - 8],
+  ])('a factorisation %s', (_, path, value) => {
+    const wrong = having(factorisation(openFiles()), path, value);
+    expect(() => door.factorise(wrong, factored(), words())).toThrow(RangeError);
+  });
+
+  it('a factorisation into an array of another length', () => {
+    const what = factorisation(openFiles());
+    for (const length of [5, 7])
+      expect(() => door.factorise(what, new Float64Array(length), words())).toThrow(RangeError);
+    expect(() => door.factorise(what, [], words())).toThrow(TypeError);
   });
 
   it('a measurement into an array that a getter of another detaches', () => {
