@@ -46,7 +46,7 @@ std::vector<Run> readRuns(const Napi::Object& object, std::uint64_t width, const
     std::vector<Run> runs;
     for (; low < numbers.size() / 3; ++low) {
         auto [to, what, count] = runAt(low);
-        if (to >= end) break;
+        if (std::max(to, begin) >= end) break;
         // Runs that are not sorted end here, before they could fill the memory.
         require(
             count >= 1 && to + count > begin && (runs.empty() || to >= runs.back().to + runs.back().count),

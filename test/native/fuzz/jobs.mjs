@@ -5,7 +5,7 @@
 /**
  * @typedef {{ readonly fd: number, readonly bytes: Buffer }} Input
  * @typedef {{ readonly inputs: readonly Input[], readonly output: number, readonly closed: number }} Files
- * @typedef {'run' | 'measure' | 'lock' | 'exchange'} Door
+ * @typedef {'run' | 'measure' | 'factorise' | 'lock' | 'exchange'} Door
  * @typedef {object} Call
  * @property {Door} door
  * @property {unknown[]} values its arguments
@@ -468,6 +468,25 @@ const difference = (random, files) => {
   return { door: 'measure', values: measuring(program, [one], [8]) };
 };
 
+/** Of a small matrix, with room for factors of any of its ranks. @param {Random} random @param {Files} files @returns {Call} */
+const factorise = (random, files) => {
+  const [rows, columns] = [random.from(1, 40), random.from(1, 40)];
+  const slice = { first: 0, count: rows * columns, columns };
+  const sources = random.list(2, () => sourceOf(random, files, slice, random.pick(dtypes)).source);
+  const nodes = [{ kind: 'linear', dtype: 'F32', inputs: [0, 1], weights: [1, -1] }];
+  const rank = random.from(1, Math.min(rows, columns));
+  const dtype = random.pick(['BF16', 'F16', 'F32']);
+  const what = {
+    program: { sources, nodes, ...slice },
+    ...{ value: random.below(3), rank, dtype, transposed: random.chance(0.5) },
+    share: random.pick([1, 0.9, 0.01]),
+    key: BigInt(random.word()),
+    left: { fd: files.output, begin: 0 },
+    right: { fd: files.output, begin: rows * rank * widthOf(dtype) },
+  };
+  return { door: 'factorise', values: [what, new Float64Array(4 + rank), control()] };
+};
+
 /** @param {Random} _ @param {Files} files @returns {Call} */
 const lock = (_, files) => ({ door: 'lock', values: [files.output] });
 
@@ -491,6 +510,7 @@ const all = [
   measure,
   measure,
   difference,
+  factorise,
 ];
 
 /** @param {Random} random @param {Files} files @returns {Call} */
