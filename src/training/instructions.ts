@@ -1,9 +1,13 @@
+import { fileURLToPath } from 'node:url';
 import { preparedFile } from './data-mix.js';
 import type { Trainer, TrainingRun } from './training-run.js';
 import { trlProgram } from './trl.js';
 
 /** Commands to type in the directory of a run, in order, each with its purpose. */
 export type Instruction = readonly [command: string, purpose: string];
+
+/** The Python package `layerloom-train`, which is in layerloom's own directory. */
+const modularPackage = fileURLToPath(new URL('../../python', import.meta.url));
 
 /** What pip installs for each trainer, as tried. */
 const packages: Readonly<Record<Trainer, string>> = {
@@ -15,6 +19,9 @@ const packages: Readonly<Record<Trainer, string>> = {
 /** Returns the commands from an empty environment to checkpoints, and for `revert` from them to the expert. */
 export const instructionsOf = (run: TrainingRun): Instruction[] => [
   [`pip install ${packages[run.trainer]}`, 'the trainer'],
+  ...(run.way === 'simultaneous'
+    ? ([[`pip install ${modularPackage}`, 'simultaneous training']] satisfies Instruction[])
+    : []),
   ['python prepare_data.py', `the data: ${preparedFile}`],
   [trainingCommand(run), 'the training'],
   ...revertingCommands(run),

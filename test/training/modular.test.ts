@@ -68,7 +68,7 @@ describe('freeze-then-train', () => {
 
 describe('simultaneous training', () => {
   it('gives each part its own data, on one device', async () => {
-    const { config, files, run } = await init({ preset: 'joint', way: 'simultaneous' });
+    const { config, files, run, commands } = await init({ preset: 'joint', way: 'simultaneous' });
     expect(config).toMatchObject({
       partition: 'partition.json',
       math_data: 'data/math.jsonl',
@@ -78,6 +78,9 @@ describe('simultaneous training', () => {
     expect(config).not.toHaveProperty('side');
     expect(files).toContain('train_simultaneous.py');
     expect(run.devices).toBe(1);
+    expect(commands.map(([command]) => command)).toContainEqual(
+      expect.stringMatching(/^pip install \/.*\/python$/),
+    );
   });
 
   it('is refused where both sides train the same parameters, and for other presets and trainers', async () => {
