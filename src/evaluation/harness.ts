@@ -3,6 +3,7 @@ import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
 import { findHarnessResults, type HarnessResult, readHarnessResults } from './harness-output.js';
+import { weightsArguments } from './loaded-model.js';
 import { endGroup, shellWord } from './process.js';
 import { promptArguments } from './prompt-arguments.js';
 import type { EvaluationSettings, Rows } from './settings.js';
@@ -42,7 +43,8 @@ const completionsAt = (url: string, backend: string): string => {
 
 const modelArguments = async ({ path, settings, server }: HarnessRun): Promise<Record<string, unknown>> => {
   const url = server ?? settings.baseUrl;
-  if (url === undefined) return { pretrained: path, ...settings.modelArguments };
+  const weights = await weightsArguments(path, url === undefined ? settings.backend : 'servers');
+  if (url === undefined) return { ...weights, ...settings.modelArguments };
   return {
     ...{ model: path, base_url: completionsAt(url, settings.backend) },
     ...{ tokenizer_backend: 'huggingface', tokenizer: path },

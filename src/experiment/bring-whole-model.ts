@@ -1,4 +1,4 @@
-import { openCheckpoint } from '../checkpoint/open.js';
+import { openModel } from '../adapter/open-model.js';
 import { bringWeights } from '../engine/bring-weights.js';
 import { bringModels } from '../hub/bring-models.js';
 import type { Download } from '../hub/download.js';
@@ -9,7 +9,7 @@ import { plannedInput } from '../plan/models.js';
 /**
  * Makes sure that all weights of a model are here, for programs that load it as it stands.
  *
- * @throws LayerloomError DOWNLOAD_NEEDED unless weights may be fetched; the codes of `openCheckpoint`,
+ * @throws LayerloomError DOWNLOAD_NEEDED unless weights may be fetched; the codes of `openModel`,
  *   `bringModels` and `bringRanges`
  */
 export const bringWholeModel = async (
@@ -18,7 +18,7 @@ export const bringWholeModel = async (
   options: HubOptions,
 ): Promise<void> => {
   await bringModels([model], { ...options, download });
-  const input = plannedInput({ role: 'model', checkpoint: await openCheckpoint(model) });
+  const input = plannedInput({ role: 'model', checkpoint: await openModel(model) });
   const files = new Set(input.files.map(({ path }) => path));
   await bringWeights(await missingWeights([input], [], files), download, options);
 };

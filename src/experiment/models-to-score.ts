@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { sidesOf } from '../checkpoint/adapter-text.js';
 import { locate } from '../checkpoint/locate.js';
 import type { EvaluationSettings } from '../evaluation/settings.js';
 import { weightsOfMerge, weightsOfModel } from '../evaluation/weights.js';
@@ -75,6 +76,13 @@ export const modelsToScore = (
 export const weightsOf = ({ kind, model }: ModelToScore): Promise<string | undefined> =>
   kind === 'merge' ? weightsOfMerge(model) : weightsOfModel(nameAndPath(model).path);
 
-/** Returns the absolute path of a model's checkpoint. @throws LayerloomError MODEL_NOT_FOUND */
-export const pathOf = async ({ kind, model }: ModelToScore): Promise<string> =>
-  kind === 'merge' ? model : (await locate(nameAndPath(model).path)).path;
+/**
+ * Returns the absolute path of a model's checkpoint; of `BASE+ADAPTER` both, with a plus between.
+ *
+ * @throws LayerloomError MODEL_NOT_FOUND
+ */
+export const pathOf = async ({ kind, model }: ModelToScore): Promise<string> => {
+  if (kind === 'merge') return model;
+  const sides = await sidesOf(nameAndPath(model).path);
+  return (await Promise.all(sides.map(locate))).map(({ path }) => path).join('+');
+};

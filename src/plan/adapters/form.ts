@@ -78,8 +78,8 @@ export const onBase = async (model: string, base: string): Promise<string> => {
   return name === undefined ? text : `${name.name}=${text}`;
 };
 
-/** Returns the base that an adapter names, which must be here. */
-const baseOf = async (model: string): Promise<string> => {
+/** Returns the base that an adapter names, which must be here. @throws LayerloomError BASE_NEEDED */
+export const baseOf = async (model: string): Promise<string> => {
   const { checkpoint, config } = await openAdapter(model);
   const { base } = config;
   const found = base === undefined ? undefined : await locate(base).catch(() => undefined);
