@@ -25,6 +25,8 @@ export type MergePlanOptions = PlanOptions &
     dtype?: DtypeName | undefined;
     /** The output's form; overrides the recipe's `as`. */
     as?: OutputForm | undefined;
+    /** The rank of averaged products of an adapter, at most; overrides the recipe's. */
+    rank?: number | undefined;
     /** The output's chat template, as a recipe's `chatTemplate`; overrides the recipe's. */
     chatTemplate?: string | undefined;
     /**
@@ -90,12 +92,13 @@ export const withRecipe = async <T>(
 /** Returns a recipe with what options say in its place; `parseRecipe` refuses what is no recipe. */
 const overridden = (
   recipe: RecipeInput,
-  { dtype, chatTemplate, tokenizer }: MergePlanOptions,
+  { dtype, rank, chatTemplate, tokenizer }: MergePlanOptions,
 ): RecipeInput => {
   if (!isObject(recipe)) return recipe;
   return {
     ...(tokenizer === undefined ? recipe : withTokenizer(recipe, tokenizer)),
     ...(dtype === undefined ? {} : { dtype, outDtype: undefined }),
+    ...(rank === undefined ? {} : { rank }),
     ...(chatTemplate === undefined ? {} : { chatTemplate }),
   };
 };

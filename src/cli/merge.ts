@@ -13,6 +13,7 @@ import { describeExplanation } from '../report/explanation-text.js';
 import { drawLayers } from '../report/layer-stack.js';
 import { describeWritten, whyNotLinked } from '../report/link-text.js';
 import { describePlan, describeRecipe } from '../report/plan-text.js';
+import { describeTruncated } from '../report/truncated-text.js';
 import { chatTemplateOption } from './chat-template-option.js';
 import { interruptSignal } from './interrupt.js';
 import { type CommonOptions, type OutputOptions, requireOut } from './options.js';
@@ -66,6 +67,7 @@ const planAndRun = async (
       // A recipe made from command-line options has these among its parameters.
       dtype: typeof recipe === 'string' ? options.dtype : undefined,
       as: options.as,
+      rank: options.rank,
       chatTemplate,
       tokenizer: typeof recipe === 'string' ? options.tokenizer : undefined,
       threads,
@@ -114,13 +116,14 @@ const howMuch = ({ download = false, dryRun = false }: CommonOptions): Download 
 const explainCommand = async (
   recipe: RecipeInput | string,
   tensor: string,
-  { json, quiet, analysis, threads, dtype, as, tokenizer, allowChanged, download }: MergeCommandOptions,
+  { json, quiet, analysis, threads, dtype, as, rank, tokenizer, allowChanged, download }: MergeCommandOptions,
 ): Promise<void> => {
   const explanation = await explainTensor(recipe, tensor, {
     analysis,
     allowChanged,
     download,
     as,
+    rank,
     threads: checkThreads(threads),
     dtype: typeof recipe === 'string' ? dtype : undefined,
     tokenizer: typeof recipe === 'string' ? tokenizer : undefined,
@@ -161,6 +164,7 @@ const describeResult = (plan: MergePlan, result: MergeResult): string =>
     describeRecipe(plan),
     '',
     drawLayers(plan, stdoutColours()),
+    ...(result.truncated === undefined ? [] : ['', describeTruncated(result.truncated)]),
     ...(result.kept === undefined ? [] : ['', describeKept(result.kept.all)]),
     '',
     result.out,

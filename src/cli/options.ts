@@ -17,6 +17,7 @@ export interface CommonOptions {
   readonly maxShardSize?: string;
   readonly dtype?: DtypeName;
   readonly as?: OutputForm;
+  readonly rank?: number;
   readonly tokenizer?: string;
   readonly threads?: number;
   readonly resume?: boolean;
@@ -104,17 +105,29 @@ export const addTokenizerOption = (
 
 /** Adds `--as`, for commands that merge models which may be adapters. */
 export const addFormOption = (command: Command): Command =>
-  command.addOption(
-    optionOf(
-      '--as <form>',
-      'write a LoRA adapter, or full weights: of bare adapters, whose base is --base or what they name',
-      {
-        choices: [...outputForms],
-        default: 'an adapter where all models are bare adapters',
-        group: optionGroups.output,
-      },
-    ),
-  );
+  command
+    .addOption(
+      optionOf(
+        '--as <form>',
+        'write a LoRA adapter, or full weights: of bare adapters, whose base is --base or what they name',
+        {
+          choices: [...outputForms],
+          default: 'an adapter where all models are bare adapters',
+          group: optionGroups.output,
+        },
+      ),
+    )
+    .addOption(
+      optionOf(
+        '--rank <r>',
+        'of an adapter: truncate averages of products to this rank, and report their errors',
+        {
+          parse: toNumber,
+          default: 'exact, of the rank that all have together',
+          group: optionGroups.output,
+        },
+      ),
+    );
 
 /** Adds `--chat-template` and `--save-recipe`, for commands that write one checkpoint. */
 export const addSaveOption = (command: Command): Command =>

@@ -8,6 +8,7 @@ import { verbatimFiles } from '../plan/missing-weights.js';
 import { sourcesOfTensors } from '../plan/operands.js';
 import type { MergePlan, PlannedShard } from '../plan/plan.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
+import type { Factors } from './compute/factorise.js';
 import { isDone, makeShards } from './compute/make-shards.js';
 import { bytesOf, groupOfOne, tasksOf } from './compute/tasks.js';
 import type { InputFiles } from './input-files.js';
@@ -17,6 +18,7 @@ import { checkLink, type Link, linkShards, verifyLinks } from './output/link.js'
 import { checkOutput, type Output } from './output/output.js';
 import { describeShards, type ShardRecord, writeSideFiles } from './output/provenance.js';
 import { openStaging, type Staging } from './output/staging.js';
+import { describeTruncated, type TruncatedProduct } from './output/truncated.js';
 import { type Progress, Run, type RunControls, type RunCost, resumable } from './run.js';
 
 export interface RunOptions extends RunControls {
@@ -42,6 +44,8 @@ export interface MergeResult extends RunCost, MethodReport {
   readonly out: string;
   readonly method: string;
   readonly recipe: Readonly<Record<string, unknown>>;
+  /** Of an adapter with a rank: the averages that were truncated to it. */
+  readonly truncated?: readonly TruncatedProduct[];
   readonly shards: readonly ShardRecord[];
   /** Bytes of shards that an interrupted run had written and this run kept. */
   readonly bytesResumed: number;
@@ -69,7 +73,7 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
   try {
     const { linked, warnings: unlinked } = await linkShards(plan, staging, inputs, link);
     const written = plan.shards.filter(({ file }) => !linked.has(file));
-    const bytesResumed = await merge(run, written, staging, inputs, output, sliceBytes);
+    const { resumed: bytesResumed, factors } = await merge(run, written, staging, inputs, output, sliceBytes);
     await verifyLinks(plan, linked, inputs);
     const checksums = options.checksums
       ? await computeChecksums(plan, staging.checkpoint, inputs, run.pool, (done, total) =>
@@ -78,7 +82,8 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
       : new Map<string, string>();
     await inputs.verify();
     await verifyLinks(plan, linked, inputs);
-    await writeSideFiles(plan, staging.checkpoint, checksums, linked);
+    const truncated = describeTruncated(plan, factors);
+    await writeSideFiles(plan, staging.checkpoint, checksums, linked, { truncated });
     run.pool.throwIfStopped();
     const warnings = await staging.commit();
     const { threads, seconds, ...bytes } = run.cost;
@@ -87,6 +92,7 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
       method: plan.method,
       recipe: plan.recipe,
       ...reportOf(plan),
+      ...(truncated.length === 0 ? {} : { truncated }),
       shards: describeShards(plan, staging.checkpoint, checksums, linked),
       ...bytes,
       bytesResumed,
@@ -102,7 +108,11 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
 const sourcesOfPlan = ({ shards }: MergePlan): StoredTensor[] =>
   shards.flatMap(({ tensors }) => sourcesOfTensors(tensors));
 
-/** Writes the shards to the staging directory. @returns the bytes that an earlier run had written */
+/**
+ * Writes the shards to the staging directory.
+ *
+ * @returns the bytes that an earlier run had written, and the numbers of factorised matrices
+ */
 const merge = async (
   run: Run,
   shards: readonly PlannedShard[],
@@ -110,7 +120,7 @@ const merge = async (
   inputs: InputFiles,
   output: Output,
   sliceBytes: number | undefined,
-): Promise<number> => {
+): Promise<{ resumed: number; factors: ReadonlyMap<string, Factors> }> => {
   const sink = await JournalledShards.open(staging, inputs);
   // Largest first, so that no large shard is left to few threads at the end.
   const groups = shards.toSorted((a, b) => b.bytes - a.bytes).map(groupOfOne);
@@ -133,7 +143,7 @@ const merge = async (
     throw error;
   }
   await sink.close();
-  return resumed;
+  return { resumed, factors: sink.factors };
 };
 
 /**

@@ -45,7 +45,7 @@ export const assemble = async (
     };
     if (link === 'hard') await inputs.whileLinking(verbatimOf(shards), linkAll);
     else await linkAll();
-    await writeSideFiles(plan, staging, new Map(), linked as Linked, keysOf(shards));
+    await writeSideFiles(plan, staging, new Map(), linked as Linked, { keys: keysOf(shards) });
     await syncDirectory(staging);
     await inputs.verify(plan.inputs.flatMap(({ files }) => files.map(({ path }) => path)));
     if (link === 'symbolic') for (const path of verbatimOf(shards)) await inputs.verifyPath(path);

@@ -4,6 +4,7 @@ import { LayerloomError } from '../errors.js';
 import { bringModels } from '../hub/bring-models.js';
 import { itemAt, valueAt } from '../lookup.js';
 import { noStatistics, type Statistics, type TaskVectorStatistics } from '../methods/framework/method.js';
+import { invalid } from '../methods/framework/settings.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import { inForm } from '../plan/adapters/form.js';
 import { compose } from '../plan/compose.js';
@@ -226,6 +227,12 @@ const checkModels = async (
 const parseInBatch = (input: RecipeInput): Recipe => {
   const recipe = parseRecipe(input);
   refuseLayout(recipe, [], 'of a batch, which has one layout for all');
+  if (recipe.rank !== undefined)
+    throw invalid(
+      ['rank'],
+      recipe.rank,
+      'no rank in a batch or an experiment: merges of one adapter report its errors',
+    );
   return recipe;
 };
 

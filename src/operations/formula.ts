@@ -2,6 +2,7 @@ import type { Assemble } from './assemble.js';
 import type { Concatenate } from './concatenate.js';
 import type { Consensus } from './consensus.js';
 import type { Copy } from './copy.js';
+import type { Factor } from './factor.js';
 import type { Fusion } from './fusion.js';
 import type { GramFormula } from './gram.js';
 import type { Linear } from './linear.js';
@@ -27,6 +28,7 @@ export interface Formulas<T> {
   assemble: Assemble<T>;
   padRows: PadRows<T>;
   concatenate: Concatenate<T>;
+  factor: Factor<T>;
 }
 
 export type FormulaKind = keyof Formulas<unknown>;

@@ -2,6 +2,7 @@ import { assemble } from './assemble.js';
 import { concatenate } from './concatenate.js';
 import { consensus } from './consensus.js';
 import { type Copy, copy } from './copy.js';
+import { factor } from './factor.js';
 import type { Formula, FormulaKind, Formulas } from './formula.js';
 import { fusion } from './fusion.js';
 import { gram } from './gram.js';
@@ -44,6 +45,7 @@ const operations: { readonly [K in FormulaKind]: OperationOf<K> } = {
   assemble,
   padRows,
   concatenate,
+  factor,
 };
 
 /**

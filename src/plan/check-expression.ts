@@ -66,7 +66,9 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
   if (level > mostLevels) return refuse(`its expression is nested more than ${mostLevels} deep`);
   const unparsed = parseBy(formulaSchema, value, refuse);
   const parse = isMove(unparsed) ? parseStored : parseOperand;
-  const formula = mapOperands(unparsed, (operand): Operand => parse(operand, context, level));
+  // The operands of a factor have the shape of its matrix.
+  const own = unparsed.kind === 'factor' ? { ...context, target: ofMatrix(target, unparsed.shape) } : context;
+  const formula = mapOperands(unparsed, (operand): Operand => parse(operand, own, level));
   const operation = operationOf(formula);
   const over = operandsOf(formula);
   const other = over.find((operand) => operand.dtype !== dtype);
@@ -74,6 +76,7 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
     return refuse(`bytes of ${other.dtype} are taken for ${dtype}`);
   if (formula.kind === 'same' && level > 0)
     return refuse('a tensor that must be the same in all inputs cannot be an operand');
+  if (formula.kind === 'factor' && level > 0) return refuse('a factor of a matrix cannot be an operand');
   const mayMove = keepsBits(formula) && (level === 0 || formula.kind === 'copy');
   if (!mayMove && ![dtype, ...over.map((operand) => operand.dtype)].every(isFloating))
     return refuse('its formula computes, but not all its dtypes are floating-point');
@@ -81,6 +84,12 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
   // The cast holds: operands of moves were parsed by parseStored.
   return reason === undefined ? (formula as PlannedExpression) : refuse(reason);
 };
+
+const ofMatrix = (target: Target, shape: readonly [number, number]): Target => ({
+  ...target,
+  shape,
+  elements: shape[0] * shape[1],
+});
 
 const parseOperand = (value: unknown, context: Context, level: number): Operand => {
   context.operands += 1;

@@ -2,6 +2,7 @@ import { adapterWeightsName } from '../adapter/peft-config.js';
 import { outputFormat } from '../checkpoint/formats.js';
 import { isSideFileName } from '../checkpoint/side-files.js';
 import { LayerloomError } from '../errors.js';
+import { groupBy } from '../lookup.js';
 import { byteLength, elementCount } from '../tensor/reference.js';
 import { parseExpression } from './check-expression.js';
 import { indexTextOf } from './layout.js';
@@ -68,6 +69,7 @@ const parseShard = (shard: UnparsedShard, inputs: readonly PlannedInput[]): Plan
   const refuse = (reason: string) => invalid(`${shard.file}: ${reason}`);
   if (shard.verbatim !== undefined) checkVerbatim(parsed, shard.verbatim, inputs, refuse);
   checkLayout(parsed, refuse);
+  checkFactors(parsed, refuse);
   return parsed;
 };
 
@@ -99,6 +101,21 @@ const checkVerbatim = (
     const source = expression.kind === 'copy' ? expression.source : undefined;
     if (source?.input !== input || source.file !== file || source.begin !== begin)
       refuse(`tensor ${name} is not where the file that the shard is has it`);
+  }
+};
+
+/** The two factors of a matrix stand in one shard, and are of one sum, one rank and one dtype. */
+const checkFactors = ({ tensors }: PlannedShard, refuse: Refuse): void => {
+  const factors = tensors.flatMap(({ expression, dtype, shape }) =>
+    expression.kind === 'factor'
+      ? [{ ...expression, dtype, rank: shape[expression.side === 'left' ? 1 : 0] }]
+      : [],
+  );
+  for (const [of, sides] of groupBy(factors, (factor) => factor.of)) {
+    const alike = new Set(sides.map(({ side: _side, ...factor }) => JSON.stringify(factor)));
+    const which = sides.map(({ side }) => side).sort();
+    if (which.join() !== 'left,right' || alike.size !== 1)
+      refuse(`${of} has no left and right factor of one matrix`);
   }
 };
 

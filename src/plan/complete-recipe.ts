@@ -19,7 +19,16 @@ export const completeRecipe = (
   again: CompleteRecipe | undefined,
   textOf: (model: unknown) => unknown,
 ): CompleteRecipe => {
-  const { method, dialect, layout, maxShardSize, outDtype, as: _as, ...named } = replaceModels(given, textOf);
+  const {
+    method,
+    dialect,
+    layout,
+    maxShardSize,
+    outDtype,
+    as: _as,
+    rank,
+    ...named
+  } = replaceModels(given, textOf);
   const { task, language, model, models, slices, base, ...rest } = named;
   const { tokenizerSource, tokenizer, chatTemplate, ...parameters } = rest;
   return inYamlSpelling({
@@ -29,6 +38,7 @@ export const completeRecipe = (
     tokenizerSource,
     tokenizer,
     chatTemplate,
+    rank,
   });
 };
 

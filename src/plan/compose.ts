@@ -6,6 +6,7 @@ import {
   noStatistics,
   type OutputTensor,
 } from '../methods/framework/method.js';
+import { invalid } from '../methods/framework/settings.js';
 import { same } from '../methods/framework/tensor-recipe.js';
 import type { ModelInput } from '../methods/recipes.js';
 import type { Recipe } from '../recipe/recipe.js';
@@ -43,6 +44,12 @@ export const compose = async (
       complete: (again) =>
         completeRecipe(recipe, again, (model) => textIn(recipe, ofAdapters.opened, inputs, model)),
     });
+  if (recipe.rank !== undefined)
+    throw invalid(
+      ['rank'],
+      recipe.rank,
+      'no rank where full weights are written: bare adapters, or --as adapter',
+    );
   const { models, companions, vocabulary } = await openRecipeModels(recipe, open);
   const [first] = models;
   if (first === undefined) throw new Error(`method ${recipe.method} merges no model`);

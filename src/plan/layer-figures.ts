@@ -48,6 +48,7 @@ const weightsInOperand = (operand: Operand): ReadonlyMap<number, number> | undef
 const termsOf = (formula: Formula<Operand>): readonly { source: Operand; weight: number }[] | undefined => {
   if (formula.kind === 'linear') return formula.terms;
   if (formula.kind === 'concatenate') return formula.parts;
+  if (formula.kind === 'factor') return formula.terms;
   // But for a few rows, that is its first part.
   if (formula.kind === 'assemble') return [{ source: itemAt(formula.parts, 0).source, weight: 1 }];
   if (formula.kind === 'copy' || formula.kind === 'padRows') return [{ source: formula.source, weight: 1 }];

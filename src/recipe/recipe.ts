@@ -41,6 +41,8 @@ export interface Recipe {
   readonly layout: unknown;
   readonly maxShardSize: unknown;
   readonly dtype: ArithmeticDtype | undefined;
+  /** Of a merge of adapters: the rank of averaged products, at most. */
+  readonly rank: number | undefined;
   /** The output's tokenizer; models by their index, in `models` and then `companions`. */
   readonly tokenizer: TokenizerRequest;
   /** `auto`, or the template's text. */
@@ -61,6 +63,9 @@ export interface Recipe {
 /** The deepest nesting of recipes in recipes. */
 const mostNesting = 16;
 
+/** The highest rank that products are truncated to. */
+export const mostRank = 4096;
+
 /**
  * Checks a recipe before anything is read.
  *
@@ -74,7 +79,7 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
   const { method: name, dtype, outDtype, tokenizerSource: _source, tokenizer: _tokenizer, ...named } = given;
   const { chatTemplate, ...others } = named;
   // The form is settled before a recipe is parsed (plan/adapters/form.ts).
-  const { layout, maxShardSize, as, ...rest } = others;
+  const { layout, maxShardSize, as, rank, ...rest } = others;
   const method = methods.get(name);
   if (method === undefined) {
     const at = [...path, 'method'];
@@ -92,6 +97,8 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
   if (path.length > 0) refuseLayout({ layout, maxShardSize }, path, 'in the place of a model');
   if (path.length > 0 && as !== undefined)
     throw invalid([...path, 'as'], as, 'no such key of a recipe in the place of a model');
+  if (path.length > 0 && rank !== undefined)
+    throw invalid([...path, 'rank'], rank, 'no such key of a recipe in the place of a model');
   if (path.length > 4 * mostNesting)
     throw invalid(path, name, `at most ${mostNesting} recipes in one another`);
   // A recipe of mergekit's says so; to methods without dialects that is all they know.
@@ -118,6 +125,7 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     layout,
     maxShardSize,
     dtype: checkDtype(outDtype ?? dtype, [...path, outDtype === undefined ? 'dtype' : 'outDtype']),
+    rank: checkRank(rank),
     tokenizer: checkTokenizer(given, [...models, ...companions], path),
     chatTemplate: checkTemplate(chatTemplate, [...path, 'chatTemplate']),
     models: models.map((reference) => under(path, reference)),
@@ -189,6 +197,12 @@ const checkDtype = (dtype: unknown, path: RecipePath): ArithmeticDtype | undefin
   const parsed = typeof dtype === 'string' ? parseDtype(dtype) : undefined;
   if (parsed === undefined) throw invalid(path, dtype, `one of ${dtypeNames.join(', ')}`);
   return parsed;
+};
+
+const checkRank = (rank: unknown): number | undefined => {
+  if (rank === undefined || rank === null) return undefined;
+  if (typeof rank === 'number' && Number.isInteger(rank) && rank >= 1 && rank <= mostRank) return rank;
+  throw invalid(['rank'], rank, `a whole number from 1 to ${mostRank}`);
 };
 
 const checkTemplate = (value: unknown, path: RecipePath): string | undefined => {

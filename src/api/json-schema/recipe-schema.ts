@@ -3,6 +3,7 @@ import type { Method } from '../../methods/framework/method.js';
 import { factsOf, type ParameterFacts } from '../../methods/framework/parameter-facts.js';
 import { methods } from '../../methods/index.js';
 import { outputForms } from '../../plan/adapters/form.js';
+import { mostRank } from '../../recipe/recipe.js';
 import { chatTemplateWords } from '../../tokenizer/chat-templates/chat-template.js';
 import {
   byKey,
@@ -53,6 +54,13 @@ export const commonProperties: Properties = {
     enum: [...outputForms],
     description:
       'The form of the output, of recipes that are merged themselves: a LoRA adapter, or full weights. Default an adapter where all models are bare adapters.',
+  },
+  rank: {
+    type: 'integer',
+    minimum: 1,
+    maximum: mostRank,
+    description:
+      'Where the output is an adapter, of recipes that are merged themselves: the rank of averaged products, at most. Default all that they have.',
   },
   tokenizer_source: {
     ...text,

@@ -4,9 +4,11 @@ import type { Extent } from '../../tensor/extent.js';
 import type { InputFiles } from '../input-files.js';
 import { failureOf } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
+import type { Factors } from './factorise.js';
 import { jobOf, type OpenFiles } from './jobs.js';
+import { makeFactors } from './make-factors.js';
 import { Programs } from './programs.js';
-import { extentsOf, type Group, type Task, tasksOf } from './tasks.js';
+import { extentsOf, type Group, isFactorised, type Task, tasksOf } from './tasks.js';
 
 /** A destination of shards: a merge's directory with its journal, or a store. */
 export interface ShardSink<S> {
@@ -17,6 +19,8 @@ export interface ShardSink<S> {
   begin(shard: S): Promise<number | undefined>;
   /** True if an earlier run has written these bytes. */
   has?(shard: S, extent: Extent): boolean;
+  /** Takes the numbers of a matrix whose factors are written. */
+  factorised?(matrix: string, factors: Factors): void;
   /** Records that these bytes are written. */
   wrote?(shard: S, extents: readonly Extent[]): void;
   /** Publishes the shard, once all its bytes are written. */
@@ -171,9 +175,13 @@ export const makeShards = async <S>(
   pool.throwIfStopped();
 };
 
-/** True if an earlier run has written all bytes of the task. */
+/**
+ * True if an earlier run has written all bytes of the task. Factors are made again, since their errors are found with
+ * them.
+ */
 export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
   sink.has !== undefined &&
+  !task.pieces.some(({ slab }) => isFactorised(slab)) &&
   [...extentsOf(task)].every(([shard, extents]) =>
     extents.every((extent) => sink.has?.(shard, extent) === true),
   );
@@ -186,6 +194,9 @@ const carryOut = async <S>(
   inputs: InputFiles,
   sink: ShardSink<S>,
 ): Promise<void> => {
+  const [first] = pieces;
+  if (first !== undefined && isFactorised(first.slab))
+    return await makeFactors(first.slab, files, pool, inputs, sink);
   const emitted = await Promise.all(pieces.map(({ slab }) => programs.of(slab)));
   const result = await pool.run(pieces.map((piece, index) => jobOf(piece, files, emitted[index])));
   if (result.ok) return;

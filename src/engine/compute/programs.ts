@@ -4,7 +4,7 @@ import { lowerTensor } from '../../plan/operands.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { BlockMeasurer } from './measure.js';
-import { isMoved, type Slab } from './tasks.js';
+import { isFactorised, isMoved, type Slab } from './tasks.js';
 
 /** Capacity of the cache: enough for the slabs in progress. Not more, since tables of rows take memory. */
 const mostKept = 64;
@@ -25,10 +25,10 @@ export class Programs {
 
   /**
    * Returns the program of a slab, with its values in the order of the outputs; undefined for a slab that is
-   * moved.
+   * moved or factorised.
    */
   of(slab: Slab<unknown>): Promise<Emitted> | undefined {
-    if (isMoved(slab)) return undefined;
+    if (isMoved(slab) || isFactorised(slab)) return undefined;
     const program = this.#kept.get(slab) ?? this.#lower(slab);
     this.#kept.delete(slab);
     this.#kept.set(slab, program);

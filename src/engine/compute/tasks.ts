@@ -52,6 +52,10 @@ export interface Task<S> {
 export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
   first !== undefined && more === undefined && isMove(first.tensor.expression);
 
+/** True for a slab of the two factors of a matrix, which are made in one task. */
+export const isFactorised = ({ outputs: [first] }: Slab<unknown>): boolean =>
+  first?.tensor.expression.kind === 'factor';
+
 /** Returns the output bytes, in a tensor of the slab, for one unit of a piece's `first` and `count`. */
 export const unitOf = (slab: Slab<unknown>, { dtype }: PlannedTensor): number =>
   isMoved(slab) ? 1 : bitsOf(dtype) / 8;
@@ -81,7 +85,11 @@ function* piecesOf<S>(slab: Slab<S>, sliceBytes: number): Generator<Piece<S> & {
 export function* tasksOf<S>(slabs: readonly Slab<S>[], sliceBytes = defaultSliceBytes): Generator<Task<S>> {
   let pieces: Piece<S>[] = [];
   let bytes = 0;
-  for (const slab of slabs)
+  for (const slab of slabs) {
+    if (isFactorised(slab)) {
+      yield { pieces: [{ slab, first: 0, count: 1 }] };
+      continue;
+    }
     for (const piece of piecesOf(slab, sliceBytes)) {
       if (pieces.length > 0 && bytes + piece.bytes > sliceBytes) {
         yield { pieces };
@@ -90,6 +98,7 @@ export function* tasksOf<S>(slabs: readonly Slab<S>[], sliceBytes = defaultSlice
       pieces.push(piece);
       bytes += piece.bytes;
     }
+  }
   if (pieces.length > 0) yield { pieces };
 }
 
@@ -98,7 +107,7 @@ export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Exten
   const extents = new Map<S, Extent[]>();
   for (const { slab, first, count } of pieces)
     for (const { shard, tensor } of slab.outputs) {
-      const unit = unitOf(slab, tensor);
+      const unit = isFactorised(slab) ? tensor.end - tensor.begin : unitOf(slab, tensor);
       const begin = tensor.begin + first * unit;
       const end = begin + count * unit;
       const ofShard = extents.get(shard) ?? [];
@@ -120,10 +129,24 @@ export const bytesOf = <S>(task: Task<S>): number =>
  */
 export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
   shards: [shard],
-  slabs: (shard.verbatim === undefined ? shard.tensors : [wholeFile(shard, shard.verbatim)]).map(
-    (tensor) => ({ outputs: [{ shard, tensor }] }),
-  ),
+  slabs:
+    shard.verbatim === undefined
+      ? slabsOf(shard)
+      : [{ outputs: [{ shard, tensor: wholeFile(shard, shard.verbatim) }] }],
 });
+
+/** Returns a slab for each tensor, and one for the two factors of a matrix. */
+const slabsOf = (shard: PlannedShard): Slab<PlannedShard>[] => {
+  const slabs = new Map<string, SlabOutput<PlannedShard>[]>();
+  for (const tensor of shard.tensors) {
+    const { name, expression } = tensor;
+    const key = expression.kind === 'factor' ? `factors of ${expression.of}` : `tensor ${name}`;
+    const slab = slabs.get(key) ?? [];
+    slab.push({ shard, tensor });
+    slabs.set(key, slab);
+  }
+  return [...slabs.values()].map((outputs) => ({ outputs }));
+};
 
 const wholeFile = (
   { file: name, bytes }: PlannedShard,

@@ -5,6 +5,7 @@ import { valueAt } from '../../lookup.js';
 import { sourcesOfTensors } from '../../plan/operands.js';
 import type { PlannedShard } from '../../plan/plan.js';
 import type { Extent } from '../../tensor/extent.js';
+import type { Factors } from '../compute/factorise.js';
 import type { ShardSink } from '../compute/make-shards.js';
 import type { InputFiles } from '../input-files.js';
 import { covers, type Extents, Journal } from './journal.js';
@@ -37,6 +38,8 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #journal: Journal;
   readonly #inputs: InputFiles;
   readonly #open = new Map<PlannedShard, OpenShard>();
+  /** The numbers of factorised matrices, by their names. */
+  readonly factors = new Map<string, Factors>();
   /** Runs syncs one after another, while threads go on writing. */
   #queue: Promise<void> = Promise.resolve();
   #failure: LayerloomError | undefined;
@@ -72,6 +75,10 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     const madeOf = new Set(sources.map((source) => this.#inputs.pathOf(source)));
     this.#open.set(shard, { name: shard.file, file, madeOf, unrecorded: [] });
     return file.fd;
+  }
+
+  factorised(matrix: string, factors: Factors): void {
+    this.factors.set(matrix, factors);
   }
 
   /** True if an earlier run wrote all of an extent. */

@@ -7,6 +7,7 @@ import type { MergePlan, PlannedFile } from '../../plan/plan.js';
 import type { Checksums } from './checksums.js';
 import { makeDirectories, syncDirectory, writeDurably } from './durable.js';
 import type { Linked } from './link.js';
+import type { TruncatedProduct } from './truncated.js';
 
 /** Record of a written or linked shard, in `layerloom.json` and in results. */
 export interface ShardRecord {
@@ -38,6 +39,14 @@ export const describeShards = (
     };
   });
 
+/** What is recorded of some merges. */
+export interface ProvenanceOptions {
+  /** Keys of the shards in the store, for a batch. */
+  readonly keys?: ReadonlyMap<string, string>;
+  /** Averages that were truncated to a lower rank. */
+  readonly truncated?: readonly TruncatedProduct[];
+}
+
 /**
  * Returns the content of `layerloom.json`, the checkpoint's provenance. The same merge of the same inputs
  * gives the same content.
@@ -47,7 +56,7 @@ const provenanceOf = (
   directory: string,
   checksums: Checksums,
   linked: Linked,
-  keys?: ReadonlyMap<string, string>,
+  { keys, truncated = [] }: ProvenanceOptions,
 ): Record<string, unknown> => {
   const sha256 = (path: string) => (checksums.has(path) ? { sha256: checksums.get(path) } : {});
   return {
@@ -57,6 +66,7 @@ const provenanceOf = (
     recipe: plan.recipe,
     completeRecipe: plan.completeRecipe,
     ...reportOf(plan),
+    ...(truncated.length === 0 ? {} : { truncated }),
     architecture: plan.architecture,
     inputs: plan.inputs.map(({ role, name, path, hub, adapted, files }) => ({
       role,
@@ -88,9 +98,9 @@ export const writeSideFiles = async (
   directory: string,
   checksums: Checksums,
   linked: Linked,
-  keys?: ReadonlyMap<string, string>,
+  options: ProvenanceOptions = {},
 ): Promise<void> => {
-  const provenance = `${JSON.stringify(provenanceOf(plan, directory, checksums, linked, keys), null, 2)}\n`;
+  const provenance = `${JSON.stringify(provenanceOf(plan, directory, checksums, linked, options), null, 2)}\n`;
   const write = async (file: PlannedFile): Promise<void> => {
     const content = await contentOf(file);
     const path = join(directory, file.name);

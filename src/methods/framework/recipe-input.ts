@@ -76,6 +76,12 @@ export interface CommonParameters {
    */
   as?: 'adapter' | 'full' | undefined;
   /**
+   * Where the output is a LoRA adapter: the rank of averaged products, at most. Those of a higher one are truncated, by their
+   * singular value decomposition; copies keep their rank. Default: averages are exact, of the rank that all have together.
+   * Not in a recipe that stands in a model's place.
+   */
+  rank?: number | undefined;
+  /**
    * A shard for each layer, or shards as full as `maxShardSize` allows; options of the call go before it.
    * Not in a recipe that stands in a model's place. Default `layer`.
    */

@@ -7,7 +7,7 @@ import type { UnplacedTensor } from '../layout.js';
 import { isStored } from '../operands.js';
 import type { Operand, PlannedExpression } from '../plan.js';
 import type { AdapterModel, AddedBias } from './adapter-model.js';
-import { factorsOf } from './factors.js';
+import { type FactorOptions, factorsOf } from './factors.js';
 
 /** A module with factors, as the configuration of the output describes it. */
 export interface TargetModule {
@@ -37,8 +37,9 @@ const expressionOf = (operand: Operand): PlannedExpression => {
 export const adapterTensors = (
   { changes, whole, added }: Omit<AdapterModel, 'adapters'>,
   places: ReadonlyMap<string, Place>,
-  { rsLora, dtype }: { readonly rsLora: boolean; readonly dtype: ArithmeticDtype | undefined },
+  options: FactorOptions,
 ): AdapterTensors => {
+  const { rsLora, dtype } = options;
   const tensors: UnplacedTensor[] = [];
   const targets = new Map<string, TargetModule>();
   const add = (
@@ -55,7 +56,7 @@ export const adapterTensors = (
       expression,
     });
   for (const [parameter, change] of changes) {
-    const { a, b, rank, alpha } = factorsOf(change, rsLora, dtype);
+    const { a, b, rank, alpha } = factorsOf(parameter, change, options);
     const parsed = parseAdapterTensor(change.names.a);
     if (parsed.kind !== 'a') throw new Error(`${change.names.a} is no name of a factor`);
     const names = factorNames(parsed.module, parsed.embedding);

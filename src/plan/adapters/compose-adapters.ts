@@ -68,7 +68,11 @@ export const composeAdapters = async ({
     });
   const result = combine(compiled, models, { method: recipe.method, dtype: recipe.dtype, places, base });
   const rsLora = adapters.every(({ config }) => config.rsLora);
-  const { tensors, targets } = adapterTensors(result, places, { rsLora, dtype: recipe.dtype });
+  const { tensors, targets } = adapterTensors(result, places, {
+    rsLora,
+    dtype: recipe.dtype,
+    rank: recipe.rank,
+  });
   if (targets.length === 0)
     throw new LayerloomError('NO_ADAPTER_FORM', {
       method: recipe.method,
@@ -84,6 +88,7 @@ export const composeAdapters = async ({
       ...(opened.some((model) => model.recipe !== undefined) ? rolesOf(opened) : {}),
       ...compiled.resolved,
       ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }),
+      ...(recipe.rank === undefined ? {} : { rank: recipe.rank }),
     },
     complete: complete(compiled.again),
     models: models.map((model) => ({ ...model, architecture })),

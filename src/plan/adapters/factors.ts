@@ -1,5 +1,7 @@
 import { itemAt } from '../../lookup.js';
-import { type ArithmeticDtype, bitsOf, type Dtype } from '../../tensor/dtype.js';
+import { invalid } from '../../methods/framework/settings.js';
+import { type FactorDtype, factorDtypes } from '../../native/factorise.js';
+import { type ArithmeticDtype, bitsOf, type Dtype, torchName } from '../../tensor/dtype.js';
 import type { Shape } from '../../tensor/reference.js';
 import type { Operand, PlannedExpression } from '../plan.js';
 import type { Change, Factor, Term } from './change.js';
@@ -19,22 +21,36 @@ export interface Factors {
   readonly alpha: number;
 }
 
+/** How factors are to be planned. */
+export interface FactorOptions {
+  /** The output's `use_rslora`. */
+  readonly rsLora: boolean;
+  /** The recipe's, for both matrices. */
+  readonly dtype: ArithmeticDtype | undefined;
+  /** The rank of sums, at most: those of a higher one are truncated. */
+  readonly rank: number | undefined;
+}
+
 /**
  * Plans a change as one pair. One of a single adapter with weight 1 is copied byte for byte, with its rank and its alpha.
  * The factors of a sum are those of its terms, concatenated: A = [A₁; A₂; …], B = [f₁B₁, f₂B₂, …] with the scale c, where
  * c · fᵢ = weightᵢ · scaleᵢ. Where all of these are equal every f is 1, and A and B keep their bits.
+ * A sum of a higher rank than is wanted is truncated instead (`truncated`); copies keep theirs.
  *
- * @param rsLora the output's `use_rslora`
- * @param dtype the recipe's, for both matrices
+ * @param parameter of the base
  */
 export const factorsOf = (
+  parameter: string,
   { terms }: Change,
-  rsLora: boolean,
-  dtype: ArithmeticDtype | undefined,
+  { rsLora, dtype, rank: most }: FactorOptions,
 ): Factors => {
   const rank = terms.reduce((total, term) => total + term.rank, 0);
   const [first] = terms as [Term];
   const isOne = terms.length === 1;
+  if (most !== undefined && !(isOne && first.weight === 1)) {
+    const wanted = Math.min(most, first.b.rows, first.a.columns);
+    if (wanted < rank) return truncated(parameter, terms, wanted, { rsLora, dtype });
+  }
   const coefficients = terms.map(({ weight, scale }) => weight * scale);
   const scale = itemAt(coefficients, 0);
   const factors = coefficients.map((coefficient) => coefficient / scale);
@@ -73,6 +89,51 @@ export const factorsOf = (
     alpha:
       isOne && first.weight === 1 && first.rsLora === rsLora ? first.alpha : alphaFor(scale, rank, rsLora),
   };
+};
+
+/**
+ * Plans the factors of a sum by its singular value decomposition, truncated to a rank: scales are in the factors, so that
+ * the output's is 1.
+ */
+const truncated = (
+  of: string,
+  terms: readonly Term[],
+  rank: number,
+  { rsLora, dtype: wanted }: Pick<FactorOptions, 'rsLora' | 'dtype'>,
+): Factors => {
+  const { a, b } = itemAt(terms, 0);
+  const shape = [b.rows, a.columns] as const;
+  const summed = terms.map(({ weight, scale, ...term }) => ({
+    source: {
+      ...({ dtype: 'F32', rank: term.rank, transposed: false } as const),
+      a: term.a.source,
+      b: term.b.source,
+    },
+    coefficient: weight * scale,
+    weight,
+  }));
+  const dtype = dtypeOfTruncated(terms, wanted);
+  const side = (which: 'left' | 'right', own: Shape): PlannedFactor => ({
+    dtype,
+    shape: own,
+    expression: { kind: 'factor', of, side: which, shape, terms: summed },
+  });
+  return {
+    a: side('right', [rank, a.columns]),
+    b: side('left', [b.rows, rank]),
+    rank,
+    alpha: alphaFor(1, rank, rsLora),
+  };
+};
+
+/** The dtype that all factors of the terms have, or float32. */
+const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | undefined): FactorDtype => {
+  const dtypes = terms.flatMap(({ a, b }) => [a.source.dtype, b.source.dtype]);
+  const [common, ...others] = new Set<Dtype>(wanted === undefined ? dtypes : [wanted]);
+  const found = factorDtypes.find((dtype) => dtype === common && others.length === 0);
+  if (found === undefined && wanted !== undefined)
+    throw invalid(['dtype'], torchName(wanted), 'float32, bfloat16 or float16 where --rank truncates');
+  return found ?? 'F32';
 };
 
 const copyOf = ({ source }: Factor, dtype: Dtype): PlannedExpression =>
