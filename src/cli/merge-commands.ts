@@ -47,6 +47,10 @@ const addSoup = (program: Command): void => {
       'layerloom soup ./math-lora ./swh-lora --as full --base ./llama-3.1-8b -o ./soup-full',
       'full weights of two bare LoRA adapters',
     ],
+    [
+      'layerloom soup ./math-lora ./swh-lora --rank 16 -o ./soup-rank-16',
+      'an adapter whose averages have rank 16',
+    ],
   ]);
 };
 

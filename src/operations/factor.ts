@@ -48,6 +48,9 @@ export const factor = {
       return 'it is no factor of its matrix';
     return rank >= 1 && rank <= Math.min(rows, columns) ? undefined : `its rank is ${rank}`;
   },
+  // Weights are words alone.
+  key: ({ of, side, shape, terms }) =>
+    `${side} of ${of} ${shape.join('×')} ${terms.map(({ source, coefficient }) => `${coefficient} ${source}`).join(' ')}`,
   describe: ({ terms }) => describeSum(terms.map(({ source, weight }) => [weight, source])),
   figures: ({ terms }) => terms.map(({ source, weight }) => ({ name: 'weight', of: source, value: weight })),
   lower: ({ of }): Value => {

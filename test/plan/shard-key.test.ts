@@ -167,6 +167,20 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     'c19d5c171f68b0b424dabfe1a2ef269eaf847de6f3f8419a8f249e80bda9cacb',
   ],
   [
+    'factor',
+    {
+      kind: 'factor',
+      of: 'model.layers.0.mlp.up_proj.weight',
+      side: 'left',
+      shape: [4, 16],
+      terms: [
+        { source: { dtype: 'F32', rank: 2, transposed: false, a, b }, coefficient: 1.5, weight: 0.5 },
+        { source: { dtype: 'F32', rank: 2, transposed: false, a: b, b: a }, coefficient: 1, weight: 0.5 },
+      ],
+    },
+    'KEY',
+  ],
+  [
     'a recipe in a recipe',
     {
       kind: 'linear',
@@ -212,7 +226,7 @@ it.each(golden)('gives a shard of one tensor the key it always had: %s', (name, 
 });
 
 it('gives a shard of several tensors the key it always had, in the order of the file', () => {
-  const since = ['ram', 'assemble', 'padRows', 'concatenate'];
+  const since = ['ram', 'assemble', 'padRows', 'concatenate', 'factor'];
   const tensors = golden
     .filter(([name]) => !since.includes(name))
     .map(([name, expression]) => tensorOf(name, expression));
