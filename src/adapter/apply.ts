@@ -6,6 +6,7 @@ import { itemAt } from '../lookup.js';
 import { isFloating } from '../tensor/dtype.js';
 import type { Shape, TensorReference } from '../tensor/reference.js';
 import type { Adapter, LowRankPair } from './adapter.js';
+import { checkComplete } from './check-complete.js';
 import { isConv1d } from './conv1d.js';
 import { asInBase } from './in-base.js';
 import { embeddingOf, headOf, isTied } from './tied.js';
@@ -16,7 +17,7 @@ import { embeddingOf, headOf, isTied } from './tied.js';
  * one. No weights are read.
  *
  * @param config SHA-256 of `adapter_config.json`
- * @throws LayerloomError ADAPTER_MISMATCH, ADAPTER_UNSUPPORTED, QUANTISED_WEIGHTS
+ * @throws LayerloomError ADAPTER_INVALID, ADAPTER_MISMATCH, ADAPTER_UNSUPPORTED, QUANTISED_WEIGHTS
  */
 export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: string): CheckpointIndex => {
   const adapter = asInBase(base, given);
@@ -45,6 +46,7 @@ export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: stri
       );
     tensors.set(name, { ...reference, change: { kind: 'added', tensor: ofAdapter(tensor), scale } });
   }
+  const incomplete = checkComplete(base, adapter);
   const sideFiles = checkpoint.sideFiles.filter(isTokenizerFile);
   // A tokenizer that was saved is whole: files of the base beside it would contradict it.
   const hasTokenizer = sideFiles.some((name) => /^(tokenizer\.(json|model)|vocab\.json)$/.test(name));
@@ -72,7 +74,7 @@ export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: stri
         ...checkpoint.files.map((_, file) => base.files.length + file),
       ],
     },
-    warnings: [...base.warnings, ...checkpoint.warnings],
+    warnings: [...base.warnings, ...checkpoint.warnings, ...incomplete],
   };
 };
 

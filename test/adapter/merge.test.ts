@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { layerSwap, merge, relayout, soup } from '../../src/index.js';
+import { layerSwap, merge, planMerge, relayout, soup } from '../../src/index.js';
 import { adaptedTensors } from '../fixtures/adapted.js';
-import { type AdapterFixture, lora, writeAdapter } from '../fixtures/adapters.js';
+import { type AdapterFixture, lora, withTensors, writeAdapter } from '../fixtures/adapters.js';
 import {
   type LlamaOptions,
   llama,
@@ -133,5 +133,56 @@ describe('BASE+ADAPTER', () => {
       await merge({ ...ties, models: [first, second] }, { out: out('ties-full') }),
     ];
     expect(hashOf(e.out)).toBe(hashOf(f.out));
+  });
+});
+
+describe('an adapter that lacks tensors', () => {
+  const factors = (layer: number) =>
+    Object.fromEntries(
+      ['A', 'B'].map((letter) => [
+        `base_model.model.model.layers.${layer}.self_attn.q_proj.lora_${letter}.weight`,
+        undefined,
+      ]),
+    );
+
+  it('is refused without what modules_to_save names', async () => {
+    const whole = lora({ saved: ['model.norm.weight'] });
+    const { models, base } = make(
+      {},
+      withTensors(whole, { 'base_model.model.model.norm.weight': undefined }),
+    );
+    await expect(planMerge({ method: 'soup', models: [...models, base] })).rejects.toMatchObject({
+      code: 'ADAPTER_INVALID',
+      message: expect.stringMatching(/has no tensor of norm, which modules_to_save .* names; download/),
+    });
+  });
+
+  it('is a warning where other layers have factors of a module', async () => {
+    const { models, base } = make({}, withTensors(lora(), { ...factors(1), ...factors(2) }));
+    const { warnings } = await planMerge({ method: 'soup', models: [...models, base] });
+    expect(warnings).toEqual([
+      expect.stringMatching(/has no factors for model\.layers\.1\.self_attn\.q_proj and 1 more, which/),
+    ]);
+  });
+
+  it.each([
+    ['layers_to_transform', { layers_to_transform: [0, 3] }],
+    ['a regular expression', { target_modules: '.*\\.[03]\\..*' }],
+    ['whole names', { target_modules: ['model.layers.0.self_attn.q_proj', 'gate_proj', 'down_proj'] }],
+  ])('is complete where %s leaves layers out', async (_, config) => {
+    const { models, base } = make({}, withTensors(lora({ config }), { ...factors(1), ...factors(2) }));
+    expect((await planMerge({ method: 'soup', models: [...models, base] })).warnings).toEqual([]);
+  });
+
+  it('is a warning in a merge of bare adapters', async () => {
+    const { root, base } = make({});
+    const config = { base_model_name_or_path: base };
+    const models = [withTensors(lora({ config }), factors(1)), lora({ config, seed: 2 })].map(
+      (adapter, index) => writeAdapter(join(root, `bare-${index}`), adapter),
+    );
+    const { warnings } = await planMerge({ method: 'soup', models });
+    expect(warnings).toEqual([
+      expect.stringMatching(/bare-0.* has no factors for .*\.1\.self_attn\.q_proj,/),
+    ]);
   });
 });

@@ -9,13 +9,14 @@ import { LayerloomError } from '../../errors.js';
  * Checks that adapters can be one: of one base, by what their configurations name, unless the recipe says what the base is;
  * with weights that are stored alike, and that fit the base where it is here.
  *
- * @throws LayerloomError ADAPTERS_DIFFER, ADAPTER_MISMATCH
+ * @returns warnings
+ * @throws LayerloomError ADAPTERS_DIFFER, ADAPTER_INVALID, ADAPTER_MISMATCH
  */
 export const checkAdapters = async (
   [first, ...others]: readonly Adapter[],
   { base, isNamed }: { readonly base: CheckpointIndex | undefined; readonly isNamed: boolean },
-): Promise<void> => {
-  if (first === undefined) return;
+): Promise<readonly string[]> => {
+  if (first === undefined) return [];
   for (const other of others) {
     const differ = (what: string) =>
       new LayerloomError('ADAPTERS_DIFFER', {
@@ -30,17 +31,18 @@ export const checkAdapters = async (
     if (!isNamed && a.base !== undefined && b.base !== undefined && !(await isSameBase(a.base, b.base)))
       throw differ(`their base (${b.base} against ${a.base}; --base says which it is if that is one model)`);
   }
-  if (base !== undefined) for (const adapter of [first, ...others]) checkAgainst(base, adapter);
+  return base === undefined ? [] : [first, ...others].flatMap((adapter) => checkAgainst(base, adapter));
 };
 
 /** Only names and shapes count: what cannot be added to the weights, as to quantised ones, is an adapter all the same. */
-const checkAgainst = (base: CheckpointIndex, adapter: Adapter): void => {
-  if (base.adapted !== undefined) return;
+const checkAgainst = (base: CheckpointIndex, adapter: Adapter): readonly string[] => {
+  if (base.adapted !== undefined) return [];
   try {
-    applyAdapter(base, adapter, '');
+    return applyAdapter({ ...base, warnings: [] }, adapter, '').warnings;
   } catch (error) {
-    const isOther = error instanceof LayerloomError && error.code !== 'ADAPTER_MISMATCH';
-    if (!isOther) throw error;
+    const cannotBeAdded = ['ADAPTER_UNSUPPORTED', 'QUANTISED_WEIGHTS'];
+    if (error instanceof LayerloomError && cannotBeAdded.includes(error.code)) return [];
+    throw error;
   }
 };
 

@@ -47,7 +47,10 @@ export const composeAdapters = async ({
   const merged = opened.flatMap(({ adapter }) => adapter ?? []);
   const adapters = [...new Set(merged.flatMap((model) => model.adapters))];
   const named = opened.find(({ adapter, role }) => adapter === undefined && role === 'base');
-  await checkAdapters(adapters, { base: base?.checkpoint, isNamed: named !== undefined });
+  const incomplete = await checkAdapters(adapters, {
+    base: base?.checkpoint,
+    isNamed: named !== undefined,
+  });
 
   const { architecture, warnings } = architectureOf(merged, models, base, recipe);
   const { layers, places } = architecture;
@@ -112,6 +115,7 @@ export const composeAdapters = async ({
     unmatched: [...models.flatMap((model) => model.unmatched ?? []), ...unmatched],
     warnings: [
       ...models.flatMap((model) => model.warnings ?? []),
+      ...incomplete,
       ...warnings,
       ...unmatched.map(({ what, path }) => `${what} (${path.join('.')}) matches no tensor`),
     ],
