@@ -57,6 +57,8 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['merge', 'document', [at('ties.yaml'), '--dry-run']],
     ['merge', 'document', [at('ties.yaml'), '--explain', 'model.norm.weight']],
     ['analyze', 'document', ['--base', base, math, swahili, ...layers, '-o', at('analysis')]],
+    ['partition', 'document', [base, ...layers, '-o', at('parts.json')]],
+    ['train init', 'document', ['--preset', 'math-1', '-o', at('training')]],
     ['extract-lora', 'document', ['--base', base, math, '--rank', '2', '-o', at('lora')]],
     ['experiment init', 'document', ['--preset', 'paper']],
     ['experiment init', 'document', ['--preset', 'paper', '-o', at('new.yaml')]],

@@ -6,7 +6,7 @@ import { table3 } from '../../src/training/table-3.js';
 import { table4 } from '../../src/training/table-4.js';
 
 const rowsOf = (number: number): Record<string, string>[] => {
-  const file = fileURLToPath(new URL(`../../docs/tables/table-${number}.csv`, import.meta.url));
+  const file = fileURLToPath(new URL(`../../docs/tables/training/table-${number}.csv`, import.meta.url));
   return Papa.parse<Record<string, string>>(readFileSync(file, 'utf8'), {
     header: true,
     comments: '#',
