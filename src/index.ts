@@ -57,6 +57,7 @@ export { type Examination, examineInstallation } from './doctor/examine.js';
 export type { Finding } from './doctor/finding.js';
 export type { Link } from './engine/output/link.js';
 export type { ShardRecord } from './engine/output/provenance.js';
+export type { TruncatedProduct } from './engine/output/truncated.js';
 export type { Progress, RunControls, RunCost } from './engine/run.js';
 export { type MergeResult, type RunOptions, runPlan } from './engine/run-plan.js';
 export {

@@ -178,7 +178,7 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
         { source: { dtype: 'F32', rank: 2, transposed: false, a: b, b: a }, coefficient: 1, weight: 0.5 },
       ],
     },
-    'KEY',
+    '02a1e2b1caa4049a11965c542d5e242b240a8a0d8d3913f853eb421fe5036404',
   ],
   [
     'a recipe in a recipe',

@@ -6,14 +6,15 @@ import { sourcesOf } from '../../plan/operands.js';
 import type { Dtype } from '../../tensor/dtype.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
-import { factoriseMatrix } from './factorise.js';
+import { type Factors, factoriseMatrix } from './factorise.js';
 import type { OpenFiles } from './jobs.js';
-import type { ShardSink } from './make-shards.js';
 import type { Slab, SlabOutput } from './tasks.js';
 
 /**
- * Makes the two factors of a matrix, in their places in a shard, and gives the sink their numbers.
+ * Makes the two factors of a matrix, in their places in a shard.
  *
+ * @param nameOf the shard's name, for errors
+ * @returns the matrix's name, and the numbers of its factors
  * @throws LayerloomError NON_FINITE, and the codes of `factoriseMatrix`
  */
 export const makeFactors = async <S>(
@@ -21,8 +22,8 @@ export const makeFactors = async <S>(
   files: OpenFiles<S>,
   pool: WorkerPool,
   inputs: InputFiles,
-  sink: ShardSink<S>,
-): Promise<void> => {
+  nameOf: (shard: S) => string,
+): Promise<{ matrix: string; factors: Factors }> => {
   const [left, right] = [sideOf(outputs, 'left'), sideOf(outputs, 'right')];
   const { expression, output } = right;
   const { of, shape, terms } = expression;
@@ -46,7 +47,7 @@ export const makeFactors = async <S>(
     transposed: false,
     left: at(left.output),
     right: at(output),
-    file: sink.nameOf(output.shard),
+    file: nameOf(output.shard),
   });
   if (factors.nonFinite > 0) {
     const model = inputs.namesOf(sourcesOf(expression)).join(' and ');
@@ -55,7 +56,7 @@ export const makeFactors = async <S>(
       remedy: 'mend the adapter, or merge without --rank',
     });
   }
-  sink.factorised?.(of, factors);
+  return { matrix: of, factors };
 };
 
 const sideOf = <S>(outputs: readonly SlabOutput<S>[], side: 'left' | 'right') => {

@@ -195,8 +195,12 @@ const carryOut = async <S>(
   sink: ShardSink<S>,
 ): Promise<void> => {
   const [first] = pieces;
-  if (first !== undefined && isFactorised(first.slab))
-    return await makeFactors(first.slab, files, pool, inputs, sink);
+  if (first !== undefined && isFactorised(first.slab)) {
+    const nameOf = (shard: S) => sink.nameOf(shard);
+    const { matrix, factors } = await makeFactors(first.slab, files, pool, inputs, nameOf);
+    sink.factorised?.(matrix, factors);
+    return;
+  }
   const emitted = await Promise.all(pieces.map(({ slab }) => programs.of(slab)));
   const result = await pool.run(pieces.map((piece, index) => jobOf(piece, files, emitted[index])));
   if (result.ok) return;

@@ -117,6 +117,9 @@ export const composeAdapters = async ({
       ...models.flatMap((model) => model.warnings ?? []),
       ...incomplete,
       ...warnings,
+      ...(recipe.rank === undefined || tensors.some(({ expression }) => expression.kind === 'factor')
+        ? []
+        : [`rank ${recipe.rank} truncates nothing: no average of the adapters' products has a higher rank`]),
       ...unmatched.map(({ what, path }) => `${what} (${path.join('.')}) matches no tensor`),
     ],
   };
