@@ -36,6 +36,8 @@ const drawing: ReadonlySet<string> = new Set(['dare_ties', 'dare_linear', 'della
 export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe => {
   const { method, layout, max_shard_size: shardSize, ...rest } = complete;
   const name = String(method);
+  if (plan.form === 'adapter')
+    cannotSay('an adapter as the output', 'it merges whole models: give each adapter as BASE+ADAPTER');
   if (layout !== undefined || shardSize !== undefined)
     cannotSay(
       layout === undefined ? 'max_shard_size' : 'layout',

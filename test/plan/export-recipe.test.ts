@@ -3,7 +3,8 @@ import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { exportRecipe, type MergePlan, planMerge, type RecipeInput } from '../../src/index.js';
-import { llamaConfig, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { lora, writeAdapter } from '../fixtures/adapters.js';
+import { llamaConfig, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { everyMethod } from '../fixtures/every-method.js';
 import { type Family, writeFamily } from '../fixtures/family.js';
 
@@ -107,6 +108,15 @@ describe('a recipe exported for mergekit', () => {
     await expect(exportRecipe(recipesOf(write())[name] as RecipeInput)).rejects.toMatchObject({
       ...{ code: 'EXPORT_UNSUPPORTED', exitCode: 2 },
       message: expect.stringMatching(message) as string,
+    });
+  });
+
+  it.each([{}, { rank: 3 }])('does not say that merges of bare adapters give adapters: %j', async (rank) => {
+    const root = temporaryDirectory();
+    const models = [1, 2].map((seed) => writeAdapter(join(root, `lora-${seed}`), lora({ seed })));
+    await expect(exportRecipe({ method: 'soup', models, ...rank })).rejects.toMatchObject({
+      code: 'EXPORT_UNSUPPORTED',
+      message: expect.stringContaining('an adapter as the output') as string,
     });
   });
 
