@@ -192,7 +192,7 @@ const catalogue = {
   ),
   BASE_NEEDED: input(
     (d: { adapter: string; reason: string; base?: string | undefined }) =>
-      `${d.adapter} ${d.reason}; ${d.base === undefined ? 'give the base with --base' : `${d.base} has none either`}`,
+      `${d.adapter} ${d.reason}; ${d.base === undefined ? 'give the base with --base' : `${d.base} has none either; merge adapters that save the same modules`}`,
   ),
   ADAPTER_MISMATCH: input(
     (d: { adapter: string; base: string; tensor: string; reason: string; trainedOn?: string | undefined }) =>
@@ -275,7 +275,7 @@ const catalogue = {
   ),
   TIED_MISMATCH: input(
     (d: { tied: string; untied: string }) =>
-      `${d.tied} ties its head to the embeddings and ${d.untied} does not; merge experts of one base`,
+      `${d.tied} ties its head to the embeddings and ${d.untied} does not; merge experts that agree in it (an adapter that saves lm_head or embed_tokens unties its base)`,
   ),
   TENSOR_NAMES_DIFFER: input(
     (d: Pair & { missing: readonly string[]; unexpected: readonly string[] }) =>
