@@ -43,6 +43,18 @@ describe('the package', () => {
     expect(files).toContain(relative(root, addonFile(targetOf(currentHost()))));
   });
 
+  it('has the Python programs and the package that training imports, without its tests', () => {
+    const python = files.filter((file) => /^(python|training)\//.test(file));
+    expect(python).toEqual(
+      expect.arrayContaining([
+        'python/layerloom_train/__init__.py',
+        'python/pyproject.toml',
+        'training/train_simultaneous.py',
+      ]),
+    );
+    expect(python.filter((file) => /tests|__pycache__/.test(file))).toEqual([]);
+  });
+
   it('has every source of the addon, and neither tests nor build folders', () => {
     const description = readFileSync(join(root, 'CMakeLists.txt'), 'utf8');
     const sources = [...description.matchAll(/^ +(native\/\S+\.cpp)\)?$/gm)].map(([, file = '']) => file);

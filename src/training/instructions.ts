@@ -54,11 +54,15 @@ const revertingCommands = (run: TrainingRun): Instruction[] => {
   const keep = run.preset.categories[0] === 'math' ? 'middle' : 'top-bottom';
   return [
     [
-      `layerloom revert --base ${run.base} ${expert} --keep ${keep} -o reverted`,
+      `layerloom revert --base ${quoted(run.base)} ${quoted(expert)} --keep ${keep} -o reverted`,
       `the other layers back to the base's (train-then-revert)`,
     ],
   ];
 };
+
+/** A word of the shell: in quotes where it needs them. */
+const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 /** Returns `README.md` of a run's directory. */
 export const readmeOf = (run: TrainingRun): string =>

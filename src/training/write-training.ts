@@ -1,5 +1,5 @@
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { partitionJson } from '../partition/formats/index.js';
@@ -13,6 +13,11 @@ import { partitionCopy, trlConfig, trlProgram } from './trl.js';
 
 /** Python programs that are copied into a run's directory. */
 export const shippedPrograms = fileURLToPath(new URL('../../training', import.meta.url));
+
+const shippedPackage = 'layerloom_train';
+
+/** The Python package that simultaneous training imports, copied too so that the directory works where it is moved. */
+const packageSource = fileURLToPath(new URL(`../../python/${shippedPackage}`, import.meta.url));
 
 /** Texts of a run's files by name. */
 export const filesOfRun = (run: TrainingRun): Record<string, string> => ({
@@ -44,6 +49,14 @@ const programsOf = (run: TrainingRun): string[] => {
   return ['prepare_data.py', ...(own === undefined ? [] : [own])];
 };
 
+/** Files of the Python package that the run's program imports. */
+const modulesOf = async (run: TrainingRun): Promise<string[]> =>
+  run.way === 'simultaneous'
+    ? (await readdir(packageSource))
+        .filter((name) => name.endsWith('.py'))
+        .map((name) => `${shippedPackage}/${name}`)
+    : [];
+
 /**
  * Writes a run's files into a directory that must be empty or absent.
  *
@@ -53,6 +66,7 @@ const programsOf = (run: TrainingRun): string[] => {
 export const writeTraining = async (run: TrainingRun, out: string): Promise<string[]> => {
   const texts = filesOfRun(run);
   const programs = programsOf(run);
+  const modules = await modulesOf(run);
   try {
     await mkdir(out, { recursive: true });
     const there = await readdir(out);
@@ -63,6 +77,10 @@ export const writeTraining = async (run: TrainingRun, out: string): Promise<stri
       await writeFile(join(out, name), text, { flag: 'wx' });
     }
     for (const name of programs) await copyFile(join(shippedPrograms, name), join(out, name));
+    for (const name of modules) {
+      await mkdir(dirname(join(out, name)), { recursive: true });
+      await copyFile(join(packageSource, basename(name)), join(out, name));
+    }
   } catch (cause) {
     if (cause instanceof LayerloomError) throw cause;
     const code = (cause as NodeJS.ErrnoException).code;
@@ -74,5 +92,5 @@ export const writeTraining = async (run: TrainingRun, out: string): Promise<stri
       );
     throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(cause) }, { cause });
   }
-  return [...Object.keys(texts), ...programs].sort();
+  return [...Object.keys(texts), ...programs, ...modules].sort();
 };

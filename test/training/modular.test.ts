@@ -83,6 +83,18 @@ describe('simultaneous training', () => {
     );
   });
 
+  it('has the Python package that its program imports', async () => {
+    const { out, files } = await init({ preset: 'joint', way: 'simultaneous' });
+    const program = readFileSync(join(out, 'train_simultaneous.py'), 'utf8');
+    expect(program).toContain('from layerloom_train import');
+    const start = readFileSync(join(out, 'layerloom_train', '__init__.py'), 'utf8');
+    const modules = [...start.matchAll(/^from \.(\w+) import/gm)].map(
+      ([, name]) => `layerloom_train/${name}.py`,
+    );
+    expect(modules.length).toBeGreaterThan(2);
+    expect(files).toEqual(expect.arrayContaining(modules));
+  });
+
   it('is refused where both sides train the same parameters, and for other presets and trainers', async () => {
     const { out } = await partitionFile({ bottom: 1, top: 1, others: 'both' });
     const refused = async (parameters: TrainingParameters, message: RegExp) =>

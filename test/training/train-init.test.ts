@@ -6,7 +6,7 @@ import { type TrainingParameters, trainInit } from '../../src/index.js';
 import { presetNames } from '../../src/training/presets.js';
 import { table4 } from '../../src/training/table-4.js';
 import { trainers, trainingMethods } from '../../src/training/training-run.js';
-import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 const rowsFile = (): string => {
   const file = join(temporaryDirectory(), 'rows.jsonl');
@@ -154,6 +154,14 @@ describe('the run', () => {
       'trl sft --config config.yaml --accelerate_config accelerate.yaml',
       'layerloom revert --base meta-llama/Llama-3.1-8B checkpoints/checkpoint-5000 --keep top-bottom -o reverted',
     ]);
+  });
+
+  it('quotes paths that a shell would divide', async () => {
+    const base = join(temporaryDirectory(), "the team's base");
+    writeCheckpoint(base, llama({ layers: 4 }));
+    const { commands } = await init({ preset: 'math-1', way: 'revert', base });
+    const word = `'${base.replace("'", "'\\''")}'`;
+    expect(commands.at(-1)?.[0]).toContain(`layerloom revert --base ${word} checkpoints/`);
   });
 
   it('has the files that its commands name', async () => {
