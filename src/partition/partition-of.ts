@@ -10,6 +10,7 @@ import {
   type FoundByAnalysis,
   type FoundByLocation,
   type Granularity,
+  isMixture,
   type Partition,
   type PartitionBase,
   type PartName,
@@ -61,6 +62,7 @@ export const partitionOf = (
   const { found, partOf } =
     'experts' in parameters ? byAnalysis(base, parameters) : byLocation(architecture.layers, parameters);
   const tied = tiedHead(architecture);
+  const ofMixture = isMixture(checkpoint.tensors.keys());
   const parts = empty<string[]>(() => []);
   const linear = empty<string[]>(() => []);
   const counts = empty(() => 0);
@@ -71,7 +73,8 @@ export const partitionOf = (
     const part = isTrainable(reference, place) ? partOf(of, valueAt(architecture.places, of)) : 'neither';
     parts[part].push(name);
     counts[part] += elementsOf(reference.shape);
-    if (isLinear(name, reference, place)) linear[part].push(name.replace(/\.weight$/, ''));
+    if (isLinear(name, reference, place) && (!ofMixture || place.role === 'attention'))
+      linear[part].push(name.replace(/\.weight$/, ''));
   }
   return {
     format: partitionFormat,

@@ -62,7 +62,7 @@ export interface Partition {
   readonly stack: string;
   readonly found: FoundByLocation | FoundByAnalysis;
   readonly parts: Readonly<Record<PartName, readonly string[]>>;
-  /** Modules of a part inside the layers whose weight is a matrix: what LoRA adapts. */
+  /** Modules of a part inside the layers whose weight is a matrix: what LoRA adapts. Of a mixture, attention only. */
   readonly linear: Readonly<Record<PartName, readonly string[]>>;
   /** Numbers of parameters (elements). */
   readonly parameters: Readonly<Record<PartName, number>>;
@@ -79,3 +79,12 @@ export const adaptedBy = ({ linear }: Partition, side: Side): readonly string[] 
   ...linear[side],
   ...linear.both,
 ];
+
+/**
+ * True for a mixture of experts. PEFT 0.21 turns targets of their routers and experts into targets of the tensors that
+ * transformers 5 fuses them into, in every layer; and a regular expression into the last parts of the names it matches.
+ */
+export const isMixture = (names: Iterable<string>): boolean => {
+  for (const name of names) if (name.includes('.experts.')) return true;
+  return false;
+};

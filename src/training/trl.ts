@@ -1,4 +1,4 @@
-import { adaptedBy } from '../partition/partition.js';
+import { adaptedBy, isMixture, trainedBy } from '../partition/partition.js';
 import { wholePattern } from '../partition/regexes.js';
 import { choices } from './choices.js';
 import { preparedFile, preparedPart } from './data-mix.js';
@@ -50,14 +50,17 @@ const bothDataSettings = (run: TrainingRun): Setting[] => [
 ];
 
 /** Modules that LoRA adapts. TRL takes a list of one as a regular expression for whole names. */
-const targetsOf = ({ part }: TrainingRun): Setting =>
-  part?.side === undefined
-    ? ['lora_target_modules', choices.lora.targets, ours('every linear module inside the layers')]
-    : [
-        'lora_target_modules',
-        [wholePattern(part.partition, adaptedBy(part.partition, part.side))],
-        `the part of the ${part.side}, by layerloom partition`,
-      ];
+const targetsOf = ({ part }: TrainingRun): Setting => {
+  if (part?.side === undefined)
+    return ['lora_target_modules', choices.lora.targets, ours('every linear module inside the layers')];
+  const { partition, side } = part;
+  const adapted = adaptedBy(partition, side);
+  return [
+    'lora_target_modules',
+    isMixture(trainedBy(partition, side)) ? adapted : [wholePattern(partition, adapted)],
+    `the part of the ${side}, by layerloom partition`,
+  ];
+};
 
 const modelSettings = (run: TrainingRun): Setting[] => {
   const { base, lora } = run;

@@ -209,11 +209,20 @@ describe('llama', () => {
   });
 });
 
-it('warns that PEFT does not reach the experts of a mixture, and of nothing in other families', () => {
+it('gives PEFT the attention of a mixture only, as names, and warns; other families have no warning', () => {
   for (const [family, base] of bases) {
     const { warnings } = formatPartition(partitionOf(base, { bottom: 2, top: 1 }), 'peft');
     expect(warnings.length, family).toBe(family === 'mixtral' ? 2 : 0);
   }
+  const mixture = valueAt(new Map(bases), 'mixtral');
+  const config = JSON.parse(textOf(partitionOf(mixture, { bottom: 2, top: 1 }), 'peft', 'task') ?? '');
+  expect([...config.target_modules].sort()).toEqual(['k_proj', 'o_proj', 'q_proj', 'v_proj']);
+  const experts = { language: randomExpert(mixture, 'swh', 1), task: randomExpert(mixture, 'math', 2) };
+  const byModule = JSON.parse(textOf(partitionOf(mixture, { experts }), 'peft', 'task') ?? '');
+  // PEFT would read a regular expression as the last parts of names, in every layer.
+  expect(byModule.target_modules).toEqual(
+    expect.arrayContaining([expect.stringMatching(/^model\.layers\.\d+\.self_attn\.\w_proj$/)]),
+  );
 });
 
 it('writes names of strangers into Python as text only', () => {

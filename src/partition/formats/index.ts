@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { LayerloomError } from '../../errors.js';
 import { version } from '../../version.js';
-import { adaptedBy, type Partition, type Side, sides, trainedBy } from '../partition.js';
+import { isMixture, type Partition, type Side, sides, trainedBy } from '../partition.js';
 import { patternsOf } from '../regexes.js';
 import { axolotlOptions } from './axolotl.js';
 import { llamaFactoryFreeze } from './llama-factory.js';
@@ -36,9 +36,9 @@ const bySide = {
     'peft.json',
     (partition, side) => ({
       text: json(peftTargets(partition, side)),
-      ...(adaptedBy(partition, side).some((name) => /\.experts\.\d+\./.test(name))
+      ...(isMixture(trainedBy(partition, side))
         ? {
-            warning: `transformers 5 fuses the experts of a mixture into tensors that target_modules does not reach: for the ${side}, name them in target_parameters of LoraConfig`,
+            warning: `PEFT adapts the attention of the ${side} only: transformers 5 fuses the experts of a mixture, and PEFT would adapt those of every layer; add whole names to target_parameters of LoraConfig, such as ${partition.stack}.0.mlp.experts.gate_up_proj`,
           }
         : {}),
     }),

@@ -1,4 +1,4 @@
-import { adaptedBy, type Partition, partNames, type Side } from '../partition.js';
+import { adaptedBy, isMixture, type Partition, partNames, type Side } from '../partition.js';
 import { splitterOf, wholePattern } from '../regexes.js';
 import { unsupported } from './unsupported.js';
 
@@ -11,8 +11,8 @@ export interface PeftTargets {
 
 /**
  * Returns the arguments of `LoraConfig` with which PEFT adapts the matrices of one side's layers and nothing else:
- * names and layers where all those layers have the same modules, else a regular expression for whole names. The
- * result is checked against PEFT's own rule (`check_target_module_exists`) over all modules of the base.
+ * names and layers where all those layers have the same modules, else a regular expression for whole names (for a
+ * mixture, of which PEFT reads those otherwise, a list of them). The result is checked against PEFT's own rule (`check_target_module_exists`) over all modules of the base.
  *
  * Parameters outside the layers, norms and biases are not adapted; `modules_to_save` may add them.
  *
@@ -42,15 +42,19 @@ export const peftTargets = (partition: Partition, side: Side): PeftTargets => {
   const wanted = new Set(adapted);
   const isExact = (targets: PeftTargets): boolean =>
     modules.every((name) => isTarget(targets, name) === wanted.has(name));
-  return candidates.find(isExact) ?? { target_modules: wholePattern(partition, adapted) };
+  const exact = candidates.find(isExact);
+  if (exact !== undefined) return exact;
+  return { target_modules: isMixture(namesOf(partition)) ? adapted : wholePattern(partition, adapted) };
 };
 
 const lastPart = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
 
+const namesOf = ({ parts }: Partition): readonly string[] => partNames.flatMap((part) => parts[part]);
+
 /** Every module that the names of the parameters tell of, containers too. */
-const modulesOf = ({ parts }: Partition): readonly string[] => {
+const modulesOf = (partition: Partition): readonly string[] => {
   const modules = new Set<string>();
-  for (const name of partNames.flatMap((part) => parts[part])) {
+  for (const name of namesOf(partition)) {
     const steps = name.split('.');
     for (let length = 1; length < steps.length; length += 1) modules.add(steps.slice(0, length).join('.'));
   }
