@@ -44,10 +44,14 @@ const addInit = (train: Command): void => {
     )
     .addOption(optionOf('--rank <r>', 'rank of LoRA', { parse: toNumber, default: '16' }))
     .addOption(
-      optionOf('--way <which>', 'plain trains what layers are swapped of; the others are modular', {
-        choices: trainingWays,
-        default: 'plain',
-      }),
+      optionOf(
+        '--way <which>',
+        'plain: all parameters, for layer swapping; the others: modular fine-tuning (docs/training.md)',
+        {
+          choices: trainingWays,
+          default: 'plain',
+        },
+      ),
     )
     .addOption(
       optionOf('--partition <file>', 'partition.json of layerloom partition: the parameters that train', {

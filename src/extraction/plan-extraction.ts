@@ -85,6 +85,10 @@ export const planExtraction = async (
     if (tensor !== undefined)
       throw new LayerloomError('QUANTISED_WEIGHTS', { model: checkpoint.path, tensor });
   }
+  if (base.checkpoint.adapted !== undefined)
+    warnings.push(
+      `${base.checkpoint.path} is a base with an adapter, which PEFT cannot load as the base of another: merge it to full weights first, and extract from these`,
+    );
   const { tensors } = expert.checkpoint;
   const shared = new Map([...tensors].filter(([name]) => base.checkpoint.tensors.has(name)));
   const chosen = chooseTensors(shared, expert.architecture, choice);

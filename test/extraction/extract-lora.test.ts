@@ -256,3 +256,12 @@ describe('extractLora', () => {
     ).rejects.toMatchObject({ code: 'SHAPE_MISMATCH' });
   });
 });
+
+it('warns that PEFT cannot load an adapter whose base is itself a base with an adapter', async () => {
+  const { root, base, expert } = writeModels();
+  const [first, second] = [join(root, 'first'), join(root, 'second')];
+  const { warnings } = await extractLora({ base, expert, rank: 1 }, { out: first });
+  expect(warnings.join()).not.toContain('base with an adapter');
+  const rest = await extractLora({ base: `${base}+${first}`, expert, rank: 2 }, { out: second });
+  expect(rest.warnings[0]).toMatch(/first is a base with an adapter, .*merge it to full weights first/);
+});
