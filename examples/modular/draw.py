@@ -54,7 +54,8 @@ def percent_lower(gain: Estimate) -> Estimate:
 def seeds_of(results: Results) -> str:
     counts = {len(results.of("score", form, method)) for form in FORMS for method in METHODS} - {0}
     low, high = min(counts), max(counts)
-    return f"{high} seeds" if low == high else f"{low} to {high} seeds"
+    counted = f"{high} seeds, lines are standard errors" if high > 1 else "one seed"
+    return counted if low == high else f"{low} to {counted}"
 
 
 def draw_gains(results: Results) -> str:
@@ -97,7 +98,7 @@ def draw_gains(results: Results) -> str:
                     shapes += [line(end, y + row / 2 - 3, end, y + row / 2 + 3, INK, 1.4) for end in ends]
             shapes.append(line(at(0), y0, at(0), y0 + block, "#999"))
     width, height = left + 4 * (wide + gap), top + 2 * (block + 62) - 24
-    subtitle = f"how much lower the perplexity per byte of held-out texts is than the base's; {seeds_of(results)}, lines are standard errors"
+    subtitle = f"how much lower the perplexity per byte of held-out texts is than the base's; {seeds_of(results)}"
     return picture("Gain by texts and method", subtitle, width, height, shapes)
 
 
@@ -110,12 +111,10 @@ def draw_linearity(results: Results) -> str:
         x0 = left + place * (wide + gap)
         points = {0.0: Estimate((0.0,))}
         for alpha in alphas[1:]:
-            kind, model = ("score", expert) if alpha == 1 else ("linearity", f"{expert}*{alpha}")
-            found = results.gain(form, model, column, kind)
+            found = results.ratio(form, expert, alpha, column)
             if found is not None:
                 points[alpha] = found
-        whole = points[1.0].mean
-        most = max([1.5 * whole, *(p.mean + (p.error or 0) for p in points.values())]) * 1.04
+        most = max([1.5, *(p.mean + (p.error or 0) for p in points.values())]) * 1.04
 
         def x(alpha, x0=x0):
             return x0 + wide * alpha / 1.5
@@ -128,7 +127,7 @@ def draw_linearity(results: Results) -> str:
             shapes += [line(x0, y(mark), x0 + wide, y(mark)), text(x0 - 6, y(mark) + 4, f"{mark:g}", 10, "end", SOFT)]
         for alpha in (0, 0.5, 1, 1.5):
             shapes.append(text(x(alpha), top + high_px + 16, f"{alpha:g}", 10, "middle", SOFT))
-        shapes.append(line(x(0), y(0), x(1.5), y(1.5 * whole), "#999", 1.2, "4 3"))
+        shapes.append(line(x(0), y(0), x(1.5), y(1.5), "#999", 1.2, "4 3"))
         path = "L".join(f"{x(alpha):.1f} {y(point.mean):.1f}" for alpha, point in sorted(points.items()))
         shapes.append(f'<path d="M{path}" stroke="#1b6ca8" stroke-width="1.8" fill="none"/>')
         for alpha, point in points.items():
@@ -137,7 +136,7 @@ def draw_linearity(results: Results) -> str:
                 shapes.append(line(x(alpha), y(point.mean - point.error), x(alpha), y(point.mean + point.error), "#1b6ca8", 1.2))
     width, height = left + 4 * (wide + gap) - gap + 24, top + high_px + 44
     shapes.append(text(width / 2, height - 8, "α", 12, "middle", SOFT))
-    subtitle = "gain of base + α · δ over the base on the expert's own kind of texts, nats per byte; dashed: in proportion to the gain at α = 1"
+    subtitle = "gain of base + α · δ on held-out texts of the expert's own kind, as a multiple of the gain at α = 1; dashed: in proportion to α"
     return picture("Gain along each task vector", subtitle, width, height, shapes)
 
 

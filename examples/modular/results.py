@@ -62,8 +62,33 @@ class Results:
         self.base = self.lines["score", 0, "base", "base"]["scores"]
 
     def of(self, kind: str, form: str, model: str) -> list[dict]:
-        """Lines of a model, one a seed."""
-        return [line for (k, _, f, m), line in self.lines.items() if (k, f, m) == (kind, form, model)]
+        """Lines of a model, one a seed; only of seeds whose methods are all scored, so that rows are of the same seeds."""
+        seeds = set.intersection(*(
+            {seed for k, seed, f, m in self.lines if (k, f, m) == ("score", form, method)} for method in METHODS
+        ))
+        return [
+            line for (k, seed, f, m), line in self.lines.items() if (k, f, m) == (kind, form, model) and seed in seeds
+        ]
+
+    def ratio(self, form: str, expert: str, alpha: float, column: str) -> Estimate | None:
+        """Gain of base + α·δ as a multiple of the gain at α = 1, seed by seed."""
+        if alpha == 1:
+            return Estimate((1.0,))
+        before = nats_per_byte(self.base, column)
+        whole = {line["seed"]: before - nats_per_byte(line["scores"], column) for line in self.of("score", form, expert)}
+        return self.estimate("linearity", form, f"{expert}*{alpha}", lambda line: (
+            before - nats_per_byte(line["scores"], column)) / whole[line["seed"]])
+
+    def together(self, form: str, column: str) -> tuple[Estimate, ...] | None:
+        """Gains of δ math, of δ language, of both deltas, and both less the sum; of the seeds that have all three."""
+        before, gains = nats_per_byte(self.base, column), []
+        for kind, model in (("score", "math"), ("score", "language"), ("linearity", "math+language")):
+            gains.append({line["seed"]: before - nats_per_byte(line["scores"], column) for line in self.of(kind, form, model)})
+        seeds = sorted(set.intersection(*(set(each) for each in gains)))
+        if not seeds:
+            return None
+        rows = [(math, language, both, both - math - language) for math, language, both in ([g[s] for g in gains] for s in seeds)]
+        return tuple(Estimate(values) for values in zip(*rows, strict=True))
 
     def estimate(self, kind: str, form: str, model: str, number) -> Estimate | None:
         """A number of each seed's line; None before the first seed is there."""

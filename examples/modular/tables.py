@@ -1,6 +1,7 @@
-"""Tables of an experiment's results, in Markdown.   python tables.py RESULTS.jsonl"""
+"""Tables of an experiment's results, in Markdown.   python tables.py RESULTS.jsonl [PAGE.md to write them into]"""
 
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -63,17 +64,12 @@ def parts_alone(results: Results) -> str:
 
 def linearity(results: Results) -> str:
     """Gain at α as a multiple of the gain at 1."""
-    rows = []
-    for form, title in FORMS.items():
-        for expert, column in (("math", "math-en"), ("language", "language")):
-            whole = results.gain(form, expert, column)
-            cells = []
-            for alpha in (0.25, 0.5, 0.75, 1.0, 1.25, 1.5):
-                kind, model = ("score", expert) if alpha == 1 else ("linearity", f"{expert}*{alpha}")
-                found = results.gain(form, model, column, kind)
-                cells.append("" if found is None or whole is None else f"{found.mean / whole.mean:.2f}")
-            rows.append([f"{title}, {expert}", *cells])
-    return table(["α", "0.25", "0.5", "0.75", "1", "1.25", "1.5"], rows)
+    alphas = (0.25, 0.5, 0.75, 1, 1.25, 1.5)
+    rows = [
+        [f"{title}, {expert}", *(text(results.ratio(form, expert, alpha, column), 2) for alpha in alphas)]
+        for form, title in FORMS.items() for expert, column in (("math", "math-en"), ("language", "language"))
+    ]
+    return table(["α", *(f"{alpha:g}" for alpha in alphas)], rows)
 
 
 def sums(results: Results) -> str:
@@ -81,12 +77,9 @@ def sums(results: Results) -> str:
     rows = []
     for form, title in FORMS.items():
         for column, (_, _, name) in COLUMNS.items():
-            single = [results.gain(form, expert, column) for expert in ("math", "language")]
-            both = results.gain(form, "math+language", column, "linearity")
-            if both is not None:
-                added = sum(estimate.mean for estimate in single)
-                rows.append([f"{title}, {name}", *(estimate.text(3) for estimate in single), f"{added:.3f}", both.text(3)])
-    return table(["gain, nats per byte", "δ math", "δ language", "their sum", "both deltas"], rows)
+            found = results.together(form, column)
+            rows.append([f"{title}, {name}", *("" if found is None else each.text(3) for each in found or [None] * 4)])
+    return table(["gain, nats per byte", "δ math", "δ language", "both deltas", "less the sum"], rows)
 
 
 def overlaps(results: Results) -> str:
@@ -103,7 +96,29 @@ def shared(line: dict, share: str) -> float:
     return line["shared"][share]
 
 
+TABLES = {
+    **{f"perplexity {form}": lambda results, form=form: perplexities(results, form) for form in FORMS},
+    **{f"differences {form}": lambda results, form=form: differences(results, form) for form in FORMS},
+    "parts alone": parts_alone,
+    "linearity": linearity,
+    "sums": sums,
+    "overlaps": overlaps,
+}
+
+
+def write_into(page: Path, results: Results) -> None:
+    """Replaces the tables of a Markdown page: each stands below a line <!-- table: NAME -->, up to an empty line."""
+
+    def made(match: re.Match) -> str:
+        return f"{match[1]}\n{TABLES[match[2]](results)}\n"
+
+    text = page.read_text(encoding="utf8")
+    page.write_text(re.sub(r"(<!-- table: ([^>]+) -->)\n(?:\|.*\n)*", made, text), encoding="utf8")
+
+
 if __name__ == "__main__":
     found = Results(Path(sys.argv[1]))
-    parts = [*(perplexities(found, form) for form in FORMS), *(differences(found, form) for form in FORMS), parts_alone(found), linearity(found), sums(found), overlaps(found)]
-    print("\n\n".join(parts))
+    if len(sys.argv) > 2:
+        write_into(Path(sys.argv[2]), found)
+    else:
+        print("\n\n".join(make(found) for make in TABLES.values()))
