@@ -7,9 +7,9 @@ import type {
   RowSlicing,
   WholeSlicing,
 } from '../native/job.js';
-import { type ArithmeticDtype, arithmeticOf, bitsOf } from '../tensor/dtype.js';
+import { type ArithmeticDtype, arithmeticOf } from '../tensor/dtype.js';
 import type { Rows } from '../tensor/rows.js';
-import { type IdOfSource, type StoredTensor, sourceId } from '../tensor/stored-tensor.js';
+import { elementsIn, type IdOfSource, type StoredTensor, sourceId } from '../tensor/stored-tensor.js';
 
 /** A value of a program under construction: a stored tensor or a node's result. */
 export type Value = { readonly source: number } | { readonly node: number };
@@ -346,8 +346,6 @@ export class Program {
     };
   }
 }
-
-const elementsIn = ({ begin, end, dtype }: StoredTensor): number => ((end - begin) * 8) / bitsOf(dtype);
 
 const isSameSlicing = ({ sliced: a }: ProgramSource, { sliced: b }: ProgramSource): boolean => {
   if (a?.slicing !== 'rows' || b?.slicing !== 'rows') return a?.slicing === b?.slicing;

@@ -168,6 +168,17 @@ const nestedOf = (formula: Formula<Operand>): readonly Formula<Operand>[] =>
   operandsOf(formula).flatMap((operand) => kindOf(operand).formula?.(operand) ?? []);
 
 /**
+ * Returns the matrices of adapters that a formula multiplies or puts together, at any depth: they must be finite, since a
+ * product would spread what is not over a whole row or column.
+ */
+export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] => [
+  ...nestedOf(formula).flatMap(factorsIn),
+  ...(formula.kind === 'concatenate'
+    ? sourcesOf(formula)
+    : operandsOf(formula).flatMap((operand) => (isLowRank(operand) ? [operand.a, operand.b] : []))),
+];
+
+/**
  * True if the program of the formula, or of a nested one, needs whole rows; such tensors are sliced between
  * rows only.
  */
@@ -192,11 +203,22 @@ export interface Pass {
 }
 
 /**
- * Returns the passes that a formula needs, those of nested formulas first: one for each statistic. Finding a
+ * Returns the passes that a formula needs: one over the factors of adapters, which are checked, then one for each
+ * statistic, those of nested formulas first. Finding a
  * magnitude may take a further pass and a sample, which are not listed.
  */
 export const passesOf = (formula: Formula<Operand>): readonly Pass[] => [
-  ...nestedOf(formula).flatMap(passesOf),
+  ...checksOf(formula),
+  ...statisticPassesOf(formula),
+];
+
+const checksOf = (formula: Formula<Operand>): readonly Pass[] => {
+  const sources = distinctSources(factorsIn(formula));
+  return sources.length === 0 ? [] : [{ what: 'finite factors', sources }];
+};
+
+const statisticPassesOf = (formula: Formula<Operand>): readonly Pass[] => [
+  ...nestedOf(formula).flatMap(statisticPassesOf),
   ...statisticsOfFormula(formula).map(({ what, operands }) => ({
     what,
     sources: distinctSources(operands.flatMap(sourcesOfOperand)),

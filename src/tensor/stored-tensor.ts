@@ -1,5 +1,5 @@
 import { itemAt } from '../lookup.js';
-import type { Dtype } from './dtype.js';
+import { bitsOf, type Dtype } from './dtype.js';
 
 /** A tensor's bytes in an input of a plan: `inputs[input].files[file]` from `begin` to `end`. */
 export interface StoredTensor {
@@ -35,3 +35,7 @@ export const distinctSources = (
 
 export const bytesOfSources = (sources: readonly StoredTensor[]): number =>
   sources.reduce((total, { begin, end }) => total + end - begin, 0);
+
+/** Returns the number of elements of a byte range. */
+export const elementsIn = ({ begin, end, dtype }: StoredTensor): number =>
+  ((end - begin) * 8) / bitsOf(dtype);

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { layerSwap, merge, planMerge, relayout, soup } from '../../src/index.js';
@@ -14,7 +15,7 @@ import {
 } from '../fixtures/checkpoints.js';
 import { hashOf } from '../fixtures/contents.js';
 import { readTensors } from '../fixtures/merged.js';
-import { decode, type Floating } from '../fixtures/numbers.js';
+import { decode, encode, type Floating } from '../fixtures/numbers.js';
 
 interface Made {
   readonly root: string;
@@ -185,4 +186,33 @@ describe('an adapter that lacks tensors', () => {
       expect.stringMatching(/bare-0.* has no factors for .*\.1\.self_attn\.q_proj,/),
     ]);
   });
+});
+
+it('refuses factors that are not finite, naming the tensor and the adapter', async () => {
+  const name = 'base_model.model.model.layers.1.self_attn.q_proj.lora_A.weight';
+  const good = lora();
+  const { shape = [], data } = good.tensors[name] as TensorFixture;
+  const broken = encode('F32', [...decode('F32', data).slice(2), Number.NaN, Number.POSITIVE_INFINITY]);
+  const { root, base, models } = make(
+    {},
+    withTensors(good, { [name]: { dtype: 'F32', shape, data: broken } }),
+    lora({ seed: 9 }),
+  );
+  const out = join(root, 'out');
+  const refused = {
+    code: 'NON_FINITE',
+    details: {
+      tensors: [
+        {
+          tensor: expect.stringContaining('layers.1.self_attn.q_proj'),
+          model: join(root, 'lora-1', 'adapter_model.safetensors'),
+          count: 2,
+        },
+      ],
+    },
+  };
+  await expect(soup({ models }, { out })).rejects.toMatchObject(refused);
+  const bare = models.map((model) => model.slice(base.length + 1));
+  await expect(soup({ models: bare }, { out })).rejects.toMatchObject(refused);
+  expect(existsSync(out)).toBe(false);
 });

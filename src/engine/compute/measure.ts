@@ -1,7 +1,9 @@
+import { LayerloomError } from '../../errors.js';
 import { itemAt } from '../../lookup.js';
-import type { Measure, Window } from '../../native/measure.js';
+import { differenceNumbers, type Measure, type Window } from '../../native/measure.js';
 import type { Counted, Measurer, TiedElement } from '../../operations/measurer.js';
-import type { Program, Value } from '../../operations/program.js';
+import { Program, type Value } from '../../operations/program.js';
+import { elementsIn, type StoredTensor } from '../../tensor/stored-tensor.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { type Block, BlockSums, blocksOf, measureBlock, type TensorMeasures } from './blocks.js';
@@ -131,6 +133,25 @@ export class BlockMeasurer implements Measurer {
         return itemAt(itemAt(found, 0), 0);
       }),
     );
+  }
+
+  /**
+   * Refuses a stored tensor with elements that are not finite.
+   *
+   * @throws LayerloomError NON_FINITE
+   */
+  async requireFinite(source: StoredTensor): Promise<void> {
+    const program = new Program([elementsIn(source)]);
+    const found = await this.#over(blocksOf(program), program, [program.source(source)], ([id = 0]) => [
+      { kind: 'difference', a: id, b: id, numbers: true, equalBlocks: true },
+    ]);
+    const index = differenceNumbers.indexOf('nonFinite');
+    const count = found.reduce((total, block) => total + itemAt(itemAt(block, 0), index), 0);
+    if (count === 0) return;
+    throw new LayerloomError('NON_FINITE', {
+      tensors: [{ tensor: this.#tensor, model: this.#inputs.pathOf(source), count }],
+      remedy: 'train the adapter again, or take another of its checkpoints',
+    });
   }
 
   sampleSize(program: Program): number {

@@ -1,6 +1,7 @@
 import { itemAt } from '../../lookup.js';
 import { type Emitted, Program, type Value } from '../../operations/program.js';
-import { lowerTensor } from '../../plan/operands.js';
+import { factorsIn, lowerTensor } from '../../plan/operands.js';
+import { distinctSources } from '../../tensor/stored-tensor.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { BlockMeasurer } from './measure.js';
@@ -42,6 +43,8 @@ export class Programs {
     const values: Value[] = [];
     for (const { tensor } of outputs) {
       const measurer = new BlockMeasurer(this.#pool, this.#inputs, tensor.name);
+      for (const factor of distinctSources(factorsIn(tensor.expression)))
+        await measurer.requireFinite(factor);
       values.push(await lowerTensor(tensor, { tensor: tensor.name, program, measurer }));
     }
     return program.emit(values);
