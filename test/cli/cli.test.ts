@@ -405,11 +405,6 @@ describe('layerloom', () => {
     child.stderr.destroy();
     expect((await finished(child)).code).toBe(0);
   });
-
-  it('lists no command that does nothing yet', async () => {
-    const { stdout } = await cli(['--help']);
-    expect(stdout).not.toMatch(/^ {2}(extract-lora|partition|train) /m);
-  });
 });
 
 describe('what speaks of a base', () => {
