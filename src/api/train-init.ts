@@ -8,6 +8,7 @@ import { type TrainingParameters, type TrainingRun, trainingRunOf } from '../tra
 import { writeTraining } from '../training/write-training.js';
 import { requireOut } from './require-out.js';
 
+/** Options of `trainInit` that do not change what is written. */
 export interface TrainInitOptions {
   /** The directory to create. */
   readonly out: string;

@@ -71,6 +71,7 @@ const ofBoth = {
   python: ['freeze.py', pythonModule],
 } as const satisfies Record<string, readonly [string, (partition: Partition) => string]>;
 
+/** A form that a partition is written in: for a trainer, as names, or as JSON. */
 export type PartitionFormat = keyof typeof bySide | keyof typeof ofBoth;
 
 export const partitionFormats = [
