@@ -12,32 +12,15 @@ import {
   soup,
 } from '../../src/index.js';
 import { alphaFor } from '../../src/plan/adapters/factors.js';
-import { type LoraOptions, lora, withTensors, writeAdapter } from '../fixtures/adapters.js';
+import { lora, adapterPair as pair, withTensors, writeAdapter } from '../fixtures/adapters.js';
 import { bytesOf } from '../fixtures/again.js';
-import { fill, llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { fill, llama, llamaShapes, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { changesOf, distance, weighted } from '../fixtures/lora-changes.js';
 import { readTensors } from '../fixtures/merged.js';
 
 const weights = 'adapter_model.safetensors';
 const factor = (module: string, letter: 'A' | 'B') => `base_model.model.${module}.lora_${letter}.weight`;
 const layer = (n: number, module: string) => `model.layers.${n}.${module}`;
-
-/** Two adapters and their base, which both name. */
-const pair = (task: LoraOptions = {}, language: LoraOptions = {}) => {
-  const root = temporaryDirectory();
-  const base = writeCheckpoint(join(root, 'base'), llama());
-  const named = (options: LoraOptions) => ({
-    ...options,
-    config: { base_model_name_or_path: base, ...options.config },
-  });
-  return {
-    root,
-    base,
-    task: writeAdapter(join(root, 'task'), lora(named({ seed: 1, ...task }))),
-    language: writeAdapter(join(root, 'language'), lora(named({ seed: 2, ...language }))),
-    out: join(root, 'out'),
-  };
-};
 
 const configOf = (directory: string) =>
   JSON.parse(readFileSync(join(directory, 'adapter_config.json'), 'utf8'));

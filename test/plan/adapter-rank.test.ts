@@ -11,29 +11,13 @@ import {
   runPlan,
   soup,
 } from '../../src/index.js';
-import { type LoraOptions, lora, withTensors, writeAdapter } from '../fixtures/adapters.js';
-import { fill, llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { lora, adapterPair as pair, withTensors, writeAdapter } from '../fixtures/adapters.js';
+import { fill, temporaryDirectory } from '../fixtures/checkpoints.js';
 import { changesOf, distance, weighted } from '../fixtures/lora-changes.js';
 import { readTensors } from '../fixtures/merged.js';
 import { decode, encode } from '../fixtures/numbers.js';
 
 const weights = 'adapter_model.safetensors';
-
-const pair = (task: LoraOptions = {}, language: LoraOptions = {}) => {
-  const root = temporaryDirectory();
-  const base = writeCheckpoint(join(root, 'base'), llama());
-  const named = (options: LoraOptions) => ({
-    ...options,
-    config: { base_model_name_or_path: base, ...options.config },
-  });
-  return {
-    root,
-    base,
-    task: writeAdapter(join(root, 'task'), lora(named({ seed: 1, ...task }))),
-    language: writeAdapter(join(root, 'language'), lora(named({ seed: 2, ...language }))),
-    out: join(root, 'out'),
-  };
-};
 
 const read = async (directory: string) => await readTensors(join(directory, weights));
 const json = (directory: string, file: string) => JSON.parse(readFileSync(join(directory, file), 'utf8'));
