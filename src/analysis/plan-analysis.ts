@@ -20,11 +20,26 @@ export interface AnalysisPlan {
 }
 
 /**
- * Plans an analysis of every 1-D and 2-D floating tensor that base and experts all have; where vocabularies
- * differ, of the rows that they share. A bare adapter among the experts is taken on the base. Reads headers, not
- * weights.
+ * Opens the base, then the experts; bare adapters among these are taken on the base.
  *
- * @throws LayerloomError the codes of `openModels`, `withSharedRows` and `checkCompatible`, QUANTISED_WEIGHTS
+ * @throws LayerloomError the codes of `openModels`
+ */
+export const openBaseAndExperts = async (
+  base: string,
+  experts: readonly string[],
+): Promise<OpenedCheckpoint[]> => {
+  const whole = await Promise.all(experts.map((expert) => onBase(expert, base)));
+  return await openModels([
+    { role: 'base', model: base },
+    ...whole.map((model) => ({ role: 'expert', model })),
+  ]);
+};
+
+/**
+ * Plans an analysis of every 1-D and 2-D floating tensor that base and experts all have; where vocabularies
+ * differ, of the rows that they share. Reads headers, not weights.
+ *
+ * @throws LayerloomError the codes of `openBaseAndExperts`, `withSharedRows` and `checkCompatible`, QUANTISED_WEIGHTS
  */
 export const planAnalysis = async (
   base: string,
@@ -35,14 +50,7 @@ export const planAnalysis = async (
     models: [first, ...others],
     isDecided: tokensAreDecided,
     warnings: ofVocabulary,
-  } = await withSharedRows(
-    await openModels([
-      { role: 'base', model: base },
-      ...(await Promise.all(
-        experts.map(async (expert) => ({ role: 'expert', model: await onBase(expert, base) })),
-      )),
-    ]),
-  );
+  } = await withSharedRows(await openBaseAndExperts(base, experts));
   if (first === undefined) throw new RangeError('openModels gave no base');
   const warnings = [first, ...others].flatMap(({ checkpoint }) => checkpoint.warnings);
   warnings.push(...ofVocabulary);

@@ -14,10 +14,9 @@ import {
 } from '../methods/framework/method.js';
 import { same } from '../methods/framework/tensor-recipe.js';
 import type { ModelInput, RecipeInput } from '../methods/recipes.js';
-import { onBase } from '../plan/adapters/form.js';
 import { modelOpener } from '../plan/compose.js';
 import type { StatisticsByRecipe } from '../plan/composed.js';
-import { type OpenedModel, openModels, plannedInput } from '../plan/models.js';
+import { type OpenedModel, plannedInput } from '../plan/models.js';
 import { type OpenedInputs, openInputs } from '../plan/opened-inputs.js';
 import { openRecipeModels } from '../plan/recipe-models.js';
 import { parseRecipe, type Recipe } from '../recipe/recipe.js';
@@ -25,6 +24,7 @@ import { isFloating } from '../tensor/dtype.js';
 import { elementsOf } from '../tensor/reference.js';
 import type { Rows } from '../tensor/rows.js';
 import { type MavVectors, vectorsName } from './analysis.js';
+import { openBaseAndExperts } from './plan-analysis.js';
 import { computeTaskVectors } from './task-vectors.js';
 import { readVectors } from './vectors-file.js';
 
@@ -94,14 +94,13 @@ const hasAdapters = async (experts: readonly ModelInput[]): Promise<boolean> => 
 const modelsOf = (recipe: RecipeInput): readonly ModelInput[] =>
   parseRecipe(recipe).models.map(({ model }) => model);
 
-/** Reads task vectors of checkpoints from a saved analysis, else computes them; bare adapters are taken on their base. */
+/** Reads task vectors of checkpoints from a saved analysis, else computes them. */
 const taskVectorsOf = async (
   base: string,
-  given: readonly string[],
+  experts: readonly string[],
   rows: Rows,
   { analysis, ...options }: StatisticsOptions,
 ): Promise<readonly MavVectors[]> => {
-  const experts = await Promise.all(given.map((expert) => onBase(expert, base)));
   if (analysis !== undefined) return await readSaved(analysis, base, experts, rows);
   return (await computeTaskVectors(base, experts, { rows, threshold: 0 }, { ...options, pairs: false }))
     .experts;
@@ -234,7 +233,7 @@ const sumOperands = async (
 /**
  * Reads the experts' saved vectors.
  *
- * @throws LayerloomError ANALYSIS_MISMATCH, the codes of `openModels` and `readVectors`
+ * @throws LayerloomError ANALYSIS_MISMATCH, the codes of `openBaseAndExperts` and `readVectors`
  */
 const readSaved = async (
   analysis: string,
@@ -242,10 +241,7 @@ const readSaved = async (
   experts: readonly string[],
   rows: Rows,
 ): Promise<MavVectors[]> => {
-  const [openedBase, ...opened] = await openModels([
-    { role: 'base', model: base },
-    ...experts.map((model) => ({ role: 'expert', model })),
-  ]);
+  const [openedBase, ...opened] = await openBaseAndExperts(base, experts);
   if (openedBase === undefined) throw new RangeError('openModels gave no base');
   return await Promise.all(
     opened.map(async ({ checkpoint }) => {
