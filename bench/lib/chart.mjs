@@ -35,3 +35,45 @@ export const drawBars = (title, subtitle, bars, limit) => {
 </svg>
 `;
 };
+
+/** @typedef {{ name: string, times: number[], end: number }} Steps Seconds at which something more was there, ascending, and the end. */
+
+const colours = ['#8a98a5', '#1b6ca8'];
+
+/** Counts that rise over seconds, as steps. @param {string} title @param {string} subtitle @param {Steps[]} series */
+export const drawSteps = (title, subtitle, series) => {
+  const [left, right, top, bottom, width, height] = [64, 96, 74, 48, 860, 380];
+  const most = Math.max(...series.map(({ times }) => times.length));
+  const last = Math.max(...series.map(({ end }) => end));
+  const x = (/** @type {number} */ seconds) => left + (seconds / last) * (width - left - right);
+  const y = (/** @type {number} */ count) => height - bottom - (count / most) * (height - top - bottom);
+  const step = [1, 2, 5, 10, 20, 50, 100, 200, 500].find((size) => last / size <= 8) ?? 1000;
+  const seconds = Array.from({ length: Math.floor(last / step) + 1 }, (_, index) => index * step);
+  const counts = [
+    ...new Set([0, Math.round(most / 4), Math.round(most / 2), Math.round((3 * most) / 4), most]),
+  ];
+  const lines = series.map(({ name, times, end }, index) => {
+    const colour = colours[(index + 2 - series.length) % 2];
+    const path = times.map((time, at) => `H${x(time).toFixed(1)}V${y(at + 1).toFixed(1)}`).join('');
+    const reached = times.at(-1) ?? 0;
+    return `
+  <path d="M${x(0)} ${y(0)}${path}H${x(end).toFixed(1)}" fill="none" stroke="${colour}" stroke-width="2.5"${index + 2 - series.length === 0 ? ' stroke-dasharray="6 3"' : ''}/>
+  <text x="${(x(Math.min(reached, end)) + 6).toFixed(1)}" y="${(y(times.length) - 8 + 16 * (series.length - 1 - index)).toFixed(1)}" fill="${colour}" font-weight="600">${escapeText(name)}</text>`;
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="13" fill="#222" role="img" aria-label="${escapeText(title)}">
+  <rect width="100%" height="100%" fill="#fff"/>
+  <text x="20" y="28" font-size="17" font-weight="600">${escapeText(title)}</text>
+  <text x="20" y="50" fill="#555">${escapeText(subtitle)}</text>${counts
+    .map(
+      (count) => `
+  <path d="M${left} ${y(count).toFixed(1)}H${width - right}" stroke="#e3e7ea"/><text x="${left - 8}" y="${(y(count) + 4).toFixed(1)}" text-anchor="end" fill="#555">${count}</text>`,
+    )
+    .join('')}${seconds
+    .map(
+      (at) => `
+  <text x="${x(at).toFixed(1)}" y="${height - bottom + 20}" text-anchor="middle" fill="#555">${at} s</text>`,
+    )
+    .join('')}${lines.join('')}
+</svg>
+`;
+};

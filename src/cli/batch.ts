@@ -3,7 +3,13 @@ import { dirname, resolve } from 'node:path';
 import { checkThreads } from '../engine/run.js';
 import { LayerloomError } from '../errors.js';
 import { planExperiment, runExperiment } from '../experiment/run-experiment.js';
-import { describeCost, describeMerges, describeOutcomes, failuresOf } from '../report/batch-text.js';
+import {
+  describeCost,
+  describeMerges,
+  describeOutcomes,
+  describeStages,
+  failuresOf,
+} from '../report/batch-text.js';
 import { interruptSignal } from './interrupt.js';
 import { type CommonOptions, type OutputOptions, requireOut, toPart } from './options.js';
 import { note, printEvent, printJson, printLine, warn } from './print.js';
@@ -12,19 +18,21 @@ import { ProgressDisplay } from './progress.js';
 export interface BatchCliOptions extends CommonOptions, OutputOptions {
   readonly store?: string;
   readonly shardRange?: string;
+  readonly first?: readonly string[];
 }
 
 /** Runs an experiment; with `--dry-run`, prints its cost. */
 export const batchCommand = async (file: string, options: BatchCliOptions): Promise<void> => {
   const threads = checkThreads(options.threads);
-  const { layout, maxShardSize, analysis, tokenizer, download } = options;
+  const { layout, maxShardSize, analysis, tokenizer, download, first } = options;
   if (options.dryRun) {
     const {
       plan,
+      stages,
       cost,
       download: toFetch,
     } = await planExperiment(file, {
-      ...{ layout, maxShardSize, analysis, tokenizer, threads },
+      ...{ layout, maxShardSize, analysis, tokenizer, threads, first },
       download: download && 'headers',
     });
     if (!options.quiet) plan.warnings.forEach(warn);
@@ -32,6 +40,10 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
       printJson({
         cost,
         download: toFetch,
+        stages: stages.map(({ merges, bytesToWrite }) => ({
+          merges: merges.map(({ merge }) => merge.name),
+          bytesToWrite,
+        })),
         merges: plan.merges.map(
           ({ merge: { name, language, task, languageExpert, method, configuration }, bytes, shards }) => ({
             ...{ name, language, task, languageExpert, method, configuration },
@@ -44,6 +56,7 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
       const merges = plan.merges.map(({ merge }) => merge);
       printLine(`${describeMerges(merges, options.verbose ?? false)}\n`);
       printLine(describeCost(cost, await freeAt(options.out ?? '.'), toFetch));
+      if (stages.length > 1) printLine(`\n${describeStages(stages)}`);
     }
     return;
   }
@@ -64,6 +77,7 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
       maxShardSize,
       analysis,
       tokenizer,
+      first,
       threads,
       download,
       signal,

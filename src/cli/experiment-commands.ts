@@ -27,6 +27,7 @@ export const addBatch = (program: Command): void => {
         default: '.store in the output',
       }),
     )
+    .addOption(optionOf('--first <pattern...>', 'merges to finish first, by name; * stands for any text'))
     .addOption(
       optionOf('--shard-range <i/n>', 'make only part i (from 0) of n of the shards, and no merges'),
     );

@@ -25,6 +25,9 @@ export interface BatchMerge {
   /** Its name, which is also its path relative to the batch's directory. */
   readonly name: string;
   readonly recipe: RecipeInput;
+  /** Merges of one entry and language are made together; by default all are of one. */
+  readonly entry?: number;
+  readonly language?: string;
 }
 
 /** A shard of one merge: the store's file of that key, or an unchanged input file. */

@@ -1,5 +1,6 @@
-import type { BatchMerge, BatchPlan } from './batch-plan.js';
+import { type BatchMerge, type BatchPlan, groupsOf } from './batch-plan.js';
 import type { ShardGroup } from './groups.js';
+import type { Stage } from './stages.js';
 
 /** The cost of a batch. */
 export interface BatchCost {
@@ -10,8 +11,10 @@ export interface BatchCost {
   readonly bytesDistinct: number;
   /** Bytes of the distinct shards that are not in the store yet. */
   readonly bytesToWrite: number;
-  /** Input bytes to read, each once for all outputs of a group that depend on it; statistics excluded. */
+  /** Input bytes to read, each once for all outputs of a stage that depend on it; statistics excluded. */
   readonly bytesToRead: number;
+  /** Of them, those that another stage reads too: the price of finishing the first merges early. */
+  readonly bytesReadAgain: number;
   /** Bytes of input files that are linked as shards. */
   readonly bytesVerbatim: number;
   readonly shards: number;
@@ -23,21 +26,26 @@ export interface BatchCost {
 /** Bytes per second of the assumed disk, which writes at this rate or reads at twice the rate. */
 const assumedRate = 1e9;
 
-export const costOf = (plan: BatchPlan<BatchMerge>, groups: readonly ShardGroup[]): BatchCost => {
+export const costOf = (plan: BatchPlan<BatchMerge>, stages: readonly Stage<BatchMerge>[]): BatchCost => {
+  const groups = stages.flatMap((stage) => stage.groups);
   const toWrite = groups.flatMap(({ shards }) => shards);
-  const bytesToWrite = toWrite.reduce((total, { bytes }) => total + bytes, 0);
-  const bytesToRead = groups
-    .flatMap(({ slabs }) => slabs)
-    .reduce((total, slab) => total + slab.bytesToRead, 0);
+  const keys = new Set(toWrite.map(({ key }) => key));
+  const bytesToWrite = stages.reduce((total, stage) => total + stage.bytesToWrite, 0);
+  const bytesToRead = readsIn(groups);
+  const readOnce = stages.length < 2 ? bytesToRead : readsIn(groupsOf(plan, (key) => keys.has(key)));
   return {
     merges: plan.merges.length,
     bytesPlain: plan.bytesPlain,
     bytesDistinct: plan.bytesDistinct,
     bytesToWrite,
     bytesToRead,
+    bytesReadAgain: Math.max(0, bytesToRead - readOnce),
     bytesVerbatim: plan.bytesVerbatim,
     shards: plan.shards.size,
     shardsToWrite: toWrite.length,
     seconds: Math.max(bytesToWrite, bytesToRead / 2) / assumedRate,
   };
 };
+
+const readsIn = (groups: readonly ShardGroup[]): number =>
+  groups.flatMap(({ slabs }) => slabs).reduce((total, slab) => total + slab.bytesToRead, 0);

@@ -32,8 +32,9 @@ export interface ExperimentMerge {
   readonly recipe: RecipeInput;
   /** The merge's directory, relative to the experiment's. */
   readonly path: string;
-  /** Index of its entry in the experiment's `merges`: `experiment.locate(['merges', entry])`. */
+  /** Index of its entry in the experiment's `merges`: `experiment.locate(['merges', entry])`, and its name. */
   readonly entry: number;
+  readonly entryName: string;
 }
 
 /** Limit on the merges of an experiment: more are surely a mistake in a grid. */
@@ -118,6 +119,7 @@ const expandEntry = (
         recipe: recipeOf(subject),
         path: name,
         entry: entry.index,
+        entryName: entry.name,
       };
     });
   });

@@ -10,8 +10,8 @@ import type { ShardStore } from '../store/shard-store.js';
 import { idByPath } from '../tensor/stored-tensor.js';
 import { assemble, isAssembled } from './assemble.js';
 import { type BatchMerge, type BatchPlan, type PlannedMerge, planOf } from './batch-plan.js';
-import type { ShardGroup } from './groups.js';
 import type { Part } from './part.js';
+import type { Stage } from './stages.js';
 
 /** The state of a merge of a batch. */
 export type MergeState = 'pending' | 'done' | 'failed';
@@ -45,14 +45,20 @@ export interface TrackerOptions extends PlanOptions {
   readonly onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
 }
 
-/** Returns the input bytes to read, by the first merge that needs them: each byte is counted once. */
+/** Returns the input bytes to read, by the first merge that needs them: each byte is counted once a stage. */
 export const readsOf = (
   { merges, inputs }: BatchPlan<BatchMerge>,
-  groups: readonly ShardGroup[],
+  stages: readonly Stage<BatchMerge>[],
 ): ReadonlyMap<PlannedMerge<BatchMerge>, number> => {
-  const toMake = new Map(groups.flatMap(({ shards }) => shards.map((shard) => [shard.key, shard] as const)));
+  const toMake = new Map(
+    stages.flatMap(({ groups }, stage) =>
+      groups.flatMap(({ shards }) =>
+        shards.map((shard) => [shard.key, { tensors: shard.tensors, stage }] as const),
+      ),
+    ),
+  );
   const idOf = idByPath(inputs);
-  const seen = new Set<string>();
+  const seen = stages.map(() => new Set<string>());
   const reads = new Map<PlannedMerge<BatchMerge>, number>();
   for (const merge of merges)
     for (const { key } of merge.shards) {
@@ -61,8 +67,9 @@ export const readsOf = (
       toMake.delete(key);
       for (const source of sourcesOfTensors(shard.tensors)) {
         const range = idOf(source);
-        if (!seen.has(range)) reads.set(merge, (reads.get(merge) ?? 0) + source.end - source.begin);
-        seen.add(range);
+        const ofStage = itemAt(seen, shard.stage);
+        if (!ofStage.has(range)) reads.set(merge, (reads.get(merge) ?? 0) + source.end - source.begin);
+        ofStage.add(range);
       }
     }
   return reads;

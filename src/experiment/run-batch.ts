@@ -13,11 +13,12 @@ import { sourcesOfTensors } from '../plan/operands.js';
 import type { PlanOptions } from '../plan/plan-recipe.js';
 import { ShardStore } from '../store/shard-store.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
-import { type BatchMerge, type BatchPlan, type BatchPlanOptions, groupsOf, planBatch } from './batch-plan.js';
+import { type BatchMerge, type BatchPlan, type BatchPlanOptions, planBatch } from './batch-plan.js';
 import { type BatchCost, costOf } from './cost.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
 import { type MergeOutcome, MergeTracker, readsOf } from './merge-tracker.js';
 import { keysOfPart, type Part } from './part.js';
+import { stagesOf } from './stages.js';
 import { StoreSink } from './store-sink.js';
 
 /** Options of a batch. */
@@ -30,6 +31,11 @@ export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assum
   link?: Link | undefined;
   /** Only make one part's shards, and assemble no merge. */
   range?: Part | undefined;
+  /**
+   * Merges to finish first, by patterns of their names in which `*` stands for any text; the most urgent pattern
+   * first. What they share with later merges is read again for those (`bytesReadAgain` of the cost).
+   */
+  first?: readonly string[] | undefined;
   /** Called with the plan, before any shard is written. */
   onPlan?: ((plan: BatchPlan<BatchMerge>, cost: BatchCost) => void | Promise<void>) | undefined;
   /** Called when a merge is done or has failed. */
@@ -43,7 +49,7 @@ export interface BatchResult extends RunCost {
 }
 
 /**
- * Makes many merges over one store: plans them all, makes each distinct shard once, in groups that read their
+ * Makes many merges over one store: plans them all, makes each distinct shard once, in stages that read their
  * inputs once, and assembles each merge from links as soon as its shards exist. If a merge fails, the others
  * continue.
  *
@@ -67,13 +73,14 @@ export const runBatch = async (
   const present = new Set<string>();
   for (const key of plan.shards.keys()) if ((await store.lookup(key)) !== undefined) present.add(key);
   const mine = keysOfPart(plan, options.range);
-  const groups = groupsOf(plan, (key) => mine.has(key) && !present.has(key));
-  const cost = costOf(plan, groups);
+  const stages = stagesOf(plan, (key) => mine.has(key) && !present.has(key), options.first);
+  const groups = stages.flatMap((stage) => stage.groups);
+  const cost = costOf(plan, stages);
   await options.onPlan?.(plan, cost);
   await checkSpace(store.directory, store.directory, cost.bytesToWrite);
 
   const inputs = await run.open(plan.inputs, sourcesIn(groups), linkedIn(plan, options.range));
-  const tracker = new MergeTracker(plan, options, store, inputs, link, readsOf(plan, groups));
+  const tracker = new MergeTracker(plan, options, store, inputs, link, readsOf(plan, stages));
   const sink = new StoreSink(store, pool, inputs, {
     onReady: (shard, madeHere) => tracker.ready(shard.key, madeHere ? shard.bytes : undefined),
     onFailed: (shard, error) => tracker.failed(shard.key, error),
@@ -89,7 +96,12 @@ export const runBatch = async (
   try {
     await run.reporting(progress, async () => {
       for (const key of present) await tracker.ready(key, undefined);
-      await makeAll(groups, pool, inputs, sink, store, run.signal);
+      for (const stage of stages) {
+        await makeShards(stage.groups, pool, inputs, sink);
+        // The stage's merges are in place before a byte of the next is written.
+        await tracker.settled();
+      }
+      await makeLeft(pool, inputs, sink, store, run.signal);
       await tracker.settled();
     });
   } catch (error) {
@@ -119,11 +131,10 @@ const mayContinue = ({ code }: LayerloomError): boolean =>
   code === 'INPUT_CHANGED' || resumable.includes(code);
 
 /**
- * Makes all shards: first in groups; then one by one those of failed groups, to find the shard at fault; then
- * those that other processes had claimed and did not finish.
+ * Makes the shards that the stages left: one by one those of failed groups, to find the shard at fault; then those
+ * that other processes had claimed and did not finish.
  */
-const makeAll = async (
-  groups: readonly ShardGroup[],
+const makeLeft = async (
   pool: WorkerPool,
   inputs: InputFiles,
   sink: StoreSink,
@@ -132,7 +143,6 @@ const makeAll = async (
 ): Promise<void> => {
   const make = (some: readonly DistinctShard[]) =>
     makeShards(groupShards(some, inputs.idOf), pool, inputs, sink);
-  await makeShards(groups, pool, inputs, sink);
   while (sink.again.size + sink.elsewhere.size > 0) {
     for (const shard of [...sink.again]) {
       sink.again.delete(shard);

@@ -10,7 +10,7 @@ import { withPlace } from '../recipe/read-recipe.js';
 import { ownClaimant } from '../store/claimant.js';
 import { version } from '../version.js';
 import { clearStaging } from './assemble.js';
-import { type BatchPlan, groupsOf, planBatch } from './batch-plan.js';
+import { type BatchPlan, planBatch } from './batch-plan.js';
 import { type BatchCost, costOf } from './cost.js';
 import { type ExperimentMerge, expandExperiment } from './expand.js';
 import type { ExperimentInput } from './experiment-input.js';
@@ -27,6 +27,7 @@ import { type Experiment, parseExperiment, readExperiment } from './read-experim
 import { RecordFile } from './record-file.js';
 import { experimentReferences } from './references.js';
 import { type BatchOptions, type BatchResult, linkedIn, runBatch, sourcesIn } from './run-batch.js';
+import { type Stage, stagesOf } from './stages.js';
 
 /** Options of `runExperiment`. */
 export interface ExperimentOptions extends BatchOptions {
@@ -213,6 +214,8 @@ export const planExperiment = async (
   options: Omit<ExperimentOptions, 'out'>,
 ): Promise<{
   readonly plan: BatchPlan<ExperimentMerge>;
+  /** The order in which merges are finished. */
+  readonly stages: readonly Stage<ExperimentMerge>[];
   readonly cost: BatchCost;
   /** Weights of models of the hub that the distinct shards need and that are not here; none: 0 bytes. */
   readonly download: PlannedDownload;
@@ -228,9 +231,10 @@ export const planExperiment = async (
       warnings,
       assume: true,
     });
-    const groups = groupsOf(plan, () => true);
+    const stages = stagesOf(plan, () => true, options.first);
+    const groups = stages.flatMap((stage) => stage.groups);
     const { bytes, models } = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(plan));
-    return { plan, experiment, cost: costOf(plan, groups), download: { bytes, models } };
+    return { plan, stages, experiment, cost: costOf(plan, stages), download: { bytes, models } };
   });
 };
 

@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import type { BatchCost } from '../experiment/cost.js';
 import type { ExperimentMerge } from '../experiment/expand.js';
 import type { MergeOutcome } from '../experiment/merge-tracker.js';
+import type { Stage } from '../experiment/stages.js';
 import { groupBy, itemAt } from '../lookup.js';
 import type { PlannedDownload } from '../plan/plan.js';
 import { downloadRows } from './download-text.js';
@@ -23,10 +24,47 @@ export const describeCost = (cost: BatchCost, free: number | undefined, download
     ],
     ...(cost.bytesVerbatim > 0 ? [['linked from inputs', formatBytes(cost.bytesVerbatim)]] : []),
     ['to write', `${formatBytes(cost.bytesToWrite)} in ${cost.shardsToWrite} shards`],
-    ['to read', formatBytes(cost.bytesToRead)],
+    [
+      'to read',
+      `${formatBytes(cost.bytesToRead)}${cost.bytesReadAgain > 0 ? `, ${formatBytes(cost.bytesReadAgain)} of it again, for the order of merges` : ''}`,
+    ],
     ...downloadRows(download),
     ...(free === undefined ? [] : [['free on the disk', formatBytes(free)]]),
   ]);
+
+/** Longer lists of stages are cut. */
+const mostStages = 12;
+
+/** Formats the order of a batch: a line for each stage, with the bytes that are written when it is done. */
+export const describeStages = (stages: readonly Stage<ExperimentMerge>[]): string => {
+  if (stages.length < 2) return '';
+  let written = 0;
+  const rows = stages.map(({ merges, bytesToWrite }) => {
+    written += bytesToWrite;
+    return [
+      `after ${formatBytes(written)}`,
+      countOf(merges.length),
+      namesOf(merges.map(({ merge }) => merge)),
+    ];
+  });
+  const shown = rows.slice(0, mostStages);
+  const hidden = stages.slice(mostStages).reduce((total, { merges }) => total + merges.length, 0);
+  const all =
+    hidden === 0 ? shown : [...shown, [`after ${formatBytes(written)}`, countOf(hidden), 'the others']];
+  return `finished in this order, by bytes written:\n${plainTable(all, 3)}`;
+};
+
+const countOf = (merges: number): string => `${merges} ${merges === 1 ? 'merge' : 'merges'}`;
+
+/** The languages and names of the entries that some merges are of: `swahili: default, grid`. */
+const namesOf = (merges: readonly ExperimentMerge[]): string => {
+  const entries = groupBy(merges, ({ language }) => language);
+  return [...entries]
+    .map(
+      ([language, some]) => `${language}: ${[...new Set(some.map(({ entryName }) => entryName))].join(', ')}`,
+    )
+    .join('; ');
+};
 
 /** Longer lists of merges are folded, an entry of the experiment to a line. */
 const mostListed = 20;

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { type BatchMerge, groupsOf, planBatch } from '../../src/experiment/batch-plan.js';
+import { type BatchMerge, planBatch } from '../../src/experiment/batch-plan.js';
 import { costOf } from '../../src/experiment/cost.js';
 import { runBatch } from '../../src/experiment/run-batch.js';
+import { stagesOf } from '../../src/experiment/stages.js';
 import { merge, type RecipeInput, relayout } from '../../src/index.js';
 import { ShardStore } from '../../src/store/shard-store.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
@@ -98,7 +99,7 @@ describe('a batch', () => {
     const plan = await planBatch(merges, {});
     const cost = costOf(
       plan,
-      groupsOf(plan, () => true),
+      stagesOf(plan, () => true),
     );
     const result = await runBatch(merges, { out });
     expect(result.cost).toEqual(cost);
