@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** @typedef {{ seconds: number, privateBytes: number, readBytes: number, writtenBytes: number, stdout: string }} Cost */
+/** @typedef {{ seconds: number, privateBytes: number, peakBytes: number, readBytes: number, writtenBytes: number, stdout: string }} Cost */
 
 /** @param {string} path */
 const read = (path) => {
@@ -43,7 +43,7 @@ const number = (/** @type {string} */ text, /** @type {RegExp} */ pattern) =>
 
 /**
  * Runs a command to its end. Private memory is the most RssAnon that its tree had, sampled every 20 ms: mapped files are the
- * page cache's and not counted. Bytes are those that system calls moved (rchar, wchar), as of the last sample; what is read through
+ * page cache's and not counted. The peak is the most resident memory of its first process, as the kernel kept it (VmHWM). Bytes are those that system calls moved (rchar, wchar), as of the last sample; what is read through
  * a mapping is not among them.
  *
  * @param {string} command @param {string[]} args @param {NodeJS.ProcessEnv} [env]
@@ -60,13 +60,17 @@ export const measure = async (command, args, env) => {
     stderr += chunk;
   });
   const ended = new Promise((resolve, reject) => child.on('close', resolve).on('error', reject));
-  const cost = { privateBytes: 0, readBytes: 0, writtenBytes: 0 };
+  const cost = { privateBytes: 0, peakBytes: 0, readBytes: 0, writtenBytes: 0 };
   const timer = setInterval(() => {
     const tree = treeOf(child.pid ?? 0);
     const total = (/** @type {(pid: number) => number} */ of) => tree.map(of).reduce((a, b) => a + b, 0);
     cost.privateBytes = Math.max(
       cost.privateBytes,
       total((pid) => number(read(`/proc/${pid}/status`), /^RssAnon:\s+(\d+)/m) * 1024),
+    );
+    cost.peakBytes = Math.max(
+      cost.peakBytes,
+      number(read(`/proc/${child.pid}/status`), /^VmHWM:\s+(\d+)/m) * 1024,
     );
     cost.readBytes = Math.max(
       cost.readBytes,
