@@ -40,7 +40,8 @@ const experimentOf = (merges) => {
   const count = Math.ceil(merges / (tasks.length * languages.length));
   const list = (/** @type {number} */ length, /** @type {number} */ from = 0) =>
     `[${Array.from({ length }, (_, index) => index + from).join(', ')}]`;
-  const paths = (/** @type {string[]} */ names) => `{${names.map((name) => `${name}: ./${name}`).join(', ')}}`;
+  const paths = (/** @type {string[]} */ names) =>
+    `{${names.map((name) => `${name}: ./${name}`).join(', ')}}`;
   const weights = Array.from({ length: Math.ceil(count / 2500) }, (_, index) => `[${index + 1}, 1]`);
   const inner = Math.min(count, 2500);
   const steps = Math.ceil(inner / 100);
@@ -154,7 +155,8 @@ const reportPlan = async (merges, directory) => {
   );
 };
 
-const counts = (/** @type {string | undefined} */ text) => (text ?? '').split(',').filter(Boolean).map(Number);
+const counts = (/** @type {string | undefined} */ text) =>
+  (text ?? '').split(',').filter(Boolean).map(Number);
 
 if (values.run !== undefined) {
   const [kind = '', merges] = values.run.split(' ');

@@ -70,7 +70,7 @@ export {
 } from './errors.js';
 export type { EvaluationResult, ProblemResult, ProblemScore, Score, Scores } from './evaluation/result.js';
 export type { Evaluation, EvaluationBlock } from './evaluation/settings.js';
-export type { BatchMerge, BatchPlan, MergeShard, PlannedMerge } from './experiment/batch-plan.js';
+export type { BatchMerge, BatchPlan, PlannedMerge } from './experiment/batch-plan.js';
 export type { BatchCost } from './experiment/cost.js';
 export {
   type EvaluateOptions,
@@ -85,6 +85,7 @@ export type { ExperimentRecord, MergeRecord, Scored, ScoreError } from './experi
 export type { FurtherReference } from './experiment/further-references.js';
 export type { DistinctShard } from './experiment/groups.js';
 export { type ImportOutcome, importResults } from './experiment/import-results.js';
+export type { MergeShard } from './experiment/merge-shards.js';
 export type { MergeOutcome, MergeState } from './experiment/merge-tracker.js';
 export type { Part } from './experiment/part.js';
 export { experimentPreset, type PresetModels, type PresetName } from './experiment/presets.js';

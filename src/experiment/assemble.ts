@@ -10,7 +10,7 @@ import { writeSideFiles } from '../engine/output/provenance.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { MergePlan } from '../plan/plan.js';
 import type { ShardStore } from '../store/shard-store.js';
-import type { MergeShard } from './batch-plan.js';
+import type { MergeShard } from './merge-shards.js';
 
 /**
  * Builds a merge's directory from shards that all exist: links them into a staging directory, writes the side

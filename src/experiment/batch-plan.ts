@@ -9,16 +9,15 @@ import type { RecipeInput } from '../methods/recipes.js';
 import { inForm } from '../plan/adapters/form.js';
 import { compose } from '../plan/compose.js';
 import type { StatisticsByRecipe } from '../plan/composed.js';
-import { layOut } from '../plan/layout.js';
 import { plannedInput } from '../plan/models.js';
 import { inputsOf, modelsIn, type OpenedInputs, observeInputs, openInputs } from '../plan/opened-inputs.js';
-import { type MergePlan, type PlannedInput, verbatimPath } from '../plan/plan.js';
+import type { MergePlan, PlannedInput } from '../plan/plan.js';
 import { inputFiles, type PlanOptions, parseLayout, planRecipe } from '../plan/plan-recipe.js';
-import { shardKey } from '../plan/shard-key.js';
 import { checkSideFiles } from '../plan/side-files.js';
 import { allRecipes, parseRecipe, type Recipe, refuseLayout } from '../recipe/recipe.js';
 import { idByPath, type StoredTensor } from '../tensor/stored-tensor.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
+import { type MergeShard, MergeShards } from './merge-shards.js';
 
 /** A merge of a batch. */
 export interface BatchMerge {
@@ -28,15 +27,6 @@ export interface BatchMerge {
   /** Merges of one entry and language are made together; by default all are of one. */
   readonly entry?: number;
   readonly language?: string;
-}
-
-/** A shard of one merge: the store's file of that key, or an unchanged input file. */
-export interface MergeShard {
-  readonly file: string;
-  readonly bytes: number;
-  readonly key: string;
-  /** The path of the input file, if the shard is one. */
-  readonly verbatim?: string;
 }
 
 /** A merge of a batch, decided: its recipe and its shards. */
@@ -108,48 +98,34 @@ export const planBatch = async <M extends BatchMerge>(
     if (seen === undefined) throw new Error(`file ${file} of input ${input} was not observed`);
     return seen.hash;
   };
-  const inputFileOf = inputFiles(opened.checkpoints);
   const inputs = opened.checkpoints.map(plannedInput);
-
-  const shards = new Map<string, DistinctShard>();
-  const verbatim = new Set<string>();
+  const shards = new MergeShards({
+    layout,
+    inputFileOf: inputFiles(opened.checkpoints),
+    identify: identifySource,
+    inputs,
+  });
   const warnings = new Set<string>([...(options.warnings ?? []), ...fetched]);
-  let [bytesPlain, bytesVerbatim] = [0, 0];
+  let bytesPlain = 0;
   const planned: PlannedMerge<M>[] = [];
   for (const { merge, recipe } of parsed) {
     const composed = await compose(recipe, opened, statistics).catch((error: unknown) => {
       throw named(merge, error);
     });
     for (const warning of composed.warnings) warnings.add(warning);
-    const laid = layOut(
-      composed.tensors,
-      layout,
-      inputFileOf,
-      composed.adapter === undefined ? undefined : 'adapter',
-    );
-    const ofMerge = laid.map((shard): MergeShard => {
-      const key = shardKey(shard.tensors, identifySource);
-      const from = verbatimPath(shard, inputs);
-      if (from === undefined) {
-        if (!shards.has(key)) shards.set(key, { key, bytes: shard.bytes, tensors: shard.tensors });
-      } else if (!verbatim.has(from)) {
-        verbatim.add(from);
-        bytesVerbatim += shard.bytes;
-      }
-      return { file: shard.file, bytes: shard.bytes, key, ...(from === undefined ? {} : { verbatim: from }) };
-    });
+    const ofMerge = shards.of(composed);
     const bytes = ofMerge.reduce((total, shard) => total + shard.bytes, 0);
     bytesPlain += bytes;
     planned.push({ merge, recipe, shards: ofMerge, bytes });
   }
   return {
     merges: planned,
-    shards,
+    shards: shards.distinct,
     inputs,
     opened,
     bytesPlain,
-    bytesDistinct: [...shards.values()].reduce((total, { bytes }) => total + bytes, 0),
-    bytesVerbatim,
+    bytesDistinct: [...shards.distinct.values()].reduce((total, { bytes }) => total + bytes, 0),
+    bytesVerbatim: [...shards.verbatim.values()].reduce((total, bytes) => total + bytes, 0),
     statistics,
     warnings: [...warnings],
   };
@@ -218,7 +194,7 @@ const checkModels = async (
         .filter((inner) => inner.statistics !== undefined)
         .map((inner) => [inner, assumed(inner)]),
     );
-    await compose(recipe, { ...opened, made: new Map() }, statistics)
+    await compose(recipe, { ...opened, made: new Map(), frames: new Map() }, statistics)
       .then(checkSideFiles)
       .catch((error: unknown) => {
         throw named(merge, error);

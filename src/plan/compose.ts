@@ -1,27 +1,18 @@
 import { layerEdits } from '../checkpoint/config.js';
-import { itemAt, valueAt } from '../lookup.js';
-import {
-  type Compiled,
-  type ModelReference,
-  noStatistics,
-  type OutputTensor,
-} from '../methods/framework/method.js';
+import { itemAt } from '../lookup.js';
+import { type Compiled, type ModelReference, noStatistics } from '../methods/framework/method.js';
 import { invalid } from '../methods/framework/settings.js';
 import { same } from '../methods/framework/tensor-recipe.js';
 import type { ModelInput } from '../methods/recipes.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { torchName } from '../tensor/dtype.js';
-import { bytesOfTensor } from '../tensor/reference.js';
 import { type AdapterRecipe, composeAdapters, isOfAdapters } from './adapters/compose-adapters.js';
 import { asModel, fromCheckpoint, storedModel } from './as-model.js';
-import { binder } from './bind.js';
-import { checkAll } from './check-models.js';
 import { completeRecipe } from './complete-recipe.js';
 import type { Composed, StatisticsByRecipe } from './composed.js';
-import type { UnplacedTensor } from './layout.js';
+import { frameOf } from './frame.js';
 import type { OpenedModel } from './models.js';
 import type { OpenedInputs } from './opened-inputs.js';
-import { openRecipeModels } from './recipe-models.js';
 import { rolesOf } from './roles.js';
 
 /**
@@ -50,13 +41,9 @@ export const compose = async (
       recipe.rank,
       'no rank where full weights are written: bare adapters, or --as adapter',
     );
-  const { models, companions, vocabulary } = await openRecipeModels(recipe, open);
-  const [first] = models;
-  if (first === undefined) throw new Error(`method ${recipe.method} merges no model`);
-  const fit = await checkAll(recipe, models, companions, inputs, vocabulary.isDecided);
-  const { warnings, omitted } = fit;
-
-  const { layers, places } = first.architecture;
+  const frame = await frameOf(recipe, inputs, open);
+  const { first, models, companions, vocabulary } = frame;
+  const { layers } = first.architecture;
   const found = statistics.get(recipe) ?? noStatistics;
   const compiled = recipe.compile({
     layers,
@@ -68,22 +55,7 @@ export const compose = async (
     })),
     ...found,
   });
-  const outputs: readonly OutputTensor[] =
-    compiled.outputs ??
-    [...first.checkpoint.tensors.keys()].map((name) => ({
-      name,
-      like: { model: 0, tensor: name },
-      place: places.get(name) ?? { layer: undefined, role: 'other', module: name },
-    }));
-  const bind = binder(models, recipe.dtype);
-  const tensors = outputs
-    .filter(({ name }) => !omitted.has(name))
-    .map((output): UnplacedTensor => {
-      const { name, like, place } = output;
-      const { dtype, expression } = bind(output, compiled.expressionOf(place, name));
-      const { shape } = valueAt(itemAt(models, like.model).checkpoint.tensors, like.tensor);
-      return { name, dtype, shape, bytes: bytesOfTensor(dtype, shape), place, expression };
-    });
+  const tensors = frame.tensorsOf(compiled);
   const unmatched = compiled.unused?.() ?? [];
   const edits = { ...first.configEdits, ...stackedEdits(compiled, models) };
   const all = [...models, ...companions];
@@ -95,9 +67,13 @@ export const compose = async (
       ...compiled.resolved,
       ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }),
     },
-    complete: completeRecipe(recipe, compiled.again, (model) => textIn(recipe, all, inputs, model)),
+    // When it is asked for: planning a batch needs it of no merge.
+    get complete() {
+      return completeRecipe(recipe, compiled.again, (model) => textIn(recipe, all, inputs, model));
+    },
     models,
     companions,
+    ...(compiled.outputs === undefined ? { frame } : {}),
     tensors,
     layers: compiled.layersLike?.length ?? layers,
     configEdits: { ...edits, ...vocabulary.configEdits(edits) },
@@ -107,7 +83,7 @@ export const compose = async (
     warnings: [
       ...models.flatMap((model) => model.warnings ?? []),
       ...vocabulary.warnings,
-      ...warnings,
+      ...frame.warnings,
       ...unmatched.map(({ what, path }) => `${what} (${path.join('.')}) matches no tensor`),
     ],
   };

@@ -17,6 +17,11 @@ export interface Composed {
   readonly complete: CompleteRecipe;
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
+  /**
+   * The same object for recipes whose `tensors` are the same but for their expressions. Tensors that are one object have
+   * one expression too.
+   */
+  readonly frame?: object;
   readonly tensors: readonly UnplacedTensor[];
   readonly layers: number;
   /** Where the output is an adapter: its changes, its configuration and the base that this names. */

@@ -61,29 +61,49 @@ export interface InputFile {
   readonly tensors: ReadonlySet<string>;
 }
 
+/** Returns the file that a source is in, or undefined where loaders would refuse it as it stands. */
+export type InputFileOf = (source: StoredTensor) => InputFile | undefined;
+
 /**
  * Fixes which tensor stands in which file, and where.
  *
- * @param inputFileOf the file that a source is in, or undefined where loaders would refuse it as it stands
  * @param form of the output: an adapter is one file, whatever the layout
  */
 export const layOut = (
   tensors: readonly UnplacedTensor[],
-  { layout, maxShardBytes }: LayoutOptions,
-  inputFileOf: (source: StoredTensor) => InputFile | undefined,
+  options: LayoutOptions,
+  inputFileOf: InputFileOf,
   form?: MergePlan['form'],
-): PlannedShard[] => {
-  if (form === 'adapter')
-    return [
-      asInputFile(tensors, adapterWeightsName, inputFileOf) ?? placeInFile(tensors, adapterWeightsName),
-    ];
+): PlannedShard[] =>
+  divide(tensors, options, form).map(({ file, tensors: inFile }) => placeIn(file, inFile, inputFileOf));
+
+/** Tensors of a shard that have no places in it yet. */
+export interface UnplacedShard<T extends UnplacedTensor = UnplacedTensor> {
+  readonly file: string;
+  readonly tensors: readonly T[];
+}
+
+/** Fixes which tensor stands in which file, which depends on all of a tensor but its expression. */
+export const divide = <T extends UnplacedTensor>(
+  tensors: readonly T[],
+  { layout, maxShardBytes }: LayoutOptions,
+  form: MergePlan['form'],
+): UnplacedShard<T>[] => {
+  if (form === 'adapter') return [{ file: adapterWeightsName, tensors }];
   const groups = layout === 'layer' ? groupByLayer(tensors) : [inModelOrder(tensors)];
   const shards = groups.flatMap((group) => fill(group, maxShardBytes));
-  return shards.map((shard, index) => {
-    const file = outputFormat.shardName(index, shards.length);
-    return asInputFile(shard, file, inputFileOf) ?? placeInFile(shard, file);
-  });
+  return shards.map((shard, index) => ({
+    file: outputFormat.shardName(index, shards.length),
+    tensors: shard,
+  }));
 };
+
+/** Fixes where tensors stand in their file. */
+export const placeIn = (
+  file: string,
+  tensors: readonly UnplacedTensor[],
+  inputFileOf: InputFileOf,
+): PlannedShard => asInputFile(tensors, file, inputFileOf) ?? placeInFile(tensors, file);
 
 /** Embeddings, layers from the bottom, final norm, head, and what no known family has. */
 const orderOf = ({ layer, role }: Place): number => {
@@ -93,11 +113,11 @@ const orderOf = ({ layer, role }: Place): number => {
   return Number.MAX_SAFE_INTEGER - (behindLayers === -1 ? 0 : 2 - behindLayers);
 };
 
-const inModelOrder = (tensors: readonly UnplacedTensor[]): UnplacedTensor[] =>
+const inModelOrder = <T extends UnplacedTensor>(tensors: readonly T[]): T[] =>
   [...tensors].sort((a, b) => orderOf(a.place) - orderOf(b.place) || outputFormat.compare(a, b));
 
-const groupByLayer = (tensors: readonly UnplacedTensor[]): UnplacedTensor[][] => {
-  const groups: UnplacedTensor[][] = [];
+const groupByLayer = <T extends UnplacedTensor>(tensors: readonly T[]): T[][] => {
+  const groups: T[][] = [];
   for (const tensor of inModelOrder(tensors)) {
     const group = groups.at(-1);
     const neighbour = group?.[0];
@@ -109,8 +129,8 @@ const groupByLayer = (tensors: readonly UnplacedTensor[]): UnplacedTensor[][] =>
 };
 
 /** Cuts a group wherever the next tensor would take it over the limit. */
-const fill = (tensors: readonly UnplacedTensor[], maxShardBytes: number): UnplacedTensor[][] => {
-  const shards: UnplacedTensor[][] = [];
+const fill = <T extends UnplacedTensor>(tensors: readonly T[], maxShardBytes: number): T[][] => {
+  const shards: T[][] = [];
   let bytes = Number.POSITIVE_INFINITY;
   for (const tensor of tensors) {
     if (bytes + tensor.bytes > maxShardBytes) {
@@ -127,7 +147,7 @@ const fill = (tensors: readonly UnplacedTensor[], maxShardBytes: number): Unplac
 const asInputFile = (
   tensors: readonly UnplacedTensor[],
   file: string,
-  inputFileOf: (source: StoredTensor) => InputFile | undefined,
+  inputFileOf: InputFileOf,
 ): PlannedShard | undefined => {
   const sources = tensors.flatMap(({ expression }) =>
     expression.kind === 'copy' ? [expression.source] : [],

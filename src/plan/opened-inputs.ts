@@ -10,6 +10,7 @@ import type { RecipeInput } from '../methods/recipes.js';
 import type { Recipe } from '../recipe/recipe.js';
 import type { Fit } from './compatible.js';
 import type { Composed } from './composed.js';
+import type { Frame } from './frame.js';
 import { type OpenedCheckpoint, openAnyForm, openEach, settleNames } from './models.js';
 
 /** The checkpoints that recipes name, nested ones included, each opened once. */
@@ -31,6 +32,8 @@ export interface OpenedInputs {
   readonly fits: Map<string, Promise<Fit>>;
   /** Cache of composed nested recipes, which several recipes may contain. */
   readonly made: Map<RecipeInput, Promise<Composed>>;
+  /** Cache of what recipes over the same models share, by the text of all that it depends on. */
+  readonly frames: Map<string, Promise<Frame>>;
 }
 
 const referencesOf = (recipe: Recipe): ModelReference[] =>
@@ -77,6 +80,7 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
     baseNamed: (base) => (base === undefined ? undefined : indexes.get(base)),
     fits: new Map(),
     made: new Map(),
+    frames: new Map(),
   };
 };
 
@@ -146,6 +150,7 @@ export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => 
     },
     fits: inputs.fits,
     made: new Map(),
+    frames: new Map(),
   };
 };
 
