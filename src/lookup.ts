@@ -40,3 +40,11 @@ export const groupBy = <Item, Key>(items: Iterable<Item>, keyOf: (item: Item) =>
   }
   return groups;
 };
+
+/** Keeps a value in a cache, which drops its oldest beyond `most`. @returns the value */
+export const keep = <Key, Value>(cache: Map<Key, Value>, key: Key, value: Value, most: number): Value => {
+  cache.set(key, value);
+  const [oldest] = cache.keys();
+  if (cache.size > most && oldest !== undefined) cache.delete(oldest);
+  return value;
+};

@@ -8,9 +8,17 @@ import { type Link, type Linked, linkFileBy } from '../engine/output/link.js';
 import { checkOutput } from '../engine/output/output.js';
 import { writeSideFiles } from '../engine/output/provenance.js';
 import { LayerloomError, reasonOf } from '../errors.js';
-import type { MergePlan } from '../plan/plan.js';
+import type { MergePlan, PlannedInput } from '../plan/plan.js';
 import type { ShardStore } from '../store/shard-store.js';
 import type { MergeShard } from './merge-shards.js';
+
+/** A merge that is assembled. */
+export interface Assembled {
+  readonly inputs: readonly PlannedInput[];
+  readonly shards: readonly MergeShard[];
+  /** Returns the complete plan, with the side files. */
+  plan(): Promise<MergePlan>;
+}
 
 /**
  * Builds a merge's directory from shards that all exist: links them into a staging directory, writes the side
@@ -22,15 +30,15 @@ import type { MergeShard } from './merge-shards.js';
  *   READ_FAILED, WRITE_FAILED
  */
 export const assemble = async (
-  plan: MergePlan,
-  shards: readonly MergeShard[],
+  merge: Assembled,
   out: string,
   store: ShardStore,
   inputs: InputFiles,
   link: Link,
 ): Promise<string[]> => {
+  const { shards } = merge;
   await makeDirectories(dirname(out), true);
-  const output = await checkOutput(plan, out, true);
+  const output = await checkOutput(merge, out, true);
   const staging = join(dirname(output.path), `.${basename(output.path)}.layerloom-batch-${process.pid}`);
   const warnings: string[] = [];
   try {
@@ -45,9 +53,11 @@ export const assemble = async (
     };
     if (link === 'hard') await inputs.whileLinking(verbatimOf(shards), linkAll);
     else await linkAll();
-    await writeSideFiles(plan, staging, new Map(), linked as Linked, { keys: keysOf(shards) });
+    // Planned as late as can be: a plan that is held while shards are linked outlives V8's young generation, and stays in
+    // memory until its next full collection.
+    await writeSideFiles(await merge.plan(), staging, new Map(), linked as Linked, { keys: keysOf(shards) });
     await syncDirectory(staging);
-    await inputs.verify(plan.inputs.flatMap(({ files }) => files.map(({ path }) => path)));
+    await inputs.verify(merge.inputs.flatMap(({ files }) => files.map(({ path }) => path)));
     if (link === 'symbolic') for (const path of verbatimOf(shards)) await inputs.verifyPath(path);
     const former = await replace(staging, output.path, output.replaces);
     // Removing a former merge changes the link count of input files that it links, which must not look like a

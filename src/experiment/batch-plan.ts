@@ -138,6 +138,12 @@ export const planOf = <M extends BatchMerge>(
   options: PlanOptions,
 ): Promise<MergePlan> => planRecipe(recipe, options, statistics, inputsOf(recipe, opened));
 
+/** Returns the inputs of one merge, as its complete plan has them. */
+export const plannedInputsOf = <M extends BatchMerge>(
+  { recipe }: PlannedMerge<M>,
+  { opened }: BatchPlan<M>,
+): PlannedInput[] => inputsOf(recipe, opened).checkpoints.map(plannedInput);
+
 /** Returns the groups in which the wanted shards are made. */
 export const groupsOf = (
   { shards, inputs }: Pick<BatchPlan<BatchMerge>, 'shards' | 'inputs'>,

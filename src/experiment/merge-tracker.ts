@@ -9,7 +9,7 @@ import type { PlanOptions } from '../plan/plan-recipe.js';
 import type { ShardStore } from '../store/shard-store.js';
 import { idByPath } from '../tensor/stored-tensor.js';
 import { assemble, isAssembled } from './assemble.js';
-import { type BatchMerge, type BatchPlan, type PlannedMerge, planOf } from './batch-plan.js';
+import { type BatchMerge, type BatchPlan, type PlannedMerge, plannedInputsOf, planOf } from './batch-plan.js';
 import type { Part } from './part.js';
 import type { Stage } from './stages.js';
 
@@ -168,10 +168,12 @@ export class MergeTracker {
       try {
         const isKept = await isAssembled(out, merge.shards, this.#store);
         if (!isKept) {
-          const plan = await planOf(merge, this.#plan, this.#options);
-          this.warnings.push(
-            ...(await assemble(plan, merge.shards, out, this.#store, this.#inputs, this.#link)),
-          );
+          const assembled = {
+            inputs: plannedInputsOf(merge, this.#plan),
+            shards: merge.shards,
+            plan: () => planOf(merge, this.#plan, this.#options),
+          };
+          this.warnings.push(...(await assemble(assembled, out, this.#store, this.#inputs, this.#link)));
         }
         this.done += 1;
         const outcome = this.#outcomeOf(merge, 'done');

@@ -1,4 +1,4 @@
-import { itemAt, valueAt } from '../lookup.js';
+import { itemAt, keep, valueAt } from '../lookup.js';
 import type { Compiled, ModelReference, OutputTensor } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import type { Expression } from '../operations/expression.js';
@@ -36,10 +36,7 @@ export const frameOf = (
 ): Promise<Frame> => {
   const key = keyOf(recipe);
   const found = inputs.frames.get(key) ?? makeFrame(recipe, inputs, open);
-  inputs.frames.set(key, found);
-  const [oldest] = inputs.frames.keys();
-  if (inputs.frames.size > mostFrames && oldest !== undefined) inputs.frames.delete(oldest);
-  return found;
+  return keep(inputs.frames, key, found, mostFrames);
 };
 
 /** Limit on the frames that are kept, each with the tensors of a model. */
@@ -113,6 +110,9 @@ const makeFrame = async (
   };
 };
 
+/** Limit on the tensors that a frame keeps, as a multiple of its outputs. */
+const mostMade = 16;
+
 /** Limit on the texts of expressions that are compared: longer ones, such as lists of rows, are a merge's own. */
 const mostText = 4096;
 
@@ -126,6 +126,10 @@ const sharedBy = (
   return (compiled) => {
     // Methods say one object of many tensors: its text is made once.
     const known = new Map<Expression, number | undefined>();
+    if (made.size > mostMade * outputs.length) {
+      made.clear();
+      ids.clear();
+    }
     const idOf = (expression: Expression): number | undefined => {
       if (known.has(expression)) return known.get(expression);
       const text = JSON.stringify(expression);

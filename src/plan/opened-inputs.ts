@@ -4,7 +4,7 @@ import { observePath } from '../checkpoint/identity.js';
 import { splitName } from '../checkpoint/model-place.js';
 import { modelText } from '../checkpoint/model-text.js';
 import { LayerloomError } from '../errors.js';
-import { itemAt, valueAt } from '../lookup.js';
+import { itemAt, keep, valueAt } from '../lookup.js';
 import type { ModelReference } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import type { Recipe } from '../recipe/recipe.js';
@@ -34,6 +34,8 @@ export interface OpenedInputs {
   readonly made: Map<RecipeInput, Promise<Composed>>;
   /** Cache of what recipes over the same models share, by the text of all that it depends on. */
   readonly frames: Map<string, Promise<Frame>>;
+  /** Cache of `inputsOf`, by the models that a recipe names. */
+  readonly subsets: Map<string, OpenedInputs>;
 }
 
 const referencesOf = (recipe: Recipe): ModelReference[] =>
@@ -81,6 +83,7 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
     fits: new Map(),
     made: new Map(),
     frames: new Map(),
+    subsets: new Map(),
   };
 };
 
@@ -125,8 +128,11 @@ export const observeInputs = async (
     const files = await Promise.all(opened.checkpoint.files.map(observe));
     checkpoints.push({ ...opened, checkpoint: { ...opened.checkpoint, files } });
   }
-  return { ...inputs, checkpoints };
+  return { ...inputs, checkpoints, frames: new Map(), subsets: new Map() };
 };
+
+/** Limit on the subsets of inputs that are kept, with the frames of their recipes. */
+const mostSubsets = 64;
 
 /**
  * Returns the inputs that one recipe names, renumbered. Files are not opened again, and comparisons are kept.
@@ -139,6 +145,12 @@ export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => 
         (index) => inputs.baseNamed(itemAt(inputs.checkpoints, index).adapter?.config.base) ?? [],
       );
   const kept = [...new Set([...wanted, ...bases])];
+  const key = kept.join();
+  return keep(inputs.subsets, key, inputs.subsets.get(key) ?? subsetOf(inputs, kept), mostSubsets);
+};
+
+/** Returns the inputs of some indexes, in this order. */
+const subsetOf = (inputs: OpenedInputs, kept: readonly number[]): OpenedInputs => {
   const renumbered = new Map(kept.map((index, position) => [index, position]));
   return {
     checkpoints: kept.map((index) => itemAt(inputs.checkpoints, index)),
@@ -151,6 +163,7 @@ export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => 
     fits: inputs.fits,
     made: new Map(),
     frames: new Map(),
+    subsets: new Map(),
   };
 };
 

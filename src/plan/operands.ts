@@ -213,8 +213,8 @@ export const passesOf = (formula: Formula<Operand>): readonly Pass[] => [
 ];
 
 const checksOf = (formula: Formula<Operand>): readonly Pass[] => {
-  const sources = distinctSources(factorsIn(formula));
-  return sources.length === 0 ? [] : [{ what: 'finite factors', sources }];
+  const factors = factorsIn(formula);
+  return factors.length === 0 ? [] : [{ what: 'finite factors', sources: distinctSources(factors) }];
 };
 
 const statisticPassesOf = (formula: Formula<Operand>): readonly Pass[] => [
