@@ -200,7 +200,7 @@ const checkModels = async (
         .filter((inner) => inner.statistics !== undefined)
         .map((inner) => [inner, assumed(inner)]),
     );
-    await compose(recipe, { ...opened, made: new Map(), frames: new Map() }, statistics)
+    await compose(recipe, { ...opened, made: new Map() }, statistics)
       .then(checkSideFiles)
       .catch((error: unknown) => {
         throw named(merge, error);

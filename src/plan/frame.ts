@@ -25,7 +25,7 @@ export interface Frame extends RecipeModels {
 }
 
 /**
- * Returns the frame of a recipe, which opened inputs keep.
+ * Returns the frame of a recipe, which is kept as long as the inputs.
  *
  * @throws LayerloomError the codes of `openRecipeModels` and `checkAll`
  */
@@ -34,10 +34,14 @@ export const frameOf = (
   inputs: OpenedInputs,
   open: (reference: ModelReference) => Promise<OpenedModel>,
 ): Promise<Frame> => {
+  const frames = framesWith.get(inputs.made) ?? new Map<string, Promise<Frame>>();
+  framesWith.set(inputs.made, frames);
   const key = keyOf(recipe);
-  const found = inputs.frames.get(key) ?? makeFrame(recipe, inputs, open);
-  return keep(inputs.frames, key, found, mostFrames);
+  return keep(frames, key, frames.get(key) ?? makeFrame(recipe, inputs, open), mostFrames);
 };
+
+/** Frames are kept beside the nested recipes that they may be over. */
+const framesWith = new WeakMap<OpenedInputs['made'], Map<string, Promise<Frame>>>();
 
 /** Limit on the frames that are kept, each with the tensors of a model. */
 const mostFrames = 256;

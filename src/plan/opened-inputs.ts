@@ -10,7 +10,6 @@ import type { RecipeInput } from '../methods/recipes.js';
 import type { Recipe } from '../recipe/recipe.js';
 import type { Fit } from './compatible.js';
 import type { Composed } from './composed.js';
-import type { Frame } from './frame.js';
 import { type OpenedCheckpoint, openAnyForm, openEach, settleNames } from './models.js';
 
 /** The checkpoints that recipes name, nested ones included, each opened once. */
@@ -32,8 +31,6 @@ export interface OpenedInputs {
   readonly fits: Map<string, Promise<Fit>>;
   /** Cache of composed nested recipes, which several recipes may contain. */
   readonly made: Map<RecipeInput, Promise<Composed>>;
-  /** Cache of what recipes over the same models share, by the text of all that it depends on. */
-  readonly frames: Map<string, Promise<Frame>>;
   /** Cache of `inputsOf`, by the models that a recipe names. */
   readonly subsets: Map<string, OpenedInputs>;
 }
@@ -82,7 +79,6 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
     baseNamed: (base) => (base === undefined ? undefined : indexes.get(base)),
     fits: new Map(),
     made: new Map(),
-    frames: new Map(),
     subsets: new Map(),
   };
 };
@@ -128,7 +124,7 @@ export const observeInputs = async (
     const files = await Promise.all(opened.checkpoint.files.map(observe));
     checkpoints.push({ ...opened, checkpoint: { ...opened.checkpoint, files } });
   }
-  return { ...inputs, checkpoints, frames: new Map(), subsets: new Map() };
+  return { ...inputs, checkpoints, made: new Map(), subsets: new Map() };
 };
 
 /** Limit on the subsets of inputs that are kept, with the frames of their recipes. */
@@ -162,7 +158,6 @@ const subsetOf = (inputs: OpenedInputs, kept: readonly number[]): OpenedInputs =
     },
     fits: inputs.fits,
     made: new Map(),
-    frames: new Map(),
     subsets: new Map(),
   };
 };
