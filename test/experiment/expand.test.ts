@@ -54,6 +54,7 @@ describe('the merges of an experiment', () => {
         weights: [1, 1],
       },
       entry: 0,
+      entryName: 'default',
     });
   });
 
