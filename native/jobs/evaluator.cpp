@@ -40,6 +40,7 @@ Evaluator::Evaluator(const Kernels& kernels, const Program& program, const Windo
       standIns_(program.nodes.size()),
       gathered_(program.sources.size()),
       prepared_(program.nodes.size()),
+      isComputed_(program.nodes.size()),
       widened_(program.sources.size() + program.nodes.size()),
       isWidened_(widened_.size()) {
     for (std::size_t s = 0; s < program.sources.size(); ++s) {
@@ -59,23 +60,73 @@ std::byte* Evaluator::placeOf(std::size_t node) const {
 }
 
 void Evaluator::compute(std::size_t begin, std::size_t count, std::span<std::byte* const> places) {
+    moveTo(begin, count);
+    places_ = places;
+    for (std::size_t n = 0; n < program_.nodes.size(); ++n)
+        need(static_cast<ValueId>(program_.sources.size() + n));
+}
+
+void Evaluator::moveTo(std::size_t begin, std::size_t count) {
     begin_ = begin;
     count_ = count;
-    places_ = places;
+    places_ = {};
     std::fill(isWidened_.begin(), isWidened_.end(), false);
+    std::fill(isComputed_.begin(), isComputed_.end(), false);
     std::fill(standIns_.begin(), standIns_.end(), nullptr);
     for (std::size_t s = 0; s < program_.sources.size(); ++s)
         if (program_.sources[s].slicing == Slicing::Rows) gather(s);
-    for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
-        const Node& node = program_.nodes[n];
-        std::byte* const place = placeOf(n);
-        std::byte* data = place != nullptr ? place : values_[n].of(count * sizeOf(node.dtype));
-        const Work work{node, n, {data, node.dtype}, place == nullptr};
-        std::visit([&](const auto& operation) { evaluate(operation, work); }, node.operation);
-    }
 }
 
-Source Evaluator::value(ValueId id) const {
+void Evaluator::need(ValueId id) {
+    if (id < program_.sources.size()) return;
+    const std::size_t n = id - program_.sources.size();
+    if (isComputed_[n]) return;
+    isComputed_[n] = true;
+    const Node& node = program_.nodes[n];
+    for (const ValueId input : node.inputs) need(input);
+    std::byte* const place = placeOf(n);
+    std::byte* data = place != nullptr ? place : values_[n].of(count_ * sizeOf(node.dtype));
+    const Work work{node, n, {data, node.dtype}, place == nullptr};
+    std::visit([&](const auto& operation) { evaluate(operation, work); }, node.operation);
+}
+
+Source Evaluator::value(ValueId id) {
+    need(id);
+    return found(id);
+}
+
+const float* Evaluator::floats(ValueId id) {
+    need(id);
+    return widened(id);
+}
+
+Evaluator::Sum Evaluator::sum(ValueId id, std::size_t from) {
+    const auto take = [&](Source source) {
+        terms_.push_back(source.data + from * sizeOf(source.dtype));
+        return source.dtype;
+    };
+    terms_.clear();
+    if (id >= program_.sources.size() && !isComputed_[id - program_.sources.size()]) {
+        const Node& node = program_.nodes[id - program_.sources.size()];
+        const auto* const linear = std::get_if<Linear>(&node.operation);
+        const DType dtype = program_.dtypeOf(node.inputs.front());
+        const auto isTaken = [&](ValueId input) { return program_.dtypeOf(input) == dtype; };
+        if (linear != nullptr && node.dtype == DType::F32 && dtype != DType::F64 &&
+            std::ranges::all_of(node.inputs, isTaken)) {
+            for (const ValueId input : node.inputs) take(value(input));
+            weights_.assign(linear->weights.begin(), linear->weights.end());
+            return {{terms_.data(), weights_.data(), terms_.size()}, dtype};
+        }
+    }
+    const Source source = value(id);
+    const DType dtype = take(source.dtype != DType::F64
+                                 ? source
+                                 : Source{reinterpret_cast<const std::byte*>(floats(id)), DType::F32});
+    weights_.assign(1, 1);
+    return {{terms_.data(), weights_.data(), 1}, dtype};
+}
+
+Source Evaluator::found(ValueId id) const {
     if (id < program_.sources.size()) {
         const StoredSource& source = program_.sources[id];
         if (source.slicing == Slicing::Rows) return {gathered_[id].tile, source.dtype};
@@ -94,7 +145,7 @@ const std::byte* Evaluator::dataOf(std::size_t node) const {
 
 bool Evaluator::standsFor(const Work& work, ValueId input) {
     if (!work.isKept) return false;
-    standIns_[work.index] = value(input).data;
+    standIns_[work.index] = found(input).data;
     return true;
 }
 
@@ -129,20 +180,20 @@ bool Evaluator::isAligned(ValueId id) const {
            (standIns_[n] == nullptr || std::holds_alternative<Product>(program_.nodes[n].operation));
 }
 
-const float* Evaluator::floats(ValueId id) {
-    const Source source = value(id);
+const float* Evaluator::widened(ValueId id) {
+    const Source source = found(id);
     if (source.dtype == DType::F32 && isAligned(id)) return reinterpret_cast<const float*>(source.data);
-    auto* widened = widened_[id].of(count_ * sizeof(float));
+    auto* floats = widened_[id].of(count_ * sizeof(float));
     if (!isWidened_[id]) {
-        linear(kernels_, {&source, 1}, kOne, {widened, DType::F32}, count_);
+        linear(kernels_, {&source, 1}, kOne, {floats, DType::F32}, count_);
         isWidened_[id] = true;
     }
-    return reinterpret_cast<const float*>(widened);
+    return reinterpret_cast<const float*>(floats);
 }
 
 const float* const* Evaluator::allFloats(const Node& node) {
     floats_.clear();
-    for (const ValueId id : node.inputs) floats_.push_back(floats(id));
+    for (const ValueId id : node.inputs) floats_.push_back(widened(id));
     return floats_.data();
 }
 
@@ -163,7 +214,7 @@ void Evaluator::inFloats(const Work& work, const Fill& fill) {
 
 void Evaluator::evaluate(const Linear& operation, const Work& work) {
     sources_.clear();
-    for (const ValueId id : work.node.inputs) sources_.push_back(value(id));
+    for (const ValueId id : work.node.inputs) sources_.push_back(found(id));
     linear(kernels_, sources_, operation.weights, work.sink, count_);
 }
 
@@ -178,7 +229,7 @@ void Evaluator::linearByRows(const RowLinear& operation, const Work& work) {
     forEachRow(firstElement(), count_, columns(),
                [&, data = data, dtype = dtype](std::size_t row, std::size_t, std::size_t at, std::size_t n) {
                    for (std::size_t t = 0; t < terms; ++t) {
-                       const Source source = value(work.node.inputs[t]);
+                       const Source source = found(work.node.inputs[t]);
                        sources_[t] = {source.data + at * sizeOf(source.dtype), source.dtype};
                    }
                    const std::span weights(operation.weights.data() + row * terms, terms);
@@ -216,7 +267,7 @@ void Evaluator::evaluate(const Keep& keep, const Work& work) {
 }
 
 void Evaluator::evaluate(const Drop& drop, const Work& work) {
-    const float* x = floats(work.node.inputs[0]);
+    const float* x = widened(work.node.inputs[0]);
     const std::uint32_t* words = randoms(drop.key);
     const std::uint64_t below = toWords(drop.probability);
     const float scale = drop.scale;
@@ -228,7 +279,7 @@ void Evaluator::evaluate(const Drop& drop, const Work& work) {
 /// Rank among the magnitudes of the row, equal ones by index: the probability is `lowest` for the smallest
 /// and `highest` for the largest.
 void Evaluator::evaluate(const DropRanked& drop, const Work& work) {
-    const float* x = floats(work.node.inputs[0]);
+    const float* x = widened(work.node.inputs[0]);
     const std::uint32_t* words = randoms(drop.key);
     std::vector<std::uint64_t>& below = prepared_[work.index].words;
     if (below.empty()) {
@@ -287,7 +338,7 @@ void Evaluator::evaluate(const Importance& importance, const Work& work) {
 }
 
 void Evaluator::evaluate(const Select& select, const Work& work) {
-    const std::byte *a = value(work.node.inputs[0]).data, *b = value(work.node.inputs[1]).data;
+    const std::byte *a = found(work.node.inputs[0]).data, *b = found(work.node.inputs[1]).data;
     std::byte* out = work.sink.data;
     const std::size_t width = sizeOf(work.sink.dtype);
     std::vector<std::uint8_t>& mask = prepared_[work.index].mask;
@@ -314,7 +365,7 @@ void Evaluator::evaluate(const Assemble& assemble, const Work& work) {
                    }
                    const ValueId input = work.node.inputs[run->input];
                    if (length == count_ && standsFor(work, input)) return;
-                   std::memcpy(out + at * size, value(input).data + at * size, length * size);
+                   std::memcpy(out + at * size, found(input).data + at * size, length * size);
                });
 }
 
@@ -330,7 +381,7 @@ void Evaluator::evaluate(const FillRows& fill, const Work& work) {
         const Source source{reinterpret_cast<const std::byte*>(values.data()), DType::F32};
         linear(kernels_, {&source, 1}, kOne, {filled.data(), work.sink.dtype}, width);
     }
-    const std::byte* const data = value(input).data;
+    const std::byte* const data = found(input).data;
     forEachRow(firstElement(), count_, width,
                [&](std::size_t row, std::size_t column, std::size_t at, std::size_t n) {
                    const std::byte* from = row < fill.from ? data + at * size : filled.data() + column * size;
@@ -343,7 +394,7 @@ void Evaluator::evaluate(const Product& product, const Work& work) {
     std::unique_ptr<ProductRows>& rows = prepared_[work.index].product;
     if (rows == nullptr) {
         const auto [a, b] = std::pair(work.node.inputs[0], work.node.inputs[1]);
-        const Factors factors{value(a), value(b),
+        const Factors factors{found(a), found(b),
                               static_cast<std::size_t>(program_.sources[a].elements / product.rank)};
         const std::uint64_t end = program_.first + program_.count;
         const MatrixSize size{static_cast<std::size_t>((end + columns() - 1) / columns()), columns()};

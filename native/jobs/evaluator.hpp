@@ -33,13 +33,27 @@ class Evaluator {
     std::size_t step(std::size_t wanted) const;
 
     /// Computes every node for elements [begin, begin + count) of the slice.
-    /// @param places for each node where it goes, or null: then it is kept here; none where all are
+    /// @param places for each node where it goes, or null: then it is kept here
     void compute(std::size_t begin, std::size_t count, std::span<std::byte* const> places);
 
-    /// A value of the elements last computed, in its dtype.
-    Source value(ValueId id) const;
+    /// Moves to elements [begin, begin + count) of the slice, of which nodes are computed when their value is
+    /// taken.
+    void moveTo(std::size_t begin, std::size_t count);
+
+    /// A value of these elements, in its dtype.
+    Source value(ValueId id);
     /// The same in float32, widened where it is not.
     const float* floats(ValueId id);
+
+    /// A value in float32 as a sum for a kernel to take: sources of `dtype`, from element `from` of the tile
+    /// on. Valid until the next call.
+    struct Sum {
+        Terms terms;
+        DType dtype;
+    };
+    /// Returns the sum that a node is, which is not computed for it, where kernels take it; else of the value
+    /// alone.
+    Sum sum(ValueId id, std::size_t from);
 
   private:
     struct Buffer {
@@ -67,6 +81,12 @@ class Evaluator {
         std::vector<std::byte> row;  ///< FillRows: the row, rounded
         std::unique_ptr<ProductRows> product;
     };
+
+    /// Computes a node, and before it those that it is made of.
+    void need(ValueId id);
+    /// `value` and `floats` of what is computed.
+    Source found(ValueId id) const;
+    const float* widened(ValueId id);
 
     void evaluate(const Linear& linear, const Work& work);
     void evaluate(const RowLinear& linear, const Work& work);
@@ -120,6 +140,7 @@ class Evaluator {
     };
     std::vector<Gathered> gathered_;
     std::vector<Prepared> prepared_;  ///< one for each node
+    std::vector<bool> isComputed_;    ///< for each node
     std::vector<Buffer> widened_;     ///< float32 of values of other dtypes
     std::vector<bool> isWidened_;
     Buffer rounded_, randoms_;
@@ -128,6 +149,8 @@ class Evaluator {
     /// Kept from tile to tile, so that none allocates.
     std::vector<Source> sources_;
     std::vector<const float*> floats_;
+    std::vector<const std::byte*> terms_;
+    std::vector<float> weights_;
     std::size_t begin_ = 0, count_ = 0;
 };
 

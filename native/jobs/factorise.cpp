@@ -159,7 +159,7 @@ Status Factoriser::overTiles(const Work& work) {
         if (control_.cancelled()) return {Outcome::Cancelled};
         const std::size_t count = std::min(tileRows_, rows_ - row);
         const bool whole = guarded(windows_.bytes, [&] {
-            evaluator.compute(row * columns_, count * columns_, {});
+            evaluator.moveTo(row * columns_, count * columns_);
             work(row, count, evaluator.floats(what_.value));
         });
         if (!whole) return windows_.lostPage();

@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::size_t kTile = 1024;
 constexpr std::size_t kLongTile = 4096;
+/// Elements of a tile that is measured from its sources: so many rows that sums of columns, kept in registers
+/// over them, cost little, and that sources of several experts stay in the L2 cache.
+constexpr std::size_t kManyRows = 32 * 1024;
 // `dot` sums so many products of each lane in float32: a block's sums depend on no more than the block, its
 // rows and the tiling.
 static_assert(kTile % (8 * kLanes) == 0 && kLongTile % (8 * kLanes) == 0);
@@ -17,17 +20,28 @@ static_assert(kTile % (8 * kLanes) == 0 && kLongTile % (8 * kLanes) == 0);
 /// Elements between two looks at the cancel flag.
 constexpr std::size_t kElementsTogether = 128 * 1024;
 
+/// Elements of a tile of rows, at most. Sums of magnitudes are the same of any tiles, those of `dot` of tiles
+/// that cut none of its runs: these are the contract's, or parts of them that fit into the L1 cache.
+std::size_t mostOfRows(const Measurement& measurement) {
+    const auto hasPairs = [](const Measure& one) { return std::holds_alternative<Overlaps>(one); };
+    if (!std::ranges::any_of(measurement.measures, hasPairs)) return kManyRows;
+    return measurement.program.columns % (8 * kLanes) == 0 ? kTile : kLongTile;
+}
+
 /// Elements of the tile that begins at `begin` of the block, but for the block's end.
-std::size_t tileAt(Tiling tiling, const Program& program, const Evaluator& evaluator, std::size_t begin) {
-    const auto columns = static_cast<std::size_t>(program.columns);
-    switch (tiling) {
+std::size_t tileAt(const Measurement& measurement, const Evaluator& evaluator, std::size_t begin) {
+    const Program& program = measurement.program;
+    switch (tilingOf(measurement.measures.front())) {
         case Tiling::Runs:
             return evaluator.step(kTile);
         case Tiling::LongRuns:
             return evaluator.step(kLongTile);
-        case Tiling::Rows:
-            if (columns <= kLongTile) return kLongTile / columns * columns;
-            return program.needsRows() ? columns : std::min(kLongTile, columns - begin % columns);
+        case Tiling::Rows: {
+            const auto columns = static_cast<std::size_t>(program.columns);
+            const std::size_t most = mostOfRows(measurement);
+            if (columns <= most) return most / columns * columns;
+            return program.needsRows() ? columns : std::min(most, columns - begin % columns);
+        }
     }
     return 0;
 }
@@ -55,8 +69,9 @@ struct Size {
 using Accumulators = std::vector<std::unique_ptr<Accumulator>>;
 
 /// Shows a block to accumulators, until all are done with it.
-Status look(const Kernels& kernels, const Program& program, const Windows& windows, Tiling tiling,
+Status look(const Kernels& kernels, const Measurement& measurement, const Windows& windows,
             const Accumulators& accumulators, Control control) {
+    const Program& program = measurement.program;
     const auto count = static_cast<std::size_t>(program.count);
     const auto isDone = [](const auto& accumulator) { return accumulator->done(); };
     Evaluator evaluator(kernels, program, windows);
@@ -64,8 +79,8 @@ Status look(const Kernels& kernels, const Program& program, const Windows& windo
         if (control.cancelled()) return {Outcome::Cancelled};
         const bool whole = guarded(windows.bytes, [&] {
             for (const std::size_t end = begin + kElementsTogether; begin < end && begin < count;) {
-                const std::size_t n = std::min(tileAt(tiling, program, evaluator, begin), count - begin);
-                evaluator.compute(begin, n, {});
+                const std::size_t n = std::min(tileAt(measurement, evaluator, begin), count - begin);
+                evaluator.moveTo(begin, n);
                 for (const auto& accumulator : accumulators)
                     accumulator->add({kernels, program, evaluator, begin, n});
                 begin += n;
@@ -99,8 +114,7 @@ Status measure(const Kernels& kernels, const Measurement& measurement, std::span
         accumulators.push_back(std::visit(
             [&, &program = program](const auto& one) { return accumulatorOf(one, program, out[m]); },
             measures[m]));
-    const Tiling tiling = tilingOf(measures.front());
-    const Status status = look(kernels, program, windows, tiling, accumulators, control);
+    const Status status = look(kernels, measurement, windows, accumulators, control);
     if (status.outcome != Outcome::Done) return status;
     control.count(program.bytesRead(0, program.count), 0);
 
@@ -108,7 +122,7 @@ Status measure(const Kernels& kernels, const Measurement& measurement, std::span
     Accumulators again;
     for (const auto& accumulator : accumulators)
         if (auto more = accumulator->again()) again.push_back(std::move(more));
-    return look(kernels, program, windows, tiling, again, control);
+    return look(kernels, measurement, windows, again, control);
 }
 
 }  // namespace layerloom

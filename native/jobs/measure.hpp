@@ -11,7 +11,8 @@ namespace layerloom {
 enum class Tiling : std::uint8_t {
     Runs,      ///< 1024 elements, wherever rows end: those of all values share the L1 cache
     LongRuns,  ///< the same of 4096
-    Rows,  ///< whole rows of together at most 4096 elements, or pieces of one row of 4096 and what remains
+    Rows,  ///< whole rows of together at most 4096 elements, or pieces of one row of 4096 and what remains;
+           ///< others where no sum depends on it
 };
 
 // Measures of values of a program over a block of whole rows. A new measure is a struct here, a

@@ -84,6 +84,13 @@ struct PanelProduct {
     double* sums;               ///< [row][16 · panels]
 };
 
+/// Σ weights[t]·sources[t], of sources of one dtype: the arguments of `linear`. At least one term.
+struct Terms {
+    const std::byte* const* sources;
+    const float* weights;
+    std::size_t count;
+};
+
 /// The kernels of one instruction set. Tables are indexed by DType; entries of F64 are null, see linear.cpp.
 struct Kernels {
     const char* isa;
@@ -98,18 +105,21 @@ struct Kernels {
     void (*linear[kDTypes][kDTypes])(const std::byte* const* sources, const float* weights, std::size_t terms,
                                      std::byte* out, std::size_t count);
 
-    /// sums[i] += |x[i]|, in float64.
-    void (*addMagnitudes)(const float* x, double* sums, std::size_t count);
+    /// sums[c] += |x[r][c]| in float64, rows in order, where x is `linear`'s sum in float32: it is taken in
+    /// registers, and never stored. Row r of a source begins at its element r·stride.
+    void (*columnMagnitudes[kDTypes])(const Terms& terms, std::size_t rows, std::size_t stride, double* sums,
+                                      std::size_t count);
 
-    /// lanes[i % kLanes] += |x[i]|, in float64 and in order: the same sums on every instruction set.
-    void (*sumMagnitudes)(const float* x, double* lanes, std::size_t count);
+    /// lanes[i % kLanes] += |x[i]| of the same x, in order: the same sums on every instruction set.
+    void (*laneMagnitudes[kDTypes])(const Terms& terms, double* lanes, std::size_t count);
 
     /// lanes[i % kLanes] += x[i]·y[i]: eight float32 products of a lane are summed in float32, and their sum
     /// is widened. For comparing directions, where seven digits are plenty.
     void (*dot)(const float* x, const float* y, double* lanes, std::size_t count);
 
-    /// counts[0] += elements whose product is not 0, counts[1] += those of them where it is positive.
-    void (*compareSigns)(const float* x, const float* y, std::uint64_t* counts, std::size_t count);
+    /// The same; and counts[0] += elements whose product is not 0, counts[1] += those of them where it is
+    /// positive.
+    void (*overlap)(const float* x, const float* y, double* lanes, std::uint64_t* counts, std::size_t count);
 
     /// Compares two tiles, and adds what it finds. Differences are of the widened elements, in float64.
     void (*difference)(const float* a, const float* b, DifferenceLanes& lanes, DifferenceCounts& counts,

@@ -6,90 +6,78 @@ namespace layerloom {
 namespace {
 
 template <class V>
-typename V::Floats magnitudeOf(typename V::Floats x) {
-    return V::asFloats(V::both(V::asInts(x), V::ints(0x7FFF'FFFFu)));
-}
-
-template <class V>
 typename V::Floats loadFrom(const float* at) {
     return V::loadFloats(reinterpret_cast<const std::byte*>(at));
-}
-
-template <class V>
-void addMagnitudes(const float* x, double* sums, std::size_t count) {
-    std::size_t i = 0;
-    for (; i + V::lanes <= count; i += V::lanes)
-        V::storeWide(V::add(V::loadWide(sums + i), V::widen(magnitudeOf<V>(loadFrom<V>(x + i)))), sums + i);
-    for (; i < count; ++i) sums[i] += magnitudeOf<Scalar>(x[i]);
-}
-
-/// Sums `term(V, i)`, a vector of float64 for the elements from i on, into lanes by i % kLanes.
-template <class V, class Term>
-[[gnu::always_inline]] inline void sumInLanes(double* lanes, std::size_t count, const Term& term) {
-    constexpr std::size_t vectors = kLanes / V::lanes;
-    typename V::Wide sums[vectors];
-    for (std::size_t v = 0; v < vectors; ++v) sums[v] = V::loadWide(lanes + v * V::lanes);
-    std::size_t i = 0;
-    for (; i + kLanes <= count; i += kLanes)
-        for (std::size_t v = 0; v < vectors; ++v)
-            sums[v] = V::add(sums[v], term.template operator()<V>(i + v * V::lanes));
-    for (std::size_t v = 0; v < vectors; ++v) V::storeWide(sums[v], lanes + v * V::lanes);
-    for (std::size_t lane = 0; i < count; ++i, ++lane) lanes[lane] += term.template operator()<Scalar>(i);
-}
-
-template <class V>
-void sumMagnitudes(const float* x, double* lanes, std::size_t count) {
-    sumInLanes<V>(lanes, count,
-                  [x]<class U>(std::size_t i) { return U::widen(magnitudeOf<U>(loadFrom<U>(x + i))); });
 }
 
 /// Vectors of float32 products that are summed before the sum is widened: part of the contract.
 constexpr std::size_t kRun = 8;
 
-template <class V>
-void dot(const float* x, const float* y, double* lanes, std::size_t count) {
+/// Sums products of elements in lanes, and shows each product to `look`.
+template <class V, class Count>
+[[gnu::always_inline]] inline void sumProducts(const float* x, const float* y, double* lanes, std::size_t count,
+                                               const Count& look) {
     constexpr std::size_t vectors = kLanes / V::lanes;
+    const auto product = [&]<class U>(const float* a, const float* b) {
+        const auto of = U::multiply(loadFrom<U>(a), loadFrom<U>(b));
+        look.template operator()<U>(of);
+        return of;
+    };
     std::size_t i = 0;
     for (; i + kRun * kLanes <= count; i += kRun * kLanes)
         for (std::size_t v = 0; v < vectors; ++v) {
             const float *a = x + i + v * V::lanes, *b = y + i + v * V::lanes;
-            auto sum = V::multiply(loadFrom<V>(a), loadFrom<V>(b));
+            auto sum = product.template operator()<V>(a, b);
             for (std::size_t run = 1; run < kRun; ++run)
-                sum = V::add(sum, V::multiply(loadFrom<V>(a + run * kLanes), loadFrom<V>(b + run * kLanes)));
+                sum = V::add(sum, product.template operator()<V>(a + run * kLanes, b + run * kLanes));
             double* at = lanes + v * V::lanes;
             V::storeWide(V::add(V::loadWide(at), V::widen(sum)), at);
         }
-    for (std::size_t lane = 0; i < count; ++i, ++lane) lanes[lane % kLanes] += x[i] * y[i];
-}
-
-/// Adds to vectors of counts: 1 where the product is not 0, and 1 where it is below.
-template <class V>
-void compareSignsAt(const float* x, const float* y, typename V::Ints& both, typename V::Ints& differ) {
-    const auto product = V::asInts(V::multiply(loadFrom<V>(x), loadFrom<V>(y)));
-    const auto magnitude = V::both(product, V::ints(0x7FFF'FFFFu));
-    const auto one = V::select(V::less(V::ints(0), magnitude), V::ints(1), V::ints(0));
-    both = V::add(both, one);
-    differ = V::add(differ, V::both(one, V::template right<31>(product)));
+    for (std::size_t lane = 0; i < count; ++i, ++lane)
+        lanes[lane % kLanes] += product.template operator()<Scalar>(x + i, y + i);
 }
 
 template <class V>
-void compareSigns(const float* x, const float* y, std::uint64_t* counts, std::size_t count) {
-    auto both = V::ints(0), differ = V::ints(0);
-    std::size_t i = 0;
-    for (; i + V::lanes <= count; i += V::lanes) compareSignsAt<V>(x + i, y + i, both, differ);
-    std::uint32_t bothOf[V::lanes], differOf[V::lanes];
-    V::storeFloats(V::asFloats(both), reinterpret_cast<std::byte*>(bothOf));
-    V::storeFloats(V::asFloats(differ), reinterpret_cast<std::byte*>(differOf));
-    for (std::size_t lane = 0; lane < V::lanes; ++lane) {
-        counts[0] += bothOf[lane];
-        counts[1] += bothOf[lane] - differOf[lane];
+void dot(const float* x, const float* y, double* lanes, std::size_t count) {
+    sumProducts<V>(x, y, lanes, count, []<class U>(typename U::Floats) {});
+}
+
+/// Counts of products, by lane. A tile has few enough for 32 bits.
+template <class V>
+struct SignCounts {
+    typename V::Ints zero, negative;
+
+    /// Counts those that are 0; and of the others those below.
+    void add(typename V::Floats product) {
+        const auto bits = V::asInts(product);
+        const auto magnitude = V::both(bits, V::ints(0x7FFF'FFFFu));
+        zero = V::count(zero, V::equal(magnitude, V::ints(0)));
+        negative = V::count(negative, V::lessUnsigned(V::ints(0x8000'0000u), bits));
     }
-    for (; i < count; ++i) {
-        std::uint32_t one = 0, two = 0;
-        compareSignsAt<Scalar>(x + i, y + i, one, two);
-        counts[0] += one;
-        counts[1] += one - two;
-    }
+};
+
+template <class V>
+std::uint64_t totalOf(typename V::Ints counts) {
+    std::uint32_t lanes[V::lanes];
+    V::storeFloats(V::asFloats(counts), reinterpret_cast<std::byte*>(lanes));
+    std::uint64_t sum = 0;
+    for (const std::uint32_t lane : lanes) sum += lane;
+    return sum;
+}
+
+template <class V>
+void overlap(const float* x, const float* y, double* lanes, std::uint64_t* counts, std::size_t count) {
+    SignCounts<V> wide{V::ints(0), V::ints(0)};
+    SignCounts<Scalar> rest{0, 0};
+    sumProducts<V>(x, y, lanes, count, [&]<class U>(typename U::Floats product) {
+        if constexpr (U::lanes == V::lanes)
+            wide.add(product);
+        else
+            rest.add(product);
+    });
+    const std::uint64_t both = count - totalOf<V>(wide.zero) - rest.zero;
+    counts[0] += both;
+    counts[1] += both - totalOf<V>(wide.negative) - rest.negative;
 }
 
 /// What a histogram finds besides the bins, by lane.
@@ -121,15 +109,8 @@ template <class V, std::size_t Candidates>
 
 template <class V, std::size_t Candidates>
 void addCounts(const Counts<V, Candidates>& found, std::uint64_t& above, std::uint64_t* exact) {
-    const auto total = [](typename V::Ints counts) {
-        std::uint32_t lanes[V::lanes];
-        V::storeFloats(V::asFloats(counts), reinterpret_cast<std::byte*>(lanes));
-        std::uint64_t sum = 0;
-        for (const std::uint32_t lane : lanes) sum += lane;
-        return sum;
-    };
-    above += total(found.above);
-    for (std::size_t c = 0; c < Candidates; ++c) exact[c] += total(found.exact[c]);
+    above += totalOf<V>(found.above);
+    for (std::size_t c = 0; c < Candidates; ++c) exact[c] += totalOf<V>(found.exact[c]);
 }
 
 template <class V, std::size_t Candidates>

@@ -357,12 +357,17 @@ void reductions() {
             std::vector<double> gotColumns(count, 0.125);
             double gotLanes[kLanes] = {1, 2, 3}, gotProducts[kLanes] = {};
             std::uint64_t gotCounts[2] = {7, 3};
-            kernels->addMagnitudes(x.data(), gotColumns.data(), count);
-            kernels->sumMagnitudes(x.data(), gotLanes, count);
-            kernels->dot(x.data(), y.data(), gotProducts, count);
-            kernels->compareSigns(x.data(), y.data(), gotCounts, count);
+            const std::byte* source = reinterpret_cast<const std::byte*>(x.data());
+            const float one = 1;
+            const auto f32 = static_cast<std::size_t>(DType::F32);
+            kernels->columnMagnitudes[f32]({&source, &one, 1}, 1, count, gotColumns.data(), count);
+            kernels->laneMagnitudes[f32]({&source, &one, 1}, gotLanes, count);
+            double gotDot[kLanes] = {};
+            kernels->dot(x.data(), y.data(), gotDot, count);
+            kernels->overlap(x.data(), y.data(), gotProducts, gotCounts, count);
             const bool same = std::memcmp(gotColumns.data(), columns.data(), 8 * count) == 0 &&
                               std::memcmp(gotLanes, lanes, sizeof lanes) == 0 &&
+                              std::memcmp(gotDot, products, sizeof products) == 0 &&
                               std::memcmp(gotProducts, products, sizeof products) == 0 &&
                               std::memcmp(gotCounts, counts, sizeof counts) == 0;
             ++checks;

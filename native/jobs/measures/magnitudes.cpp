@@ -1,20 +1,32 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "accumulator.hpp"
 
 namespace layerloom {
 namespace {
 
+/// Adds magnitudes of elements [at, at + count) of a tile, the first one's to lane 0.
+void addTo(Lanes& lanes, const Tile& tile, ValueId value, std::size_t at, std::size_t count) {
+    const auto [terms, dtype] = tile.evaluator.sum(value, at);
+    tile.kernels.laneMagnitudes[static_cast<std::size_t>(dtype)](terms, lanes.data(), count);
+}
+
+/// A sum of magnitudes, NaN the canonical one: its bits would be those of whichever element was the first.
+double canonical(double sum) { return std::isnan(sum) ? std::numeric_limits<double>::quiet_NaN() : sum; }
+
+double totalOf(const Lanes& lanes) { return canonical(total(lanes)); }
+
 class MagnitudeSum : public Accumulator {
   public:
     MagnitudeSum(const Magnitudes& magnitudes, std::span<double> out) : value_(magnitudes.value), out_(out) {}
 
     void add(const Tile& tile) override {
-        tile.kernels.sumMagnitudes(tile.floats(value_), lanes_.data(), tile.count);
+        addTo(lanes_, tile, value_, 0, tile.count);
     }
 
-    void finish() override { out_[0] = total(lanes_); }
+    void finish() override { out_[0] = totalOf(lanes_); }
 
   private:
     ValueId value_;
@@ -41,11 +53,10 @@ class RowMagnitudeSums : public Sums {
     RowMagnitudeSums(const RowMagnitudes& magnitudes, std::span<double> out) : Sums(magnitudes.value, out) {}
 
     void add(const Tile& tile) override {
-        const float* x = tile.floats(value_);
         tile.forEachRow([&](std::size_t row, std::size_t column, std::size_t at, std::size_t n) {
             if (column == 0) lanes_.fill(0);
-            tile.kernels.sumMagnitudes(x + at, lanes_.data(), n);
-            if (column + n == tile.program.columns) out_[row] = total(lanes_);
+            addTo(lanes_, tile, value_, at, n);
+            if (column + n == tile.program.columns) out_[row] = totalOf(lanes_);
         });
     }
 
@@ -58,11 +69,17 @@ class ColumnMagnitudeSums : public Sums {
     ColumnMagnitudeSums(const ColumnMagnitudes& magnitudes, std::span<double> out)
         : Sums(magnitudes.value, out) {}
 
+    /// A tile is whole rows, or a piece of one.
     void add(const Tile& tile) override {
-        const float* x = tile.floats(value_);
-        tile.forEachRow([&](std::size_t, std::size_t column, std::size_t at, std::size_t n) {
-            tile.kernels.addMagnitudes(x + at, out_.data() + column, n);
-        });
+        const auto columns = static_cast<std::size_t>(tile.program.columns);
+        const auto [terms, dtype] = tile.evaluator.sum(value_, 0);
+        tile.kernels.columnMagnitudes[static_cast<std::size_t>(dtype)](
+            terms, std::max<std::size_t>(1, tile.count / columns), columns,
+            out_.data() + tile.begin % columns, std::min(tile.count, columns));
+    }
+
+    void finish() override {
+        for (double& sum : out_) sum = canonical(sum);
     }
 };
 

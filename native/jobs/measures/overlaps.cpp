@@ -22,8 +22,11 @@ class OverlapSums : public Accumulator {
             if (cleans_) x_[v] = clean(x_[v], tile.count, clean_[v]);
         }
         forEachPair(x_.size(), [&](std::size_t p, std::size_t i, std::size_t j) {
-            tile.kernels.dot(x_[i], x_[j], pairs_[p].dot.data(), tile.count);
-            if (i != j) tile.kernels.compareSigns(x_[i], x_[j], pairs_[p].counts.data(), tile.count);
+            auto& [dot, counts] = pairs_[p];
+            if (i == j)
+                tile.kernels.dot(x_[i], x_[j], dot.data(), tile.count);
+            else
+                tile.kernels.overlap(x_[i], x_[j], dot.data(), counts.data(), tile.count);
         });
     }
 

@@ -99,9 +99,11 @@ const reducing = async (
       : [
           // Where the base is not read, there is none whose differences could be left out.
           { kind: 'nonFinite', base: itemAt(emitted.values, 0), experts: ids, differences: values },
-          ...values.map((value) => ({ kind, value }) as const),
+          // Before the magnitudes: these are then summed from the values that were computed for the pairs.
           ...(pairs ? [{ kind: 'overlaps', values } as const] : []),
+          ...values.map((value) => ({ kind, value }) as const),
         ];
+  const firstMagnitudes = measures.length - experts.length;
   const sums = new BlockSums(program, measures);
   const places = reduction.experts.map((_, expert) => experts.findIndex(({ index }) => index === expert));
   const [count] = rowsOf(reduction);
@@ -117,9 +119,9 @@ const reducing = async (
           ...places.map((place) => (place === -1 ? 0 : itemAt(nonFinite, 1 + place))),
         ],
         magnitudes: places.map((place) =>
-          place === -1 ? new Float64Array(count) : itemAt(sums.found, 1 + place),
+          place === -1 ? new Float64Array(count) : itemAt(sums.found, firstMagnitudes + place),
         ),
-        pairs: pairs ? pairsOf(places, sums.found[1 + experts.length]) : new Float64Array(),
+        pairs: pairs ? pairsOf(places, sums.found[1]) : new Float64Array(),
       };
     },
   };

@@ -1,0 +1,101 @@
+// The text of the kernels over weighted sums of stored elements, compiled once for each instruction set like
+// elementwise.inl, which includes it.
+#include "convert.hpp"
+#include "kernels.hpp"
+
+namespace layerloom {
+namespace {
+
+/// Four vectors of Σ weights[t]·sources[t], from element `i` on, in the order that `loadFour` gives them.
+template <class V, DType In, DType Out>
+[[gnu::always_inline]] inline void sumFour(const Terms& terms, std::size_t i,
+                                           typename V::Floats (&sums)[kAbreast]) {
+    typename V::Floats x[kAbreast];
+    loadFour<V, In, Out>(terms.sources[0] + i * sizeOf(In), x);
+    for (std::size_t n = 0; n < kAbreast; ++n) sums[n] = V::multiply(V::floats(terms.weights[0]), x[n]);
+    for (std::size_t t = 1; t < terms.count; ++t) {
+        loadFour<V, In, Out>(terms.sources[t] + i * sizeOf(In), x);
+        for (std::size_t n = 0; n < kAbreast; ++n)
+            sums[n] = V::add(sums[n], V::multiply(V::floats(terms.weights[t]), x[n]));
+    }
+}
+
+template <DType In>
+[[gnu::always_inline]] inline float sumOne(const Terms& terms, std::size_t i) {
+    float sum = terms.weights[0] * load<Scalar, In>(terms.sources[0] + i * sizeOf(In));
+    for (std::size_t t = 1; t < terms.count; ++t) {
+        const float product = terms.weights[t] * load<Scalar, In>(terms.sources[t] + i * sizeOf(In));
+        sum = sum + product;
+    }
+    return sum;
+}
+
+/// Whole blocks, then the last elements one by one, which gives the same bits.
+template <class V, DType In, DType Out>
+void linear(const std::byte* const* sources, const float* weights, std::size_t count, std::byte* out,
+            std::size_t elements) {
+    const Terms terms{sources, weights, count};
+    constexpr std::size_t block = kAbreast * V::lanes;
+    std::size_t i = 0;
+    if constexpr (V::lanes > 1)
+        for (; i + block <= elements; i += block) {
+            typename V::Floats sums[kAbreast];
+            sumFour<V, In, Out>(terms, i, sums);
+            storeFour<V, In, Out>(sums, out + i * sizeOf(Out));
+        }
+    for (; i < elements; ++i) store<Scalar, Out>(sumOne<In>(terms, i), out + i * sizeOf(Out));
+}
+
+template <class V>
+typename V::Wide wideMagnitude(typename V::Floats x) {
+    return V::widen(V::asFloats(V::both(V::asInts(x), V::ints(0x7FFF'FFFFu))));
+}
+
+/// Columns of a block are summed over all rows before those of the next, so that sums stay in registers.
+template <class V, DType In>
+void columnMagnitudes(const Terms& terms, std::size_t rows, std::size_t stride, double* sums,
+                      std::size_t count) {
+    constexpr std::size_t block = kAbreast * V::lanes;
+    std::size_t c = 0;
+    if constexpr (V::lanes > 1)
+        for (; c + block <= count; c += block) {
+            typename V::Wide totals[kAbreast];
+            for (std::size_t n = 0; n < kAbreast; ++n) totals[n] = V::loadWide(sums + c + n * V::lanes);
+            for (std::size_t row = 0; row < rows; ++row) {
+                typename V::Floats x[kAbreast];
+                sumFour<V, In, DType::F32>(terms, row * stride + c, x);
+                for (std::size_t n = 0; n < kAbreast; ++n)
+                    totals[n] = V::add(totals[n], wideMagnitude<V>(x[n]));
+            }
+            for (std::size_t n = 0; n < kAbreast; ++n) V::storeWide(totals[n], sums + c + n * V::lanes);
+        }
+    for (; c < count; ++c)
+        for (std::size_t row = 0; row < rows; ++row)
+            sums[c] += wideMagnitude<Scalar>(sumOne<In>(terms, row * stride + c));
+}
+
+template <class V, DType In>
+void laneMagnitudes(const Terms& terms, double* lanes, std::size_t count) {
+    constexpr std::size_t vectors = kLanes / V::lanes, block = kAbreast * V::lanes;
+    std::size_t i = 0;
+    if constexpr (V::lanes > 1) {
+        // As many vectors as have lanes of their own; a block of four is some of them, or twice all.
+        constexpr std::size_t step = block > kLanes ? block : kLanes;
+        typename V::Wide totals[vectors];
+        for (std::size_t v = 0; v < vectors; ++v) totals[v] = V::loadWide(lanes + v * V::lanes);
+        for (; i + step <= count; i += step)
+            for (std::size_t part = 0; part < step; part += block) {
+                typename V::Floats x[kAbreast];
+                sumFour<V, In, DType::F32>(terms, i + part, x);
+                for (std::size_t n = 0; n < kAbreast; ++n) {
+                    auto& total = totals[(part / V::lanes + n) % vectors];
+                    total = V::add(total, wideMagnitude<V>(x[n]));
+                }
+            }
+        for (std::size_t v = 0; v < vectors; ++v) V::storeWide(totals[v], lanes + v * V::lanes);
+    }
+    for (; i < count; ++i) lanes[i % kLanes] += wideMagnitude<Scalar>(sumOne<In>(terms, i));
+}
+
+}  // namespace
+}  // namespace layerloom
