@@ -88,12 +88,12 @@ const vectorsOf = (
     const sums = itemAt(itemAt(reduced, at).magnitudes, index);
     let [total, nonFiniteRows] = [0, 0];
     const vector = new Float32Array(count);
-    for (const [row, sum] of sums.entries()) {
+    sums.forEach((sum, row) => {
       const mav = sum / parametersPerRow;
       if (Number.isFinite(mav)) total += mav;
       else nonFiniteRows += 1;
       vector[row] = Number.isFinite(mav) ? mav : Number.NaN;
-    }
+    });
     vectors.set(reduction.name, vector);
     tensors[reduction.name] = {
       rows: count,

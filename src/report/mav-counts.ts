@@ -12,7 +12,11 @@ export const stopsOf = (experts: readonly MavVectors[], threshold: number, perDe
   let [least, most] = [Number.POSITIVE_INFINITY, 0];
   for (const { vectors } of experts)
     for (const vector of vectors.values())
-      for (const mav of vector) if (mav > 0) [least, most] = [Math.min(least, mav), Math.max(most, mav)];
+      for (const mav of vector)
+        if (mav > 0) {
+          least = Math.min(least, mav);
+          most = Math.max(most, mav);
+        }
   if (!Number.isFinite(least)) return [threshold];
   const [from, to] = [
     Math.floor(Math.max(Math.log10(least), -12) * 4) / 4,
@@ -25,16 +29,32 @@ export const stopsOf = (experts: readonly MavVectors[], threshold: number, perDe
   return [...new Set([...even, threshold])].sort((a, b) => a - b);
 };
 
+/** Returns how many stops a MAV is above; stops ascend. It is above none if it is NaN. */
+const stopsBelow = (stops: Float64Array, mav: number): number => {
+  let [from, to] = [0, stops.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (mav > itemAt(stops, middle)) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+};
+
 /** Counts a cell's rows above each stop; stops ascend. */
 export const countsAt = (vectors: readonly Float32Array[], stops: readonly number[]): number[] => {
-  const counts = stops.map(() => 0);
-  for (const vector of vectors) {
-    const sorted = vector.filter((mav) => !Number.isNaN(mav)).sort();
-    let below = 0;
-    for (const [index, stop] of stops.entries()) {
-      while (below < sorted.length && itemAt(sorted, below) <= stop) below += 1;
-      counts[index] = itemAt(counts, index) + sorted.length - below;
+  const ascending = Float64Array.from(stops);
+  // By the number of stops that a row is above: rows need not be sorted.
+  const rows = new Float64Array(stops.length + 1);
+  for (const vector of vectors)
+    for (const mav of vector) {
+      const below = stopsBelow(ascending, mav);
+      rows[below] = itemAt(rows, below) + 1;
     }
+  const counts = stops.map(() => 0);
+  let above = 0;
+  for (let stop = stops.length - 1; stop >= 0; stop -= 1) {
+    above += itemAt(rows, stop + 1);
+    counts[stop] = above;
   }
   return counts;
 };

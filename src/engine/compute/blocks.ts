@@ -70,7 +70,11 @@ export class BlockSums {
       const [whole, part] = [itemAt(this.found, index), itemAt(found, index)];
       const rows = count / this.#columns;
       if (ofRows.has(kind)) whole.set(part, (first / this.#columns) * (part.length / rows));
-      else for (const [at, number] of part.entries()) whole[at] = (whole[at] ?? 0) + number;
+      // Not by an iterator of entries, which allocates a pair for each number.
+      else
+        part.forEach((number, at) => {
+          whole[at] = itemAt(whole, at) + number;
+        });
     }
   }
 }
