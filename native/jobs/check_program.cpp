@@ -9,8 +9,6 @@ namespace layerloom {
 namespace {
 
 constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max();
-/// Task vectors that a vote combines.
-constexpr std::size_t kMostChanges = 64;
 /// Sorted rows are indexed by 32 bits.
 constexpr std::uint64_t kMostRanks = std::uint64_t{1} << 32;
 

@@ -80,16 +80,26 @@ class OutputTiles {
     std::vector<std::byte*> places_;
 };
 
-/// True if every node goes to an output and none is made of another: then none needs a tile of its own, and
-/// goes from the sources to the output in one pass.
-bool isDirect(const Compute& compute) {
+/// True if every node that is computed goes to an output and none is made of another: then none needs a tile of
+/// its own, and goes from the sources to the output in one pass.
+bool isDirect(const Compute& compute, const Fusion& fusion) {
     const Program& program = compute.program;
     const auto isSource = [&](ValueId id) { return id < program.sources.size(); };
-    const auto written =
-        std::ranges::count_if(compute.outputs, [&](const Output& output) { return !isSource(output.value); });
-    return static_cast<std::size_t>(written) == program.nodes.size() &&
-           std::ranges::all_of(program.nodes,
-                               [&](const Node& node) { return std::ranges::all_of(node.inputs, isSource); });
+    const auto isOfSources = [&](std::size_t n) {
+        const Node& node = program.nodes[n];
+        if (!fusion.votes[n]) return std::ranges::all_of(node.inputs, isSource);
+        return isSource(node.inputs[0]) &&
+               std::ranges::all_of(fusion.votes[n]->terms,
+                                   [&](const FusedVote::Term& term) { return isSource(term.source); });
+    };
+    const auto isWritten = [&](std::size_t n) {
+        return std::ranges::any_of(compute.outputs, [&](const Output& output) {
+            return output.value == program.sources.size() + n;
+        });
+    };
+    for (std::size_t n = 0; n < program.nodes.size(); ++n)
+        if (!fusion.isSkipped[n] && !(isWritten(n) && isOfSources(n))) return false;
+    return true;
 }
 
 }  // namespace
@@ -100,12 +110,15 @@ Status run(const Kernels& kernels, const Compute& compute, Control control) {
     const Windows windows(program.windows());
     if (windows.status.outcome != Outcome::Done) return windows.status;
 
-    Evaluator evaluator(kernels, program, windows);
+    std::vector<ValueId> wanted;
+    for (const Output& output : outputs) wanted.push_back(output.value);
+    const Fusion fusion(kernels, program, wanted);
+    Evaluator evaluator(kernels, program, windows, fusion);
     std::size_t widest = 1;
     for (const Output& output : outputs) widest = std::max(widest, sizeOf(output.dtype));
     const std::size_t tileCount =
         evaluator.step((outputs.size() == 1 ? kTileBytes : kSharedTileBytes) / widest);
-    const std::size_t stepCount = isDirect(compute) ? tileCount : evaluator.step(kStep);
+    const std::size_t stepCount = isDirect(compute, fusion) ? tileCount : evaluator.step(kStep);
     OutputTiles tiles(compute, std::min<std::uint64_t>(tileCount, program.count));
 
     for (std::uint64_t begin = 0; begin < program.count; begin += tileCount) {

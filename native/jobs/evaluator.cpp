@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace layerloom {
 namespace {
@@ -32,10 +33,11 @@ std::byte* Evaluator::Buffer::of(std::size_t size) {
     return bytes.get();
 }
 
-Evaluator::Evaluator(const Kernels& kernels, const Program& program, const Windows& windows)
+Evaluator::Evaluator(const Kernels& kernels, const Program& program, const Windows& windows, Fusion fusion)
     : kernels_(kernels),
       program_(program),
       windows_(windows),
+      fusion_(std::move(fusion)),
       values_(program.nodes.size()),
       standIns_(program.nodes.size()),
       gathered_(program.sources.size()),
@@ -63,7 +65,7 @@ void Evaluator::compute(std::size_t begin, std::size_t count, std::span<std::byt
     moveTo(begin, count);
     places_ = places;
     for (std::size_t n = 0; n < program_.nodes.size(); ++n)
-        need(static_cast<ValueId>(program_.sources.size() + n));
+        if (!fusion_.isSkipped[n]) need(static_cast<ValueId>(program_.sources.size() + n));
 }
 
 void Evaluator::moveTo(std::size_t begin, std::size_t count) {
@@ -83,7 +85,12 @@ void Evaluator::need(ValueId id) {
     if (isComputed_[n]) return;
     isComputed_[n] = true;
     const Node& node = program_.nodes[n];
-    for (const ValueId input : node.inputs) need(input);
+    if (const auto& fused = fusion_.votes[n]) {
+        need(node.inputs[0]);
+        for (const FusedVote::Term& term : fused->terms) need(term.source);
+    } else {
+        for (const ValueId input : node.inputs) need(input);
+    }
     std::byte* const place = placeOf(n);
     std::byte* data = place != nullptr ? place : values_[n].of(count_ * sizeOf(node.dtype));
     const Work work{node, n, {data, node.dtype}, place == nullptr};
@@ -304,7 +311,17 @@ void Evaluator::evaluate(const DropRanked& drop, const Work& work) {
     });
 }
 
+void Evaluator::evaluate(const Vote& vote, const FusedVote& fused, const Work& work) {
+    pruned_.clear();
+    for (const auto& [source, keep] : fused.terms)
+        pruned_.push_back({found(source).data, keep.lower, keep.upper, keep.scale});
+    kernels_.consensus[static_cast<std::size_t>(work.sink.dtype)](
+        found(work.node.inputs[0]).data, pruned_.data(), vote.weights.data(), pruned_.size(), vote.rule,
+        firstElement(), work.sink.data, count_);
+}
+
 void Evaluator::evaluate(const Vote& vote, const Work& work) {
+    if (const auto& fused = fusion_.votes[work.index]) return evaluate(vote, *fused, work);
     const float* const* inputs = allFloats(work.node);
     const auto into = [&](DType dtype, std::byte* out) {
         kernels_.vote[static_cast<std::size_t>(dtype)](inputs[0], inputs + 1, vote.weights.data(),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../kernels/linear.hpp"
+#include "fusion.hpp"
 #include "product.hpp"
 #include "program.hpp"
 #include "sorted.hpp"
@@ -27,7 +28,10 @@ void forEachRow(std::uint64_t first, std::size_t count, std::uint64_t columns, c
 class Evaluator {
   public:
     /// @param windows the program's sources, mapped
-    Evaluator(const Kernels& kernels, const Program& program, const Windows& windows);
+    Evaluator(const Kernels& kernels, const Program& program, const Windows& windows)
+        : Evaluator(kernels, program, windows, Fusion(program)) {}
+    /// @param fusion nodes that it skips have no value
+    Evaluator(const Kernels& kernels, const Program& program, const Windows& windows, Fusion fusion);
 
     /// Elements to compute at a time, at most; whole rows where the program needs them.
     std::size_t step(std::size_t wanted) const;
@@ -94,6 +98,7 @@ class Evaluator {
     void evaluate(const Drop& drop, const Work& work);
     void evaluate(const DropRanked& drop, const Work& work);
     void evaluate(const Vote& vote, const Work& work);
+    void evaluate(const Vote& vote, const FusedVote& fused, const Work& work);
     void evaluate(const Variance& variance, const Work& work);
     void evaluate(const NearSwap& nearSwap, const Work& work);
     void evaluate(const Importance& importance, const Work& work);
@@ -129,6 +134,7 @@ class Evaluator {
     const Kernels& kernels_;
     const Program& program_;
     const Windows& windows_;
+    const Fusion fusion_;
     std::vector<Buffer> values_;              ///< one for each node
     std::vector<const std::byte*> standIns_;  ///< for each node: the tile of an input that it is, or null
     /// For each source whose rows stand in another order: its tile, memory for one that is copied, and the
@@ -151,6 +157,7 @@ class Evaluator {
     std::vector<const float*> floats_;
     std::vector<const std::byte*> terms_;
     std::vector<float> weights_;
+    std::vector<PrunedSource> pruned_;
     std::size_t begin_ = 0, count_ = 0;
 };
 

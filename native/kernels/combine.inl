@@ -3,7 +3,6 @@
 // the order written: the same bits everywhere.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "convert.hpp"
 #include "kernels.hpp"
@@ -24,20 +23,29 @@ std::uint32_t leastAbove(const Bound& bound, bool before) {
     return tiesAreAbove || bound.bits == 0xFFFF'FFFFu ? bound.bits : bound.bits + 1;
 }
 
-/// Where a bound's cutoff falls in a tile.
-std::size_t cutoffIn(const Bound& bound, std::uint64_t first, std::size_t count) {
-    return static_cast<std::size_t>(std::clamp<std::uint64_t>(bound.cutoff, first, first + count) - first);
+/// Magnitudes that are kept: `width` of them from `least` on.
+struct Kept {
+    std::uint32_t least, width;
+};
+
+/// Returns the magnitudes between two bounds that are kept from element `begin` of a tile on, and reduces `end`
+/// to where a cutoff changes them: between the cutoffs they are one range, which takes one comparison an element.
+Kept keptFrom(const Bound& lower, const Bound& upper, std::uint64_t first, std::size_t begin,
+              std::size_t& end) {
+    const auto isBefore = [&](const Bound& bound) {
+        const bool before = first + begin < bound.cutoff;
+        if (before) end = static_cast<std::size_t>(std::min<std::uint64_t>(end, bound.cutoff - first));
+        return before;
+    };
+    const std::uint32_t least = leastAbove(lower, isBefore(lower)), most = leastAbove(upper, isBefore(upper));
+    return {least, most > least ? most - least : 0};
 }
 
 void keep(const float* x, const float* key, const Bound& lower, const Bound& upper, float scale,
           std::uint64_t first, float* out, std::size_t count) {
-    // Between the cutoffs what is kept is a range of magnitudes: one comparison an element.
-    const std::size_t low = cutoffIn(lower, first, count), high = cutoffIn(upper, first, count);
     for (std::size_t begin = 0; begin < count;) {
-        const bool beforeLow = begin < low, beforeHigh = begin < high;
-        const std::size_t end = std::min(beforeLow ? low : count, beforeHigh ? high : count);
-        const std::uint32_t least = leastAbove(lower, beforeLow), most = leastAbove(upper, beforeHigh);
-        const std::uint32_t width = most > least ? most - least : 0;
+        std::size_t end = count;
+        const auto [least, width] = keptFrom(lower, upper, first, begin, end);
         for (std::size_t i = begin; i < end; ++i) {
             const float scaled = x[i] * scale;
             out[i] = magnitudeBits(key[i]) - least < width ? scaled : 0.0f;
@@ -56,78 +64,6 @@ std::uint64_t scatter(std::uint64_t z) {
 void randoms(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
         out[i] = static_cast<std::uint32_t>(scatter(key + (first + i + 1) * 0x9E37'79B9'7F4A'7C15ull) >> 32);
-}
-
-/// N vectors from element i on: side by side, so that what the rule asks is asked once for all.
-template <class V, DType Out, std::size_t N>
-[[gnu::always_inline]] inline void voteAt(const float* base, const float* const* changes,
-                                          const float* weights, std::size_t terms, const VoteRule& rule,
-                                          std::byte* out, std::size_t i) {
-    using Floats = typename V::Floats;
-    const auto load = [i](const float* x, std::size_t n) {
-        return V::loadFloats(reinterpret_cast<const std::byte*>(x + i + n * V::lanes));
-    };
-    const Floats zero = V::floats(0), one = V::floats(1);
-    // The sign bit where the elected sign is negative: with it turned, those that agree are positive.
-    typename V::Ints turned[N];
-    Floats sum[N], divisor[N];
-    for (std::size_t n = 0; n < N; ++n) sum[n] = divisor[n] = zero;
-    if (rule.elects) {
-        for (std::size_t t = 0; t < terms; ++t) {
-            const Floats voice = rule.weighted ? V::floats(weights[t]) : one;
-            for (std::size_t n = 0; n < N; ++n)
-                sum[n] = V::add(sum[n], V::multiply(voice, load(changes[t], n)));
-        }
-        // Above the largest negative number is what is not below 0.
-        const Floats least = V::floats(rule.tiePositive ? -std::numeric_limits<float>::denorm_min() : 0);
-        for (std::size_t n = 0; n < N; ++n) {
-            turned[n] = V::select(V::greater(sum[n], least), V::ints(0), V::ints(0x8000'0000u));
-            sum[n] = zero;
-        }
-    }
-    for (std::size_t t = 0; t < terms; ++t) {
-        const Floats weight = V::floats(weights[t]), voice = rule.weighted ? weight : one;
-        const Floats share = rule.divisor == Divisor::Count ? one : weight;
-        for (std::size_t n = 0; n < N; ++n) {
-            const Floats x = load(changes[t], n);
-            auto product = V::asInts(V::multiply(weight, x)), part = V::asInts(share);
-            if (rule.elects) {
-                const auto opinion = V::oneOf(V::asInts(V::multiply(voice, x)), turned[n]);
-                const auto agrees = V::greater(V::asFloats(opinion), zero);
-                product = V::select(agrees, product, V::ints(0));
-                part = V::select(agrees, part, V::ints(0));
-            }
-            sum[n] = V::add(sum[n], V::asFloats(product));
-            divisor[n] = V::add(divisor[n], V::asFloats(part));
-        }
-    }
-    if (rule.divisor != Divisor::None) {
-        const Floats least = V::floats(rule.least == 0 ? 1 : rule.least);
-        for (std::size_t n = 0; n < N; ++n) {
-            const auto tooSmall =
-                rule.least == 0 ? V::equal(V::asInts(divisor[n]), V::ints(0)) : V::greater(least, divisor[n]);
-            const auto by = V::select(tooSmall, V::asInts(least), V::asInts(divisor[n]));
-            sum[n] = V::divide(sum[n], V::asFloats(by));
-        }
-    }
-    for (std::size_t n = 0; n < N; ++n)
-        sum[n] = V::add(load(base, n), V::multiply(V::floats(rule.scale), sum[n]));
-    if constexpr (N == kAbreast)
-        storeFour<V, DType::F32, Out>(sum, out + i * sizeOf(Out));
-    else
-        store<V, Out>(sum[0], out + i * sizeOf(Out));
-}
-
-template <class V, DType Out>
-void vote(const float* base, const float* const* changes, const float* weights, std::size_t terms,
-          const VoteRule& shared, std::byte* out, std::size_t count) {
-    // A copy of its own: `out` could stand anywhere, for all that the compiler knows.
-    const VoteRule rule = shared;
-    constexpr std::size_t block = kAbreast * V::lanes;
-    std::size_t i = 0;
-    for (; i + block <= count; i += block)
-        voteAt<V, Out, kAbreast>(base, changes, weights, terms, rule, out, i);
-    for (; i < count; ++i) voteAt<Scalar, Out, 1>(base, changes, weights, terms, rule, out, i);
 }
 
 void variance(const float* const* x, std::size_t terms, float* out, std::size_t count) {

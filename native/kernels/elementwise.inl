@@ -8,6 +8,7 @@
 #include "panels.inl"
 #include "product.inl"
 #include "reduce.inl"
+#include "vote.inl"
 
 namespace layerloom {
 namespace {
@@ -28,6 +29,7 @@ constexpr Kernels makeKernels(const char* isa) {
         .keep = keep,
         .randoms = randoms,
         .vote = {},
+        .consensus = {},
         .variance = variance,
         .nearSwap = nearSwap,
         .linearColumns = linearColumns,
@@ -53,6 +55,12 @@ constexpr Kernels makeKernels(const char* isa) {
     const auto vote = [&]<DType Out>() {
         kernels.vote[static_cast<std::size_t>(Out)] = layerloom::vote<V, Out>;
     };
+    const auto consensus = [&]<DType D>() {
+        kernels.consensus[static_cast<std::size_t>(D)] = layerloom::consensus<V, D>;
+    };
+    consensus.template operator()<BF16>();
+    consensus.template operator()<F16>();
+    consensus.template operator()<F32>();
     vote.template operator()<BF16>();
     vote.template operator()<F16>();
     vote.template operator()<F32>();

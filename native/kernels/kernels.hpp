@@ -42,6 +42,17 @@ struct VoteRule {
     float scale;       ///< multiplies the sum that is added to the base
 };
 
+/// Limit on the changes of one vote.
+inline constexpr std::size_t kMostChanges = 64;
+
+/// Elements whose change from a base is pruned: multiplied by `scale` where its magnitude is above `lower` and
+/// not above `upper`, else 0.
+struct PrunedSource {
+    const std::byte* data;
+    Bound lower, upper;
+    float scale;
+};
+
 /// What a comparison finds of elements that are finite in both tiles, by lane: element i of a tile is lane
 /// i % kLanes. All are float64 and added in order, so that they are the same on every instruction set.
 struct DifferenceLanes {
@@ -138,6 +149,12 @@ struct Kernels {
     /// more to the output's dtype. A change of 0 never agrees with an elected sign.
     void (*vote[kDTypes])(const float* base, const float* const* changes, const float* weights,
                           std::size_t terms, const VoteRule& rule, std::byte* out, std::size_t count);
+
+    /// The same over sources of the output's dtype, in one pass: change t is sources[t] − base rounded to float32
+    /// and pruned; `first` is as for `keep`. At most kMostChanges terms. Null for F64 and dtypes of a byte.
+    void (*consensus[kDTypes])(const std::byte* base, const PrunedSource* sources, const float* weights,
+                               std::size_t terms, const VoteRule& rule, std::uint64_t first, std::byte* out,
+                               std::size_t count);
 
     /// out[i] = population variance of x[0][i], x[1][i], …, in float64 and rounded once.
     void (*variance)(const float* const* x, std::size_t terms, float* out, std::size_t count);

@@ -1,0 +1,70 @@
+#include "fusion.hpp"
+
+#include <limits>
+
+namespace layerloom {
+namespace {
+
+constexpr Keep kKeepAll{{0, std::numeric_limits<std::uint64_t>::max(), true}, {0xFFFF'FFFFu, 0, true}, 1};
+
+/// Returns the node of a value in float32 if it is of this operation, else null.
+template <class Operation>
+const Node* nodeOf(const Program& program, ValueId id) {
+    if (id < program.sources.size()) return nullptr;
+    const Node& node = program.nodes[id - program.sources.size()];
+    return node.dtype == DType::F32 && std::holds_alternative<Operation>(node.operation) ? &node : nullptr;
+}
+
+/// Returns a vote's change as a pruned difference from its base, if it is one of values of the vote's dtype.
+std::optional<FusedVote::Term> termOf(const Program& program, const Node& vote, ValueId change) {
+    Keep keep = kKeepAll;
+    if (const Node* kept = nodeOf<Keep>(program, change)) {
+        if (kept->inputs[0] != kept->inputs[1]) return {};
+        keep = std::get<Keep>(kept->operation);
+        change = kept->inputs[0];
+    }
+    const Node* difference = nodeOf<Linear>(program, change);
+    if (difference == nullptr || difference->inputs.size() != 2) return {};
+    const auto& weights = std::get<Linear>(difference->operation).weights;
+    const ValueId source = difference->inputs[0], base = difference->inputs[1];
+    if (weights[0] != 1 || weights[1] != -1 || base != vote.inputs[0]) return {};
+    if (program.dtypeOf(source) != vote.dtype || program.dtypeOf(base) != vote.dtype) return {};
+    return FusedVote::Term{source, keep};
+}
+
+std::optional<FusedVote> fusedVote(const Kernels& kernels, const Program& program, const Node& vote) {
+    if (kernels.consensus[static_cast<std::size_t>(vote.dtype)] == nullptr) return {};
+    FusedVote fused;
+    for (std::size_t i = 1; i < vote.inputs.size(); ++i) {
+        const auto term = termOf(program, vote, vote.inputs[i]);
+        if (!term) return {};
+        fused.terms.push_back(*term);
+    }
+    return fused;
+}
+
+}  // namespace
+
+Fusion::Fusion(const Program& program) : votes(program.nodes.size()), isSkipped(program.nodes.size()) {}
+
+Fusion::Fusion(const Kernels& kernels, const Program& program, std::span<const ValueId> wanted)
+    : Fusion(program) {
+    const std::size_t sources = program.sources.size();
+    std::vector<bool> isNeeded(sources + program.nodes.size());
+    for (const ValueId id : wanted) isNeeded[id] = true;
+    // A node's inputs stand before it.
+    for (std::size_t n = program.nodes.size(); n-- > 0;) {
+        const Node& node = program.nodes[n];
+        isSkipped[n] = !isNeeded[sources + n];
+        if (isSkipped[n]) continue;
+        if (std::holds_alternative<Vote>(node.operation)) votes[n] = fusedVote(kernels, program, node);
+        if (votes[n]) {
+            isNeeded[node.inputs[0]] = true;
+            for (const FusedVote::Term& term : votes[n]->terms) isNeeded[term.source] = true;
+        } else {
+            for (const ValueId id : node.inputs) isNeeded[id] = true;
+        }
+    }
+}
+
+}  // namespace layerloom

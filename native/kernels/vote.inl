@@ -1,0 +1,207 @@
+// The text of the kernels that elect and add task vectors, compiled once for each instruction set.
+#include <algorithm>
+#include <limits>
+
+#include "convert.hpp"
+#include "kernels.hpp"
+
+namespace layerloom {
+namespace {
+
+/// A rule as a call applies it.
+struct Vote {
+    VoteRule rule;
+    const float* weights;
+    std::size_t terms;
+    /// Every divisor that elements can have is a power of two: its inverse is exact, and multiplying by that
+    /// rounds as dividing does.
+    bool halves;
+
+    Vote(const VoteRule& of, const float* by, std::size_t count) : rule(of), weights(by), terms(count) {
+        const bool counts = rule.divisor == Divisor::Count;
+        const float share = counts ? 1 : weights[0];
+        const auto bits = bitsAs<std::uint32_t>(share);
+        const bool isPower = (bits & 0x807F'FFFFu) == 0 && share >= 1e-6f && share <= 1e6f;
+        halves = isPower && rule.least == 0 && (terms == 1 || (terms == 2 && (counts || weights[1] == share)));
+    }
+};
+
+/// x · factor. A factor of 1 costs a branch for all elements, which is foreseen.
+template <class V>
+[[gnu::always_inline]] inline typename V::Floats times(float factor, typename V::Floats x) {
+    return factor == 1 ? x : V::multiply(V::floats(factor), x);
+}
+
+/// Adds the changes to N vectors of the base, as the rule says. They stand side by side, so that what the rule
+/// asks is asked once for all.
+///
+/// @param change change(t, x) gives change t in x
+/// @param base becomes the result
+template <class V, std::size_t N, class Change>
+[[gnu::always_inline]] inline void addChanges(const Vote& vote, const Change& change,
+                                              typename V::Floats (&base)[N]) {
+    using Floats = typename V::Floats;
+    const VoteRule& rule = vote.rule;
+    const Floats zero = V::floats(0);
+    // The sign bit where the elected sign is negative: with it turned, those that agree are positive.
+    typename V::Ints turned[N];
+    Floats sum[N], divisor[N], x[N];
+    for (std::size_t n = 0; n < N; ++n) {
+        turned[n] = V::ints(0);
+        sum[n] = divisor[n] = zero;
+    }
+    if (rule.elects) {
+        for (std::size_t t = 0; t < vote.terms; ++t) {
+            const float voice = rule.weighted ? vote.weights[t] : 1;
+            change(t, x);
+            for (std::size_t n = 0; n < N; ++n) sum[n] = V::add(sum[n], times<V>(voice, x[n]));
+        }
+        // Above the largest negative number is what is not below 0.
+        const Floats least = V::floats(rule.tiePositive ? -std::numeric_limits<float>::denorm_min() : 0);
+        for (std::size_t n = 0; n < N; ++n) {
+            turned[n] = V::select(V::greater(sum[n], least), V::ints(0), V::ints(0x8000'0000u));
+            sum[n] = zero;
+        }
+    }
+    for (std::size_t t = 0; t < vote.terms; ++t) {
+        const float weight = vote.weights[t], voice = rule.weighted ? weight : 1;
+        const Floats share = V::floats(rule.divisor == Divisor::Count ? 1 : weight);
+        change(t, x);
+        for (std::size_t n = 0; n < N; ++n) {
+            const Floats product = times<V>(weight, x[n]);
+            if (rule.elects) {
+                const auto opinion = V::oneOf(V::asInts(times<V>(voice, x[n])), turned[n]);
+                const auto agrees = V::greater(V::asFloats(opinion), zero);
+                // Neither sum is ever −0, which adding 0 would change.
+                sum[n] = V::addWhere(agrees, sum[n], product);
+                divisor[n] = V::addWhere(agrees, divisor[n], share);
+            } else {
+                sum[n] = V::add(sum[n], product);
+                divisor[n] = V::add(divisor[n], share);
+            }
+        }
+    }
+    if (rule.divisor != Divisor::None) {
+        const Floats least = V::floats(rule.least == 0 ? 1 : rule.least);
+        for (std::size_t n = 0; n < N; ++n) {
+            const auto tooSmall =
+                rule.least == 0 ? V::equal(V::asInts(divisor[n]), V::ints(0)) : V::greater(least, divisor[n]);
+            const auto by = V::select(tooSmall, V::asInts(least), V::asInts(divisor[n]));
+            sum[n] = vote.halves ? V::multiply(sum[n], V::asFloats(V::subtract(V::ints(0x7F00'0000u), by)))
+                                 : V::divide(sum[n], V::asFloats(by));
+        }
+    }
+    for (std::size_t n = 0; n < N; ++n) base[n] = V::add(base[n], times<V>(rule.scale, sum[n]));
+}
+
+/// N vectors of consecutive elements, arranged for `storeVectors` of the same dtypes.
+template <class V, DType In, DType Out, std::size_t N>
+[[gnu::always_inline]] inline void loadVectors(const std::byte* at, typename V::Floats (&x)[N]) {
+    if constexpr (N == kAbreast)
+        loadFour<V, In, Out>(at, x);
+    else
+        x[0] = load<V, In>(at);
+}
+
+template <class V, DType In, DType Out, std::size_t N>
+[[gnu::always_inline]] inline void storeVectors(const typename V::Floats (&x)[N], std::byte* at) {
+    if constexpr (N == kAbreast)
+        storeFour<V, In, Out>(x, at);
+    else
+        store<V, Out>(x[0], at);
+}
+
+/// Calls at.operator()<U, N>(i) for blocks of N vectors U of the elements [begin, end), then for single ones.
+template <class V, class At>
+[[gnu::always_inline]] inline void forEachBlock(std::size_t begin, std::size_t end, const At& at) {
+    constexpr std::size_t block = kAbreast * V::lanes;
+    std::size_t i = begin;
+    for (; i + block <= end; i += block) at.template operator()<V, kAbreast>(i);
+    for (; i < end; ++i) at.template operator()<Scalar, 1>(i);
+}
+
+template <class V, DType Out>
+void vote(const float* base, const float* const* changes, const float* weights, std::size_t terms,
+          const VoteRule& rule, std::byte* out, std::size_t count) {
+    // A copy of its own: `out` could stand anywhere, for all that the compiler knows.
+    const Vote vote(rule, weights, terms);
+    forEachBlock<V>(0, count, [&]<class U, std::size_t N>(std::size_t i) __attribute__((always_inline)) {
+        const auto load = [i](const float* from, typename U::Floats(&x)[N]) __attribute__((always_inline)) {
+            for (std::size_t n = 0; n < N; ++n)
+                x[n] = U::loadFloats(reinterpret_cast<const std::byte*>(from + i + n * U::lanes));
+        };
+        typename U::Floats sum[N];
+        load(base, sum);
+        addChanges<U, N>(vote, [&](std::size_t t, typename U::Floats(&x)[N]) __attribute__((always_inline)) { load(changes[t], x); }, sum);
+        storeVectors<U, DType::F32, Out>(sum, out + i * sizeOf(Out));
+    });
+}
+
+/// Bytes from an element to one that is fetched into the cache when it is read: processors look ahead within a
+/// page only.
+constexpr std::size_t kAhead = 2048;
+
+template <std::size_t bytes>
+[[gnu::always_inline]] inline void fetchAhead(const std::byte* at) {
+    constexpr std::size_t line = 64;
+    for (std::size_t offset = 0; offset < bytes; offset += line) __builtin_prefetch(at + kAhead + offset);
+}
+
+/// True if a bound lies among the NaN: then it matters which one a difference is.
+bool parts(const Kept& kept) {
+    const auto isBetween = [](std::uint32_t bits) { return bits > kInfinity32 + 1 && bits <= kMagnitude; };
+    return isBetween(kept.least) || isBetween(kept.least + kept.width);
+}
+
+/// Elements [begin, end), among which no cutoff of a bound is.
+template <class V, DType D>
+void consensusBetween(const std::byte* base, const PrunedSource* sources, const Kept* kept, const Vote& vote,
+                      std::byte* out, std::size_t begin, std::size_t end) {
+    const bool isExact = std::any_of(kept, kept + vote.terms, parts);
+    forEachBlock<V>(begin, end, [&]<class U, std::size_t N>(std::size_t i) __attribute__((always_inline)) {
+        using Floats = typename U::Floats;
+        const std::size_t offset = i * sizeOf(D);
+        Floats sum[N], negated[N], changes[kMostChanges][N];
+        const auto read = [offset](const std::byte* from, Floats(&x)[N]) __attribute__((always_inline)) {
+            fetchAhead<N * U::lanes * sizeOf(D)>(from + offset);
+            loadVectors<U, D, D>(from + offset, x);
+        };
+        read(base, sum);
+        for (std::size_t n = 0; n < N; ++n) negated[n] = U::multiply(sum[n], U::floats(-1));
+        for (std::size_t t = 0; t < vote.terms; ++t) {
+            Floats x[N];
+            read(sources[t].data, x);
+            const auto least = U::ints(kept[t].least), width = U::ints(kept[t].width);
+            for (std::size_t n = 0; n < N; ++n) {
+                Floats change = U::add(x[n], negated[n]);
+                if (isExact) change = canonical<U>(change);
+                const auto magnitude = U::both(U::asInts(change), U::ints(kMagnitude));
+                const auto isKept = U::lessUnsigned(U::subtract(magnitude, least), width);
+                const auto scaled = U::asInts(times<U>(sources[t].scale, change));
+                changes[t][n] = U::asFloats(U::select(isKept, scaled, U::ints(0)));
+            }
+        }
+        const auto change = [&](std::size_t t, Floats(&x)[N]) __attribute__((always_inline)) {
+            for (std::size_t n = 0; n < N; ++n) x[n] = changes[t][n];
+        };
+        addChanges<U, N>(vote, change, sum);
+        storeVectors<U, D, D>(sum, out + offset);
+    });
+}
+
+template <class V, DType D>
+void consensus(const std::byte* base, const PrunedSource* sources, const float* weights, std::size_t terms,
+               const VoteRule& rule, std::uint64_t first, std::byte* out, std::size_t count) {
+    const Vote vote(rule, weights, terms);
+    Kept kept[kMostChanges] = {};
+    for (std::size_t begin = 0; begin < count;) {
+        std::size_t end = count;
+        for (std::size_t t = 0; t < terms; ++t)
+            kept[t] = keptFrom(sources[t].lower, sources[t].upper, first, begin, end);
+        consensusBetween<V, D>(base, sources, kept, vote, out, begin, end);
+        begin = end;
+    }
+}
+
+}  // namespace
+}  // namespace layerloom
