@@ -730,6 +730,71 @@ void votes() {
         }
 }
 
+/// A vote on pruned differences has the bits of its steps: differences, which are pruned, then a vote.
+void consensuses() {
+    const float steps[] = {0.0f, -0.0f, 1.0f, -1.0f, 1.5f, -2.0f, 1e-38f, 3e38f, INFINITY, NAN};
+    const std::uint32_t magnitudes[] = {0, 0x3F80'0000u, 0x3FC0'0000u, 0x7F80'0000u, 0x7FC0'0000u, 0xFFFF'FFFFu};
+    const std::uint64_t first = 1000;
+    const float weightsOf[][3] = {{1, 1, 1}, {0.5f, 0.5f, 0.5f}, {1, 0.5f, -1.5f}};
+    for (const DType dtype : {DType::BF16, DType::F16, DType::F32})
+        for (const std::size_t count : {0, 1, 17, 64, 200, 300})
+            for (int way = 0; way < 2 * 2 * 2 * 3 * 2; ++way) {
+                const VoteRule rule{(way & 1) != 0,
+                                    (way & 2) != 0,
+                                    (way & 4) != 0,
+                                    static_cast<Divisor>(way / 8 % 3),
+                                    way / 24 == 0 ? 0 : 1e-6f,
+                                    random_() % 2 == 0 ? 1 : 0.75f};
+                const float(&weights)[3] = weightsOf[random_() % 3];
+                const std::size_t terms = 1 + random_() % 3, width = sizeOf(dtype), offset = random_() % 5;
+                std::vector<std::vector<std::byte>> x(terms + 1, std::vector<std::byte>(count * width + offset));
+                for (auto& values : x)
+                    for (std::size_t i = 0; i < count; ++i) {
+                        const float value = steps[random_() % (count < 300 ? 7 : 10)];
+                        const std::uint64_t bits = encode(formatOf(dtype), roundTo(formatOf(dtype), value));
+                        std::memcpy(values.data() + offset + i * width, &bits, width);
+                    }
+                const auto bound = [&] {
+                    return Bound{magnitudes[random_() % 6], first - 10 + random_() % (count + 20),
+                                 random_() % 2 == 0};
+                };
+                std::vector<PrunedSource> sources;
+                for (std::size_t t = 1; t <= terms; ++t)
+                    sources.push_back({x[t].data() + offset, bound(),
+                                       random_() % 2 == 0 ? bound() : Bound{0xFFFF'FFFFu, 0, true},
+                                       random_() % 2 == 0 ? 1 : 1.25f});
+                for (const Kernels* kernels : availableKernels()) {
+                    const std::byte* base = x[0].data() + offset;
+                    const auto floatsOf = [&](std::span<const Source> values, std::span<const double> by) {
+                        std::vector<float> floats(count);
+                        linear(*kernels, values, by, {reinterpret_cast<std::byte*>(floats.data()), DType::F32},
+                               count);
+                        return floats;
+                    };
+                    std::vector<std::vector<float>> changes;
+                    std::vector<const float*> pointers;
+                    for (const PrunedSource& source : sources) {
+                        const Source pair[] = {{source.data, dtype}, {base, dtype}};
+                        const double signs[] = {1, -1};
+                        auto& change = changes.emplace_back(floatsOf(pair, signs));
+                        kernels->keep(change.data(), change.data(), source.lower, source.upper, source.scale,
+                                      first, change.data(), count);
+                    }
+                    for (const auto& change : changes) pointers.push_back(change.data());
+                    const Source alone[] = {{base, dtype}};
+                    const double one[] = {1};
+                    const auto widened = floatsOf(alone, one);
+                    std::vector<std::byte> want(count * width), got(count * width);
+                    const auto at = static_cast<std::size_t>(dtype);
+                    kernels->vote[at](widened.data(), pointers.data(), weights, terms, rule, want.data(), count);
+                    kernels->consensus[at](base, sources.data(), weights, terms, rule, first, got.data(), count);
+                    for (std::size_t i = 0; i < count; ++i)
+                        expect(bitsAt(got, 0, dtype, i) == bitsAt(want, 0, dtype, i), kernels->isa,
+                               "a consensus", bitsAt(want, 0, dtype, i), bitsAt(got, 0, dtype, i));
+                }
+            }
+}
+
 /// Products in plain loops, at any place of their rows.
 void products() {
     const auto draw = [](std::size_t size, bool special) {
@@ -797,6 +862,7 @@ int main() {
     differences();
     histograms();
     votes();
+    consensuses();
     products();
     for (const Kernels* kernels : availableKernels()) std::printf("%s ", kernels->isa);
     std::printf("%ld checks, %ld failed\n", checks, failures);
