@@ -80,8 +80,8 @@ class OutputTiles {
     std::vector<std::byte*> places_;
 };
 
-/// True if every node that is computed goes to an output and none is made of another: then none needs a tile of
-/// its own, and goes from the sources to the output in one pass.
+/// True if every node that is computed goes to an output and none is made of another: then none needs a tile
+/// of its own, and goes from the sources to the output in one pass.
 bool isDirect(const Compute& compute, const Fusion& fusion) {
     const Program& program = compute.program;
     const auto isSource = [&](ValueId id) { return id < program.sources.size(); };

@@ -17,8 +17,8 @@ struct FusedVote {
     std::vector<Term> terms;
 };
 
-/// Votes of a program that one kernel computes, and nodes that are not computed: no value that is wanted needs
-/// them.
+/// Votes of a program that one kernel computes, and nodes that are not computed: no value that is wanted
+/// needs them.
 struct Fusion {
     std::vector<std::optional<FusedVote>> votes;  ///< [node]
     std::vector<bool> isSkipped;                  ///< [node]

@@ -28,8 +28,9 @@ struct Kept {
     std::uint32_t least, width;
 };
 
-/// Returns the magnitudes between two bounds that are kept from element `begin` of a tile on, and reduces `end`
-/// to where a cutoff changes them: between the cutoffs they are one range, which takes one comparison an element.
+/// Returns the magnitudes between two bounds that are kept from element `begin` of a tile on, and reduces
+/// `end` to where a cutoff changes them: between the cutoffs they are one range, which takes one comparison
+/// an element.
 Kept keptFrom(const Bound& lower, const Bound& upper, std::uint64_t first, std::size_t begin,
               std::size_t& end) {
     const auto isBefore = [&](const Bound& bound) {

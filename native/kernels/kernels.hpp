@@ -45,8 +45,8 @@ struct VoteRule {
 /// Limit on the changes of one vote.
 inline constexpr std::size_t kMostChanges = 64;
 
-/// Elements whose change from a base is pruned: multiplied by `scale` where its magnitude is above `lower` and
-/// not above `upper`, else 0.
+/// Elements whose change from a base is pruned: multiplied by `scale` where its magnitude is above `lower`
+/// and not above `upper`, else 0.
 struct PrunedSource {
     const std::byte* data;
     Bound lower, upper;
@@ -87,12 +87,12 @@ inline constexpr std::size_t kPanel = 16;
 /// A product of matrices to add: sums[i][j] += Σₖ a(i, k) · b(k, j).
 template <class Number>
 struct PanelProduct {
-    const Number* a;            ///< a(i, k) is a[i · across + k · along]
+    const Number* a;  ///< a(i, k) is a[i · across + k · along]
     std::size_t across, along;
     std::size_t rows, depth;
-    const Number* b;            ///< row k of panel p is at b[p · panel + k · kPanel]
+    const Number* b;  ///< row k of panel p is at b[p · panel + k · kPanel]
     std::size_t panel, panels;
-    double* sums;               ///< [row][16 · panels]
+    double* sums;  ///< [row][16 · panels]
 };
 
 /// Σ weights[t]·sources[t], of sources of one dtype: the arguments of `linear`. At least one term.
@@ -150,8 +150,9 @@ struct Kernels {
     void (*vote[kDTypes])(const float* base, const float* const* changes, const float* weights,
                           std::size_t terms, const VoteRule& rule, std::byte* out, std::size_t count);
 
-    /// The same over sources of the output's dtype, in one pass: change t is sources[t] − base rounded to float32
-    /// and pruned; `first` is as for `keep`. At most kMostChanges terms. Null for F64 and dtypes of a byte.
+    /// The same over sources of the output's dtype, in one pass: change t is sources[t] − base rounded to
+    /// float32 and pruned; `first` is as for `keep`. At most kMostChanges terms. Null for F64 and dtypes of a
+    /// byte.
     void (*consensus[kDTypes])(const std::byte* base, const PrunedSource* sources, const float* weights,
                                std::size_t terms, const VoteRule& rule, std::uint64_t first, std::byte* out,
                                std::size_t count);

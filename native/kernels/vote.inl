@@ -22,7 +22,8 @@ struct Vote {
         const float share = counts ? 1 : weights[0];
         const auto bits = bitsAs<std::uint32_t>(share);
         const bool isPower = (bits & 0x807F'FFFFu) == 0 && share >= 1e-6f && share <= 1e6f;
-        halves = isPower && rule.least == 0 && (terms == 1 || (terms == 2 && (counts || weights[1] == share)));
+        halves =
+            isPower && rule.least == 0 && (terms == 1 || (terms == 2 && (counts || weights[1] == share)));
     }
 };
 
@@ -32,8 +33,8 @@ template <class V>
     return factor == 1 ? x : V::multiply(V::floats(factor), x);
 }
 
-/// Adds the changes to N vectors of the base, as the rule says. They stand side by side, so that what the rule
-/// asks is asked once for all.
+/// Adds the changes to N vectors of the base, as the rule says. They stand side by side, so that what the
+/// rule asks is asked once for all.
 ///
 /// @param change change(t, x) gives change t in x
 /// @param base becomes the result
@@ -125,20 +126,26 @@ void vote(const float* base, const float* const* changes, const float* weights, 
           const VoteRule& rule, std::byte* out, std::size_t count) {
     // A copy of its own: `out` could stand anywhere, for all that the compiler knows.
     const Vote vote(rule, weights, terms);
-    forEachBlock<V>(0, count, [&]<class U, std::size_t N>(std::size_t i) __attribute__((always_inline)) {
-        const auto load = [i](const float* from, typename U::Floats(&x)[N]) __attribute__((always_inline)) {
-            for (std::size_t n = 0; n < N; ++n)
-                x[n] = U::loadFloats(reinterpret_cast<const std::byte*>(from + i + n * U::lanes));
-        };
-        typename U::Floats sum[N];
-        load(base, sum);
-        addChanges<U, N>(vote, [&](std::size_t t, typename U::Floats(&x)[N]) __attribute__((always_inline)) { load(changes[t], x); }, sum);
-        storeVectors<U, DType::F32, Out>(sum, out + i * sizeOf(Out));
-    });
+    forEachBlock<V>(
+        0, count, [&]<class U, std::size_t N>(std::size_t i) __attribute__((always_inline)) {
+            const auto load = [i](const float* from, typename U::Floats(&x)[N])
+                __attribute__((always_inline)) {
+                for (std::size_t n = 0; n < N; ++n)
+                    x[n] = U::loadFloats(reinterpret_cast<const std::byte*>(from + i + n * U::lanes));
+            };
+            typename U::Floats sum[N];
+            load(base, sum);
+            addChanges<U, N>(
+                vote,
+                [&](std::size_t t, typename U::Floats(&x)[N])
+                    __attribute__((always_inline)) { load(changes[t], x); },
+                sum);
+            storeVectors<U, DType::F32, Out>(sum, out + i * sizeOf(Out));
+        });
 }
 
-/// Bytes from an element to one that is fetched into the cache when it is read: processors look ahead within a
-/// page only.
+/// Bytes from an element to one that is fetched into the cache when it is read: processors look ahead within
+/// a page only.
 constexpr std::size_t kAhead = 2048;
 
 template <std::size_t bytes>
@@ -158,35 +165,36 @@ template <class V, DType D>
 void consensusBetween(const std::byte* base, const PrunedSource* sources, const Kept* kept, const Vote& vote,
                       std::byte* out, std::size_t begin, std::size_t end) {
     const bool isExact = std::any_of(kept, kept + vote.terms, parts);
-    forEachBlock<V>(begin, end, [&]<class U, std::size_t N>(std::size_t i) __attribute__((always_inline)) {
-        using Floats = typename U::Floats;
-        const std::size_t offset = i * sizeOf(D);
-        Floats sum[N], negated[N], changes[kMostChanges][N];
-        const auto read = [offset](const std::byte* from, Floats(&x)[N]) __attribute__((always_inline)) {
-            fetchAhead<N * U::lanes * sizeOf(D)>(from + offset);
-            loadVectors<U, D, D>(from + offset, x);
-        };
-        read(base, sum);
-        for (std::size_t n = 0; n < N; ++n) negated[n] = U::multiply(sum[n], U::floats(-1));
-        for (std::size_t t = 0; t < vote.terms; ++t) {
-            Floats x[N];
-            read(sources[t].data, x);
-            const auto least = U::ints(kept[t].least), width = U::ints(kept[t].width);
-            for (std::size_t n = 0; n < N; ++n) {
-                Floats change = U::add(x[n], negated[n]);
-                if (isExact) change = canonical<U>(change);
-                const auto magnitude = U::both(U::asInts(change), U::ints(kMagnitude));
-                const auto isKept = U::lessUnsigned(U::subtract(magnitude, least), width);
-                const auto scaled = U::asInts(times<U>(sources[t].scale, change));
-                changes[t][n] = U::asFloats(U::select(isKept, scaled, U::ints(0)));
+    forEachBlock<V>(
+        begin, end, [&]<class U, std::size_t N>(std::size_t i) __attribute__((always_inline)) {
+            using Floats = typename U::Floats;
+            const std::size_t offset = i * sizeOf(D);
+            Floats sum[N], negated[N], changes[kMostChanges][N];
+            const auto read = [offset](const std::byte* from, Floats(&x)[N]) __attribute__((always_inline)) {
+                fetchAhead<N * U::lanes * sizeOf(D)>(from + offset);
+                loadVectors<U, D, D>(from + offset, x);
+            };
+            read(base, sum);
+            for (std::size_t n = 0; n < N; ++n) negated[n] = U::multiply(sum[n], U::floats(-1));
+            for (std::size_t t = 0; t < vote.terms; ++t) {
+                Floats x[N];
+                read(sources[t].data, x);
+                const auto least = U::ints(kept[t].least), width = U::ints(kept[t].width);
+                for (std::size_t n = 0; n < N; ++n) {
+                    Floats change = U::add(x[n], negated[n]);
+                    if (isExact) change = canonical<U>(change);
+                    const auto magnitude = U::both(U::asInts(change), U::ints(kMagnitude));
+                    const auto isKept = U::lessUnsigned(U::subtract(magnitude, least), width);
+                    const auto scaled = U::asInts(times<U>(sources[t].scale, change));
+                    changes[t][n] = U::asFloats(U::select(isKept, scaled, U::ints(0)));
+                }
             }
-        }
-        const auto change = [&](std::size_t t, Floats(&x)[N]) __attribute__((always_inline)) {
-            for (std::size_t n = 0; n < N; ++n) x[n] = changes[t][n];
-        };
-        addChanges<U, N>(vote, change, sum);
-        storeVectors<U, D, D>(sum, out + offset);
-    });
+            const auto change = [&](std::size_t t, Floats(&x)[N]) __attribute__((always_inline)) {
+                for (std::size_t n = 0; n < N; ++n) x[n] = changes[t][n];
+            };
+            addChanges<U, N>(vote, change, sum);
+            storeVectors<U, D, D>(sum, out + offset);
+        });
 }
 
 template <class V, DType D>

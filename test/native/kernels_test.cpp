@@ -733,7 +733,8 @@ void votes() {
 /// A vote on pruned differences has the bits of its steps: differences, which are pruned, then a vote.
 void consensuses() {
     const float steps[] = {0.0f, -0.0f, 1.0f, -1.0f, 1.5f, -2.0f, 1e-38f, 3e38f, INFINITY, NAN};
-    const std::uint32_t magnitudes[] = {0, 0x3F80'0000u, 0x3FC0'0000u, 0x7F80'0000u, 0x7FC0'0000u, 0xFFFF'FFFFu};
+    const std::uint32_t magnitudes[] = {0,           0x3F80'0000u, 0x3FC0'0000u, 0x7F80'0000u, 0x7FC0'0000u,
+                                        0xFFFF'FFFFu};
     const std::uint64_t first = 1000;
     const float weightsOf[][3] = {{1, 1, 1}, {0.5f, 0.5f, 0.5f}, {1, 0.5f, -1.5f}};
     for (const DType dtype : {DType::BF16, DType::F16, DType::F32})
@@ -747,7 +748,8 @@ void consensuses() {
                                     random_() % 2 == 0 ? 1 : 0.75f};
                 const float(&weights)[3] = weightsOf[random_() % 3];
                 const std::size_t terms = 1 + random_() % 3, width = sizeOf(dtype), offset = random_() % 5;
-                std::vector<std::vector<std::byte>> x(terms + 1, std::vector<std::byte>(count * width + offset));
+                std::vector<std::vector<std::byte>> x(terms + 1,
+                                                      std::vector<std::byte>(count * width + offset));
                 for (auto& values : x)
                     for (std::size_t i = 0; i < count; ++i) {
                         const float value = steps[random_() % (count < 300 ? 7 : 10)];
@@ -767,8 +769,8 @@ void consensuses() {
                     const std::byte* base = x[0].data() + offset;
                     const auto floatsOf = [&](std::span<const Source> values, std::span<const double> by) {
                         std::vector<float> floats(count);
-                        linear(*kernels, values, by, {reinterpret_cast<std::byte*>(floats.data()), DType::F32},
-                               count);
+                        linear(*kernels, values, by,
+                               {reinterpret_cast<std::byte*>(floats.data()), DType::F32}, count);
                         return floats;
                     };
                     std::vector<std::vector<float>> changes;
@@ -786,8 +788,10 @@ void consensuses() {
                     const auto widened = floatsOf(alone, one);
                     std::vector<std::byte> want(count * width), got(count * width);
                     const auto at = static_cast<std::size_t>(dtype);
-                    kernels->vote[at](widened.data(), pointers.data(), weights, terms, rule, want.data(), count);
-                    kernels->consensus[at](base, sources.data(), weights, terms, rule, first, got.data(), count);
+                    kernels->vote[at](widened.data(), pointers.data(), weights, terms, rule, want.data(),
+                                      count);
+                    kernels->consensus[at](base, sources.data(), weights, terms, rule, first, got.data(),
+                                           count);
                     for (std::size_t i = 0; i < count; ++i)
                         expect(bitsAt(got, 0, dtype, i) == bitsAt(want, 0, dtype, i), kernels->isa,
                                "a consensus", bitsAt(want, 0, dtype, i), bitsAt(got, 0, dtype, i));
