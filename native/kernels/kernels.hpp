@@ -87,12 +87,12 @@ inline constexpr std::size_t kPanel = 16;
 /// A product of matrices to add: sums[i][j] += Σₖ a(i, k) · b(k, j).
 template <class Number>
 struct PanelProduct {
-    const Number* a;  ///< a(i, k) is a[i · across + k · along]
+    const Number* a;            ///< a(i, k) is a[i · across + k · along]
     std::size_t across, along;
     std::size_t rows, depth;
-    const Number* b;  ///< row k of panel p is at b[p · panel + k · kPanel]
+    const Number* b;            ///< row k of panel p is at b[p · panel + k · kPanel]
     std::size_t panel, panels;
-    double* sums;  ///< [row][16 · panels]
+    double* sums;               ///< [row][16 · panels]
 };
 
 /// Σ weights[t]·sources[t], of sources of one dtype: the arguments of `linear`. At least one term.
