@@ -164,6 +164,19 @@ const catalogue = {
       `${d.staging} was begun by another merge, which cannot be resumed by this one: ${d.differences.join('; ')}. ` +
       'Run without --resume to start afresh',
   ),
+  JOBS_OUTDATED: usage(
+    (
+      d: { file: string } & (
+        | { version: string; expectedVersion: string }
+        | { digest: string; expectedDigest: string }
+      ),
+    ) =>
+      'version' in d
+        ? `${d.file}: this job was written by layerloom ${d.expectedVersion}, and this is ${d.version}; ` +
+          'run it by that version, or write all jobs again by this one'
+        : `${d.file} was changed since this job was written (its SHA-256 began with ${d.expectedDigest}, ` +
+          `now with ${d.digest}); restore it, or write all jobs again`,
+  ),
 
   // The inputs: missing, corrupt, or not made for each other.
   MODEL_NOT_FOUND: input((d: MissingModel & { others?: readonly MissingModel[] }) =>

@@ -104,9 +104,21 @@ export {
   planExperiment,
   runExperiment,
 } from './experiment/run-experiment.js';
+export type { EvaluationJobs, JobParameters } from './experiment/schedulers/jobs.js';
+export {
+  type ClaimedVolume,
+  type KubernetesEvaluation,
+  type KubernetesParameters,
+  kubernetesManifest,
+} from './experiment/schedulers/kubernetes.js';
+export { type SlurmEvaluation, type SlurmParameters, slurmScript } from './experiment/schedulers/slurm.js';
+export {
+  type SnakemakeEvaluation,
+  type SnakemakeParameters,
+  snakemakeWorkflow,
+} from './experiment/schedulers/snakemake.js';
 export type { ScoringOutcome } from './experiment/score-model.js';
 export type { SearchBlock } from './experiment/search-block.js';
-export { type SlurmEvaluation, type SlurmParameters, slurmScript } from './experiment/slurm.js';
 export type { Choice } from './extraction/choose-tensors.js';
 export type {
   ExtractedTensor,

@@ -26,6 +26,7 @@ import {
   push,
   type RecipeInput,
   relayout,
+  runExperiment,
   runPlan,
   ShardStore,
   scoreTables,
@@ -212,6 +213,11 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     await (await openStaging({ path: out, replaces: false }, former, true)).keep();
     return soup({ models: [task, language] }, { out, resume: true });
   },
+  JOBS_OUTDATED: () =>
+    runExperiment(
+      { tasks: { a: './a' }, languages: { x: { b: './b' } }, merges: [{ name: 'm', method: 'soup' }] },
+      { out: join(temporaryDirectory(), 'out'), expect: '0.0.1:0000000000000000' },
+    ),
   MODEL_NOT_FOUND: () => openCheckpoint('nowhere/at-all'),
   DOWNLOAD_NEEDED: async () => {
     const { root, task } = writePair();

@@ -19,20 +19,22 @@ export interface BatchCliOptions extends CommonOptions, OutputOptions {
   readonly store?: string;
   readonly shardRange?: string;
   readonly first?: readonly string[];
+  readonly expect?: string;
 }
 
 /** Runs an experiment; with `--dry-run`, prints its cost. */
 export const batchCommand = async (file: string, options: BatchCliOptions): Promise<void> => {
   const threads = checkThreads(options.threads);
-  const { layout, maxShardSize, analysis, tokenizer, download, first } = options;
+  const { layout, maxShardSize, analysis, tokenizer, download, first, expect } = options;
   if (options.dryRun) {
     const {
       plan,
       stages,
       cost,
+      stamp,
       download: toFetch,
     } = await planExperiment(file, {
-      ...{ layout, maxShardSize, analysis, tokenizer, threads, first },
+      ...{ layout, maxShardSize, analysis, tokenizer, threads, first, expect },
       download: download && 'headers',
     });
     if (!options.quiet) plan.warnings.forEach(warn);
@@ -44,6 +46,7 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
           merges: merges.map(({ merge }) => merge.name),
           bytesToWrite,
         })),
+        stamp,
         merges: plan.merges.map(
           ({ merge: { name, language, task, languageExpert, method, configuration }, bytes, shards }) => ({
             ...{ name, language, task, languageExpert, method, configuration },
@@ -79,6 +82,7 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
       tokenizer,
       first,
       threads,
+      expect,
       download,
       signal,
       onPlan: async (plan, cost) => {

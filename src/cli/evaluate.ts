@@ -14,6 +14,7 @@ export interface EvaluateCliOptions extends OutputOptions {
   readonly lmEval?: string;
   readonly only?: readonly string[];
   readonly part?: string;
+  readonly expect?: string;
   readonly jobs?: number;
   readonly limit?: number;
   readonly resume?: boolean;
@@ -28,7 +29,7 @@ const describeProgress = ({ done, total, running, waiting }: EvaluationProgress)
 
 /** Scores an experiment's models; with `--print`, prints the commands that would. */
 export const evaluateCommand = async (directory: string, options: EvaluateCliOptions): Promise<void> => {
-  const { lmEval, only, jobs, limit, resume, force, download, json, quiet } = options;
+  const { lmEval, only, jobs, limit, resume, force, download, expect, json, quiet } = options;
   const part = options.part === undefined ? undefined : toPart('part', options.part);
   const given = { lmEval, only, part, jobs, limit };
   if (options.print) {
@@ -43,7 +44,7 @@ export const evaluateCommand = async (directory: string, options: EvaluateCliOpt
   let last = '';
   try {
     const outcome = await evaluateExperiment(directory, {
-      ...{ ...given, resume, force, download, signal },
+      ...{ ...given, resume, force, download, expect, signal },
       onProgress: (progress) => {
         const text = describeProgress(progress);
         if (quiet || text === last) return;

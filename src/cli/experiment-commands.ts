@@ -1,15 +1,16 @@
 import type { Command } from 'commander';
 import { presetNames, presets } from '../experiment/preset-merges.js';
 import type { BatchCliOptions } from './batch.js';
-import type { ExperimentInitOptions, ExperimentSlurmOptions } from './experiment.js';
+import type { ExperimentInitOptions } from './experiment.js';
 import { addExamples, commandGroups, helpList, optionGroups, optionOf } from './help.js';
 import {
   addAnalysisOption,
   addMergeOptions,
   addOutputOptions,
   addTokenizerOption,
-  toNumber,
+  expectOption,
 } from './options.js';
+import { addKubernetes, addSlurm, addSnakemake } from './scheduler-commands.js';
 
 // Commands that run experiments: their options. Their work is loaded when one is called.
 
@@ -28,9 +29,8 @@ export const addBatch = (program: Command): void => {
       }),
     )
     .addOption(optionOf('--first <pattern...>', 'merges to finish first, by name; * stands for any text'))
-    .addOption(
-      optionOf('--shard-range <i/n>', 'make only part i (from 0) of n of the shards, and no merges'),
-    );
+    .addOption(optionOf('--shard-range <i/n>', 'make only part i (from 0) of n of the shards, and no merges'))
+    .addOption(expectOption());
   const hard = { link: 'hard' };
   const withOptions = addTokenizerOption(addAnalysisOption(command), "the experiment's, or auto", '');
   addMergeOptions(withOptions, hard).action(async (file: string, options: BatchCliOptions) => {
@@ -55,7 +55,7 @@ export const addBatch = (program: Command): void => {
   ]);
 };
 
-/** Adds `layerloom experiment init` and `slurm`. */
+/** Adds `layerloom experiment init`, and the commands of schedulers. */
 export const addExperiment = (program: Command): void => {
   const experiment = program
     .command('experiment')
@@ -64,6 +64,8 @@ export const addExperiment = (program: Command): void => {
     .description('write experiment files, and jobs that run them');
   addInit(experiment);
   addSlurm(experiment);
+  addSnakemake(experiment);
+  addKubernetes(experiment);
   addExamples(experiment, [
     ['layerloom experiment init --preset paper -o study.yaml', "write the paper's comparisons to a file"],
     ['layerloom experiment slurm study.yaml > submit.sh', 'print a script that submits them to SLURM'],
@@ -99,75 +101,6 @@ const addInit = (experiment: Command): void => {
     [
       'layerloom experiment init --preset grid --base ./llama-3.1-8b --task ./math-1 ./math-2 --lang swahili:./swh-1 -o study.yaml',
       'write a file for two task experts and one language expert',
-    ],
-  ]);
-};
-
-const addSlurm = (experiment: Command): void => {
-  const scoring = 'Jobs that score:';
-  const slurm = experiment
-    .command('slurm')
-    .description('print a script that submits an experiment to SLURM, in parts')
-    .argument('<experiment>', 'a YAML file')
-    .addOption(
-      optionOf('-o, --out <dir>', 'directory for the merges', {
-        default: "the file's name without its ending",
-      }),
-    )
-    .addOption(
-      optionOf('--store <dir>', 'directory of the shards that merges share', {
-        default: '.store in the output',
-      }),
-    )
-    .addOption(
-      optionOf('--parts <n>', 'number of jobs to divide the work among', { parse: toNumber, default: '8' }),
-    )
-    .addOption(optionOf('--time <time>', 'time limit of each job, in the format of sbatch: 02:00:00'))
-    .addOption(optionOf('--cpus <n>', 'processors, and worker threads, of each job', { parse: toNumber }))
-    .addOption(optionOf('--memory <size>', 'memory of each job, in the format of sbatch: 32G'))
-    .addOption(optionOf('--partition <name>', 'partition to submit to'))
-    .addOption(optionOf('--account <name>', 'account to charge the jobs to'))
-    .addOption(
-      optionOf('--evaluate', 'also submit jobs that score the models, after the merges', { group: scoring }),
-    )
-    .addOption(
-      optionOf('--evaluate-parts <n>', 'number of jobs to divide the models among', {
-        parse: toNumber,
-        default: '--parts',
-        group: scoring,
-      }),
-    )
-    .addOption(optionOf('--gpus <n>', 'GPUs of each job', { parse: toNumber, default: '1', group: scoring }))
-    .addOption(
-      optionOf('--evaluate-time <time>', 'time limit of each job', { default: '--time', group: scoring }),
-    )
-    .addOption(
-      optionOf('--evaluate-partition <name>', 'partition to submit to', {
-        default: '--partition',
-        group: scoring,
-      }),
-    )
-    .addOption(
-      optionOf('--evaluate-account <name>', 'account to charge the jobs to', {
-        default: '--account',
-        group: scoring,
-      }),
-    )
-    .addOption(
-      optionOf('--lm-eval <command>', 'the command of lm-evaluation-harness on the nodes', {
-        default: 'lm_eval',
-        group: scoring,
-      }),
-    );
-  addOutputOptions(slurm).action(async (file: string, options: ExperimentSlurmOptions) => {
-    const { experimentSlurmCommand } = await import('./experiment.js');
-    await experimentSlurmCommand(file, options);
-  });
-  addExamples(slurm, [
-    ['layerloom experiment slurm study.yaml --parts 16 --time 02:00:00 > submit.sh', 'merges in 16 jobs'],
-    [
-      'layerloom experiment slurm study.yaml --evaluate --gpus 1 --evaluate-partition gpu > submit.sh',
-      'score the models too, on another partition',
     ],
   ]);
 };

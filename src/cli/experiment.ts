@@ -1,14 +1,9 @@
-import { realpathSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, relative, resolve } from 'node:path';
 import { replaceSides } from '../checkpoint/adapter-text.js';
 import { splitName } from '../checkpoint/model-place.js';
 import { LayerloomError, reasonOf } from '../errors.js';
-import { expandExperiment } from '../experiment/expand.js';
 import { experimentPreset, type PresetModels, type PresetName } from '../experiment/presets.js';
-import { readExperiment } from '../experiment/read-experiment.js';
-import { type SlurmEvaluation, type SlurmParameters, slurmScript } from '../experiment/slurm.js';
-import { itemAt } from '../lookup.js';
 import { relativeTo } from '../recipe/model-path.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printLine, printText } from './print.js';
@@ -112,80 +107,3 @@ const writeNew = async (file: string, text: string): Promise<void> => {
     );
   }
 };
-
-export interface ExperimentSlurmOptions
-  extends OutputOptions,
-    Omit<SlurmParameters, 'experiment' | 'out' | 'command' | 'evaluation'> {
-  readonly out?: string;
-  readonly evaluate?: boolean;
-  readonly evaluateParts?: number;
-  readonly gpus?: number;
-  readonly evaluateTime?: string;
-  readonly evaluatePartition?: string;
-  readonly evaluateAccount?: string;
-  readonly lmEval?: string;
-}
-
-/** Checks an experiment and prints the script that submits it to SLURM. */
-export const experimentSlurmCommand = async (
-  file: string,
-  options: ExperimentSlurmOptions,
-): Promise<void> => {
-  const { json, out, store, parts, time, partition, account, memory, cpus } = options;
-  const read = await readExperiment(file);
-  const merges = expandExperiment(read).length;
-  const evaluation = evaluationOf(options);
-  if (evaluation !== undefined && read.evaluate?.tasks === undefined)
-    throw new LayerloomError('USAGE', {
-      reason: `--evaluate: ${file} does not say what to measure; add evaluate: with tasks by language`,
-    });
-  const experiment = resolve(file);
-  const directory =
-    out === undefined ? join(dirname(experiment), basename(experiment, extname(experiment))) : resolve(out);
-  const script = slurmScript({
-    ...{ parts, time, partition, account, memory, cpus },
-    experiment,
-    out: directory,
-    store: store === undefined ? undefined : resolve(store),
-    command: ownCommand(),
-    evaluation,
-  });
-  if (json) printJson({ merges, out: directory, script });
-  else printText(script.trimEnd());
-};
-
-/**
- * Returns the settings of `--evaluate`; undefined without it.
- *
- * @throws LayerloomError USAGE for settings of evaluations without `--evaluate`
- */
-const evaluationOf = ({
-  evaluate,
-  evaluateParts,
-  gpus,
-  evaluateTime,
-  evaluatePartition,
-  evaluateAccount,
-  lmEval,
-}: ExperimentSlurmOptions): SlurmEvaluation | undefined => {
-  const given = {
-    '--evaluate-parts': evaluateParts,
-    '--gpus': gpus,
-    '--evaluate-time': evaluateTime,
-    '--evaluate-partition': evaluatePartition,
-    '--evaluate-account': evaluateAccount,
-    '--lm-eval': lmEval,
-  };
-  if (evaluate)
-    return {
-      ...{ parts: evaluateParts, gpus, lmEval },
-      ...{ time: evaluateTime, partition: evaluatePartition, account: evaluateAccount },
-    };
-  for (const [option, value] of Object.entries(given))
-    if (value !== undefined)
-      throw new LayerloomError('USAGE', { reason: `${option} is for evaluations; give --evaluate too` });
-  return undefined;
-};
-
-/** Returns this Node and this script by absolute path, since compute nodes may have another PATH. */
-const ownCommand = (): string[] => [process.execPath, realpathSync(itemAt(process.argv, 1))];

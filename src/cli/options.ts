@@ -80,6 +80,14 @@ export const downloadOption = (
 ): Option =>
   optionOf('--download', `fetch ${what} from the Hugging Face hub`, { group: optionGroups.running });
 
+/** `--expect <stamp>`, of commands that jobs of clusters run. */
+export const expectOption = (): Option =>
+  optionOf(
+    '--expect <stamp>',
+    'refuse to run by another version, or on another text of the experiment; batch --dry-run --json prints it',
+    { group: optionGroups.running },
+  );
+
 /** Adds `--analysis`, for commands whose methods may need task vectors. */
 export const addAnalysisOption = (command: Command): Command =>
   command.addOption(

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { EvaluateCliOptions } from './evaluate.js';
 import { addExamples, commandGroups, optionGroups, optionOf } from './help.js';
-import { addOutputOptions, downloadOption, toNumber } from './options.js';
+import { addOutputOptions, downloadOption, expectOption, toNumber } from './options.js';
 import type { ReportCliOptions } from './report.js';
 import type { TableCliOptions } from './table.js';
 
@@ -48,6 +48,7 @@ export const addEvaluate = (program: Command): void => {
     .addOption(optionOf('--print', 'print the commands that would run, and run none'))
     .addOption(harnessOption())
     .addOption(jobsOption())
+    .addOption(expectOption())
     .addOption(downloadOption('references that are not here, whole,'))
     .addOption(
       optionOf('--resume', 'keep the answers of a model that is interrupted, and continue from them', {

@@ -7,6 +7,7 @@ import { type FoundResult, ResultFiles } from '../evaluation/result-files.js';
 import { type EvaluationSettings, parseEvaluation } from '../evaluation/settings.js';
 import { matches } from '../methods/framework/match-names.js';
 import { type Claimant, isClaimant, lifeOf } from '../store/claimant.js';
+import { checkExpected } from './expected.js';
 import { type ExperimentRecord, lockName, readRecord } from './experiment-record.js';
 import { type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
 import { checkPart, type Part } from './part.js';
@@ -35,6 +36,8 @@ export interface EvaluateOptions {
   readonly force?: boolean | undefined;
   /** Fetch references that are models of the hub, whole. Default false: nothing is asked of the hub. */
   readonly download?: boolean | undefined;
+  /** The stamp of the jobs that this run is one of: another version or experiment is refused. */
+  readonly expect?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called when a model begins or ends. */
   readonly onProgress?: ((progress: EvaluationProgress) => void) | undefined;
@@ -81,7 +84,7 @@ const lookEveryMs = 1000;
  *
  * @param directory of an experiment that `runExperiment` has made or is making
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING,
- *   INTERRUPTED. A model that fails, or a task that cannot be run, does not throw: it is in `failed`
+ *   JOBS_OUTDATED, INTERRUPTED. A model that fails, or a task that cannot be run, does not throw: it is in `failed`
  */
 export const evaluateExperiment = async (
   directory: string,
@@ -170,6 +173,8 @@ class Evaluation {
 
   async run(): Promise<EvaluationOutcome> {
     const first = await readRecord(this.#directory);
+    const { expect } = this.#options;
+    if (expect !== undefined) checkExpected(expect, first.experiment, this.#directory);
     const settings = settingsOf(first, this.#directory, this.#options);
     const command = this.#options.lmEval ?? 'lm_eval';
     const { signal } = this.#options;

@@ -13,6 +13,7 @@ import { clearStaging } from './assemble.js';
 import { type BatchPlan, planBatch } from './batch-plan.js';
 import { type BatchCost, costOf } from './cost.js';
 import { type ExperimentMerge, expandExperiment } from './expand.js';
+import { checkExpected, stampOf } from './expected.js';
 import type { ExperimentInput } from './experiment-input.js';
 import {
   type ExperimentRecord,
@@ -44,6 +45,11 @@ export interface ExperimentOptions extends BatchOptions {
   tokenizer?: string | undefined;
   /** Folder in which the relative paths of an experiment given as an object begin. */
   directory?: string | undefined;
+  /**
+   * The stamp of the jobs that this run is one of, as `planExperiment` gives it: another version of layerloom
+   * and another text of the experiment are refused.
+   */
+  expect?: string | undefined;
 }
 
 /** Result of a run of an experiment: its cost, and its record as in `experiment.json`. */
@@ -59,8 +65,8 @@ export interface ExperimentResult extends BatchResult {
  * @example await runExperiment({ tasks: { math: './math-1' }, languages: { swahili: { swh: './swh-1' } },
  *   merges: [{ name: 'default', method: 'layer_swap' }] }, { out: './swahili' })
  * @param input an experiment's file (YAML), or the same as an object, with keys in camel case
- * @throws LayerloomError RECIPE_INVALID and the codes of `runBatch`; OUTPUT_EXISTS if there is an experiment
- *   already, without `resume`. A failed merge does not throw: its record has the error
+ * @throws LayerloomError RECIPE_INVALID, JOBS_OUTDATED and the codes of `runBatch`; OUTPUT_EXISTS if there is an
+ *   experiment already, without `resume`. A failed merge does not throw: its record has the error
  */
 export const runExperiment = async (
   input: ExperimentInput | string,
@@ -220,6 +226,8 @@ export const planExperiment = async (
   /** Weights of models of the hub that the distinct shards need and that are not here; none: 0 bytes. */
   readonly download: PlannedDownload;
   readonly experiment: Experiment;
+  /** What runs of the same version on the same experiment are to `expect`. */
+  readonly stamp: string;
 }> => {
   const experiment = await openExperiment(input, options);
   return await placed(experiment, async () => {
@@ -234,13 +242,14 @@ export const planExperiment = async (
     const stages = stagesOf(plan, () => true, options.first);
     const groups = stages.flatMap((stage) => stage.groups);
     const { bytes, models } = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(plan));
-    return { plan, stages, experiment, cost: costOf(plan, stages), download: { bytes, models } };
+    const [cost, stamp] = [costOf(plan, stages), stampOf(experiment.text)];
+    return { plan, stages, experiment, stamp, cost, download: { bytes, models } };
   });
 };
 
 const openExperiment = async (
   input: ExperimentInput | string,
-  { directory, tokenizer }: Pick<ExperimentOptions, 'directory' | 'tokenizer'>,
+  { directory, tokenizer, expect }: Pick<ExperimentOptions, 'directory' | 'tokenizer' | 'expect'>,
 ): Promise<Experiment> => {
   if (tokenizer !== undefined && !sourceWords.has(tokenizer))
     throw new LayerloomError('INVALID_PARAMETER', {
@@ -250,6 +259,7 @@ const openExperiment = async (
     });
   const experiment =
     typeof input === 'string' ? await readExperiment(input) : await parseExperiment(input, { directory });
+  if (expect !== undefined) checkExpected(expect, experiment.text, experiment.file ?? 'the experiment');
   return tokenizer === undefined ? experiment : { ...experiment, tokenizerSource: tokenizer };
 };
 

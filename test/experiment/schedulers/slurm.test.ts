@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type SlurmParameters, slurmScript } from '../../src/experiment/slurm.js';
-import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { type SlurmParameters, slurmScript } from '../../../src/experiment/schedulers/slurm.js';
+import { temporaryDirectory } from '../../fixtures/checkpoints.js';
 
 const executable = (file: string, text: string): void => {
   writeFileSync(file, `#!/usr/bin/env bash\nset -eu\n${text}\n`);

@@ -1,0 +1,150 @@
+import { LayerloomError } from '../../errors.js';
+import { shellWord } from '../../evaluation/process.js';
+import { checkCount, checkTexts, mebibytesOf, secondsOf } from './checks.js';
+import { type EvaluationJobs, type Job, type JobParameters, jobsOf } from './jobs.js';
+
+/** Limits of jobs, in sbatch's notation, that those of evaluations may have of their own. */
+interface SnakemakeLimits {
+  /** Time limit, as sbatch takes it: `02:00:00`. Becomes `runtime`, in minutes. */
+  readonly time?: string | undefined;
+  /** Partition of SLURM: `slurm_partition`. */
+  readonly partition?: string | undefined;
+  /** Account of SLURM: `slurm_account`. */
+  readonly account?: string | undefined;
+  /** Quality of service of SLURM: `qos`. */
+  readonly qos?: string | undefined;
+}
+
+/** The experiment and the jobs that `snakemakeWorkflow` writes a workflow for. */
+export interface SnakemakeParameters extends JobParameters, SnakemakeLimits {
+  /** CPUs of each job (`threads`), and the number of its threads; default 1. */
+  readonly cpus?: number | undefined;
+  /** Memory of each job, as sbatch takes it: `32G`. Becomes `mem_mb`, in MiB as sbatch counts. */
+  readonly memory?: string | undefined;
+  /** Times that a failed job is run again; default 2. */
+  readonly retries?: number | undefined;
+  /** Also score the models. The experiment must have `evaluate:`. */
+  readonly evaluation?: SnakemakeEvaluation | undefined;
+}
+
+/** The jobs that score the models. Limits that are not set are those of the other jobs. */
+export interface SnakemakeEvaluation extends EvaluationJobs, SnakemakeLimits {}
+
+/**
+ * Returns a Snakefile (Snakemake 8 and 9) that runs an experiment: parts that compute the shards, a last job
+ * that assembles the merges, and with `evaluation` jobs that score the models. Resources have Snakemake's
+ * standard names, which its executors translate.
+ *
+ * The only result that it declares is `experiment.json`, since Snakemake deletes the declared outputs of a job
+ * that fails; jobs that write shards and scores leave empty markers beside the output directory.
+ *
+ * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, control characters, and braces in
+ *   the paths of the experiment and the output, which Snakemake reads as wildcards
+ */
+export const snakemakeWorkflow = ({ evaluation: scoring, ...parameters }: SnakemakeParameters): string => {
+  const { experiment, out, cpus = 1, memory, retries = 2, time, partition, account, qos } = parameters;
+  const { parts, last, evaluation } = jobsOf({ ...parameters, cpus }, scoring);
+  checkCount('retries', retries, 0);
+  for (const [parameter, value] of Object.entries({ experiment, out })) checkBraces(parameter, value);
+  const own = { time, partition, account, qos };
+  const limits = limitsOf({ cpus, memory, ...own });
+  const final = evaluation === undefined ? `OUT + "/experiment.json"` : `expand(SCORED, part=range(SCORES))`;
+  return `# Runs ${experiment} in ${parts.count} part${parts.count === 1 ? '' : 's'}, and a last job that finishes it.
+#   snakemake -s Snakefile --cores all --keep-going
+# After parts that failed for good, the last job runs without them, and computes what they left:
+#   snakemake -s Snakefile --cores all --config parts=0
+PARTS = int(config.get("parts", ${parts.count}))
+EXPERIMENT = ${text(experiment)}
+OUT = ${text(out)}
+# Commands, as words of the shell.
+PART = ${command(parts)}
+LAST = ${command(last)}
+${evaluation === undefined ? '' : `EVALUATE = ${command(evaluation)}\nSCORES = ${evaluation.count}\nSCORED = OUT + ".snakemake/scored-{part}-of-${evaluation.count}"\n`}
+
+localrules: all
+
+
+rule all:
+    input: ${final}
+
+
+# The marker says that the part has ended well. It goes once the last job has ended.
+rule part:
+    input: EXPERIMENT
+    output: temp(touch(OUT + ".snakemake/part-{part}-of-{parts}"))
+    log: OUT + ".snakemake/part-{part}-of-{parts}.log"
+    retries: ${retries}
+${limits}
+    shell: "{PART} {wildcards.part}/{wildcards.parts} > {log:q} 2>&1"
+
+
+# update: a rerun keeps the record, and the scores in it, until it is written anew.
+rule last:
+    input:
+        experiment=EXPERIMENT,
+        parts=expand(OUT + ".snakemake/part-{part}-of-{parts}", part=range(PARTS), parts=[PARTS]),
+    output:
+        record=update(OUT + "/experiment.json"),
+        merged=touch(OUT + ".snakemake/merged"),
+    log: OUT + ".snakemake/last.log"
+    retries: ${retries}
+${limits}
+    shell: "{LAST} > {log:q} 2>&1"
+${evaluation === undefined ? '' : evaluationRule(evaluation, retries, limitsOf({ cpus, memory, ...own, ...given(scoring) }, evaluation.gpus, 'evaluate-'))}`;
+};
+
+/** Scores are written into the record too, so the rule depends on the marker of the merges, not on the record. */
+const evaluationRule = ({ count }: Job, retries: number, limits: string): string => `
+
+rule evaluate:
+    input: OUT + ".snakemake/merged"
+    output: touch(SCORED)
+    log: OUT + ".snakemake/scored-{part}-of-${count}.log"
+    retries: ${retries}
+${limits}
+    shell: "{EVALUATE} {wildcards.part}/{SCORES} > {log:q} 2>&1"
+`;
+
+/** Returns the limits that evaluations set for themselves. */
+const given = ({ time, partition, account, qos }: SnakemakeLimits = {}): SnakemakeLimits =>
+  Object.fromEntries(
+    Object.entries({ time, partition, account, qos }).filter(([, value]) => value !== undefined),
+  );
+
+interface Limits extends SnakemakeLimits {
+  readonly cpus: number;
+  readonly memory: string | undefined;
+}
+
+/** @param prefix that of the parameters' names in messages */
+const limitsOf = ({ cpus, memory, time, partition, account, qos }: Limits, gpus = 0, prefix = ''): string => {
+  checkTexts({
+    [`${prefix}partition`]: partition,
+    [`${prefix}account`]: account,
+    [`${prefix}qos`]: qos,
+  });
+  const resources = [
+    ...(memory === undefined ? [] : [`mem_mb=${mebibytesOf('memory', memory)}`]),
+    ...(time === undefined ? [] : [`runtime=${Math.ceil(secondsOf(`${prefix}time`, time) / 60)}`]),
+    ...(partition === undefined ? [] : [`slurm_partition=${text(partition)}`]),
+    ...(account === undefined ? [] : [`slurm_account=${text(account)}`]),
+    ...(qos === undefined ? [] : [`qos=${text(qos)}`]),
+    ...(gpus === 0 ? [] : [`gpu=${gpus}`]),
+  ];
+  const threads = `    threads: ${cpus}`;
+  return resources.length === 0 ? threads : `${threads}\n    resources: ${resources.join(', ')}`;
+};
+
+/** Spells a text as a literal of Python, which reads all of JSON's. */
+const text = (value: string): string => JSON.stringify(value);
+
+const command = ({ words }: Job): string => text(words.map(shellWord).join(' '));
+
+const checkBraces = (parameter: string, value: string): void => {
+  if (/[{}]/.test(value))
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter,
+      value,
+      expected: 'a path without braces, which Snakemake reads as wildcards',
+    });
+};
