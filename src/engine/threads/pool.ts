@@ -1,4 +1,4 @@
-import { Piscina } from 'piscina';
+import type { Piscina } from 'piscina';
 import type { Factorisation } from '../../native/factorise.js';
 import { control } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
@@ -51,7 +51,7 @@ export class WorkerPool {
   /**
    * Started by the first task, since a run that is stopped before it, or has nothing to do, needs no threads.
    */
-  #piscina: Piscina<AnyTask, AnyResult> | undefined;
+  #piscina: Promise<Piscina<AnyTask, AnyResult>> | undefined;
   /** Every requested task that has not ended. */
   readonly #tasks = new Set<Promise<unknown>>();
   /** Number of further tasks that the threads have room for. */
@@ -144,7 +144,7 @@ export class WorkerPool {
     this.#signal.removeEventListener('abort', this.#onAbort);
     this.stop(new Error('the pool of worker threads is closed'));
     await this.#idle();
-    await this.#piscina?.destroy();
+    await (await this.#piscina)?.destroy();
   }
 
   async #idle(): Promise<void> {
@@ -172,9 +172,11 @@ export class WorkerPool {
     try {
       if (this.stopped) return undefined;
       this.#piscina ??= this.#startThreads();
+      const piscina = await this.#piscina;
+      if (this.stopped) return undefined;
       // Piscina's own `signal` would terminate the thread in the middle of a write; `stop` lets it finish its
       // tile.
-      return (await this.#piscina.run(task, { name })) as Result;
+      return (await piscina.run(task, { name })) as Result;
     } catch (error) {
       // A task returns its own failures, so this one is a thread's: it died, or could not be started.
       this.stop(error);
@@ -186,7 +188,9 @@ export class WorkerPool {
     }
   }
 
-  #startThreads(): Piscina<AnyTask, AnyResult> {
+  async #startThreads(): Promise<Piscina<AnyTask, AnyResult>> {
+    // Loaded on demand: a plan needs no threads.
+    const { Piscina } = await import('piscina');
     const piscina = new Piscina<AnyTask, AnyResult>({
       filename: workerFile,
       // Not the caller's flags: some, such as --input-type, are meant for its own script.
