@@ -190,7 +190,7 @@ export type { Expression, ModelTensor } from './operations/expression.js';
 export type { Formula } from './operations/formula.js';
 export type { Gram, GramRule, RuleParameters } from './operations/rules.js';
 export type { Sparsifier } from './operations/sparsifiers.js';
-export type { PartitionFormat } from './partition/formats/index.js';
+export type { PartitionFormat } from './partition/formats/names.js';
 export type {
   FoundByAnalysis,
   FoundByLocation,

@@ -36,7 +36,10 @@ describe('the package', () => {
       'bin/layerloom.cjs',
       'dist/index.js',
       'dist/index.d.ts',
+      'dist/cli/layerloom.cjs',
+      'dist/cli/layerloom.licences.txt',
       'dist/cli/main.js',
+      'dist/cli/start.cjs',
       'package.json',
     ])
       expect(files).toContain(file);

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { isObject } from '../checkpoint/json.js';
 import { LayerloomError } from '../errors.js';
 import type { AdapterConfig } from './adapter.js';

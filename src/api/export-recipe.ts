@@ -1,6 +1,7 @@
 import { LayerloomError } from '../errors.js';
 import type { RecipeInput } from '../methods/recipes.js';
-import { exportDialects, mergekitRecipe } from '../plan/mergekit-recipe.js';
+import { exportDialects } from '../plan/export-dialects.js';
+import { mergekitRecipe } from '../plan/mergekit-recipe.js';
 import { recipeFrom } from '../plan/recipe-of.js';
 import { recipeYaml } from '../plan/recipe-yaml.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';

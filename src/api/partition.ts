@@ -3,7 +3,7 @@ import { openCheckpoint } from '../checkpoint/open.js';
 import { LayerloomError } from '../errors.js';
 import { bringModels } from '../hub/bring-models.js';
 import { readAnalysedExpert } from '../partition/analysed-expert.js';
-import type { PartitionFormat } from '../partition/formats/index.js';
+import type { PartitionFormat } from '../partition/formats/names.js';
 import { type Granularity, granularities, type Partition } from '../partition/partition.js';
 import { type PartitionByLocation, partitionOf } from '../partition/partition-of.js';
 import { checkFormats, writePartition } from '../partition/write-partition.js';

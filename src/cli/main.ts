@@ -112,4 +112,10 @@ const run = async (): Promise<number> => {
   }
 };
 
-process.exitCode = await run();
+// The bundle is CommonJS, which has no top-level await. As with one, work that never ends is no success.
+process.once('exit', () => {
+  process.exitCode ??= 13;
+});
+void run().then((code) => {
+  process.exitCode = code;
+});

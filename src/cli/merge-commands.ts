@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { addExamples, commandGroups, optionOf } from './help.js';
-import { type MergeCommandOptions, mergeCommand } from './merge.js';
+import type { MergeCommandOptions } from './merge.js';
 import {
   addAnalysisOption,
   addFormOption,
@@ -11,8 +11,6 @@ import {
   toNumber,
   toWeights,
 } from './options.js';
-import { loadPlugins } from './plugin.js';
-import { recipeOf } from './recipe-of.js';
 import { addSwap } from './swap-command.js';
 
 // Commands that write one checkpoint: their options, as recipes.
@@ -37,7 +35,8 @@ const addSoup = (program: Command): void => {
     );
   addMergeOptions(addTokenizerOption(addFormOption(addSaveOption(addAnalysisOption(command))))).action(
     async (models: string[], options: MergeCommandOptions) => {
-      await mergeCommand(recipeOf('soup', { ...options, models }), options);
+      const { methodCommand } = await import('./merge.js');
+      await methodCommand('soup', { ...options, models });
     },
   );
   addExamples(command, [
@@ -110,7 +109,8 @@ const addRevert = (program: Command): void => {
     );
   addMergeOptions(addTokenizerOption(addFormOption(addSaveOption(addAnalysisOption(command))))).action(
     async (expert: string, options: MergeCommandOptions) => {
-      await mergeCommand(recipeOf('revert', { ...options, model: expert }), options);
+      const { methodCommand } = await import('./merge.js');
+      await methodCommand('revert', { ...options, model: expert });
     },
   );
   addExamples(command, [
@@ -136,7 +136,8 @@ const addRelayout = (program: Command): void => {
     .description('rewrite a checkpoint in other shards, so that later merges can link its layers')
     .argument('<checkpoint>', modelWords);
   addMergeOptions(addSaveOption(command)).action(async (checkpoint: string, options: MergeCommandOptions) => {
-    await mergeCommand(recipeOf('relayout', { ...options, model: checkpoint }), options);
+    const { methodCommand } = await import('./merge.js');
+    await methodCommand('relayout', { ...options, model: checkpoint });
   });
   addExamples(command, [
     ['layerloom relayout ./math-1 -o ./math-1-by-layer', 'one shard per layer'],
@@ -177,6 +178,10 @@ const addMerge = (program: Command): void => {
       outRequired: 'unless --dry-run or --explain',
     },
   ).action(async (recipe: string, options: MergeCommandOptions & { plugin?: string[] }) => {
+    const [{ loadPlugins }, { mergeCommand }] = await Promise.all([
+      import('./plugin.js'),
+      import('./merge.js'),
+    ]);
     await loadPlugins(options.plugin ?? []);
     await mergeCommand(recipe, options);
   });

@@ -19,6 +19,7 @@ import { interruptSignal } from './interrupt.js';
 import { type CommonOptions, type OutputOptions, requireOut } from './options.js';
 import { note, printJson, printLine, stdoutColours, warn } from './print.js';
 import { ProgressDisplay } from './progress.js';
+import { recipeOf } from './recipe-of.js';
 import { saveRecipe } from './save-recipe.js';
 
 /** Options of commands that write one checkpoint; some are of `merge` alone. */
@@ -49,6 +50,12 @@ export const mergeCommand = async (
     release();
   }
 };
+
+/** Merges by a method whose parameters are options of the command. */
+export const methodCommand = (
+  method: Parameters<typeof recipeOf>[0],
+  options: MergeCommandOptions & Readonly<Record<string, unknown>>,
+): Promise<void> => mergeCommand(recipeOf(method, options), options);
 
 const planAndRun = async (
   recipe: RecipeInput | string,

@@ -1,26 +1,8 @@
 import type { Command } from 'commander';
-import type { Adapter } from '../adapter/adapter.js';
-import { openAdapter } from '../adapter/open-adapter.js';
-import { openModel } from '../adapter/open-model.js';
-import { splitAdapter } from '../checkpoint/adapter-text.js';
-import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { LayerloomError } from '../errors.js';
-import { bringModels } from '../hub/bring-models.js';
-import { describeCheckpoint, summariseCheckpoint } from '../report/inspect.js';
-import { describeAdapter, summariseAdapter } from '../report/inspect-adapter.js';
 import type { AnalyzeCliOptions } from './analyze.js';
 import { addExamples, commandGroups, optionGroups, optionOf } from './help.js';
-import {
-  addOutputOptions,
-  downloadOption,
-  modelWords,
-  type OutputOptions,
-  threadsOption,
-  toNumber,
-} from './options.js';
-import { printJson, printLine, warn } from './print.js';
-
-type InspectOptions = OutputOptions & { readonly download?: boolean };
+import type { InspectCliOptions } from './inspect.js';
+import { addOutputOptions, downloadOption, modelWords, threadsOption, toNumber } from './options.js';
 
 /** Adds `layerloom inspect`. */
 export const addInspect = (program: Command): void => {
@@ -30,40 +12,15 @@ export const addInspect = (program: Command): void => {
     .description('show architecture, layers, dtypes, parameters, shards and sizes')
     .argument('<checkpoint>', modelWords)
     .addOption(downloadOption('the headers of a model that is not here'));
-  addOutputOptions(command).action(async (model: string, options: InspectOptions) => {
-    const { json, quiet, download } = options;
-    const fetched = await bringModels([model], { download: download && 'headers' });
-    if (!quiet) fetched.forEach(warn);
-    const { checkpoint, adapter } = await openForInspection(model);
-    const summary = checkpoint === undefined ? undefined : summariseCheckpoint(checkpoint);
-    const ofAdapter = adapter === undefined ? undefined : summariseAdapter(adapter);
-    if (json)
-      printJson(summary === undefined ? ofAdapter : { ...summary, ...(ofAdapter && { adapter: ofAdapter }) });
-    else if (!quiet) {
-      summary?.warnings.forEach(warn);
-      const texts = [summary && describeCheckpoint(summary), ofAdapter && describeAdapter(ofAdapter)];
-      printLine(texts.filter((text) => text !== undefined).join('\n\n'));
-    }
+  addOutputOptions(command).action(async (model: string, options: InspectCliOptions) => {
+    const { inspectCommand } = await import('./inspect.js');
+    await inspectCommand(model, options);
   });
   addExamples(command, [
     ['layerloom inspect ./math-1', 'read the headers of a checkpoint'],
     ['layerloom inspect ./math-1/model.safetensors --json', 'one file, as JSON'],
     ['layerloom inspect ./math-lora', 'an adapter: ranks, scales and modules'],
   ]);
-};
-
-/** Opens a model, its adapter too where it has one, or an adapter by itself. */
-const openForInspection = async (
-  model: string,
-): Promise<{ readonly checkpoint?: CheckpointIndex; readonly adapter?: Adapter }> => {
-  try {
-    const checkpoint = await openModel(model);
-    const parts = await splitAdapter(model);
-    return { checkpoint, ...(parts === undefined ? {} : { adapter: await openAdapter(parts.adapter) }) };
-  } catch (error) {
-    if (!(error instanceof LayerloomError) || error.code !== 'ADAPTER_WITHOUT_BASE') throw error;
-    return { adapter: await openAdapter(model) };
-  }
 };
 
 /** Adds `layerloom analyze`. */

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type Link, links } from '../engine/output/link.js';
 import { LayerloomError } from '../errors.js';
-import { type OutputForm, outputForms } from '../plan/adapters/form.js';
+import { type OutputForm, outputForms } from '../plan/adapters/output-forms.js';
 import type { Layout } from '../plan/layout.js';
 import { arithmeticDtypes, type DtypeName, torchName } from '../tensor/dtype.js';
 import { chatTemplateNames } from '../tokenizer/chat-templates/chat-template.js';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { partitionFormats } from '../partition/formats/index.js';
+import { partitionFormats } from '../partition/formats/names.js';
 import { granularities, partNames } from '../partition/partition.js';
 import { addExamples, commandGroups, optionGroups, optionOf } from './help.js';
 import { addOutputOptions, downloadOption, modelWords, toNumber } from './options.js';

@@ -1,6 +1,6 @@
 import { type PartitionParameters, partition } from '../api/partition.js';
-import type { PartitionFormat } from '../partition/formats/index.js';
 import { partitionJson } from '../partition/formats/index.js';
+import type { PartitionFormat } from '../partition/formats/names.js';
 import { describePartition } from '../report/partition-text.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printLine, stdoutColours, warn } from './print.js';

@@ -1,5 +1,5 @@
 import colours from 'picocolors';
-import { paintedBar } from '../report/layer-stack.js';
+import { paintedBar } from '../report/painted-bar.js';
 import { visible, visibleLine } from '../visible.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { exportDialects } from '../plan/mergekit-recipe.js';
+import { exportDialects } from '../plan/export-dialects.js';
 import type { ExportCommandOptions } from './export-recipe.js';
 import { addExamples, commandGroups, optionOf } from './help.js';
 import { addAnalysisOption, addOutputOptions } from './options.js';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { addExamples, commandGroups, optionOf } from './help.js';
-import { type MergeCommandOptions, mergeCommand } from './merge.js';
+import type { MergeCommandOptions } from './merge.js';
 import {
   addAnalysisOption,
   addFormOption,
@@ -11,7 +11,6 @@ import {
   toNumber,
   toWeights,
 } from './options.js';
-import { recipeOf } from './recipe-of.js';
 
 /** Adds `layerloom swap`. */
 export const addSwap = (program: Command): void => {
@@ -80,7 +79,8 @@ export const addSwap = (program: Command): void => {
     );
   addMergeOptions(addTokenizerOption(addFormOption(addSaveOption(addAnalysisOption(command))))).action(
     async ({ lang: language, ...options }: MergeCommandOptions & { lang: string }) => {
-      await mergeCommand(recipeOf('layer_swap', { ...options, language }), options);
+      const { methodCommand } = await import('./merge.js');
+      await methodCommand('layer_swap', { ...options, language });
     },
   );
   addExamples(command, [

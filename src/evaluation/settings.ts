@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { isObject } from '../checkpoint/json.js';
 import { LayerloomError } from '../errors.js';
 import { unknownKeyOf } from '../recipe/invalid.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { LayerloomError } from '../errors.js';
 import { unknownKeyOf } from '../recipe/invalid.js';
 

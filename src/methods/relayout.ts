@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { schemaOf } from './framework/declared.js';
 import type { Method } from './framework/method.js';
 import { modelSchema } from './framework/parameters.js';

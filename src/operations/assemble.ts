@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { bitsOf } from '../tensor/dtype.js';
 import { elementsOf, type Shape } from '../tensor/reference.js';
 import type { Operation } from './operation.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { itemAt } from '../lookup.js';
 import type { Election } from '../native/job.js';
 import { difference, type Lowering, takeRows } from './lowering.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { factorDtypes } from '../native/factorise.js';
 import type { Operation } from './operation.js';
 import type { Value } from './program.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { bitsOfFloat, floatOfBits } from '../tensor/float-bits.js';
 import { difference, takeRows } from './lowering.js';
 import { boundsOf, nothing } from './magnitude-bounds.js';

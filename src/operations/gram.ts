@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { itemAt } from '../lookup.js';
 import type { Rows } from '../tensor/rows.js';
 import { difference, takeRows, undefinedMerge } from './lowering.js';

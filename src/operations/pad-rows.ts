@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { rowWidth } from './assemble.js';
 import type { Operation, Statistic } from './operation.js';
 import type { Value } from './program.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { itemAt } from '../lookup.js';
 import { bitsOfFloat } from '../tensor/float-bits.js';
 import { mostTaskVectors } from './consensus.js';

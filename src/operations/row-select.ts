@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { itemAt } from '../lookup.js';
 import { bitsOf } from '../tensor/dtype.js';
 import { decodeKept, isKept } from '../tensor/kept.js';

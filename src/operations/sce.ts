@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { itemAt } from '../lookup.js';
 import { mostTaskVectors, tooManyTaskVectors } from './consensus.js';
 import { difference } from './lowering.js';

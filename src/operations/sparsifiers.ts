@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { MagnitudeBound } from '../native/job.js';
 import { bitsOfFloat } from '../tensor/float-bits.js';
 import { type BoundToFind, nothing } from './magnitude-bounds.js';

@@ -2,12 +2,8 @@ import { rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
-import {
-  formatPartition,
-  type PartitionFile,
-  type PartitionFormat,
-  partitionFormats,
-} from './formats/index.js';
+import { formatPartition, type PartitionFile } from './formats/index.js';
+import { type PartitionFormat, partitionFormats } from './formats/names.js';
 import type { Partition } from './partition.js';
 
 /** The files that a partition was written to, by absolute paths, and what some format could not say. */

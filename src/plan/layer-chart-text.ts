@@ -1,13 +1,7 @@
 import { decimals } from '../operations/words.js';
 import { visibleLine } from '../visible.js';
+import { heights, zero } from './chart-characters.js';
 import type { ChartRow } from './layer-chart.js';
-
-/**
- * Heights of a bar of one character, lowest first; 0 is a dot, and absence a blank. None fills its line, so
- * that a gap parts the rows.
- */
-export const heights = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'] as const;
-export const zero = '·';
 
 /** Widest line. */
 const widest = 80;

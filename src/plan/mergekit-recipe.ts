@@ -11,9 +11,6 @@ import type { MergePlan, Operand, PlannedExpression } from './plan.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The dialects that recipes are exported in. */
-export const exportDialects = ['mergekit'] as const;
-
 /** A recipe in mergekit's dialect, with what is to be known of it. */
 export interface MergekitRecipe {
   readonly recipe: Json;

@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { FileIdentity, FileState } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
 import type { HubRevision, Location } from '../checkpoint/model-place.js';

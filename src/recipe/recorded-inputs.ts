@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { placesOf } from '../checkpoint/adapter-text.js';
 import type { AdaptedFrom } from '../checkpoint/checkpoint.js';
 import { allExist, type HubRevision, splitName } from '../checkpoint/model-place.js';

@@ -1,10 +1,11 @@
 import type { Colors } from 'picocolors/types.js';
 import { itemAt } from '../lookup.js';
-import { drawChart, heights, zero } from '../plan/layer-chart-text.js';
+import { drawChart } from '../plan/layer-chart-text.js';
 import { type LayerPicture, pictureOf } from '../plan/layer-picture.js';
 import { type Origin, rangeText, wordsOf } from '../plan/origins.js';
 import type { MergePlan } from '../plan/plan.js';
 import { visibleLine } from '../visible.js';
+import { mixtures, shades } from './painted-bar.js';
 import { wrap } from './wrap.js';
 
 /** Largest number of equal neighbouring layers that are all drawn; of more, only the ends are. */
@@ -13,18 +14,10 @@ const drawn = 8;
 /** More runs of layers than these are drawn as a line each. */
 const mostRuns = 10;
 
-/** Shades of models, by their index, and of what is computed from several: they differ without colour too. */
-const shades = ['░', '█', '▓'] as const;
-const mixtures = ['▒', '▚', '╱'] as const;
 const width = 24;
 
 /** Widest line, as of a terminal. */
 const columns = 80;
-
-/** Matches a coloured bar: the only escape sequences that are printed. */
-export const paintedBar = new RegExp(
-  `(\\u001b\\[3\\dm[${[...shades, ...mixtures, ...heights, zero].join('')} ]+\\u001b\\[39m)`,
-);
 
 /** Draws how the layers of a merge are made: a stack of runs of layers, or a chart of numbers over layers. */
 export const drawLayers = (plan: MergePlan, colours: Colors): string =>

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import Papa from 'papaparse';
-import { z } from 'zod';
+import * as z from 'zod';
 import { LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
 import { allLanguages } from './imported.js';

@@ -23,11 +23,11 @@ export class Workplace {
     cpSync(join(this.#models, 'llama-3.1-8b'), join(this.#models, 'base'), { recursive: true });
     writeMgsm(join(this.#models, 'mgsm'), 20);
     // As in a project that layerloom is installed in: for `npx layerloom` and for `import … from 'layerloom'`.
-    this.#program(join(this.#models, 'node_modules', '.bin'), 'layerloom', 'dist/cli/main.js');
+    this.#program(join(this.#models, 'node_modules', '.bin'), 'layerloom', 'bin/layerloom.cjs');
     symlinkSync(root, join(this.#models, 'node_modules', 'layerloom'));
     symlinkSync(join(root, 'node_modules/.bin/tsc'), join(this.#models, 'node_modules/.bin/tsc'));
     writeFileSync(join(this.#models, 'package.json'), '{"type": "module", "private": true}\n');
-    this.#program(this.#programs, 'layerloom', 'dist/cli/main.js');
+    this.#program(this.#programs, 'layerloom', 'bin/layerloom.cjs');
     this.#program(this.#programs, 'lm_eval', 'test/fixtures/lm-eval.mjs');
   }
 

@@ -69,7 +69,7 @@ describe('layerloom merge --plugin', () => {
   };
 
   const layerloom = async (project: string, args: readonly string[]) =>
-    run(process.execPath, [join(root, 'dist/cli/main.js'), ...args], { cwd: project }).then(
+    run(process.execPath, [join(root, 'bin/layerloom.cjs'), ...args], { cwd: project }).then(
       ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
       ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({
         code,

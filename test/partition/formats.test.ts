@@ -4,7 +4,8 @@ import { parse } from 'yaml';
 import { LayerloomError } from '../../src/errors.js';
 import { valueAt } from '../../src/lookup.js';
 import type { AnalysedExpert } from '../../src/partition/analysed-expert.js';
-import { formatPartition, type PartitionFormat } from '../../src/partition/formats/index.js';
+import { formatPartition } from '../../src/partition/formats/index.js';
+import type { PartitionFormat } from '../../src/partition/formats/names.js';
 import {
   adaptedBy,
   granularities,

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { modelSchema } from '../../methods/framework/parameters.js';
 import type { ParameterSpec } from '../../methods/framework/settings.js';
 import { toSnakeCase } from '../../recipe/case.js';

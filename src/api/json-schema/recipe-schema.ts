@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Method } from '../../methods/framework/method.js';
 import { factsOf, type ParameterFacts } from '../../methods/framework/parameter-facts.js';
 import { methods } from '../../methods/index.js';
-import { outputForms } from '../../plan/adapters/form.js';
+import { outputForms } from '../../plan/adapters/output-forms.js';
 import { mostRank } from '../../recipe/recipe.js';
 import { chatTemplateWords } from '../../tokenizer/chat-templates/chat-template.js';
 import {

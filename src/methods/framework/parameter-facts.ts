@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Method } from './method.js';
 import type { ParameterSpec } from './settings.js';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { matches } from './match-names.js';
 import type { RecipePath } from './method.js';
 

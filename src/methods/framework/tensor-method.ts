@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Place } from '../../architecture/architecture.js';
 import type { ModelTensor } from '../../operations/expression.js';
 import type { CompileContext, Compiled, ModelReference, RecipePath } from './method.js';

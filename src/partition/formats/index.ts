@@ -5,6 +5,7 @@ import { isMixture, type Partition, type Side, sides, trainedBy } from '../parti
 import { patternsOf } from '../regexes.js';
 import { axolotlOptions } from './axolotl.js';
 import { llamaFactoryFreeze } from './llama-factory.js';
+import type { formatsBySide, formatsOfBoth, PartitionFormat } from './names.js';
 import { peftTargets } from './peft.js';
 import { pythonModule } from './python.js';
 
@@ -63,21 +64,16 @@ const bySide = {
     'regex.txt',
     (partition, side) => ({ text: lines(patternsOf(partition, trainedBy(partition, side))) }),
   ],
-} as const satisfies Record<string, readonly [string, Writer]>;
+} as const satisfies Record<(typeof formatsBySide)[number], readonly [string, Writer]>;
 
 /** One file for both sides. */
 const ofBoth = {
   json: ['partition.json', partitionJson],
   python: ['freeze.py', pythonModule],
-} as const satisfies Record<string, readonly [string, (partition: Partition) => string]>;
-
-/** A form that a partition is written in: for a trainer, as names, or as JSON. */
-export type PartitionFormat = keyof typeof bySide | keyof typeof ofBoth;
-
-export const partitionFormats = [
-  ...Object.keys(ofBoth),
-  ...Object.keys(bySide),
-] as readonly PartitionFormat[];
+} as const satisfies Record<
+  (typeof formatsOfBoth)[number],
+  readonly [string, (partition: Partition) => string]
+>;
 
 /**
  * Returns the files of a partition in one format. A side that the format cannot say is left out with a warning.

@@ -8,12 +8,7 @@ import { invalid } from '../../methods/framework/settings.js';
 import { methods } from '../../methods/index.js';
 import type { RecipeInput } from '../../methods/recipes.js';
 import { replaceModels } from '../../recipe/model-places.js';
-
-/** The forms of a merge's output. */
-export const outputForms = ['adapter', 'full'] as const;
-
-/** `adapter`: a LoRA adapter in PEFT's format. `full`: all weights. */
-export type OutputForm = (typeof outputForms)[number];
+import { type OutputForm, outputForms } from './output-forms.js';
 
 type Json = Readonly<Record<string, unknown>>;
 

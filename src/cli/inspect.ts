@@ -1,0 +1,44 @@
+import type { Adapter } from '../adapter/adapter.js';
+import { openAdapter } from '../adapter/open-adapter.js';
+import { openModel } from '../adapter/open-model.js';
+import { splitAdapter } from '../checkpoint/adapter-text.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { LayerloomError } from '../errors.js';
+import { bringModels } from '../hub/bring-models.js';
+import { describeCheckpoint, summariseCheckpoint } from '../report/inspect.js';
+import { describeAdapter, summariseAdapter } from '../report/inspect-adapter.js';
+import type { OutputOptions } from './options.js';
+import { printJson, printLine, warn } from './print.js';
+
+export type InspectCliOptions = OutputOptions & { readonly download?: boolean };
+
+/** Prints what a checkpoint's headers say, and what an adapter is. */
+export const inspectCommand = async (model: string, options: InspectCliOptions): Promise<void> => {
+  const { json, quiet, download } = options;
+  const fetched = await bringModels([model], { download: download && 'headers' });
+  if (!quiet) fetched.forEach(warn);
+  const { checkpoint, adapter } = await openForInspection(model);
+  const summary = checkpoint === undefined ? undefined : summariseCheckpoint(checkpoint);
+  const ofAdapter = adapter === undefined ? undefined : summariseAdapter(adapter);
+  if (json)
+    printJson(summary === undefined ? ofAdapter : { ...summary, ...(ofAdapter && { adapter: ofAdapter }) });
+  else if (!quiet) {
+    summary?.warnings.forEach(warn);
+    const texts = [summary && describeCheckpoint(summary), ofAdapter && describeAdapter(ofAdapter)];
+    printLine(texts.filter((text) => text !== undefined).join('\n\n'));
+  }
+};
+
+/** Opens a model, its adapter too where it has one, or an adapter by itself. */
+const openForInspection = async (
+  model: string,
+): Promise<{ readonly checkpoint?: CheckpointIndex; readonly adapter?: Adapter }> => {
+  try {
+    const checkpoint = await openModel(model);
+    const parts = await splitAdapter(model);
+    return { checkpoint, ...(parts === undefined ? {} : { adapter: await openAdapter(parts.adapter) }) };
+  } catch (error) {
+    if (!(error instanceof LayerloomError) || error.code !== 'ADAPTER_WITHOUT_BASE') throw error;
+    return { adapter: await openAdapter(model) };
+  }
+};
