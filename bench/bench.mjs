@@ -43,7 +43,7 @@ const { values } = parseArgs({
 });
 
 const here = (/** @type {string} */ path) => fileURLToPath(new URL(path, import.meta.url));
-const cli = here('../dist/cli/main.js');
+const cli = here('../bin/layerloom.cjs');
 const layers = Number(values.layers);
 const phases = values.only.split(',');
 const onTmpfs = values.dir.startsWith('/dev/shm');

@@ -33,7 +33,7 @@ process.on('exit', () => rmSync(work, { recursive: true, force: true }));
 /** @param {string} tree @returns {Promise<Run>} */
 const run = async (tree) => {
   const out = join(work, 'out');
-  const args = [join(tree, 'dist/cli/main.js'), 'batch', experiment, '-o', out, '--json'];
+  const args = [join(tree, 'bin/layerloom.cjs'), 'batch', experiment, '-o', out, '--json'];
   const begun = performance.now();
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   /** @type {number[]} */

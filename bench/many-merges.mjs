@@ -29,7 +29,7 @@ const { values } = parseArgs({
   },
 });
 
-const cli = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const cli = fileURLToPath(new URL('../bin/layerloom.cjs', import.meta.url));
 const [tasks, languages] = [
   ['math-1', 'math-2'],
   ['swh-1', 'swh-2', 'swh-3', 'swh-4', 'swh-5'],

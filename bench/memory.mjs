@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 import { encodeHeader } from 'layerloom';
 import { measure, median } from './lib/measure.mjs';
 
-const cli = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const cli = fileURLToPath(new URL('../bin/layerloom.cjs', import.meta.url));
 const { values } = parseArgs({
   options: { dir: { type: 'string', default: tmpdir() }, repeats: { type: 'string', default: '3' } },
 });

@@ -33,7 +33,7 @@ const { values } = parseArgs({
   },
 });
 
-const cli = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const cli = fileURLToPath(new URL('../bin/layerloom.cjs', import.meta.url));
 const layers = Number(values.layers);
 const work = mkdtempSync(join(values.dir, 'layerloom-scaling-'));
 process.on('exit', () => rmSync(work, { recursive: true, force: true }));

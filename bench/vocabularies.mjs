@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { makeVocabularies } from './lib/checkpoints.mjs';
 import { measure, median } from './lib/measure.mjs';
 
-const cli = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const cli = fileURLToPath(new URL('../bin/layerloom.cjs', import.meta.url));
 const { values } = parseArgs({
   options: {
     dir: { type: 'string', default: join(tmpdir(), 'layerloom-bench') },
