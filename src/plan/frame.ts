@@ -115,7 +115,7 @@ const makeFrame = async (
 };
 
 /** Limit on the tensors that a frame keeps, as a multiple of its outputs. */
-const mostMade = 16;
+const mostMade = 4;
 
 /** Limit on the texts of expressions that are compared: longer ones, such as lists of rows, are a merge's own. */
 const mostText = 4096;
