@@ -34,6 +34,7 @@ export const groups = [
       'docs/analysis.md',
       'docs/diff.md',
       'docs/experiments.md',
+      'docs/clusters.md',
       'docs/evaluation.md',
       'docs/tables.md',
       'docs/report.md',

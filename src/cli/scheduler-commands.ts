@@ -82,7 +82,7 @@ export const addKubernetes = (experiment: Command): void => {
       optionOf(
         '--volume <claim=path>',
         'persistent volume claim, and where pods see it; CLAIM=PATH:ro is read-only',
-        { required: true, repeatable: true },
+        { repeatable: true },
       ),
     )
     .addOption(

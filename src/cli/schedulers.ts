@@ -50,7 +50,7 @@ export interface ExperimentSnakemakeOptions
 export interface ExperimentKubernetesOptions
   extends JobOptions,
     Omit<KubernetesParameters, OfJobs | 'volumes' | 'store'> {
-  readonly volume: readonly string[];
+  readonly volume?: readonly string[];
   readonly experimentPath?: string;
   readonly command?: string;
   readonly evaluateImage?: string;
@@ -105,7 +105,7 @@ export const experimentKubernetesCommand = async (
     ...read.jobs,
     ...{ parts, time, memory, cpus, image, name, namespace, experiment },
     command: [command ?? 'layerloom'],
-    volumes: options.volume.map(volumeOf),
+    volumes: (options.volume ?? []).map(volumeOf),
     evaluation: own && { ...own, image: evaluateImage },
   });
   print(read, options, { manifest });

@@ -275,6 +275,8 @@ describe('layerloom --help', () => {
     const help = (await cli(['batch', '--help'])).stdout;
     for (const option of ['--store', '--link', '--shard-range', '--resume', '--dry-run', '--json'])
       expect(help).toContain(option);
-    expect((await cli(['experiment', '--help'])).stdout).toMatch(/init[\s\S]*slurm/);
+    expect((await cli(['experiment', '--help'])).stdout).toMatch(
+      /init[\s\S]*slurm[\s\S]*snakemake[\s\S]*kubernetes/,
+    );
   });
 });

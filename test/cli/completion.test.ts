@@ -12,7 +12,7 @@ import { cli } from '../fixtures/cli.js';
 const lines: readonly (readonly [typed: string, offered: readonly string[]])[] = [
   ['layerloom re', ['recipe', 'relayout', 'report', 'revert']],
   ['layerloom store ', ['gc', 'ls', 'verify']],
-  ['layerloom experiment s', ['slurm']],
+  ['layerloom experiment s', ['slurm', 'snakemake']],
   ['layerloom swap --bottom', ['--bottom', '--bottom-transition']],
   ['layerloom experiment init --p', ['--preset']],
   ['layerloom swap --others ', ['average', 'language', 'task']],

@@ -1,12 +1,16 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { expandExperiment } from '../../src/experiment/expand.js';
 import { experimentPreset } from '../../src/experiment/presets.js';
 import { readExperiment } from '../../src/experiment/read-experiment.js';
+import { version } from '../../src/version.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
+import { writeExperiment } from '../fixtures/experiment.js';
 
 describe('layerloom experiment init', () => {
   it('prints what the function gives', async () => {
@@ -104,8 +108,9 @@ describe('layerloom experiment slurm', () => {
     ]);
     expect([code, stderr]).toEqual([0, '']);
     execFileSync('bash', ['-n'], { input: stdout });
+    const digest = createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, 16);
     expect(stdout).toContain(
-      `batch '${file}' -o '${join(folder, 'an experiment')}' --store ${join(process.cwd(), 'store')} -j 8 --shard-range "$SLURM_ARRAY_TASK_ID/4"`,
+      `batch '${file}' -o '${join(folder, 'an experiment')}' --store ${join(process.cwd(), 'store')} -j 8 --expect ${version}:${digest} --shard-range "$SLURM_ARRAY_TASK_ID/4"`,
     );
     expect(stdout).toContain(`exec ${process.execPath} /`);
     const { stdout: json } = await cli(['experiment', 'slurm', file, '-o', join(folder, 'o'), '--json']);
@@ -120,7 +125,10 @@ describe('layerloom experiment slurm', () => {
     const { code, stdout, stderr } = await cli(['experiment', 'slurm', file, '--evaluate', ...gpus]);
     expect([code, stderr]).toEqual([0, '']);
     execFileSync('bash', ['-n'], { input: stdout });
-    expect(stdout).toContain(`evaluate ${join(folder, 'e')} --part "$SLURM_ARRAY_TASK_ID/3"\n`);
+    const { stamp } = JSON.parse((await cli(['experiment', 'slurm', file, '--json'])).stdout);
+    expect(stdout).toContain(
+      `evaluate ${join(folder, 'e')} --expect ${stamp} --part "$SLURM_ARRAY_TASK_ID/3"\n`,
+    );
     expect(stdout).toContain('limits=(--partition=gpu --gres=gpu:2)\n');
     const lonely = await cli(['experiment', 'slurm', file, '--gpus', '2']);
     expect([lonely.code, lonely.stderr]).toEqual([
@@ -147,5 +155,79 @@ describe('layerloom experiment slurm', () => {
     writeFileSync(file, readFileSync(file, 'utf8').replace('botom', 'bottom'));
     const { code, stderr } = await cli(['experiment', 'slurm', file, '--parts', 'x']);
     expect([code, stderr]).toEqual([2, 'error: --parts: expected a whole number, 1 or more, got "x"\n']);
+  });
+});
+
+describe('layerloom experiment snakemake and kubernetes', () => {
+  it('print jobs with the paths that they need', async () => {
+    const folder = temporaryDirectory();
+    const file = join(folder, 'e.yaml');
+    writeFileSync(file, experimentPreset('figure-3-min'));
+    const workflow = await cli(['experiment', 'snakemake', file, '--parts', '4', '--evaluate']);
+    expect([workflow.code, workflow.stderr]).toEqual([0, '']);
+    expect(workflow.stdout).toContain(`OUT = "${join(folder, 'e')}"`);
+    expect(workflow.stdout).toContain('rule evaluate:');
+    const pods = ['--image', 'i', '--volume', 'c=/data:ro', '--volume', 'w=/out', '-o', '/out/e'];
+    const at = ['--experiment-path', '/data/e.yaml', '--command', '/opt/layerloom'];
+    const manifest = await cli(['experiment', 'kubernetes', file, ...pods, ...at]);
+    expect([manifest.code, manifest.stderr]).toEqual([0, '']);
+    const [parts] = [...parseAllDocuments(manifest.stdout)].map((document) => document.toJS());
+    const [container] = parts.spec.template.spec.containers;
+    expect(container.command.slice(0, 5)).toEqual([
+      '/opt/layerloom',
+      'batch',
+      '/data/e.yaml',
+      '-o',
+      '/out/e',
+    ]);
+    expect(container.volumeMounts[0]).toEqual({ name: 'claim-0', mountPath: '/data', readOnly: true });
+  });
+
+  it.each([
+    [['kubernetes'], /required option '--image <image>' not specified/],
+    [['kubernetes', '--image', 'i', '--volume', 'data'], /--volume data: expected CLAIM=PATH/],
+    [['kubernetes', '--image', 'i', '--volume', 'c=/x', '--evaluate-image', 'j'], /give --evaluate too/],
+    [['snakemake', '--evaluate-qos', 'low'], /--evaluate-qos is for evaluations; give --evaluate too/],
+    [['slurm', '--directive', '--array=0-7'], /directive: expected a long option of sbatch/],
+  ])('refuses %j', async ([scheduler = '', ...args], message) => {
+    const file = join(temporaryDirectory(), 'e.yaml');
+    writeFileSync(file, experimentPreset('figure-3-min'));
+    const { code, stderr } = await cli(['experiment', scheduler, file, ...args]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(message);
+  });
+});
+
+describe('--expect', () => {
+  it('lets a part, the last run and an evaluation run by one version on one text only', async () => {
+    const { file, out, root } = writeExperiment(
+      '  - {name: default, method: layer_swap, bottom: 2, top: 1}\n',
+    );
+    const { stamp } = JSON.parse((await cli(['batch', file, '--dry-run', '--json'])).stdout);
+    expect(stamp).toMatch(new RegExp(`^${version}:[0-9a-f]{16}$`));
+    const run = (...args: string[]) => cli([...args, '--expect', stamp, '-q']);
+    expect((await run('batch', file, '-o', out, '--shard-range', '0/2')).code).toBe(0);
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, text.replace('bottom: 2', 'bottom: 3'));
+    for (const more of [['--shard-range', '1/2'], ['--resume']]) {
+      const { code, stderr } = await run('batch', file, '-o', out, ...more);
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringMatching(/e.*yaml was changed since this job was written/),
+      ]);
+    }
+    const other = ['--expect', stamp.replace(version, '0.0.1')];
+    const { code, stderr } = await cli(['batch', file, '-o', join(root, 'other'), ...other]);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining(`written by layerloom 0.0.1, and this is ${version};`),
+    ]);
+    writeFileSync(file, text);
+    expect((await run('batch', file, '-o', out, '--resume')).code).toBe(0);
+    const scored = await cli(['evaluate', out, ...other]);
+    expect([scored.code, scored.stderr]).toEqual([2, expect.stringContaining('written by layerloom 0.0.1')]);
+    expect((await cli(['batch', file, '-o', out, '--expect', '1.0'])).stderr).toMatch(
+      /expect: expected VERSION:DIGITS/,
+    );
   });
 });

@@ -1,5 +1,5 @@
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { describeCommands } from '../../src/cli/describe.js';
@@ -63,6 +63,8 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['experiment init', 'document', ['--preset', 'paper']],
     ['experiment init', 'document', ['--preset', 'paper', '-o', at('new.yaml')]],
     ['experiment slurm', 'document', [file]],
+    ['experiment snakemake', 'document', [file]],
+    ['experiment kubernetes', 'document', [file, '--image', 'image', '--volume', `claim=${dirname(file)}`]],
     ['batch', 'document', [file, '--dry-run']],
     ['batch', 'events', [file, '-o', out]],
     ['recipe export', 'document', [join(at('swap'), 'layerloom.json')]],
@@ -141,6 +143,8 @@ describe('--json', () => {
       'experiment',
       'experiment init',
       'experiment slurm',
+      'experiment snakemake',
+      'experiment kubernetes',
     ]);
     const swap = JSON.parse((await cli(['swap', '-h', '--json'])).stdout);
     expect(swap.commands).toEqual(

@@ -48,7 +48,7 @@ export const snakemakeWorkflow = ({ evaluation: scoring, ...parameters }: Snakem
   for (const [parameter, value] of Object.entries({ experiment, out })) checkBraces(parameter, value);
   const own = { time, partition, account, qos };
   const limits = limitsOf({ cpus, memory, ...own });
-  const final = evaluation === undefined ? `OUT + "/experiment.json"` : `expand(SCORED, part=range(SCORES))`;
+  const scored = evaluation === undefined ? '' : ', expand(SCORED, part=range(SCORES))';
   return `# Runs ${experiment} in ${parts.count} part${parts.count === 1 ? '' : 's'}, and a last job that finishes it.
 #   snakemake -s Snakefile --cores all --keep-going
 # After parts that failed for good, the last job runs without them, and computes what they left:
@@ -64,8 +64,9 @@ ${evaluation === undefined ? '' : `EVALUATE = ${command(evaluation)}\nSCORES = $
 localrules: all
 
 
+# The record is a target too: a directory of merges that was removed is made again.
 rule all:
-    input: ${final}
+    input: OUT + "/experiment.json"${scored}
 
 
 # The marker says that the part has ended well. It goes once the last job has ended.

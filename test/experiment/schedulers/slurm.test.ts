@@ -135,6 +135,23 @@ describe.skipIf(process.platform === 'win32')('the script for SLURM', () => {
     expect(submit({ parts: 1, evaluation: { gpus: 0 } }).scores.slice(5)).toEqual([]);
   });
 
+  it('passes a quality of service and further directives to each job, evaluations their own', () => {
+    const directives = ['--constraint=a100&big', '--exclude=the node', '--exclusive'];
+    const { parts, last, scores } = submit({
+      ...{ parts: 1, account: 'ours', qos: 'high', directives },
+      evaluation: { gpus: 0, qos: 'low', directives: ['--constraint=h100'] },
+    });
+    expect(parts.slice(4)).toEqual(['--account=ours', '--qos=high', ...directives]);
+    expect(last).toEqual(expect.arrayContaining(['--account=ours', '--qos=high', ...directives]));
+    expect(scores.slice(5)).toEqual(['--account=ours', '--qos=low', '--constraint=h100']);
+    const same = submit({ parts: 1, qos: 'high', directives, evaluation: { gpus: 0 } }).scores;
+    expect(same.slice(5)).toEqual(['--qos=high', ...directives]);
+    for (const directive of ['-C a100', 'exclusive', '--array=0-9', '--depend=x', '--output=y', '--x\n'])
+      expect(() => slurmScript({ experiment: '/e', out: '/o', directives: [directive] })).toThrow(
+        /directive: /,
+      );
+  });
+
   it('is refused for what cannot be', () => {
     const script = (more: Partial<SlurmParameters>) => () =>
       slurmScript({ experiment: '/e.yaml', out: '/out', ...more });

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import {
+  type KubernetesParameters,
+  kubernetesManifest,
+} from '../../../src/experiment/schedulers/kubernetes.js';
+
+const manifest = (more: Partial<KubernetesParameters> = {}) =>
+  kubernetesManifest({
+    experiment: '/data/e.yaml',
+    out: '/data/My Study_1',
+    image: 'registry/layerloom:1',
+    volumes: [{ claim: 'models', path: '/data' }],
+    ...more,
+  });
+
+const jobsIn = (text: string) =>
+  [...parseAllDocuments(text)].map((document) => {
+    expect(document.errors).toEqual([]);
+    return document.toJS();
+  });
+
+describe('the manifest for Kubernetes', () => {
+  it('has an Indexed Job of the parts, and suspended ones behind it', () => {
+    const text = manifest({ parts: 3, namespace: 'ours', evaluation: { parts: 2 } });
+    const [parts, last, scores, ...more] = jobsIn(text);
+    expect(more).toEqual([]);
+    expect(parts.metadata).toEqual({ name: 'layerloom-my-study-1-parts', namespace: 'ours' });
+    expect(parts.spec).toMatchObject({
+      ...{ completionMode: 'Indexed', completions: 3, parallelism: 3, backoffLimitPerIndex: 3 },
+      ttlSecondsAfterFinished: 604800,
+    });
+    expect(parts.spec.suspend).toBeUndefined();
+    expect(last.spec).toMatchObject({ suspend: true, backoffLimit: 3 });
+    expect(last.spec.completionMode).toBeUndefined();
+    expect(scores.spec).toMatchObject({ suspend: true, completionMode: 'Indexed', completions: 2 });
+    expect(text).toContain('#   ended layerloom-my-study-1-last; resume layerloom-my-study-1-evaluate\n');
+    expect(text).toContain('kubectl -n ours apply');
+    expect(jobsIn(manifest())).toHaveLength(2);
+  });
+
+  it('runs words as they are, without a shell, and dollars that are no variable', () => {
+    const [parts, last] = jobsIn(manifest({ out: `/data/it's $(HOME) 1`, stamp: '1.2.3:0123456789abcdef' }));
+    const words = ['layerloom', 'batch', '/data/e.yaml', '-o', `/data/it's $$(HOME) 1`];
+    const expected = ['--expect', '1.2.3:0123456789abcdef'];
+    const commandOf = (job: typeof parts) => job.spec.template.spec.containers[0].command;
+    expect(commandOf(parts)).toEqual([...words, ...expected, '--shard-range', '$(JOB_COMPLETION_INDEX)/8']);
+    expect(commandOf(last)).toEqual([...words, ...expected, '--resume']);
+  });
+
+  it('mounts each claim, and asks GPUs for evaluations alone', () => {
+    const [parts, , scores] = jobsIn(
+      manifest({
+        ...{ cpus: 4, memory: '8G', time: '02:00:00' },
+        volumes: [
+          { claim: 'models', path: '/models', readOnly: true },
+          { claim: 'work', path: '/data' },
+        ],
+        evaluation: { gpus: 2, image: 'registry/harness', time: '1-0' },
+      }),
+    );
+    const [pod, scorer] = [parts, scores].map(({ spec }) => spec.template.spec);
+    expect(pod.containers[0].resources.limits).toEqual({ cpu: '4', memory: '8192Mi' });
+    expect(scorer.containers[0].resources.limits).toEqual({
+      ...{ cpu: '4', memory: '8192Mi' },
+      'nvidia.com/gpu': '2',
+    });
+    expect([pod.activeDeadlineSeconds, scorer.activeDeadlineSeconds]).toEqual([7200, 86400]);
+    expect(scorer.containers[0].image).toBe('registry/harness');
+    expect(pod.containers[0].volumeMounts).toEqual([
+      { name: 'claim-0', mountPath: '/models', readOnly: true },
+      { name: 'claim-1', mountPath: '/data' },
+    ]);
+    expect(pod.volumes[1]).toEqual({ name: 'claim-1', persistentVolumeClaim: { claimName: 'work' } });
+  });
+
+  it.each<[Partial<KubernetesParameters>, RegExp]>([
+    [{ volumes: [] }, /experiment: expected a path on one of the volumes/],
+    [{ store: '/database/store' }, /store: expected a path on one of the volumes/],
+    [{ volumes: [{ claim: 'a b', path: '/data' }] }, /volume: expected CLAIM=\/PATH/],
+    [{ volumes: [{ claim: 'a', path: 'data' }] }, /volume: expected CLAIM=\/PATH/],
+    [{ name: 'My study' }, /name: expected lower-case letters/],
+    [{ namespace: 'a_b' }, /namespace: expected lower-case letters/],
+    [{ image: '' }, /image: expected text/],
+    [{ evaluation: { gpus: -1 } }, /gpus: expected a whole number, 0 or more/],
+  ])('refuses %j', (more, message) => {
+    expect(() => manifest(more)).toThrow(message);
+  });
+});
