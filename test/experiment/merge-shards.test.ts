@@ -6,9 +6,9 @@ import { type BatchMerge, planBatch } from '../../src/experiment/batch-plan.js';
 import { itemAt } from '../../src/lookup.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
-const experts = () => {
+const experts = (layers = 6) => {
   const root = temporaryDirectory();
-  const write = (name: string, seed: number) => writeCheckpoint(join(root, name), llama({ layers: 6, seed }));
+  const write = (name: string, seed: number) => writeCheckpoint(join(root, name), llama({ layers, seed }));
   return { root, task: write('math', 1), language: write('swh', 2), other: write('jpn', 3) };
 };
 
@@ -60,18 +60,18 @@ describe('shards of many merges', () => {
 
 describe('many merges in one process', () => {
   it('leave neither memory nor handles nor listeners behind', { timeout: 120_000 }, () => {
-    const { root, task, language } = experts();
+    const { root, task, language } = experts(24);
     const loop = fileURLToPath(new URL('../fixtures/merge-loop.mjs', import.meta.url));
     const output = execFileSync(
       process.execPath,
-      ['--expose-gc', loop, '40', task, language, join(root, 'out')],
+      ['--expose-gc', loop, '24', task, language, join(root, 'out')],
       { encoding: 'utf8' },
     );
     const samples = JSON.parse(output) as { heap: number; resources: string[]; listeners: number }[];
-    const [warm, last] = [itemAt(samples, 9), itemAt(samples, 39)];
+    const [warm, last] = [itemAt(samples, 11), itemAt(samples, 23)];
     expect(last.listeners).toBe(0);
     expect(last.resources.length).toBeLessThanOrEqual(warm.resources.length);
-    // A plan that is kept takes some 60 KB, the pool of a run more.
-    expect(last.heap - warm.heap).toBeLessThan(30 * 40_000);
+    // The plan of such a merge takes some 100 KB; code that V8 compiles later takes less and less.
+    expect(last.heap - warm.heap).toBeLessThan(12 * 60_000);
   });
 });
