@@ -5,6 +5,7 @@ import { sourcesOf } from '../plan/operands.js';
 import { idByPath } from '../tensor/stored-tensor.js';
 import type { BatchMerge, BatchPlan, PlannedMerge } from './batch-plan.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
+import type { MergeShard } from './merge-shards.js';
 
 /** Merges that are finished before those of the next stage are begun. */
 export interface Stage<M extends BatchMerge> {
@@ -35,7 +36,7 @@ export const stagesOf = <M extends BatchMerge>(
   const stages: Stage<M>[] = [];
   for (const merges of ordered(plan, first)) {
     const shards: DistinctShard[] = [];
-    for (const { key } of merges.flatMap((merge) => merge.shards)) {
+    for (const { key } of shardsOf(merges)) {
       const shard = plan.shards.get(key);
       if (shard === undefined || made.has(key) || !isWanted(key)) continue;
       made.add(key);
@@ -46,6 +47,11 @@ export const stagesOf = <M extends BatchMerge>(
   }
   return stages;
 };
+
+/** Goes through the shards of merges without an array of them, which would be long: merges times layers. */
+function* shardsOf(merges: readonly PlannedMerge<BatchMerge>[]): Generator<MergeShard> {
+  for (const { shards } of merges) yield* shards;
+}
 
 const ordered = <M extends BatchMerge>(
   plan: Pick<BatchPlan<M>, 'merges' | 'shards'>,
@@ -81,7 +87,7 @@ const lightIn = <M extends BatchMerge>({ shards }: Pick<BatchPlan<M>, 'shards'>)
   return (merges: readonly PlannedMerge<M>[]): boolean => {
     const seen = new Set(made);
     let [blended, all] = [0, 0];
-    for (const { key, bytes, verbatim } of merges.flatMap((merge) => merge.shards)) {
+    for (const { key, bytes, verbatim } of shardsOf(merges)) {
       const found = verbatim === undefined ? valueAt(layers, key) : { blended: 0, all: bytes };
       all += found.all;
       if (!seen.has(key)) blended += found.blended;
