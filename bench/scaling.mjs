@@ -4,9 +4,10 @@
 //   node bench/scaling.mjs [--threads 1,2] [--model 16,64] [--layers 5] [--repeats 3] [--inputs DIR] [--dir DIR] [--bandwidth GB/s] [--only swap,soup,file,analyze]
 //
 // Each job runs with each number of threads, in turns; medians. Processor time and page faults are what the kernel counted for the process (GNU
-// time). The model: seconds(n) = serial + work / n, where the work is what threads do (their processor time at 2 threads, which has what they
-// cost each other by then), but no less than the largest shard takes at the rate of one file (writes to a file exclude each
-// other), and no less than all bytes take at the machine's memory bandwidth (--bandwidth; each written byte is read first by the kernel).
+// time). The model, in seconds for n threads: start + max(work / n, file, memory). The start is that of `--dry-run`: one thread loads and plans. The work is the
+// processor time of the run at the most threads measured, without that of the start. One file: writes to a file exclude each other, so the largest takes
+// its share of the system time, however many threads there are. Memory: all bytes at the machine's bandwidth (--bandwidth), what is written twice, since the
+// kernel fetches the lines that it writes.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -119,6 +120,7 @@ const run = ({ args, inputs, written }, threads) => {
 const counts = values.threads.split(',').map(Number);
 const wanted = values.model.split(',').map(Number);
 const bandwidth = Number(values.bandwidth) * 1e9;
+/** @type {Record<string, string | number>[]} */
 const rows = [];
 for (const key of values.only.split(',')) {
   const job = jobs[key];
@@ -140,24 +142,22 @@ for (const key of values.only.split(',')) {
       faults: of(threads, 'faults'),
       switches: of(threads, 'switches'),
     });
-  const [one = 1, two = 2] = counts;
-  // seconds(n) = serial + work / n through the two measured points.
-  const parallel = (of(one, 'wall') - of(two, 'wall')) / (1 / one - 1 / two);
-  const serial = of(one, 'wall') - parallel / one;
-  for (const threads of wanted) {
-    const file = job.largest === 0 ? 0 : (parallel * job.largest) / job.written;
-    const memory = (job.read + 2 * job.written) / bandwidth;
-    const bounds = { threads: parallel / threads, file, memory };
-    const [bound, seconds] = Object.entries(bounds).sort(([, a], [, b]) => b - a)[0] ?? ['', 0];
-    rows.push({
-      job: job.name,
-      threads: `${threads}, model`,
-      'wall s': (serial + seconds).toFixed(2),
-      speedup: (of(one, 'wall') / (serial + seconds)).toFixed(2),
-      bound: `${bound} (${Object.entries(bounds)
-        .map(([name, value]) => `${name} ${value.toFixed(2)}`)
-        .join(', ')}; serial ${serial.toFixed(2)})`,
-    });
+  const most = counts.at(-1) ?? 1;
+  const start = run({ ...job, args: [...job.args, ...(job.written > 0 ? ['--dry-run'] : ['--help'])] }, 1);
+  const work = of(most, 'user') + of(most, 'system') - start.user - start.system;
+  const file = job.written === 0 ? 0 : (of(most, 'system') * job.largest) / job.written;
+  const memory = (job.read + 2 * job.written) / bandwidth;
+  for (const threads of [...counts, ...wanted]) {
+    const bounds = { threads: work / threads, file, memory };
+    const [bound, seconds] = Object.entries(bounds).sort(([, x], [, y]) => y - x)[0] ?? ['', 0];
+    const model = start.wall + seconds;
+    const measured = rows.find((row) => row['job'] === job.name && row['threads'] === threads);
+    const modelled = {
+      'model s': model.toFixed(2),
+      bound: `${bound} ${seconds.toFixed(2)}, start ${start.wall.toFixed(2)}`,
+    };
+    if (measured === undefined) rows.push({ job: job.name, threads, ...modelled });
+    else Object.assign(measured, modelled);
   }
 }
 console.table(rows);
