@@ -1,7 +1,7 @@
 // @ts-check
 // Usable merges over time: runs `layerloom batch` of an experiment and draws when each merge was in place.
 //
-//   node bench/first-merges.mjs EXPERIMENT.yaml [--before DIR] [--dir DIR] [--svg FILE] [--repeats 1]
+//   npm run bench:first -- EXPERIMENT.yaml [--before DIR] [--dir DIR] [--svg FILE] [--repeats 1]
 //
 // --before is another built tree of layerloom, to be compared with this one; they take turns, and the run of the median time is drawn.
 // The outputs are written in --dir and removed.

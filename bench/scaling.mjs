@@ -1,7 +1,7 @@
 // @ts-check
 // How time falls with threads, and what a model of it says of more threads than this machine has.
 //
-//   node bench/scaling.mjs [--threads 1,2] [--model 16,64] [--layers 5] [--repeats 3] [--inputs DIR] [--dir DIR] [--bandwidth GB/s] [--only swap,soup,file,analyze]
+//   npm run bench:scaling -- [--threads 1,2] [--model 16,64] [--layers 5] [--repeats 3] [--inputs DIR] [--dir DIR] [--bandwidth GB/s] [--only swap,soup,file,analyze]
 //
 // Each job runs with each number of threads, in turns; medians. Processor time and page faults are what the kernel counted for the process (GNU
 // time). The model, in seconds for n threads: start + max(work / n, file, memory). The start is that of `--dry-run`: one thread loads and plans. The work is the
