@@ -7,9 +7,11 @@ const {
   openSync,
   closeSync,
   fstatSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } = require('node:fs') as typeof import('node:fs');
 const { dirname, isAbsolute, join } = require('node:path') as typeof import('node:path');
@@ -28,7 +30,13 @@ const folder = (): string | undefined => {
 };
 
 const kept = folder();
-const name = `${source.slice(3, 35)}-${process.version}-${process.arch}`;
+// Compiled code has the path of its source, which stacks show: each installation has its own.
+const program = createHash('sha256')
+  .update(source.slice(0, source.indexOf('\n')))
+  .update(file)
+  .digest('hex')
+  .slice(0, 32);
+const name = `${program}-${process.version}-${process.arch}`;
 
 const hashBytes = 32;
 const hashOf = (code: Buffer): Buffer => createHash('sha256').update(code).digest();
@@ -54,7 +62,17 @@ const readCompiled = (path: string): Buffer | undefined => {
   }
 };
 
-/** Writes compiled code, whole or not at all. */
+const oldMs = 30 * 24 * 3600 * 1000;
+
+/** Removes the code of other installations that is a month old; one that is still used writes it again. */
+const removeOld = (from: string): void => {
+  for (const each of readdirSync(from)) {
+    const path = join(from, each);
+    if (Date.now() - statSync(path).mtimeMs > oldMs) rmSync(path, { force: true });
+  }
+};
+
+/** Writes compiled code, whole or not at all. Then removes what is old. */
 const writeCompiled = (path: string, code: Buffer, into: string): void => {
   const partial = `${path}.${process.pid}`;
   try {
@@ -63,6 +81,7 @@ const writeCompiled = (path: string, code: Buffer, into: string): void => {
       if (!existsSync(each)) mkdirSync(each, { mode: 0o700 });
     writeFileSync(partial, Buffer.concat([hashOf(code), code]), { mode: 0o600, flag: 'wx' });
     renameSync(partial, path);
+    removeOld(into);
   } catch {
     // A read-only or full home: the next command compiles again.
     try {

@@ -1,11 +1,14 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   statSync,
+  symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -108,6 +111,39 @@ describe('the launcher', () => {
       expect(run([launcher, '--help'], { XDG_CACHE_HOME: cache })).toBe(help);
       expect(statSync(path).size).toBeGreaterThan(100_000);
     }
+  });
+
+  it('keeps code for each installation, whose path stacks show', () => {
+    const cache = temporaryDirectory();
+    const copy = temporaryDirectory();
+    for (const name of ['node_modules', 'prebuilds']) symlinkSync(join(root, name), join(copy, name));
+    for (const name of ['bin', 'package.json', 'dist/cli'])
+      cpSync(join(root, name), join(copy, name), { recursive: true });
+    for (const installed of [root, copy]) {
+      const { stderr } = spawnSync(
+        process.execPath,
+        [join(installed, 'bin/layerloom.cjs'), 'inspect', 'none', '-v'],
+        { env: { ...process.env, XDG_CACHE_HOME: cache }, encoding: 'utf8' },
+      );
+      expect(stderr).toContain(`(${join(installed, 'dist/cli/layerloom.cjs')}:`);
+    }
+    expect(readdirSync(codeIn(cache))).toHaveLength(2);
+  });
+
+  it('removes code that is older than a month when it writes its own', () => {
+    const cache = temporaryDirectory();
+    mkdirSync(codeIn(cache), { recursive: true });
+    const day = 24 * 3600;
+    for (const [name, days] of [
+      ['old', 31],
+      ['young', 29],
+    ] as const) {
+      const path = join(codeIn(cache), name);
+      writeFileSync(path, '');
+      utimesSync(path, Date.now() / 1000 - days * day, Date.now() / 1000 - days * day);
+    }
+    run([launcher, '--help'], { XDG_CACHE_HOME: cache });
+    expect(readdirSync(codeIn(cache))).toEqual([expect.stringMatching(/^[0-9a-f]{32}-v/), 'young']);
   });
 
   it('runs where nothing can be kept', () => {
