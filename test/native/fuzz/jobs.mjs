@@ -1,5 +1,7 @@
 // @ts-check
 // Calls of the native door that are right, with what a simple text says they give.
+import { readSync } from 'node:fs';
+
 /** @import { Random } from './random.mjs' */
 
 /**
@@ -343,6 +345,52 @@ const compute = (random, files) => {
   return { door: 'run', values: [{ kind: 'compute', program, outputs }, control()] };
 };
 
+/** Keeps every number as it is. */
+const everything = {
+  lower: { bits: 0, cutoff: 2 ** 40, early: true },
+  upper: { bits: 0xffff_ffff, cutoff: 0, early: true },
+  scale: 1,
+};
+
+/** A vote on pruned differences, which one kernel computes, and the same by its steps: nodes between keep them apart. @param {Random} random @param {Files} files @returns {Call} */
+const prunedVote = (random, files) => {
+  const slice = { first: random.below(100), count: Math.floor(sizeOf(random) / 8), columns: 1 };
+  const dtype = random.pick(['BF16', 'F16', 'F32', 'F32', 'F64']);
+  const sources = random.list(random.from(2, 7), () => sourceOf(random, files, slice, dtype).source);
+  /** @type {object[]} */
+  const nodes = [];
+  const add = (/** @type {object} */ node) => sources.length + nodes.push(node) - 1;
+  const keep = (/** @type {number} */ value, /** @type {object} */ how) =>
+    add({ kind: 'keep', dtype: 'F32', inputs: [value, value], ...how });
+  const changes = sources.slice(1).map((_, at) => {
+    const value = add({ kind: 'linear', dtype: 'F32', inputs: [at + 1, 0], weights: [1, -1] });
+    if (random.chance(0.2)) return value;
+    const upper = random.chance(0.5) ? boundOf(random) : everything.upper;
+    return keep(value, { lower: boundOf(random), upper, scale: numberOf(random) });
+  });
+  const apart = random.chance(0.8) ? changes.map((value) => keep(value, everything)) : [];
+  const rule = { ...operations['vote']?.(random, slice, [dtype]), dtype };
+  const weights = changes.map(() => (random.chance(0.5) ? 0.5 : numberOf(random)));
+  const width = widthOf(dtype);
+  const end = (slice.first + slice.count) * width;
+  const outputs = [changes, apart]
+    .filter((votes) => votes.length > 0)
+    .map((votes, index) => {
+      const value = add({ kind: 'vote', ...rule, weights, inputs: [0, ...votes] });
+      return { value, fd: files.output, begin: index * end, dtype };
+    });
+  const written = (/** @type {number} */ begin) => {
+    const bytes = Buffer.alloc(slice.count * width);
+    readSync(files.output, bytes, 0, bytes.length, begin + slice.first * width);
+    return bytes;
+  };
+  return {
+    door: 'run',
+    values: [{ kind: 'compute', program: { sources, nodes, ...slice }, outputs }, control()],
+    found: () => outputs.every(({ begin }) => written(begin).equals(written(0))),
+  };
+};
+
 /** @param {unknown} program @param {readonly unknown[]} measures @param {readonly number[]} sizes @returns {unknown[]} */
 const measuring = (program, measures, sizes) => [
   { program, measures },
@@ -503,6 +551,7 @@ const all = [
   compute,
   compute,
   compute,
+  prunedVote,
   analysis,
   analysis,
   countMagnitude,
