@@ -82,14 +82,14 @@ class OutputTiles {
 
 /// True if every node that is computed goes to an output and none is made of another: then none needs a tile
 /// of its own, and goes from the sources to the output in one pass.
-bool isDirect(const Compute& compute, const Fusion& fusion) {
+bool isDirect(const Compute& compute, const FusedVotes& fusedVotes) {
     const Program& program = compute.program;
     const auto isSource = [&](ValueId id) { return id < program.sources.size(); };
     const auto isOfSources = [&](std::size_t n) {
         const Node& node = program.nodes[n];
-        if (!fusion.votes[n]) return std::ranges::all_of(node.inputs, isSource);
+        if (!fusedVotes.votes[n]) return std::ranges::all_of(node.inputs, isSource);
         return isSource(node.inputs[0]) &&
-               std::ranges::all_of(fusion.votes[n]->terms,
+               std::ranges::all_of(fusedVotes.votes[n]->terms,
                                    [&](const FusedVote::Term& term) { return isSource(term.source); });
     };
     const auto isWritten = [&](std::size_t n) {
@@ -98,7 +98,7 @@ bool isDirect(const Compute& compute, const Fusion& fusion) {
         });
     };
     for (std::size_t n = 0; n < program.nodes.size(); ++n)
-        if (!fusion.isSkipped[n] && !(isWritten(n) && isOfSources(n))) return false;
+        if (!fusedVotes.isSkipped[n] && !(isWritten(n) && isOfSources(n))) return false;
     return true;
 }
 
@@ -112,13 +112,13 @@ Status run(const Kernels& kernels, const Compute& compute, Control control) {
 
     std::vector<ValueId> wanted;
     for (const Output& output : outputs) wanted.push_back(output.value);
-    const Fusion fusion(kernels, program, wanted);
-    Evaluator evaluator(kernels, program, windows, fusion);
+    const FusedVotes fusedVotes(kernels, program, wanted);
+    Evaluator evaluator(kernels, program, windows, fusedVotes);
     std::size_t widest = 1;
     for (const Output& output : outputs) widest = std::max(widest, sizeOf(output.dtype));
     const std::size_t tileCount =
         evaluator.step((outputs.size() == 1 ? kTileBytes : kSharedTileBytes) / widest);
-    const std::size_t stepCount = isDirect(compute, fusion) ? tileCount : evaluator.step(kStep);
+    const std::size_t stepCount = isDirect(compute, fusedVotes) ? tileCount : evaluator.step(kStep);
     OutputTiles tiles(compute, std::min<std::uint64_t>(tileCount, program.count));
 
     for (std::uint64_t begin = 0; begin < program.count; begin += tileCount) {

@@ -33,16 +33,18 @@ std::byte* Evaluator::Buffer::of(std::size_t size) {
     return bytes.get();
 }
 
-Evaluator::Evaluator(const Kernels& kernels, const Program& program, const Windows& windows, Fusion fusion)
+Evaluator::Evaluator(const Kernels& kernels, const Program& program, const Windows& windows,
+                     FusedVotes fusedVotes)
     : kernels_(kernels),
       program_(program),
       windows_(windows),
-      fusion_(std::move(fusion)),
+      fusedVotes_(std::move(fusedVotes)),
       values_(program.nodes.size()),
       standIns_(program.nodes.size()),
       gathered_(program.sources.size()),
       prepared_(program.nodes.size()),
       isComputed_(program.nodes.size()),
+      isNeeded_(program.nodes.size()),
       widened_(program.sources.size() + program.nodes.size()),
       isWidened_(widened_.size()) {
     for (std::size_t s = 0; s < program.sources.size(); ++s) {
@@ -65,7 +67,7 @@ void Evaluator::compute(std::size_t begin, std::size_t count, std::span<std::byt
     moveTo(begin, count);
     places_ = places;
     for (std::size_t n = 0; n < program_.nodes.size(); ++n)
-        if (!fusion_.isSkipped[n]) need(static_cast<ValueId>(program_.sources.size() + n));
+        if (!fusedVotes_.isSkipped[n]) need(static_cast<ValueId>(program_.sources.size() + n));
 }
 
 void Evaluator::moveTo(std::size_t begin, std::size_t count) {
@@ -79,18 +81,40 @@ void Evaluator::moveTo(std::size_t begin, std::size_t count) {
         if (program_.sources[s].slicing == Slicing::Rows) gather(s);
 }
 
-void Evaluator::need(ValueId id) {
-    if (id < program_.sources.size()) return;
-    const std::size_t n = id - program_.sources.size();
-    if (isComputed_[n]) return;
-    isComputed_[n] = true;
-    const Node& node = program_.nodes[n];
-    if (const auto& fused = fusion_.votes[n]) {
-        need(node.inputs[0]);
-        for (const FusedVote::Term& term : fused->terms) need(term.source);
+template <class Visit>
+void Evaluator::forEachInput(std::size_t node, const Visit& visit) const {
+    const std::vector<ValueId>& inputs = program_.nodes[node].inputs;
+    if (const auto& fused = fusedVotes_.votes[node]) {
+        visit(inputs[0]);
+        for (const FusedVote::Term& term : fused->terms) visit(term.source);
     } else {
-        for (const ValueId input : node.inputs) need(input);
+        for (const ValueId input : inputs) visit(input);
     }
+}
+
+void Evaluator::need(ValueId id) {
+    const std::size_t sources = program_.sources.size();
+    // A node's inputs stand before it: they are marked backwards and computed forwards, in no stack, which a
+    // program of many nodes could exhaust.
+    std::size_t first = program_.nodes.size();
+    const auto mark = [&](ValueId input) {
+        if (input < sources || isComputed_[input - sources]) return;
+        isNeeded_[input - sources] = true;
+        first = std::min<std::size_t>(first, input - sources);
+    };
+    mark(id);
+    for (std::size_t n = id + 1 - std::min<std::size_t>(sources, id + 1); n > first; --n)
+        if (isNeeded_[n - 1]) forEachInput(n - 1, mark);
+    for (std::size_t n = first; n + sources <= id; ++n) {
+        if (!isNeeded_[n]) continue;
+        isNeeded_[n] = false;
+        isComputed_[n] = true;
+        evaluate(n);
+    }
+}
+
+void Evaluator::evaluate(std::size_t n) {
+    const Node& node = program_.nodes[n];
     std::byte* const place = placeOf(n);
     std::byte* data = place != nullptr ? place : values_[n].of(count_ * sizeOf(node.dtype));
     const Work work{node, n, {data, node.dtype}, place == nullptr};
@@ -126,9 +150,9 @@ Evaluator::Sum Evaluator::sum(ValueId id, std::size_t from) {
         }
     }
     const Source source = value(id);
-    const DType dtype = take(source.dtype != DType::F64
-                                 ? source
-                                 : Source{reinterpret_cast<const std::byte*>(floats(id)), DType::F32});
+    const DType dtype =
+        take(source.dtype != DType::F64 ? source
+                                        : Source{reinterpret_cast<const std::byte*>(floats(id)), DType::F32});
     weights_.assign(1, 1);
     return {{terms_.data(), weights_.data(), 1}, dtype};
 }
@@ -321,7 +345,7 @@ void Evaluator::evaluate(const Vote& vote, const FusedVote& fused, const Work& w
 }
 
 void Evaluator::evaluate(const Vote& vote, const Work& work) {
-    if (const auto& fused = fusion_.votes[work.index]) return evaluate(vote, *fused, work);
+    if (const auto& fused = fusedVotes_.votes[work.index]) return evaluate(vote, *fused, work);
     const float* const* inputs = allFloats(work.node);
     const auto into = [&](DType dtype, std::byte* out) {
         kernels_.vote[static_cast<std::size_t>(dtype)](inputs[0], inputs + 1, vote.weights.data(),

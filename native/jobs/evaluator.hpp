@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "../kernels/linear.hpp"
-#include "fusion.hpp"
+#include "fused_votes.hpp"
 #include "product.hpp"
 #include "program.hpp"
 #include "sorted.hpp"
@@ -29,9 +29,9 @@ class Evaluator {
   public:
     /// @param windows the program's sources, mapped
     Evaluator(const Kernels& kernels, const Program& program, const Windows& windows)
-        : Evaluator(kernels, program, windows, Fusion(program)) {}
-    /// @param fusion nodes that it skips have no value
-    Evaluator(const Kernels& kernels, const Program& program, const Windows& windows, Fusion fusion);
+        : Evaluator(kernels, program, windows, FusedVotes(program)) {}
+    /// @param fusedVotes nodes that it skips have no value
+    Evaluator(const Kernels& kernels, const Program& program, const Windows& windows, FusedVotes fusedVotes);
 
     /// Elements to compute at a time, at most; whole rows where the program needs them.
     std::size_t step(std::size_t wanted) const;
@@ -88,10 +88,14 @@ class Evaluator {
 
     /// Computes a node, and before it those that it is made of.
     void need(ValueId id);
+    /// Calls visit(input) for the values that a node is computed of.
+    template <class Visit>
+    void forEachInput(std::size_t node, const Visit& visit) const;
     /// `value` and `floats` of what is computed.
     Source found(ValueId id) const;
     const float* widened(ValueId id);
 
+    void evaluate(std::size_t node);
     void evaluate(const Linear& linear, const Work& work);
     void evaluate(const RowLinear& linear, const Work& work);
     void evaluate(const Keep& keep, const Work& work);
@@ -134,7 +138,7 @@ class Evaluator {
     const Kernels& kernels_;
     const Program& program_;
     const Windows& windows_;
-    const Fusion fusion_;
+    const FusedVotes fusedVotes_;
     std::vector<Buffer> values_;              ///< one for each node
     std::vector<const std::byte*> standIns_;  ///< for each node: the tile of an input that it is, or null
     /// For each source whose rows stand in another order: its tile, memory for one that is copied, and the
@@ -147,6 +151,7 @@ class Evaluator {
     std::vector<Gathered> gathered_;
     std::vector<Prepared> prepared_;  ///< one for each node
     std::vector<bool> isComputed_;    ///< for each node
+    std::vector<bool> isNeeded_;      ///< for each node: while `need` works
     std::vector<Buffer> widened_;     ///< float32 of values of other dtypes
     std::vector<bool> isWidened_;
     Buffer rounded_, randoms_;

@@ -9,7 +9,7 @@ namespace layerloom {
 namespace {
 
 /// A rule as a call applies it.
-struct Vote {
+struct AppliedRule {
     VoteRule rule;
     const float* weights;
     std::size_t terms;
@@ -17,7 +17,8 @@ struct Vote {
     /// rounds as dividing does.
     bool halves;
 
-    Vote(const VoteRule& of, const float* by, std::size_t count) : rule(of), weights(by), terms(count) {
+    AppliedRule(const VoteRule& of, const float* by, std::size_t count)
+        : rule(of), weights(by), terms(count) {
         const bool counts = rule.divisor == Divisor::Count;
         const float share = counts ? 1 : weights[0];
         const auto bits = bitsAs<std::uint32_t>(share);
@@ -39,10 +40,10 @@ template <class V>
 /// @param change change(t, x) gives change t in x
 /// @param base becomes the result
 template <class V, std::size_t N, class Change>
-[[gnu::always_inline]] inline void addChanges(const Vote& vote, const Change& change,
+[[gnu::always_inline]] inline void addChanges(const AppliedRule& applied, const Change& change,
                                               typename V::Floats (&base)[N]) {
     using Floats = typename V::Floats;
-    const VoteRule& rule = vote.rule;
+    const VoteRule& rule = applied.rule;
     const Floats zero = V::floats(0);
     // The sign bit where the elected sign is negative: with it turned, those that agree are positive.
     typename V::Ints turned[N];
@@ -52,8 +53,8 @@ template <class V, std::size_t N, class Change>
         sum[n] = divisor[n] = zero;
     }
     if (rule.elects) {
-        for (std::size_t t = 0; t < vote.terms; ++t) {
-            const float voice = rule.weighted ? vote.weights[t] : 1;
+        for (std::size_t t = 0; t < applied.terms; ++t) {
+            const float voice = rule.weighted ? applied.weights[t] : 1;
             change(t, x);
             for (std::size_t n = 0; n < N; ++n) sum[n] = V::add(sum[n], times<V>(voice, x[n]));
         }
@@ -64,8 +65,8 @@ template <class V, std::size_t N, class Change>
             sum[n] = zero;
         }
     }
-    for (std::size_t t = 0; t < vote.terms; ++t) {
-        const float weight = vote.weights[t], voice = rule.weighted ? weight : 1;
+    for (std::size_t t = 0; t < applied.terms; ++t) {
+        const float weight = applied.weights[t], voice = rule.weighted ? weight : 1;
         const Floats share = V::floats(rule.divisor == Divisor::Count ? 1 : weight);
         change(t, x);
         for (std::size_t n = 0; n < N; ++n) {
@@ -88,8 +89,8 @@ template <class V, std::size_t N, class Change>
             const auto tooSmall =
                 rule.least == 0 ? V::equal(V::asInts(divisor[n]), V::ints(0)) : V::greater(least, divisor[n]);
             const auto by = V::select(tooSmall, V::asInts(least), V::asInts(divisor[n]));
-            sum[n] = vote.halves ? V::multiply(sum[n], V::asFloats(V::subtract(V::ints(0x7F00'0000u), by)))
-                                 : V::divide(sum[n], V::asFloats(by));
+            sum[n] = applied.halves ? V::multiply(sum[n], V::asFloats(V::subtract(V::ints(0x7F00'0000u), by)))
+                                    : V::divide(sum[n], V::asFloats(by));
         }
     }
     for (std::size_t n = 0; n < N; ++n) base[n] = V::add(base[n], times<V>(rule.scale, sum[n]));
@@ -125,7 +126,7 @@ template <class V, DType Out>
 void vote(const float* base, const float* const* changes, const float* weights, std::size_t terms,
           const VoteRule& rule, std::byte* out, std::size_t count) {
     // A copy of its own: `out` could stand anywhere, for all that the compiler knows.
-    const Vote vote(rule, weights, terms);
+    const AppliedRule applied(rule, weights, terms);
     forEachBlock<V>(
         0, count, [&]<class U, std::size_t N>(std::size_t i) __attribute__((always_inline)) {
             const auto load = [i](const float* from, typename U::Floats(&x)[N])
@@ -136,7 +137,7 @@ void vote(const float* base, const float* const* changes, const float* weights, 
             typename U::Floats sum[N];
             load(base, sum);
             addChanges<U, N>(
-                vote,
+                applied,
                 [&](std::size_t t, typename U::Floats(&x)[N])
                     __attribute__((always_inline)) { load(changes[t], x); },
                 sum);
@@ -162,9 +163,9 @@ bool parts(const Kept& kept) {
 
 /// Elements [begin, end), among which no cutoff of a bound is.
 template <class V, DType D>
-void consensusBetween(const std::byte* base, const PrunedSource* sources, const Kept* kept, const Vote& vote,
-                      std::byte* out, std::size_t begin, std::size_t end) {
-    const bool isExact = std::any_of(kept, kept + vote.terms, parts);
+void consensusBetween(const std::byte* base, const PrunedSource* sources, const Kept* kept,
+                      const AppliedRule& applied, std::byte* out, std::size_t begin, std::size_t end) {
+    const bool isExact = std::any_of(kept, kept + applied.terms, parts);
     forEachBlock<V>(
         begin, end, [&]<class U, std::size_t N>(std::size_t i) __attribute__((always_inline)) {
             using Floats = typename U::Floats;
@@ -176,7 +177,7 @@ void consensusBetween(const std::byte* base, const PrunedSource* sources, const 
             };
             read(base, sum);
             for (std::size_t n = 0; n < N; ++n) negated[n] = U::multiply(sum[n], U::floats(-1));
-            for (std::size_t t = 0; t < vote.terms; ++t) {
+            for (std::size_t t = 0; t < applied.terms; ++t) {
                 Floats x[N];
                 read(sources[t].data, x);
                 const auto least = U::ints(kept[t].least), width = U::ints(kept[t].width);
@@ -192,7 +193,7 @@ void consensusBetween(const std::byte* base, const PrunedSource* sources, const 
             const auto change = [&](std::size_t t, Floats(&x)[N]) __attribute__((always_inline)) {
                 for (std::size_t n = 0; n < N; ++n) x[n] = changes[t][n];
             };
-            addChanges<U, N>(vote, change, sum);
+            addChanges<U, N>(applied, change, sum);
             storeVectors<U, D, D>(sum, out + offset);
         });
 }
@@ -200,13 +201,13 @@ void consensusBetween(const std::byte* base, const PrunedSource* sources, const 
 template <class V, DType D>
 void consensus(const std::byte* base, const PrunedSource* sources, const float* weights, std::size_t terms,
                const VoteRule& rule, std::uint64_t first, std::byte* out, std::size_t count) {
-    const Vote vote(rule, weights, terms);
+    const AppliedRule applied(rule, weights, terms);
     Kept kept[kMostChanges] = {};
     for (std::size_t begin = 0; begin < count;) {
         std::size_t end = count;
         for (std::size_t t = 0; t < terms; ++t)
             kept[t] = keptFrom(sources[t].lower, sources[t].upper, first, begin, end);
-        consensusBetween<V, D>(base, sources, kept, vote, out, begin, end);
+        consensusBetween<V, D>(base, sources, kept, applied, out, begin, end);
         begin = end;
     }
 }

@@ -286,6 +286,22 @@ describe('the native door takes every measure, into as many numbers as its type 
   });
 });
 
+it('computes a value that stands on as many others as a program may have', () => {
+  const { a } = openFiles();
+  const length = 300_000;
+  const nodes = Array.from({ length }, (_, id) => ({
+    kind: 'linear',
+    dtype: 'F32',
+    inputs: [id],
+    weights: [1],
+  }));
+  const program = { sources: [source(a)], nodes, first: 0, count, columns };
+  const out = [new Float64Array(1)];
+  const measures = [{ kind: 'countMagnitude', value: length, bits: 0x0101_0101 }];
+  expect(door.measure({ program, measures }, out, words())).toMatchObject({ outcome: 'done' });
+  expect(out).toEqual([Float64Array.of(count)]);
+});
+
 describe('the native door refuses, before it touches a file,', () => {
   it.each<[string, (files: Files) => unknown]>([
     ['as many elements as would wrap in bytes', (f) => having(computeJob(f), 'program.count', 2 ** 62)],

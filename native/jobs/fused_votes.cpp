@@ -1,4 +1,4 @@
-#include "fusion.hpp"
+#include "fused_votes.hpp"
 
 #include <limits>
 
@@ -45,10 +45,11 @@ std::optional<FusedVote> fusedVote(const Kernels& kernels, const Program& progra
 
 }  // namespace
 
-Fusion::Fusion(const Program& program) : votes(program.nodes.size()), isSkipped(program.nodes.size()) {}
+FusedVotes::FusedVotes(const Program& program)
+    : votes(program.nodes.size()), isSkipped(program.nodes.size()) {}
 
-Fusion::Fusion(const Kernels& kernels, const Program& program, std::span<const ValueId> wanted)
-    : Fusion(program) {
+FusedVotes::FusedVotes(const Kernels& kernels, const Program& program, std::span<const ValueId> wanted)
+    : FusedVotes(program) {
     const std::size_t sources = program.sources.size();
     std::vector<bool> isNeeded(sources + program.nodes.size());
     for (const ValueId id : wanted) isNeeded[id] = true;

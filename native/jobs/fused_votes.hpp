@@ -19,14 +19,14 @@ struct FusedVote {
 
 /// Votes of a program that one kernel computes, and nodes that are not computed: no value that is wanted
 /// needs them.
-struct Fusion {
+struct FusedVotes {
     std::vector<std::optional<FusedVote>> votes;  ///< [node]
     std::vector<bool> isSkipped;                  ///< [node]
 
     /// Fuses nothing, and skips nothing.
-    explicit Fusion(const Program& program);
+    explicit FusedVotes(const Program& program);
     /// @param wanted values that are asked for; all others need not be there
-    Fusion(const Kernels& kernels, const Program& program, std::span<const ValueId> wanted);
+    FusedVotes(const Kernels& kernels, const Program& program, std::span<const ValueId> wanted);
 };
 
 }  // namespace layerloom
