@@ -405,6 +405,96 @@ std::vector<float> smallFloats(std::size_t count) {
     return x;
 }
 
+/// A product whose bits no other order of roundings has.
+float timesFloat(float a, float b) {
+    const volatile float product = a * b;
+    return product;
+}
+
+/// Sums of magnitudes of weighted sums, as they are read: of rows that stand apart, of pieces of them, and of
+/// any numbers. NaN have any bits.
+void magnitudesOfSums() {
+    const float weights[] = {1, -1, 0.3f};
+    const auto same = [](std::span<const double> want, std::span<const double> got) {
+        for (std::size_t i = 0; i < want.size(); ++i)
+            if (std::isnan(want[i]) ? !std::isnan(got[i]) : std::memcmp(&want[i], &got[i], 8) != 0)
+                return false;
+        return true;
+    };
+    for (const DType dtype : {DType::BF16, DType::F16, DType::F32, DType::F8_E4M3, DType::F8_E5M2})
+        for (const std::size_t terms : {1, 2, 3})
+            for (const std::size_t rows : {1, 2, 5})
+                for (const std::size_t count : {0, 1, 7, 15, 16, 17, 31, 33, 63, 64, 65, 127, 130, 300})
+                    for (const bool any : {false, true}) {
+                        const std::size_t stride = count + random_() % 4, misaligned = random_() % 4;
+                        const std::size_t elements = rows * stride;
+                        std::vector<Input> inputs;
+                        std::vector<const std::byte*> sources;
+                        for (std::size_t t = 0; t < terms; ++t)
+                            inputs.push_back((any ? anyBits : likeWeights)(dtype, 1, elements, misaligned));
+                        for (const Input& input : inputs) sources.push_back(input.bytes.data() + misaligned);
+                        std::vector<double> columns(count + 1, 0.125), lanes(kLanes, 0.25);
+                        for (std::size_t row = 0; row < rows; ++row)
+                            for (std::size_t c = 0; c < count; ++c) {
+                                float sum = 0;
+                                for (std::size_t t = 0; t < terms; ++t) {
+                                    const double x =
+                                        decode(formatOf(dtype),
+                                               bitsAt(inputs[t].bytes, misaligned, dtype, row * stride + c));
+                                    const float product = timesFloat(weights[t], static_cast<float>(x));
+                                    volatile float next = t == 0 ? product : sum + product;
+                                    sum = next;
+                                }
+                                columns[c] += std::fabs(static_cast<double>(sum));
+                                if (row == 0) lanes[c % kLanes] += std::fabs(static_cast<double>(sum));
+                            }
+                        const Terms of{sources.data(), weights, terms};
+                        const auto at = static_cast<std::size_t>(dtype);
+                        for (const Kernels* kernels : availableKernels()) {
+                            // One more, which is not to be touched.
+                            std::vector<double> gotColumns(count + 1, 0.125), gotLanes(kLanes, 0.25);
+                            kernels->columnMagnitudes[at](of, rows, stride, gotColumns.data(), count);
+                            kernels->laneMagnitudes[at](of, gotLanes.data(), count);
+                            expect(same(columns, gotColumns), kernels->isa, "magnitudes of columns", rows,
+                                   count);
+                            expect(same(lanes, gotLanes), kernels->isa, "magnitudes in lanes", terms, count);
+                        }
+                    }
+}
+
+/// Products whose signs are counted: infinities, NaN and subnormals among them, at any alignment.
+void overlaps() {
+    for (const std::size_t count : {0, 1, 15, 17, 64, 127, 128, 129, 255, 257, 300, 1000, 4096})
+        for (const std::size_t offset : {0, 1, 3}) {
+            const std::vector<float> x = anyFloats(count + offset), y = anyFloats(count + offset);
+            std::uint64_t want[2] = {4, 1};
+            for (std::size_t i = offset; i < count + offset; ++i) {
+                const float product = timesFloat(x[i], y[i]);
+                if (product == 0) continue;
+                ++want[0];
+                // NaN have any sign.
+                want[1] += product > 0 ? 1 : 0;
+            }
+            const bool hasNaN = [&] {
+                for (std::size_t i = offset; i < count + offset; ++i)
+                    if (std::isnan(timesFloat(x[i], y[i]))) return true;
+                return false;
+            }();
+            for (const Kernels* kernels : availableKernels()) {
+                double dot[kLanes] = {}, products[kLanes] = {};
+                std::uint64_t got[2] = {4, 1};
+                kernels->dot(x.data() + offset, y.data() + offset, dot, count);
+                kernels->overlap(x.data() + offset, y.data() + offset, products, got, count);
+                expect(got[0] == want[0], kernels->isa, "products that are not 0", want[0], got[0]);
+                if (!hasNaN) expect(got[1] == want[1], kernels->isa, "products above 0", want[1], got[1]);
+                for (std::size_t lane = 0; lane < kLanes; ++lane)
+                    expect(std::isnan(dot[lane]) ? std::isnan(products[lane])
+                                                 : std::memcmp(&dot[lane], &products[lane], 8) == 0,
+                           kernels->isa, "dot of an overlap", 0, lane);
+            }
+        }
+}
+
 /// The comparison of two tiles, by the numeric contract: lanes by i % kLanes, added in order.
 void differences() {
     for (const std::size_t count : {0, 1, 31, 32, 33, 100, 1000, 1024}) {
@@ -862,6 +952,8 @@ int main() {
     everyMixtureOfDtypes();
     negativeZeroSurvives();
     reductions();
+    magnitudesOfSums();
+    overlaps();
     taskVectors();
     differences();
     histograms();
