@@ -56,12 +56,25 @@ export const describeStages = (stages: readonly Stage<ExperimentMerge>[]): strin
 
 const countOf = (merges: number): string => `${merges} ${merges === 1 ? 'merge' : 'merges'}`;
 
-/** The languages and names of the entries that some merges are of: `swahili: default, grid`. */
+/** More names are given by their number. */
+const mostNamed = 4;
+
+const listed = (names: readonly string[], kind: string): string =>
+  names.length <= mostNamed ? names.join(', ') : `${names.length} ${kind}`;
+
+/** The languages and names of the entries that some merges are of: `swahili, bengali: default, grid`. */
 const namesOf = (merges: readonly ExperimentMerge[]): string => {
-  const entries = groupBy(merges, ({ language }) => language);
-  return [...entries]
+  const entriesIn = (some: readonly ExperimentMerge[]) =>
+    listed([...new Set(some.map(({ entryName }) => entryName))], 'entries');
+  const languages = [...groupBy(merges, ({ language }) => language)];
+  const alike = groupBy(languages, ([, some]) => entriesIn(some));
+  return [...alike]
     .map(
-      ([language, some]) => `${language}: ${[...new Set(some.map(({ entryName }) => entryName))].join(', ')}`,
+      ([entries, of]) =>
+        `${listed(
+          of.map(([language]) => language),
+          'languages',
+        )}: ${entries}`,
     )
     .join('; ');
 };

@@ -232,6 +232,6 @@ const checkVolumes = (
       throw new LayerloomError('INVALID_PARAMETER', {
         parameter,
         value: path,
-        expected: 'a path on one of the volumes, each given as CLAIM=/PATH',
+        expected: 'a path, as pods see it, on one of the volumes, each given as CLAIM=/PATH',
       });
 };

@@ -75,8 +75,8 @@ describe('the manifest for Kubernetes', () => {
   });
 
   it.each<[Partial<KubernetesParameters>, RegExp]>([
-    [{ volumes: [] }, /experiment: expected a path on one of the volumes/],
-    [{ store: '/database/store' }, /store: expected a path on one of the volumes/],
+    [{ volumes: [] }, /experiment: expected a path, as pods see it, on one of the volumes/],
+    [{ store: '/database/store' }, /store: expected a path, as pods see it, on one of the volumes/],
     [{ volumes: [{ claim: 'a b', path: '/data' }] }, /volume: expected CLAIM=\/PATH/],
     [{ volumes: [{ claim: 'a', path: 'data' }] }, /volume: expected CLAIM=\/PATH/],
     [{ name: 'My study' }, /name: expected lower-case letters/],
