@@ -224,6 +224,41 @@ describe('evaluating an experiment', () => {
     expect(existsSync(join(root, 'out', '.experiment.claim'))).toBe(false);
   });
 
+  it('scores the first merges of a batch before it has written a byte of the next stage', async () => {
+    const { file, out } = writeExperiment(
+      `  - {name: soup, method: soup}\n  - {name: default, method: layer_swap, bottom: 2, top: 1}\nevaluate: ${JSON.stringify(settings)}\n`,
+      { layers: 4 },
+    );
+    const shards = () =>
+      readdirSync(join(out, '.store', 'shards'), { recursive: true }).filter((name) =>
+        String(name).endsWith('.safetensors'),
+      ).length;
+    let evaluation: ReturnType<typeof evaluateExperiment> | undefined;
+    const settled: string[] = [];
+    let scoredAt = 0;
+    const { cost } = await runExperiment(file, {
+      out,
+      // The stage ends when its merges are settled: the last one waits for the scores of the others.
+      onMerge: async ({ name }) => {
+        if (!name.endsWith('/default')) return;
+        settled.push(name);
+        evaluation ??= evaluateExperiment(out, { lmEval });
+        if (settled.length < 4) return;
+        const areScored = () =>
+          settled.slice(0, 3).forEach((each) => {
+            expect(scoresIn(out)[each], each).toHaveLength(3);
+          });
+        await vi.waitFor(areScored, { timeout: 25_000, interval: 100 });
+        expect(existsSync(join(out, name.replace(/default$/, 'soup')))).toBe(false);
+        scoredAt = shards();
+      },
+    });
+    expect(scoredAt).toBeGreaterThan(0);
+    expect(scoredAt).toBeLessThan(cost.shards);
+    expect((await evaluation)?.failed).toEqual([]);
+    for (const [name, tasks] of Object.entries(scoresIn(out))) expect(tasks, name).toHaveLength(3);
+  });
+
   it('ends with 130 when interrupted, keeps what is done, and ends the harness', async () => {
     const { out } = await made();
     env('STUB_HANG', '/math-1+swh-1/');
