@@ -8,7 +8,7 @@ import type { MavVectors } from './analysis.js';
 export interface OverlapPart {
   /** Layer number; null for the part outside the layers, and for the whole model. */
   readonly layer: number | null;
-  /** Cosine of the angle between the task vectors; null where one of them is 0. */
+  /** Cosine of the angle between the task vectors; null where one is 0, or products of changes overflow float32. */
   readonly cosine: number | null;
   /**
    * Share, of the elements that both changed, whose changes have the same sign; null where there are none.
@@ -41,7 +41,7 @@ const partOf = (layer: number | null, { dot, squares, both, same, rows, rowsAbov
   const norm = Math.sqrt(squares[0]) * Math.sqrt(squares[1]);
   return {
     layer,
-    cosine: norm > 0 ? dot / norm : null,
+    cosine: norm > 0 && Number.isFinite(norm) && Number.isFinite(dot) ? dot / norm : null,
     signAgreement: both > 0 ? same / both : null,
     rowsAboveInBoth: rows > 0 ? rowsAbove / rows : 0,
   };

@@ -159,6 +159,20 @@ describe('an analysis', () => {
     expect(overlaps[1]?.parts.map(({ layer }) => layer)).toEqual([null, 0, 1, 2, 3, 4, 5, 6, 7]);
   });
 
+  it('has no cosine of changes whose products overflow', async () => {
+    const { root, base, experts, tensors } = writeFamily('F32');
+    const name = 'model.layers.3.self_attn.q_proj.weight';
+    const numbers = numbersOf(tensors[1]?.[name] as TensorFixture);
+    numbers[5] = 3e38;
+    const far = { ...(tensors[1]?.[name] as TensorFixture), data: encode('F32', numbers) };
+    const config = llamaConfig({ hidden: 48, dtype: 'F32' });
+    const expert = writeCheckpoint(join(root, 'far'), { tensors: { ...tensors[1], [name]: far }, config });
+    const { overlaps } = await run({ base, experts: [expert, experts[1] ?? ''] });
+    const cosines = overlaps[0]?.parts.map(({ cosine }) => cosine);
+    expect(cosines?.map((cosine) => cosine === null)).toEqual([0, 0, 0, 0, 1, 0, 0, 0, 0].map(Boolean));
+    expect(overlaps[0]?.whole.cosine).toBeNull();
+  });
+
   it('gives families with other modules the columns they have', async () => {
     const root = temporaryDirectory();
     const shapes = {
