@@ -10,7 +10,7 @@ import type { MergeShard } from './merge-shards.js';
 /** Merges that are finished before those of the next stage are begun. */
 export interface Stage<M extends BatchMerge> {
   readonly merges: readonly PlannedMerge<M>[];
-  /** Groups of the shards that no earlier stage has made. */
+  /** Groups of the shards that no earlier stage has made; merges that need no others are of the stage before. */
   readonly groups: readonly ShardGroup[];
   /** Bytes of these shards. */
   readonly bytesToWrite: number;
@@ -43,7 +43,9 @@ export const stagesOf = <M extends BatchMerge>(
       shards.push(shard);
     }
     const bytesToWrite = shards.reduce((total, { bytes }) => total + bytes, 0);
+    const last = stages.at(-1);
     if (shards.length > 0) stages.push({ merges, groups: groupShards(shards, idOf), bytesToWrite });
+    else if (last !== undefined) stages[stages.length - 1] = { ...last, merges: [...last.merges, ...merges] };
   }
   return stages;
 };

@@ -55,6 +55,17 @@ describe('the stages of a batch', () => {
     ]);
   });
 
+  it('count merges that need no further shards with the stage before', async () => {
+    expect(
+      await stagesIn(
+        `  - {name: default, ${swap}}\n  - {name: same, ${swap}}\n  - {name: soup, method: soup}`,
+      ),
+    ).toEqual([
+      ['default,same', 8],
+      ['soup', 4],
+    ]);
+  });
+
   it('begin with the merges that patterns name, in their order, each merge once', async () => {
     const merges = `  - {name: default, ${swap}}\n  - {name: soup, method: soup}`;
     expect(await stagesIn(merges, ['*/math-2+*/soup', '*/soup'])).toEqual([
