@@ -4,39 +4,46 @@ import { closeSync, existsSync, mkdirSync, openSync, writeFileSync, writeSync } 
 import { join } from 'node:path';
 import { encodeHeader } from 'layerloom';
 
-const [hidden, inner, keyValue, vocabulary] = [4096, 14336, 1024, 128256];
+const vocabulary = 128256;
 
-/** Names and shapes in the model's order. @param {number} layers @param {number} rows of the vocabulary @returns {[string, number[]][]} */
-const tensorsOf = (layers, rows) => [
-  ['model.embed_tokens.weight', [rows, hidden]],
+/** Sizes of a model of the family. @typedef {{ hidden: number, inner: number, keyValue: number, heads: [number, number] }} Sizes */
+
+/** @type {Sizes} */
+const full = { hidden: 4096, inner: 14336, keyValue: 1024, heads: [32, 8] };
+const { hidden, inner, keyValue } = full;
+
+/** Names and shapes in the model's order. @param {number} layers @param {number} rows of the vocabulary @param {Sizes} [sizes] @returns {[string, number[]][]} */
+export const tensorsOf = (layers, rows, sizes = full) => [
+  ['model.embed_tokens.weight', [rows, sizes.hidden]],
   ...Array.from({ length: layers }, (_, layer) =>
     Object.entries({
-      input_layernorm: [hidden],
-      'mlp.down_proj': [hidden, inner],
-      'mlp.gate_proj': [inner, hidden],
-      'mlp.up_proj': [inner, hidden],
-      post_attention_layernorm: [hidden],
-      'self_attn.k_proj': [keyValue, hidden],
-      'self_attn.o_proj': [hidden, hidden],
-      'self_attn.q_proj': [hidden, hidden],
-      'self_attn.v_proj': [keyValue, hidden],
+      input_layernorm: [sizes.hidden],
+      'mlp.down_proj': [sizes.hidden, sizes.inner],
+      'mlp.gate_proj': [sizes.inner, sizes.hidden],
+      'mlp.up_proj': [sizes.inner, sizes.hidden],
+      post_attention_layernorm: [sizes.hidden],
+      'self_attn.k_proj': [sizes.keyValue, sizes.hidden],
+      'self_attn.o_proj': [sizes.hidden, sizes.hidden],
+      'self_attn.q_proj': [sizes.hidden, sizes.hidden],
+      'self_attn.v_proj': [sizes.keyValue, sizes.hidden],
     }).map(
       ([module, shape]) =>
         /** @type {[string, number[]]} */ ([`model.layers.${layer}.${module}.weight`, shape]),
     ),
   ).flat(),
-  ['model.norm.weight', [hidden]],
-  ['lm_head.weight', [rows, hidden]],
+  ['model.norm.weight', [sizes.hidden]],
+  ['lm_head.weight', [rows, sizes.hidden]],
 ];
 
-const config = (/** @type {number} */ layers, /** @type {number} */ rows) => ({
+/** The `config.json`. @param {number} layers @param {number} rows @param {Sizes} [sizes] */
+export const configOf = (layers, rows, sizes = full) => ({
   architectures: ['LlamaForCausalLM'],
   model_type: 'llama',
-  hidden_size: hidden,
-  intermediate_size: inner,
+  hidden_size: sizes.hidden,
+  intermediate_size: sizes.inner,
   num_hidden_layers: layers,
-  num_attention_heads: 32,
-  num_key_value_heads: 8,
+  num_attention_heads: sizes.heads[0],
+  num_key_value_heads: sizes.heads[1],
   vocab_size: rows,
   max_position_embeddings: 131072,
   rms_norm_eps: 1e-5,
@@ -133,7 +140,7 @@ const write = (directory, layers, block, rows = vocabulary) => {
       JSON.stringify({ metadata: {}, weight_map: weightMap }),
     );
   // Last: a directory with a configuration is a checkpoint that was written whole.
-  writeFileSync(join(directory, 'config.json'), `${JSON.stringify(config(layers, rows), null, 2)}\n`);
+  writeFileSync(join(directory, 'config.json'), `${JSON.stringify(configOf(layers, rows), null, 2)}\n`);
 };
 
 /**

@@ -3,44 +3,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeHeader } from 'layerloom';
+import { configOf, tensorsOf } from './checkpoints.mjs';
 
-const [layers, hidden, inner, vocabulary] = [32, 8, 16, 16];
+const [layers, vocabulary] = [32, 16];
 
-/** Names and shapes. @returns {[string, number[]][]} */
-const tensors = () => [
-  ['model.embed_tokens.weight', [vocabulary, hidden]],
-  ...Array.from({ length: layers }, (_, layer) =>
-    Object.entries({
-      input_layernorm: [hidden],
-      'mlp.down_proj': [hidden, inner],
-      'mlp.gate_proj': [inner, hidden],
-      'mlp.up_proj': [inner, hidden],
-      post_attention_layernorm: [hidden],
-      'self_attn.k_proj': [hidden, hidden],
-      'self_attn.o_proj': [hidden, hidden],
-      'self_attn.q_proj': [hidden, hidden],
-      'self_attn.v_proj': [hidden, hidden],
-    }).map(
-      ([module, shape]) =>
-        /** @type {[string, number[]]} */ ([`model.layers.${layer}.${module}.weight`, shape]),
-    ),
-  ).flat(),
-  ['model.norm.weight', [hidden]],
-  ['lm_head.weight', [vocabulary, hidden]],
-];
-
-const config = {
-  architectures: ['LlamaForCausalLM'],
-  model_type: 'llama',
-  hidden_size: hidden,
-  intermediate_size: inner,
-  num_hidden_layers: layers,
-  num_attention_heads: 1,
-  num_key_value_heads: 1,
-  vocab_size: vocabulary,
-  tie_word_embeddings: false,
-  torch_dtype: 'bfloat16',
-};
+/** @type {import('./checkpoints.mjs').Sizes} */
+const sizes = { hidden: 8, inner: 16, keyValue: 8, heads: [1, 1] };
 
 /**
  * Makes a checkpoint of 291 tensors, 80 KB, in each of the directories.
@@ -51,7 +19,7 @@ export const makeSmallCheckpoints = (directory, names) => {
   for (const [index, name] of names.entries()) {
     const path = join(directory, name);
     mkdirSync(path, { recursive: true });
-    const listed = tensors().map(([tensor, shape]) => ({
+    const listed = tensorsOf(layers, vocabulary, sizes).map(([tensor, shape]) => ({
       name: tensor,
       dtype: /** @type {const} */ ('BF16'),
       shape,
@@ -63,6 +31,6 @@ export const makeSmallCheckpoints = (directory, names) => {
       join(path, 'model.safetensors'),
       Buffer.concat([encodeHeader(listed), Buffer.from(weights.buffer)]),
     );
-    writeFileSync(join(path, 'config.json'), `${JSON.stringify(config)}\n`);
+    writeFileSync(join(path, 'config.json'), `${JSON.stringify(configOf(layers, vocabulary, sizes))}\n`);
   }
 };
