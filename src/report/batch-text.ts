@@ -37,7 +37,6 @@ const mostStages = 12;
 
 /** Formats the order of a batch: a line for each stage, with the bytes that are written when it is done. */
 export const describeStages = (stages: readonly Stage<ExperimentMerge>[]): string => {
-  if (stages.length < 2) return '';
   let written = 0;
   const rows = stages.map(({ merges, bytesToWrite }) => {
     written += bytesToWrite;

@@ -762,18 +762,25 @@ void histograms() {
             }
 }
 
+constexpr int kVoteRules = 2 * 2 * 2 * 3 * 2;
+
+/// The rule of a number below `kVoteRules`: each way that a rule can be has one.
+VoteRule voteRule(int way, float scale) {
+    return {(way & 1) != 0,
+            (way & 2) != 0,
+            (way & 4) != 0,
+            static_cast<Divisor>(way / 8 % 3),
+            way / 24 == 0 ? 0 : 1e-6f,
+            scale};
+}
+
 /// Votes in plain loops, in every way that a rule can be.
 void votes() {
     const float steps[] = {0.0f, -0.0f, 1.0f, -1.0f, 1.5f, -2.0f, 1e-42f, 3e38f, INFINITY, NAN};
     const float weights[] = {1, 0.5f, -1.5f};
     for (const std::size_t count : {0, 1, 15, 16, 17, 63, 64, 200})
-        for (int way = 0; way < 2 * 2 * 2 * 3 * 2; ++way) {
-            const VoteRule rule{(way & 1) != 0,
-                                (way & 2) != 0,
-                                (way & 4) != 0,
-                                static_cast<Divisor>(way / 8 % 3),
-                                way / 24 == 0 ? 0 : 1e-6f,
-                                0.75f};
+        for (int way = 0; way < kVoteRules; ++way) {
+            const VoteRule rule = voteRule(way, 0.75f);
             const std::size_t terms = 1 + random_() % 3;
             std::vector<std::vector<float>> x(terms + 1, std::vector<float>(count));
             for (auto& values : x)
@@ -829,13 +836,8 @@ void consensuses() {
     const float weightsOf[][3] = {{1, 1, 1}, {0.5f, 0.5f, 0.5f}, {1, 0.5f, -1.5f}};
     for (const DType dtype : {DType::BF16, DType::F16, DType::F32})
         for (const std::size_t count : {0, 1, 17, 64, 200, 300})
-            for (int way = 0; way < 2 * 2 * 2 * 3 * 2; ++way) {
-                const VoteRule rule{(way & 1) != 0,
-                                    (way & 2) != 0,
-                                    (way & 4) != 0,
-                                    static_cast<Divisor>(way / 8 % 3),
-                                    way / 24 == 0 ? 0 : 1e-6f,
-                                    random_() % 2 == 0 ? 1 : 0.75f};
+            for (int way = 0; way < kVoteRules; ++way) {
+                const VoteRule rule = voteRule(way, random_() % 2 == 0 ? 1 : 0.75f);
                 const float(&weights)[3] = weightsOf[random_() % 3];
                 const std::size_t terms = 1 + random_() % 3, width = sizeOf(dtype), offset = random_() % 5;
                 std::vector<std::vector<std::byte>> x(terms + 1,
