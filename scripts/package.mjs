@@ -4,7 +4,7 @@
 //
 //   npm run package [-- DIRECTORY]
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -38,6 +38,11 @@ try {
   writeFileSync(manifest, `${JSON.stringify(kept, null, 2)}\n`);
   const file = join(destination, pack(join(work, 'package'), destination));
   console.log(`${file}: ${(statSync(file).size / 1e6).toFixed(2)} MB`);
+  // scripts/check-prebuilds.mjs writes the checksums of a complete set; what it says of another stands far above.
+  if (!existsSync(join(work, 'package', 'prebuilds', 'SHA256SUMS')))
+    console.log(
+      'for this machine only: not every addon that a release ships is in it; `npm run prebuild -- all` makes them',
+    );
 } finally {
   rmSync(work, { recursive: true });
 }

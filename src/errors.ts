@@ -1,3 +1,4 @@
+import { layerloomCommand } from './command-line.js';
 import { visible, visibleLine } from './visible.js';
 
 /** Exit codes of the command line: one for each kind of failure. */
@@ -36,6 +37,27 @@ interface Pair {
 
 const some = (names: readonly string[], shown = 5): string =>
   names.slice(0, shown).join(', ') + (names.length > shown ? `, … (${names.length} in all)` : '');
+
+/** Elements of a tensor that are no finite numbers: how many, or one. */
+export type NonFinite =
+  | { readonly tensor: string; readonly model: string; readonly count: number }
+  | {
+      readonly tensor: string;
+      /** One number for each dimension. */
+      readonly index: readonly number[];
+      readonly is: string;
+      /** The input's file; absent where inputs are finite, and what is computed of them is not. */
+      readonly file?: string;
+    };
+
+const whereNonFinite = (found: NonFinite): string => {
+  if ('count' in found) return `${found.tensor} of ${found.model} (${found.count} elements)`;
+  const { tensor, index, is, file } = found;
+  const element = `${tensor}[${index.join(', ')}]`;
+  return file === undefined
+    ? `${element} of the output (${is}, of finite inputs: beyond its dtype)`
+    : `${element} of ${file} (${is})`;
+};
 
 const isAbsent = (value: unknown): boolean =>
   value === undefined || value === null || (Array.isArray(value) && value.length === 0);
@@ -268,7 +290,7 @@ const catalogue = {
   CONFIG_INVALID: input((d: { file: string; reason: string }) => `${d.file}: ${d.reason}`),
   NO_LAYERS: input(
     (d: { model: string }) =>
-      `${d.model}: no tensor is named …layers.N.… (or h, blocks), so that there are no layers to swap; \`layerloom soup\` needs none`,
+      `${d.model}: no tensor is named …layers.N.… (or h, blocks), so that there are no layers to swap; \`${layerloomCommand('soup')}\` needs none`,
   ),
   STACKS_AMBIGUOUS: input(
     (d: { model: string; stacks: readonly string[] }) =>
@@ -325,11 +347,8 @@ const catalogue = {
       `${d.model}: tensor ${d.tensor} is quantised and would be averaged; dequantise the model first`,
   ),
   NON_FINITE: input(
-    (d: {
-      tensors: readonly { tensor: string; model: string; count: number }[];
-      remedy?: string | undefined;
-    }) =>
-      `not every number is finite in ${some(d.tensors.map(({ tensor, model, count }) => `${tensor} of ${model} (${count} elements)`))}; ` +
+    (d: { tensors: readonly NonFinite[]; remedy?: string | undefined }) =>
+      `not every number is finite in ${some(d.tensors.map(whereNonFinite))}; ` +
       (d.remedy ?? 'mend the checkpoint, or leave those rows out with --allow-non-finite'),
   ),
   NOTHING_TO_EXTRACT: input(
@@ -349,7 +368,7 @@ const catalogue = {
   ),
   VECTORS_INVALID: input(
     (d: { file: string; reason: string }) =>
-      `${d.file}: ${d.reason}; give a NAME.mav.safetensors that \`layerloom analyze\` wrote`,
+      `${d.file}: ${d.reason}; give a NAME.mav.safetensors that \`${layerloomCommand('analyze')}\` wrote`,
   ),
   MERGE_UNDEFINED: input(
     (d: { tensor: string; method: string; reason: string }) =>
@@ -423,7 +442,7 @@ const catalogue = {
 
   EXPERIMENT_MISSING: input(
     (d: { directory: string }) =>
-      `${d.directory} has no experiment.json; run \`layerloom batch EXPERIMENT.yaml -o ${d.directory}\` first`,
+      `${d.directory} has no experiment.json; run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', d.directory)}\` first`,
   ),
   EXPERIMENT_INVALID: input((d: { file: string; reason: string }) => `${d.file}: ${d.reason}`),
   RESULTS_INVALID: input(
@@ -452,17 +471,28 @@ const catalogue = {
     (d: { model: string; reason: string; log: string }) =>
       `the server for ${d.model} did not come up: ${d.reason}; its output is in ${d.log}`,
   ),
+  SERVER_UNSAFE: usage(
+    (d: { key: string; word: string; variable: string }) =>
+      `serve: {${d.key}} stands within quotes, where a shell would act on characters of ${JSON.stringify(d.word)}; ` +
+      `write it outside of quotes, or "$${d.variable}" within single quotes`,
+  ),
+  SERVE_NOT_ALLOWED: usage(
+    (d: { directory: string; commands: readonly string[] }) =>
+      `${d.directory} was not made here by a batch of yours, and its evaluate: block would run what it likes (${some(d.commands)}); ` +
+      'read it, and give --allow-serve if you trust it',
+  ),
   EVALUATION_INCOMPLETE: {
     exitCode: 4,
     message: (d: {
       directory: string;
       failed: readonly { model: string; message: string }[];
-      scored: number;
+      /** The number of scores that are there. */
+      scores: number;
     }) =>
-      `${d.failed.length} of ${d.failed.length + d.scored} evaluations failed (${some(
+      `${d.failed.length} ${d.failed.length === 1 ? 'evaluation' : 'evaluations'} failed (${some(
         d.failed.map(({ model, message }) => `${model}: ${message}`),
         3,
-      )}); the others are in ${d.directory}. Mend what is wrong and evaluate again`,
+      )}); ${d.scores === 0 ? `there is no score in ${d.directory}` : `${d.scores} ${d.scores === 1 ? 'score is' : 'scores are'} in ${d.directory}`}. Mend what is wrong and evaluate again`,
   },
   OUTPUT_BUSY: failed(
     (d: { out: string; staging: string }) =>
@@ -514,11 +544,16 @@ const catalogue = {
   ),
   BATCH_INCOMPLETE: {
     exitCode: 4,
-    message: (d: { out: string; failed: readonly { merge: string; message: string }[]; merges: number }) =>
-      `${d.failed.length} of ${d.merges} merges failed (${some(
+    /** Without `out` in a dry run. */
+    message: (d: { out?: string; failed: readonly { merge: string; message: string }[]; merges: number }) =>
+      `${d.failed.length} of ${d.merges} merges ${d.out === undefined ? 'would fail' : 'failed'} (${some(
         d.failed.map(({ merge, message }) => `${merge}: ${message}`),
         3,
-      )}); ` + `the others are in ${d.out}. Mend what is wrong and run it again with --resume`,
+      )}); ${
+        d.out === undefined
+          ? 'the others can be made'
+          : `the others are in ${d.out}. Mend what is wrong and run it again with --resume`
+      }`,
   },
   TABLES_INCOMPLETE: {
     exitCode: 4,
@@ -530,6 +565,9 @@ const catalogue = {
     message: (d: {
       out?: string;
       batch?: boolean;
+      /** The directory of an evaluation, and what becomes of the answers of the models that were being scored. */
+      evaluation?: string;
+      answers?: 'kept' | 'lost';
       /** True for an upload. */
       push?: boolean;
       /** Bytes that a download had fetched. */
@@ -539,9 +577,11 @@ const catalogue = {
         ? `interrupted; ${gigabytes(d.fetched)} were fetched, which stay in the cache and are not fetched again`
         : d.push
           ? 'interrupted; push again to continue: files that were sent whole are not sent again'
-          : d.batch
-            ? 'interrupted'
-            : `interrupted; nothing was written${d.out === undefined ? '' : ` at ${d.out}`}`,
+          : d.evaluation !== undefined
+            ? `interrupted; finished scores are in ${d.evaluation}, and the same command scores the rest; ${d.answers === 'kept' ? 'answers of models that were being scored are kept, and with --resume it continues from them' : 'answers of models that were being scored are lost, which --resume keeps'}`
+            : d.batch
+              ? 'interrupted'
+              : `interrupted; nothing was written${d.out === undefined ? '' : ` at ${d.out}`}`,
   },
 } satisfies Record<string, ErrorEntry<never>>;
 
@@ -588,6 +628,8 @@ export interface ErrorContext {
   readonly merge?: string | undefined;
   /** The directory where finished work is kept for `--resume`. */
   readonly keptIn?: string | undefined;
+  /** What was found odd before, which may be why: a misspelt key of mergekit's dialect, which is ignored. */
+  readonly warnings?: readonly string[] | undefined;
 }
 
 /** The details that an error's context adds. */
@@ -598,6 +640,7 @@ export interface ContextDetails {
   readonly column?: number;
   readonly merge?: string;
   readonly kept?: string;
+  readonly warnings?: readonly string[];
 }
 
 /**
@@ -606,13 +649,14 @@ export interface ContextDetails {
  */
 const withContext = <Details>(
   details: Details,
-  { recipePath, place, merge, keptIn }: ErrorContext,
+  { recipePath, place, merge, keptIn, warnings = [] }: ErrorContext,
 ): Details & ContextDetails => ({
   ...details,
   ...(recipePath === undefined ? {} : { path: recipePath, ...details }),
   ...(place === undefined ? {} : { file: place.file, line: place.line, column: place.column }),
   ...(merge === undefined ? {} : { merge }),
   ...(keptIn === undefined ? {} : { kept: keptIn }),
+  ...(warnings.length === 0 ? {} : { warnings }),
 });
 
 const messageIn = (message: string, { place, merge, keptIn }: ErrorContext): string =>
@@ -675,10 +719,15 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
 
 /**
  * The reason a system call gave, without the path and call that Node puts behind it: `ENOENT: no such file or
- * directory`.
+ * directory`. Of limits on open files, also what to do: whichever file met the limit, it is not at fault.
  */
-export const reasonOf = (error: unknown): string =>
-  error instanceof Error ? error.message.replace(/, \w+( '.*)?$/, '') : String(error);
+export const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  const reason = error.message.replace(/, \w+( '.*)?$/, '');
+  return /^E[MN]FILE\b/.test(reason)
+    ? `${reason}; let more files be open at once (ulimit -n), and run again`
+    : reason;
+};
 
 /** @throws LayerloomError INTERRUPTED, once `signal` is aborted */
 export const checkInterrupt = (signal: AbortSignal | undefined): void => {

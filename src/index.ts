@@ -70,7 +70,8 @@ export {
 } from './errors.js';
 export type { EvaluationResult, ProblemResult, ProblemScore, Score, Scores } from './evaluation/result.js';
 export type { Evaluation, EvaluationBlock } from './evaluation/settings.js';
-export type { BatchMerge, BatchPlan, PlannedMerge } from './experiment/batch-plan.js';
+export type { BatchMerge, RefusedMerge } from './experiment/batch-merge.js';
+export type { BatchPlan, PlannedMerge } from './experiment/batch-plan.js';
 export type { BatchCost } from './experiment/cost.js';
 export {
   type EvaluateOptions,
@@ -127,7 +128,7 @@ export type {
   LeftOutTensor,
 } from './extraction/extraction.js';
 export type { ExtractionOptions } from './extraction/run-extraction.js';
-export type { PushedFile, PushOptions, PushResult } from './hub/push/push.js';
+export type { PushedFile, PushOptions, PushResult } from './hub/push/push-result.js';
 export type { RangeCacheRemoval } from './hub/remove-ranges.js';
 export type {
   Citation,
@@ -208,11 +209,13 @@ export type { RecordedFile, RecordedInput, RecordedInputs } from './recipe/recor
 export { formatTables, type TableFormat } from './report/score-table/format-tables.js';
 export type { AnalysisResult } from './report/write-analysis.js';
 export type { ReportOptions, WrittenReport } from './report/write-report.js';
+export type { Conclusion, Verdict } from './scores/conclusion.js';
 export type { Cell, Derived, ScoreTable, TableColumn, TableRow } from './scores/score-table.js';
 export type { HeadlineMetric } from './scores/scored-experiment.js';
 export type { Scorer } from './search/experiment-landscape.js';
 export type { HeldOutComparison } from './search/landscape.js';
 export type { ScoringProgress, SearchRecord } from './search/run-search.js';
+export type { SelectionByRole } from './search/select-by-role.js';
 export {
   type SelectedCheckpoint,
   type Selection,
@@ -221,6 +224,7 @@ export {
   type SelectionInput,
   selectCheckpoints,
 } from './search/select-checkpoints.js';
+export type { SelectionWishes } from './search/selection-wishes.js';
 export type { Candidate, SearchStep, SearchTrace, Strategy } from './search/trace.js';
 export type { Claim, FinishedShard } from './store/claim.js';
 export type { ExperimentFound, ExperimentShards } from './store/experiments.js';

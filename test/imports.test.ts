@@ -8,9 +8,11 @@ const root = fileURLToPath(new URL('../src', import.meta.url));
 /** The order in which data flows: what stands further down may import what stands above it. */
 const order = [
   'visible',
+  'command-line',
   'errors',
   'lookup',
   'version',
+  'own-directory',
   'tensor',
   'checkpoint',
   'adapter',

@@ -32,6 +32,19 @@ class FloatingPointDefaults {
 
 std::string describe(int error) { return std::generic_category().message(error); }
 
+Napi::Array fromNonFinite(Napi::Env env, const std::vector<NonFiniteElement>& elements) {
+    auto result = Napi::Array::New(env);
+    for (const auto& [watched, cause, element, number] : elements) {
+        auto one = Napi::Object::New(env);
+        one.Set("watched", static_cast<double>(watched));
+        one.Set("cause", static_cast<double>(cause));
+        one.Set("element", static_cast<double>(element));
+        one.Set("number", number);
+        result.Set(result.Length(), one);
+    }
+    return result;
+}
+
 Napi::Object fromStatus(Napi::Env env, const Status& status) {
     // In the order of Outcome.
     constexpr const char* outcomes[] = {"done",       "cancelled",   "inputShrank",
@@ -40,6 +53,7 @@ Napi::Object fromStatus(Napi::Env env, const Status& status) {
     result.Set("outcome", outcomes[static_cast<std::size_t>(status.outcome)]);
     result.Set("source", static_cast<double>(status.source));
     result.Set("reason", status.error == 0 ? std::string() : describe(status.error));
+    result.Set("nonFinite", fromNonFinite(env, status.nonFinite));
     return result;
 }
 
@@ -57,7 +71,7 @@ Napi::Value answer(const Napi::CallbackInfo& info, const Call& call) {
     }
 }
 
-/// run(job, control: BigInt64Array over shared memory) → { outcome, source, reason }
+/// run(job, control: BigInt64Array over shared memory) → { outcome, source, reason, nonFinite }
 Napi::Value runJob(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const Job job = toJob(info[0]);

@@ -167,7 +167,7 @@ Program toProgram(const Napi::Value& value) {
     const auto source = [&](const Napi::Value& one) { return toSource(one, slice); };
     const auto node = [&](const Napi::Value& one) { return toNode(one, slice); };
     return {readAll(readArray(object, "sources"), source), readAll(readArray(object, "nodes"), node),
-            slice.first, slice.count, readInteger(object, "columns")};
+            slice.first, slice.count, readInteger(object, "columns"), readValues(object, "watched")};
 }
 
 }  // namespace layerloom

@@ -148,6 +148,8 @@ void check(const Program& program) {
     for (const StoredSource& source : program.sources) checkSource(source, program);
     for (std::size_t n = 0; n < program.nodes.size(); ++n)
         checkNode(program.nodes[n], program, program.sources.size() + n);
+    for (const ValueId id : program.watched)
+        require(id < program.sources.size() + program.nodes.size() && !program.isWhole(id), "watched");
 }
 
 }  // namespace layerloom

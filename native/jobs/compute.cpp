@@ -2,6 +2,7 @@
 #include <array>
 #include <cerrno>
 #include <memory>
+#include <utility>
 
 #include "../io/guard.hpp"
 #include "../io/output_file.hpp"
@@ -137,7 +138,7 @@ Status run(const Kernels& kernels, const Compute& compute, Control control) {
         const Range to = rangeOf(output, program.first, program.count);
         beginWriteBack(to.fd, to.offset, to.length);
     }
-    return {};
+    return {.nonFinite = std::move(evaluator.nonFinite())};
 }
 
 }  // namespace layerloom

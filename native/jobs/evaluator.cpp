@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace layerloom {
@@ -46,7 +47,14 @@ Evaluator::Evaluator(const Kernels& kernels, const Program& program, const Windo
       isComputed_(program.nodes.size()),
       isNeeded_(program.nodes.size()),
       widened_(program.sources.size() + program.nodes.size()),
-      isWidened_(widened_.size()) {
+      isWidened_(widened_.size()),
+      isWatched_(widened_.size()),
+      isPruned_(program.sources.size()) {
+    for (const ValueId id : program.watched) isWatched_[id] = true;
+    for (const auto& fused : fusedVotes_.votes)
+        if (fused)
+            for (const FusedVote::Term& term : fused->terms)
+                if (term.source < program.sources.size()) isPruned_[term.source] = true;
     for (std::size_t s = 0; s < program.sources.size(); ++s) {
         const StoredSource& source = program.sources[s];
         const std::uint64_t offset = windowOf(source, program.first, program.count).offset;
@@ -66,8 +74,57 @@ std::byte* Evaluator::placeOf(std::size_t node) const {
 void Evaluator::compute(std::size_t begin, std::size_t count, std::span<std::byte* const> places) {
     moveTo(begin, count);
     places_ = places;
+    for (ValueId id = 0; id < program_.sources.size(); ++id)
+        if (isWatched_[id] && !isPruned_[id]) look(id);
     for (std::size_t n = 0; n < program_.nodes.size(); ++n)
         if (!fusedVotes_.isSkipped[n]) need(static_cast<ValueId>(program_.sources.size() + n));
+}
+
+void Evaluator::look() {
+    for (ValueId id = 0; id < isWatched_.size(); ++id) {
+        if (!isWatched_[id]) continue;
+        need(id);
+        look(id);
+    }
+}
+
+void Evaluator::look(ValueId id) {
+    const auto [data, dtype] = found(id);
+    if (kernels_.isFinite[static_cast<std::size_t>(dtype)](data, count_)) return;
+    std::size_t i = 0;
+    while (isFiniteAt(id, i)) ++i;
+    const ValueId cause = causeOf(id, i);
+    const auto [from, fromDtype] = found(cause);
+    const Source source{from + i * sizeOf(fromDtype), fromDtype};
+    double number = 0;
+    linear(kernels_, {&source, 1}, kOne, {reinterpret_cast<std::byte*>(&number), DType::F64}, 1);
+    nonFinite_.push_back({id, cause, firstElement() + i, number});
+    isWatched_[id] = false;
+}
+
+bool Evaluator::isFiniteAt(ValueId id, std::size_t i) const {
+    const auto [data, dtype] = found(id);
+    return kernels_.isFinite[static_cast<std::size_t>(dtype)](data + i * sizeOf(dtype), 1);
+}
+
+/// Nodes whose operation moves bits have them from an input that has the same ones.
+ValueId Evaluator::causeOf(ValueId id, std::size_t i) const {
+    while (id >= program_.sources.size()) {
+        const std::size_t n = id - program_.sources.size();
+        const Node& node = program_.nodes[n];
+        if (std::holds_alternative<Product>(node.operation)) return id;
+        const std::size_t size = sizeOf(node.dtype);
+        const bool movesBits = takesBits(node.operation);
+        std::optional<ValueId> cause;
+        forEachInput(n, [&](ValueId input) {
+            if (cause || isFiniteAt(input, i)) return;
+            if (!movesBits || std::memcmp(found(input).data + i * size, found(id).data + i * size, size) == 0)
+                cause = input;
+        });
+        if (!cause) return id;
+        id = *cause;
+    }
+    return id;
 }
 
 void Evaluator::moveTo(std::size_t begin, std::size_t count) {
@@ -118,7 +175,22 @@ void Evaluator::evaluate(std::size_t n) {
     std::byte* const place = placeOf(n);
     std::byte* data = place != nullptr ? place : values_[n].of(count_ * sizeOf(node.dtype));
     const Work work{node, n, {data, node.dtype}, place == nullptr};
+    isTold_ = false;
+    isFinite_ = true;
     std::visit([&](const auto& operation) { evaluate(operation, work); }, node.operation);
+    const auto id = static_cast<ValueId>(program_.sources.size() + n);
+    if (isTold_ && isFinite_) return;
+    if (isWatched_[id]) look(id);
+    if (fusedVotes_.votes[n])
+        forEachInput(n, [&](ValueId input) {
+            if (isWatched_[input]) look(input);
+        });
+}
+
+void Evaluator::sumInto(std::span<const Source> sources, std::span<const double> weights, Sink sink,
+                        std::size_t count) {
+    isFinite_ &= linear(kernels_, sources, weights, sink, count);
+    isTold_ = true;
 }
 
 Source Evaluator::value(ValueId id) {
@@ -240,13 +312,13 @@ void Evaluator::inFloats(const Work& work, const Fill& fill) {
     float* out = rounded_.floats(count_);
     fill(out);
     const Source source{reinterpret_cast<const std::byte*>(out), DType::F32};
-    linear(kernels_, {&source, 1}, kOne, work.sink, count_);
+    sumInto({&source, 1}, kOne, work.sink, count_);
 }
 
 void Evaluator::evaluate(const Linear& operation, const Work& work) {
     sources_.clear();
     for (const ValueId id : work.node.inputs) sources_.push_back(found(id));
-    linear(kernels_, sources_, operation.weights, work.sink, count_);
+    sumInto(sources_, operation.weights, work.sink, count_);
 }
 
 void Evaluator::evaluate(const RowLinear& operation, const Work& work) {
@@ -264,7 +336,7 @@ void Evaluator::linearByRows(const RowLinear& operation, const Work& work) {
                        sources_[t] = {source.data + at * sizeOf(source.dtype), source.dtype};
                    }
                    const std::span weights(operation.weights.data() + row * terms, terms);
-                   linear(kernels_, sources_, weights, {data + at * sizeOf(dtype), dtype}, n);
+                   sumInto(sources_, weights, {data + at * sizeOf(dtype), dtype}, n);
                });
 }
 
@@ -287,7 +359,7 @@ void Evaluator::linearByColumns(const RowLinear& operation, const Work& work) {
                    kernels_.linearColumns(at.data(), by.data(), terms, sums + begin, n);
                });
     const Source source{reinterpret_cast<const std::byte*>(sums), DType::F32};
-    linear(kernels_, {&source, 1}, kOne, work.sink, count_);
+    sumInto({&source, 1}, kOne, work.sink, count_);
 }
 
 void Evaluator::evaluate(const Keep& keep, const Work& work) {
@@ -339,17 +411,19 @@ void Evaluator::evaluate(const Vote& vote, const FusedVote& fused, const Work& w
     pruned_.clear();
     for (const auto& [source, keep] : fused.terms)
         pruned_.push_back({found(source).data, keep.lower, keep.upper, keep.scale});
-    kernels_.consensus[static_cast<std::size_t>(work.sink.dtype)](
+    isFinite_ = kernels_.consensus[static_cast<std::size_t>(work.sink.dtype)](
         found(work.node.inputs[0]).data, pruned_.data(), vote.weights.data(), pruned_.size(), vote.rule,
         firstElement(), work.sink.data, count_);
+    isTold_ = true;
 }
 
 void Evaluator::evaluate(const Vote& vote, const Work& work) {
     if (const auto& fused = fusedVotes_.votes[work.index]) return evaluate(vote, *fused, work);
     const float* const* inputs = allFloats(work.node);
     const auto into = [&](DType dtype, std::byte* out) {
-        kernels_.vote[static_cast<std::size_t>(dtype)](inputs[0], inputs + 1, vote.weights.data(),
-                                                       vote.weights.size(), vote.rule, out, count_);
+        isFinite_ = kernels_.vote[static_cast<std::size_t>(dtype)](inputs[0], inputs + 1, vote.weights.data(),
+                                                                   vote.weights.size(), vote.rule, out, count_);
+        isTold_ = true;
     };
     // No kernel votes in float64.
     if (work.sink.dtype != DType::F64) return into(work.sink.dtype, work.sink.data);
@@ -451,7 +525,7 @@ void Evaluator::evaluate(const Product& product, const Work& work) {
         }
         const std::size_t n = std::min(count_ - at, found.size());
         const Source source{data, DType::F32};
-        linear(kernels_, {&source, 1}, kOne, {work.sink.data + at * width, work.sink.dtype}, n);
+        sumInto({&source, 1}, kOne, {work.sink.data + at * width, work.sink.dtype}, n);
         at += n;
     }
 }

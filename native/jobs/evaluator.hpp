@@ -24,7 +24,8 @@ void forEachRow(std::uint64_t first, std::size_t count, std::uint64_t columns, c
     }
 }
 
-/// Evaluates a program tile by tile. Private memory is a tile for each node, whatever the tensor's size.
+/// Evaluates a program tile by tile. Private memory is a tile for each node, whatever the tensor's size. Watched
+/// values are looked at where their tile is in the cache.
 class Evaluator {
   public:
     /// @param windows the program's sources, mapped
@@ -39,6 +40,12 @@ class Evaluator {
     /// Computes every node for elements [begin, begin + count) of the slice.
     /// @param places for each node where it goes, or null: then it is kept here
     void compute(std::size_t begin, std::size_t count, std::span<std::byte* const> places);
+
+    /// Computes the watched values of the tile that it was moved to, and looks at them.
+    void look();
+
+    /// The first elements of watched values that are no finite numbers, of the tiles so far.
+    std::vector<NonFiniteElement>& nonFinite() { return nonFinite_; }
 
     /// Moves to elements [begin, begin + count) of the slice, of which nodes are computed when their value is
     /// taken.
@@ -111,6 +118,14 @@ class Evaluator {
     void evaluate(const FillRows& fill, const Work& work);
     void evaluate(const Product& product, const Work& work);
 
+    /// `linear` into a node's tile, which notes whether the results are finite.
+    void sumInto(std::span<const Source> sources, std::span<const double> weights, Sink sink, std::size_t count);
+    /// Looks at the tile of a watched value.
+    void look(ValueId id);
+    bool isFiniteAt(ValueId id, std::size_t i) const;
+    /// Returns the value that an element which is not finite comes from.
+    ValueId causeOf(ValueId id, std::size_t i) const;
+
     /// Calls fill(out) for float32 in a buffer, and rounds that to the sink's dtype.
     template <class Fill>
     void inFloats(const Work& work, const Fill& fill);
@@ -154,6 +169,11 @@ class Evaluator {
     std::vector<bool> isNeeded_;      ///< for each node: while `need` works
     std::vector<Buffer> widened_;     ///< float32 of values of other dtypes
     std::vector<bool> isWidened_;
+    std::vector<bool> isWatched_;  ///< for each value: until an element that is not finite is found
+    std::vector<bool> isPruned_;   ///< for each source: a fused vote takes it, and tells
+    std::vector<NonFiniteElement> nonFinite_;
+    bool isTold_ = false;    ///< the node at work tells whether its tile is finite
+    bool isFinite_ = false;  ///< what it tells
     Buffer rounded_, randoms_;
     Sorted sorted_;
     std::span<std::byte* const> places_;

@@ -1,6 +1,7 @@
 #include "measure.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "../io/guard.hpp"
 #include "measures/accumulator.hpp"
@@ -68,6 +69,25 @@ struct Size {
 
 using Accumulators = std::vector<std::unique_ptr<Accumulator>>;
 
+/// Returns the first elements of the program's watched values that are no finite numbers.
+Status findNonFinite(const Kernels& kernels, const Program& program, const Windows& windows, Control control) {
+    Evaluator evaluator(kernels, program, windows);
+    const std::size_t step = evaluator.step(kTile);
+    for (std::size_t begin = 0; begin < program.count;) {
+        if (control.cancelled()) return {Outcome::Cancelled};
+        const bool whole = guarded(windows.bytes, [&] {
+            for (const std::size_t end = begin + kElementsTogether; begin < end && begin < program.count;) {
+                const std::size_t n = std::min<std::uint64_t>(step, program.count - begin);
+                evaluator.moveTo(begin, n);
+                evaluator.look();
+                begin += n;
+            }
+        });
+        if (!whole) return windows.lostPage();
+    }
+    return {.nonFinite = std::move(evaluator.nonFinite())};
+}
+
 /// Shows a block to accumulators, until all are done with it.
 Status look(const Kernels& kernels, const Measurement& measurement, const Windows& windows,
             const Accumulators& accumulators, Control control) {
@@ -119,10 +139,14 @@ Status measure(const Kernels& kernels, const Measurement& measurement, std::span
     control.count(program.bytesRead(0, program.count), 0);
 
     if (std::ranges::all_of(accumulators, [](const auto& found) { return found->isSettled(); })) return {};
+    Status found;
+    if (!program.watched.empty()) found = findNonFinite(kernels, program, windows, control);
+    if (found.outcome != Outcome::Done) return found;
     Accumulators again;
     for (const auto& accumulator : accumulators)
-        if (auto more = accumulator->again()) again.push_back(std::move(more));
-    return look(kernels, measurement, windows, again, control);
+        if (auto more = accumulator->again(found.nonFinite.empty())) again.push_back(std::move(more));
+    const Status looked = look(kernels, measurement, windows, again, control);
+    return looked.outcome == Outcome::Done ? found : looked;
 }
 
 }  // namespace layerloom

@@ -19,7 +19,8 @@ enum class Tiling : std::uint8_t {
 // reader in addon/decode_measure.cpp, a `check` in check_measure.cpp and a `sizeOf` and an accumulator in
 // measures/: the compiler names those that are missing.
 
-/// Σ xᵢxⱼ for pairs i ≤ j of the values, in order.
+/// Σ xᵢxⱼ for pairs i ≤ j of the values, in order. Products are float32; those of a block of finite numbers whose
+/// sums overflow in it are float64.
 struct Gram {
     std::vector<ValueId> values;
     static constexpr Tiling tiling = Tiling::Runs;
@@ -155,7 +156,8 @@ std::size_t sizeOf(const Measure& measure, const Program& program);
 Tiling tilingOf(const Measure& measure);
 
 /// Measures a block on the calling thread. Sums are float64, in an order that the block alone decides. Every
-/// byte of a source is read once, or twice where the block has values that are not finite.
+/// byte of a source is read once, or more often where sums are not finite: the program's watched values are looked
+/// at then.
 ///
 /// @param out for each measure `sizeOf` zeros
 Status measure(const Kernels& kernels, const Measurement& measurement, std::span<const std::span<double>> out,

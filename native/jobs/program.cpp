@@ -4,6 +4,11 @@
 
 namespace layerloom {
 
+bool takesBits(const NodeOperation& operation) {
+    return std::holds_alternative<Select>(operation) || std::holds_alternative<Assemble>(operation) ||
+           std::holds_alternative<FillRows>(operation);
+}
+
 DType Program::dtypeOf(ValueId value) const {
     return value < sources.size() ? sources[value].dtype : nodes[value - sources.size()].dtype;
 }

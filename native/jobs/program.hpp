@@ -99,6 +99,9 @@ struct Product {
 using NodeOperation = std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Vote, Variance, NearSwap,
                                    Importance, Select, Assemble, FillRows, Product>;
 
+/// True for operations that take the bits of their inputs' elements as they are.
+bool takesBits(const NodeOperation& operation);
+
 struct Node {
     NodeOperation operation;
     DType dtype;  ///< the value is rounded to it
@@ -112,6 +115,8 @@ struct Program {
     std::uint64_t first;    ///< element of the tensor that the slice begins with
     std::uint64_t count;    ///< elements of the slice
     std::uint64_t columns;  ///< elements of a row: along the last dimension
+    /// Values to look at for elements that are no finite numbers. None is whole.
+    std::vector<ValueId> watched;
 
     /// The dtype of a source or a node.
     DType dtypeOf(ValueId value) const;

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace layerloom {
 
@@ -10,10 +11,19 @@ enum class Rows : std::uint8_t { Input, Output };
 
 enum class Outcome : std::uint8_t { Done, Cancelled, InputShrank, ReadFailed, WriteFailed, NotEqual };
 
+/// The first element of a watched value that is no finite number.
+struct NonFiniteElement {
+    std::uint32_t watched;  ///< the value
+    std::uint32_t cause;    ///< what it comes from: a source, or the first value that is not finite though all it is made of is
+    std::uint64_t element;  ///< in the tensor
+    double number;          ///< the cause's: NaN or an infinity
+};
+
 struct Status {
     Outcome outcome = Outcome::Done;
     int error = 0;           ///< errno, for ReadFailed and WriteFailed
     std::size_t source = 0;  ///< which source, for InputShrank, ReadFailed and NotEqual
+    std::vector<NonFiniteElement> nonFinite = {};  ///< for Done
 };
 
 inline constexpr std::size_t kControlWords = 3;

@@ -3,6 +3,7 @@
 // the order written: the same bits everywhere.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "convert.hpp"
 #include "kernels.hpp"
@@ -122,6 +123,53 @@ std::int64_t sumSigns(const float* x, std::size_t count) {
         total += sum;
     }
     return total;
+}
+
+/// The words of a dtype's elements, and the least magnitude among them that is no finite number.
+template <DType D>
+struct Words;
+template <>
+struct Words<DType::BF16> {
+    using Word = std::uint16_t;
+    static constexpr Word special = 0x7F80;
+};
+template <>
+struct Words<DType::F16> {
+    using Word = std::uint16_t;
+    static constexpr Word special = Format<DType::F16>::special;
+};
+template <>
+struct Words<DType::F32> {
+    using Word = std::uint32_t;
+    static constexpr Word special = kInfinity32;
+};
+template <>
+struct Words<DType::F64> {
+    using Word = std::uint64_t;
+    static constexpr Word special = 0x7FF0'0000'0000'0000u;
+};
+template <>
+struct Words<DType::F8_E4M3> {
+    using Word = std::uint8_t;
+    static constexpr Word special = Format<DType::F8_E4M3>::special;
+};
+template <>
+struct Words<DType::F8_E5M2> {
+    using Word = std::uint8_t;
+    static constexpr Word special = Format<DType::F8_E5M2>::special;
+};
+
+/// The largest magnitude tells: a maximum is one operation for a vector, in lanes of the elements' own width.
+template <DType D>
+bool isFinite(const std::byte* x, std::size_t count) {
+    using Word = typename Words<D>::Word;
+    constexpr Word magnitude = std::numeric_limits<Word>::max() >> 1;
+    Word most = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const Word own = loadAt<Word>(x + i * sizeof(Word)) & magnitude;
+        most = most < own ? own : most;
+    }
+    return most < Words<D>::special;
 }
 
 }  // namespace

@@ -55,6 +55,31 @@ struct Format<DType::F8_E5M2> : Small<5, 2, true> {};
 template <>
 struct Format<DType::F8_E4M3> : Small<4, 3, false> {};
 
+/// The bits of the least float32 that rounds to no finite number of a dtype.
+template <DType D>
+constexpr std::uint32_t kBeyond = Format<D>::beyond;
+template <>
+constexpr std::uint32_t kBeyond<DType::F32> = kInfinity32;
+/// Halfway to the next power of two rounds to even, which is infinity.
+template <>
+constexpr std::uint32_t kBeyond<DType::BF16> = 0x7F7F'8000u;
+
+/// The largest magnitude of float32 that a kernel has met, by lane. It tells whether all were finite, and all
+/// results are, at two operations for a vector.
+template <class V>
+struct Largest {
+    typename V::Ints lanes = V::ints(0);
+
+    [[gnu::always_inline]] void add(typename V::Floats x) { addMagnitude(V::both(V::asInts(x), V::ints(0x7FFF'FFFFu))); }
+    [[gnu::always_inline]] void addMagnitude(typename V::Ints magnitude) { lanes = V::larger(lanes, magnitude); }
+    std::uint32_t bits() const {
+        std::uint32_t each[V::lanes], most = 0;
+        V::storeFloats(V::asFloats(lanes), reinterpret_cast<std::byte*>(each));
+        for (const std::uint32_t one : each) most = most < one ? one : most;
+        return most;
+    }
+};
+
 // No conversion computes with float32 subnormals: processors multiply these in microcode, a hundred times
 // slower, and most of N(0, 0.02) is subnormal in E4M3.
 
@@ -206,18 +231,25 @@ typename V::Floats load(const std::byte* at) {
     }
 }
 
-/// Rounds `V::lanes` float32 into elements of dtype D, NaN made canonical. D is of one byte only for Scalar.
+/// Rounds `V::lanes` float32 into elements of dtype D, what NaN become being undefined. D is of one byte only for
+/// Scalar.
 template <class V, DType D>
-void store(typename V::Floats x, std::byte* at) {
-    if constexpr (D == DType::F32) V::storeFloats(canonical<V>(x), at);
-    if constexpr (D == DType::BF16) V::store16(V::template right<16>(roundUpperHalf<V>(canonical<V>(x))), at);
+void storeNumbers(typename V::Floats x, std::byte* at) {
+    if constexpr (D == DType::F32) V::storeFloats(x, at);
+    if constexpr (D == DType::BF16) V::store16(V::template right<16>(roundUpperHalf<V>(x)), at);
     if constexpr (sizeOf(D) == 1) storeAt(at, static_cast<std::uint8_t>(roundOne<D>(x)));
     if constexpr (D == DType::F16) {
         if constexpr (V::hasHalf)
-            V::storeHalf(canonical<V>(x), at);
+            V::storeHalf(x, at);
         else
             storeAt(at, static_cast<std::uint16_t>(roundOne<D>(x)));
     }
+}
+
+/// The same, NaN made canonical.
+template <class V, DType D>
+void store(typename V::Floats x, std::byte* at) {
+    storeNumbers<V, D>(canonical<V>(x), at);
 }
 
 /// Vectors that kernels work on side by side, so that one's additions wait for no other's, and that fill one
@@ -244,13 +276,14 @@ template <class V, DType In, DType Out>
     }
 }
 
-/// Rounds four vectors, arranged as `loadFour` arranges them.
+/// Rounds four vectors of numbers, arranged as `loadFour` arranges them. What NaN become is undefined: kernels look
+/// for them by `Largest`, and store blocks that have some once more, which costs numbers nothing.
 template <class V, DType In, DType Out>
 [[gnu::always_inline]] inline void storeFour(const typename V::Floats (&x)[kAbreast], std::byte* at) {
     if constexpr (In == DType::BF16 && Out == DType::BF16) {
         for (std::size_t n = 0; n < kAbreast; n += 2) {
-            const auto even = V::template right<16>(roundUpperHalf<V>(canonical<V>(x[n])));
-            const auto odd = V::both(roundUpperHalf<V>(canonical<V>(x[n + 1])), V::ints(0xFFFF'0000u));
+            const auto even = V::template right<16>(roundUpperHalf<V>(x[n]));
+            const auto odd = V::both(roundUpperHalf<V>(x[n + 1]), V::ints(0xFFFF'0000u));
             V::storeFloats(V::asFloats(V::either(even, odd)), at + n * V::lanes * sizeOf(Out));
         }
     } else if constexpr (sizeOf(Out) == 1 && V::lanes > 1) {
@@ -261,7 +294,7 @@ template <class V, DType In, DType Out>
         }
         V::store8(withSigns<V, Out>(V::pack8(magnitudes), V::pack8(signs)), at);
     } else {
-        for (std::size_t n = 0; n < kAbreast; ++n) store<V, Out>(x[n], at + n * V::lanes * sizeOf(Out));
+        for (std::size_t n = 0; n < kAbreast; ++n) storeNumbers<V, Out>(x[n], at + n * V::lanes * sizeOf(Out));
     }
 }
 

@@ -34,6 +34,8 @@ constexpr Kernels makeKernels(const char* isa) {
         .nearSwap = nearSwap,
         .linearColumns = linearColumns,
         .histogram = histogram<V>,
+        .isFinite = {isFinite<BF16>, isFinite<F16>, isFinite<F32>, isFinite<F64>, isFinite<F8_E4M3>,
+                     isFinite<F8_E5M2>},
         .countMagnitude = countMagnitude,
         .product = product<V>,
         .sumSigns = sumSigns,

@@ -102,7 +102,8 @@ struct Terms {
     std::size_t count;
 };
 
-/// The kernels of one instruction set. Tables are indexed by DType; entries of F64 are null, see linear.cpp.
+/// The kernels of one instruction set. Tables are indexed by DType; entries of F64 are null, see linear.cpp, but for
+/// isFinite.
 struct Kernels {
     const char* isa;
 
@@ -112,8 +113,8 @@ struct Kernels {
     /// alignment.
     ///
     /// Reads every byte once and writes every byte once, in one pass: out of cache it runs at the memory's
-    /// speed.
-    void (*linear[kDTypes][kDTypes])(const std::byte* const* sources, const float* weights, std::size_t terms,
+    /// speed. Returns true if all results are finite.
+    bool (*linear[kDTypes][kDTypes])(const std::byte* const* sources, const float* weights, std::size_t terms,
                                      std::byte* out, std::size_t count);
 
     /// sums[c] += |x[r][c]| in float64, rows in order, where x is `linear`'s sum in float32: it is taken in
@@ -146,14 +147,16 @@ struct Kernels {
     void (*randoms)(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::size_t count);
 
     /// out[i] = base[i] + scale·Σ (weight·change of those that count) / divisor, terms in order, rounded once
-    /// more to the output's dtype. A change of 0 never agrees with an elected sign.
-    void (*vote[kDTypes])(const float* base, const float* const* changes, const float* weights,
+    /// more to the output's dtype. A change of 0 never agrees with an elected sign. Returns true if all results
+    /// are finite.
+    bool (*vote[kDTypes])(const float* base, const float* const* changes, const float* weights,
                           std::size_t terms, const VoteRule& rule, std::byte* out, std::size_t count);
 
     /// The same over sources of the output's dtype, in one pass: change t is sources[t] − base rounded to
     /// float32 and pruned; `first` is as for `keep`. At most kMostChanges terms. Null for F64 and dtypes of a
-    /// byte.
-    void (*consensus[kDTypes])(const std::byte* base, const PrunedSource* sources, const float* weights,
+    /// byte. Returns true if all changes, pruned ones too, and all results are finite; it may return false where
+    /// a change is nearly the largest number of its dtype.
+    bool (*consensus[kDTypes])(const std::byte* base, const PrunedSource* sources, const float* weights,
                                std::size_t terms, const VoteRule& rule, std::uint64_t first, std::byte* out,
                                std::size_t count);
 
@@ -171,6 +174,9 @@ struct Kernels {
     /// returns how many are above the window. Only what goes to a bin is looked at one by one.
     std::uint64_t (*histogram)(const float* x, const Window& window, std::uint32_t* bins,
                                std::uint64_t* exact, std::size_t count);
+
+    /// True if no element is NaN or infinite. Also of F64.
+    bool (*isFinite[kDTypes])(const std::byte* x, std::size_t count);
 
     /// How many elements have exactly this magnitude.
     std::uint64_t (*countMagnitude)(const float* x, std::uint32_t bits, std::size_t count);

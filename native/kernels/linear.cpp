@@ -63,7 +63,7 @@ void store64(DType dtype, double x, std::byte* at) {
     }
 }
 
-void linear64(std::span<const Source> sources, std::span<const double> weights, Sink sink,
+bool linear64(const Kernels& kernels, std::span<const Source> sources, std::span<const double> weights, Sink sink,
               std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         double sum = 0;
@@ -74,6 +74,7 @@ void linear64(std::span<const Source> sources, std::span<const double> weights, 
         }
         store64(sink.dtype, sum, sink.data + i * sizeOf(sink.dtype));
     }
+    return kernels.isFinite[index(sink.dtype)](sink.data, count);
 }
 
 /// Elements of a tile, so that two tiles of float32 and the output share the L1 cache.
@@ -81,7 +82,7 @@ constexpr std::size_t kTile = 2048;
 
 /// Sources of several dtypes: those that are not float32 are each widened into a tile of their own, and the
 /// tiles are combined.
-void linearMixed(const Kernels& kernels, std::span<const Source> sources, const float* weights, Sink sink,
+bool linearMixed(const Kernels& kernels, std::span<const Source> sources, const float* weights, Sink sink,
                  std::size_t count) {
     constexpr float one = 1;
     const std::size_t terms = sources.size();
@@ -90,6 +91,7 @@ void linearMixed(const Kernels& kernels, std::span<const Source> sources, const 
     thread_local std::vector<const std::byte*> pointers;
     tiles.resize(std::max(tiles.size(), terms * kTile));
     pointers.resize(terms);
+    bool isFinite = true;
     for (std::size_t begin = 0; begin < count; begin += kTile) {
         const std::size_t n = std::min(kTile, count - begin);
         for (std::size_t t = 0; t < terms; ++t) {
@@ -101,19 +103,20 @@ void linearMixed(const Kernels& kernels, std::span<const Source> sources, const 
             kernels.linear[index(dtype)][index(DType::F32)](&from, &one, 1, tile, n);
             pointers[t] = tile;
         }
-        kernels.linear[index(DType::F32)][index(sink.dtype)](pointers.data(), weights, terms,
-                                                             sink.data + begin * sizeOf(sink.dtype), n);
+        isFinite &= kernels.linear[index(DType::F32)][index(sink.dtype)](
+            pointers.data(), weights, terms, sink.data + begin * sizeOf(sink.dtype), n);
     }
+    return isFinite;
 }
 
 }  // namespace
 
-void linear(const Kernels& kernels, std::span<const Source> sources, std::span<const double> weights,
+bool linear(const Kernels& kernels, std::span<const Source> sources, std::span<const double> weights,
             Sink sink, std::size_t count) {
     const DType first = sources.front().dtype;
     const auto isWide = [](const Source& source) { return source.dtype == DType::F64; };
     if (sink.dtype == DType::F64 || std::ranges::any_of(sources, isWide))
-        return linear64(sources, weights, sink, count);
+        return linear64(kernels, sources, weights, sink, count);
 
     // Kept from call to call: tiles are small.
     thread_local std::vector<float> rounded;
@@ -124,8 +127,8 @@ void linear(const Kernels& kernels, std::span<const Source> sources, std::span<c
 
     pointers.clear();
     for (const Source& source : sources) pointers.push_back(source.data);
-    kernels.linear[index(first)][index(sink.dtype)](pointers.data(), rounded.data(), sources.size(),
-                                                    sink.data, count);
+    return kernels.linear[index(first)][index(sink.dtype)](pointers.data(), rounded.data(), sources.size(),
+                                                           sink.data, count);
 }
 
 }  // namespace layerloom

@@ -24,8 +24,8 @@ struct Sink {
 /// to the sink's dtype, nearest even. Where a source or the sink is F64, all of this happens in float64.
 /// Computed NaN are the canonical positive quiet NaN.
 ///
-/// `sources` and `weights` have the same length, at least 1.
-void linear(const Kernels& kernels, std::span<const Source> sources, std::span<const double> weights,
+/// `sources` and `weights` have the same length, at least 1. Returns true if all results are finite.
+bool linear(const Kernels& kernels, std::span<const Source> sources, std::span<const double> weights,
             Sink sink, std::size_t count);
 
 }  // namespace layerloom

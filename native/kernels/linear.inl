@@ -30,20 +30,33 @@ template <DType In>
     return sum;
 }
 
-/// Whole blocks, then the last elements one by one, which gives the same bits.
+/// Whole blocks, then the last elements one by one, which gives the same bits. Blocks are stored as numbers; where
+/// one was NaN, all elements are computed once more one by one.
 template <class V, DType In, DType Out>
-void linear(const std::byte* const* sources, const float* weights, std::size_t count, std::byte* out,
+bool linear(const std::byte* const* sources, const float* weights, std::size_t count, std::byte* out,
             std::size_t elements) {
     const Terms terms{sources, weights, count};
     constexpr std::size_t block = kAbreast * V::lanes;
     std::size_t i = 0;
-    if constexpr (V::lanes > 1)
+    std::uint32_t largest = 0;
+    if constexpr (V::lanes > 1) {
+        Largest<V> inBlocks;
         for (; i + block <= elements; i += block) {
             typename V::Floats sums[kAbreast];
             sumFour<V, In, Out>(terms, i, sums);
+            for (std::size_t n = 0; n < kAbreast; ++n) inBlocks.add(sums[n]);
             storeFour<V, In, Out>(sums, out + i * sizeOf(Out));
         }
-    for (; i < elements; ++i) store<Scalar, Out>(sumOne<In>(terms, i), out + i * sizeOf(Out));
+        largest = inBlocks.bits();
+        if (largest > kInfinity32) i = 0;
+    }
+    Largest<Scalar> alone{largest};
+    for (; i < elements; ++i) {
+        const float sum = sumOne<In>(terms, i);
+        alone.add(sum);
+        store<Scalar, Out>(sum, out + i * sizeOf(Out));
+    }
+    return alone.bits() < kBeyond<Out>;
 }
 
 template <class V>

@@ -113,22 +113,28 @@ template <class V, DType In, DType Out, std::size_t N>
         store<V, Out>(x[0], at);
 }
 
-/// Calls at.operator()<U, N>(i) for blocks of N vectors U of the elements [begin, end), then for single ones.
-template <class V, class At>
-[[gnu::always_inline]] inline void forEachBlock(std::size_t begin, std::size_t end, const At& at) {
+/// Calls at.operator()<U, N>(i, largest) for blocks of N vectors U of the elements [begin, end), then for single
+/// ones; and for all of them singly where a block had NaN, which only single elements make canonical. Returns true
+/// if no magnitude that was added to `largest` is beyond dtype D.
+template <class V, DType D, class At>
+[[gnu::always_inline]] inline bool inBlocks(std::size_t begin, std::size_t end, const At& at) {
     constexpr std::size_t block = kAbreast * V::lanes;
     std::size_t i = begin;
-    for (; i + block <= end; i += block) at.template operator()<V, kAbreast>(i);
-    for (; i < end; ++i) at.template operator()<Scalar, 1>(i);
+    Largest<V> most;
+    for (; i + block <= end; i += block) at.template operator()<V, kAbreast>(i, most);
+    Largest<Scalar> alone{most.bits()};
+    if (alone.bits() > kInfinity32) i = begin;
+    for (; i < end; ++i) at.template operator()<Scalar, 1>(i, alone);
+    return alone.bits() < kBeyond<D>;
 }
 
 template <class V, DType Out>
-void vote(const float* base, const float* const* changes, const float* weights, std::size_t terms,
+bool vote(const float* base, const float* const* changes, const float* weights, std::size_t terms,
           const VoteRule& rule, std::byte* out, std::size_t count) {
     // A copy of its own: `out` could stand anywhere, for all that the compiler knows.
     const AppliedRule applied(rule, weights, terms);
-    forEachBlock<V>(
-        0, count, [&]<class U, std::size_t N>(std::size_t i) __attribute__((always_inline)) {
+    return inBlocks<V, Out>(
+        0, count, [&]<class U, std::size_t N>(std::size_t i, Largest<U>& largest) __attribute__((always_inline)) {
             const auto load = [i](const float* from, typename U::Floats(&x)[N])
                 __attribute__((always_inline)) {
                 for (std::size_t n = 0; n < N; ++n)
@@ -141,6 +147,7 @@ void vote(const float* base, const float* const* changes, const float* weights, 
                 [&](std::size_t t, typename U::Floats(&x)[N])
                     __attribute__((always_inline)) { load(changes[t], x); },
                 sum);
+            for (std::size_t n = 0; n < N; ++n) largest.add(sum[n]);
             storeVectors<U, DType::F32, Out>(sum, out + i * sizeOf(Out));
         });
 }
@@ -163,11 +170,11 @@ bool parts(const Kept& kept) {
 
 /// Elements [begin, end), among which no cutoff of a bound is.
 template <class V, DType D>
-void consensusBetween(const std::byte* base, const PrunedSource* sources, const Kept* kept,
+bool consensusBetween(const std::byte* base, const PrunedSource* sources, const Kept* kept,
                       const AppliedRule& applied, std::byte* out, std::size_t begin, std::size_t end) {
     const bool isExact = std::any_of(kept, kept + applied.terms, parts);
-    forEachBlock<V>(
-        begin, end, [&]<class U, std::size_t N>(std::size_t i) __attribute__((always_inline)) {
+    return inBlocks<V, D>(
+        begin, end, [&]<class U, std::size_t N>(std::size_t i, Largest<U>& largest) __attribute__((always_inline)) {
             using Floats = typename U::Floats;
             const std::size_t offset = i * sizeOf(D);
             Floats sum[N], negated[N], changes[kMostChanges][N];
@@ -185,6 +192,7 @@ void consensusBetween(const std::byte* base, const PrunedSource* sources, const 
                     Floats change = U::add(x[n], negated[n]);
                     if (isExact) change = canonical<U>(change);
                     const auto magnitude = U::both(U::asInts(change), U::ints(kMagnitude));
+                    largest.addMagnitude(magnitude);
                     const auto isKept = U::lessUnsigned(U::subtract(magnitude, least), width);
                     const auto scaled = U::asInts(times<U>(sources[t].scale, change));
                     changes[t][n] = U::asFloats(U::select(isKept, scaled, U::ints(0)));
@@ -194,22 +202,25 @@ void consensusBetween(const std::byte* base, const PrunedSource* sources, const 
                 for (std::size_t n = 0; n < N; ++n) x[n] = changes[t][n];
             };
             addChanges<U, N>(applied, change, sum);
+            for (std::size_t n = 0; n < N; ++n) largest.add(sum[n]);
             storeVectors<U, D, D>(sum, out + offset);
         });
 }
 
 template <class V, DType D>
-void consensus(const std::byte* base, const PrunedSource* sources, const float* weights, std::size_t terms,
+bool consensus(const std::byte* base, const PrunedSource* sources, const float* weights, std::size_t terms,
                const VoteRule& rule, std::uint64_t first, std::byte* out, std::size_t count) {
     const AppliedRule applied(rule, weights, terms);
     Kept kept[kMostChanges] = {};
+    bool isFinite = true;
     for (std::size_t begin = 0; begin < count;) {
         std::size_t end = count;
         for (std::size_t t = 0; t < terms; ++t)
             kept[t] = keptFrom(sources[t].lower, sources[t].upper, first, begin, end);
-        consensusBetween<V, D>(base, sources, kept, applied, out, begin, end);
+        isFinite &= consensusBetween<V, D>(base, sources, kept, applied, out, begin, end);
         begin = end;
     }
+    return isFinite;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import type { TensorReference } from '../tensor/reference.js';
+import type { NumberOf } from './module-numbers.js';
 
 /** The two matrices of a LoRA adapter for one parameter of the base. */
 export interface LowRankPair {
@@ -47,9 +48,10 @@ export interface AdapterConfig {
   readonly fanInFanOut: boolean;
   readonly bias: 'none' | 'all' | 'lora_only';
   readonly loraBias: boolean;
-  /** By a module's name or a regular expression for its end, as PEFT matches them. */
-  readonly rankPattern: Readonly<Record<string, number>>;
-  readonly alphaPattern: Readonly<Record<string, number>>;
+  /** `r`, or what `rank_pattern` gives the module instead. */
+  readonly rankOf: NumberOf;
+  /** `lora_alpha`, or what `alpha_pattern` gives the module instead. */
+  readonly alphaOf: NumberOf;
   readonly modulesToSave: readonly string[];
   readonly targetModules: readonly string[] | string | undefined;
   readonly targetParameters: readonly string[];

@@ -1,9 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readJsonObject } from '../checkpoint/json.js';
 import { locate } from '../checkpoint/locate.js';
 import { openCheckpoint } from '../checkpoint/open.js';
 import { listSideFiles } from '../checkpoint/side-files.js';
+import { readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import type { Adapter } from './adapter.js';
 import {
@@ -46,7 +46,7 @@ export const openAdapter = async (model: string): Promise<Adapter> => {
       reason: `is no adapter: it has no ${adapterConfigName}; give the directory that PEFT wrote`,
     });
   const configFile = join(path, adapterConfigName);
-  const config = parseAdapterConfig(await readJsonObject(configFile), configFile);
+  const config = parseAdapterConfig((await readSideFile(configFile)).toString(), configFile);
   if (!names.includes(adapterWeightsName))
     throw names.includes(adapterPickleName)
       ? new LayerloomError('ADAPTER_UNSUPPORTED', {

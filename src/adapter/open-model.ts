@@ -4,6 +4,7 @@ import { splitAdapter } from '../checkpoint/adapter-text.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { openCheckpoint } from '../checkpoint/open.js';
 import { readSideFile } from '../checkpoint/small-file.js';
+import { layerloomCommand } from '../command-line.js';
 import { LayerloomError } from '../errors.js';
 import { applyAdapter } from './apply.js';
 import { openAdapter } from './open-adapter.js';
@@ -27,7 +28,7 @@ export const openModel = async (model: string): Promise<CheckpointIndex> => {
       file: model,
       what: 'several adapters on one base',
       reason: 'are not added at once',
-      remedy: `write ${first} first (layerloom relayout), and add the other to that`,
+      remedy: `write ${first} first (${layerloomCommand('relayout', first, '-o', 'DIR')}), and add the other to that`,
     });
   const [opened, added] = await Promise.all([openCheckpoint(base), openAdapter(adapter)]);
   const config = await readSideFile(join(added.checkpoint.path, adapterConfigName));

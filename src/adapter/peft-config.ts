@@ -1,7 +1,8 @@
 import * as z from 'zod';
-import { isObject } from '../checkpoint/json.js';
+import { entriesInOrder, isObject, parseJsonObject } from '../checkpoint/json.js';
 import { LayerloomError } from '../errors.js';
 import type { AdapterConfig } from './adapter.js';
+import { type NumbersByPattern, numbersByModule } from './module-numbers.js';
 
 /** Names of PEFT's two files in an adapter's directory; its pickled weights are refused. */
 export { adapterConfigName, adapterWeightsName } from '../checkpoint/file-names.js';
@@ -42,7 +43,13 @@ const refused: Readonly<Record<string, string>> = {
 /** Initialisations that take B · A away from the base at first: the adapter belongs to what remains of it. */
 const changesBase = /^(pissa|corda|olora|lora_ga|loftq)/i;
 
-const pattern = z.record(z.string(), z.number()).nullish();
+/** The values of a pattern; its keys are read by `entriesInOrder`. */
+const numbers = (isNumber: (value: unknown) => boolean, expected: string) =>
+  z
+    .custom<Record<string, number>>((value) => isObject(value) && Object.values(value).every(isNumber), {
+      error: `expected ${expected} for each key`,
+    })
+    .nullish();
 const names = z.union([z.string(), z.array(z.string())]).nullish();
 
 /** Defaults are PEFT's: configurations written by older versions lack later keys. */
@@ -54,8 +61,11 @@ const schema = z.looseObject({
   fan_in_fan_out: z.boolean().nullish(),
   bias: z.enum(['none', 'all', 'lora_only']).nullish(),
   lora_bias: z.boolean().nullish(),
-  rank_pattern: z.record(z.string(), z.int().min(1)).nullish(),
-  alpha_pattern: pattern,
+  rank_pattern: numbers(
+    (value) => Number.isSafeInteger(value) && Number(value) > 0,
+    'a whole number above 0',
+  ),
+  alpha_pattern: numbers(Number.isFinite, 'a number'),
   modules_to_save: z.array(z.string()).nullish(),
   target_modules: names,
   target_parameters: z.array(z.string()).nullish(),
@@ -71,13 +81,14 @@ const isUnused = (value: unknown): boolean =>
   (isObject(value) && Object.keys(value).length === 0);
 
 /**
- * Parses `adapter_config.json` of PEFT (0.21 and before): known keys that change nothing are ignored, those that change
+ * Parses the text of an `adapter_config.json` of PEFT (0.21 and before): known keys that change nothing are ignored, those that change
  * what a LoRA adapter computes are honoured or refused by their names, and so is every unknown key that is set.
  *
  * @param file its path, for errors
- * @throws LayerloomError ADAPTER_UNSUPPORTED, ADAPTER_INVALID
+ * @throws LayerloomError ADAPTER_UNSUPPORTED, ADAPTER_INVALID, CONFIG_INVALID
  */
-export const parseAdapterConfig = (raw: Readonly<Record<string, unknown>>, file: string): AdapterConfig => {
+export const parseAdapterConfig = (text: string, file: string): AdapterConfig => {
+  const raw = parseJsonObject(text, file);
   const unsupported = (what: string, reason: string, remedy?: string): LayerloomError =>
     new LayerloomError('ADAPTER_UNSUPPORTED', { file, what, reason, remedy });
   const type = raw['peft_type'];
@@ -108,7 +119,8 @@ export const parseAdapterConfig = (raw: Readonly<Record<string, unknown>>, file:
       'has changed the base, of which the one on disk is not',
       'convert it to plain LoRA with PEFT (save_pretrained with path_initial_model_for_weight_conversion), or merge it there',
     );
-  for (const key of Object.keys({ ...data.rank_pattern, ...data.alpha_pattern })) moduleTest(key, file);
+  const numbersOf = (option: 'rank_pattern' | 'alpha_pattern', fallback: number) =>
+    numbersByModule(entriesInOrder(text, raw, option, file) as NumbersByPattern, fallback, { option, file });
   return {
     ...(data.base_model_name_or_path ? { base: data.base_model_name_or_path } : {}),
     rank: data.r,
@@ -117,37 +129,13 @@ export const parseAdapterConfig = (raw: Readonly<Record<string, unknown>>, file:
     fanInFanOut: data.fan_in_fan_out ?? false,
     bias: data.bias ?? 'none',
     loraBias: data.lora_bias ?? false,
-    rankPattern: data.rank_pattern ?? {},
-    alphaPattern: data.alpha_pattern ?? {},
+    rankOf: numbersOf('rank_pattern', data.r),
+    alphaOf: numbersOf('alpha_pattern', data.lora_alpha),
     modulesToSave: data.modules_to_save ?? [],
     targetModules: data.target_modules ?? undefined,
     targetParameters: data.target_parameters ?? [],
     raw,
   };
-};
-
-/** A key of `rank_pattern` or `alpha_pattern`, as a test of module names: their end, or all of them. */
-const moduleTest = (key: string, file: string): RegExp => {
-  try {
-    return new RegExp(`^(?:.*\\.)?(?:${key})$`);
-  } catch (cause) {
-    const reason = 'of its patterns is no regular expression that is understood here';
-    throw new LayerloomError('ADAPTER_UNSUPPORTED', { file, what: JSON.stringify(key), reason }, { cause });
-  }
-};
-
-/**
- * Returns the value of the first key of a pattern that matches a module's name, as PEFT's `get_pattern_key` does.
- *
- * @param module without PEFT's prefix: `model.layers.0.self_attn.q_proj`
- */
-export const inPattern = (
-  patterns: Readonly<Record<string, number>>,
-  module: string,
-  fallback: number,
-): number => {
-  for (const [key, value] of Object.entries(patterns)) if (moduleTest(key, '').test(module)) return value;
-  return fallback;
 };
 
 /** Returns s, by which B · A is multiplied. */
@@ -156,14 +144,12 @@ export const scaleOf = (rank: number, alpha: number, rsLora: boolean): number =>
 
 /** What an adapter that is written says of itself. */
 export interface AdapterConfigContent
-  extends Partial<
-    Pick<
-      AdapterConfig,
-      'base' | 'rsLora' | 'fanInFanOut' | 'bias' | 'loraBias' | 'rankPattern' | 'alphaPattern'
-    >
-  > {
+  extends Partial<Pick<AdapterConfig, 'base' | 'rsLora' | 'fanInFanOut' | 'bias' | 'loraBias'>> {
   readonly rank: number;
   readonly alpha: number;
+  /** By whole names of modules, or their ends. */
+  readonly rankPattern?: Readonly<Record<string, number>>;
+  readonly alphaPattern?: Readonly<Record<string, number>>;
   /** Modules with factors: names, of which PEFT compares the end. */
   readonly targetModules: readonly string[] | string;
   readonly modulesToSave?: readonly string[];

@@ -3,7 +3,7 @@ import { itemAt } from '../lookup.js';
 import { isFloating } from '../tensor/dtype.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { Adapter, AdapterConfig, LowRankPair } from './adapter.js';
-import { inPattern, scaleOf } from './peft-config.js';
+import { scaleOf } from './peft-config.js';
 import { parseAdapterTensor } from './tensor-names.js';
 
 interface Named {
@@ -61,6 +61,15 @@ export const readAdapterTensors = (
   for (const [module, factors] of modules) {
     const { parameter, matched } = targetOf(module, config, file);
     const pair = pairOf(matched, module, factors, config, file);
+    const whole = replaced.get(parameter);
+    // Under `base_layer` PEFT saves what the factors are added to, as of embeddings of another size.
+    if (whole !== undefined && !whole.name.includes('.base_layer.'))
+      throw invalid(
+        file,
+        whole.name,
+        'is saved whole, and its module has factors too, of which PEFT takes one',
+        'leave the module out of modules_to_save or of target_modules, and save it again with PEFT',
+      );
     pairs.set(parameter, pair);
     if (factors.bias === undefined) continue;
     if (!config.loraBias)
@@ -112,6 +121,13 @@ const targetOf = (
   file: string,
 ): { readonly parameter: string; readonly matched: string } => {
   const own = module.replaceAll('.base_layer', '');
+  const bare = targetParameters.find((target) => !target.includes('.'));
+  if (bare !== undefined && typeof targetModules === 'string')
+    throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+      file,
+      what: `target_parameters ${bare}`,
+      reason: 'names no module, beside a target_modules that is a pattern, which is not supported',
+    });
   const isTarget = Array.isArray(targetModules) && targetModules.some((one) => `.${own}`.endsWith(`.${one}`));
   const meant = targetParameters.filter((target) => {
     const dot = target.lastIndexOf('.');
@@ -168,7 +184,7 @@ const pairOf = (
       `is [${b.tensor.shape.join(', ')}], which does not fit ${a.name} [${a.tensor.shape.join(', ')}]: their ranks differ`,
       'download or save the adapter again',
     );
-  const configured = inPattern(config.rankPattern, matched, config.rank);
+  const configured = config.rankOf(matched);
   if (configured !== rank && config.targetParameters.length > 0 && rank % configured === 0)
     throw new LayerloomError('ADAPTER_UNSUPPORTED', {
       file,
@@ -182,7 +198,7 @@ const pairOf = (
       `has rank ${rank}, against ${configured} in adapter_config.json (r, rank_pattern)`,
       'check that the two files belong together',
     );
-  const alpha = inPattern(config.alphaPattern, matched, config.alpha);
+  const alpha = config.alphaOf(matched);
   return {
     a: a.tensor,
     b: b.tensor,

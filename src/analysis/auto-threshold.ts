@@ -5,8 +5,8 @@ import type { MavVectors } from './analysis.js';
 const aboveShare = 1 / 3;
 
 /**
- * Returns the threshold that a third of the rows of the layers' matrices exceed: a picture at it shows where
- * an expert changed most, however far it moved. Undefined where no row changed.
+ * Returns the threshold that a third of the changed rows of the matrices inside layers exceed, of all experts
+ * together: a picture at it shows where an expert changed most, however far it moved. Undefined where no row changed.
  */
 export const autoThreshold = (experts: readonly MavVectors[]): number | undefined => {
   const vectors = experts.flatMap(({ tensors, vectors: all }) =>

@@ -11,8 +11,10 @@ export interface Column {
    * `layers.N.`.
    */
   readonly name: string;
-  /** Short name, such as `wq`. */
+  /** Short name as in the published figures, such as `wq`; for other modules the name without `.weight`. */
   readonly label: string;
+  /** Short name in the model's own words: `q` of Hugging Face's `q_proj`, `wq` of Meta. */
+  readonly ownLabel: string;
   /** Tensors of each layer, layer 0 first. A mixture-of-experts layer has several, whose rows are pooled. */
   readonly layers: readonly (readonly string[])[];
 }
@@ -31,6 +33,9 @@ const paperColumns: readonly (readonly [string, string, RegExp])[] = [
   ['w2', 'feed_forward.w2.weight', /^(mlp\.down_proj|feed_forward\.w2)\.weight$/],
 ];
 
+/** `self_attn.q_proj.weight` → `q`, `attention.wq.weight` → `wq` */
+const shortest = (module: string): string => module.replace(/(_proj)?\.weight$/, '').replace(/^.*\./, '');
+
 /** `block_sparse_moe.experts.3.w1.weight` → `block_sparse_moe.experts.*.w1.weight` */
 const pooled = (module: string): string => module.replaceAll(/\.\d+\./g, '.*.');
 
@@ -39,9 +44,9 @@ const pooled = (module: string): string => module.replaceAll(/\.\d+\./g, '.*.');
  * Excludes norms and biases, which are not matrices.
  */
 export const columnsOf = (tensors: Readonly<Record<string, PlacedMatrix>>, layers: number): Column[] => {
-  const columns = new Map<string, { label: string; layers: string[][] }>();
-  const add = (name: string, label: string): string[][] => {
-    const column = columns.get(name) ?? { label, layers: Array.from({ length: layers }, () => []) };
+  const columns = new Map<string, { label: string; ownLabel: string; layers: string[][] }>();
+  const add = (name: string, label: string, ownLabel = label): string[][] => {
+    const column = columns.get(name) ?? { label, ownLabel, layers: Array.from({ length: layers }, () => []) };
     columns.set(name, column);
     return column.layers;
   };
@@ -50,7 +55,7 @@ export const columnsOf = (tensors: Readonly<Record<string, PlacedMatrix>>, layer
   );
   for (const [label, name, pattern] of paperColumns)
     for (const { tensor, layer, module } of matrices)
-      if (pattern.test(module)) itemAt(add(name, label), layer).push(tensor);
+      if (pattern.test(module)) itemAt(add(name, label, shortest(module)), layer).push(tensor);
   for (const { tensor, layer, module } of matrices) {
     if (paperColumns.some(([, , pattern]) => pattern.test(module))) continue;
     const name = pooled(module);

@@ -14,7 +14,7 @@ export interface OverlapPart {
    * Share, of the elements that both changed, whose changes have the same sign; null where there are none.
    */
   readonly signAgreement: number | null;
-  /** Share of the rows that are finite in both whose MAV is above the threshold in both. */
+  /** Share of the rows that are finite in both whose MAV is above its expert's threshold in both. */
   readonly rowsAboveInBoth: number;
 }
 
@@ -47,40 +47,45 @@ const partOf = (layer: number | null, { dot, squares, both, same, rows, rowsAbov
   };
 };
 
-/** Counts the rows that are finite in both experts, and those above the threshold in both. */
+/** Counts the rows that are finite in both experts, and those above the expert's threshold in both. */
 const countRows = (
   a: Float32Array,
   b: Float32Array,
-  threshold: number,
+  [ofA, ofB]: readonly [number, number],
 ): { finite: number; above: number } => {
   let [finite, above] = [0, 0];
   for (const [row, mavOfA] of a.entries()) {
     const mavOfB = itemAt(b, row);
     if (!Number.isNaN(mavOfA) && !Number.isNaN(mavOfB)) finite += 1;
-    if (mavOfA > threshold && mavOfB > threshold) above += 1;
+    if (mavOfA > ofA && mavOfB > ofB) above += 1;
   }
   return { finite, above };
 };
 
-/** Computes the overlap of every pair of experts, layer by layer; none where the plan sums no pairs. */
+/**
+ * Computes the overlap of every pair of experts, layer by layer; none where the plan sums no pairs.
+ *
+ * @param thresholds of the experts, in their order
+ */
 export const overlapsOf = (
   { tensors, pairs }: ReductionPlan,
   reduced: readonly ReducedTensor[],
   experts: readonly MavVectors[],
-  threshold: number,
+  thresholds: readonly number[],
 ): Overlap[] => {
   if (!pairs) return [];
   const overlaps: Overlap[] = [];
   for (const [i, a] of experts.entries())
     for (const [j, b] of experts.entries()) {
       if (j <= i) continue;
+      const both = [itemAt(thresholds, i), itemAt(thresholds, j)] as const;
       const whole = newTotals();
       const byLayer = new Map<number | null, Totals>([[null, newTotals()]]);
       for (const [index, { name }] of tensors.entries()) {
         const { layer } = propertyAt(a.tensors, name);
         const totals = byLayer.get(layer) ?? newTotals();
         byLayer.set(layer, totals);
-        const { finite, above } = countRows(valueAt(a.vectors, name), valueAt(b.vectors, name), threshold);
+        const { finite, above } = countRows(valueAt(a.vectors, name), valueAt(b.vectors, name), both);
         for (const sum of [totals, whole]) {
           add(sum, itemAt(reduced, index).pairs, [i, j], experts.length);
           sum.rows += finite;

@@ -25,7 +25,7 @@ import { elementsOf } from '../tensor/reference.js';
 import type { Rows } from '../tensor/rows.js';
 import { type MavVectors, vectorsName } from './analysis.js';
 import { openBaseAndExperts } from './plan-analysis.js';
-import { computeTaskVectors } from './task-vectors.js';
+import { assumeTaskVectors, computeTaskVectors } from './task-vectors.js';
 import { readVectors } from './vectors-file.js';
 
 export interface StatisticsOptions extends ReduceOptions {
@@ -34,6 +34,17 @@ export interface StatisticsOptions extends ReduceOptions {
    * weights.
    */
   analysis?: string | undefined;
+  /** Leave out rows with a NaN or an infinity instead of throwing NON_FINITE. Default false. */
+  allowNonFinite?: boolean | undefined;
+}
+
+/** Options of `gatherStatistics`. */
+export interface GatherOptions extends StatisticsOptions {
+  /**
+   * Read no weights: placeholders stand for what would be measured of them. What is refused before the first weight is
+   * refused all the same.
+   */
+  assume?: boolean | undefined;
 }
 
 /**
@@ -47,7 +58,7 @@ export interface StatisticsOptions extends ReduceOptions {
 export const gatherStatistics = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
-  { analysis, ...options }: StatisticsOptions,
+  { analysis, ...options }: GatherOptions,
 ): Promise<Statistics> => {
   const { statistics: needed } = recipe;
   if (needed === undefined) return noStatistics;
@@ -67,6 +78,7 @@ export const gatherStatistics = async (
   }
   if (what.kind === 'thresholds') {
     const { inputs, tensors } = await comparedTensors(recipe, found, base, experts);
+    if (options.assume) return { ...noStatistics, thresholds: experts.map(() => 0) };
     const planned = inputs.checkpoints.map(plannedInput);
     return { ...noStatistics, ...(await findTrimming(planned, tensors, what.densities, options)) };
   }
@@ -99,11 +111,11 @@ const taskVectorsOf = async (
   base: string,
   experts: readonly string[],
   rows: Rows,
-  { analysis, ...options }: StatisticsOptions,
+  { analysis, assume, ...options }: GatherOptions,
 ): Promise<readonly MavVectors[]> => {
   if (analysis !== undefined) return await readSaved(analysis, base, experts, rows);
-  return (await computeTaskVectors(base, experts, { rows, threshold: 0 }, { ...options, pairs: false }))
-    .experts;
+  if (assume) return await assumeTaskVectors(base, experts, rows);
+  return (await computeTaskVectors(base, experts, rows, options)).experts;
 };
 
 /**
@@ -195,7 +207,7 @@ const sumOperands = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
   { base, experts, what }: ByRows,
-  options: ReduceOptions,
+  { assume, ...options }: Omit<GatherOptions, 'analysis'>,
 ): Promise<TaskVectorStatistics[]> => {
   const { rows, eachRow } = what;
   if (eachRow)
@@ -206,18 +218,21 @@ const sumOperands = async (
     });
   const { inputs, tensors, models } = await comparedTensors(recipe, found, base, experts);
   const counted = tensors.filter(({ shape }) => shape.length === 1 || shape.length === 2);
-  const sums = await sumMagnitudes(inputs.checkpoints.map(plannedInput), counted, options);
+  const sums = assume
+    ? counted.map(({ shape }) =>
+        Float64Array.from(experts, (_, at) => elementsOf(shape) * (1 + (at + 1) / 1024)),
+      )
+    : await sumMagnitudes(inputs.checkpoints.map(plannedInput), counted, options);
   return experts.map((_, expert): TaskVectorStatistics => {
     const entries = counted.map(({ name, shape }, index) => {
       const elements = elementsOf(shape);
       const count = shape.length === 1 ? 1 : itemAt(shape, rows === 'input' ? 1 : 0);
       const sum = itemAt(itemAt(sums, index), expert);
-      const model = itemAt(models, expert + 1).checkpoint.name;
-      if (!Number.isFinite(sum))
-        throw new LayerloomError('NON_FINITE', { tensors: [{ tensor: name, model, count: 1 }] });
+      const counts = Number.isFinite(sum);
+      const meanMav = counts ? sum / elements : 0;
       return [
         name,
-        { rows: count, parametersPerRow: elements / count, meanMav: sum / elements, nonFiniteRows: 0 },
+        { rows: count, parametersPerRow: elements / count, meanMav, nonFiniteRows: counts ? 0 : count },
       ] as const;
     });
     return {

@@ -11,11 +11,13 @@ import { type AnalysisPlan, planAnalysis } from './plan-analysis.js';
 export interface TaskVectorOptions extends ReduceOptions {
   /** Exclude and count rows with a NaN or an infinity instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
-  /** Compare the experts with each other too. Default true. */
-  pairs?: boolean | undefined;
+  /** Compare the experts with each other too: returns the threshold of each, in their order. Default: do not. */
+  thresholdsOfPairs?: ((experts: readonly MavVectors[]) => readonly number[]) | undefined;
+  /** Called with the experts' names once headers are read; what it throws comes before any weight is read. */
+  checkNames?: ((experts: readonly string[]) => void) | undefined;
 }
 
-/** The task vectors of experts, and the overlap of each pair. */
+/** The task vectors of experts, and the overlap of each pair where thresholds of pairs were given. */
 export interface TaskVectors {
   readonly experts: readonly MavVectors[];
   readonly overlaps: readonly Overlap[];
@@ -34,19 +36,47 @@ export interface TaskVectors {
 export const computeTaskVectors = async (
   base: string,
   models: readonly string[],
-  { rows, threshold }: { rows: Rows; threshold: number | ((experts: readonly MavVectors[]) => number) },
-  options: TaskVectorOptions,
+  rows: Rows,
+  { thresholdsOfPairs, ...options }: TaskVectorOptions,
 ): Promise<TaskVectors> => {
   const plan = await planAnalysis(base, models, rows);
-  const reductions = { ...plan.reductions, pairs: plan.reductions.pairs && (options.pairs ?? true) };
+  options.checkNames?.(plan.experts.map(({ checkpoint }) => checkpoint.name));
+  const reductions = { ...plan.reductions, pairs: plan.reductions.pairs && thresholdsOfPairs !== undefined };
   const { tensors: reduced, ...run } = await runReductions(reductions, options);
   const warnings = [...plan.warnings, ...checkFinite(plan, reduced, options.allowNonFinite ?? false)];
   const experts = plan.experts.map((expert, index) => vectorsOf(plan, expert, index, reduced, rows));
   for (const { name, tensors } of experts)
     if (Object.values(tensors).every(({ meanMav }) => meanMav === 0))
       warnings.push(`${name} equals the base: its mean MAV is 0, and so it has no magnitude weight`);
-  const used = typeof threshold === 'number' ? threshold : threshold(experts);
-  return { experts, overlaps: overlapsOf(reductions, reduced, experts, used), ...run, warnings };
+  const overlaps = overlapsOf(reductions, reduced, experts, thresholdsOfPairs?.(experts) ?? []);
+  return { experts, overlaps, ...run, warnings };
+};
+
+/**
+ * Returns placeholders for task vectors, from headers alone: MAVs that rise from 0 to 1 over the rows of each matrix, so
+ * that a threshold reverts some rows and keeps others, and that differ between experts, so that magnitude weights are
+ * not uniform ones. Whatever refuses the task vectors before they are computed refuses these.
+ *
+ * @throws LayerloomError the codes of `planAnalysis`
+ */
+export const assumeTaskVectors = async (
+  base: string,
+  models: readonly string[],
+  rows: Rows,
+): Promise<MavVectors[]> => {
+  const plan = await planAnalysis(base, models, rows);
+  const assumed = plan.reductions.tensors.map((reduction) => {
+    const [count, parametersPerRow] = rowsOf(reduction);
+    return {
+      magnitudes: models.map((_, expert) =>
+        Float64Array.from({ length: count }, (_value, row) => {
+          const mav = row === 0 && count > 1 ? 0 : 10 ** (-9 * (1 - row / Math.max(1, count - 1)));
+          return mav * parametersPerRow * (1 + (expert + 1) / 1024);
+        }),
+      ),
+    };
+  });
+  return plan.experts.map((expert, index) => vectorsOf(plan, expert, index, assumed, rows));
 };
 
 /**
@@ -77,7 +107,7 @@ const vectorsOf = (
   { reductions, base }: AnalysisPlan,
   expert: OpenedCheckpoint,
   index: number,
-  reduced: readonly ReducedTensor[],
+  reduced: readonly Pick<ReducedTensor, 'magnitudes'>[],
   rows: Rows,
 ): MavVectors => {
   const tensors: Record<string, TensorRows> = {};

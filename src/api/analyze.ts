@@ -1,7 +1,8 @@
-import { defaultThreshold, type MavVectors } from '../analysis/analysis.js';
-import { autoThreshold } from '../analysis/auto-threshold.js';
+import type { MavVectors } from '../analysis/analysis.js';
+import { rolesOf } from '../analysis/expert-roles.js';
 import type { Overlap } from '../analysis/overlap.js';
 import { computeTaskVectors } from '../analysis/task-vectors.js';
+import { checkThresholdNames, readThresholds, thresholdsOf } from '../analysis/thresholds.js';
 import { readVectors } from '../analysis/vectors-file.js';
 import type { ReduceOptions } from '../engine/compute/reduce.js';
 import { LayerloomError } from '../errors.js';
@@ -28,13 +29,19 @@ export interface AnalyzeParameters {
   rows?: Rows | undefined;
   /**
    * Rows whose MAV is above this count as changed. Default 1e-5, the paper's for a math expert (Fig. 2); `auto` is
-   * the threshold that a third of the rows of all experts exceed.
+   * the threshold that a third of the rows exceed, of those that changed, in matrices inside layers, of all experts.
    */
   threshold?: number | 'auto' | undefined;
+  /** Thresholds of single experts by name, instead of `threshold`. */
+  thresholds?: Readonly<Record<string, number>> | undefined;
   /** Number of first layers in `shares` and in the advice. Default 5, as in a layer swap. */
   bottom?: number | undefined;
   /** Number of last layers, likewise. Default 2. */
   top?: number | undefined;
+  /** Names of the experts that a layer swap takes as task experts, for sentences on them. */
+  task?: readonly string[] | undefined;
+  /** Names of the experts that a layer swap takes as language experts, likewise. */
+  language?: readonly string[] | undefined;
   /** Published tables (CSV) to draw beside the experts. */
   compare?: readonly string[] | undefined;
   /** Exclude rows with a NaN or an infinity instead of throwing NON_FINITE. Default false. */
@@ -63,19 +70,8 @@ export const analyze = async (
   options: AnalyzeOptions,
 ): Promise<AnalysisResult> => {
   const started = performance.now();
-  const {
-    base,
-    experts = [],
-    from = [],
-    rows = 'input',
-    threshold: given = defaultThreshold,
-    bottom = 5,
-    top = 2,
-  } = parameters;
-  if (given !== 'auto' && !(given >= 0 && Number.isFinite(given)))
-    throw invalid('threshold', given, 'a number, 0 or more, or auto');
-  const thresholdOf = (vectors: readonly MavVectors[]) =>
-    given === 'auto' ? (autoThreshold(vectors) ?? defaultThreshold) : given;
+  const { base, experts = [], from = [], rows = 'input', bottom = 5, top = 2 } = parameters;
+  const thresholds = readThresholds(parameters.threshold, parameters.thresholds);
   if (rows !== 'input' && rows !== 'output') throw invalid('rows', rows, 'input or output');
   for (const [name, count] of Object.entries({ bottom, top }))
     if (!Number.isInteger(count) || count < 0)
@@ -94,22 +90,27 @@ export const analyze = async (
   const published = await Promise.all((parameters.compare ?? []).map(readPublishedTable));
   const fetched = await bringModels(from.length > 0 ? [] : [reference, ...experts], options);
   await prepareDirectory(options.out);
+  const rolesIn = (names: readonly string[]) =>
+    rolesOf(names, { task: parameters.task, language: parameters.language });
+  const checkNames = (names: readonly string[]) => {
+    checkThresholdNames(thresholds, names);
+    rolesIn(names);
+  };
   const found =
     from.length > 0
       ? await readAll(from)
-      : await computeTaskVectors(
-          reference,
-          experts,
-          { rows, threshold: thresholdOf },
-          {
-            ...options,
-            allowNonFinite: parameters.allowNonFinite,
-          },
-        );
+      : await computeTaskVectors(reference, experts, rows, {
+          ...options,
+          allowNonFinite: parameters.allowNonFinite,
+          checkNames,
+          thresholdsOfPairs: (vectors) => thresholdsOf(thresholds, vectors),
+        });
+  const names = found.experts.map(({ name }) => name);
+  checkNames(names);
   const written = await writeAnalysis(
     found.experts,
     found.overlaps,
-    { threshold: thresholdOf(found.experts), bottom, top, published },
+    { thresholds: thresholdsOf(thresholds, found.experts), bottom, top, published, roles: rolesIn(names) },
     options.out,
   );
   return {

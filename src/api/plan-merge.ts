@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { gatherStatistics, type StatisticsOptions } from '../analysis/statistics.js';
 import { isObject } from '../checkpoint/json.js';
 import { splitName } from '../checkpoint/model-place.js';
@@ -6,6 +6,8 @@ import { checkInterrupt, LayerloomError } from '../errors.js';
 import { bringModels } from '../hub/bring-models.js';
 import type { Statistics } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
+import { patternsOf } from '../partition/patterns.js';
+import { readPartition } from '../partition/read-partition.js';
 import { inForm } from '../plan/adapters/form.js';
 import type { OutputForm } from '../plan/adapters/output-forms.js';
 import type { StatisticsByRecipe } from '../plan/composed.js';
@@ -13,7 +15,7 @@ import { missingForPlan } from '../plan/missing-weights.js';
 import { modelsIn, type OpenedInputs, observeInputs, openInputs } from '../plan/opened-inputs.js';
 import type { MergePlan } from '../plan/plan.js';
 import { type PlanOptions, planRecipe } from '../plan/plan-recipe.js';
-import { readRecipe, withPlace } from '../recipe/read-recipe.js';
+import { readRecipe, withPlace, withWarnings } from '../recipe/read-recipe.js';
 import { parseRecipe, type Recipe } from '../recipe/recipe.js';
 import type { RecordedInputs } from '../recipe/recorded-inputs.js';
 import type { DtypeName } from '../tensor/dtype.js';
@@ -28,6 +30,11 @@ export type MergePlanOptions = PlanOptions &
     as?: OutputForm | undefined;
     /** The rank of averaged products of an adapter, at most; overrides the recipe's. */
     rank?: number | undefined;
+    /**
+     * Compute with values that are NaN or infinite instead of refusing them; in statistics of whole models, rows that have
+     * some are left out. Overrides the recipe's.
+     */
+    allowNonFinite?: boolean | undefined;
     /** The output's chat template, as a recipe's `chatTemplate`; overrides the recipe's. */
     chatTemplate?: string | undefined;
     /**
@@ -67,7 +74,7 @@ export const planMerge = (input: RecipeInput | string, options: MergePlanOptions
 
 /**
  * Parses a recipe or its file, calls `work` with it and the warnings of its file, and adds line and column of the
- * file to errors of both.
+ * file and these warnings to errors of both.
  */
 export const withRecipe = async <T>(
   input: RecipeInput | string,
@@ -79,30 +86,49 @@ export const withRecipe = async <T>(
   if (options.strict && warnings[0] !== undefined) throw warnings[0].error;
   const given = read?.recipe ?? (input as RecipeInput);
   try {
-    const recipe = parseRecipe(await inForm(overridden(given as RecipeInput, options), options.as));
+    const folder = typeof input === 'string' ? dirname(input) : '';
+    const whole = await withParts(overridden(given as RecipeInput, options), folder);
+    const recipe = parseRecipe(await inForm(whole, options.as));
     return await work(
       recipe,
       read?.recorded,
       warnings.map(({ text }) => text),
     );
   } catch (error) {
-    throw read !== undefined && error instanceof LayerloomError ? withPlace(error, read) : error;
+    const placed = read !== undefined && error instanceof LayerloomError ? withPlace(error, read) : error;
+    throw withWarnings(placed, warnings);
   }
 };
 
 /** Returns a recipe with what options say in its place; `parseRecipe` refuses what is no recipe. */
 const overridden = (
   recipe: RecipeInput,
-  { dtype, rank, chatTemplate, tokenizer }: MergePlanOptions,
+  { dtype, rank, allowNonFinite, chatTemplate, tokenizer }: MergePlanOptions,
 ): RecipeInput => {
   if (!isObject(recipe)) return recipe;
   return {
     ...(tokenizer === undefined ? recipe : withTokenizer(recipe, tokenizer)),
     ...(dtype === undefined ? {} : { dtype, outDtype: undefined }),
     ...(rank === undefined ? {} : { rank }),
+    ...(allowNonFinite === undefined ? {} : { allowNonFinite }),
     ...(chatTemplate === undefined ? {} : { chatTemplate }),
   };
 };
+
+/**
+ * Returns a recipe with a partition's parts in the place of its file, so that its card alone makes the merge again.
+ *
+ * @param folder from which the file's path goes
+ * @throws LayerloomError READ_FAILED, PARTITION_INVALID
+ */
+const withParts = async (recipe: RecipeInput, folder: string): Promise<RecipeInput> =>
+  isObject(recipe) && 'partition' in recipe && typeof recipe.partition === 'string'
+    ? // Methods without a partition refuse theirs.
+      ({
+        ...recipe,
+        partition: patternsOf(await readPartition(resolve(folder, recipe.partition))),
+      } as RecipeInput)
+    : recipe;
 
 /** Returns a recipe with another source of its tokenizer; a model may be given by its path. */
 const withTokenizer = (recipe: RecipeInput, source: string): RecipeInput => {
@@ -135,10 +161,12 @@ export const openFor = async (
   // File states are taken before the statistics: the merge is refused if a file changes after its statistics
   // were read.
   const inputs = await observeInputs(opened);
+  const { allowNonFinite } = recipe;
   const gather = async (of: Recipe): Promise<void> => {
     // Statistics of nested recipes come first, since those of the outer one are computed from their results.
     for (const inner of of.nested.values()) await gather(inner);
-    if (of.statistics !== undefined) statistics.set(of, await gatherStatistics(of, statistics, options));
+    if (of.statistics !== undefined)
+      statistics.set(of, await gatherStatistics(of, statistics, { ...options, allowNonFinite }));
   };
   await gather(recipe);
   return { inputs, statistics, warnings };

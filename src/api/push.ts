@@ -1,4 +1,4 @@
-import type { PushOptions, PushResult } from '../hub/push/push.js';
+import type { PushOptions, PushResult } from '../hub/push/push-result.js';
 
 /**
  * Uploads a checkpoint to the Hugging Face hub: its weights, side files and model card, in one commit. The

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { checkDataFiles } from '../training/check-files.js';
 import { filesOf } from '../training/data-mix.js';
-import { type Instruction, instructionsOf } from '../training/instructions.js';
+import { type Instruction, instructionsOf, type Sequel, sequelOf } from '../training/instructions.js';
 import { readPartitionOf } from '../training/partition-of-run.js';
 import { type TrainingParameters, type TrainingRun, trainingRunOf } from '../training/training-run.js';
 import { writeTraining } from '../training/write-training.js';
@@ -22,6 +22,8 @@ export interface TrainingFiles {
   readonly files: readonly string[];
   /** Commands to run in the directory, in order, each with its purpose. */
   readonly commands: readonly Instruction[];
+  /** What follows: a sentence, and the command that merges the expert with another run's, in capital letters. */
+  readonly next: Sequel;
   readonly run: TrainingRun;
 }
 
@@ -51,5 +53,5 @@ export const trainInit = async (
   await checkDataFiles(filesOf(run.mix));
   const out = resolve(options.out);
   const files = await writeTraining(run, out);
-  return { out, files, commands: instructionsOf(run), run };
+  return { out, files, commands: instructionsOf(run), next: sequelOf(run), run };
 };

@@ -1,6 +1,9 @@
 /** The provenance file, which also marks a directory as ours to replace. Written last. */
 export const provenanceName = 'layerloom.json';
 
+/** The model card. */
+export const cardName = 'README.md';
+
 /** The file that makes a directory an adapter of PEFT. */
 export const adapterConfigName = 'adapter_config.json';
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { constants, type FileHandle, open } from 'node:fs/promises';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { FileIdentity, FileState } from './checkpoint.js';
+import { withFewFiles } from './few-at-once.js';
 import { formatOf } from './formats.js';
 
 /** Blocks that are read of a file, at equal distances, and their size. */
@@ -106,14 +107,16 @@ export const observe = (
 
 /** `observe`, of a file that is not open. */
 export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Promise<FileState> =>
-  reading(file, async () => {
-    const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK);
-    try {
-      return await observe(handle, file, hashOf);
-    } finally {
-      await handle.close();
-    }
-  });
+  withFewFiles(() =>
+    reading(file, async () => {
+      const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK);
+      try {
+        return await observe(handle, file, hashOf);
+      } finally {
+        await handle.close();
+      }
+    }),
+  );
 
 /**
  * Returns the state of a file whose content is still what it was in the state `before`. Linking moves the

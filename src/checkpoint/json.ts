@@ -1,6 +1,7 @@
 import { visit } from 'jsonc-parser';
 import { parse as parseYaml } from 'yaml';
 import { LayerloomError } from '../errors.js';
+import { valueAt } from '../lookup.js';
 import { readSideFile } from './small-file.js';
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -45,6 +46,44 @@ export const parseJsonObject = (text: string, file: string): Record<string, unkn
       reason: 'is not a JSON object; download or write it again',
     });
   return value;
+};
+
+/**
+ * Returns the entries of the object under one key of a JSON object, in the order of the text, as Python has them: JavaScript
+ * puts keys that are whole numbers before the others.
+ *
+ * @param value the text's object, as parsed
+ * @param file for errors
+ * @throws LayerloomError CONFIG_INVALID where the order cannot be told
+ */
+export const entriesInOrder = (
+  text: string,
+  value: Readonly<Record<string, unknown>>,
+  key: string,
+  file: string,
+): [string, unknown][] => {
+  const entries = Object.entries(value[key] ?? {});
+  if (entries.length < 2 || !entries.some(([name]) => /^\d+$/.test(name))) return entries;
+  const places = new Map(keysUnder(text, key).map((name, place) => [name, place]));
+  if (places.size !== entries.length || !entries.every(([name]) => places.has(name)))
+    throw new LayerloomError('CONFIG_INVALID', {
+      file,
+      reason: `has keys in \`${key}\` that are numbers, and is not plain JSON; write it again`,
+    });
+  return entries.sort(([a], [b]) => valueAt(places, a) - valueAt(places, b));
+};
+
+/** The keys of the object under a key of a JSON object, each once; where that key stands twice, of the last. */
+const keysUnder = (text: string, key: string): string[] => {
+  let keys = new Set<string>();
+  visit(text, {
+    onObjectProperty: (name, _offset, _length, _line, _column, pathOf) => {
+      const path = pathOf();
+      if (path.length === 0 && name === key) keys = new Set();
+      if (path.length === 1 && path[0] === key) keys.add(name);
+    },
+  });
+  return [...keys];
 };
 
 /** Faults that `JSON.parse` accepts and the format does not. */

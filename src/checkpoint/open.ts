@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
+import { withFewFiles } from './few-at-once.js';
 import { adapterConfigName } from './file-names.js';
 import type { ContainerFormat, FileHeader } from './format.js';
 import { formatOf, formats, isWeightsName } from './formats.js';
@@ -23,7 +24,9 @@ export const openCheckpoint = async (model: string): Promise<CheckpointIndex> =>
   const { name, path, hub } = await locate(model);
   const isDirectory = (await stat(path)).isDirectory();
   const weights = isDirectory ? await findWeights(path) : { files: [checkBareFile(path)] };
-  const files = await Promise.all(weights.files.map((file) => openFile(file, weights.index?.path ?? path)));
+  const files = await Promise.all(
+    weights.files.map((file) => withFewFiles(() => openFile(file, weights.index?.path ?? path))),
+  );
   const tensors = collect(files);
   if (tensors.size === 0)
     throw new LayerloomError('NOT_A_CHECKPOINT', {

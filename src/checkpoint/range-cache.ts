@@ -4,7 +4,7 @@ import { type Extent, subtractExtents } from '../tensor/extent.js';
 import { expandPath, type HubModel, hubCacheRoot, hubHome, modelFolder, parseHubId } from './hub-cache.js';
 import { isObject } from './json.js';
 import { allExist, exists, type Location } from './model-place.js';
-import { type HubContent, type RangeRecord, readRangeRecord } from './range-record.js';
+import { type HubContent, isComplete, type RangeRecord, readRangeRecord } from './range-record.js';
 import { readSmallFile } from './small-file.js';
 
 // The cache of ranges: models of the hub of which only some bytes are here.
@@ -80,6 +80,15 @@ export const missingRanges = async (path: string, ranges: readonly Extent[]): Pr
   if (place === undefined) return [];
   const record = await readRangeRecord(rangeRecordPath(place.folder, place.name));
   return subtractExtents(ranges, record?.present ?? []);
+};
+
+/**
+ * True for a file of the cache of ranges whose record says that all of it is here: a complete file is a link to a
+ * verified one, unless the process that fetched it was killed before it verified it, or the record was edited.
+ */
+export const isUnverified = async (path: string): Promise<boolean> => {
+  const record = await recordOf(path);
+  return record !== undefined && isComplete(record);
 };
 
 const blobPath = /\/models--[^/]+\/blobs\/(?<etag>[0-9a-f]{40}|[0-9a-f]{64})$/;

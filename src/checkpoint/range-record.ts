@@ -1,4 +1,4 @@
-import { type Extent, joinExtents } from '../tensor/extent.js';
+import { type Extent, joinExtents, subtractExtents } from '../tensor/extent.js';
 import { isObject } from './json.js';
 import { readSmallFile } from './small-file.js';
 
@@ -9,6 +9,10 @@ export interface HubContent {
   /** In hexadecimal; files in Git itself have none. */
   readonly sha256?: string;
 }
+
+/** True for what may name a content, and with it the file of a cache that has it. */
+export const isContentName = (value: unknown): value is string =>
+  typeof value === 'string' && /^[\w-]{1,128}$/.test(value);
 
 /** A file of which some byte ranges are here. */
 export interface RangeRecord extends HubContent {
@@ -36,8 +40,10 @@ const parseLine = (line: string): unknown => {
 
 const parseContent = (value: unknown): (HubContent & { bytes: number }) | undefined => {
   const { bytes, etag, sha256 } = isObject(value) ? value : {};
-  if (!isCount(bytes) || typeof etag !== 'string') return undefined;
-  return { bytes, etag, ...(typeof sha256 === 'string' ? { sha256 } : {}) };
+  if (!isCount(bytes) || !isContentName(etag)) return undefined;
+  // The hub names a file of large-file storage by its SHA-256.
+  if (sha256 !== undefined && sha256 !== etag) return undefined;
+  return { bytes, etag, ...(sha256 === undefined ? {} : { sha256: etag }) };
 };
 
 /** Parses a record's text; undefined where its first line is not whole, which counts as no record. */
@@ -55,6 +61,10 @@ export const parseRangeRecord = (text: string): RangeRecord | undefined => {
   }
   return { ...content, present: joinExtents(present), ...(served === undefined ? {} : { served }) };
 };
+
+/** True if a record has all of its file. */
+export const isComplete = ({ bytes, present }: Pick<RangeRecord, 'bytes' | 'present'>): boolean =>
+  subtractExtents([{ begin: 0, end: bytes }], present).length === 0;
 
 /** The first line of a record. */
 export const contentLine = ({ etag, sha256 }: HubContent, bytes: number): string =>

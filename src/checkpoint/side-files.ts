@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CheckpointIndex } from './checkpoint.js';
-import { provenanceName, staysInside } from './file-names.js';
+import { cardName, provenanceName, staysInside } from './file-names.js';
 import { isWeightsName } from './formats.js';
 
 /**
@@ -19,16 +19,29 @@ const patterns: readonly RegExp[] = [
   /^chat_template\.json$/,
   /\.jinja$/,
   /^(video_)?(pre)?processor_config\.json$/,
+  // Modules of sentence-transformers, of which the model is the first.
+  /^(modules|config_sentence_transformers|sentence_\w+_config)\.json$/,
   // Code that comes with the model (trust_remote_code), whatever its files are called.
   /\.py$/,
   /^(LICEN[CS]E|NOTICE|USE_POLICY)/i,
 ];
 
-/** The one folder of side files that transformers writes. */
-const templates = 'additional_chat_templates';
+/** Folders of side files, and which of their files are such. */
+const folders: readonly { readonly folder: RegExp; readonly file: RegExp }[] = [
+  // Of transformers.
+  { folder: /^additional_chat_templates$/, file: /\.jinja$/ },
+  // A module of sentence-transformers: `1_Pooling/config.json`. Weights of modules are none.
+  { folder: /^\d+_[A-Za-z]\w*$/, file: /^\w+\.json$/ },
+];
 
 /** Never a side file, whatever it is called. */
 const weights = /\.(safetensors|bin|pth?|gguf|onnx|h5|msgpack)$/;
+
+const isAtTop = (name: string): boolean =>
+  patterns.some((pattern) => pattern.test(name)) && !weights.test(name);
+
+const isInFolder = (folder: string, name: string): boolean =>
+  folders.some((known) => known.folder.test(folder) && known.file.test(name));
 
 /**
  * The names of a checkpoint directory's side files, sorted, those of a folder with its name. Weights,
@@ -36,18 +49,39 @@ const weights = /\.(safetensors|bin|pth?|gguf|onnx|h5|msgpack)$/;
  */
 export const listSideFiles = async (directory: string): Promise<string[]> => {
   const entries = await readdir(directory, { withFileTypes: true });
-  const files = entries
-    .filter(({ name }) => patterns.some((pattern) => pattern.test(name)) && !weights.test(name))
-    .filter((entry) => !entry.isDirectory())
-    .map(({ name }) => name);
-  const hasTemplates = entries.some((entry) => entry.name === templates && entry.isDirectory());
-  const inFolder = hasTemplates ? await readdir(join(directory, templates), { withFileTypes: true }) : [];
+  const inFolders = entries
+    .filter((entry) => entry.isDirectory() && folders.some(({ folder }) => folder.test(entry.name)))
+    .map(async ({ name: folder }) =>
+      (await readdir(join(directory, folder), { withFileTypes: true }))
+        .filter((entry) => !entry.isDirectory() && isInFolder(folder, entry.name))
+        .map(({ name }) => `${folder}/${name}`),
+    );
   return [
-    ...files,
-    ...inFolder
-      .filter((entry) => entry.name.endsWith('.jinja') && !entry.isDirectory())
-      .map(({ name }) => `${templates}/${name}`),
+    ...entries.filter((entry) => !entry.isDirectory() && isAtTop(entry.name)).map(({ name }) => name),
+    ...(await Promise.all(inFolders)).flat(),
   ].sort();
+};
+
+/**
+ * The names of what else is in a checkpoint's directory, sorted, those of folders that side files are in with their
+ * own, other folders as `NAME/`. The model card and hidden files are left out.
+ *
+ * @param own names of the checkpoint's side files, files of weights and the like
+ */
+export const listOtherFiles = async (directory: string, own: ReadonlySet<string>): Promise<string[]> => {
+  const namesIn = async (folder: string): Promise<string[]> =>
+    (await readdir(join(directory, folder), { withFileTypes: true })).map((entry) =>
+      join(folder, entry.isDirectory() ? `${entry.name}/` : entry.name),
+    );
+  const names = await Promise.all(
+    (await namesIn('')).map(async (name) =>
+      name.endsWith('/') && [...own].some((other) => other.startsWith(name)) ? await namesIn(name) : [name],
+    ),
+  );
+  return names
+    .flat()
+    .filter((name) => !own.has(name) && !name.startsWith('.') && ![cardName, provenanceName].includes(name))
+    .sort();
 };
 
 /** The place of a checkpoint, where its side files are. */
@@ -71,22 +105,26 @@ export const isTokenizerFile = (name: string): boolean =>
  * must not bring, and the model card.
  */
 export const isFetchedSideFile = (name: string): boolean =>
-  name === 'README.md' ||
-  (/^[^/]+$/.test(name)
-    ? patterns.some((pattern) => pattern.test(name)) && !weights.test(name) && !name.endsWith('.py')
-    : new RegExp(`^${templates}/[^/]+\\.jinja$`).test(name));
+  name === cardName || (name.includes('/') ? isInOneFolder(name) : isAtTop(name) && !name.endsWith('.py'));
+
+const isInOneFolder = (name: string): boolean => {
+  const [folder = '', file = '', ...deeper] = name.split('/');
+  return deeper.length === 0 && isInFolder(folder, file);
+};
 
 /**
- * True if a plan may write a file of this name beside its shards: into their directory or its one folder, and
+ * True if a plan may write a file of this name beside its shards: into their directory or a folder of side files, and
  * over none of them.
  */
 export const isSideFileName = (name: string): boolean => {
-  const inFolder = name.startsWith(`${templates}/`);
-  const last = inFolder ? name.slice(templates.length + 1) : name;
+  const [folder, ...rest] = name.split('/');
+  const isKnown = (of: string | undefined) => folders.some((known) => known.folder.test(of ?? ''));
+  const last = rest.length > 0 && isKnown(folder) ? rest.join('/') : name;
   return (
     staysInside(name) &&
     /^[^/\\\p{Cc}]+$/u.test(last) &&
-    !['.', templates].includes(last) &&
+    last !== '.' &&
+    !isKnown(last) &&
     // In any spelling: file systems that do not tell cases apart would write one over the other.
     last.toLowerCase() !== provenanceName &&
     !isWeightsName(last.toLowerCase())

@@ -2,11 +2,15 @@ import { statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { checkThreads } from '../engine/run.js';
 import { LayerloomError } from '../errors.js';
+import { type CheckedTasks, checkExperimentTasks } from '../experiment/check-tasks.js';
+import type { Part } from '../experiment/part.js';
+import type { Experiment } from '../experiment/read-experiment.js';
 import { planExperiment, runExperiment } from '../experiment/run-experiment.js';
 import {
   describeCost,
   describeMerges,
   describeOutcomes,
+  describeRefused,
   describeStages,
   failuresOf,
 } from '../report/batch-text.js';
@@ -25,44 +29,9 @@ export interface BatchCliOptions extends CommonOptions, OutputOptions {
 /** Runs an experiment; with `--dry-run`, prints its cost. */
 export const batchCommand = async (file: string, options: BatchCliOptions): Promise<void> => {
   const threads = checkThreads(options.threads);
-  const { layout, maxShardSize, analysis, tokenizer, download, first, expect } = options;
-  if (options.dryRun) {
-    const {
-      plan,
-      stages,
-      cost,
-      stamp,
-      download: toFetch,
-    } = await planExperiment(file, {
-      ...{ layout, maxShardSize, analysis, tokenizer, threads, first, expect },
-      download: download && 'headers',
-    });
-    if (!options.quiet) plan.warnings.forEach(warn);
-    if (options.json)
-      printJson({
-        cost,
-        download: toFetch,
-        stages: stages.map(({ merges, bytesToWrite }) => ({
-          merges: merges.map(({ merge }) => merge.name),
-          bytesToWrite,
-        })),
-        stamp,
-        merges: plan.merges.map(
-          ({ merge: { name, language, task, languageExpert, method, configuration }, bytes, shards }) => ({
-            ...{ name, language, task, languageExpert, method, configuration },
-            bytes,
-            shards: shards.length,
-          }),
-        ),
-      });
-    else if (!options.quiet) {
-      const merges = plan.merges.map(({ merge }) => merge);
-      printLine(`${describeMerges(merges, options.verbose ?? false)}\n`);
-      printLine(describeCost(cost, await freeAt(options.out ?? '.'), toFetch));
-      if (stages.length > 1) printLine(`\n${describeStages(stages)}`);
-    }
-    return;
-  }
+  const range = options.shardRange === undefined ? undefined : toPart('shard-range', options.shardRange);
+  if (options.dryRun) return await dryRun(file, options, threads, range);
+  const { layout, maxShardSize, analysis, tokenizer, download, first, expect, allowNonFinite } = options;
   const out = requireOut(options);
   const progress = new ProgressDisplay(process.stderr);
   const { signal, release } = interruptSignal();
@@ -75,7 +44,7 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
       resume: options.resume,
       force: options.force,
       checksums: options.checksums,
-      range: options.shardRange === undefined ? undefined : toPart('shard-range', options.shardRange),
+      range,
       layout,
       maxShardSize,
       analysis,
@@ -83,6 +52,7 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
       first,
       threads,
       expect,
+      allowNonFinite,
       download,
       signal,
       onPlan: async (plan, cost) => {
@@ -116,6 +86,83 @@ export const batchCommand = async (file: string, options: BatchCliOptions): Prom
       });
   } finally {
     progress.end();
+    release();
+  }
+};
+
+const dryRun = async (
+  file: string,
+  options: BatchCliOptions,
+  threads: number,
+  range: Part | undefined,
+): Promise<void> => {
+  const { layout, maxShardSize, analysis, tokenizer, download, first, expect, allowNonFinite } = options;
+  const { out, store, link, resume, force } = options;
+  const {
+    plan,
+    stages,
+    cost,
+    stamp,
+    experiment,
+    download: toFetch,
+    wanted,
+  } = await planExperiment(file, {
+    ...{ layout, maxShardSize, analysis, tokenizer, threads, first, expect, allowNonFinite },
+    ...{ out, store, link, range, resume, force },
+    download: download && 'headers',
+  });
+  const tasks = await checkTasks(experiment, options);
+  if (!options.quiet) [...plan.warnings, ...wanted.map(({ message }) => message)].forEach(warn);
+  const failed = plan.refused.map(({ merge, error }) => ({ merge: merge.name, message: error.message }));
+  if (options.json)
+    printJson({
+      cost,
+      download: toFetch,
+      stages: stages.map(({ merges, bytesToWrite }) => ({
+        merges: merges.map(({ merge }) => merge.name),
+        bytesToWrite,
+      })),
+      stamp,
+      tasks: {
+        unchecked: tasks.unchecked,
+        failed: [...tasks.failed].map(([task, { code, message }]) => ({ task, code, message })),
+      },
+      merges: plan.merges.map(
+        ({ merge: { name, language, task, languageExpert, method, configuration }, bytes, shards }) => ({
+          ...{ name, language, task, languageExpert, method, configuration },
+          bytes,
+          shards: shards.length,
+        }),
+      ),
+      refused: plan.refused.map(({ merge, error: { code, message } }) => ({
+        merge: merge.name,
+        error: { code, message },
+      })),
+    });
+  else if (!options.quiet) {
+    const merges = plan.merges.map(({ merge }) => merge);
+    printLine(`${describeMerges(merges, options.verbose ?? false)}\n`);
+    printLine(describeCost(cost, await freeAt(options.out ?? '.'), toFetch));
+    if (stages.length > 1) printLine(`\n${describeStages(stages)}`);
+    if (failed.length > 0) printLine(`\n${describeRefused(failed)}`);
+    if (tasks.unchecked.length > 0)
+      printLine(
+        `\nunchecked, since lm_eval is not installed here: the names of ${tasks.unchecked.join(', ')}`,
+      );
+  }
+  if (failed.length > 0)
+    throw new LayerloomError('BATCH_INCOMPLETE', { merges: failed.length + plan.merges.length, failed });
+  for (const error of tasks.failed.values()) throw error;
+};
+
+/** Checks the tasks of an experiment; Ctrl-C ends the harness that is asked. */
+const checkTasks = async (experiment: Experiment, { quiet }: BatchCliOptions): Promise<CheckedTasks> => {
+  const { signal, release } = interruptSignal();
+  try {
+    const tasks = await checkExperimentTasks(experiment, signal);
+    if (!quiet) for (const [task, { message }] of tasks.failed) warn(`${task}: ${message}`);
+    return tasks;
+  } finally {
     release();
   }
 };

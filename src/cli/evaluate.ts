@@ -20,6 +20,7 @@ export interface EvaluateCliOptions extends OutputOptions {
   readonly resume?: boolean;
   readonly force?: boolean;
   readonly download?: boolean;
+  readonly allowServe?: boolean;
   readonly print?: boolean;
   readonly import?: string;
 }
@@ -29,7 +30,7 @@ const describeProgress = ({ done, total, running, waiting }: EvaluationProgress)
 
 /** Scores an experiment's models; with `--print`, prints the commands that would. */
 export const evaluateCommand = async (directory: string, options: EvaluateCliOptions): Promise<void> => {
-  const { lmEval, only, jobs, limit, resume, force, download, expect, json, quiet } = options;
+  const { lmEval, only, jobs, limit, resume, force, download, allowServe, expect, json, quiet } = options;
   const part = options.part === undefined ? undefined : toPart('part', options.part);
   const given = { lmEval, only, part, jobs, limit };
   if (options.print) {
@@ -44,7 +45,10 @@ export const evaluateCommand = async (directory: string, options: EvaluateCliOpt
   let last = '';
   try {
     const outcome = await evaluateExperiment(directory, {
-      ...{ ...given, resume, force, download, expect, signal },
+      ...{ ...given, resume, force, download, allowServe, expect, signal },
+      onImpossible: (task, { message }) => {
+        if (!quiet) warn(`${task}: ${message}`);
+      },
       onProgress: (progress) => {
         const text = describeProgress(progress);
         if (quiet || text === last) return;
@@ -70,7 +74,7 @@ export const evaluateCommand = async (directory: string, options: EvaluateCliOpt
       throw new LayerloomError('EVALUATION_INCOMPLETE', {
         directory,
         failed,
-        scored: outcome.scored.length + outcome.kept.length,
+        scores: outcome.results.made + outcome.results.there,
       });
   } finally {
     release();
@@ -91,6 +95,6 @@ const importCommand = async (
     throw new LayerloomError('EVALUATION_INCOMPLETE', {
       directory,
       failed: outcome.failed.map(({ file, message }) => ({ model: file, message })),
-      scored: outcome.imported.length,
+      scores: outcome.imported.length,
     });
 };

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { presetNames, presets } from '../experiment/preset-merges.js';
 import type { BatchCliOptions } from './batch.js';
 import type { ExperimentInitOptions } from './experiment.js';
-import { addExamples, commandGroups, helpList, optionGroups, optionOf } from './help.js';
+import { addExamples, commandGroups, helpList, optionGroups, optionOf, printsByDefault } from './help.js';
 import {
   addAnalysisOption,
   addMergeOptions,
@@ -83,7 +83,10 @@ const addInit = (experiment: Command): void => {
     .addOption(optionOf('--task <name=dir...>', 'task experts'))
     .addOption(optionOf('--lang <lang:name=dir...>', 'language experts'))
     .addOption(
-      optionOf('-o, --out <file>', 'file to create', { default: 'print it', group: optionGroups.output }),
+      optionOf('-o, --out <file>', 'file to create', {
+        default: printsByDefault,
+        group: optionGroups.output,
+      }),
     )
     .addHelpText('after', ({ command }) =>
       helpList(

@@ -66,6 +66,13 @@ export interface OptionFacts {
 const exceptions = new WeakMap<Option, string>();
 const repeatable = new WeakSet<Option>();
 
+/** Default of `--out` of commands that print without it. */
+export const printsByDefault = 'print';
+
+/** Returns a command's name behind those of the commands it belongs to: `layerloom experiment init`. */
+export const wholeName = (command: Command): string =>
+  command.parent === null ? command.name() : `${wholeName(command.parent)} ${command.name()}`;
+
 /** Makes an option whose help states its default, its values and that it is required, in one form. */
 export const optionOf = (flags: string, description: string, facts: OptionFacts = {}): Option => {
   const { parse, choices, required, group } = facts;
@@ -120,11 +127,9 @@ export const helpLayout: HelpConfiguration = {
   argumentDescription: ({ description, argChoices }) =>
     argChoices === undefined ? description : `${description} (${argChoices.join(' | ')})`,
   commandUsage: (command) => {
-    const names: string[] = [];
-    for (let at: Command | null = command; at !== null; at = at.parent) names.unshift(at.name());
     const required = command.options.filter(({ mandatory }) => mandatory);
     const flags = required.map(({ flags }) => flags.replace(/^-\w, /, ''));
-    return [...names, ...flags, command.usage()].join(' ');
+    return [wholeName(command), ...flags, command.usage()].join(' ');
   },
   padWidth: (command, help) => {
     const terms = [

@@ -2,20 +2,22 @@
 import { inspect } from 'node:util';
 import { type Command, CommanderError } from 'commander';
 import { exitCodes, LayerloomError } from '../errors.js';
+import { type Wait, waits } from '../hub/waits.js';
 import { instructionSets } from '../native/addon.js';
 import { version } from '../version.js';
 import { type CommandDescription, describeCommands } from './describe.js';
-import { note, printedJson, printJson, printLine } from './print.js';
+import { note, printedJson, printJson, printLine, warn } from './print.js';
 import { buildProgram } from './program.js';
-import { commandOf, usageErrorOf } from './usage-error.js';
+import { commandOf, unknownHelpOf, usageErrorOf } from './usage-error.js';
 
 /**
- * Prints an error as one message; with --json also as an object on stdout, with -v its stack. Returns the
- * exit code.
+ * Prints an error as one message, behind the warnings that may explain it; with --json also as an object on stdout,
+ * with -v its stack. Returns the exit code.
  */
 const report = (error: unknown, args: readonly string[], program: Command): number => {
   const known = asLayerloomError(error, args, program);
   const message = known?.message ?? (error instanceof Error ? error.message : String(error));
+  if (!args.includes('-q') && !args.includes('--quiet')) known?.context.warnings?.forEach(warn);
   note(`error: ${message}`);
   if (args.includes('-v') || args.includes('--verbose')) note(inspect(error));
   if (args.includes('--json'))
@@ -45,6 +47,9 @@ const asLayerloomError = (
   return error instanceof CommanderError ? usageErrorOf(error, args, program) : undefined;
 };
 
+/** Options whose parameters have other names. */
+const otherNames: Readonly<Record<string, string>> = { language: '--lang', thresholds: '--threshold' };
+
 /** Returns the option that an error's parameter was given by; undefined if it is one of a file. */
 const optionOf = (
   { code, details, context }: LayerloomError,
@@ -56,7 +61,7 @@ const optionOf = (
   const { command } = commandOf(program, args);
   const name = details.parameter.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
   const found = command.options.find(
-    (option) => option.attributeName() === name || (name === 'language' && option.long === '--lang'),
+    (option) => option.attributeName() === name || option.long === otherNames[name],
   );
   return found?.long;
 };
@@ -65,6 +70,7 @@ const optionOf = (
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') return;
+    process.off('exit', endedUnsettled);
     process.stderr.write(`error: the output cannot be written: ${error.message}\n`);
     process.exit(exitCodes.failed);
   });
@@ -91,10 +97,19 @@ const describeInstallation = () => {
   return { version, node: versions.node, platform, arch, instructionSet: chosen, instructionSets: available };
 };
 
+const args = process.argv.slice(2);
+const program = buildProgram();
+
+// Also with --quiet: a command that stands still is never silent.
+waits.subscribe((message) => {
+  const { seconds, reason } = message as Wait;
+  note(`waiting ${seconds} s: ${reason}`);
+});
+
 const run = async (): Promise<number> => {
-  const args = process.argv.slice(2);
-  const program = buildProgram();
   try {
+    const unknownHelp = unknownHelpOf(args, program);
+    if (unknownHelp !== undefined) throw unknownHelp;
     if (asksForVersionAsJson(args)) printJson(describeInstallation());
     else if (asksForHelpAsJson(args)) printJson({ commands: describeNamed(program, args) });
     else await program.parseAsync(process.argv);
@@ -112,10 +127,21 @@ const run = async (): Promise<number> => {
   }
 };
 
-// The bundle is CommonJS, which has no top-level await. As with one, work that never ends is no success.
-process.once('exit', () => {
-  process.exitCode ??= 13;
-});
+// The bundle is CommonJS, which has no top-level await. Node ends once nothing is left that could continue a command,
+// as where a promise is forgotten: such an end is no success, and is never silent.
+const endedUnsettled = (): void => {
+  process.exitCode = report(new Error('the command ended before its work was done'), args, program);
+};
+process.once('exit', endedUnsettled);
+
+/** Milliseconds that what a library has left running keeps a command that has ended. */
+const graceMs = 2000;
+
 void run().then((code) => {
+  process.off('exit', endedUnsettled);
   process.exitCode = code;
+  const endOnceWritten = () => {
+    if (process.stdout.writableLength + process.stderr.writableLength === 0) process.exit();
+  };
+  setInterval(endOnceWritten, graceMs).unref();
 });

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { sides } from '../methods/framework/part-names.js';
 import { addExamples, commandGroups, optionOf } from './help.js';
 import type { MergeCommandOptions } from './merge.js';
 import {
@@ -106,6 +107,18 @@ const addRevert = (program: Command): void => {
         'revert tensors of these names only: q_proj,k_proj or "*.mlp.*"; all others stay the expert\'s',
         { default: 'all tensors' },
       ),
+    )
+    .addOption(
+      optionOf(
+        '--partition <file>',
+        'partition.json of layerloom partition: keep the part of --side and nothing else, instead of by layers',
+      ),
+    )
+    .addOption(
+      optionOf('--side <which>', "the side of the partition that is the expert's", {
+        choices: sides,
+        required: 'with --partition',
+      }),
     );
   addMergeOptions(addTokenizerOption(addFormOption(addSaveOption(addAnalysisOption(command))))).action(
     async (expert: string, options: MergeCommandOptions) => {
@@ -125,6 +138,10 @@ const addRevert = (program: Command): void => {
     [
       'layerloom revert --base ./llama-3.1-8b ./math-1 --target-kept 0.75 -o ./reverted-rows',
       'put back the rows that changed least, a quarter of the parameters',
+    ],
+    [
+      'layerloom revert --base ./llama-3.1-8b ./math-1 --partition ./parts/partition.json --side task -o ./reverted-parts',
+      "keep exactly the task's part of a partition",
     ],
   ]);
 };

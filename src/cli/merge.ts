@@ -1,9 +1,8 @@
 import { explainTensor } from '../api/explain-tensor.js';
 import { planMerge } from '../api/plan-merge.js';
-import { checkOutput } from '../engine/output/output.js';
+import { checkRun } from '../engine/check-run.js';
 import { checkThreads } from '../engine/run.js';
 import { type MergeResult, type RunOptions, runPlan } from '../engine/run-plan.js';
-import { LayerloomError } from '../errors.js';
 import type { Download } from '../hub/download.js';
 import type { Kept } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
@@ -75,6 +74,7 @@ const planAndRun = async (
       dtype: typeof recipe === 'string' ? options.dtype : undefined,
       as: options.as,
       rank: options.rank,
+      allowNonFinite: options.allowNonFinite,
       chatTemplate,
       tokenizer: typeof recipe === 'string' ? options.tokenizer : undefined,
       threads,
@@ -91,7 +91,7 @@ const planAndRun = async (
   }
   if (options.saveRecipe !== undefined) await saveRecipe(plan, options.saveRecipe, options.force ?? false);
   if (options.dryRun) {
-    if (options.out !== undefined) await warnOfOutput(plan, options.out, options);
+    await warnOfRun(plan, options);
     if (options.json) printJson(plan);
     else if (!options.quiet) printLine(describePlan(plan, threads, stdoutColours()));
     return;
@@ -101,18 +101,12 @@ const planAndRun = async (
   else if (!options.quiet) printLine(describeResult(plan, result));
 };
 
-/** Checks where a merge would be written; an output that is there does not stop a dry run, which says so. */
-const warnOfOutput = async (
-  plan: MergePlan,
-  out: string,
-  { force = false, quiet }: CommonOptions & OutputOptions,
-): Promise<void> => {
-  try {
-    await checkOutput(plan, out, force);
-  } catch (error) {
-    if (!(error instanceof LayerloomError && error.code === 'OUTPUT_EXISTS')) throw error;
-    if (!quiet) warn(`${out} exists: the merge needs --force, or another output`);
-  }
+/** Checks what the run would; what an option would remove does not stop a dry run, which says so. */
+const warnOfRun = async (plan: MergePlan, options: MergeCommandOptions): Promise<void> => {
+  const { out, force, resume, link, download, quiet } = options;
+  for (const { code, message } of await checkRun(plan, { out, force, resume, link, download }))
+    if (!quiet)
+      warn(code === 'OUTPUT_EXISTS' ? `${out} exists: the merge needs --force, or another output` : message);
 };
 
 /** A dry run fetches no weights. */
@@ -123,12 +117,13 @@ const howMuch = ({ download = false, dryRun = false }: CommonOptions): Download 
 const explainCommand = async (
   recipe: RecipeInput | string,
   tensor: string,
-  { json, quiet, analysis, threads, dtype, as, rank, tokenizer, allowChanged, download }: MergeCommandOptions,
+  { json, quiet, analysis, threads, dtype, as, rank, tokenizer, ...options }: MergeCommandOptions,
 ): Promise<void> => {
   const explanation = await explainTensor(recipe, tensor, {
     analysis,
-    allowChanged,
-    download,
+    allowChanged: options.allowChanged,
+    allowNonFinite: options.allowNonFinite,
+    download: options.download,
     as,
     rank,
     threads: checkThreads(threads),

@@ -41,8 +41,8 @@ export const addAnalyze = (program: Command): void => {
     .addOption(
       optionOf(
         '--threshold <t>',
-        'rows whose MAV is above it count as changed; auto: what a third of the rows exceed',
-        { parse: toNumber, default: '1e-5' },
+        'rows whose MAV is above it count as changed; auto: what a third of the changed rows of the layers’ matrices exceed; NAME=T: of one expert',
+        { repeatable: true, default: '1e-5' },
       ),
     )
     .addOption(
@@ -57,6 +57,12 @@ export const addAnalyze = (program: Command): void => {
     .addOption(
       optionOf('--top <n>', 'number of last layers in the summary', { parse: toNumber, default: '2' }),
     )
+    .addOption(
+      optionOf('--task <name>', 'an expert that swaps take as the task expert: says what they keep of it', {
+        repeatable: true,
+      }),
+    )
+    .addOption(optionOf('--lang <name>', 'the same of a language expert', { repeatable: true }))
     .addOption(optionOf('--compare <csv...>', 'published tables to draw beside the experts'))
     .addOption(
       optionOf('--allow-non-finite', 'leave out rows with a NaN or an infinity, instead of refusing them'),
@@ -75,6 +81,14 @@ export const addAnalyze = (program: Command): void => {
     [
       'layerloom analyze --base ./llama-3.1-8b ./math-1 ./swh-1 -o ./analysis',
       'compare two experts with their base',
+    ],
+    [
+      'layerloom analyze --base ./llama-3.1-8b ./math-1 ./swh-1 --task math-1 --lang swh-1 -o ./analysis-roles',
+      'say what a layer swap keeps of what each has learnt',
+    ],
+    [
+      'layerloom analyze --base ./llama-3.1-8b ./math-1 ./swh-1 --threshold swh-1=1.9e-5 -o ./analysis-figure-2',
+      'the paper’s Figure 2: 1e-5, and for its language expert 1.9e-5',
     ],
     [
       'layerloom analyze --from ./analysis/math-1.mav.safetensors --threshold auto -o ./analysis-auto',

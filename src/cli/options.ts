@@ -23,6 +23,7 @@ export interface CommonOptions {
   readonly resume?: boolean;
   readonly force?: boolean;
   readonly checksums?: boolean;
+  readonly allowNonFinite?: boolean;
   readonly link?: Link;
   readonly dryRun?: boolean;
   readonly download?: boolean;
@@ -45,6 +46,15 @@ export interface OutputOptions {
 export const toNumber = (text: string): number => {
   const value = Number(text);
   return text.trim() === '' || Number.isNaN(value) ? (text as unknown as number) : value;
+};
+
+/** Adds `NAME=VALUE` to those given before; a value that is no number stays a text, which the called function judges. */
+export const toNamed = (
+  text: string,
+  previous: Readonly<Record<string, unknown>> = {},
+): Record<string, unknown> => {
+  const at = text.lastIndexOf('=');
+  return { ...previous, [at < 0 ? text : text.slice(0, at)]: at < 0 ? '' : toNumber(text.slice(at + 1)) };
 };
 
 /** Parses numbers separated by commas, each as `toNumber`. */
@@ -79,6 +89,14 @@ export const downloadOption = (
   what = 'what is needed of models that are not here: headers, then byte ranges',
 ): Option =>
   optionOf('--download', `fetch ${what} from the Hugging Face hub`, { group: optionGroups.running });
+
+/** `--allow-non-finite`, of every command that merges. */
+export const nonFiniteOption = (): Option =>
+  optionOf(
+    '--allow-non-finite',
+    'compute with values that are NaN or infinite, instead of refusing them; copies are never looked at',
+    { group: optionGroups.output },
+  );
 
 /** `--expect <stamp>`, of commands that jobs of clusters run. */
 export const expectOption = (): Option =>
@@ -212,6 +230,7 @@ export const addMergeOptions = (
         .helpGroup(output),
     )
     .addOption(optionOf('--checksums', 'record the SHA-256 of inputs and shards', { group: output }))
+    .addOption(nonFiniteOption())
     .addOption(optionOf('--force', 'replace an output that layerloom wrote', { group: output }))
     .addOption(
       optionOf('--resume', 'keep finished work when interrupted, and continue from it next time', {

@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import { version } from '../version.js';
 import { addExtractLora } from './adapter-commands.js';
+import { resolveDash } from './dash-output.js';
 import { addDiff } from './diff-command.js';
 import { addBatch, addExperiment } from './experiment-commands.js';
 import { addExamples, commandGroups, helpLayout, optionGroups } from './help.js';
@@ -27,7 +28,8 @@ export const buildProgram = (): Command => {
     .configureHelp(helpLayout)
     .exitOverride()
     .configureOutput({ writeErr: () => undefined })
-    .showSuggestionAfterError(true);
+    .showSuggestionAfterError(true)
+    .hook('preAction', (_, command) => resolveDash(command));
   program.addHelpCommand(
     new Command('help')
       .argument('[command]')

@@ -16,15 +16,19 @@ const work: Readonly<Record<Progress['phase'], string>> = {
   checksums: 'checking',
 };
 
+/** The rate says how much time is left after so many seconds, and this share of the work. */
+const [settledSeconds, settledShare] = [3, 0.01];
+
 const describe = ({ phase, done, total, merges }: Progress, seconds: number, began: number): string => {
   const ofBatch = merges === undefined ? '' : `, ${merges.done} of ${merges.total} merges`;
   if (phase === 'checksums') return `${work[phase]}: ${done} of ${total} files`;
   const amount = `${work[phase]}: ${formatBytes(done)} of ${formatBytes(total)}`;
   // At the start there is no rate yet, and at the end no time left.
   if (done === began || done >= total) return `${amount}${ofBatch}`;
-  const rate = (done - began) / Math.max(seconds, 1e-3);
-  const left = formatSeconds((total - done) / rate);
-  return `${amount}, ${formatRate(done - began, seconds)}, ${left} left${ofBatch}`;
+  const rate = `${amount}, ${formatRate(done - began, seconds)}`;
+  if (seconds < settledSeconds || done - began < settledShare * (total - began)) return `${rate}${ofBatch}`;
+  const left = formatSeconds(((total - done) / (done - began)) * seconds);
+  return `${rate}, ${left} left${ofBatch}`;
 };
 
 /** Width of the bar where the terminal has room for it; a bar below the least is left out. */

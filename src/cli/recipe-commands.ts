@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { exportDialects } from '../plan/export-dialects.js';
 import type { ExportCommandOptions } from './export-recipe.js';
-import { addExamples, commandGroups, optionOf } from './help.js';
+import { addExamples, commandGroups, optionOf, printsByDefault } from './help.js';
 import { addAnalysisOption, addOutputOptions } from './options.js';
 
 /** Adds `layerloom recipe`. */
@@ -16,7 +16,7 @@ export const addRecipe = (program: Command): void => {
     .description("write a recipe in mergekit's dialect, where that can say it")
     .argument('<recipe>', 'a YAML file of either dialect, or the README.md or layerloom.json of an output')
     .addOption(optionOf('--dialect <name>', 'the dialect', { choices: exportDialects, default: 'mergekit' }))
-    .addOption(optionOf('-o, --out <file>', 'write to a file instead of stdout'))
+    .addOption(optionOf('-o, --out <file>', 'file to write', { default: printsByDefault }))
     .addOption(optionOf('--force', 'replace the file'));
   addOutputOptions(addAnalysisOption(command)).action(async (file: string, options: ExportCommandOptions) => {
     const { exportCommand } = await import('./export-recipe.js');

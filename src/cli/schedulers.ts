@@ -1,8 +1,10 @@
 import { realpathSync } from 'node:fs';
 import { basename, dirname, extname, join, posix, resolve } from 'node:path';
 import { LayerloomError } from '../errors.js';
+import { parseEvaluation } from '../evaluation/settings.js';
 import { expandExperiment } from '../experiment/expand.js';
 import { stampOf } from '../experiment/expected.js';
+import { commandsIn } from '../experiment/made-here.js';
 import { readExperiment } from '../experiment/read-experiment.js';
 import type { EvaluationJobs, JobParameters } from '../experiment/schedulers/jobs.js';
 import {
@@ -66,7 +68,7 @@ export const experimentSlurmCommand = async (
     ...slurmEvaluationOptions(options),
     '--evaluate-directive': evaluateDirective,
   });
-  const own = evaluationOf(options);
+  const own = evaluationOf(options, read);
   const script = slurmScript({
     ...read.jobs,
     ...{ parts, time, partition, account, qos, memory, cpus },
@@ -83,7 +85,7 @@ export const experimentSnakemakeCommand = async (
 ): Promise<void> => {
   const { parts, time, partition, account, qos, memory, cpus, retries } = options;
   const read = await checked(file, options, slurmEvaluationOptions(options));
-  const own = evaluationOf(options);
+  const own = evaluationOf(options, read);
   const workflow = snakemakeWorkflow({
     ...read.jobs,
     ...{ parts, time, partition, account, qos, memory, cpus, retries },
@@ -99,7 +101,7 @@ export const experimentKubernetesCommand = async (
 ): Promise<void> => {
   const { parts, time, memory, cpus, image, name, namespace, command, evaluateImage } = options;
   const read = await checked(file, options, { '--evaluate-image': evaluateImage });
-  const own = evaluationOf(options);
+  const own = evaluationOf(options, read);
   const experiment = posix.resolve(options.experimentPath ?? read.jobs.experiment);
   const manifest = kubernetesManifest({
     ...read.jobs,
@@ -113,6 +115,8 @@ export const experimentKubernetesCommand = async (
 
 interface CheckedJobs {
   readonly merges: number;
+  /** Whether evaluations run commands of the experiment, which nodes with other homes take for a stranger's. */
+  readonly allowServe: boolean;
   readonly jobs: Required<Pick<JobParameters, 'experiment' | 'out' | 'command' | 'stamp'>> & {
     readonly store: string | undefined;
   };
@@ -146,6 +150,9 @@ const checked = async (
   const beside = join(dirname(experiment), basename(experiment, extname(experiment)));
   return {
     merges: expandExperiment(read).length,
+    allowServe:
+      read.evaluate?.tasks !== undefined &&
+      commandsIn(parseEvaluation(read.evaluate, dirname(experiment))).length > 0,
     jobs: {
       experiment,
       out: out === undefined ? beside : resolve(out),
@@ -165,14 +172,11 @@ const print = (
   else printText(Object.values(text).join('').trimEnd());
 };
 
-const evaluationOf = ({
-  evaluate,
-  evaluateParts,
-  gpus,
-  lmEval,
-  evaluateTime,
-}: JobOptions): (EvaluationJobs & { readonly time: string | undefined }) | undefined =>
-  evaluate ? { parts: evaluateParts, gpus, lmEval, time: evaluateTime } : undefined;
+const evaluationOf = (
+  { evaluate, evaluateParts, gpus, lmEval, evaluateTime }: JobOptions,
+  { allowServe }: CheckedJobs,
+): (EvaluationJobs & { readonly time: string | undefined }) | undefined =>
+  evaluate ? { parts: evaluateParts, gpus, lmEval, allowServe, time: evaluateTime } : undefined;
 
 const slurmEvaluation = ({ evaluatePartition, evaluateAccount, evaluateQos }: SlurmEvaluationOptions) => ({
   ...{ partition: evaluatePartition, account: evaluateAccount, qos: evaluateQos },

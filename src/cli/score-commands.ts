@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { EvaluateCliOptions } from './evaluate.js';
-import { addExamples, commandGroups, optionGroups, optionOf } from './help.js';
+import { addExamples, commandGroups, optionGroups, optionOf, printsByDefault } from './help.js';
 import { addOutputOptions, downloadOption, expectOption, toNumber } from './options.js';
 import type { ReportCliOptions } from './report.js';
 import type { TableCliOptions } from './table.js';
@@ -51,6 +51,11 @@ export const addEvaluate = (program: Command): void => {
     .addOption(expectOption())
     .addOption(downloadOption('references that are not here, whole,'))
     .addOption(
+      optionOf('--allow-serve', 'run serve: and arguments: of a folder that no batch of yours has made', {
+        group: running,
+      }),
+    )
+    .addOption(
       optionOf('--resume', 'keep the answers of a model that is interrupted, and continue from them', {
         group: running,
       }),
@@ -92,7 +97,7 @@ export const addTable = (program: Command): void => {
         .default('text')
         .helpGroup(output),
     )
-    .addOption(optionOf('-o, --out <file>', 'file to write', { default: 'print', group: output }));
+    .addOption(optionOf('-o, --out <file>', 'file to write', { default: printsByDefault, group: output }));
   addOutputOptions(command).action(async (directory: string | undefined, options: TableCliOptions) => {
     // Loaded on demand: other commands need no statistics.
     const { tableCommand } = await import('./table.js');

@@ -1,7 +1,15 @@
 import type { Command } from 'commander';
 import type { SelectParameters } from '../api/select-from-files.js';
 import { addExamples, commandGroups, optionGroups, optionOf } from './help.js';
-import { addOutputOptions, downloadOption, type OutputOptions, threadsOption, toNumber } from './options.js';
+import {
+  addOutputOptions,
+  downloadOption,
+  nonFiniteOption,
+  type OutputOptions,
+  threadsOption,
+  toNamed,
+  toNumber,
+} from './options.js';
 import { harnessOption, jobsOption } from './score-commands.js';
 import type { SearchCliOptions } from './search.js';
 
@@ -65,6 +73,7 @@ export const addSearch = (program: Command): void => {
         group: output,
       }),
     )
+    .addOption(nonFiniteOption())
     .addOption(harnessOption())
     .addOption(jobsOption())
     .addOption(downloadOption())
@@ -105,6 +114,25 @@ export const addSelect = (program: Command): void => {
     .addOption(optionOf('--count <n>', 'number of checkpoints to choose', { parse: toNumber, default: '3' }))
     .addOption(
       optionOf('--balance <x>', 'weight of diversity against score', { parse: toNumber, default: '1' }),
+    )
+    .addOption(
+      optionOf('--role <role...>', 'choose of these: task, a language (its experts), another role', {
+        default: 'each role by itself',
+      }),
+    )
+    .addOption(
+      optionOf('--tasks <name...>', 'tasks or benchmarks to choose by', { default: 'all that a role has' }),
+    )
+    .addOption(
+      optionOf('--weights <name=weight...>', 'weights of tasks or benchmarks in the score', {
+        parse: toNamed,
+        default: 'all alike',
+      }),
+    )
+    .addOption(
+      optionOf('--at-least <name=score...>', 'leave out what scores less: a number, base, or base+0.005', {
+        parse: toNamed,
+      }),
     );
   addOutputOptions(command).action(async (options: SelectParameters & OutputOptions) => {
     const { selectCommand } = await import('./select.js');
@@ -115,6 +143,10 @@ export const addSelect = (program: Command): void => {
     [
       'layerloom select --scores ./study --analysis ./analysis --count 2 --balance 0.5',
       'two, by the scores of an experiment, score before diversity',
+    ],
+    [
+      'layerloom select --scores ./study --analysis ./analysis --tasks BELEBELE FLORES --at-least MGSM=base',
+      'by reading and translation, of those that are as good as the base in MGSM',
     ],
   ]);
 };

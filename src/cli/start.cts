@@ -2,21 +2,24 @@
 // compiling takes a third of the time of a short command.
 
 const {
+  constants,
   existsSync,
+  lstatSync,
   mkdirSync,
   openSync,
   closeSync,
   fstatSync,
   readdirSync,
   readFileSync,
+  readSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } = require('node:fs') as typeof import('node:fs');
 const { dirname, isAbsolute, join } = require('node:path') as typeof import('node:path');
 const { createHash } = require('node:crypto') as typeof import('node:crypto');
 const { Script } = require('node:vm') as typeof import('node:vm');
+const { foreignBelow } = require('../own-directory.js') as typeof import('../own-directory.js');
 
 /** Scripts/bundle-program.mjs writes it; its first line is a hash of the others. */
 const file = join(__dirname, 'layerloom.cjs');
@@ -41,16 +44,27 @@ const name = `${program}-${process.version}-${process.arch}`;
 const hashBytes = 32;
 const hashOf = (code: Buffer): Buffer => createHash('sha256').update(code).digest();
 
+/** Several times the size of compiled code: more is none. */
+const mostBytes = 64 * 1024 * 1024;
+
+/** True if nobody else can have put files into the folder of compiled code, or a link in its place. */
+const isOwn = (code: string): boolean => foreignBelow(dirname(code), code) === undefined;
+
 /**
- * Reads compiled code behind its hash, if it is whole and the user's own. V8 runs it as it is: damaged code would end
- * the process.
+ * Reads compiled code behind its hash, if it is whole, and a file that only this user writes. V8 runs it as it is:
+ * damaged code would end the process.
  */
 const readCompiled = (path: string): Buffer | undefined => {
   try {
-    const fd = openSync(path, 'r');
+    if (!isOwn(dirname(path))) return undefined;
+    // Neither a link nor, by waiting for its other end, a pipe.
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
-      if (fstatSync(fd).uid !== process.getuid?.()) return undefined;
-      const bytes = readFileSync(fd);
+      const found = fstatSync(fd);
+      const isOurs = found.isFile() && found.uid === process.getuid?.() && (found.mode & 0o022) === 0;
+      if (!isOurs || found.size > mostBytes) return undefined;
+      const bytes = Buffer.allocUnsafe(found.size);
+      if (readSync(fd, bytes, 0, found.size, 0) !== found.size) return undefined;
       const code = bytes.subarray(hashBytes);
       return hashOf(code).equals(bytes.subarray(0, hashBytes)) ? code : undefined;
     } finally {
@@ -64,11 +78,16 @@ const readCompiled = (path: string): Buffer | undefined => {
 
 const oldMs = 30 * 24 * 3600 * 1000;
 
+/** Names of compiled code, and of the partial file of a process that was killed. */
+const codeName = /^[0-9a-f]{32}-v\d+\.\d+\.\d+[\w.-]*$/;
+
 /** Removes the code of other installations that is a month old; one that is still used writes it again. */
 const removeOld = (from: string): void => {
   for (const each of readdirSync(from)) {
+    if (!codeName.test(each)) continue;
     const path = join(from, each);
-    if (Date.now() - statSync(path).mtimeMs > oldMs) rmSync(path, { force: true });
+    const found = lstatSync(path);
+    if (found.isFile() && Date.now() - found.mtimeMs > oldMs) rmSync(path, { force: true });
   }
 };
 
@@ -79,13 +98,14 @@ const writeCompiled = (path: string, code: Buffer, into: string): void => {
     // One by one: Node's recursive mkdir never ends in a parent that takes no directories, such as /proc.
     for (const each of [dirname(dirname(into)), dirname(into), into])
       if (!existsSync(each)) mkdirSync(each, { mode: 0o700 });
+    if (!isOwn(into)) return;
     writeFileSync(partial, Buffer.concat([hashOf(code), code]), { mode: 0o600, flag: 'wx' });
     renameSync(partial, path);
     removeOld(into);
   } catch {
     // A read-only or full home: the next command compiles again.
     try {
-      rmSync(partial, { force: true });
+      if (isOwn(into)) rmSync(partial, { force: true });
     } catch {
       // Nor was anything written.
     }

@@ -76,6 +76,12 @@ export const addSwap = (program: Command): void => {
         '--scaled',
         "scale the numbers of layers from the paper's 32 to the models' number, and print them",
       ),
+    )
+    .addOption(
+      optionOf(
+        '--partition <file>',
+        'partition.json of layerloom partition: each tensor from the expert whose part it is in, instead of by layers',
+      ),
     );
   addMergeOptions(addTokenizerOption(addFormOption(addSaveOption(addAnalysisOption(command))))).action(
     async ({ lang: language, ...options }: MergeCommandOptions & { lang: string }) => {
@@ -96,6 +102,10 @@ export const addSwap = (program: Command): void => {
     [
       'layerloom swap --task ./math-1 --lang ./swh-1 --base ./llama-3.1-8b --weights magnitude -o ./weighted',
       "weigh averages by the experts' changes from their base",
+    ],
+    [
+      'layerloom swap --task ./math-1 --lang ./swh-1 --partition ./parts/partition.json -o ./parts-swap',
+      'put together experts that were trained in their parts of a partition',
     ],
     [
       'layerloom swap --task ./math-lora --lang ./swh-lora -o ./swapped-lora',

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { scoreTables } from '../api/score-tables.js';
+import { layerloomCommand } from '../command-line.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { formatTables, type TableFormat } from '../report/score-table/format-tables.js';
 import type { ScoreTable } from '../scores/score-table.js';
@@ -39,9 +40,11 @@ export const tableCommand = async (
   }
   if (json) printJson(out === undefined ? { tables } : { out, tables: tables.map(({ id }) => id) });
   // Names in it are escaped already, and CSV and LaTeX keep their own signs.
-  else if (out === undefined && !quiet) printText(formatTables(tables, format));
+  else if (out === undefined && !quiet) printText(formatTables(tables, format, process.stdout.columns));
   if (tables.length === 0 && !quiet)
-    note('there are no scores for these tables; `layerloom evaluate DIR` makes them');
+    note(
+      `there are no scores for these tables; \`${layerloomCommand('evaluate', directory ?? 'DIR')}\` makes them`,
+    );
   checkComplete(tables);
 };
 

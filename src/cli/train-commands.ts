@@ -54,9 +54,11 @@ const addInit = (train: Command): void => {
       ),
     )
     .addOption(
-      optionOf('--partition <file>', 'partition.json of layerloom partition: the parameters that train', {
-        required: 'for --way freeze and simultaneous',
-      }),
+      optionOf(
+        '--partition <file>',
+        'partition.json of layerloom partition: the parameters that train, or with --way revert stay',
+        { required: 'for --way freeze and simultaneous' },
+      ),
     )
     .addOption(
       optionOf(

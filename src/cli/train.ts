@@ -15,10 +15,12 @@ export const trainInitCommand = async (options: TrainInitCliOptions): Promise<vo
   else if (!quiet) printLine(describe(result));
 };
 
-const describe = ({ out, files, commands, run }: Awaited<ReturnType<typeof trainInit>>): string =>
+const describe = ({ out, files, commands, next, run }: Awaited<ReturnType<typeof trainInit>>): string =>
   [
     `${run.preset.title} ${run.steps} steps, a checkpoint every ${run.stepsPerCheckpoint}.`,
     `written: ${out} (${files.join(', ')})`,
     'Next, in that directory:',
     ...commands.map(([command, purpose]) => `  ${command}    # ${purpose}`),
+    next.text,
+    ...(next.command === undefined ? [] : [`  ${next.command}`]),
   ].join('\n');

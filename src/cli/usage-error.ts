@@ -26,6 +26,25 @@ export const commandOf = (
 };
 
 /**
+ * Returns the error of `layerloom help NAME…` where no command has that name; undefined where one has. Commander would
+ * print the help of all commands.
+ */
+export const unknownHelpOf = (args: readonly string[], program: Command): LayerloomError | undefined => {
+  if (args[0] !== 'help') return undefined;
+  const names = args.slice(1).filter((word) => !word.startsWith('-'));
+  const { command, path } = commandOf(program, names);
+  const unknown = names[path.length];
+  if (unknown === undefined || command.commands.length === 0) return undefined;
+  const meant = nearest(
+    unknown,
+    command.commands.map((known) => known.name()),
+  );
+  return new LayerloomError('USAGE', {
+    reason: `unknown command ${[...path, unknown].join(' ')}; ${meant === undefined ? '' : `did you mean ${meant}? Or `}see \`${['layerloom', ...path, '--help'].join(' ')}\``,
+  });
+};
+
+/**
  * Returns commander's error as ours. An unknown option is named first, even where a required one is missing,
  * with the nearest that the command has.
  */

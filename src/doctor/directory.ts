@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, readFile, realpath, rm, statfs, writeFile } from 'node:fs/promises';
 import { join, resolve, sep } from 'node:path';
+import { layerloomCommand } from '../command-line.js';
 import { type Link, linkFileBy } from '../engine/output/link.js';
 import { reasonOf } from '../errors.js';
 import { formatBytes } from '../report/format.js';
@@ -94,7 +95,7 @@ export const directoryFindings = ({ path, type, free, refusal, links }: Director
       problem(
         'directory',
         `${path} cannot be written: ${refusal}`,
-        'merge into another one: `layerloom doctor DIR`',
+        `merge into another one: \`${layerloomCommand('doctor', 'DIR')}\``,
       ),
     ];
   const text = `${path}: ${type ?? 'unknown file system'}, ${formatBytes(free)} free`;

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { hubCacheRoot } from '../checkpoint/hub-cache.js';
+import { layerloomCommand } from '../command-line.js';
 import { knownHarnessVersion } from '../evaluation/harness.js';
 import { type Finding, ok, warning } from './finding.js';
 
@@ -91,7 +92,7 @@ export const harnessFinding = ({ command, file, version }: HarnessFacts): Findin
     return warning(
       command,
       'not on the PATH',
-      `only \`layerloom evaluate\` needs it: ${install}, or --lm-eval COMMAND`,
+      `only \`${layerloomCommand('evaluate')}\` needs it: ${install}, or --lm-eval COMMAND`,
     );
   const text = `${version ?? 'of unknown version'}, ${file}`;
   return version === knownHarnessVersion

@@ -3,19 +3,28 @@ import type { Download } from '../hub/download.js';
 import type { DownloadProgress, HubOptions } from '../hub/hub.js';
 import type { MissingWeights } from '../plan/missing-weights.js';
 
+/** @throws LayerloomError DOWNLOAD_NEEDED if weights are not here and may not be fetched */
+export const requireWeights = (
+  { needs, models }: Pick<MissingWeights, 'needs' | 'models'>,
+  download: Download | undefined,
+): void => {
+  if (needs.length > 0 && download !== true) throw new LayerloomError('DOWNLOAD_NEEDED', { models });
+};
+
 /**
  * Fetches weights that a run reads and that are not here. What has come stays if it is interrupted, and is not
- * fetched again.
+ * fetched again. Files of which all is here are verified by their hash before they are read, without the network.
  *
  * @throws LayerloomError DOWNLOAD_NEEDED unless weights may be fetched; the codes of `bringRanges`
  */
 export const bringWeights = async (
-  { needs, models }: MissingWeights,
+  { needs, models, unverified }: MissingWeights,
   download: Download,
   options: HubOptions,
 ): Promise<void> => {
-  if (needs.length === 0) return;
-  if (download !== true) throw new LayerloomError('DOWNLOAD_NEEDED', { models });
+  requireWeights({ needs, models }, download);
+  const files = [...needs, ...unverified.map((path) => ({ path, ranges: [] }))];
+  if (files.length === 0) return;
   // Loaded on demand: most runs fetch nothing.
   const { bringRanges } = await import('../hub/bring-ranges.js');
   let fetched = 0;
@@ -24,7 +33,7 @@ export const bringWeights = async (
     options.onProgress?.(progress);
   };
   try {
-    await bringRanges(needs, { ...options, onProgress });
+    await bringRanges(files, { ...options, onProgress });
   } catch (cause) {
     throw options.signal?.aborted ? new LayerloomError('INTERRUPTED', { fetched }, { cause }) : cause;
   }

@@ -57,7 +57,7 @@ export interface MergeResult extends RunCost, MethodReport {
  * synced, and then renamed into place.
  *
  * @throws LayerloomError PLAN_INVALID, an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED,
- *   WRITE_FAILED, NON_FLOATING_MISMATCH, DISK_SPACE, LINK_REFUSED, RESUME_MISMATCH, MERGE_UNDEFINED,
+ *   WRITE_FAILED, NON_FLOATING_MISMATCH, NON_FINITE, DISK_SPACE, LINK_REFUSED, RESUME_MISMATCH, MERGE_UNDEFINED,
  *   INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
  */
 export const runPlan = async (given: MergePlan, options: RunOptions): Promise<MergeResult> => {
@@ -73,7 +73,15 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
   try {
     const { linked, warnings: unlinked } = await linkShards(plan, staging, inputs, link);
     const written = plan.shards.filter(({ file }) => !linked.has(file));
-    const { resumed: bytesResumed, factors } = await merge(run, written, staging, inputs, output, sliceBytes);
+    const { resumed: bytesResumed, factors } = await merge(
+      run,
+      plan,
+      written,
+      staging,
+      inputs,
+      output,
+      sliceBytes,
+    );
     await verifyLinks(plan, linked, inputs);
     const checksums = options.checksums
       ? await computeChecksums(plan, staging.checkpoint, inputs, run.pool, (done, total) =>
@@ -115,13 +123,14 @@ const sourcesOfPlan = ({ shards }: MergePlan): StoredTensor[] =>
  */
 const merge = async (
   run: Run,
+  { allowNonFinite }: MergePlan,
   shards: readonly PlannedShard[],
   staging: Staging,
   inputs: InputFiles,
   output: Output,
   sliceBytes: number | undefined,
 ): Promise<{ resumed: number; factors: ReadonlyMap<string, Factors> }> => {
-  const sink = await JournalledShards.open(staging, inputs);
+  const sink = await JournalledShards.open(staging, inputs, allowNonFinite ?? false);
   // Largest first, so that no large shard is left to few threads at the end.
   const groups = shards.toSorted((a, b) => b.bytes - a.bytes).map(groupOfOne);
   let [total, resumed] = [0, 0];

@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process';
-import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { shellWord } from '../command-line.js';
+import { openToAppend } from '../engine/output/durable.js';
 import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
+import { foreignDirectory } from '../own-directory.js';
 import { findHarnessResults, type HarnessResult, readHarnessResults } from './harness-output.js';
 import { weightsArguments } from './loaded-model.js';
-import { endGroup, shellWord } from './process.js';
+import { endGroup } from './process.js';
 import { promptArguments } from './prompt-arguments.js';
 import type { EvaluationSettings, Rows } from './settings.js';
 
@@ -98,6 +101,8 @@ export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
   const content = await harnessConfig(run);
   try {
     await mkdir(run.directory, { recursive: true });
+    const foreign = foreignDirectory(run.directory);
+    if (foreign !== undefined) throw new Error(foreign);
     await rm(join(run.directory, outputName), { recursive: true, force: true });
     await writeFile(config, `${JSON.stringify(content, null, 2)}\n`);
   } catch (cause) {
@@ -152,7 +157,7 @@ const spawned = async (run: HarnessRun, words: readonly string[], execution: Exe
   const { command, environment, log, signal } = execution;
   checkInterrupt(signal);
   await mkdir(dirname(log), { recursive: true });
-  const file = await open(log, 'a');
+  const file = await openToAppend(log);
   const begin = (await file.stat()).size;
   const child = spawn('/bin/sh', ['-c', `exec ${command} "$@"`, 'sh', ...words], {
     stdio: ['ignore', file.fd, file.fd],

@@ -89,5 +89,19 @@ export const localTaskOf = (task: string): LocalTask | undefined => {
   return undefined;
 };
 
+/** Names of the package's own tasks: the files of `tasks/`. */
+const ownTasks: readonly string[] = [
+  ...['layerloom_mgsm', 'layerloom_mgsm_ppl'].flatMap((kind) =>
+    mgsmLanguages.map(({ code }) => `${kind}_${code}`),
+  ),
+  ...Object.keys(floresLanguages)
+    .filter((code) => code !== 'eng')
+    .flatMap((code) => [`layerloom_flores_eng_${code}`, `layerloom_flores_${code}_eng`]),
+];
+
+/** Returns the names of the package's tasks, if a task is called as one of them and is none. */
+export const misspelt = (task: string): readonly string[] | undefined =>
+  task.startsWith('layerloom_') && !ownTasks.includes(task) ? ownTasks : undefined;
+
 /** Tells whether a task has no data but local ones. */
 export const isLocalOnly = (task: string): boolean => floresNames.test(task);

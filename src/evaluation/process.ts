@@ -29,7 +29,3 @@ const signalGroup = (pid: number, signal: NodeJS.Signals | 0): boolean => {
     throw error;
   }
 };
-
-/** Quotes a text as one word of the shell. */
-export const shellWord = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,7 +1,10 @@
+import { constants } from 'node:buffer';
 import { createHash, randomUUID } from 'node:crypto';
-import { access, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { access, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isObject } from '../checkpoint/json.js';
+import * as z from 'zod';
+import { readSmallFile } from '../checkpoint/small-file.js';
+import { layerloomCommand } from '../command-line.js';
 import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { EvaluationResult, ProblemResult, ProblemTexts, ResultIdentity } from './result.js';
@@ -62,7 +65,7 @@ export class ResultFiles {
   /** Reads one result by the name of its file. @throws LayerloomError RESULTS_INVALID */
   async read(file: string): Promise<FoundResult> {
     const path = join(this.directory, file);
-    return { file, result: asSummary(path, await readJson(path)) };
+    return { file, result: await readAs(summarySchema, path) };
   }
 
   async #summaryOf(file: string, warn: (warning: string) => void): Promise<ResultSummary | undefined> {
@@ -90,7 +93,7 @@ export class ResultFiles {
 
   /** Reads the problems of a result; none for a result without samples. @throws LayerloomError RESULTS_INVALID */
   async problemsOf({ file }: FoundResult): Promise<readonly ProblemResult[]> {
-    return (await readJson(this.#problemsAt(file))) as readonly ProblemResult[];
+    return await readAs(problemsSchema, this.#problemsAt(file));
   }
 
   #problemsAt(file: string): string {
@@ -100,7 +103,7 @@ export class ResultFiles {
   /** Reads the texts of a result's problems. @throws LayerloomError RESULTS_INVALID */
   async textsOf({ texts }: Pick<ResultSummary, 'texts'>): Promise<ProblemTexts> {
     if (texts === null) return {};
-    return (await readJson(join(this.directory, texts))) as ProblemTexts;
+    return await readAs(textsSchema, join(this.directory, texts));
   }
 
   /**
@@ -153,24 +156,65 @@ export class ResultFiles {
 export const invalidResult = (file: string, reason: string): LayerloomError =>
   new LayerloomError('RESULTS_INVALID', { file, reason });
 
-/** @throws LayerloomError RESULTS_INVALID */
-const readJson = async (path: string): Promise<unknown> => {
+/** A file is parsed as one string. */
+const longest = { most: constants.MAX_STRING_LENGTH, what: 'a file of results' };
+
+const readAs = async <T>(schema: z.ZodType<T>, path: string): Promise<T> => {
+  let value: unknown;
   try {
-    return JSON.parse(await readFile(path, 'utf8'));
+    value = JSON.parse((await readSmallFile(path, longest)).toString());
   } catch (cause) {
     throw new LayerloomError('RESULTS_INVALID', { file: path, reason: reasonOf(cause) }, { cause });
   }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw invalidResult(
+    path,
+    `is not a result of ${layerloomCommand('evaluate')}: ${issue?.path.join('.')}: ${issue?.message}`,
+  );
 };
 
-const texts = ['weights', 'task', 'taskVersion', 'promptHash', 'seed', 'backend', 'model', 'started'];
+const rows = z.tuple([z.int().min(0), z.int().min(0)]).readonly();
+const fileName = z.string().regex(/^[\w.-]+$/);
 
-const asSummary = (path: string, value: unknown): ResultSummary => {
-  const isWhole =
-    isObject(value) &&
-    texts.every((key) => typeof value[key] === 'string') &&
-    isObject(value['metrics']) &&
-    isObject(value['higherIsBetter']) &&
-    typeof value['n'] === 'number';
-  if (!isWhole) throw invalidResult(path, 'is not a result of layerloom evaluate');
-  return value as unknown as ResultSummary;
-};
+/** As `write` writes them; files in an experiment's directory may be somebody else's. */
+const summarySchema: z.ZodType<ResultSummary> = z.object({
+  weights: z.string(),
+  task: z.string(),
+  taskVersion: z.string(),
+  promptHash: z.string(),
+  fewshot: z.number(),
+  seed: z.string(),
+  rows: rows.nullable(),
+  backend: z.string(),
+  layerloom: z.string(),
+  model: z.string(),
+  harness: z.object({ name: z.literal('lm-eval'), version: z.string() }),
+  metrics: z.record(z.string(), z.number().nullable()),
+  higherIsBetter: z.record(z.string(), z.boolean()),
+  n: z.number(),
+  texts: fileName.nullable(),
+  source: z.enum(['run', 'imported']),
+  started: z.string(),
+  seconds: z.number(),
+});
+
+const score = z.union([z.number(), z.tuple([z.number(), z.number()]).readonly()]);
+
+const problemsSchema: z.ZodType<readonly ProblemResult[]> = z.array(
+  z.object({
+    id: z.number(),
+    document: z.string(),
+    prompt: z.string(),
+    target: z.string(),
+    scores: z.record(z.string(), score),
+    answers: z.record(z.string(), z.string()),
+    response: z.string(),
+  }),
+);
+
+const textsSchema: z.ZodType<ProblemTexts> = z.record(
+  z.string(),
+  z.object({ question: z.string(), target: z.string() }),
+);

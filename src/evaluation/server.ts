@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
-import { open } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { isPlainWord, shellWord } from '../command-line.js';
+import { openToAppend } from '../engine/output/durable.js';
 import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
-import { endGroup, shellWord } from './process.js';
+import { endGroup } from './process.js';
 
 /** A server that answers for one checkpoint. */
 export interface ModelServer extends AsyncDisposable {
@@ -12,7 +13,7 @@ export interface ModelServer extends AsyncDisposable {
 }
 
 interface ServerSettings {
-  /** Command of the shell; `{model}`, `{name}` and `{port}` are replaced. */
+  /** Command of the shell; `{model}`, `{name}` and `{port}` are replaced by references to variables. */
   readonly command: string;
   readonly model: string;
   readonly name: string;
@@ -23,12 +24,55 @@ interface ServerSettings {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The command of a server with its words in place, each quoted for the shell. */
-export const serverCommand = (
+/** What a server is told of its checkpoint. */
+interface ServerWords {
+  readonly model: string;
+  readonly name: string;
+  readonly port: number;
+}
+
+const variableOf = (key: keyof ServerWords): string => `LAYERLOOM_${key.toUpperCase()}`;
+
+/** The variables that a server's command has for what it is told. */
+const variablesOf = (words: ServerWords): Record<string, string> =>
+  Object.fromEntries(
+    (['model', 'name', 'port'] as const).map((key) => [variableOf(key), String(words[key])]),
+  );
+
+/** A quote, a pair of a backslash and what follows it, or what is to be replaced. */
+const piece = /\\.|['"]|\{(?<key>model|name|port)\}/gs;
+
+/**
+ * Returns the command of a server with its words in place. Names come from files of others: outside of quotes a word is
+ * what `spell` makes of it, one word of the shell. Within quotes another shell may read it (`sh -c "… {name}"`), to
+ * which no quoting is known: there a word is only put in if no shell acts on any of its characters.
+ *
+ * @throws LayerloomError SERVER_UNSAFE
+ */
+const withWords = (
   command: string,
-  words: { readonly model: string; readonly name: string; readonly port: number },
-): string =>
-  command.replace(/\{(model|name|port)\}/g, (_, key: keyof typeof words) => shellWord(String(words[key])));
+  words: ServerWords,
+  spell: (key: keyof ServerWords) => string,
+): string => {
+  let quote: string | undefined;
+  return command.replace(piece, (text, key: keyof ServerWords | undefined) => {
+    if (key === undefined) {
+      if (text === quote) quote = undefined;
+      else if (text.length === 1) quote ??= text;
+      // Within single quotes a backslash is one, and what follows it may end them.
+      else if (quote === "'" && text.endsWith("'")) quote = undefined;
+      return text;
+    }
+    if (quote === undefined) return spell(key);
+    const word = String(words[key]);
+    if (isPlainWord(word)) return word;
+    throw new LayerloomError('SERVER_UNSAFE', { key, word, variable: variableOf(key) });
+  });
+};
+
+/** The command of a server for people to copy, each word quoted for the shell. @throws LayerloomError SERVER_UNSAFE */
+export const serverCommand = (command: string, words: ServerWords): string =>
+  withWords(command, words, (key) => shellWord(String(words[key])));
 
 /** Milliseconds between two questions whether the server answers. */
 const askEveryMs = 250;
@@ -38,15 +82,17 @@ const askEveryMs = 250;
  * that asks for a key (OPENAI_API_KEY, which the harness sends) or lists no models is ready too; one that still
  * loads says 503. Disposing ends it with all processes that it has started.
  *
- * @throws LayerloomError SERVER_FAILED if it ends, or does not answer in time; INTERRUPTED
+ * @throws LayerloomError SERVER_UNSAFE; SERVER_FAILED if it ends, or does not answer in time; INTERRUPTED
  */
 export const startServer = async (settings: ServerSettings): Promise<ModelServer> => {
   const { command, model, name, log, timeoutSeconds, environment, signal } = settings;
   const port = await freePort();
-  const file = await open(log, 'a');
-  const child = spawn('/bin/sh', ['-c', serverCommand(command, { model, name, port })], {
+  const words = { model, name, port };
+  const text = withWords(command, words, (key) => `"$${variableOf(key)}"`);
+  const file = await openToAppend(log);
+  const child = spawn('/bin/sh', ['-c', text], {
     stdio: ['ignore', file.fd, file.fd],
-    env: { ...process.env, ...environment },
+    env: { ...process.env, ...environment, ...variablesOf(words) },
     // A process group of its own, so that all that it starts can be ended.
     detached: true,
   });

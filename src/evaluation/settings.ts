@@ -4,6 +4,7 @@ import { isObject } from '../checkpoint/json.js';
 import { LayerloomError } from '../errors.js';
 import { unknownKeyOf } from '../recipe/invalid.js';
 import { nearest } from '../recipe/nearest.js';
+import { misspelt } from './local-data.js';
 import { isZeroShot } from './task-facts.js';
 
 /** `evaluate:` of an experiment that is given as an object; files have the same keys in snake case. */
@@ -178,6 +179,7 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
   const tasks = new Map(
     Object.entries(data.tasks).map(([language, of]) => [language, typeof of === 'string' ? [of] : of]),
   );
+  for (const [language, of] of tasks) for (const task of of) checkSpelling(language, task);
   checkTasks({ fewshot, problems }, new Set([...tasks.values()].flat()));
   const rows: Rows | null = limit === undefined ? null : [0, limit];
   const rowsByTask = typeof problems === 'object' ? problems : {};
@@ -207,6 +209,17 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     },
     rowsOf: (task) => rowsOf.get(task) ?? rowsOfAll,
   };
+};
+
+/** @throws LayerloomError RECIPE_INVALID for a task that is called as one of the package's own, and is none */
+const checkSpelling = (language: string, task: string): void => {
+  const names = misspelt(task);
+  if (names !== undefined)
+    throw fail(['tasks', language], {
+      key: task,
+      reason: 'no such task',
+      nearest: nearest(task, names),
+    });
 };
 
 /** @throws LayerloomError RECIPE_INVALID for a setting of a task that no language has: it would have no effect */

@@ -8,6 +8,7 @@ import { type Link, type Linked, linkFileBy } from '../engine/output/link.js';
 import { checkOutput } from '../engine/output/output.js';
 import { writeSideFiles } from '../engine/output/provenance.js';
 import { LayerloomError, reasonOf } from '../errors.js';
+import { foreignDirectory } from '../own-directory.js';
 import type { MergePlan, PlannedInput } from '../plan/plan.js';
 import type { ShardStore } from '../store/shard-store.js';
 import type { MergeShard } from './merge-shards.js';
@@ -41,6 +42,8 @@ export const assemble = async (
   const output = await checkOutput(merge, out, true);
   const staging = join(dirname(output.path), `.${basename(output.path)}.layerloom-batch-${process.pid}`);
   const warnings: string[] = [];
+  const foreign = foreignDirectory(staging);
+  if (foreign !== undefined) throw new LayerloomError('WRITE_FAILED', { file: output.path, reason: foreign });
   try {
     await rm(staging, { recursive: true, force: true });
     await mkdir(staging);
@@ -163,6 +166,9 @@ const stagingName = /^\..+\.layerloom-batch-\d+(-former)?$/;
  */
 export const clearStaging = async (out: string, names: readonly string[]): Promise<void> => {
   for (const directory of new Set(names.map((name) => dirname(join(out, name)))))
-    for (const name of await readdir(directory).catch(() => []))
-      if (stagingName.test(name)) await rm(join(directory, name), { recursive: true, force: true });
+    for (const name of await readdir(directory).catch(() => [])) {
+      const path = join(directory, name);
+      if (stagingName.test(name) && foreignDirectory(path) === undefined)
+        await rm(path, { recursive: true, force: true });
+    }
 };

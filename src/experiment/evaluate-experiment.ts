@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { layerloomCommand } from '../command-line.js';
 import { checkInterrupt, LayerloomError } from '../errors.js';
 import { knownHarnessVersion } from '../evaluation/harness.js';
 import { type FoundResult, ResultFiles } from '../evaluation/result-files.js';
@@ -8,7 +9,8 @@ import { type EvaluationSettings, parseEvaluation } from '../evaluation/settings
 import { matches } from '../methods/framework/match-names.js';
 import { type Claimant, isClaimant, lifeOf } from '../store/claimant.js';
 import { checkExpected } from './expected.js';
-import { type ExperimentRecord, lockName, readRecord } from './experiment-record.js';
+import { type ExperimentRecord, lockName, readRecord, type ScoreError } from './experiment-record.js';
+import { checkMadeHere } from './made-here.js';
 import { type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
 import { checkPart, type Part } from './part.js';
 import { RecordFile } from './record-file.js';
@@ -36,9 +38,16 @@ export interface EvaluateOptions {
   readonly force?: boolean | undefined;
   /** Fetch references that are models of the hub, whole. Default false: nothing is asked of the hub. */
   readonly download?: boolean | undefined;
+  /**
+   * Run the commands of an `evaluate:` block (`serve`, `arguments`) also in a folder that no batch of this user wrote.
+   * Default false.
+   */
+  readonly allowServe?: boolean | undefined;
   /** The stamp of the jobs that this run is one of: another version or experiment is refused. */
   readonly expect?: string | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Called before the first model, with each task that cannot be run and the reason. */
+  readonly onImpossible?: ((task: string, error: ScoreError) => void) | undefined;
   /** Called when a model begins or ends. */
   readonly onProgress?: ((progress: EvaluationProgress) => void) | undefined;
   /** Called with the outcome of each model. */
@@ -62,6 +71,8 @@ export interface EvaluationOutcome {
   /** Models that this run scored, and those whose results were there. */
   readonly scored: readonly string[];
   readonly kept: readonly string[];
+  /** Results, one for each model and task: that this run made, and that were there of the models it was about. */
+  readonly results: { readonly made: number; readonly there: number };
   /** Models, and tasks that could not be run for any model. */
   readonly failed: readonly { readonly model: string; readonly code: string; readonly message: string }[];
   /** Merges that do not exist: pending or failed. */
@@ -84,7 +95,7 @@ const lookEveryMs = 1000;
  *
  * @param directory of an experiment that `runExperiment` has made or is making
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING,
- *   JOBS_OUTDATED, INTERRUPTED. A model that fails, or a task that cannot be run, does not throw: it is in `failed`
+ *   SERVE_NOT_ALLOWED, JOBS_OUTDATED, INTERRUPTED. A model that fails, or a task that cannot be run, does not throw: it is in `failed`
  */
 export const evaluateExperiment = async (
   directory: string,
@@ -95,8 +106,8 @@ export const evaluateExperiment = async (
     return await new Evaluation(place, options).run();
   } catch (error) {
     if (!(error instanceof LayerloomError) || error.code !== 'INTERRUPTED') throw error;
-    // Every result that was finished is kept, as those of a batch.
-    throw new LayerloomError('INTERRUPTED', { batch: true }, { cause: error, context: { keptIn: place } });
+    const answers = options.resume ? 'kept' : 'lost';
+    throw new LayerloomError('INTERRUPTED', { evaluation: place, answers }, { cause: error });
   }
 };
 
@@ -109,7 +120,7 @@ export const settingsOf = (
   if (evaluate === undefined)
     throw new LayerloomError('EXPERIMENT_INVALID', {
       file: join(directory, 'experiment.json'),
-      reason: "has no evaluate: block; add one to the experiment's file and run `layerloom batch --resume`",
+      reason: `has no evaluate: block; add one to the experiment's file and run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', directory, '--resume')}\``,
     });
   const settings = parseEvaluation(evaluate, directory);
   const given = rows ?? (limit === undefined ? undefined : ([0, limit] as const));
@@ -157,7 +168,8 @@ class Evaluation {
   readonly #record: RecordFile;
   readonly #warnings = new Set<string>();
   /** By name: models that need no further look in this run. */
-  readonly #settled = new Map<string, 'scored' | 'kept' | 'failed'>();
+  readonly #settled = new Map<string, 'scored' | 'kept' | 'impossible' | 'failed'>();
+  #made = 0;
   readonly #failed: { model: string; code: string; message: string }[] = [];
   readonly #running = new Set<string>();
   /** Models whose weights another process was scoring, and when this one last looked. */
@@ -176,10 +188,12 @@ class Evaluation {
     const { expect } = this.#options;
     if (expect !== undefined) checkExpected(expect, first.experiment, this.#directory);
     const settings = settingsOf(first, this.#directory, this.#options);
+    if (!this.#options.allowServe) await checkMadeHere(this.#directory, settings);
     const command = this.#options.lmEval ?? 'lm_eval';
     const { signal } = this.#options;
     await using scoring = await prepareScoring(this.#directory, settings, command, { signal });
     for (const note of scoring.notes) this.#warnings.add(note);
+    for (const [task, error] of scoring.without) this.#options.onImpossible?.(task, error);
     const jobs = this.#options.jobs ?? settings.jobs;
     const slots = settings.devices.length > 0 ? settings.devices : [undefined];
     let isEnding = false;
@@ -258,6 +272,7 @@ class Evaluation {
       }
       this.#busy.delete(model.name);
       for (const { result } of outcome.results) this.#checkVersion(result);
+      this.#made += outcome.results.length;
       for (const failure of outcome.failed) this.#failed.push({ model: model.name, ...failure });
       this.#settled.set(model.name, outcome.failed.length > 0 ? 'failed' : outcome.state);
       if (outcome.state === 'scored') await this.#record.update(() => readRecord(this.#directory));
@@ -295,8 +310,13 @@ class Evaluation {
     const models = this.#models(record, settings);
     const of = (state: string) =>
       models.filter(({ name }) => this.#settled.get(name) === state).map(({ name }) => name);
+    const scores = new Map([...record.references, ...record.merges].map((each) => [each.name, each.scores]));
+    const all = models.flatMap(({ name, tasks }) =>
+      tasks.filter((task) => scores.get(name)?.[task] !== undefined),
+    );
     return {
       directory: this.#directory,
+      results: { made: this.#made, there: Math.max(0, all.length - this.#made) },
       scored: of('scored'),
       kept: of('kept'),
       failed: this.#failed,

@@ -178,7 +178,7 @@ const defaultsOf = (method: Method<never>): Record<string, unknown> =>
 const parametersOf = (
   { entries }: Configuration,
   method: Method<never>,
-  { dtype, tokenizerSource }: Experiment,
+  { dtype, allowNonFinite, tokenizerSource }: Experiment,
 ): Record<string, unknown> => {
   const parameters = Object.fromEntries([...entries].map(([key, { value }]) => [key, toPlain(value)]));
   const isWeighted = 'weights' in shapeOf(method) && !entries.has('weights') && !entries.has('weight');
@@ -186,6 +186,7 @@ const parametersOf = (
     ...parameters,
     ...(isWeighted ? { weights: [1, 1] } : {}),
     ...(dtype === undefined || entries.has('dtype') ? {} : { dtype }),
+    ...(allowNonFinite === undefined || entries.has('allowNonFinite') ? {} : { allowNonFinite }),
     ...(tokenizerSource === undefined || entries.has('tokenizerSource') || entries.has('tokenizer')
       ? {}
       : { tokenizerSource }),

@@ -75,6 +75,11 @@ export interface ExperimentInput {
   references?: boolean | Readonly<Record<string, ReferenceInput>> | undefined;
   /** The floating dtype of every merge that says no other. Default: that of each merge's first model. */
   dtype?: DtypeName | undefined;
+  /**
+   * Compute with values that are NaN or infinite, in every merge that says nothing else, instead of refusing them with
+   * NON_FINITE. Default false.
+   */
+  allowNonFinite?: boolean | undefined;
   /** The tokenizer's source of every merge that says no other: `auto`, the default, `strict`, `union` or `base`. */
   tokenizerSource?: 'auto' | 'strict' | 'union' | 'base' | undefined;
   /** Default `layer`. */

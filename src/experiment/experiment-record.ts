@@ -1,6 +1,7 @@
-import { readFile } from 'node:fs/promises';
+import { constants } from 'node:buffer';
 import { join } from 'node:path';
 import { isObject } from '../checkpoint/json.js';
+import { readSmallFile } from '../checkpoint/small-file.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import type { Scores } from '../evaluation/result.js';
 import type { EvaluationBlock } from '../evaluation/settings.js';
@@ -69,6 +70,8 @@ export const recordName = 'experiment.json';
 /** The file that a batch locks while it works in the directory; its text says which process has it. */
 export const lockName = '.layerloom-lock';
 
+const longest = { most: constants.MAX_STRING_LENGTH, what: 'the record of an experiment' };
+
 /**
  * Reads the record of the experiment in a directory.
  *
@@ -76,14 +79,14 @@ export const lockName = '.layerloom-lock';
  */
 export const readRecord = async (directory: string): Promise<ExperimentRecord> => {
   const file = join(directory, recordName);
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const text = await readSmallFile(file, longest).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR')
       throw new LayerloomError('EXPERIMENT_MISSING', { directory });
     throw new LayerloomError('EXPERIMENT_INVALID', { file, reason: reasonOf(error) });
   });
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(text.toString());
   } catch (cause) {
     throw new LayerloomError('EXPERIMENT_INVALID', { file, reason: reasonOf(cause) }, { cause });
   }

@@ -8,6 +8,7 @@ import { type FoundResult, ResultFiles } from '../evaluation/result-files.js';
 import type { EvaluationSettings } from '../evaluation/settings.js';
 import { version } from '../version.js';
 import { settingsOf } from './evaluate-experiment.js';
+import { checkEvaluationFolders } from './evaluation-folders.js';
 import { type ExperimentRecord, readRecord } from './experiment-record.js';
 import { type ModelToScore, modelsToScore, pathOf, weightsOf } from './models-to-score.js';
 import { RecordFile } from './record-file.js';
@@ -35,6 +36,7 @@ export interface ImportOutcome {
 export const importResults = async (directory: string, from: string): Promise<ImportOutcome> => {
   const place = resolve(directory);
   const record = await readRecord(place);
+  checkEvaluationFolders(place);
   const settings = settingsOf(record, place);
   const models = await Promise.all(modelsToScore(record, settings, place).map(candidateOf));
   const files = await findHarnessResults(from).catch((cause: unknown) => {

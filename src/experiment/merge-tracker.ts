@@ -1,6 +1,8 @@
 import { join } from 'node:path';
+import { refusedNonFinite } from '../engine/compute/non-finite.js';
 import type { InputFiles } from '../engine/input-files.js';
 import type { Link } from '../engine/output/link.js';
+import type { WorkerPool } from '../engine/threads/pool.js';
 import { LayerloomError } from '../errors.js';
 import { weightsOfShards } from '../evaluation/weights.js';
 import { itemAt } from '../lookup.js';
@@ -9,9 +11,11 @@ import type { PlanOptions } from '../plan/plan-recipe.js';
 import type { ShardStore } from '../store/shard-store.js';
 import { idByPath } from '../tensor/stored-tensor.js';
 import { assemble, isAssembled } from './assemble.js';
-import { type BatchMerge, type BatchPlan, type PlannedMerge, plannedInputsOf, planOf } from './batch-plan.js';
+import type { BatchMerge, RefusedMerge } from './batch-merge.js';
+import { type BatchPlan, type PlannedMerge, plannedInputsOf, planOf } from './batch-plan.js';
 import type { Part } from './part.js';
 import type { Stage } from './stages.js';
+import { storedNonFinite } from './stored-non-finite.js';
 
 /** The state of a merge of a batch. */
 export type MergeState = 'pending' | 'done' | 'failed';
@@ -34,6 +38,16 @@ export interface MergeOutcome {
   readonly weights?: string;
   readonly error?: { readonly code: string; readonly message: string };
 }
+
+/** Returns the outcome of a merge that planning refused. */
+export const failureOf = ({ merge, error }: RefusedMerge<BatchMerge>): MergeOutcome => ({
+  name: merge.name,
+  state: 'failed',
+  shards: { shared: 0, new: 0 },
+  bytesRead: 0,
+  bytesWritten: 0,
+  error: { code: error.code, message: error.message },
+});
 
 /** The options of a batch that concern the assembly of its merges. */
 export interface TrackerOptions extends PlanOptions {
@@ -91,6 +105,7 @@ export class MergeTracker {
   readonly #made = new Map<string, number>();
   readonly #outcomes = new Map<PlannedMerge<BatchMerge>, MergeOutcome>();
   readonly #reads: ReadonlyMap<PlannedMerge<BatchMerge>, number>;
+  readonly #pool: WorkerPool;
   readonly warnings: string[] = [];
   /** Merges are assembled a few at a time, so that the fsyncs of their small files overlap. */
   readonly #lanes: Promise<void>[] = Array.from({ length: 8 }, () => Promise.resolve());
@@ -105,8 +120,10 @@ export class MergeTracker {
     inputs: InputFiles,
     link: Link,
     reads: ReadonlyMap<PlannedMerge<BatchMerge>, number>,
+    pool: WorkerPool,
   ) {
     this.#reads = reads;
+    this.#pool = pool;
     this.#plan = plan;
     this.#options = options;
     this.#store = store;
@@ -128,12 +145,24 @@ export class MergeTracker {
   /** Records that a shard is in the store. @param made its bytes if this run made it, else undefined */
   async ready(key: string, made: number | undefined): Promise<void> {
     if (made !== undefined) this.#made.set(key, made);
+    await this.#refuseNonFinite(key);
     for (const merge of this.#needing.get(key) ?? []) {
       const waiting = this.#waiting.get(merge);
       waiting?.delete(key);
       if (waiting?.size === 0 && !this.#outcomes.has(merge)) this.#putTogether(merge);
     }
     if (this.#stopped !== undefined) throw this.#stopped;
+  }
+
+  /** Fails the merges that a shard is not for: those that were not asked to take values which are no finite numbers. */
+  async #refuseNonFinite(key: string): Promise<void> {
+    const refusing = [...(this.#needing.get(key) ?? [])].filter(
+      (merge) => !merge.recipe.allowNonFinite && !this.#outcomes.has(merge),
+    );
+    const shard = this.#plan.shards.get(key);
+    if (shard === undefined || refusing.length === 0 || this.#options.range !== undefined) return;
+    const found = await storedNonFinite(shard, this.#store, this.#pool);
+    if (found !== null) for (const merge of refusing) await this.#fail(merge, refusedNonFinite(found));
   }
 
   async failed(key: string, error: unknown): Promise<void> {

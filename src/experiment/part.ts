@@ -1,5 +1,6 @@
 import { LayerloomError } from '../errors.js';
-import { type BatchMerge, type BatchPlan, groupsOf } from './batch-plan.js';
+import type { BatchMerge } from './batch-merge.js';
+import { type BatchPlan, groupsOf } from './batch-plan.js';
 import type { ShardGroup } from './groups.js';
 
 /** The `index`-th of `count` parts of a batch, from 0 on. */

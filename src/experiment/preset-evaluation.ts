@@ -1,3 +1,5 @@
+import { layerloomCommand } from '../command-line.js';
+
 /** The languages of the MGSM benchmark, with its codes for them. */
 const mgsm: ReadonlyMap<string, string> = new Map([
   ['bengali', 'bn'],
@@ -26,7 +28,7 @@ export const presetEvaluation = (languages: readonly string[]): string[] => {
   const rest = others.filter(([language]) => language !== 'english' && language !== 'thai');
   return [
     '',
-    '# Scores, by layerloom evaluate DIR: MGSM with 8 worked examples, exact match, as in the paper.',
+    `# Scores, by ${layerloomCommand('evaluate', 'DIR')}: MGSM with 8 worked examples, exact match, as in the paper.`,
     'evaluate:',
     '  harness: lm-eval',
     '  tasks:',

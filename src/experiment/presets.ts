@@ -1,3 +1,4 @@
+import { layerloomCommand } from '../command-line.js';
 import { LayerloomError } from '../errors.js';
 import { nearest } from '../recipe/nearest.js';
 import { presetEvaluation } from './preset-evaluation.js';
@@ -35,7 +36,7 @@ export const experimentPreset = (preset: PresetName, models: PresetModels = {}):
   const isPlaceholder = [models.base, models.tasks, models.languages].includes(undefined);
   return [
     `# ${title}`,
-    '# Run it: layerloom batch FILE -o DIR --dry-run (what it costs), then without --dry-run.',
+    `# Run it: ${layerloomCommand('batch', 'FILE', '-o', 'DIR', '--dry-run')} (what it costs), then without --dry-run.`,
     ...(isPlaceholder ? ['# Put your own paths in; relative ones begin in the folder of this file.'] : []),
     '',
     '# What all experts were fine-tuned from.',

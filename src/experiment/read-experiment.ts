@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { stringify } from 'yaml';
+import { layerloomCommand } from '../command-line.js';
 import { LayerloomError } from '../errors.js';
 import type { EvaluationBlock } from '../evaluation/settings.js';
 import type { Layout } from '../plan/layout.js';
@@ -25,6 +26,7 @@ import {
   dtypeOf,
   evaluationOf,
   expectText,
+  flagOf,
   layoutOf,
   searchBlockOf,
   shardSizeOf,
@@ -64,6 +66,8 @@ export interface Experiment {
   readonly furtherReferences: readonly FurtherReference[];
   /** The dtype of merges that set none. */
   readonly dtype: string | undefined;
+  /** True where merges that say nothing else compute with values that are no finite numbers. */
+  readonly allowNonFinite: boolean | undefined;
   /** The source of the tokenizer of merges that set none. */
   readonly tokenizerSource: string | undefined;
   readonly layout: Layout | undefined;
@@ -96,6 +100,7 @@ const known = [
   'search',
   'references',
   'dtype',
+  'allow_non_finite',
   'tokenizer_source',
   'layout',
   'max_shard_size',
@@ -174,7 +179,7 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
     (document.entries.has('method') || document.entries.has('merge_method'))
   )
     throw invalid(document.mark, {
-      reason: 'this is a recipe, which `layerloom merge` runs, and no experiment',
+      reason: `this is a recipe, which \`${layerloomCommand('merge')}\` runs, and no experiment`,
       expected: 'merges: a list of entries with a method each',
     });
   checkKeys(document.entries, 'the experiment', known);
@@ -214,6 +219,7 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
     search: searchBlockOf(entries.get('search')),
     ...references,
     dtype: dtypeOf(entries.get('dtype')),
+    allowNonFinite: flagOf(entries.get('allowNonFinite'), 'allow_non_finite'),
     tokenizerSource: tokenizerSourceOf(entries.get('tokenizerSource')),
     layout: layoutOf(entries.get('layout')),
     maxShardSize: shardSizeOf(entries.get('maxShardSize')),

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { rename, rm, stat } from 'node:fs/promises';
+import { lstat, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeDurably } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
@@ -7,6 +7,9 @@ import { evaluationsName } from '../evaluation/result-files.js';
 import { holdClaim } from '../store/hold-claim.js';
 import { type ExperimentRecord, readRecord, recordName } from './experiment-record.js';
 import { Scoreboard } from './scoreboard.js';
+
+/** A record that is being written. */
+const partialName = /^experiment\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * Writes `experiment.json`, for any number of processes at once: a batch has the states of merges, and
@@ -20,6 +23,7 @@ export class RecordFile {
   #queue: Promise<unknown> = Promise.resolve();
   #later: NodeJS.Timeout | undefined;
   #failure: unknown;
+  #isClean = false;
 
   constructor(directory: string) {
     this.#directory = directory;
@@ -58,6 +62,7 @@ export class RecordFile {
     const path = join(this.#directory, recordName);
     const beside = (name: string) => join(this.#directory, name);
     return await holdClaim(beside('.experiment.claim'), beside('.layerloom-clock'), async () => {
+      await this.#removePartials();
       const record = await this.#withScores(await next());
       const partial = `${path}.${randomUUID()}`;
       try {
@@ -69,6 +74,16 @@ export class RecordFile {
       }
       return record;
     });
+  }
+
+  /** Removes what writers left that were killed: none is at work while the claim is held. */
+  async #removePartials(): Promise<void> {
+    if (this.#isClean) return;
+    this.#isClean = true;
+    for (const name of await readdir(this.#directory)) {
+      const path = join(this.#directory, name);
+      if (partialName.test(name) && (await lstat(path)).isFile()) await rm(path, { force: true });
+    }
   }
 
   async #withScores(record: ExperimentRecord): Promise<ExperimentRecord> {

@@ -9,7 +9,10 @@ export interface ExperimentReference {
   readonly role: string;
   /** The languages that it is measured in. */
   readonly languages: readonly string[];
-  /** The languages that a language expert is for; only experts of role `language` have it. */
+  /**
+   * The languages that a language expert is for, or that the experiment limits a further model to. Unlike `languages`
+   * it is the same with `every_language`, so that a model counts among those of its own languages alone.
+   */
   readonly expertIn?: readonly string[];
   /** The model, as recipes refer to it. */
   readonly model: string;
@@ -32,7 +35,7 @@ export const experimentReferences = (experiment: Experiment): ExperimentReferenc
     name,
     role,
     languages: measuredLanguages({ role, languages: limitedTo }, evaluated),
-    ...(role === 'language' && limitedTo !== undefined ? { expertIn: limitedTo } : {}),
+    ...(limitedTo === undefined ? {} : { expertIn: limitedTo }),
     model,
   });
   const experts = new Map<string, { path: string; expertIn: string[] }>();

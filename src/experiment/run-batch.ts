@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkSpace } from '../checkpoint/disk-space.js';
 import { makeShards } from '../engine/compute/make-shards.js';
@@ -13,10 +12,12 @@ import { sourcesOfTensors } from '../plan/operands.js';
 import type { PlanOptions } from '../plan/plan-recipe.js';
 import { ShardStore } from '../store/shard-store.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
-import { type BatchMerge, type BatchPlan, type BatchPlanOptions, planBatch } from './batch-plan.js';
+import type { BatchMerge } from './batch-merge.js';
+import { type BatchPlan, type BatchPlanOptions, planBatch } from './batch-plan.js';
+import { checkDevices } from './check-batch.js';
 import { type BatchCost, costOf } from './cost.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
-import { type MergeOutcome, MergeTracker, readsOf } from './merge-tracker.js';
+import { failureOf, type MergeOutcome, MergeTracker, readsOf } from './merge-tracker.js';
 import { keysOfPart, type Part } from './part.js';
 import { stagesOf } from './stages.js';
 import { StoreSink } from './store-sink.js';
@@ -75,13 +76,21 @@ export const runBatch = async (
   const mine = keysOfPart(plan, options.range);
   const stages = stagesOf(plan, (key) => mine.has(key) && !present.has(key), options.first);
   const groups = stages.flatMap((stage) => stage.groups);
-  const cost = costOf(plan, stages);
+  const cost = costOf(plan, stages, options);
   await options.onPlan?.(plan, cost);
+  // A part of an array job makes shards; the job that links the merges says which were refused.
+  const failed = options.range === undefined ? plan.refused.map(failureOf) : [];
+  for (const outcome of failed) await options.onMerge?.(outcome);
   await checkSpace(store.directory, store.directory, cost.bytesToWrite);
 
   const inputs = await run.open(plan.inputs, sourcesIn(groups), linkedIn(plan, options.range));
-  const tracker = new MergeTracker(plan, options, store, inputs, link, readsOf(plan, stages));
-  const sink = new StoreSink(store, pool, inputs, {
+  const tracker = new MergeTracker(plan, options, store, inputs, link, readsOf(plan, stages), pool);
+  const mayBeNonFinite = new Set(
+    plan.merges
+      .filter(({ recipe }) => recipe.allowNonFinite)
+      .flatMap(({ shards }) => shards.map(({ key }) => key)),
+  );
+  const sink = new StoreSink(store, pool, inputs, (key) => mayBeNonFinite.has(key), {
     onReady: (shard, madeHere) => tracker.ready(shard.key, madeHere ? shard.bytes : undefined),
     onFailed: (shard, error) => tracker.failed(shard.key, error),
   });
@@ -114,8 +123,9 @@ export const runBatch = async (
     await sink.close();
   }
   await store.registerExperiment(options.out, registration(plan, options.range === undefined));
+  const outcomes = new Map([...tracker.outcomes(), ...failed].map((outcome) => [outcome.name, outcome]));
   return {
-    merges: tracker.outcomes(),
+    merges: merges.flatMap(({ name }) => outcomes.get(name) ?? []),
     cost,
     ...run.cost,
     bytesWritten: written(),
@@ -176,14 +186,3 @@ const registration = ({ merges }: BatchPlan<BatchMerge>, finished: boolean) => (
   })),
   finished,
 });
-
-const checkDevices = async (store: string, out: string, link: Link): Promise<void> => {
-  if (link !== 'hard' && link !== 'reflink') return;
-  const [a, b] = await Promise.all([stat(store), stat(out)]);
-  if (a.dev !== b.dev)
-    throw new LayerloomError('LINK_REFUSED', {
-      file: store,
-      link,
-      reason: `the store is on another file system than ${out}`,
-    });
-};

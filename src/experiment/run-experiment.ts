@@ -1,7 +1,8 @@
-import { lstat, open, readdir, rm, stat } from 'node:fs/promises';
+import { lstat, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { makeDirectories } from '../engine/output/durable.js';
+import { makeDirectories, openToAppend } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
+import { parseEvaluation } from '../evaluation/settings.js';
 import { tryLock } from '../native/addon.js';
 import { missingWeights } from '../plan/missing-weights.js';
 import type { PlannedDownload } from '../plan/plan.js';
@@ -11,6 +12,7 @@ import { ownClaimant } from '../store/claimant.js';
 import { version } from '../version.js';
 import { clearStaging } from './assemble.js';
 import { type BatchPlan, planBatch } from './batch-plan.js';
+import { checkBatch } from './check-batch.js';
 import { type BatchCost, costOf } from './cost.js';
 import { type ExperimentMerge, expandExperiment } from './expand.js';
 import { checkExpected, stampOf } from './expected.js';
@@ -22,6 +24,7 @@ import {
   readRecord,
   recordName,
 } from './experiment-record.js';
+import { noteMadeHere } from './made-here.js';
 import type { MergeOutcome } from './merge-tracker.js';
 import { missingReferences } from './missing-references.js';
 import { type Experiment, parseExperiment, readExperiment } from './read-experiment.js';
@@ -43,6 +46,8 @@ export interface ExperimentOptions extends BatchOptions {
   only?: ((merge: ExperimentMerge) => boolean) | undefined;
   /** The tokenizer's source of merges that say no other, in the place of the experiment's: `auto`, `strict`, … */
   tokenizer?: string | undefined;
+  /** Compute with values that are NaN or infinite in every merge, instead of refusing them with NON_FINITE. */
+  allowNonFinite?: boolean | undefined;
   /** Folder in which the relative paths of an experiment given as an object begin. */
   directory?: string | undefined;
   /**
@@ -105,8 +110,9 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
   const lockPath = join(out, lockName);
   const isNew = (await stat(out).catch(() => undefined)) === undefined;
   const file = await makeDirectories(out, true)
-    .then(() => open(lockPath, 'a'))
+    .then(() => openToAppend(lockPath))
     .catch((cause: unknown) => {
+      if (cause instanceof LayerloomError) throw cause;
       throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(cause) }, { cause });
     });
   let isLocked = false;
@@ -123,7 +129,11 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
       return await work();
     } catch (error) {
       const names = isNew ? await readdir(out).catch(() => []) : [];
-      if (names.length === 1) await rm(out, { recursive: true, force: true });
+      if (names.length === 1) {
+        await rm(lockPath, { force: true });
+        // Stays if a file of somebody else has come.
+        await rmdir(out).catch(() => undefined);
+      }
       throw error;
     }
   } finally {
@@ -156,6 +166,8 @@ const runHere = async (
     return { ...kept, state, cost: planned, bytesRead: read, bytesWritten: written, seconds };
   };
   const secondsSince = () => (performance.now() - started) / 1000;
+  if (experiment.evaluate?.tasks !== undefined)
+    await noteMadeHere(options.out, parseEvaluation(experiment.evaluate, options.out));
   try {
     const result = await runBatch(merges, {
       ...options,
@@ -210,14 +222,15 @@ const withFormerFigures = (
 
 /**
  * Plans an experiment without running it: its cost over an empty store, and the shards of each merge. Reads
- * headers and a few sampled blocks of each file, and writes nothing.
+ * headers and a few sampled blocks of each file, and writes nothing. With `out`, checks what a run would of its output.
  *
  * @example const { cost } = await planExperiment('swahili.yaml', {})
- * @throws LayerloomError RECIPE_INVALID, and the codes of checkpoints that cannot be opened or merged
+ * @throws LayerloomError RECIPE_INVALID, the codes of checkpoints that cannot be opened or merged, and those of
+ *   `runExperiment` that come before its first weight
  */
 export const planExperiment = async (
   input: ExperimentInput | string,
-  options: Omit<ExperimentOptions, 'out'>,
+  options: Omit<ExperimentOptions, 'out'> & { readonly out?: string | undefined },
 ): Promise<{
   readonly plan: BatchPlan<ExperimentMerge>;
   /** The order in which merges are finished. */
@@ -228,6 +241,8 @@ export const planExperiment = async (
   readonly experiment: Experiment;
   /** What runs of the same version on the same experiment are to `expect`. */
   readonly stamp: string;
+  /** Refusals of a run that an option removes: an output that is there, weights that are not here. */
+  readonly wanted: readonly LayerloomError[];
 }> => {
   const experiment = await openExperiment(input, options);
   return await placed(experiment, async () => {
@@ -241,15 +256,24 @@ export const planExperiment = async (
     });
     const stages = stagesOf(plan, () => true, options.first);
     const groups = stages.flatMap((stage) => stage.groups);
-    const { bytes, models } = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(plan));
-    const [cost, stamp] = [costOf(plan, stages), stampOf(experiment.text)];
-    return { plan, stages, experiment, stamp, cost, download: { bytes, models } };
+    const missing = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(plan));
+    const wanted = await checkBatch(plan, options);
+    if (missing.needs.length > 0 && !options.download)
+      wanted.push(new LayerloomError('DOWNLOAD_NEEDED', { models: missing.models }));
+    const [cost, stamp] = [costOf(plan, stages, options), stampOf(experiment.text)];
+    const { bytes, models } = missing;
+    return { plan, stages, experiment, stamp, cost, download: { bytes, models }, wanted };
   });
 };
 
 const openExperiment = async (
   input: ExperimentInput | string,
-  { directory, tokenizer, expect }: Pick<ExperimentOptions, 'directory' | 'tokenizer' | 'expect'>,
+  {
+    directory,
+    tokenizer,
+    allowNonFinite,
+    expect,
+  }: Pick<ExperimentOptions, 'directory' | 'tokenizer' | 'allowNonFinite' | 'expect'>,
 ): Promise<Experiment> => {
   if (tokenizer !== undefined && !sourceWords.has(tokenizer))
     throw new LayerloomError('INVALID_PARAMETER', {
@@ -260,7 +284,11 @@ const openExperiment = async (
   const experiment =
     typeof input === 'string' ? await readExperiment(input) : await parseExperiment(input, { directory });
   if (expect !== undefined) checkExpected(expect, experiment.text, experiment.file ?? 'the experiment');
-  return tokenizer === undefined ? experiment : { ...experiment, tokenizerSource: tokenizer };
+  return {
+    ...experiment,
+    ...(tokenizer === undefined ? {} : { tokenizerSource: tokenizer }),
+    ...(allowNonFinite === undefined ? {} : { allowNonFinite }),
+  };
 };
 
 const commonOf = (

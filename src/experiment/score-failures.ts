@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import * as z from 'zod';
+import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, writeDurably } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { evaluationsName } from '../evaluation/result-files.js';
@@ -14,6 +16,24 @@ export interface ScoreFailure extends ScoreError {
   /** ISO 8601. */
   readonly at: string;
 }
+
+const schema: z.ZodType<ScoreFailure> = z.object({
+  weights: z.string(),
+  model: z.string(),
+  task: z.string(),
+  code: z.string(),
+  message: z.string(),
+  at: z.string(),
+});
+
+const failureIn = (text: string): ScoreFailure | undefined => {
+  try {
+    return schema.safeParse(JSON.parse(text)).data;
+  } catch {
+    // Not whole, or not ours.
+    return undefined;
+  }
+};
 
 /** The failed attempts of an experiment: a file in `evaluations/failures/` each, removed once there is a result. */
 export class ScoreFailures {
@@ -29,8 +49,8 @@ export class ScoreFailures {
     const read = await Promise.all(
       names.map(async (name) => {
         // Removed since by another process, whose result it has made void, or half-written by one that died.
-        const text = await readFile(join(this.#directory, name), 'utf8').catch(() => '');
-        return text.endsWith('}\n') ? [JSON.parse(text) as ScoreFailure] : [];
+        const text = await readSmallFile(join(this.#directory, name)).catch(() => '');
+        return failureIn(text.toString()) ?? [];
       }),
     );
     return read.flat();

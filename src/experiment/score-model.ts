@@ -3,19 +3,19 @@ import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { makeDirectories } from '../engine/output/durable.js';
 import { LayerloomError } from '../errors.js';
-import { commandLine, type HarnessRun, listTasks, prepareRun, runHarness } from '../evaluation/harness.js';
+import { commandLine, type HarnessRun, prepareRun, runHarness } from '../evaluation/harness.js';
 import { backendOf, type HarnessResult } from '../evaluation/harness-output.js';
-import { localTaskOf } from '../evaluation/local-data.js';
 import { prepareTasks } from '../evaluation/prepare-tasks.js';
 import { evaluationsName, type FoundResult, type ResultFiles } from '../evaluation/result-files.js';
 import { type ModelServer, serverCommand, startServer } from '../evaluation/server.js';
 import type { EvaluationSettings, Rows } from '../evaluation/settings.js';
 import { groupBy } from '../lookup.js';
-import { nearest } from '../recipe/nearest.js';
 import { acquire } from '../store/claim-file.js';
 import { clockAt } from '../store/clock.js';
 import { version } from '../version.js';
 import { bringWholeModel } from './bring-whole-model.js';
+import { tasksOf, unknownTasks } from './check-tasks.js';
+import { checkEvaluationFolders } from './evaluation-folders.js';
 import type { ScoreError } from './experiment-record.js';
 import { nameAndPath } from './model-at.js';
 import { type ModelToScore, pathOf, weightsOf } from './models-to-score.js';
@@ -38,8 +38,11 @@ export interface Scoring extends AsyncDisposable {
 /** Outcome of scoring one model. */
 export interface ScoringOutcome {
   readonly model: string;
-  /** `kept`: all results were there; `busy`: another process scores the same weights. */
-  readonly state: 'scored' | 'kept' | 'busy';
+  /**
+   * `kept`: all results were there; `impossible`: none was, and none of its tasks can be run; `busy`: another process
+   * scores the same weights.
+   */
+  readonly state: 'scored' | 'kept' | 'impossible' | 'busy';
   readonly results: readonly FoundResult[];
   readonly failed: readonly (ScoreError & { readonly task: string })[];
   readonly seconds: number;
@@ -57,22 +60,13 @@ export const prepareScoring = async (
   command: string,
   { keep = false, signal }: { keep?: boolean; signal?: AbortSignal | undefined } = {},
 ): Promise<Scoring> => {
+  checkEvaluationFolders(experiment);
   const directory = join(experiment, evaluationsName);
   const folder = join(directory, keep ? 'tasks' : `.tasks-${randomUUID()}`);
   await makeDirectories(directory, true);
-  const tasks = [...new Set([...settings.tasks.values()].flat())];
-  const prepared = await prepareTasks(tasks, settings.data, folder);
-  const without = [...prepared.failures];
-  // The harness takes its time to list its tasks: it is not asked about those that this package knows.
-  const asked = tasks.filter((task) => localTaskOf(task) === undefined && !prepared.failures.has(task));
-  if (asked.length > 0 && !keep) {
-    const known = await listTasks(command, prepared.includePath, prepared.environment, signal);
-    for (const task of asked.filter((each) => !known.has(each)))
-      without.push([
-        task,
-        new LayerloomError('TASK_UNKNOWN', { tasks: [task], nearest: nearest(task, known) }),
-      ]);
-  }
+  const prepared = await prepareTasks(tasksOf(settings), settings.data, folder);
+  const unknown = keep ? [] : await unknownTasks(settings, prepared, command, signal);
+  const without = [...prepared.failures, ...unknown];
   return {
     ...{ settings, command, directory },
     without: new Map(without.map(([task, { code, message }]) => [task, { code, message }])),
@@ -214,7 +208,9 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
     const there = force ? [] : await results.list();
     return model.tasks.filter((task) => resultOf(there, weights, task, settings) === undefined);
   };
-  if ((await missing()).every((task) => scoring.without.has(task))) return outcome('kept');
+  const lacking = await missing();
+  if (lacking.every((task) => scoring.without.has(task)))
+    return outcome(lacking.length === model.tasks.length && lacking.length > 0 ? 'impossible' : 'kept');
 
   const claims = join(directory, '.claims');
   await makeDirectories(claims, true);

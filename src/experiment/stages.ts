@@ -3,7 +3,8 @@ import { groupBy, valueAt } from '../lookup.js';
 import { matches } from '../methods/framework/match-names.js';
 import { sourcesOf } from '../plan/operands.js';
 import { idByPath } from '../tensor/stored-tensor.js';
-import type { BatchMerge, BatchPlan, PlannedMerge } from './batch-plan.js';
+import type { BatchMerge } from './batch-merge.js';
+import type { BatchPlan, PlannedMerge } from './batch-plan.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
 import type { MergeShard } from './merge-shards.js';
 

@@ -1,5 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import type { ShardSink } from '../engine/compute/make-shards.js';
+import { type NonFiniteValue, refusedNonFinite } from '../engine/compute/non-finite.js';
 import type { InputFiles } from '../engine/input-files.js';
 import { beginShardFile } from '../engine/output/shard-file.js';
 import type { WorkerPool } from '../engine/threads/pool.js';
@@ -13,7 +14,7 @@ import type { DistinctShard } from './groups.js';
 export interface ShardEvents {
   /** Called when the shard is in the store, made here or found there. */
   onReady(shard: DistinctShard, madeHere: boolean): Promise<void>;
-  /** Called when the shard has failed twice: in its group, and alone. */
+  /** Called when the shard has failed twice, in its group and alone, or is refused. */
   onFailed(shard: DistinctShard, error: unknown): Promise<void>;
 }
 
@@ -30,6 +31,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
   readonly #store: ShardStore;
   readonly #pool: WorkerPool;
   readonly #inputs: InputFiles;
+  readonly #mayBeNonFinite: (key: string) => boolean;
   readonly #events: ShardEvents;
   readonly #making = new Map<DistinctShard, Making>();
   /** Shards that other processes had claimed. */
@@ -40,7 +42,15 @@ export class StoreSink implements ShardSink<DistinctShard> {
   /** Header bytes of the shards begun here; workers count the rest. */
   headerBytes = 0;
 
-  constructor(store: ShardStore, pool: WorkerPool, inputs: InputFiles, events: ShardEvents) {
+  /** @param mayBeNonFinite true for the key of a shard that some merge wants with values that are no finite numbers */
+  constructor(
+    store: ShardStore,
+    pool: WorkerPool,
+    inputs: InputFiles,
+    mayBeNonFinite: (key: string) => boolean,
+    events: ShardEvents,
+  ) {
+    this.#mayBeNonFinite = mayBeNonFinite;
     this.#store = store;
     this.#pool = pool;
     this.#inputs = inputs;
@@ -65,8 +75,16 @@ export class StoreSink implements ShardSink<DistinctShard> {
     }
   }
 
-  async finish(shard: DistinctShard): Promise<void> {
+  allowsNonFinite({ key }: DistinctShard): boolean {
+    return this.#mayBeNonFinite(key);
+  }
+
+  async finish(shard: DistinctShard, nonFinite: NonFiniteValue | undefined): Promise<void> {
     const { claim, file } = this.#taken(shard);
+    if (nonFinite !== undefined && !this.#mayBeNonFinite(shard.key)) {
+      await this.#abandon({ claim, file });
+      return await this.#events.onFailed(shard, refusedNonFinite(nonFinite));
+    }
     const sources = sourcesOfTensors(shard.tensors);
     try {
       // If an input was written since the run began, the shard's bytes may not be those that its key
@@ -76,7 +94,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
       const hashed = await this.#pool.checksum(file.fd);
       const sha256 = hashed.ok ? hashed.sha256 : undefined;
       const inputs = this.#inputs.namesOf(sources);
-      await claim.publish({ bytes: shard.bytes, inputs, ...(sha256 === undefined ? {} : { sha256 }) }, file);
+      await claim.publish({ bytes: shard.bytes, inputs, sha256, nonFinite: nonFinite ?? null }, file);
     } catch (error) {
       await file.close().catch(() => undefined);
       await claim.release();

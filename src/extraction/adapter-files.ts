@@ -6,10 +6,9 @@ import { writeDurably } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { groupBy } from '../lookup.js';
 import { mergedLicence } from '../plan/licences.js';
-import { fenced, tableRow } from '../plan/markdown.js';
+import { fenced, markdownText, tableRow } from '../plan/markdown.js';
 import type { PlannedInput } from '../plan/plan.js';
 import { version } from '../version.js';
-import { visibleLine } from '../visible.js';
 import { isNamed, moduleOf } from './choose-tensors.js';
 import type { Extraction } from './extraction.js';
 import type { ExtractionPlan } from './plan-extraction.js';
@@ -107,7 +106,7 @@ const cardOf = async (
   const ranks = tensors.map((tensor) => tensor.rank);
   const [least, most] = [Math.min(...ranks), Math.max(...ranks)];
   const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
-  const names = visibleLine(`${expert.checkpoint.name} from ${base.checkpoint.name}`);
+  const names = markdownText(`${expert.checkpoint.name} from ${base.checkpoint.name}`);
   const rows = [
     ['rank', least === most ? String(most) : `${least} to ${most}`],
     ['matrices', String(tensors.length)],

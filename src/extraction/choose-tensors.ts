@@ -77,7 +77,8 @@ export const chooseTensors = (
 const patternsOf = (parameter: string, texts: readonly string[]): RegExp[] =>
   texts.map((text) => {
     try {
-      return new RegExp(text);
+      // With `u`, what Python writes and JavaScript reads otherwise (`\Z`, `{,2}`, `[]x]`) is an error.
+      return new RegExp(text, 'u');
     } catch (cause) {
       throw new LayerloomError(
         'INVALID_PARAMETER',

@@ -16,7 +16,8 @@ export const squaresOf = async (
 ): Promise<number> => {
   const program = new Program(shape);
   if (program.elements === 0) return 0;
-  const measurer = new BlockMeasurer(pool, inputs, name);
+  // The caller refuses a norm that is not finite, with all tensors that have one.
+  const measurer = new BlockMeasurer(pool, inputs, name, () => undefined);
   const value = await lowerOperand(change, { tensor: name, program, measurer });
   return itemAt(await measurer.gram(program, [value]), 0);
 };

@@ -1,10 +1,10 @@
 import { dirname } from 'node:path';
 import { checkSpace } from '../checkpoint/disk-space.js';
 import { placeOf, type RangeCachePlace, rangeRecordPath } from '../checkpoint/range-cache.js';
-import { type RangeRecord, readRangeRecord } from '../checkpoint/range-record.js';
+import { isComplete, type RangeRecord, readRangeRecord } from '../checkpoint/range-record.js';
 import { checkInterrupt, LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
-import { bytesOf, type Extent, subtractExtents } from '../tensor/extent.js';
+import { bytesOf, type Extent } from '../tensor/extent.js';
 import { eachOf } from './each.js';
 import { hubEnvironment } from './environment.js';
 import { FileDownload } from './file-download.js';
@@ -71,9 +71,6 @@ const findNeed = async ({ path, ranges }: NeededRanges): Promise<FileNeed | unde
     throw new LayerloomError('FILE_MISSING', { file: path, neededBy: `${place.id}@${place.commit}` });
   return { place, record, needed: ranges };
 };
-
-const isComplete = ({ bytes, present }: RangeRecord): boolean =>
-  subtractExtents([{ begin: 0, end: bytes }], present).length === 0;
 
 const listed = ({ place: { name }, record: { bytes, etag, sha256 } }: FileNeed): ListedFile => ({
   name,

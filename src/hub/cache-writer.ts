@@ -85,6 +85,17 @@ export const contentCheck = ({ etag, sha256, bytes }: ListedFile): ContentCheck 
   };
 };
 
+/** Writes a blob, unless it is there, and the link to it. */
+const placeFile = async (pointer: string, blob: string, content: Buffer | undefined): Promise<void> => {
+  if (content !== undefined) {
+    await mkdir(dirname(blob), { recursive: true });
+    const temporary = temporaryName(blob);
+    await writeFile(temporary, content);
+    await rename(temporary, blob);
+  }
+  await placeLink(pointer, blob);
+};
+
 /**
  * Puts a small file into the hub's cache, unless it is there.
  *
@@ -100,15 +111,10 @@ export const putSmallFile = async (
   const [pointer, blob] = [pointerPath(at, file.name), blobPath(at, file)];
   if (await exists(pointer)) return;
   await withLock(lockPath(at, file), signal, async () => {
-    if (!(await exists(blob))) {
-      const content = await fetch();
-      await mkdir(dirname(blob), { recursive: true });
-      const temporary = temporaryName(blob);
-      await writeFile(temporary, content);
-      await rename(temporary, blob);
-    }
-    await placeLink(pointer, blob);
-  }).catch(failed(pointer));
+    // What cannot be fetched is not said to be unwritable.
+    const content = (await exists(blob)) ? undefined : await fetch();
+    await placeFile(pointer, blob, content).catch(failed(pointer));
+  });
 };
 
 /**

@@ -3,10 +3,11 @@ import { expandPath, hubCacheRoot, hubHome } from '../checkpoint/hub-cache.js';
 import { rangeCacheRoot } from '../checkpoint/range-cache.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { LayerloomError, reasonOf } from '../errors.js';
+import { withoutCredentials } from './address.js';
 
 /** A hub and the user's places, as the variables of the hub's own library give them. */
 export interface HubEnvironment {
-  /** Without a slash at its end. */
+  /** Without a slash at its end, user name and password. */
   readonly endpoint: string;
   readonly token: string | undefined;
   /** The variable or file that the token is from, for messages. */
@@ -49,6 +50,9 @@ const readToken = async (env: NodeJS.ProcessEnv): Promise<Token> => {
 /** Seconds without a byte that a connection is given: the library gives 10, which slow mirrors exceed. */
 const defaultStallSeconds = 30;
 
+/** A day: timers take no more than a month, and some waits are several of these. */
+const mostStallSeconds = 86_400;
+
 /**
  * Reads `HF_ENDPOINT`, `HF_TOKEN`, `HUGGING_FACE_HUB_TOKEN`, the file of the token, `HF_HUB_DISABLE_IMPLICIT_TOKEN`,
  * `HF_HUB_OFFLINE`, `HF_HUB_DOWNLOAD_TIMEOUT` and the variables of the caches.
@@ -56,11 +60,11 @@ const defaultStallSeconds = 30;
 export const hubEnvironment = async (env: NodeJS.ProcessEnv = process.env): Promise<HubEnvironment> => {
   const seconds = Number(env['HF_HUB_DOWNLOAD_TIMEOUT']);
   return {
-    endpoint: (env['HF_ENDPOINT'] || 'https://huggingface.co').replace(/\/+$/, ''),
+    endpoint: withoutCredentials(env['HF_ENDPOINT'] || 'https://huggingface.co'),
     ...(await readToken(env)),
     offline: ['HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE'].find((name) => isTrue(env[name])),
     cache: hubCacheRoot(env),
     ranges: rangeCacheRoot(env),
-    stallMs: (seconds > 0 ? seconds : defaultStallSeconds) * 1000,
+    stallMs: Math.min(seconds > 0 ? seconds : defaultStallSeconds, mostStallSeconds) * 1000,
   };
 };

@@ -3,6 +3,7 @@ import { readdir, rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { holdersPath, modelRecordPath, rangeCacheRoot } from '../checkpoint/range-cache.js';
 import { type LockedFile, lockFile, lockNow, withLock } from './lock.js';
+import { foreignRangeFolder } from './own-range-folder.js';
 
 /** Folders that this process holds. */
 const held = new Map<string, Promise<LockedFile>>();
@@ -37,22 +38,25 @@ export const holdRangeFolder = async (folder: string, root = rangeCacheRoot()): 
 /** True if this or another process holds a folder. Must be called under the lock of the cache. */
 export const isHeld = async (folder: string): Promise<boolean> => held.has(folder) || hasHolders(folder);
 
+const holderName = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 /**
- * True if another process holds a folder. Removes the files of processes that ended; on a file system without
- * locks, which cannot tell, they count.
+ * True if another process holds a folder. Removes the files of processes that ended, where they are this user's to
+ * remove; on a file system without locks, which cannot tell, they count.
  */
 const hasHolders = async (folder: string): Promise<boolean> => {
   const directory = holdersPath(folder);
+  const isOwn = foreignRangeFolder(directory) === undefined;
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
     throw error;
   });
-  for (const name of names) {
+  for (const name of names.filter((each) => holderName.test(each))) {
     const locked = await lockNow(join(directory, name));
     if (locked === undefined) return true;
     await locked.file.close();
     if (locked.state === 'unsupported') return true;
-    await rm(join(directory, name), { force: true });
+    if (isOwn) await rm(join(directory, name), { force: true });
   }
   return false;
 };

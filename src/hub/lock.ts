@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, stat } from 'node:fs/promises';
+import { constants, type FileHandle, mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
@@ -32,10 +32,14 @@ export const lockNow = async (path: string): Promise<LockedFile | undefined> => 
   }
 };
 
+/** As `a+`; a link is not followed, which in a folder that users share may lead to any file of this one. */
+const forLock =
+  constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
 const openForLock = async (path: string): Promise<FileHandle> => {
   try {
     await mkdir(dirname(path), { recursive: true });
-    return await open(path, 'a+');
+    return await open(path, forLock);
   } catch (cause) {
     throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   }

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
 import type { HubSession } from './session.js';
+import { unavailable } from './unavailable.js';
+import { leastToldMs, type Wait, waits } from './waits.js';
 
 /** A failure that may pass: the request is repeated. */
 export class Transient extends Error {
@@ -13,23 +15,29 @@ export class Transient extends Error {
   }
 }
 
-/** Failures in a row after which a network that has never answered is given up. */
-const attemptsUnreached = 4;
+/** An answer that makes no sense. It is asked for a few times only: a proxy may have stumbled, or it stays so. */
+export class Nonsense extends Transient {}
+
+/** Failures in a row after which nonsense, and a network that has never answered, is given up. */
+const fewAttempts = 4;
+
+/** Bytes of one request since its last failure that count as progress: less would take for ever. */
+const leastProgress = 1024;
 
 /** Counts failures in a row of one request, and waits between repetitions. */
 export class Attempts {
   readonly #hub: HubSession;
   #failures = 0;
-  #hasProgress = false;
+  #bytes = 0;
 
   constructor(hub: HubSession) {
     this.#hub = hub;
   }
 
   /** Notes that bytes came: a connection that is cut again and again still gets there. */
-  progressed(): void {
-    this.#failures = 0;
-    this.#hasProgress = true;
+  progressed(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes >= leastProgress) this.#failures = 0;
   }
 
   /**
@@ -39,27 +47,28 @@ export class Attempts {
    *   repeating cannot help
    */
   async failed(error: unknown): Promise<void> {
-    const { patience, reached, signal, environment } = this.#hub;
+    const { patience, reached, signal } = this.#hub;
     checkInterrupt(signal);
     if (!(error instanceof Transient)) throw error;
-    const hadProgress = this.#hasProgress;
-    this.#hasProgress = false;
+    const hadProgress = this.#bytes >= leastProgress;
+    this.#bytes = 0;
     this.#failures += 1;
-    const most = reached ? patience.attempts : Math.min(patience.attempts, attemptsUnreached);
+    const isLong = reached && !(error instanceof Nonsense);
+    const most = isLong ? patience.attempts : Math.min(patience.attempts, fewAttempts);
     if (this.#failures >= most)
-      throw new LayerloomError(
-        'HUB_UNAVAILABLE',
-        {
-          endpoint: environment.endpoint,
-          reason: `${error.message} (tried ${this.#failures} times)`,
-          remedy: reached
-            ? 'run again later: what has come is kept'
-            : 'check the network, HTTPS_PROXY and HF_ENDPOINT',
-        },
+      throw unavailable(
+        this.#hub,
+        `${error.message} (tried ${this.#failures} times)`,
+        reached ? 'run again later: what has come is kept' : 'check the network, HTTPS_PROXY and HF_ENDPOINT',
         { cause: error },
       );
     if (hadProgress && error.afterMs === undefined) return;
-    await delay(this.#delayMs(error.afterMs), undefined, { signal }).catch(() => checkInterrupt(signal));
+    const delayMs = this.#delayMs(error.afterMs);
+    if (delayMs >= leastToldMs) {
+      const wait: Wait = { seconds: Math.round(delayMs / 1000), reason: error.message };
+      waits.publish(wait);
+    }
+    await delay(delayMs, undefined, { signal }).catch(() => checkInterrupt(signal));
   }
 
   #delayMs(asked: number | undefined): number {
@@ -124,9 +133,5 @@ export const networkError = (hub: HubSession, host: string, error: unknown): unk
     : `the connection to ${host} failed: ${said}`;
   if (!codes.some((code) => permanent.test(code))) return new Transient(reason, { cause: error });
   const remedy = 'check the certificates (NODE_EXTRA_CA_CERTS), HTTPS_PROXY and HF_ENDPOINT';
-  return new LayerloomError(
-    'HUB_UNAVAILABLE',
-    { endpoint: hub.environment.endpoint, reason, remedy },
-    { cause: error },
-  );
+  return unavailable(hub, reason, remedy, { cause: error });
 };

@@ -24,7 +24,7 @@ export const promote = async (
   const expected = check.mismatch();
   if (expected !== undefined) {
     await ranges.discard();
-    const reason = `came with other bytes than the hub's hash ${expected} says`;
+    const reason = `has other bytes than the hub's hash ${expected} says`;
     throw new LayerloomError('HUB_FILE_CHANGED', { model: at.id, file: file.name, reason });
   }
   await putWholeFile(at, file, ranges.path, signal);

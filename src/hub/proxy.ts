@@ -1,4 +1,6 @@
-import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { LayerloomError } from '../errors.js';
+import { parseAddress } from './address.js';
 
 /** Limits of connections. */
 export interface ConnectionLimits {
@@ -31,6 +33,34 @@ export const proxyFor = (url: URL, env: NodeJS.ProcessEnv): string | undefined =
   return proxy === undefined || /^\w+:\/\//.test(proxy) ? proxy : `http://${proxy}`;
 };
 
+/** True for an address whose user name and password, if any, can be decoded and sent. */
+const isProxy = (proxy: string): boolean => {
+  const url = parseAddress(proxy);
+  if (url === undefined) return false;
+  try {
+    decodeURIComponent(url.username + url.password);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** The address may have a password: it is not in the message. */
+const notAProxy = ({ origin, protocol }: URL): LayerloomError =>
+  new LayerloomError('HUB_UNAVAILABLE', {
+    endpoint: origin,
+    reason: `${protocol.slice(0, -1).toUpperCase()}_PROXY or ALL_PROXY is no address of a proxy that speaks HTTP`,
+    remedy: 'give one such as http://proxy:3128, or list the host in NO_PROXY',
+  });
+
+/** The limits of answers hold for the proxy's own too, whose tunnel a request waits for. */
+const throughProxy = (uri: string, limits: ConnectionLimits): ProxyAgent => {
+  const { headersTimeout, bodyTimeout } = limits;
+  const clientFactory = (origin: URL, options: object) =>
+    new Pool(origin, { ...options, headersTimeout, bodyTimeout });
+  return new ProxyAgent({ uri, ...limits, clientFactory });
+};
+
 /** Opens no connection before one is asked for. */
 export const openConnections = (env: NodeJS.ProcessEnv, limits: ConnectionLimits): Connections => {
   const dispatchers = new Map<string | undefined, Dispatcher>();
@@ -39,7 +69,8 @@ export const openConnections = (env: NodeJS.ProcessEnv, limits: ConnectionLimits
       const proxy = proxyFor(url, env);
       const known = dispatchers.get(proxy);
       if (known !== undefined) return known;
-      const dispatcher = proxy === undefined ? new Agent(limits) : new ProxyAgent({ uri: proxy, ...limits });
+      if (proxy !== undefined && !isProxy(proxy)) throw notAProxy(url);
+      const dispatcher = proxy === undefined ? new Agent(limits) : throughProxy(proxy, limits);
       dispatchers.set(proxy, dispatcher);
       return dispatcher;
     },

@@ -1,16 +1,18 @@
-import { type FileHandle, lstat, mkdir, open, rm, stat } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { modelRecordPath, rangeRecordPath } from '../checkpoint/range-cache.js';
 import {
   contentLine,
+  isComplete,
   parseRangeRecord,
   type RangeRecord,
   rangeLines,
   servedLine,
 } from '../checkpoint/range-record.js';
 import { LayerloomError, reasonOf } from '../errors.js';
-import { type Extent, joinExtents, subtractExtents } from '../tensor/extent.js';
+import { type Extent, joinExtents } from '../tensor/extent.js';
 import { lockFile } from './lock.js';
+import { removeRangeFile } from './own-range-folder.js';
 import type { ListedFile } from './remote-file.js';
 
 /** Bytes that are written before they are made durable and recorded. */
@@ -65,7 +67,7 @@ export class RangeFile implements AsyncDisposable {
     const { file: record } = await lockFile(rangeRecordPath(folder, file.name), signal);
     try {
       if (await isWhole(path, file)) {
-        await rm(rangeRecordPath(folder, file.name), { force: true });
+        await removeRangeFile(rangeRecordPath(folder, file.name));
         await record.close();
         return undefined;
       }
@@ -84,7 +86,7 @@ export class RangeFile implements AsyncDisposable {
 
   /** True if all of the file is here. */
   get isComplete(): boolean {
-    return subtractExtents([{ begin: 0, end: this.#file.bytes }], this.present).length === 0;
+    return isComplete(this.#known);
   }
 
   /** The ETag that the server of the bytes gave with the first of them. */
@@ -154,14 +156,14 @@ export class RangeFile implements AsyncDisposable {
     this.#written = [];
     await this.#recording;
     await this.#record.truncate(0);
-    await rm(this.path, { force: true });
+    await removeRangeFile(this.path);
     // The headers must come anew.
-    await rm(modelRecordPath(this.#folder), { force: true });
+    await removeRangeFile(modelRecordPath(this.#folder));
   }
 
   /** Removes the record, once the file has been replaced by a link to a whole one. */
   async forget(): Promise<void> {
-    await rm(rangeRecordPath(this.#folder, this.#file.name), { force: true });
+    await removeRangeFile(rangeRecordPath(this.#folder, this.#file.name));
   }
 
   /** Records what was written, and gives the lock back. */
@@ -212,9 +214,9 @@ const openData = async (
     await record.appendFile('\n');
     return { data: await open(path, 'r+'), known };
   }
-  await rm(modelRecordPath(folder), { force: true });
+  await removeRangeFile(modelRecordPath(folder));
   await record.truncate(0);
-  await rm(path, { force: true });
+  await removeRangeFile(path);
   await mkdir(dirname(path), { recursive: true });
   const data = await open(path, 'wx+');
   await data.truncate(file.bytes);

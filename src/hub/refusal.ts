@@ -1,6 +1,7 @@
 import { LayerloomError } from '../errors.js';
 import { type Answer, isPage, pageError, reasonGiven } from './send.js';
 import type { HubSession } from './session.js';
+import { unavailable } from './unavailable.js';
 
 /** What was asked for, for messages. */
 export interface Asked {
@@ -50,9 +51,9 @@ export const refusalOf = (hub: HubSession, { id, revision, file }: Asked, answer
       `the hub refuses access${reasonGiven(headers)}`,
       `see ${page}, and the rights of the token`,
     );
-  return new LayerloomError('HUB_UNAVAILABLE', {
-    endpoint,
-    reason: `answers ${status}${reasonGiven(headers)} for ${id}`,
-    remedy: 'check HF_ENDPOINT, or run again later',
-  });
+  return unavailable(
+    hub,
+    `answers ${status}${reasonGiven(headers)} for ${id}`,
+    'check HF_ENDPOINT, or run again later',
+  );
 };

@@ -1,15 +1,20 @@
 import type { HubContent } from '../checkpoint/range-record.js';
 import { LayerloomError } from '../errors.js';
+import type { Extent } from '../tensor/extent.js';
 import { batches } from './batches.js';
-import { Attempts, networkError, Transient } from './patience.js';
+import { Attempts, Nonsense, networkError, Transient } from './patience.js';
+import { alteredBy, bodyRange, plainRange } from './plain-body.js';
 import { refusalOf } from './refusal.js';
-import { type Answer, hostOf, isPage, pageError, send } from './send.js';
+import { type Answer, discard, hostOf, isPage, pageError, send } from './send.js';
 import type { HubSession } from './session.js';
+import { unavailable } from './unavailable.js';
 
 /** A file of a commit, as the hub lists it. */
 export interface ListedFile extends HubContent {
   readonly name: string;
   readonly bytes: number;
+  /** Its name in the hub's Xet storage, by which the hub copies it. */
+  readonly xetHash?: string;
 }
 
 /** Thrown where a server answers with the whole file although a range was asked for. */
@@ -22,8 +27,6 @@ const withoutQuotes = (etag: string | undefined): string | undefined =>
   etag?.replace(/^W\//, '').replace(/^"(.*)"$/, '$1');
 
 const isHash = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
-
-const contentRange = /^bytes (?<begin>\d+)-(?<last>\d+)\/(?<total>\d+|\*)$/;
 
 /** A file of the hub, read by byte ranges over one or more connections. */
 export class RemoteFile {
@@ -56,8 +59,8 @@ export class RemoteFile {
   }
 
   /**
-   * Reads bytes from `begin` to `end`, beginning anew where a connection was cut, as often as it takes while
-   * some bytes come.
+   * Reads bytes from `begin` to `end`, beginning anew where a connection was cut or an answer had only a part, as
+   * often as it takes while bytes come.
    *
    * @param mayDiscard take the range out of the whole file where the server ignores ranges
    * @throws LayerloomError HUB_FILE_CHANGED where an answer is of another content than was listed or than the
@@ -71,8 +74,10 @@ export class RemoteFile {
         for await (const chunks of this.#answer(position, end, mayDiscard)) {
           await sink(chunks, position);
           position += lengthOf(chunks);
-          attempts.progressed();
+          attempts.progressed(lengthOf(chunks));
         }
+        if (position < end)
+          throw new Nonsense(`the server sends less of ${this.file.name} than is asked for`);
       } catch (error) {
         await attempts.failed(error);
       }
@@ -94,15 +99,16 @@ export class RemoteFile {
   async *#answer(position: number, end: number, mayDiscard: boolean): AsyncGenerator<Buffer[]> {
     const answer = await this.#request(position, end);
     let first = true;
-    let skip = 0;
+    let [skip, rest] = [0, 0];
     try {
-      skip = this.#check(answer, position, end);
+      const body = this.#check(answer, position, end);
       if (answer.status === 200 && !mayDiscard && end - position < this.file.bytes) throw new RangesIgnored();
+      skip = position - body.begin;
+      rest = Math.min(end, body.end) - position;
     } catch (error) {
-      answer.body.on('error', () => {}).destroy();
+      discard(answer.body);
       throw error;
     }
-    let rest = end - position;
     try {
       for await (const chunks of batches(answer.body)) {
         if (first) this.#checkFirst(answer, chunks);
@@ -116,8 +122,8 @@ export class RemoteFile {
     } catch (error) {
       throw networkError(this.#hub, hostOf(answer.url), error);
     }
-    // A server may answer with a part of the range; one that says it sends more than it did was cut.
-    if (first || answer.status === 200) throw new Transient(`${hostOf(answer.url)} sent too few bytes`);
+    // A server may answer with a part of the range; one that sends less than it says was cut.
+    throw new Transient(`${hostOf(answer.url)} sent too few bytes`);
   }
 
   /** Asks the address that the hub has given for the file before, or the hub. */
@@ -126,10 +132,10 @@ export class RemoteFile {
     const path = this.file.name.split('/').map(encodeURIComponent).join('/');
     const known = this.#address;
     const address = known ?? `${endpoint}/${this.#id}/resolve/${this.#commit}/${path}`;
-    const answer = await send(this.#hub, address, { range: `bytes=${begin}-${end - 1}` });
+    const answer = await send(this.#hub, address, { headers: plainRange({ begin, end }) });
     const isSigned = known !== undefined || answer.isRedirected;
     if (answer.status >= 400 && answer.status !== 416) {
-      await answer.body.dump();
+      discard(answer.body);
       // A signed address expires: the hub gives another.
       if (isSigned && answer.headers['x-error-code'] === undefined) {
         if (this.#address === known) this.#address = undefined;
@@ -144,27 +150,34 @@ export class RemoteFile {
     return answer;
   }
 
-  /** Checks an answer's headers; returns how many bytes before `position` it has. */
-  #check(answer: Answer, position: number, end: number): number {
+  /** Checks an answer's headers; returns what its body has of the file, which begins at or before `position`. */
+  #check(answer: Answer, position: number, end: number): Extent {
     const { status, headers } = answer;
     if (isPage(headers)) throw pageError(this.#hub, answer.url, status);
+    const altered = alteredBy(headers);
+    if (altered !== undefined) throw this.#notPlain(answer, altered);
     this.#checkTag(answer);
     if (status === 416) throw this.#changed('is shorter on the server than it was listed');
     const { bytes } = this.file;
-    if (status === 206) {
-      const groups = contentRange.exec(headers['content-range'] ?? '')?.groups;
-      const total = groups?.['total'];
-      if (total !== undefined && total !== '*' && Number(total) !== bytes)
-        throw this.#changed(`has ${total} bytes on the server, and was listed with ${bytes}`);
-      const last = Number(groups?.['last']);
-      if (Number(groups?.['begin']) !== position || !(last >= position && last < end))
-        throw new Transient(
-          `${hostOf(answer.url)} answers ${headers['content-range'] ?? 'no range'} where bytes ${position}-${end - 1} were asked for`,
-        );
-      return 0;
-    }
-    if (status !== 200) throw new Transient(`${hostOf(answer.url)} answers ${status}`);
-    return position;
+    const said = ['content-range', 'content-length'].filter((name) => headers[name] !== undefined);
+    if (status === 200 && headers['content-range'] === undefined) return { begin: 0, end: bytes };
+    const range = status === 206 ? bodyRange(headers) : undefined;
+    if (range?.total !== undefined && range.total !== bytes)
+      throw this.#changed(`has ${range.total} bytes on the server, and was listed with ${bytes}`);
+    if (range?.begin !== position || range.end > end)
+      throw new Nonsense(
+        `${hostOf(answer.url)} answers ${[status, ...said.map((name) => `${name}: ${headers[name]}`)].join(', ')} where bytes ${position}-${end - 1} were asked for`,
+      );
+    return range;
+  }
+
+  /** Bytes that something on the way has encoded would be written as weights. */
+  #notPlain({ url }: Answer, altered: string): LayerloomError {
+    return unavailable(
+      this.#hub,
+      `${hostOf(url)} sends ${this.#id}/${this.file.name} with ${altered}, and not as the bytes that it is`,
+      'use a server, and a proxy, that send files as they are: see HF_ENDPOINT and HTTPS_PROXY',
+    );
   }
 
   #checkTag({ headers, hubHeaders, isRedirected }: Answer): void {

@@ -5,6 +5,7 @@ import { allExist, exists } from '../checkpoint/model-place.js';
 import { rangeCacheRoot } from '../checkpoint/range-cache.js';
 import { listRangeCache, type RangeCacheEntry } from '../checkpoint/range-cache-list.js';
 import { LayerloomError, reasonOf } from '../errors.js';
+import { foreignBelow, foreignDirectory } from '../own-directory.js';
 import { pointerPath } from './cache-writer.js';
 import { cacheLock, isHeld } from './hold.js';
 import { withLock } from './lock.js';
@@ -25,6 +26,8 @@ export interface RangeCacheRemoval {
   readonly removed: readonly RangeCacheEntry[];
   /** Chosen, and kept since a process uses them. */
   readonly inUse: readonly RangeCacheEntry[];
+  /** Why models that were chosen were kept: a folder on the way is a link, or another user's. */
+  readonly foreign: readonly string[];
   /** Bytes on disk of those removed. */
   readonly freed: number;
 }
@@ -40,20 +43,30 @@ export const removeFromRangeCache = async (
 ): Promise<RangeCacheRemoval> => {
   const env = selection.env ?? process.env;
   const root = rangeCacheRoot(env);
-  if (!(await exists(root))) return { removed: [], inUse: [], freed: 0 };
+  if (!(await exists(root))) return { removed: [], inUse: [], foreign: [], freed: 0 };
+  const reason = foreignDirectory(root);
+  if (reason !== undefined) throw new LayerloomError('WRITE_FAILED', { file: root, reason });
   return withLock(cacheLock(root), undefined, async () => {
     const removed: RangeCacheEntry[] = [];
     const inUse: RangeCacheEntry[] = [];
+    const foreign = new Set<string>();
     for (const entry of await listRangeCache(root)) {
       if (!isChosen(entry, selection) && !(await isUseless(entry, hubCacheRoot(env)))) continue;
-      if (await isHeld(entry.folder)) inUse.push(entry);
+      const reason = foreignBelow(root, entry.folder);
+      if (reason !== undefined) foreign.add(reason);
+      else if (await isHeld(entry.folder)) inUse.push(entry);
       else removed.push(entry);
     }
     if (!selection.dryRun) {
       for (const { folder } of removed) await removeFolder(folder);
       await removeLeftovers(root);
     }
-    return { removed, inUse, freed: removed.reduce((bytes, { onDisk }) => bytes + onDisk, 0) };
+    return {
+      removed,
+      inUse,
+      foreign: [...foreign],
+      freed: removed.reduce((bytes, { onDisk }) => bytes + onDisk, 0),
+    };
   });
 };
 
@@ -95,12 +108,16 @@ const removeFolder = async (folder: string): Promise<void> => {
   }
 };
 
+const leftoverName = new RegExp(`^[0-9a-f]{40}\\${removing}$`);
+
 /** Removes what a removal that was interrupted has left. */
 const removeLeftovers = async (root: string): Promise<void> => {
   for (const model of await readdir(root, { withFileTypes: true })) {
-    if (!model.isDirectory()) continue;
     const directory = join(root, model.name);
-    for (const name of await readdir(directory))
-      if (name.endsWith(removing)) await rm(join(directory, name), { recursive: true, force: true });
+    if (!model.isDirectory() || foreignDirectory(directory) !== undefined) continue;
+    for (const name of (await readdir(directory)).filter((each) => leftoverName.test(each))) {
+      const path = join(directory, name);
+      if (foreignDirectory(path) === undefined) await rm(path, { recursive: true, force: true });
+    }
   }
 };

@@ -1,8 +1,12 @@
+import { addAbortListener } from 'node:events';
+import type { Readable } from 'node:stream';
 import { type Dispatcher, request } from 'undici';
-import { LayerloomError } from '../errors.js';
+import type { LayerloomError } from '../errors.js';
 import { version } from '../version.js';
+import { parseAddress } from './address.js';
 import { networkError, retryAfter, Transient } from './patience.js';
 import type { HubSession } from './session.js';
+import { unavailable } from './unavailable.js';
 
 /** An answer whose body has not been read. */
 export interface Answer {
@@ -28,63 +32,114 @@ const flat = (headers: Record<string, string | string[] | undefined>): Record<st
 
 const mostRedirects = 10;
 
-/** The token goes to the hub itself, never to where it redirects. */
+/** The token goes to the hub itself, never to where it redirects or has files sent. */
 const authorization = ({ environment: { endpoint, token } }: HubSession, url: URL): Record<string, string> =>
   token !== undefined && url.origin === new URL(endpoint).origin ? { authorization: `Bearer ${token}` } : {};
 
+/** What is sent to a server. */
+export interface Question {
+  /** `GET` where left out. */
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Called for each request: redirects send it again. */
+  readonly body?: (() => string | Uint8Array | Readable) | undefined;
+  /** Aborts this request; the session's signal aborts all. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
- * Sends a GET request and follows its redirects. A status of 4xx is an answer like others.
+ * Sends a request and follows its redirects. A status of 4xx is an answer like others.
  *
  * @throws Transient for what may pass: a failed connection, 408, 429 and 5xx; LayerloomError HUB_UNAVAILABLE
  */
-export const send = async (
-  hub: HubSession,
-  address: string,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<Answer> => {
+export const send = async (hub: HubSession, address: string, question: Question = {}): Promise<Answer> => {
   let url = new URL(address);
   let hubHeaders: Record<string, string> = {};
   for (let hop = 0; hop <= mostRedirects; hop += 1) {
-    const response = await ask(hub, url, headers);
+    const response = await ask(hub, url, question);
     const given = flat(response.headers);
     hub.reached = true;
-    const { location } = given;
-    if (response.statusCode >= 300 && response.statusCode < 400 && location !== undefined) {
-      await response.body.dump();
+    const { statusCode: status, body } = response;
+    if (status >= 300 && status < 400) {
+      discard(body);
       hubHeaders = { ...hubHeaders, ...given };
-      url = new URL(location, url);
+      url = redirected(hub, url, given['location'], status, question);
       continue;
     }
-    const { statusCode: status, body } = response;
     if (status === 408 || status === 429 || status >= 500) {
-      await body.dump();
+      discard(body);
       const afterMs = retryAfter(given);
       throw new Transient(`${url.host} answers ${status}${reasonGiven(given)}`, { afterMs });
     }
     return { status, headers: given, body, url: url.href, isRedirected: hop > 0, hubHeaders };
   }
-  throw new LayerloomError('HUB_UNAVAILABLE', {
-    endpoint: hub.environment.endpoint,
-    reason: `redirects more than ${mostRedirects} times`,
-    remedy: 'check HF_ENDPOINT and the proxy',
-  });
+  throw unavailable(hub, `redirects more than ${mostRedirects} times`, 'check HF_ENDPOINT and the proxy');
 };
 
-const ask = async (hub: HubSession, url: URL, headers: Readonly<Record<string, string>>) => {
+/** Returns the address that a redirect leads to. What has a body is only sent on where the redirect says so. */
+const redirected = (
+  hub: HubSession,
+  from: URL,
+  location: string | undefined,
+  status: number,
+  { method = 'GET' }: Question,
+): URL => {
+  const url = location === undefined ? undefined : parseAddress(location, from);
+  if (url === undefined)
+    throw unavailable(hub, `${from.host} answers ${status}, and not with the address of another server`);
+  if (method !== 'GET' && status !== 307 && status !== 308)
+    throw unavailable(hub, `${from.host} answers ${status} to a ${method}, as no hub does`);
+  return url;
+};
+
+/** How often longer a server may take to begin an answer than a connection may be silent, whatever it does before. */
+const mostStallsBefore = 3;
+
+const ask = async (hub: HubSession, url: URL, { method = 'GET', headers, body, signal }: Question) => {
+  const own = new AbortController();
+  const links = [hub.signal, ...(signal === undefined ? [] : [signal])].map((from) =>
+    addAbortListener(from, () => own.abort(from.reason)),
+  );
+  const unlink = () => {
+    for (const link of links) link[Symbol.dispose]();
+  };
+  const limitMs = mostStallsBefore * hub.environment.stallMs;
+  const late = () => own.abort(new Transient(`${url.host} gave no answer in ${limitMs / 1000} s`));
+  // A body takes as long as it takes to send.
+  const timer = body === undefined ? setTimeout(late, limitMs) : undefined;
   try {
-    return await request(url, {
+    const answer = request(url, {
+      method: method as Dispatcher.HttpMethod,
       dispatcher: hub.connections.for(url),
-      signal: hub.signal,
-      headers: {
-        'user-agent': `layerloom/${version}`,
-        'accept-encoding': 'identity',
-        ...authorization(hub, url),
-        ...headers,
-      },
+      signal: own.signal,
+      headers: { 'user-agent': `layerloom/${version}`, ...authorization(hub, url), ...headers },
+      ...(body === undefined ? {} : { body: body() }),
     });
+    // Undici looks at the signal only once there is a connection.
+    const response = await Promise.race([answer, rejected(own.signal)]);
+    response.body.on('close', unlink);
+    return response;
   } catch (error) {
-    throw networkError(hub, url.host, error);
+    unlink();
+    throw signal?.aborted ? error : networkError(hub, url.host, error);
+  } finally {
+    clearTimeout(timer);
   }
+};
+
+/** Rejects once a signal is aborted, with its reason. */
+const rejected = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+
+/** Bytes and milliseconds of the rest of an answer that is of no use; beyond them its connection is closed. */
+const restBytes = 16 * 1024;
+const restMs = 1000;
+
+/** Gives up the body of an answer. Nobody waits for its end. */
+export const discard = (body: Answer['body']): void => {
+  const timer = setTimeout(() => body.destroy(), restMs).unref();
+  const settled = () => clearTimeout(timer);
+  body.dump({ limit: restBytes }).then(settled, settled);
 };
 
 /** The reason that the hub gives in a header, in parentheses. */
@@ -99,8 +154,8 @@ export const isPage = (headers: Readonly<Record<string, string>>): boolean =>
 
 /** @returns the error for a page of HTML in the place of what was asked */
 export const pageError = (hub: HubSession, url: string, status: number): LayerloomError =>
-  new LayerloomError('HUB_UNAVAILABLE', {
-    endpoint: hub.environment.endpoint,
-    reason: `${hostOf(url)} answers ${status} with a page of HTML, as a proxy or a login page does`,
-    remedy: 'log in there, or set HTTPS_PROXY, NO_PROXY or HF_ENDPOINT',
-  });
+  unavailable(
+    hub,
+    `${hostOf(url)} answers ${status} with a page of HTML, as a proxy or a login page does`,
+    'log in there, or set HTTPS_PROXY, NO_PROXY or HF_ENDPOINT',
+  );

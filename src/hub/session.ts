@@ -1,7 +1,8 @@
-import { LayerloomError } from '../errors.js';
+import { parseAddress } from './address.js';
 import { type HubEnvironment, hubEnvironment } from './environment.js';
 import { type HubOptions, type Patience, usualPatience } from './hub.js';
 import { type Connections, openConnections } from './proxy.js';
+import { unavailable } from './unavailable.js';
 
 /** What requests of one run have in common: the hub, the connections to it and their limits. */
 export interface HubSession extends AsyncDisposable {
@@ -31,19 +32,26 @@ export const openHub = async ({
   patience = usualPatience,
 }: HubOptions): Promise<HubSession> => {
   const environment = await hubEnvironment(env);
-  const { endpoint, offline, stallMs } = environment;
+  const { endpoint, token = '', tokenFrom, offline, stallMs } = environment;
   if (offline !== undefined)
-    throw new LayerloomError('HUB_UNAVAILABLE', {
-      endpoint,
-      reason: `${offline} forbids asking it`,
-      remedy: 'unset it, or use models that are in the cache',
-    });
-  if (!/^https?:\/\//.test(endpoint) || !URL.canParse(endpoint))
-    throw new LayerloomError('HUB_UNAVAILABLE', {
-      endpoint,
-      reason: 'HF_ENDPOINT is no address of a server',
-      remedy: 'give one such as https://huggingface.co, or unset it',
-    });
+    throw unavailable(
+      { environment },
+      `${offline} forbids asking it`,
+      'unset it, or use models that are in the cache',
+    );
+  // A path is put behind it.
+  if (parseAddress(endpoint) === undefined || /[?#]/.test(endpoint))
+    throw unavailable(
+      { environment },
+      'HF_ENDPOINT is no address of a server',
+      'give one such as https://huggingface.co, or unset it',
+    );
+  if (/[^\x21-\x7e]/.test(token))
+    throw unavailable(
+      { environment },
+      `the token (${tokenFrom}) has characters that cannot be sent`,
+      'set it again',
+    );
   const connections = openConnections(env, {
     headersTimeout: stallMs,
     bodyTimeout: stallMs,

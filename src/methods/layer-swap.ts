@@ -17,7 +17,9 @@ import {
   resolvedWeights,
   weightingSchema,
 } from './framework/parameters.js';
+import type { PartName } from './framework/part-names.js';
 import type { ModelInput } from './framework/recipe-input.js';
+import { PartOfTensor, partitionSchema, type TensorParts } from './framework/tensor-parts.js';
 
 /**
  * Parameters of `layer_swap` (paper, Algorithm 1). The counts' defaults are those of §4.2, for models of 32 layers; together they must not
@@ -52,6 +54,12 @@ export interface LayerSwapParameters {
   norms?: 'layer' | 'average' | undefined;
   /** Scale the counts from the paper's 32 layers to those of the models: count · L / 32, to the nearest, half up. Default false. */
   scaled?: boolean | undefined;
+  /**
+   * Take each tensor from the expert that a partition gives it to, instead of by layers: the path of the
+   * `partition.json` that `partition` wrote, or its parts. What both train is averaged by `weights`; what neither
+   * trains is the task expert's. Default: by layers.
+   */
+  partition?: string | TensorParts | undefined;
 }
 
 const isMagnitudeOrPair = (weights: 'magnitude' | number[]): weights is 'magnitude' | [number, number] =>
@@ -75,6 +83,7 @@ const schema = schemaOf<LayerSwapParameters>()(
       .default('average'),
     norms: z.enum(['layer', 'average'], { error: 'layer or average' }).default('layer'),
     scaled: z.boolean({ error: 'true or false' }).default(false),
+    partition: partitionSchema.optional(),
   }),
 );
 
@@ -114,8 +123,6 @@ export const layerSwap: Method<Parameters> = {
   statistics: ({ weights, task, language, base }) =>
     weights === 'magnitude' ? magnitudeStatistics(base, [task, language]) : undefined,
   compile: (parameters, { layers, taskVectors }) => {
-    const counts = countsFor(parameters, layers);
-    checkCounts(counts, layers);
     const weights = parameters.weights === 'magnitude' ? magnitudeWeights(taskVectors) : parameters.weights;
     const [task, language] = normalise(weights) as [number, number];
     const average: Expression = {
@@ -126,14 +133,51 @@ export const layerSwap: Method<Parameters> = {
       ],
     };
     const copies = { task: copy(TASK), language: copy(LANGUAGE), average };
+    if (parameters.partition !== undefined) {
+      checkWithPartition(parameters);
+      const parts = new PartOfTensor(parameters.partition);
+      const { partition } = parameters;
+      return {
+        resolved: { partition, ...resolvedWeights(parameters.weights, weights) },
+        again: { partition, weights: repeatedWeights(parameters, weights) },
+        expressionOf: (_place, tensor) => copies[expertOf[parts.of(tensor)]],
+        unused: () => parts.unused(),
+      };
+    }
+    const counts = countsFor(parameters, layers);
+    checkCounts(counts, layers);
     return {
       resolved: resolve(parameters, counts, weights),
       again: repeatable(parameters, counts, weights),
+      warnings: parameters.scaled ? [] : ofFewLayers(counts, layers),
       expressionOf: (place) => copies[sourceOf(place, parameters, counts, layers)],
     } satisfies Compiled;
   },
   notes: magnitudeNotes,
 };
+
+/** Where the tensors of a partition's part are from; what neither trains is the same in both. */
+const expertOf: Readonly<Record<PartName, 'task' | 'language' | 'average'>> = {
+  language: 'language',
+  task: 'task',
+  both: 'average',
+  neither: 'task',
+};
+
+/** @throws LayerloomError INVALID_PARAMETER for parameters of layers beside a partition */
+const checkWithPartition = (parameters: Parameters): void => {
+  for (const name of byLayers) {
+    const value = parameters[name];
+    if (value !== schema.shape[name].parse(undefined))
+      throw new LayerloomError(
+        'INVALID_PARAMETER',
+        { parameter: name, value, expected: 'not to be given with a partition, which decides instead' },
+        { context: { recipePath: [name] } },
+      );
+  }
+};
+
+const byLayers = ['bottom', 'top', 'bottomTransition', 'topTransition', 'others', 'norms', 'scaled'] as const;
 
 const copy = (index: number): Expression => ({ kind: 'copy', source: { model: index } });
 
@@ -164,6 +208,17 @@ export const layerOrigins = (
   );
 };
 
+/** Warns where the defaults, which are for 32 layers, take most layers of a smaller model. */
+const ofFewLayers = (counts: Counts, layers: number): string[] => {
+  const { bottom, top, bottomTransition, topTransition } = counts;
+  const areDefaults = bottom === 5 && top === 2 && bottomTransition === 0 && topTransition === 0;
+  if (!areDefaults || bottom + top <= layers / 2) return [];
+  const scaled = scale(counts, layers);
+  return [
+    `${bottom + top} of ${layers} layers are the language expert's: ${bottom} and ${top} are the paper's counts for 32 layers; --scaled makes them ${scaled.bottom} and ${scaled.top}`,
+  ];
+};
+
 const scale = ({ bottom, top, bottomTransition, topTransition }: Counts, layers: number): Counts => ({
   bottom: scaledCount(bottom, layers),
   top: scaledCount(top, layers),
@@ -190,10 +245,13 @@ const repeatable = (
   top,
   bottomTransition,
   topTransition,
-  weights: weights === 'magnitude' ? repeatableWeights(used) : weights,
+  weights: repeatedWeights({ weights }, used),
   others,
   norms,
 });
+
+const repeatedWeights = ({ weights }: Pick<Parameters, 'weights'>, used: readonly number[]) =>
+  weights === 'magnitude' ? repeatableWeights(used) : weights;
 
 const resolve = (
   { weights, others, norms }: Parameters,

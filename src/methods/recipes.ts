@@ -64,6 +64,7 @@ export type { DareTiesParameters } from './dare-ties.js';
 export type { DellaParameters } from './della.js';
 export type { DellaLinearParameters } from './della-linear.js';
 export type * from './framework/recipe-input.js';
+export type { TensorParts } from './framework/tensor-parts.js';
 export type { KarcherParameters } from './karcher.js';
 export type { LayerSwapParameters } from './layer-swap.js';
 export type { LinearParameters } from './linear.js';

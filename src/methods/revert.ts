@@ -8,13 +8,16 @@ import { schemaOf } from './framework/declared.js';
 import type { Compiled, Method, TaskVectorStatistics } from './framework/method.js';
 import { layerSwapping } from './framework/papers.js';
 import { countSchema, modelSchema } from './framework/parameters.js';
+import { type Side, sides } from './framework/part-names.js';
 import type { ModelInput } from './framework/recipe-input.js';
 import { filtersSchema, TensorFilter } from './framework/tensor-filter.js';
+import { PartOfTensor, partitionSchema, type TensorParts } from './framework/tensor-parts.js';
 import { keptOf } from './revert-kept.js';
 
 /**
- * Parameters of `revert` (paper §3.3): by location (`bottom`, `top`, `keep`, `others`, `norms`) or by rows
- * (`threshold` or `targetKept`, and `rows`); either of certain tensors only (`modules`).
+ * Parameters of `revert` (paper §3.3): by location (`bottom`, `top`, `keep`, `others`, `norms`), by rows
+ * (`threshold` or `targetKept`, and `rows`) or by a partition (`partition`, `side`); the first two of certain tensors
+ * only (`modules`).
  */
 export interface RevertParameters {
   /** The model that the expert was fine-tuned from. */
@@ -54,6 +57,13 @@ export interface RevertParameters {
    * parameters of these tensors. Default: all tensors.
    */
   modules?: string | readonly string[] | undefined;
+  /**
+   * Keep exactly the tensors that a partition lets the `side` train, and put all others back: the path of the
+   * `partition.json` that `partition` wrote, or its parts. Instead of a location and rows.
+   */
+  partition?: string | TensorParts | undefined;
+  /** The side of `partition` whose expert the model is. Required with it. */
+  side?: 'language' | 'task' | undefined;
 }
 
 /** True where rows decide. */
@@ -96,6 +106,8 @@ const schema = schemaOf<RevertParameters>()(
         .optional(),
       rows: z.enum(['input', 'output'], { error: 'input or output' }).optional(),
       modules: filtersSchema.optional(),
+      partition: partitionSchema.optional(),
+      side: z.enum(sides, { error: sides.join(' or ') }).optional(),
     })
     .refine(({ threshold, targetKept }) => threshold === undefined || targetKept === undefined, {
       path: ['targetKept'],
@@ -108,7 +120,17 @@ const schema = schemaOf<RevertParameters>()(
     .refine((parameters) => byRows(parameters) || parameters.rows === undefined, {
       path: ['rows'],
       error: 'rows only with a threshold or a share to keep',
-    }),
+    })
+    .refine((parameters) => (parameters.partition === undefined) === (parameters.side === undefined), {
+      path: ['side'],
+      error: 'language or task, together with a partition',
+    })
+    .refine(
+      (parameters) =>
+        parameters.partition === undefined ||
+        !(byRows(parameters) || byLocation(parameters) || parameters.modules !== undefined),
+      { path: ['partition'], error: 'a partition alone: it says of every tensor whether it stays' },
+    ),
 );
 
 type Parameters = z.output<typeof schema>;
@@ -129,6 +151,8 @@ const BASE = 1;
  * gain to stay.
  *
  * With `modules`, tensors that no filter matches stay the expert's.
+ *
+ * By a partition: all that its side does not train, which is the follow-up's train-then-revert.
  */
 export const revert: Method<Parameters> = {
   name: 'revert',
@@ -152,8 +176,13 @@ export const revert: Method<Parameters> = {
           what: { kind: 'rows', rows: parameters.rows ?? 'input', eachRow: true },
         }
       : undefined,
-  compile: (parameters, { layers, taskVectors: [statistics] }) =>
-    statistics === undefined ? compileByLocation(parameters, layers) : compileByRows(parameters, statistics),
+  compile: (parameters, { layers, taskVectors: [statistics] }) => {
+    const { partition, side } = parameters;
+    if (partition !== undefined && side !== undefined) return compileByPartition(partition, side);
+    return statistics === undefined
+      ? compileByLocation(parameters, layers)
+      : compileByRows(parameters, statistics);
+  },
   notes: ({ recipe }) =>
     'target_kept' in recipe
       ? [
@@ -182,6 +211,20 @@ const compileByLocation = (
     again: used,
     expressionOf: (place, tensor) => copy(filter.matches(tensor) && isBack(place) ? BASE : EXPERT),
     unused: () => filter.unused(),
+  };
+};
+
+const compileByPartition = (partition: string | TensorParts, side: Side): Compiled => {
+  const parts = new PartOfTensor(partition);
+  const isTrained = (tensor: string): boolean => {
+    const part = parts.of(tensor);
+    return part === side || part === 'both';
+  };
+  return {
+    resolved: { partition, side },
+    again: { partition, side },
+    expressionOf: (_place, tensor) => copy(isTrained(tensor) ? EXPERT : BASE),
+    unused: () => parts.unused(),
   };
 };
 

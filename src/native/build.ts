@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { availableParallelism, tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { layerloomCommand } from '../command-line.js';
 import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
 import { checkBuildTools } from './build-tools.js';
 import { addonFile, currentHost, packageRoot, targetOf } from './prebuilt.js';
@@ -53,8 +54,7 @@ const makeDirectory = (directory: string): void => {
   try {
     mkdirSync(directory, { recursive: true });
   } catch (cause) {
-    const remedy =
-      'build as the user who owns it (for a global installation `sudo layerloom build`), or install layerloom in a directory of your own';
+    const remedy = `build as the user who owns it (for a global installation \`sudo ${layerloomCommand('build')}\`), or install layerloom in a directory of your own`;
     const reason = `${directory} cannot be made: ${reasonOf(cause)}`;
     throw new LayerloomError('BUILD_FAILED', { reason, remedy }, { cause });
   }

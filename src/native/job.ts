@@ -134,6 +134,8 @@ export interface NativeProgram {
   readonly count: number;
   /** Elements of a row: the extent of the last dimension. */
   readonly columns: number;
+  /** Values to look at for elements that are no finite numbers. */
+  readonly watched: readonly number[];
 }
 
 /** A value of a program, and the tensor that it goes to. A source may go anywhere as it stands, a node to one tensor. */
@@ -168,12 +170,26 @@ export type Job =
 
 export type Outcome = 'done' | 'cancelled' | 'inputShrank' | 'readFailed' | 'writeFailed' | 'notEqual';
 
+/** The first element, of the slice, of a watched value that is no finite number. */
+export interface NonFiniteElement {
+  /** The value. */
+  readonly watched: number;
+  /** Where it comes from: a source, or the first node that is not finite though all its inputs are. */
+  readonly cause: number;
+  /** Index in the tensor. */
+  readonly element: number;
+  /** NaN or an infinity. */
+  readonly number: number;
+}
+
 export interface JobStatus {
   readonly outcome: Outcome;
   /** Which source, for `inputShrank`, `readFailed` and `notEqual`. */
   readonly source: number;
   /** The message of the system, for `readFailed` and `writeFailed`. */
   readonly reason: string;
+  /** For `done`: one for each watched value that is not finite. A measurement looks where its sums are not finite. */
+  readonly nonFinite: readonly NonFiniteElement[];
 }
 
 /** The words of the memory that the engine's threads share. */

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { layerloomCommand } from '../command-line.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { isShipped, libcVersion, oldestGlibc, packageRoot } from './prebuilt.js';
 
@@ -15,7 +16,7 @@ const isCheckout = (root: string): boolean => existsSync(join(root, 'src', 'nati
 
 /** The command that builds the addon of a package, and its needs. */
 export const buildAdvice = (root = packageRoot): string =>
-  `${isCheckout(root) ? `\`npm run build\` in ${root}` : '`npx layerloom build`'} (needs CMake 3.20 and a C++20 compiler)`;
+  `${isCheckout(root) ? `\`npm run build\` in ${root}` : `\`npx ${layerloomCommand('build')}\``} (needs CMake 3.20 and a C++20 compiler)`;
 
 /**
  * Returns the error for an addon that could not be loaded: ADDON_MISSING where there is no such file, else

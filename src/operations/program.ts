@@ -10,6 +10,7 @@ import type {
 import { type ArithmeticDtype, arithmeticOf } from '../tensor/dtype.js';
 import type { Rows } from '../tensor/rows.js';
 import { elementsIn, type IdOfSource, type StoredTensor, sourceId } from '../tensor/stored-tensor.js';
+import { watchedValues } from './watched.js';
 
 /** A value of a program under construction: a stored tensor or a node's result. */
 export type Value = { readonly source: number } | { readonly node: number };
@@ -32,6 +33,8 @@ export interface Emitted {
   readonly nodes: readonly ProgramNode[];
   /** The values asked for, as they are numbered there. */
   readonly values: readonly number[];
+  /** Those to look at for elements that are no finite numbers. */
+  readonly watched: readonly number[];
   /** Elements of a row. */
   readonly columns: number;
 }
@@ -47,6 +50,8 @@ export class Program {
   #rows: 'first' | 'last' | undefined;
   readonly #sources: ProgramSource[] = [];
   readonly #nodes: Node[] = [];
+  /** Values of nested recipes. */
+  readonly #results: Value[] = [];
 
   readonly #idOf: IdOfSource;
 
@@ -314,12 +319,22 @@ export class Program {
     return this.#add({ kind: 'fillRows', from, values: sharedNumbers(values) }, [value], dtype);
   }
 
+  /** Has a value looked at like one that is written: that of a nested recipe, which a merge of its own would write. */
+  markResult(value: Value): void {
+    this.#results.push(value);
+  }
+
   #add(operation: NodeOperation, inputs: readonly Value[], dtype: ArithmeticDtype = 'F32'): Value {
     return { node: this.#nodes.push({ operation, inputs, dtype }) - 1 };
   }
 
-  /** Returns the program of some values, without the nodes and sources that they do not depend on. */
-  emit(wanted: readonly Value[]): Emitted {
+  /**
+   * Returns the program of some values, without the nodes and sources that they do not depend on.
+   *
+   * @param watch which values to look at for elements that are not finite: of `results`, which are written, stored ones
+   *   are copies and not looked at; `all` where they are computed with
+   */
+  emit(wanted: readonly Value[], watch: 'results' | 'all' | 'nothing' = 'nothing'): Emitted {
     const [sources, nodes] = [new Set<number>(), new Set<number>()];
     const visit = (value: Value): void => {
       if ('source' in value) sources.add(value.source);
@@ -335,13 +350,18 @@ export class Program {
     );
     const idOf = (value: Value): number =>
       'source' in value ? valueAt(sourceIds, value.source) : valueAt(nodeIds, value.node);
+    const emitted = [...nodeIds.keys()].map((index): ProgramNode => {
+      const { operation, inputs, dtype } = itemAt(this.#nodes, index);
+      return { ...operation, inputs: inputs.map(idOf), dtype };
+    });
+    const values = wanted.map(idOf);
+    const nested = this.#results.filter((value) => 'node' in value && nodes.has(value.node)).map(idOf);
+    const watched = () => watchedValues(emitted, sourceIds.size, [...values, ...nested]);
     return {
       sources: [...sourceIds.keys()].map((source) => itemAt(this.#sources, source)),
-      nodes: [...nodeIds.keys()].map((index): ProgramNode => {
-        const { operation, inputs, dtype } = itemAt(this.#nodes, index);
-        return { ...operation, inputs: inputs.map(idOf), dtype };
-      }),
-      values: wanted.map(idOf),
+      nodes: emitted,
+      values,
+      watched: watch === 'nothing' ? [] : [...new Set([...watched(), ...(watch === 'all' ? values : [])])],
       columns: this.columns,
     };
   }

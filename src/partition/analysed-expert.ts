@@ -5,6 +5,7 @@ import { sameFiles } from '../analysis/statistics.js';
 import { parseFacts, readVectors } from '../analysis/vectors-file.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
+import { layerloomCommand } from '../command-line.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { nearest } from '../recipe/nearest.js';
 
@@ -34,7 +35,7 @@ export const readAnalysedExpert = async (
       {
         file: analysis,
         reason: `cannot be read: ${reasonOf(cause)}`,
-        remedy: 'give the directory that `layerloom analyze -o` wrote',
+        remedy: `give the directory that \`${layerloomCommand('analyze')}\` wrote`,
       },
       { cause },
     );
@@ -64,7 +65,7 @@ const unknown = (analysis: string, name: string, files: readonly string[]): Laye
         : `has no analysis of ${name}, but of ${names.join(', ')}`,
     remedy:
       names.length === 0
-        ? 'give the directory that `layerloom analyze -o` wrote'
+        ? `give the directory that \`${layerloomCommand('analyze')}\` wrote`
         : `name one of these${near === undefined ? '' : `, perhaps ${near}`}, or analyze ${name} too`,
   });
 };

@@ -1,5 +1,6 @@
 import type { Architecture } from '../architecture/architecture.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import type { PartName, Side } from '../methods/framework/part-names.js';
 
 /** The base of a partition: its headers, and what its names tell. */
 export interface PartitionBase {
@@ -7,15 +8,7 @@ export interface PartitionBase {
   readonly architecture: Architecture;
 }
 
-/** A part of a model's parameters, by who trains it. */
-export type PartName = 'language' | 'task' | 'both' | 'neither';
-
-export const partNames: readonly PartName[] = ['language', 'task', 'both', 'neither'];
-
-/** A training whose parameters a partition names: that of a language, or that of a task. */
-export type Side = 'language' | 'task';
-
-export const sides: readonly Side[] = ['language', 'task'];
+export { type PartName, partNames, type Side, sides } from '../methods/framework/part-names.js';
 
 /** By location, as in a layer swap: the first `bottom` and last `top` layers are the language's, the middle is the task's. */
 export interface FoundByLocation {

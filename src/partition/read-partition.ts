@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { readSmallFile } from '../checkpoint/small-file.js';
+import { layerloomCommand } from '../command-line.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { granularities, type Partition, partitionFormat, partNames } from './partition.js';
 
@@ -50,7 +51,7 @@ export const readPartition = async (file: string): Promise<Partition> => {
   const invalid = (reason: string, cause?: unknown) =>
     new LayerloomError(
       'PARTITION_INVALID',
-      { file, reason, remedy: 'give a partition.json that `layerloom partition` wrote' },
+      { file, reason, remedy: `give a partition.json that \`${layerloomCommand('partition')}\` wrote` },
       { cause },
     );
   let value: unknown;

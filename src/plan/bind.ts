@@ -6,7 +6,7 @@ import { mapOperands, operandsOf, operationOf } from '../operations/index.js';
 import { type ArithmeticDtype, type Dtype, isFloating } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { OpenedModel } from './models.js';
-import { isColumns, isGathered, isLowRank, isStored, sourcesOfOperand } from './operands.js';
+import { inDtype, isColumns, isGathered, isLowRank, isStored, sourcesOfOperand } from './operands.js';
 import type { Operand, PlannedExpression } from './plan.js';
 import { quantisedTensors } from './quantised.js';
 
@@ -28,11 +28,12 @@ export interface TensorToBind {
 /**
  * Returns a function that binds a method's expression, over models' tensors, to byte ranges, and decides the
  * output's dtype: that of the tensor it is `like`, or `dtype` for every floating tensor, copied ones
- * included. Integer tensors that a formula would average must be equal instead (`same`); quantised weights
- * and their scales may only be copied, unconverted.
+ * included. Operands whose elements are taken bit by bit are converted to it first. Integer tensors that a
+ * formula would average must be equal instead (`same`); quantised weights and their scales may only be copied,
+ * unconverted.
  *
- * The function throws LayerloomError QUANTISED_WEIGHTS, SHAPE_MISMATCH, DTYPE_MISMATCH, INVALID_PARAMETER (a
- * `dtype` for rows whose bits are selected).
+ * The function throws LayerloomError QUANTISED_WEIGHTS, SHAPE_MISMATCH, DTYPE_MISMATCH (elements taken bit by bit that
+ * are no floating numbers).
  *
  * @param models the merged models, which expressions refer to by index
  */
@@ -61,6 +62,13 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
       : stored;
   };
 
+  /** Checks that no tensor is quantised: such are neither computed with nor converted, to their dtype included. */
+  const checkQuantised = ({ name, like }: TensorToBind, over: readonly ModelTensor[]): void => {
+    for (const { model, tensor = name } of [...over, like])
+      if (itemAt(quantised, model).has(tensor))
+        throw new LayerloomError('QUANTISED_WEIGHTS', { model: modelAt(model).checkpoint.path, tensor });
+  };
+
   const checkShape = (name: string, shape: Shape, model: number, tensor: string, like: number): void => {
     const other = referenceOf({ model, tensor }).shape;
     if (other.join() === shape.join()) return;
@@ -71,27 +79,22 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     });
   };
 
-  /** Checks that all operands have the output's dtype, for operations that take elements bit by bit. */
+  /**
+   * Checks that elements taken bit by bit may stand beside each other: all of the output's dtype, or floating numbers
+   * that can be converted to it.
+   */
   const checkBits = (wanted: TensorToBind, output: Dtype, over: readonly ModelTensor[]) => {
-    const [first, ...others] = over.map(({ model, tensor = wanted.name }) => ({
-      path: modelAt(model).checkpoint.path,
-      dtype: referenceOf({ model, tensor }).dtype,
-    }));
-    if (first === undefined) return;
-    if (output !== first.dtype)
-      throw new LayerloomError('INVALID_PARAMETER', {
-        parameter: 'dtype',
-        value: dtype,
-        expected:
-          'no dtype where rows are reverted, since their bits are copied; convert the result with relayout',
-      });
-    for (const other of others)
-      if (other.dtype !== first.dtype)
+    for (const { model, tensor = wanted.name } of over) {
+      const { dtype: found } = referenceOf({ model, tensor });
+      if (found === output) continue;
+      checkQuantised(wanted, over);
+      if (!isFloating(found) || !isFloating(output))
         throw new LayerloomError('DTYPE_MISMATCH', {
-          first: first.path,
-          other: other.path,
-          tensors: [`${wanted.name} ${other.dtype} against ${first.dtype}`],
+          first: modelAt(wanted.like.model).checkpoint.path,
+          other: modelAt(model).checkpoint.path,
+          tensors: [`${wanted.name} ${found} against ${output}`],
         });
+    }
   };
 
   const bindCopy = (operand: Operand, output: Dtype): PlannedExpression => {
@@ -119,10 +122,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     }
     const takesBits = expression.kind !== 'copy' && operationOf(expression).takesBits === true;
     if (takesBits) checkBits(wanted, output, over);
-    else
-      for (const { model, tensor = wanted.name } of over)
-        if (itemAt(quantised, model).has(tensor))
-          throw new LayerloomError('QUANTISED_WEIGHTS', { model: modelAt(model).checkpoint.path, tensor });
+    else checkQuantised(wanted, over);
     // compatible.ts has checked that tensors which differ in dtype are floating in both models.
     if (!isFloating(output) && !takesBits)
       return {
@@ -131,7 +131,9 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
       };
     if (expression.kind === 'copy')
       return { dtype: output, expression: bindCopy(bind(expression.source), output) };
-    return { dtype: output, expression: mapOperands(expression, bind) as Computation<Operand> };
+    // What is selected is rounded one by one: the same bits as selecting first and rounding then.
+    const bindTo = takesBits ? (of: ModelTensor) => inDtype(bind(of), output) : bind;
+    return { dtype: output, expression: mapOperands(expression, bindTo) as Computation<Operand> };
   };
 };
 

@@ -48,7 +48,7 @@ export interface Tolerated {
 }
 
 /**
- * Checks that `other` may be a fine-tuning of the same base as `first`: same naming, layers, tying, tensors,
+ * Checks that `other` may be a fine-tuning of the same base as `first`: same naming, family, layers, tying, tensors,
  * shapes, configuration and token ids. Differences of the whole model are reported before those of single
  * tensors, which follow from them.
  *
@@ -76,7 +76,8 @@ export const checkCompatible = async (
  * Checks what must hold of two models before their vocabularies are worth comparing: architecture, and names of
  * tensors.
  *
- * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER
+ * @throws LayerloomError NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH, TIED_MISMATCH,
+ *   TENSOR_NAMES_DIFFER
  */
 export const checkStructure = (first: Model, other: Model, stacks: boolean): void => {
   checkArchitecture(first, other, stacks);
@@ -98,6 +99,8 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
       firstNaming: spelt[a.naming],
       otherNaming: spelt[b.naming],
     });
+  // What else differs follows from the family.
+  if (familyOf(first) !== familyOf(other)) checkConfig(first.checkpoint, other.checkpoint, stacks);
   if (a.layers !== b.layers && !stacks)
     throw new LayerloomError('LAYER_COUNT_MISMATCH', {
       ...pair,
@@ -109,6 +112,8 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
     throw new LayerloomError('TIED_MISMATCH', { tied, untied });
   }
 };
+
+const familyOf = ({ checkpoint }: Model): unknown => checkpoint.config?.['model_type'];
 
 const checkNames = (first: Model, other: Model): string[] => {
   const tied = [first.architecture.tied, other.architecture.tied];

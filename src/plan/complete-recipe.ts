@@ -27,6 +27,7 @@ export const completeRecipe = (
     outDtype,
     as: _as,
     rank,
+    allowNonFinite,
     ...named
   } = replaceModels(given, textOf);
   const { task, language, model, models, slices, base, ...rest } = named;
@@ -39,6 +40,7 @@ export const completeRecipe = (
     tokenizer,
     chatTemplate,
     rank,
+    allowNonFinite: allowNonFinite === true ? true : undefined,
   });
 };
 

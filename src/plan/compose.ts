@@ -84,6 +84,7 @@ export const compose = async (
       ...models.flatMap((model) => model.warnings ?? []),
       ...vocabulary.warnings,
       ...frame.warnings,
+      ...(compiled.warnings ?? []),
       ...unmatched.map(({ what, path }) => `${what} (${path.join('.')}) matches no tensor`),
     ],
   };

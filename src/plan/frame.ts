@@ -10,6 +10,7 @@ import type { UnplacedTensor } from './layout.js';
 import type { OpenedModel } from './models.js';
 import type { OpenedInputs } from './opened-inputs.js';
 import { openRecipeModels, type RecipeModels } from './recipe-models.js';
+import { sameModelWarnings } from './same-model.js';
 
 /** What recipes over the same models share: the models, found compatible, and the tensors of their outputs. */
 export interface Frame extends RecipeModels {
@@ -81,7 +82,14 @@ const makeFrame = async (
   const { models, companions, vocabulary } = opened;
   const [first] = models;
   if (first === undefined) throw new Error(`method ${recipe.method} merges no model`);
-  const { warnings, omitted } = await checkAll(recipe, models, companions, inputs, vocabulary.isDecided);
+  const { warnings: found, omitted } = await checkAll(
+    recipe,
+    models,
+    companions,
+    inputs,
+    vocabulary.isDecided,
+  );
+  const warnings = [...found, ...(await sameModelWarnings([...models, ...companions]))];
   const { places } = first.architecture;
   const likeFirst = [...first.checkpoint.tensors.keys()]
     .filter((name) => !omitted.has(name))

@@ -4,6 +4,7 @@ import type { RowRange } from '../operations/assemble.js';
 import { bitsOf, isFloating } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { MergedVocabulary, ModelRows, RowRun } from '../tokenizer/vocabulary.js';
+import { inDtype } from './operands.js';
 import type { Operand, PlannedExpression, StoredTensor } from './plan.js';
 
 /** A stored tensor with a row for each token of its model. */
@@ -45,9 +46,6 @@ export const inVocabulary = (
     throw new LayerloomError('VOCABULARY_UNMERGEABLE', { model: of.path, tensor: like.name, reason });
   };
   if (bitsOf(dtype) % 8 !== 0) refuse(`is ${dtype}, whose rows are no whole bytes`);
-  const whole = (source: Operand): boolean => source.dtype === dtype;
-  const converted = (source: Operand): Operand =>
-    whole(source) ? source : { dtype, expression: { kind: 'linear', terms: [{ source, weight: 1 }] } };
   const filled = fills.flatMap(({ rows: ranges, from }) => {
     const sources = from.map(({ model, runs }) => {
       const tensor = tensorOf(model);
@@ -57,7 +55,7 @@ export const inVocabulary = (
     });
     const [first, ...others] = sources;
     if (first === undefined) return [];
-    if (others.length === 0) return [{ source: converted(first), rows: ranges }];
+    if (others.length === 0) return [{ source: inDtype(first, dtype), rows: ranges }];
     if (!isFloating(dtype)) refuse(`is ${dtype}, of which no mean can be taken`);
     const weight = 1 / sources.length;
     const mean: PlannedExpression = {

@@ -31,7 +31,8 @@ const drawing: ReadonlySet<string> = new Set(['dare_ties', 'dare_linear', 'della
  * @throws LayerloomError EXPORT_UNSUPPORTED naming what mergekit's dialect cannot say
  */
 export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe => {
-  const { method, layout, max_shard_size: shardSize, ...rest } = complete;
+  // mergekit computes with every number.
+  const { method, layout, max_shard_size: shardSize, allow_non_finite: _, ...rest } = complete;
   const name = String(method);
   if (plan.form === 'adapter')
     cannotSay('an adapter as the output', 'it merges whole models: give each adapter as BASE+ADAPTER');

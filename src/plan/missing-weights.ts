@@ -1,4 +1,4 @@
-import { missingRanges } from '../checkpoint/range-cache.js';
+import { isUnverified, missingRanges } from '../checkpoint/range-cache.js';
 import type { NeededRanges } from '../hub/hub.js';
 import { itemAt } from '../lookup.js';
 import { bytesOf, type Extent, joinExtents } from '../tensor/extent.js';
@@ -10,6 +10,8 @@ import { type MergePlan, type PlannedDownload, type PlannedInput, verbatimPath }
 export interface MissingWeights extends PlannedDownload {
   /** The byte ranges to fetch. */
   readonly needs: readonly NeededRanges[];
+  /** Paths of files that are read, and of which all is here but was not verified. */
+  readonly unverified: readonly string[];
 }
 
 /**
@@ -37,6 +39,7 @@ export const missingWeights = async (
     [...wanted].map(async ([path, extents]) => ({
       path,
       ranges: await missingRanges(path, joinExtents(extents)),
+      unverified: await isUnverified(path),
     })),
   );
   const missing = needs.filter(({ ranges }) => ranges.length > 0);
@@ -51,6 +54,7 @@ export const missingWeights = async (
     bytes: sum(missing, ({ ranges }) => bytesOf(ranges)),
     models: [...models.values()],
     needs: missing,
+    unverified: needs.filter(({ unverified }) => unverified).map(({ path }) => path),
   };
 };
 

@@ -1,15 +1,15 @@
 import { stringify } from 'yaml';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { layerloomCommand } from '../command-line.js';
 import type { Citation } from '../methods/framework/method.js';
 import { version } from '../version.js';
-import { visibleLine } from '../visible.js';
 import { adapterFrontMatter, adapterUsageText, usageFrontMatter, usageText } from './card-usage.js';
 import { bibtexOf } from './citation.js';
 import type { CompleteRecipe } from './complete-recipe.js';
 import { drawChart } from './layer-chart-text.js';
 import type { LayerPicture } from './layer-picture.js';
 import { mergedLicence } from './licences.js';
-import { fenced, tableRow } from './markdown.js';
+import { fenced, markdownText, tableRow } from './markdown.js';
 import { type Origin, rangeText, wordsOf } from './origins.js';
 import { recipeYaml } from './recipe-yaml.js';
 
@@ -59,7 +59,7 @@ export const writeModelCard = async (content: CardContent): Promise<string> => {
     stringify(frontMatter).trimEnd(),
     '---',
     '',
-    `# ${visibleLine(`${title} of ${inWords(names)}`)}`,
+    `# ${markdownText(`${title} of ${inWords(names)}`)}`,
     '',
     `Merged with layerloom ${version}.`,
     '',
@@ -98,11 +98,14 @@ const recipeText = ({ recipe, notes, plugins }: CardContent): string[] => [
   '',
   ...fenced('yaml', recipeYaml(recipe)),
   '',
-  ...(notes.length === 0 ? [] : [`Found from the models: ${visibleLine(notes.join('; '))}.`, '']),
-  `\`layerloom merge README.md -o merged${plugins.length === 0 ? '' : ' --plugin FILE'}\` merges this again, to the same bytes. A model that is written as \`./NAME\` must lie beside the recipe's file.`,
+  ...(notes.length === 0 ? [] : [`Found from the models: ${markdownText(notes.join('; '))}.`, '']),
+  `\`${layerloomCommand('merge', 'README.md', '-o', 'merged', ...(plugins.length === 0 ? [] : ['--plugin', 'FILE']))}\` merges this again, to the same bytes. A model that is written as \`./NAME\` must lie beside the recipe's file.`,
   ...(plugins.length === 0
     ? []
-    : ['', `Not of layerloom itself: ${plugins.join(', ')}. FILE is the module that registers it.`]),
+    : [
+        '',
+        `Not of layerloom itself: ${markdownText(plugins.join(', '))}. FILE is the module that registers it.`,
+      ]),
   '',
 ];
 

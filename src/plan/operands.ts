@@ -11,7 +11,7 @@ import {
 } from '../operations/index.js';
 import type { Lowering } from '../operations/lowering.js';
 import type { Value } from '../operations/program.js';
-import { type ArithmeticDtype, arithmeticOf } from '../tensor/dtype.js';
+import { type ArithmeticDtype, arithmeticOf, type Dtype } from '../tensor/dtype.js';
 import { distinctSources, type StoredTensor } from '../tensor/stored-tensor.js';
 import type { RowRun } from '../tokenizer/vocabulary.js';
 import type { ColumnTensor, ComputedTensor, GatheredTensor, LowRankTensor, Operand } from './plan.js';
@@ -65,7 +65,11 @@ const kinds: { readonly [Name in keyof OperandsByKind]: OperandKind<OperandsByKi
       return inner.includes(' ') ? `(${inner})` : inner;
     },
     key: ({ dtype, expression }, identify) => `(${dtype} ${keyOf(expression, identify)})`,
-    lower: ({ dtype, expression }, to) => lower(expression, dtype as ArithmeticDtype, to),
+    lower: async ({ dtype, expression }, to) => {
+      const value = await lower(expression, dtype as ArithmeticDtype, to);
+      to.program.markResult(value);
+      return value;
+    },
   },
   gathered: {
     sources: ({ source }) => [source],
@@ -133,6 +137,12 @@ const kindOf = (operand: Operand): OperandKind<Operand> => {
   if (isLowRank(operand)) return kinds.lowRank as OperandKind<Operand>;
   return (isGathered(operand) ? kinds.gathered : kinds.computed) as OperandKind<Operand>;
 };
+
+/** Returns the operand converted to a dtype by one rounding, or itself where it has that dtype. */
+export const inDtype = (operand: Operand, dtype: Dtype): Operand =>
+  operand.dtype === dtype
+    ? operand
+    : { dtype, expression: { kind: 'linear', terms: [{ source: operand, weight: 1 }] } };
 
 export const sourcesOfOperand = (operand: Operand): readonly StoredTensor[] =>
   kindOf(operand).sources(operand);

@@ -1,8 +1,8 @@
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { adapterConfigName } from '../checkpoint/file-names.js';
-import { formatOf, isWeightsName, outputFormat } from '../checkpoint/formats.js';
+import { adapterConfigName, cardName } from '../checkpoint/file-names.js';
+import { formatOf, formats, isWeightsName, outputFormat } from '../checkpoint/formats.js';
 import { exists } from '../checkpoint/model-place.js';
-import { sideFilePath } from '../checkpoint/side-files.js';
+import { listOtherFiles, sideFilePath } from '../checkpoint/side-files.js';
 import { checkSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
@@ -82,6 +82,7 @@ export const planRecipe = async (
     method: recipe.method,
     title: recipe.title,
     ...form,
+    ...(recipe.allowNonFinite ? ({ allowNonFinite: true } as const) : {}),
     recipe: settled,
     completeRecipe: complete,
     architecture: { family, naming, layers },
@@ -97,6 +98,7 @@ export const planRecipe = async (
       ...composed.warnings,
       ...(adapter === undefined ? withoutConfig(first) : []),
       ...unfamiliar(first, recipe),
+      ...(await leftBehind(first)),
     ],
   };
   const card = recipe.keepsCard ? await keptCard(first.checkpoint) : [await planCard(plan, composed, opened)];
@@ -209,14 +211,31 @@ const costOf = (shards: readonly PlannedShard[], idOf: IdOfSource): Cost => {
   return cost;
 };
 
-const cardName = 'README.md';
-
 const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => {
   const file = sideFilePath(checkpoint, cardName);
   if (checkpoint.sideFiles.length === 0 || !(await exists(file))) return [];
   await checkSideFile(file);
   return [{ name: cardName, copyOf: file }];
 };
+
+/** Files of the first model that the output does not have: it may need some of them. */
+const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
+  const { adapted, name, path, sideFiles } = checkpoint;
+  // A bare file says nothing of what lies beside it, and an adapter's directory is that of a training.
+  if (adapted !== undefined || sideFiles.length === 0) return [];
+  const own = new Set([...sideFiles, ...formats.map(({ indexName }) => indexName)]);
+  const others = (await listOtherFiles(path, own)).filter(
+    (file) => file.includes('/') || !isWeightsName(file),
+  );
+  if (others.length === 0) return [];
+  const [shown, more] = [others.slice(0, mostShown).join(', '), others.length - mostShown];
+  return [
+    `files of ${name} that the output does not get: ${shown}${more > 0 ? ` and ${more} more` : ''}; copy what it needs`,
+  ];
+};
+
+/** Limit on the files that a message names. */
+const mostShown = 8;
 
 /** Families by pattern alone work, and say so. */
 const unfamiliar = ({ architecture, checkpoint }: OpenedModel, { needsLayers }: Recipe): string[] => {

@@ -173,6 +173,7 @@ export const planSchema = z.strictObject({
   method: text,
   title: text,
   form: z.literal('adapter').exactOptional(),
+  allowNonFinite: z.literal(true).exactOptional(),
   recipe,
   completeRecipe: recipe,
   architecture: z.strictObject({ family: text, naming: text, layers: count }),

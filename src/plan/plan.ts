@@ -151,6 +151,8 @@ export interface MergePlan {
   readonly title: string;
   /** Where the output is a LoRA adapter: one file and `adapter_config.json`, in the place of shards and `config.json`. */
   readonly form?: 'adapter';
+  /** Present where values that are no finite numbers are computed with, instead of refused. */
+  readonly allowNonFinite?: true;
   /** The method's parameters as used, in the recipe's spelling. */
   readonly recipe: Readonly<Record<string, unknown>>;
   /**

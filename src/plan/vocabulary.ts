@@ -1,5 +1,7 @@
 import { vocabularyTensors } from '../architecture/vocabulary-tensors.js';
+import { isTokenizerFile } from '../checkpoint/side-files.js';
 import { movedIds, type TokenMove, vocabularyEdits } from '../checkpoint/token-ids.js';
+import { layerloomCommand } from '../command-line.js';
 import { LayerloomError } from '../errors.js';
 import { itemAt, valueAt } from '../lookup.js';
 import type { Recipe } from '../recipe/recipe.js';
@@ -47,11 +49,18 @@ export const inOneVocabulary = async (
   const request: TokenizerRequest =
     asked.source === 'rows' && !isOneSize && !stacksLayers ? { ...asked, source: 'auto' } : asked;
   const donor = typeof request.source === 'number' ? request.source : baseOf(request);
-  const unchanged = (isDecided: boolean, warnings: readonly string[] = []): InVocabulary => ({
+  const owner =
+    typeof request.source === 'number' ? donor : ownerOf(models, donor, (index) => found[index]?.rows);
+  const unchanged = (isDecided: boolean): InVocabulary => ({
     models,
     isDecided,
-    tokenizer: tokenizerOf(itemAt(models, donor)),
-    warnings,
+    tokenizer: tokenizerOf(itemAt(models, owner)),
+    warnings:
+      owner === donor
+        ? []
+        : [
+            `${itemAt(models, donor).checkpoint.name} has no tokenizer: the output gets that of ${itemAt(models, owner).checkpoint.name}`,
+          ],
     configEdits: () => ({}),
     generationEdits: (config) => itemAt(models, 0).generationEdits?.(config) ?? {},
   });
@@ -109,6 +118,21 @@ const withoutToken = (name: string, config: Edits, edits: Edits): string[] =>
 
 const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
   source === 'base' || source === 'union' ? base : 0;
+
+/** The model whose tokenizer the output gets: the donor, or where it has none the first of as many rows that has one. */
+const ownerOf = (
+  models: readonly OpenedModel[],
+  donor: number,
+  rowsOf: (index: number) => number | undefined,
+): number => {
+  const hasOne = (model: OpenedModel) => {
+    const { checkpoint, files } = tokenizerOf(model);
+    return files.length > 0 || checkpoint.sideFiles.some(isTokenizerFile);
+  };
+  if (hasOne(itemAt(models, donor))) return donor;
+  const other = models.findIndex((model, index) => rowsOf(index) === rowsOf(donor) && hasOne(model));
+  return other === -1 ? donor : other;
+};
 
 const tokenizerOf = ({ tokenizer, checkpoint }: OpenedModel): TokenizerSource =>
   tokenizer ?? { checkpoint, files: [] };
@@ -212,8 +236,7 @@ const storedTensor = (model: OpenedModel, name: string): VocabularyTensor => {
     throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
       model: checkpoint.path,
       tensor: name,
-      reason:
-        'is changed by the adapter, and its rows would have to move; write BASE+ADAPTER first (layerloom relayout)',
+      reason: `is changed by the adapter, and its rows would have to move; write it first: ${layerloomCommand('relayout', 'BASE+ADAPTER', '-o', 'DIR')}`,
     });
   if (!isStored(stored)) throw ofRecipe(model);
   return { name, path: checkpoint.path, shape: valueAt(checkpoint.tensors, name).shape, stored };

@@ -1,3 +1,4 @@
+import { layerloomCommand } from '../command-line.js';
 import { invalid } from './invalid.js';
 import type { Entries } from './tree.js';
 
@@ -19,8 +20,7 @@ const otherTools: readonly OtherTool[] = [
   {
     program: 'mergekit-evolve',
     key: 'genome',
-    remedy:
-      'run mergekit-evolve itself; `layerloom search` searches configurations of layer swaps, and the recipe that mergekit-evolve writes (best_config.yaml) merges here',
+    remedy: `run mergekit-evolve itself; \`${layerloomCommand('search')}\` searches configurations of layer swaps, and the recipe that mergekit-evolve writes (best_config.yaml) merges here`,
   },
   {
     program: 'bakllama',

@@ -1,4 +1,4 @@
-import type { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../errors.js';
 import { Reading } from './reading.js';
 import type { UncheckedRecipe } from './recipe.js';
 import type { RecordedInputs } from './recorded-inputs.js';
@@ -38,11 +38,13 @@ export interface ReadRecipe {
  *
  * Parameters of methods are not checked here.
  *
- * @throws LayerloomError RECIPE_INVALID, with the file, line and column of what is wrong
+ * @throws LayerloomError RECIPE_INVALID, with the file, line and column of what is wrong, and the warnings before it
  */
 export const readRecipe = async (file: string): Promise<ReadRecipe> => {
   const reading = new Reading();
-  const recipe = await reading.file(file);
+  const recipe = await reading.file(file).catch((error: unknown) => {
+    throw withWarnings(error, reading.warnings);
+  });
   const { recorded, warnings } = reading;
   return {
     ...(recorded === undefined ? {} : { recorded }),
@@ -52,6 +54,12 @@ export const readRecipe = async (file: string): Promise<ReadRecipe> => {
     locate: (path, part) => locate(recipe, path, part),
   };
 };
+
+/** Returns an error with the warnings of the file that it is about; another value as it is. */
+export const withWarnings = (error: unknown, warnings: readonly RecipeWarning[]): unknown =>
+  error instanceof LayerloomError && warnings.length > 0
+    ? error.with({ warnings: warnings.map(({ text }) => text) })
+    : error;
 
 /**
  * Returns an error about the value at `context.recipePath` with its place in the file: that of the key if the

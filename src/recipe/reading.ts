@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { sidesOf } from '../checkpoint/adapter-text.js';
 import { locate } from '../checkpoint/locate.js';
+import { layerloomCommand } from '../command-line.js';
 import { LayerloomError } from '../errors.js';
 import type { Scope } from './fields.js';
 import { invalid, unknownKey } from './invalid.js';
@@ -224,7 +225,7 @@ const dialectOf = ({ entries, mark }: Mapping): 'ours' | 'mergekit' => {
     if (nearest(key, known) !== undefined) throw unknownKey(key, entry.key, 'the recipe', known);
   throw invalid(mark, {
     reason: entries.has('merges')
-      ? 'this is an experiment, which `layerloom batch` runs, and no recipe'
+      ? `this is an experiment, which \`${layerloomCommand('batch')}\` runs, and no recipe`
       : 'the recipe names no method',
     expected: "method (layerloom's dialect) or merge_method (mergekit's)",
   });

@@ -43,6 +43,8 @@ export interface Recipe {
   readonly dtype: ArithmeticDtype | undefined;
   /** Of a merge of adapters: the rank of averaged products, at most. */
   readonly rank: number | undefined;
+  /** True if values that are no finite numbers are computed with, instead of refused. */
+  readonly allowNonFinite: boolean;
   /** The output's tokenizer; models by their index, in `models` and then `companions`. */
   readonly tokenizer: TokenizerRequest;
   /** `auto`, or the template's text. */
@@ -79,7 +81,7 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
   const { method: name, dtype, outDtype, tokenizerSource: _source, tokenizer: _tokenizer, ...named } = given;
   const { chatTemplate, ...others } = named;
   // The form is settled before a recipe is parsed (plan/adapters/form.ts).
-  const { layout, maxShardSize, as, rank, ...rest } = others;
+  const { layout, maxShardSize, as, rank, allowNonFinite, ...rest } = others;
   const method = methods.get(name);
   if (method === undefined) {
     const at = [...path, 'method'];
@@ -99,6 +101,12 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     throw invalid([...path, 'as'], as, 'no such key of a recipe in the place of a model');
   if (path.length > 0 && rank !== undefined)
     throw invalid([...path, 'rank'], rank, 'no such key of a recipe in the place of a model');
+  if (path.length > 0 && allowNonFinite !== undefined)
+    throw invalid(
+      [...path, 'allowNonFinite'],
+      allowNonFinite,
+      'no such key of a recipe in the place of a model',
+    );
   if (path.length > 4 * mostNesting)
     throw invalid(path, name, `at most ${mostNesting} recipes in one another`);
   // A recipe of mergekit's says so; to methods without dialects that is all they know.
@@ -126,6 +134,7 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     maxShardSize,
     dtype: checkDtype(outDtype ?? dtype, [...path, outDtype === undefined ? 'dtype' : 'outDtype']),
     rank: checkRank(rank),
+    allowNonFinite: checkFlag(allowNonFinite, 'allowNonFinite'),
     tokenizer: checkTokenizer(given, [...models, ...companions], path),
     chatTemplate: checkTemplate(chatTemplate, [...path, 'chatTemplate']),
     models: models.map((reference) => under(path, reference)),
@@ -203,6 +212,12 @@ const checkRank = (rank: unknown): number | undefined => {
   if (rank === undefined || rank === null) return undefined;
   if (typeof rank === 'number' && Number.isInteger(rank) && rank >= 1 && rank <= mostRank) return rank;
   throw invalid(['rank'], rank, `a whole number from 1 to ${mostRank}`);
+};
+
+const checkFlag = (flag: unknown, key: string): boolean => {
+  if (flag === undefined || flag === null) return false;
+  if (typeof flag === 'boolean') return flag;
+  throw invalid([key], flag, 'true or false');
 };
 
 const checkTemplate = (value: unknown, path: RecipePath): string | undefined => {

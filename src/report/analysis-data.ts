@@ -3,10 +3,14 @@ import { join } from 'node:path';
 import { analyseAt, defaultThreshold, type MavVectors } from '../analysis/analysis.js';
 import { autoThreshold } from '../analysis/auto-threshold.js';
 import { columnsOf } from '../analysis/columns.js';
+import type { ExpertRoles } from '../analysis/expert-roles.js';
 import type { Overlap } from '../analysis/overlap.js';
 import { sharesOf } from '../analysis/shares.js';
+import { isThreshold } from '../analysis/thresholds.js';
 import { readVectors } from '../analysis/vectors-file.js';
+import { readJsonObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
+import { LayerloomError } from '../errors.js';
 import { itemAt, propertyAt, valueAt } from '../lookup.js';
 import { advice } from './advice.js';
 import { finiteRows, type PublishedTable, shortName } from './analysis-table.js';
@@ -24,12 +28,19 @@ const labelOf = (module: string): string =>
     .slice(-1)
     .join('');
 
-const expertOf = (mav: MavVectors, stops: readonly number[], bottom: number, top: number): PageExpert => {
+const expertOf = (
+  mav: MavVectors,
+  threshold: number,
+  stops: readonly number[],
+  bottom: number,
+  top: number,
+): PageExpert => {
   const columns = columnsOf(mav.tensors, mav.layers);
-  const { meanMav, inverseMav } = analyseAt(mav, defaultThreshold);
+  const { meanMav, inverseMav } = analyseAt(mav, threshold);
   const shares = sharesOf(mav, bottom, top);
   return {
     name: mav.name,
+    analysed: stops.indexOf(threshold),
     meanMav,
     inverseMav,
     shares: [shares.bottom, shares.middle, shares.top, shares.outside],
@@ -70,20 +81,23 @@ export const analysisOf = (
   {
     bottom,
     top,
-    threshold,
+    thresholds,
     perDecade,
     published = [],
+    roles = new Map(),
   }: {
     readonly bottom: number;
     readonly top: number;
-    readonly threshold: number;
+    /** At which the experts were analysed, in their order. */
+    readonly thresholds: readonly number[];
     readonly perDecade: number;
     readonly published?: readonly PublishedTable[];
+    readonly roles?: ExpertRoles;
   },
 ): PageAnalysis => {
   const first = itemAt(experts, 0);
-  const opening = autoThreshold(experts) ?? threshold;
-  const stops = stopsOf(experts, threshold, perDecade);
+  const opening = autoThreshold(experts) ?? itemAt(thresholds, 0);
+  const stops = stopsOf(experts, thresholds, perDecade);
   const nearest = stops.reduce(
     (best, stop, index) =>
       Math.abs(Math.log(stop / opening)) < Math.abs(Math.log(itemAt(stops, best) / opening)) ? index : best,
@@ -97,28 +111,46 @@ export const analysisOf = (
     top,
     stops,
     opening: nearest,
-    analysed: stops.indexOf(threshold),
     overlaps,
     published: published.map(({ name, columns, cells }) => ({
       name,
       columns: columns.map(shortName),
       cells: cells.map((row) => row.map((value) => value ?? null)),
     })),
-    experts: experts.map((mav) => expertOf(mav, stops, bottom, top)),
-    advice: advice({ shares, overlaps }, bottom, top),
+    experts: experts.map((mav, index) => expertOf(mav, itemAt(thresholds, index), stops, bottom, top)),
+    advice: advice({ shares, overlaps, roles }, bottom, top),
   };
+};
+
+const vectorsEnding = /\.mav\.safetensors$/;
+
+/** Returns the threshold that an expert's `NAME.json` records. @throws LayerloomError READ_FAILED, CONFIG_INVALID */
+const recordedThreshold = async (file: string): Promise<number> => {
+  const { threshold } = await readJsonObject(file);
+  if (!isThreshold(threshold))
+    throw new LayerloomError('CONFIG_INVALID', { file, reason: 'has no threshold; run analyze again' });
+  return threshold;
 };
 
 /**
  * Reads what `layerloom analyze` wrote to a directory; null if there is none.
  *
- * @throws LayerloomError the codes of `readVectors`
+ * @param roles of experts by name, also of such as were not analysed
+ * @throws LayerloomError the codes of `readVectors`, and READ_FAILED or CONFIG_INVALID for an expert's `NAME.json`
  */
-export const readAnalysis = async (directory: string): Promise<PageAnalysis | null> => {
+export const readAnalysis = async (directory: string, roles: ExpertRoles): Promise<PageAnalysis | null> => {
   const names = await readdir(directory).catch((): string[] => []);
-  const files = names.filter((name) => name.endsWith('.mav.safetensors')).sort();
+  const files = names.filter((name) => vectorsEnding.test(name)).sort();
   const experts: MavVectors[] = [];
-  for (const file of files) experts.push(await readVectors(join(directory, file)));
+  const thresholds: number[] = [];
+  for (const file of files) {
+    experts.push(await readVectors(join(directory, file)));
+    const analysis = file.replace(vectorsEnding, '.json');
+    // Vectors may have been copied without the other files of their analysis.
+    thresholds.push(
+      names.includes(analysis) ? await recordedThreshold(join(directory, analysis)) : defaultThreshold,
+    );
+  }
   if (experts.length === 0) return null;
   const overlaps = names.includes('overlap.json')
     ? (JSON.parse((await readSmallFile(join(directory, 'overlap.json'))).toString()) as Overlap[])
@@ -126,7 +158,8 @@ export const readAnalysis = async (directory: string): Promise<PageAnalysis | nu
   return analysisOf(experts, overlaps, {
     bottom: 5,
     top: 2,
-    threshold: defaultThreshold,
+    thresholds,
     perDecade: stopsPerDecade.report,
+    roles,
   });
 };

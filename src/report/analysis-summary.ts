@@ -1,10 +1,13 @@
 import type { Overlap } from '../analysis/overlap.js';
 import { itemAt } from '../lookup.js';
-import { advice } from './advice.js';
 import { formatBytes, formatSeconds, formatPercent as percent } from './format.js';
-import { showNumber } from './pages/numbers.js';
+import { showNumber, showThresholds } from './pages/numbers.js';
 import { plainTable } from './table.js';
+import { wrap } from './wrap.js';
 import type { AnalysisResult } from './write-analysis.js';
+
+/** Width of the terminal that sentences and tables fit. */
+const width = 80;
 
 /** Formats an analysis for the terminal: tables of experts and pairs, then advice. */
 export const describeAnalysis = (result: AnalysisResult, bottom: number, top: number): string => {
@@ -42,12 +45,15 @@ export const describeAnalysis = (result: AnalysisResult, bottom: number, top: nu
     ]);
   }
   return [
-    `Changes from ${first.base.name}: ${first.rows} rows, threshold ${showNumber(first.threshold)}; shares are of Σ|Δ|`,
+    ...wrap(
+      `Changes from ${first.base.name}: ${first.rows} rows, threshold ${showThresholds(experts)}; shares are of Σ|Δ|`,
+      width,
+    ),
     '',
-    plainTable(table, 1),
+    plainTable(table, 1, width),
     ...(overlaps.length === 0 ? [] : ['', describeOverlaps(overlaps)]),
     '',
-    ...advice(result, bottom, top),
+    ...result.advice.flatMap((sentence) => wrap(sentence, width)),
     '',
     `${out}/index.html`,
     `${result.files.length} files${bytesRead > 0 ? `, ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}` : ''}`,
@@ -84,5 +90,5 @@ const describeOverlaps = (overlaps: readonly Overlap[]): string => {
       ...[whole.cosine, whole.signAgreement, whole.rowsAboveInBoth].map((value) => value?.toFixed(3) ?? '–'),
     ]);
   }
-  return plainTable(table, 1);
+  return plainTable(table, 1, width);
 };

@@ -28,6 +28,14 @@ export const describeCost = (cost: BatchCost, free: number | undefined, download
       'to read',
       `${formatBytes(cost.bytesToRead)}${cost.bytesReadAgain > 0 ? `, ${formatBytes(cost.bytesReadAgain)} of it again, for the order of merges` : ''}`,
     ],
+    ...(cost.bytesToMeasure > 0
+      ? [
+          [
+            'to measure',
+            `${formatBytes(cost.bytesToMeasure)} read besides, for statistics of whole models and tensors`,
+          ],
+        ]
+      : []),
     ...downloadRows(download),
     ...(free === undefined ? [] : [['free on the disk', formatBytes(free)]]),
   ]);
@@ -120,6 +128,15 @@ export const describeMerges = (merges: readonly ExperimentMerge[], all: boolean)
 /** Lists the failed merges with their messages. */
 export const failuresOf = (merges: readonly MergeOutcome[]): { merge: string; message: string }[] =>
   merges.flatMap(({ name, error }) => (error === undefined ? [] : [{ merge: name, message: error.message }]));
+
+/** Lists the merges that a dry run found refused, those of one reason together. */
+export const describeRefused = (refused: readonly { merge: string; message: string }[]): string =>
+  [...groupBy(refused, ({ message }) => message)]
+    .map(
+      ([message, of]) =>
+        `refused: ${of.length > mostNamed ? `${of.length} merges, such as ${itemAt(of, 0).merge}` : of.map(({ merge }) => merge).join(', ')}: ${message}`,
+    )
+    .join('\n');
 
 /** Formats the end of a batch for the terminal. */
 export const describeOutcomes = (

@@ -1,24 +1,20 @@
 import { LayerloomError } from '../errors.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { chooseOnHalf } from '../scores/choose-on-half.js';
-import { comparePooled, type PairedComparison } from '../scores/paired.js';
+import { type ComparedFacts, type Conclusion, conclude } from '../scores/conclusion.js';
+import type { Row } from '../scores/intervals/rows.js';
+import { compareRows, type PairedComparison } from '../scores/paired.js';
 import type { Resampling } from '../scores/resample.js';
-import type { Difference } from './pages/data.js';
 
 /** Compares results by problem, and collects messages where they are not of the same problems. */
 export class Comparisons {
   /** Why comparisons could not be made, each message once. */
   readonly refusals = new Set<string>();
 
-  /** Returns the comparison of two groups of results; undefined if they are not of the same problems. */
-  compare(
-    group: readonly EvaluationResult[],
-    other: readonly EvaluationResult[],
-    metric: string,
-    options: Resampling = {},
-  ): PairedComparison | undefined {
-    if (group.length === 0 || other.length === 0) return undefined;
-    return this.#attempt(() => comparePooled(group, other, metric, options));
+  /** Returns the comparison of two rows of results; undefined if they are not of the same problems. */
+  compare(row: Row, other: Row, metric: string, options: Resampling = {}): PairedComparison | undefined {
+    if (row.results.length === 0 || other.results.length === 0) return undefined;
+    return this.#attempt(() => compareRows(row, other, metric, options));
   }
 
   /** Returns the score on the other half of the problems of what is best on one half; null if unknown. */
@@ -36,15 +32,18 @@ export class Comparisons {
     }
   }
 
-  /** Returns the difference of two groups with its interval; null where there is no interval. */
-  difference(
-    group: readonly EvaluationResult[],
-    other: readonly EvaluationResult[],
+  /**
+   * Returns what a comparison of two rows says; null if they are not of the same problems.
+   *
+   * @param candidates of how many a row has the best score, if it was chosen by it
+   */
+  conclusion(
+    row: Row,
+    other: Row,
     metric: string,
-  ): Difference | null {
-    const { difference, interval, n } = this.compare(group, other, metric) ?? {};
-    return difference === undefined || interval === undefined || n === undefined
-      ? null
-      : { mean: difference, interval, n };
+    candidates?: ComparedFacts['candidates'],
+  ): Conclusion | null {
+    const compared = this.compare(row, other, metric);
+    return compared === undefined ? null : conclude({ metric, ...compared, candidates });
   }
 }

@@ -25,9 +25,11 @@ const rowsOf = ({ name, scores = {} }: Scored & Pick<MergeRecord, 'name'>): stri
 export const failedModels = (failed: EvaluationOutcome['failed']): EvaluationOutcome['failed'][number][] =>
   [...new Map([...failed].reverse().map((failure) => [failure.model, failure])).values()].reverse();
 
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+
 /** Formats the end of an evaluation for the terminal: all scores of the models that it was about. */
 export const describeEvaluation = (outcome: EvaluationOutcome): string => {
-  const { directory, scored, kept, failed, missing, seconds, experiment } = outcome;
+  const { directory, scored, kept, results, failed, missing, seconds, experiment } = outcome;
   const about = new Set([...scored, ...kept]);
   const rows = [...experiment.references, ...experiment.merges]
     .filter(({ name }) => about.has(name))
@@ -37,7 +39,7 @@ export const describeEvaluation = (outcome: EvaluationOutcome): string => {
       ? []
       : [plainTable([['model', 'task', 'metric,filter', 'score', 'n'], ...rows], 3), '']),
     directory,
-    `${scored.length} models scored, ${kept.length} had their scores, in ${formatSeconds(seconds)}`,
+    `${counted(results.made, 'score')} made, ${results.there} there before, in ${formatSeconds(seconds)}`,
     ...(missing.length === 0 ? [] : [`  not there yet: ${missing.join(', ')}`]),
     ...failedModels(failed).map(({ message }) => `  failed: ${message}`),
   ].join('\n');

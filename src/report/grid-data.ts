@@ -1,8 +1,11 @@
 import { itemAt } from '../lookup.js';
+import { sentenceOf, whyNoBest } from '../scores/conclusion.js';
+import { rowOf } from '../scores/intervals/rows.js';
+import { scoreOf, scoresOf } from '../scores/model-score.js';
 import type { ScoredModel } from '../scores/scored-experiment.js';
-import { scoreOf, scoresOf, summarise } from '../scores/summaries.js';
+import { summarise } from '../scores/summaries.js';
 import type { Comparisons } from './difference.js';
-import type { PageGrid } from './pages/data.js';
+import type { PageFinding, PageGrid } from './pages/data.js';
 import type { TaskData } from './result-data.js';
 
 const order = ['bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
@@ -67,18 +70,35 @@ const gridOf = (
           at: axes.map(({ name: parameter, values }) => values.indexOf(shown(configuration[parameter]))),
           variant,
           value: summary.avg,
-          stderr: summary.stderr ?? null,
+          stderr: summary.estimate?.stderr ?? null,
           pairs: summary.n,
         };
   });
+  const undecided =
+    whyNoBest({
+      metric,
+      n: Math.min(...scoresOf(scored, name, metric).map(({ n }) => n)),
+      scores: cells.map(({ value }) => value),
+    }) ?? null;
   const better = (a: number, b: number) => (page.higherIsBetter ? a > b : a < b);
-  const best = cells.reduce(
-    (top, cell, index) => (better(cell.value, itemAt(cells, top).value) ? index : top),
-    0,
-  );
+  const best =
+    undecided === null
+      ? cells.reduce((top, cell, index) => (better(cell.value, itemAt(cells, top).value) ? index : top), 0)
+      : null;
   const inGrid = cells.findIndex(({ variant }) => (byVariant.get(variant) ?? []).some(isDefault));
   const usual = inGrid === -1 ? null : inGrid;
   const rivals = usual === null ? usualModels : (byVariant.get(itemAt(cells, usual).variant) ?? []);
+  const findingOf = (of: readonly ScoredModel[]): PageFinding | null => {
+    const conclusion = comparisons.conclusion(
+      rowOf(of, name, [...byVariant.values()]),
+      rowOf(rivals, name),
+      metric,
+      { first: cells.length },
+    );
+    return conclusion === null
+      ? null
+      : { verdict: conclusion.verdict, sentence: sentenceOf(conclusion, 'It', 'the default') };
+  };
   return {
     entry: first.entry ?? '',
     language: first.language ?? '',
@@ -86,13 +106,10 @@ const gridOf = (
     axes,
     cells,
     best,
+    undecided,
     usual,
-    otherHalf: comparisons.otherHalf([...byVariant.values()].map(resultsOf), metric),
-    gain: comparisons.difference(
-      resultsOf(byVariant.get(itemAt(cells, best).variant) ?? []),
-      resultsOf(rivals),
-      metric,
-    ),
+    otherHalf: best === null ? null : comparisons.otherHalf([...byVariant.values()].map(resultsOf), metric),
+    finding: best === null ? null : findingOf(byVariant.get(itemAt(cells, best).variant) ?? []),
   };
 };
 

@@ -1,8 +1,12 @@
+import { groupBy } from '../lookup.js';
+import { type Conclusion, sentenceOf, type Verdict } from '../scores/conclusion.js';
+import { isOfLanguage } from '../scores/groups.js';
+import { rowOf } from '../scores/intervals/rows.js';
+import { scoreOf, scoresOf } from '../scores/model-score.js';
 import type { ScoredExperiment, ScoredModel } from '../scores/scored-experiment.js';
-import { scoreOf, scoresOf, summarise } from '../scores/summaries.js';
+import { summarise } from '../scores/summaries.js';
 import type { Comparisons } from './difference.js';
-import type { Difference } from './pages/data.js';
-import { showScore, showSigned } from './pages/numbers.js';
+import { showScore } from './pages/numbers.js';
 import type { TaskData } from './result-data.js';
 
 interface Finding {
@@ -11,7 +15,8 @@ interface Finding {
   readonly pairs: number;
   readonly score: number;
   readonly rival: string;
-  readonly gain: Difference;
+  /** Of the merges against the rival. */
+  readonly conclusion: Conclusion;
 }
 
 /** Names by which references' roles are called in sentences. */
@@ -20,6 +25,10 @@ const kinds: readonly { readonly role: string; readonly words: string }[] = [
   { role: 'language', words: 'the language experts' },
   { role: 'base', words: 'the base' },
 ];
+
+/** Verdicts in the order in which the sentence has them: those that say something, and those that do not. */
+const saying: readonly Verdict[] = ['better', 'within noise', 'chosen among many', 'worse'];
+const sayingNothing: readonly Verdict[] = ['too few problems', 'at floor', 'at ceiling', 'not tested'];
 
 /**
  * Returns the variant that the sentence is about: `default` if there is one, else the variant with results
@@ -45,38 +54,42 @@ const findingOf = (
   const { metric, name, higherIsBetter } = page;
   if (metric === null) return undefined;
   const measured = models.filter((model) => scoreOf(model, name, metric) !== undefined);
-  const resultsOf = (some: readonly ScoredModel[]) => some.flatMap(({ results }) => results.get(name) ?? []);
   const merges = measured.filter(
     (model) => model.role === 'merge' && model.language === language && model.variant === variant,
   );
   const own = summarise(scoresOf(merges, name, metric));
   if (own === undefined) return undefined;
   const rivals = kinds.flatMap(({ role, words }) => {
-    const some = measured.filter(
-      (model) => model.role === role && (role !== 'language' || model.languages.includes(language)),
-    );
+    const some = measured.filter((model) => model.role === role && isOfLanguage(model, language));
     const summary = summarise(scoresOf(some, name, metric));
     return summary === undefined ? [] : [{ words, some, mean: summary.avg }];
   });
   const [best] = rivals.sort((a, b) => (higherIsBetter ? b.mean - a.mean : a.mean - b.mean));
-  const gain =
-    best === undefined ? null : comparisons.difference(resultsOf(merges), resultsOf(best.some), metric);
-  if (best === undefined || gain === null) return undefined;
-  return { language, task: page, pairs: merges.length, score: own.avg, rival: best.words, gain };
+  if (best === undefined) return undefined;
+  // The rival is the best of its kind on these problems, which flatters it.
+  const conclusion = comparisons.conclusion(
+    rowOf(merges, name),
+    rowOf(
+      best.some,
+      name,
+      rivals.map(({ some }) => some),
+    ),
+    metric,
+    { second: rivals.length },
+  );
+  if (conclusion === null) return undefined;
+  return { language, task: page, pairs: merges.length, score: own.avg, rival: best.words, conclusion };
 };
 
 const named = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
-
-const interval = ({ gain, task }: Finding): string =>
-  `95 % interval ${showSigned(gain.interval[0], task)} to ${showSigned(gain.interval[1], task)}`;
 
 /** Joins parts as an English enumeration. */
 const listed = (parts: readonly string[]): string =>
   parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
 
 /**
- * States in one sentence how the main variant's merges compare with single models, with intervals: better,
- * worse, or within noise. Null without results by problem.
+ * States how the main variant's merges compare with single models, in the words of `conclude`. Null without scores, or
+ * where results are not of the same problems.
  */
 export const headlineSentence = (
   { models, languages }: ScoredExperiment,
@@ -94,30 +107,37 @@ export const headlineSentence = (
   const method = models.find((model) => model.variant === variant)?.method?.replaceAll('_', ' ') ?? 'merge';
   const subject = variant === 'default' ? `the default ${method}` : `${method} (${variant})`;
   if (findings.length === 1) {
-    const { gain, task, pairs } = first;
-    const isNoise = gain.interval[0] <= 0 && gain.interval[1] >= 0;
-    const side = gain.mean >= 0 ? 'above' : 'below';
-    return `In ${named(first.language)}, ${subject} scores ${showScore(first.score, task)} on ${task.name}${pairs > 1 ? ` (mean of ${pairs} pairs)` : ''}, ${showScore(Math.abs(gain.mean), task)} ${side} ${first.rival}${isNoise ? ', which is within noise' : ''} (${interval(first)}).`;
+    const { score, task, pairs, rival, conclusion } = first;
+    const over = pairs > 1 ? ` (mean of ${pairs} pairs)` : '';
+    return `In ${named(first.language)}, ${subject} scores ${showScore(score, task)} on ${task.name}${over}. ${sentenceOf(conclusion, 'It', rival)}`;
   }
-  const goodness = ({ gain, task }: Finding): 'better' | 'noise' | 'worse' => {
-    const [from, to] = task.higherIsBetter
-      ? gain.interval
-      : ([-gain.interval[1], -gain.interval[0]] as const);
-    return from > 0 ? 'better' : to < 0 ? 'worse' : 'noise';
-  };
-  const group = (kind: ReturnType<typeof goodness>, words: string) => {
-    const some = findings.filter((finding) => goodness(finding) === kind);
-    const parts = some.map(
-      (finding) =>
-        `${named(finding.language)} (${showSigned(finding.gain.mean, finding.task)}, ${interval(finding)})`,
-    );
-    return some.length === 0 ? [] : [`${words} ${listed(parts)}`];
-  };
-  const pairs = [...new Set(findings.map((finding) => finding.pairs))];
-  const over = pairs.length === 1 && pairs[0] === 1 ? '' : ` (mean over pairs)`;
-  return `Compared with the best kind of single model in each language, ${subject}${over} is ${[
-    ...group('better', 'better in'),
-    ...group('noise', 'within noise in'),
-    ...group('worse', 'worse in'),
-  ].join('; ')}.`;
+  const byVerdict = groupBy(findings, ({ conclusion }) => conclusion.verdict);
+  const partsOf = (verdicts: readonly Verdict[]) =>
+    verdicts.flatMap((verdict) => {
+      const some = byVerdict.get(verdict) ?? [];
+      const [one] = some;
+      // Languages of the same numbers, such as problems too few, share their brackets.
+      const byEvidence = groupBy(some, ({ conclusion }) => conclusion.evidence.join(', '));
+      const languages = [...byEvidence].map(
+        ([evidence, of]) => `${listed(of.map(({ language }) => named(language)))} (${evidence})`,
+      );
+      return one === undefined ? [] : [`${one.conclusion.words} in ${listed(languages)}`];
+    });
+  const over = findings.every(({ pairs }) => pairs === 1) ? '' : ' (mean over pairs)';
+  const rival = 'the best kind of single model in each language';
+  const [said, unsaid] = [partsOf(saying), partsOf(sayingNothing)];
+  const start =
+    said.length > 0
+      ? `Compared with ${rival}, ${subject}${over} is ${said.join('; ')}.`
+      : `Nothing can be said of ${subject}${over} against ${rival}.`;
+  const estimands = groupBy(
+    findings.filter(({ conclusion }) => conclusion.estimand !== null),
+    ({ conclusion }) => conclusion.estimand,
+  );
+  const intervals = [...estimands].map(([estimand, of]) =>
+    estimands.size === 1
+      ? `Intervals are for ${estimand}.`
+      : `The interval in ${listed(of.map(({ language }) => named(language)))} is for ${estimand}.`,
+  );
+  return [start, ...unsaid.map((part) => `${named(part)}.`), ...intervals].join(' ');
 };

@@ -1,5 +1,5 @@
 import type { RangeCacheEntry } from '../checkpoint/range-cache-list.js';
-import type { PushResult } from '../hub/push/push.js';
+import type { PushResult } from '../hub/push/push-result.js';
 import type { RangeCacheRemoval } from '../hub/remove-ranges.js';
 import { formatBytes } from './format.js';
 import { plainTable } from './table.js';
@@ -57,11 +57,12 @@ export const describeRangeCache = ({
 
 /** Formats what was removed from the cache. */
 export const describeClearedCache = (
-  { removed, inUse, freed }: RangeCacheRemoval,
+  { removed, inUse, foreign, freed }: RangeCacheRemoval,
   isDryRun: boolean,
 ): string =>
   [
     `${isDryRun ? 'would remove' : 'removed'} ${removed.length} ${removed.length === 1 ? 'model' : 'models'}, ${formatBytes(freed)}`,
     ...(removed.length === 0 ? [] : [plainTable(removed.map(rowOf))]),
     ...inUse.map(({ id, commit }) => `kept ${id}@${commit.slice(0, 7)}, which a process is using`),
+    ...foreign.map((reason) => `kept what is in it: ${reason}`),
   ].join('\n');

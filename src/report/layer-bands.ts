@@ -12,7 +12,7 @@ export interface Drawn {
 
 /**
  * Returns the origins of a merge's layers. A layer swap has runs of layers; other methods mix the same models
- * in all layers.
+ * in all layers, and so may a swap by a partition.
  *
  * @param layers number of layers; none are drawn where it is not known
  */
@@ -21,7 +21,7 @@ export const bandsOf = (model: ScoredModel, layers: number | undefined): Drawn =
   const [task, language] = [model.task ?? 'the task expert', model.languageExpert ?? 'the language expert'];
   const { method, configuration } = model;
   const labels = { task, language, average: `average of ${task} and ${language}` };
-  if (method !== 'layer_swap') {
+  if (method !== 'layer_swap' || configuration['partition'] !== undefined) {
     const all = [model.task, model.languageExpert].filter((name) => name !== null).join(' and ');
     return {
       bands: [{ first: 0, last: layers - 1, from: 'mixed', label: `${method ?? 'merge'} of ${all}` }],

@@ -1,3 +1,4 @@
+import { layerloomCommand } from '../command-line.js';
 import type { MergeResult } from '../engine/run-plan.js';
 import { type MergePlan, verbatimPath } from '../plan/plan.js';
 import { formatBytes, formatRate, formatSeconds } from './format.js';
@@ -61,6 +62,6 @@ export const whyNotLinked = ({ shards, inputs, cost }: MergePlan): string | unde
   const bytes = whole.reduce((total, shard) => total + shard.bytes, 0);
   return (
     `${nothing} ${whole.length} shards (${formatBytes(bytes)}) are one model's alone, but no input file holds just ` +
-    'these tensors; rewrite the models by `layerloom relayout MODEL -o OUT --layout layer`, once, and merge those'
+    `these tensors; rewrite the models by \`${layerloomCommand('relayout', 'MODEL', '-o', 'OUT', '--layout', 'layer')}\`, once, and merge those`
   );
 };

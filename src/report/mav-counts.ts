@@ -3,12 +3,16 @@ import { itemAt } from '../lookup.js';
 
 /**
  * Returns a slider's thresholds in ascending order: evenly spaced on a log scale over the range of the MAVs,
- * plus the analysed one. Rows are counted at each of them when a page is written, so that every number on it
+ * plus the analysed ones. Rows are counted at each of them when a page is written, so that every number on it
  * is exact.
  *
  * @param perDecade positions per power of ten
  */
-export const stopsOf = (experts: readonly MavVectors[], threshold: number, perDecade: number): number[] => {
+export const stopsOf = (
+  experts: readonly MavVectors[],
+  analysed: readonly number[],
+  perDecade: number,
+): number[] => {
   let [least, most] = [Number.POSITIVE_INFINITY, 0];
   for (const { vectors } of experts)
     for (const vector of vectors.values())
@@ -17,7 +21,8 @@ export const stopsOf = (experts: readonly MavVectors[], threshold: number, perDe
           least = Math.min(least, mav);
           most = Math.max(most, mav);
         }
-  if (!Number.isFinite(least)) return [threshold];
+  const ascending = (stops: readonly number[]) => [...new Set(stops)].sort((a, b) => a - b);
+  if (!Number.isFinite(least)) return ascending(analysed);
   const [from, to] = [
     Math.floor(Math.max(Math.log10(least), -12) * 4) / 4,
     Math.ceil(Math.log10(most) * 4) / 4,
@@ -26,7 +31,7 @@ export const stopsOf = (experts: readonly MavVectors[], threshold: number, perDe
   const even = Array.from({ length: steps + 1 }, (_, step) =>
     Number((10 ** (from + step / perDecade)).toPrecision(3)),
   );
-  return [...new Set([...even, threshold])].sort((a, b) => a - b);
+  return ascending([...even, ...analysed]);
 };
 
 /** Returns how many stops a MAV is above; stops ascend. It is above none if it is NaN. */

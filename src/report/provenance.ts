@@ -1,3 +1,4 @@
+import { layerloomCommand } from '../command-line.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { version } from '../version.js';
 import type { Fact, ReportData } from './pages/data.js';
@@ -81,9 +82,9 @@ export const provenanceOf = (
     ],
     commands: [
       ...(record === null ? [] : ['# EXPERIMENT.yaml is the text below']),
-      `layerloom batch EXPERIMENT.yaml -o ${directory}`,
-      ...(results.length > 0 ? [`layerloom evaluate ${directory}`] : []),
-      `layerloom report ${directory} -o report.html`,
+      layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', directory),
+      ...(results.length > 0 ? [layerloomCommand('evaluate', directory)] : []),
+      layerloomCommand('report', directory, '-o', 'report.html'),
       ...(record === null ? [] : ['', record.experiment.trimEnd()]),
     ],
     warnings: experiment.warnings,

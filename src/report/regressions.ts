@@ -1,31 +1,23 @@
-import { itemAt } from '../lookup.js';
+import { conclude, type Verdict } from '../scores/conclusion.js';
 import { scaleOf } from '../scores/metrics.js';
-import { holm } from '../scores/paired.js';
+import { holm, type PairedComparison } from '../scores/paired.js';
 import type { ScoredModel } from '../scores/scored-experiment.js';
-import { scoreOf } from '../scores/summaries.js';
 import type { Comparisons } from './difference.js';
 import type { PageTable } from './pages/data.js';
 import type { TaskData } from './result-data.js';
 
-/** Resamples of each comparison: an experiment has many hundreds of them. */
-const resamples = 1000;
-
+/** A merge against the base in a task. */
 interface Compared {
   readonly model: ScoredModel;
   readonly task: string;
   readonly metric: string;
-  readonly base: number;
-  readonly score: number;
-  readonly difference: number;
-  readonly interval: readonly [number, number];
-  readonly p: number | undefined;
-  readonly n: number;
-  readonly isWorse: boolean;
+  readonly comparison: PairedComparison;
 }
 
 /**
- * Lists merges that are worse than the base in a task, by more than noise: the paired 95 % interval excludes
- * 0. P-values are corrected for all comparisons made (Holm). Null where nothing could be compared.
+ * Lists merges that look worse than the base in a task: the paired 95 % interval is on the worse side, which is chance in
+ * one of forty equals. Those are called worse whose p-value says so after Holm's correction for all comparisons made.
+ * Null where nothing could be compared.
  */
 export const regressionsOf = (
   models: readonly ScoredModel[],
@@ -36,37 +28,28 @@ export const regressionsOf = (
   const merges = models.filter(({ role }) => role === 'merge');
   const all = base === undefined ? [] : merges.flatMap((model) => compared(model, base, tasks, comparisons));
   if (all.length === 0) return null;
-  const adjusted = holm(all.map(({ p }) => p));
-  const rows = all.flatMap((one, index) => {
-    if (!one.isWorse) return [];
-    const { factor, digits } = scaleOf(one.metric);
-    const p = itemAt(adjusted, index);
-    const [low, high] = one.interval;
-    return [
-      {
-        id: `${one.model.name} ${one.task}`,
-        label: one.model.name,
-        cells: [
-          { value: one.task, digits: 0 },
-          { value: factor * one.score, digits },
-          { value: factor * one.base, digits },
-          {
-            value: factor * one.difference,
-            digits,
-            n: one.n,
-            interval: [factor * low, factor * high] as const,
-          },
-          p === undefined ? null : { value: p, digits: 3 },
-        ],
-      },
-    ];
+  const adjusted = holm(all.map(({ comparison }) => comparison.p));
+  const concluded = all.map((one, index) => {
+    const facts = { metric: one.metric, ...one.comparison };
+    return {
+      ...one,
+      adjusted: adjusted[index],
+      own: conclude(facts).verdict,
+      verdict: conclude({ ...facts, p: adjusted[index] }).verdict,
+    };
   });
+  const listed = concluded.filter(({ own }) => own === 'worse');
+  const unsaid = concluded.filter(({ own }) => own === 'too few problems').length;
+  const worse = listed.filter(({ verdict }) => verdict === 'worse').length;
   return {
     id: 'regressions',
     title: 'Regressions against the base',
-    caption: `${rows.length} of ${all.length} comparisons of a merge with the base are worse beyond noise: the 95 % interval of the difference by problem excludes 0.`,
+    caption:
+      `${worse} of ${all.length} comparisons of a merge with the base are worse beyond noise, corrected for their number; ` +
+      `${listed.length - worse} more by their own test alone, which of equals one in forty is by chance.` +
+      (unsaid === 0 ? '' : ` ${unsaid} have too few problems to say.`),
     notes: [
-      'Intervals are of single comparisons: of many between equals, one in forty is below 0 by chance. P-values are corrected for all comparisons (Holm).',
+      'Listed: the 95 % interval of the difference by problem is on the worse side, and p is below 5 %. Worse: p is below 5 % also when corrected for all comparisons (Holm).',
     ],
     columns: [
       { id: 'task', label: 'Task' },
@@ -74,8 +57,40 @@ export const regressionsOf = (
       { id: 'base', label: 'Base' },
       { id: 'difference', label: 'Difference' },
       { id: 'p', label: 'p, corrected' },
+      { id: 'verdict', label: 'Verdict' },
     ],
-    rows,
+    rows: listed.map(rowOf),
+  };
+};
+
+const rowOf = ({
+  model,
+  task,
+  metric,
+  comparison,
+  adjusted,
+  verdict,
+}: Compared & { readonly adjusted: number | undefined; readonly verdict: Verdict }) => {
+  const { factor, digits } = scaleOf(metric);
+  const { scores, difference, interval, n } = comparison;
+  return {
+    id: `${model.name} ${task}`,
+    label: model.name,
+    cells: [
+      { value: task, digits: 0 },
+      { value: factor * scores[0], digits },
+      { value: factor * scores[1], digits },
+      {
+        value: factor * difference,
+        digits,
+        n,
+        ...(interval === undefined
+          ? {}
+          : { interval: [factor * interval[0], factor * interval[1]] as const }),
+      },
+      adjusted === undefined ? null : { value: adjusted, digits: 3 },
+      { value: verdict === 'worse' ? 'worse' : 'may be chance', digits: 0 },
+    ],
   };
 };
 
@@ -85,15 +100,9 @@ const compared = (
   tasks: readonly TaskData[],
   comparisons: Comparisons,
 ): Compared[] =>
-  tasks.flatMap(({ page: { name: task, metric, higherIsBetter } }) => {
+  tasks.flatMap(({ page: { name: task, metric } }) => {
     const [result, rival] = [model.results.get(task), base.results.get(task)];
     if (metric === null || result === undefined || rival === undefined) return [];
-    const [score, ofBase] = [scoreOf(model, task, metric), scoreOf(base, task, metric)];
-    const comparison = comparisons.compare([result], [rival], metric, { resamples });
-    if (comparison === undefined) return [];
-    const { difference, interval, p, n } = comparison;
-    if (score === undefined || ofBase === undefined || interval === undefined) return [];
-    const isWorse = higherIsBetter ? interval[1] < 0 : interval[0] > 0;
-    const facts = { model, task, metric, difference, interval, p, n, isWorse };
-    return [{ ...facts, score: score.value, base: ofBase.value }];
+    const comparison = comparisons.compare({ results: [result] }, { results: [rival] }, metric);
+    return comparison?.p === undefined ? [] : [{ model, task, metric, comparison }];
   });

@@ -1,7 +1,7 @@
 import { relative, resolve } from 'node:path';
 import type { MergeRecord } from '../experiment/experiment-record.js';
+import { scoreOf } from '../scores/model-score.js';
 import type { ScoredExperiment, ScoredModel } from '../scores/scored-experiment.js';
-import { scoreOf } from '../scores/summaries.js';
 import { version } from '../version.js';
 import { Comparisons } from './difference.js';
 import { gridsOf } from './grid-data.js';

@@ -1,8 +1,9 @@
 import type { EvaluationResult, ProblemResult } from '../evaluation/result.js';
 import { itemAt } from '../lookup.js';
+import { whyNoBest } from '../scores/conclusion.js';
 import { isHigherBetter, scaleOf } from '../scores/metrics.js';
+import { scoreOf, scoresOf } from '../scores/model-score.js';
 import type { HeadlineMetric, ScoredExperiment, ScoredModel } from '../scores/scored-experiment.js';
-import { scoreOf } from '../scores/summaries.js';
 import { encodeBits } from './pages/bits.js';
 import type { PageResult, PageTask } from './pages/data.js';
 import type { StringPool } from './string-pool.js';
@@ -50,6 +51,7 @@ export const tasksOf = (
       metric,
       unit: metric !== null && scaleOf(metric).unit === 'percent' ? 'percent' : 'number',
       higherIsBetter,
+      undecided: metric === null ? null : (undecidedOf(models, name, metric) ?? null),
       version: first.taskVersion,
       fewshot: first.fewshot,
       n: ordered.length > 0 ? ordered.length : first.n,
@@ -59,6 +61,16 @@ export const tasksOf = (
       }),
     };
     return [{ page, at, kept: withText.map(({ document }) => document) }];
+  });
+};
+
+/** Returns why no model may be called the best in a task. */
+const undecidedOf = (models: readonly ScoredModel[], task: string, metric: string): string | undefined => {
+  const scores = scoresOf(models, task, metric);
+  return whyNoBest({
+    metric,
+    n: Math.min(...scores.map(({ n }) => n)),
+    scores: scores.map(({ value }) => value),
   });
 };
 

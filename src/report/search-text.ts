@@ -1,4 +1,6 @@
+import { sentenceOf } from '../scores/conclusion.js';
 import { scaleOf } from '../scores/metrics.js';
+import { fixed } from '../scores/score-table.js';
 import type { SearchRecord } from '../search/run-search.js';
 import type { SearchStep } from '../search/trace.js';
 import { plainTable } from './table.js';
@@ -6,7 +8,7 @@ import { plainTable } from './table.js';
 /** Formats a step for the terminal, in one line. */
 export const describeStep = ({ title, limit, candidates, kept, spent }: SearchStep): string =>
   `${title}: ${candidates.length} configurations on ${limit} problems, ${spent} problem-evaluations so far; ` +
-  (kept.length <= 1 ? `best: ${kept[0] ?? 'none'}` : `${kept.length} go on, first ${kept[0]}`);
+  (kept.length <= 1 ? `first: ${kept[0] ?? 'none'}` : `${kept.length} go on, first ${kept[0]}`);
 
 /** Formats the end of a search for the terminal: path, choice, and its score on held-out problems. */
 export const describeSearch = (search: SearchRecord): string => {
@@ -33,23 +35,38 @@ export const describeSearch = (search: SearchRecord): string => {
     `spent: ${spent} problem-evaluations of ${budget} allowed, ${((100 * spent) / grid).toFixed(1)} % of the grid's ${grid}`,
     ...(heldOut === null ? [] : ['The held-out problems took no part in the choice.']),
     ...(failed.length === 0 ? [] : [`could not be scored: ${failed.join(', ')}`]),
+    ...leftOutLines(search),
   ].join('\n');
 };
 
-const heldOutLines = ({ heldOut, default: standard, metric, isGain }: SearchRecord): string[] => {
-  if (heldOut === null) return ['The search chose the default: there is nothing to compare.'];
-  const { unit, factor, digits } = scaleOf(metric ?? '');
-  const show = (value: number) => (value * factor).toFixed(digits);
-  const signed = (value: number) => `${value > 0 ? '+' : ''}${show(value)}`;
-  const { n, interval, p, test } = heldOut;
-  const unitName = unit === 'percent' ? ' points' : '';
+/** More names of configurations than these are in search.json alone. */
+const mostNamed = 8;
+
+const leftOutLines = ({ leftOut, configurations, strategy }: SearchRecord): string[] => {
+  if (leftOut.length === 0) return [];
+  const why = strategy === 'halving' ? 'the budget does not cover them' : 'no descent came by them';
+  const more = leftOut.length > mostNamed ? ', …' : '';
   return [
-    `on ${n} held-out problems: ${show(heldOut.choice)}, default ${standard}: ${show(heldOut.default)}`,
-    `difference: ${signed(heldOut.difference)}${unitName}` +
-      (interval === null ? '' : `, 95 % interval ${signed(interval[0])} to ${signed(interval[1])}`) +
-      (p === null
-        ? ', not tested: results by problem are missing'
-        : `, p = ${p.toPrecision(2)} (${test === 'mcnemar' ? 'exact McNemar test' : 'paired bootstrap'})`),
-    isGain ? 'The choice is better than the default at the 5 % level.' : 'This is no gain at the 5 % level.',
+    `never scored: ${leftOut.length} of ${configurations} configurations, since ${why} (raise --budget): ${leftOut.slice(0, mostNamed).join(', ')}${more}`,
+  ];
+};
+
+const heldOutLines = ({
+  heldOut,
+  conclusion,
+  choice,
+  default: standard,
+  recommended,
+}: SearchRecord): string[] => {
+  if (heldOut === null || conclusion === null)
+    return ['The search chose the default: there is nothing to compare.'];
+  const { factor, digits } = scaleOf(heldOut.metric);
+  const show = (value: number) => fixed(value * factor, digits);
+  const { n, test } = heldOut;
+  return [
+    `on ${n} held-out problems: ${show(heldOut.choice)}, default ${standard}: ${show(heldOut.default)}` +
+      (test === null ? '' : ` (${test === 'mcnemar' ? 'exact McNemar test' : 'paired t-test'})`),
+    sentenceOf(conclusion, 'The choice', 'the default'),
+    `recommended: ${recommended}${recommended === choice ? '' : ', the default'}`,
   ];
 };

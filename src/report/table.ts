@@ -14,25 +14,64 @@ const mostRows = 4000;
 const shortened = (rows: readonly (readonly string[])[]): readonly (readonly string[])[] =>
   rows.length <= mostRows ? rows : [...rows.slice(0, mostRows / 2), ['⋮'], ...rows.slice(-mostRows / 2)];
 
+/** Spaces before a table's lines, and between its columns. */
+const gap = 2;
+
+/**
+ * Divides the columns of a table that is wider than `width` into blocks that fit it, each with the first
+ * column again. A block has at least one column besides.
+ */
+const blocksOf = (rows: readonly (readonly string[])[], width: number): (readonly string[])[][] => {
+  const columns = rows.reduce((most, row) => Math.max(most, row.length), 0);
+  const widths = Array.from({ length: columns }, (_, at) =>
+    rows.reduce((most, row) => Math.max(most, [...(row[at] ?? '')].length), 0),
+  );
+  const [first = 0, ...others] = widths;
+  const blocks: { begin: number; end: number }[] = [];
+  let used = 0;
+  for (const [index, own] of others.entries()) {
+    const last = blocks.at(-1);
+    used += gap + own;
+    if (last !== undefined && used <= width) last.end += 1;
+    else {
+      blocks.push({ begin: index + 1, end: index + 2 });
+      used = gap + first + gap + own;
+    }
+  }
+  if (blocks.length < 2) return [[...rows]];
+  return blocks.map(({ begin, end }) => rows.map((row) => [...row.slice(0, 1), ...row.slice(begin, end)]));
+};
+
 /**
  * Formats a table without lines, columns two spaces apart, those from index `rightFrom` on aligned to the
  * right. Of more than 4000 rows, the first and last are shown.
+ *
+ * @param width of the terminal: a wider table continues below with its further columns
  */
 export const plainTable = (
   rows: readonly (readonly string[])[],
   rightFrom = Number.POSITIVE_INFINITY,
-): string => {
+  width = Number.POSITIVE_INFINITY,
+): string =>
+  blocksOf(
+    shortened(rows).map((row) => row.map(visibleLine)),
+    width,
+  )
+    .map((block) => formatBlock(block, rightFrom))
+    .join('\n\n');
+
+const formatBlock = (rows: readonly (readonly string[])[], rightFrom: number): string => {
   const columns = rows.reduce((most, row) => Math.max(most, row.length), 0);
   const table = new Table({
     chars: { ...Object.fromEntries(borders.map((border) => [border, ''])), middle: '  ' },
     style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
     colAligns: Array.from({ length: columns }, (_, column) => (column >= rightFrom ? 'right' : 'left')),
   });
-  for (const row of shortened(rows)) table.push(row.map(visibleLine));
+  for (const row of rows) table.push([...row]);
   return table
     .toString()
     .split('\n')
-    .map((line) => `  ${line}`.trimEnd())
+    .map((line) => `${' '.repeat(gap)}${line}`.trimEnd())
     .join('\n');
 };
 

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type Analysis, analyseAt, fileName, type MavVectors, vectorsName } from '../analysis/analysis.js';
+import type { ExpertRoles } from '../analysis/expert-roles.js';
 import type { Overlap } from '../analysis/overlap.js';
 import { type Shares, sharesOf } from '../analysis/shares.js';
 import { encodeVectors } from '../analysis/vectors-file.js';
@@ -27,6 +28,8 @@ export interface WrittenAnalysis {
   readonly experts: readonly Analysis[];
   readonly shares: readonly (Shares & { readonly name: string })[];
   readonly overlaps: readonly Overlap[];
+  /** Sentences on what the figures say. */
+  readonly advice: readonly string[];
 }
 
 /** Findings of an analysis, the files that it wrote, and its cost. */
@@ -47,19 +50,27 @@ export const writeAnalysis = async (
   vectors: readonly MavVectors[],
   overlaps: readonly Overlap[],
   {
-    threshold,
+    thresholds,
     bottom,
     top,
     published,
-  }: { threshold: number; bottom: number; top: number; published: readonly PublishedTable[] },
+    roles,
+  }: {
+    /** Of the experts, in their order. */
+    thresholds: readonly number[];
+    bottom: number;
+    top: number;
+    published: readonly PublishedTable[];
+    roles: ExpertRoles;
+  },
   out: string,
 ): Promise<WrittenAnalysis> => {
   const directory = resolve(out);
   checkFileNames(vectors);
   const files = new Map<string, readonly (string | Uint8Array)[]>();
-  const tables = vectors.map((mav) => tableOf(mav, threshold));
+  const tables = vectors.map((mav, index) => tableOf(mav, itemAt(thresholds, index)));
   const most = mostOf([...tables, ...published]);
-  const experts = vectors.map((mav) => analyseAt(mav, threshold));
+  const experts = vectors.map((mav, index) => analyseAt(mav, itemAt(thresholds, index)));
   const shares = vectors.map((mav) => sharesOf(mav, bottom, top));
   for (const [index, mav] of vectors.entries()) {
     const name = fileName(mav.name);
@@ -71,7 +82,11 @@ export const writeAnalysis = async (
     files.set(`${name}.svg`, [
       drawPicture(HeatMap, {
         title: mav.name,
-        subtitle: describeRows({ rows: mav.rows, threshold, base: mav.base.name }),
+        subtitle: describeRows({
+          rows: mav.rows,
+          threshold: itemAt(thresholds, index),
+          base: mav.base.name,
+        }),
         columns: table.columns.map(({ label }) => label),
         cells: table.cells,
         most,
@@ -84,7 +99,7 @@ export const writeAnalysis = async (
     ]);
   if (overlaps.length > 0) files.set('overlap.json', [`${JSON.stringify(overlaps, null, 2)}\n`]);
   const page = analysisOf(vectors, overlaps, {
-    ...{ bottom, top, threshold, published },
+    ...{ bottom, top, thresholds, published, roles },
     perDecade: stopsPerDecade.analysis,
   });
   files.set(pageName, [await writeAnalysisPage(page), recordOf([...files.keys(), pageName])]);
@@ -104,6 +119,7 @@ export const writeAnalysis = async (
     experts,
     shares: shares.map((own, index) => ({ name: itemAt(vectors, index).name, ...own })),
     overlaps,
+    advice: page.advice,
   };
 };
 

@@ -2,9 +2,11 @@ import { rename, rm } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
+import type { ExpertRoles } from '../analysis/expert-roles.js';
 import { provenanceName } from '../checkpoint/file-names.js';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
+import { layerloomCommand } from '../command-line.js';
 import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
 import { readRecord } from '../experiment/experiment-record.js';
@@ -105,11 +107,11 @@ export const writeReportOf = async (
   const record = directory === null ? null : await readRecord(directory);
   const own = directory === null ? undefined : join(directory, 'analysis');
   const read = analysis ?? own;
-  const found = read === undefined ? null : await readAnalysis(read);
+  const found = read === undefined ? null : await readAnalysis(read, rolesIn(experiment));
   if (found === null && analysis !== undefined)
     throw new LayerloomError('READ_FAILED', {
       file: analysis,
-      reason: 'no files NAME.mav.safetensors are in it; layerloom analyze writes them',
+      reason: `no files NAME.mav.safetensors are in it; \`${layerloomCommand('analyze')}\` writes them`,
     });
   const paths = experiment.models.flatMap(({ role, path }) =>
     role === 'merge' && path !== null ? [path] : [],
@@ -140,3 +142,7 @@ export const writeReportOf = async (
     warnings: experiment.warnings,
   };
 };
+
+/** The roles of an experiment's experts. */
+const rolesIn = ({ models }: ScoredExperiment): ExpertRoles =>
+  new Map(models.flatMap(({ name, role }) => (role === 'task' || role === 'language' ? [[name, role]] : [])));

@@ -140,3 +140,18 @@ export const condensed = (columns: readonly Column[], { isMean }: Aggregate): re
       sums[at] = (sums[at] as number) + (column.sums[at] as number) / columns.length;
   return [{ sums, weights }];
 };
+
+/**
+ * Returns a model's scores as one number a problem, whose mean is the model's score: the jackknife's pseudo-values
+ * (Tukey 1958), n θ − (n − 1) θ without the problem. Of a score that is a mean these are the problems' scores.
+ */
+export const pseudoValues = ({ sums, weights }: Column, { of, isMean }: Aggregate): Float64Array => {
+  if (isMean) return sums;
+  const n = sums.length;
+  const [sum, weight] = [sums, weights].map((values) =>
+    values.reduce((total, value) => total + value, 0),
+  ) as [number, number];
+  return sums.map(
+    (own, at) => n * of(sum, weight) - (n - 1) * of(sum - own, weight - (weights[at] as number)),
+  );
+};

@@ -2,11 +2,12 @@ import { LayerloomError } from '../errors.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { taskOf } from '../evaluation/task-facts.js';
 import { nearest } from '../recipe/nearest.js';
+import { whyNoBest } from './conclusion.js';
 import { ImportedFigures } from './imported.js';
 import { headlineMetrics, nameOfMetric, type Scale, scaleOf } from './metrics.js';
+import { type ModelScore, scoresOf } from './model-score.js';
 import type { Resampling } from './resample.js';
 import type { HeadlineMetric, ScoredExperiment, ScoredModel } from './scored-experiment.js';
-import { type ModelScore, scoresOf } from './summaries.js';
 
 export interface TableOptions extends Resampling {
   /** Layouts to make: `table-1`; all that have any cell unless given. */
@@ -103,6 +104,17 @@ export class Board {
 
   scores(models: readonly ScoredModel[], { task, metric }: Subject): ModelScore[] {
     return scoresOf(models, task, metric);
+  }
+
+  /** Returns why no model may be called the best in a task; undefined if one may. */
+  whyNoBest(subject: Subject): string | undefined {
+    const scores = this.scores(this.experiment.models, subject);
+    if (scores.length === 0) return undefined;
+    return whyNoBest({
+      metric: subject.metric,
+      n: Math.min(...scores.map(({ n }) => n)),
+      scores: scores.map(({ value }) => value),
+    });
   }
 
   results(models: readonly ScoredModel[], { task }: Subject): EvaluationResult[] {

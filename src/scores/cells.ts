@@ -1,10 +1,13 @@
 import type { Board, Subject } from './board.js';
-import { type Group, groupsOf } from './groups.js';
+import { type Group, groupsOf, rowIn } from './groups.js';
+import { type Estimate, estimateOfChosen, estimateOfExtreme, estimateOfMean } from './intervals/estimates.js';
+import { meanOf } from './mean.js';
 import type { Scale } from './metrics.js';
+import type { ModelScore } from './model-score.js';
 import type { PairedComparison } from './paired.js';
-import type { Cell } from './score-table.js';
+import { type Cell, markBest } from './score-table.js';
 import type { ImportedSummary } from './scored-experiment.js';
-import { type ModelScore, meanOf, type Summary, summarise } from './summaries.js';
+import { type Summary, summarise } from './summaries.js';
 
 export type Statistic = ImportedSummary['statistic'];
 
@@ -35,28 +38,102 @@ export const numberCell = (value: number, digits: number, more: Partial<Cell> = 
   ...more,
 });
 
-export const modelCell = (score: ModelScore, { factor, digits }: Scale): Cell => ({
-  value: score.value * factor,
-  digits,
+export const modelCell = (score: ModelScore, scale: Scale): Cell => ({
+  value: score.value * scale.factor,
+  digits: scale.digits,
   n: 1,
-  ...(score.stderr === undefined ? {} : { stderr: score.stderr * factor }),
+  ...errorOf(estimateOfMean([score]), scale),
   model: score.model.name,
   source: 'computed',
 });
 
-const summaryCell = (summary: Summary, statistic: Statistic, group: Group, scale: Scale): Cell => {
-  const { configuration } = group;
-  const named = configuration === undefined ? {} : { configuration };
-  if (statistic !== 'avg') return { ...modelCell(summary[statistic], scale), ...named, n: summary.n };
+/** Returns the mean of models as a cell; `estimate` is what is known of it. */
+export const meanCell = (
+  { avg, n }: Summary,
+  estimate: Estimate | undefined,
+  scale: Scale,
+  more: Partial<Cell> = {},
+): Cell => ({
+  value: avg * scale.factor,
+  digits: scale.digits,
+  n,
+  ...errorOf(estimate, scale),
+  source: 'computed',
+  ...more,
+});
+
+/** Returns the least or the highest score of models as a cell, with an interval that chooses again. */
+export const extremeCell = (
+  board: Board,
+  scores: readonly ModelScore[],
+  statistic: 'min' | 'max',
+  scale: Scale,
+): Cell | null => {
+  const summary = summarise(scores);
+  if (summary === undefined) return null;
+  const { model, value } = summary[statistic];
+  const sign = statistic === 'max' ? 1 : -1;
+  const estimate = summary.n === 1 ? summary.estimate : estimateOfExtreme(scores, sign, board.resampling);
+  const { stderr, ...chosen } = errorOf(estimate, scale);
   return {
-    value: summary.avg * scale.factor,
+    value: value * scale.factor,
     digits: scale.digits,
     n: summary.n,
-    ...(summary.stderr === undefined ? {} : { stderr: summary.stderr * scale.factor }),
-    ...(summary.n === 1 ? { model: summary.min.model.name } : {}),
-    ...named,
+    // A choice's standard error is about a figure that is not shown: the score without the luck of the choice.
+    ...(summary.n === 1 && stderr !== undefined ? { stderr } : {}),
+    ...chosen,
+    model: model.name,
     source: 'computed',
   };
+};
+
+const errorOf = (
+  estimate: Estimate | undefined,
+  { factor }: Scale,
+): Pick<Cell, 'stderr' | 'interval' | 'estimand'> => {
+  if (estimate === undefined) return {};
+  const { stderr, interval, estimand } = estimate;
+  return {
+    stderr: stderr * factor,
+    ...(interval === undefined ? {} : { interval: [interval[0] * factor, interval[1] * factor] as const }),
+    estimand,
+  };
+};
+
+/** Returns what is known of a group's mean: chosen again where its configuration was chosen by the same problems. */
+export const estimateOf = (
+  board: Board,
+  group: Group,
+  subject: Subject,
+  summary: Summary,
+): Estimate | undefined => {
+  const row = rowIn(group, subject);
+  if (row.candidates === undefined) return summary.estimate;
+  const { isHigherBetter } = summary.max;
+  return estimateOfChosen(row, subject.metric, isHigherBetter ? 1 : -1, board.resampling);
+};
+
+const summaryCell = (
+  board: Board,
+  group: Group,
+  subject: Subject,
+  statistic: Statistic,
+  scale: Scale,
+): Cell | null => {
+  const scores = board.scores(group.models, subject);
+  const summary = summarise(scores);
+  if (summary === undefined) return null;
+  const named = group.configuration === undefined ? {} : { configuration: group.configuration };
+  if (statistic === 'avg')
+    return meanCell(summary, estimateOf(board, group, subject, summary), scale, {
+      ...(summary.n === 1 ? { model: summary.min.model.name } : {}),
+      ...named,
+    });
+  const cell = extremeCell(board, scores, statistic, scale);
+  // The best pair of the best configuration was chosen twice, for which there is no interval.
+  if (cell === null || rowIn(group, subject).candidates === undefined) return cell && { ...cell, ...named };
+  const { interval: _, estimand: __, ...chosenTwice } = cell;
+  return { ...chosenTwice, ...named };
 };
 
 /** A cell of a group's statistic: the group of the models of a language, scored in another or the same. */
@@ -80,10 +157,11 @@ export const groupOf = (board: Board, { benchmark, group, subject }: CellKey): G
 export const figure = (board: Board, key: CellKey, scale = scaleFor(board, key.benchmark)): Cell | null => {
   const group = groupOf(board, key);
   const subject = board.subject(key.benchmark, key.language);
-  const summary =
-    group === undefined || subject === undefined ? undefined : summarise(board.scores(group.models, subject));
-  if (group !== undefined && summary !== undefined) {
-    const cell = summaryCell(summary, key.statistic, group, scale);
+  const cell =
+    group === undefined || subject === undefined
+      ? null
+      : summaryCell(board, group, subject, key.statistic, scale);
+  if (group !== undefined && cell !== null) {
     const isOwn = key.subject === key.language && key.statistic === 'avg';
     return isOwn && group.otherHalf !== undefined
       ? { ...cell, otherHalf: group.otherHalf * scale.factor }
@@ -114,7 +192,7 @@ export const meanOverLanguages = (
 
 /** Returns a difference as a cell, on the scale shown, with its interval and p-value. */
 export const differenceCell = (
-  { difference, interval, p }: PairedComparison,
+  { difference, interval, p, estimand }: PairedComparison,
   { factor, digits }: Scale,
   more: Partial<Cell> = {},
 ): Cell => ({
@@ -122,6 +200,7 @@ export const differenceCell = (
   digits,
   ...(interval === undefined ? {} : { interval: [interval[0] * factor, interval[1] * factor] as const }),
   ...(p === undefined ? {} : { p }),
+  ...(estimand === undefined ? {} : { estimand }),
   source: 'computed',
   ...more,
 });
@@ -134,6 +213,17 @@ export const isMoreBetter = (board: Board, benchmark: string): boolean => {
   }
   return true;
 };
+
+/** Marks the best figures of a row, unless the problems of its tasks cannot tell. */
+export const markBestIn = (
+  board: Board,
+  subjects: readonly (Subject | undefined)[],
+  cells: readonly (Cell | null)[],
+  isHigherBetter: boolean,
+): readonly (Cell | null)[] =>
+  subjects.some((subject) => subject !== undefined && board.whyNoBest(subject) !== undefined)
+    ? cells
+    : markBest(cells, isHigherBetter);
 
 /** Returns the id of a layout's table: MGSM is the paper's benchmark and has the plain name. */
 export const idOf = (layout: string, benchmark: string): string =>

@@ -1,6 +1,7 @@
 import { itemAt, valueAt } from '../lookup.js';
+import { meanOf } from './mean.js';
+import type { ModelScore } from './model-score.js';
 import type { ScoredModel } from './scored-experiment.js';
-import { type ModelScore, meanOf } from './summaries.js';
 
 /** The models of one configuration: one for each pair of experts of a language. */
 export interface Configuration {
@@ -45,9 +46,9 @@ export interface SwapSetting {
   readonly isPlain: boolean;
 }
 
-/** Returns the setting of a layer swap; undefined for other methods. */
+/** Returns the setting of a layer swap; undefined for other methods, and for swaps by a partition. */
 export const swapSetting = ({ method, configuration }: ScoredModel): SwapSetting | undefined => {
-  if (method !== 'layer_swap') return undefined;
+  if (method !== 'layer_swap' || configuration['partition'] !== undefined) return undefined;
   const count = (name: string, otherwise: number): number => {
     const value = configuration[name];
     return typeof value === 'number' ? value : otherwise;

@@ -1,6 +1,18 @@
+import { valueAt } from '../lookup.js';
 import type { Board, Subject } from './board.js';
 import { chooseOnHalf } from './choose-on-half.js';
-import { type Competition, compete, configurationsOf, defaultOf, isPair } from './configurations.js';
+import { whyNoBest } from './conclusion.js';
+import {
+  type Competition,
+  type Configuration,
+  compete,
+  configurationsOf,
+  defaultOf,
+  isPair,
+} from './configurations.js';
+import { type Row, rowOf } from './intervals/rows.js';
+import { meanOf } from './mean.js';
+import type { ModelScore } from './model-score.js';
 import type { ScoredModel } from './scored-experiment.js';
 
 /** The models that a table summarises together in one language: its columns in Table 1, rows of others. */
@@ -15,6 +27,8 @@ export interface Group {
   readonly configuration?: string;
   /** For the best of several configurations. */
   readonly competition?: Competition;
+  /** The task in which it was chosen. */
+  readonly chosenIn?: string;
   /** Its score when chosen on half of the problems, on the harness's scale. */
   readonly otherHalf?: number;
 }
@@ -38,7 +52,8 @@ const labels: Readonly<Record<string, string>> = {
 const order = Object.keys(labels);
 
 export const labelOf = (id: string): string =>
-  labels[id] ?? id.replace(/-(best|default)$/, ', $1').replaceAll('_', ' ');
+  (Object.hasOwn(labels, id) ? labels[id] : undefined) ??
+  id.replace(/-(best|default)$/, ', $1').replaceAll('_', ' ');
 
 /** Methods have their own names, but for layer swaps, which the paper's tables call swaps. */
 const nameOf = (method: string): string => (method === 'layer_swap' ? 'swap' : method);
@@ -71,14 +86,37 @@ export const distinctGroups = (groups: readonly Group[]): Group[] =>
         ),
   );
 
-const cache = new WeakMap<Board, Map<string, readonly Group[]>>();
+/** Returns a group's row in a task: in that in which it was chosen, with what it was chosen from. */
+export const rowIn = ({ models, competition, chosenIn }: Group, { task }: Subject): Row =>
+  rowOf(models, task, chosenIn === task ? competition?.candidates.map((of) => of.models) : []);
+
+/** A method of which no configuration may be called the best. */
+export interface Undecided {
+  readonly label: string;
+  /** `too few problems to say (…)` */
+  readonly reason: string;
+}
+
+interface Found {
+  readonly groups: readonly Group[];
+  readonly undecided: readonly Undecided[];
+}
+
+const cache = new WeakMap<Board, Map<string, Found>>();
 
 /**
  * Returns the groups of a language's models that have scores in a task: base, experts, further references, and for
- * each method the default and the best configuration over the language's pairs. The best is chosen in this very task.
+ * each method the default and the best configuration over the language's pairs. The best is chosen in this very task,
+ * and missing where problems cannot tell (`undecidedIn`).
  */
-export const groupsOf = (board: Board, subject: Subject): readonly Group[] => {
-  const known = cache.get(board) ?? new Map<string, readonly Group[]>();
+export const groupsOf = (board: Board, subject: Subject): readonly Group[] => foundIn(board, subject).groups;
+
+/** Returns the methods of which no configuration may be called the best in a task. */
+export const undecidedIn = (board: Board, subject: Subject): readonly Undecided[] =>
+  foundIn(board, subject).undecided;
+
+const foundIn = (board: Board, subject: Subject): Found => {
+  const known = cache.get(board) ?? new Map<string, Found>();
   cache.set(board, known);
   const key = `${subject.language} ${subject.task}`;
   const found = known.get(key) ?? makeGroups(board, subject);
@@ -86,14 +124,14 @@ export const groupsOf = (board: Board, subject: Subject): readonly Group[] => {
   return found;
 };
 
-const makeGroups = (board: Board, subject: Subject): readonly Group[] => {
+const makeGroups = (board: Board, subject: Subject): Found => {
   const { models } = board.experiment;
   const { language } = subject;
   const groups: Group[] = [];
+  const undecided: Undecided[] = [];
   const add = (id: string, of: readonly ScoredModel[], more: Partial<Group> = {}) => {
     const scored = board.scores(of, subject).map(({ model }) => model);
-    // A reference may be limited to other languages; of merges and language experts, all are of this one.
-    const missing = of.filter((model) => !scored.includes(model) && isMeasured(model, language)).length;
+    const missing = of.filter((model) => !scored.includes(model)).length;
     if (scored.length > 0) groups.push({ id, label: labelOf(id), models: scored, missing, ...more });
   };
   const roles = new Set(models.map(({ role }) => role));
@@ -101,9 +139,7 @@ const makeGroups = (board: Board, subject: Subject): readonly Group[] => {
     if (role !== 'merge')
       add(
         role,
-        models.filter(
-          (model) => model.role === role && (role !== 'language' || model.languages.includes(language)),
-        ),
+        models.filter((model) => model.role === role && isOfLanguage(model, language)),
       );
   const configurations = configurationsOf(models, language);
   const scores = new Map(
@@ -116,6 +152,11 @@ const makeGroups = (board: Board, subject: Subject): readonly Group[] => {
     const competition = compete(own, scores);
     if (competition === undefined) continue;
     const { best, candidates } = competition;
+    const reason = candidates.length < 2 ? undefined : whyUndecided(subject, candidates, scores);
+    if (reason !== undefined) {
+      undecided.push({ label: labelOf(`${nameOf(method)}-best`), reason });
+      continue;
+    }
     const half =
       candidates.length < 2
         ? undefined
@@ -130,6 +171,7 @@ const makeGroups = (board: Board, subject: Subject): readonly Group[] => {
     add(`${nameOf(method)}-best`, whole.models, {
       configuration: best.variant,
       competition,
+      chosenIn: subject.task,
       ...(half === undefined ? {} : { otherHalf: half.onOtherHalf }),
     });
   }
@@ -145,11 +187,29 @@ const makeGroups = (board: Board, subject: Subject): readonly Group[] => {
     firstOf(soups, (model) => model.languageExpert === 'all-soup'),
   );
   const ids = sortGroups(groups.map(({ id }) => id));
-  return ids.flatMap((id) => groups.filter((group) => group.id === id));
+  return { groups: ids.flatMap((id) => groups.filter((group) => group.id === id)), undecided };
 };
 
-const isMeasured = ({ role, languages }: ScoredModel, language: string): boolean =>
-  role === 'merge' || languages.includes(language);
+/** Returns why none of several configurations may be called the best; undefined if one may. */
+const whyUndecided = (
+  { metric }: Subject,
+  candidates: readonly Configuration[],
+  scores: ReadonlyMap<string, ModelScore>,
+): string | undefined => {
+  const own = candidates.map(({ models }) => models.map(({ name }) => valueAt(scores, name)));
+  return whyNoBest({
+    metric,
+    n: Math.min(...own.flat().map(({ n }) => n)),
+    scores: own.map((of) => meanOf(of.map(({ value }) => value))),
+  });
+};
+
+/**
+ * True if a single model counts among those of a language: the base and task experts in every language, language experts
+ * and further references in those that they are for.
+ */
+export const isOfLanguage = ({ role, languages }: ScoredModel, language: string): boolean =>
+  role === 'base' || role === 'task' || languages.includes(language);
 
 const firstOf = (models: readonly ScoredModel[], is: (model: ScoredModel) => boolean): ScoredModel[] =>
   models.filter(is).slice(0, 1);

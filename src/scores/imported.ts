@@ -42,7 +42,7 @@ export class ImportedFigures {
       const row = summary.row.toLowerCase().trim();
       const named = [...languages].find((language) => row.startsWith(`${language} `));
       const rest = named === undefined ? row : row.slice(named.length + 1);
-      const group = aliases[rest] ?? rest.replaceAll(' ', '-');
+      const group = (Object.hasOwn(aliases, rest) ? aliases[rest] : undefined) ?? rest.replaceAll(' ', '-');
       const own = shared.includes(group) ? undefined : summary.language;
       return { summary, group, subject: named ?? own };
     });

@@ -2,31 +2,43 @@ import binomialCdf from '@stdlib/stats-base-dists-binomial-cdf';
 import padjust from '@stdlib/stats-padjust';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { itemAt } from '../lookup.js';
-import { type Aligned, alignResults, type Column, meanScore, whyUnpaired } from './align.js';
+import { type Aligned, alignResults, type Column, meanScore, pseudoValues, whyUnpaired } from './align.js';
+import { choiceErrors, choiceSpread } from './intervals/chosen.js';
+import { crossedSpread, spreadOf } from './intervals/crossed.js';
+import { estimateAt, meansByProblem } from './intervals/estimates.js';
+import type { Row } from './intervals/rows.js';
+import { estimandOf, factorsOfDifference } from './intervals/sampled.js';
+import { bonettPrice, type Interval } from './intervals/shares.js';
+import { tTest } from './intervals/student.js';
 import { isHigherBetter } from './metrics.js';
-import { defaultResampling, quantile, type Resampling, resamplesOf } from './resample.js';
+import type { Resampling } from './resample.js';
 
 /** A comparison of two models, or of two rows of a table, on the same problems. Figures are the harness's, not percent. */
 export interface PairedComparison {
   /** Number of problems. */
   readonly n: number;
-  /** Score of `a` less that of `b`; for rows of several models, the difference of their means. */
+  /** Scores of `a` and `b`; for rows of several models, their means. */
+  readonly scores: readonly [a: number, b: number];
+  /** The first score less the second. */
   readonly difference: number;
   readonly higherIsBetter: boolean;
   /** Problems that only `a`, or only `b`, solves; undefined for rows of several models, and for scores that are not 0 or 1. */
   readonly onlyA: number | undefined;
   readonly onlyB: number | undefined;
   /**
-   * Two-sided p-value: McNemar's exact test for one model against one with scores of 0 and 1, otherwise the paired
-   * bootstrap's, 2 · min(share of resampled differences ≤ 0, share ≥ 0), each share counting one resample more, and
-   * not below 2^(1 - k) with k problems that differ: no exact test of k signs gives less, and resamples of a few
-   * problems repeat the same few.
+   * Two-sided p-value: McNemar's exact test for one model against one with scores of 0 and 1, otherwise Student's t of
+   * the difference and its standard error. It is not below 2^(1 - k) with k problems that differ: no exact test of
+   * k signs gives less.
    */
   readonly p: number | undefined;
-  readonly test: 'mcnemar' | 'bootstrap' | undefined;
-  /** 95 % percentile interval of the difference, from resampled problems. */
-  readonly interval: readonly [low: number, high: number] | undefined;
-  /** Why `p` and `interval` are undefined; undefined if they are not. */
+  /** `bootstrap`: t of a difference whose error is that of resamples, in each of which a row was chosen again. */
+  readonly test: 'mcnemar' | 't' | 'bootstrap' | undefined;
+  /** 95 % interval of the difference. */
+  readonly interval: Interval | undefined;
+  readonly stderr: number | undefined;
+  /** What `p` and `interval` are about: `task experts, language experts and problems like these`. */
+  readonly estimand: string | undefined;
+  /** Why `interval` is undefined; undefined if it is not. */
   readonly reason: string | undefined;
 }
 
@@ -45,9 +57,7 @@ export const comparePaired = (
 ): PairedComparison => comparePooled([a], [b], metric, options);
 
 /**
- * Compares two rows of a table, each of one or several models (nine pairs), in one task: the difference of the means
- * over models. Problems are the unit: a resample takes a problem with the outcomes of all models (a cluster bootstrap),
- * since models share problems.
+ * Compares the means of two sets of models, which stand for themselves alone: problems are what is sampled.
  *
  * @throws LayerloomError RESULTS_NOT_PAIRED as `comparePaired`
  */
@@ -56,32 +66,107 @@ export const comparePooled = (
   b: readonly EvaluationResult[],
   metric: string,
   options: Resampling = {},
-): PairedComparison => {
-  const results = [...a, ...b];
+): PairedComparison => compareRows({ results: a }, { results: b }, metric, options);
+
+/**
+ * Compares two rows of a table, each of one or several models (nine pairs), in one task: the difference of the means
+ * over models. Problems, which all models share, and the experts that rows are samples of are crossed (`crossed.ts`). A
+ * row that was chosen by the same problems is chosen again in each resample (`chosen.ts`).
+ *
+ * @throws LayerloomError RESULTS_NOT_PAIRED as `comparePaired`
+ */
+export const compareRows = (a: Row, b: Row, metric: string, options: Resampling = {}): PairedComparison => {
+  const results = [...a.results, ...b.results];
+  const candidates = [a, b].map((row) => row.candidates ?? [row.results]);
+  const all = [...results, ...candidates.flat(2)];
   const higherIsBetter = isHigherBetter(itemAt(results, 0), metric);
-  const reason = whyUnpaired(results, metric);
-  if (reason !== undefined) return { ...unpaired(a, b, metric, reason), higherIsBetter };
-  const aligned = alignResults(results, metric);
-  const columns = [aligned.columns.slice(0, a.length), aligned.columns.slice(a.length)] as const;
-  const difference = meanScore(columns[0], aligned.aggregate) - meanScore(columns[1], aligned.aggregate);
-  const { interval, p } = bootstrap(columns, aligned, options);
-  const isOneToOne = results.length === 2 && aligned.isBinary;
-  const { onlyA, onlyB } = isOneToOne
-    ? discordant(itemAt(columns[0], 0), itemAt(columns[1], 0))
-    : { onlyA: undefined, onlyB: undefined };
-  return {
+  const reason = whyUnpaired(all, metric);
+  if (reason !== undefined) return { ...unpaired(a.results, b.results, metric, reason), higherIsBetter };
+  const aligned = alignResults(all, metric);
+  const [rowA, rowB] = [
+    aligned.columns.slice(0, a.results.length),
+    aligned.columns.slice(a.results.length, results.length),
+  ];
+  const scores = [meanScore(rowA, aligned.aggregate), meanScore(rowB, aligned.aggregate)] as const;
+  const facts = {
     n: aligned.n,
-    difference,
+    scores,
+    difference: rounded(scores[0] - scores[1]),
     higherIsBetter,
-    onlyA,
-    onlyB,
-    ...(onlyA === undefined
-      ? { p, test: 'bootstrap' as const }
-      : { p: mcnemarExact(onlyA, onlyB), test: 'mcnemar' as const }),
-    interval,
     reason: undefined,
   };
+  const isChosen = a.candidates !== undefined || b.candidates !== undefined;
+  if (results.length === 2 && aligned.isBinary && !isChosen)
+    return { ...facts, ...ofTwoModels(rowA, rowB, aligned.n, a.isOnePair === true || b.isOnePair === true) };
+  const values = [rowA, rowB].map((row) => row.map((column) => pseudoValues(column, aligned.aggregate)));
+  const [ofA, ofB] = values as [Float64Array[], Float64Array[]];
+  const byProblem = problemDifferences(ofA, ofB);
+  const none = { onlyA: undefined, onlyB: undefined };
+  const least = leastOf(byProblem);
+  if (byProblem.every((own) => Math.abs(own - facts.difference) < 1e-12))
+    return {
+      ...{ ...facts, ...none, ...unknown, p: facts.difference === 0 ? 1 : least, test: 't' },
+      reason: 'the difference is the same on every problem',
+    };
+  const { bias, spread } = isChosen
+    ? choiceSpread(choiceDifferences(candidates, aligned, results.length, higherIsBetter, options), aligned.n)
+    : { bias: 0, spread: spreadOf(byProblem) };
+  const factors = factorsOfDifference(
+    { scores: ofA, sampling: a.sampling },
+    { scores: ofB, sampling: b.sampling },
+  );
+  const isOnePair = results.length === 2 && (a.isOnePair === true || b.isOnePair === true);
+  const { stderr, df, interval, estimand } = estimateAt(
+    facts.difference - bias,
+    crossedSpread(
+      spread,
+      factors.map(({ levels }) => levels),
+    ),
+    estimandOf(factors, { isOnePair }),
+  );
+  const p = Math.min(1, Math.max(tTest((facts.difference - bias) / stderr, df), least));
+  return { ...facts, ...none, p, test: isChosen ? 'bootstrap' : 't', interval, stderr, estimand };
 };
+
+const ofTwoModels = (a: readonly Column[], b: readonly Column[], n: number, isOnePair: boolean) => {
+  const { onlyA, onlyB } = discordant(itemAt(a, 0), itemAt(b, 0));
+  return {
+    onlyA,
+    onlyB,
+    p: mcnemarExact(onlyA, onlyB),
+    test: 'mcnemar' as const,
+    interval: bonettPrice(onlyA, onlyB, n),
+    stderr: Math.sqrt(((onlyA + onlyB) / n - ((onlyA - onlyB) / n) ** 2) / (n - 1)),
+    estimand: estimandOf([], { isOnePair }),
+  };
+};
+
+/** By resample: the error of the difference of two rows that are each chosen again from their candidates. */
+const choiceDifferences = (
+  candidates: readonly (readonly (readonly EvaluationResult[])[])[],
+  aligned: Aligned,
+  firstCandidate: number,
+  higherIsBetter: boolean,
+  options: Resampling,
+): Float64Array => {
+  let from = firstCandidate;
+  const [ofA, ofB] = candidates.map((rows) => {
+    const columns = rows.map(({ length }) => {
+      from += length;
+      return aligned.columns.slice(from - length, from);
+    });
+    return choiceErrors({ rows: columns, sign: higherIsBetter ? 1 : -1 }, aligned, options);
+  }) as [Float64Array, Float64Array];
+  return ofA.map((error, at) => error - (ofB[at] as number));
+};
+
+const unknown = {
+  p: undefined,
+  test: undefined,
+  interval: undefined,
+  stderr: undefined,
+  estimand: undefined,
+} as const;
 
 const unpaired = (
   a: readonly EvaluationResult[],
@@ -91,8 +176,16 @@ const unpaired = (
 ): Omit<PairedComparison, 'higherIsBetter'> => {
   const mean = (results: readonly EvaluationResult[]) =>
     results.reduce((sum, { metrics }) => sum + (metrics[metric] ?? Number.NaN), 0) / results.length;
-  const none = { onlyA: undefined, onlyB: undefined, p: undefined, test: undefined, interval: undefined };
-  return { n: itemAt(a, 0).n, difference: mean(a) - mean(b), ...none, reason };
+  const scores = [mean(a), mean(b)] as const;
+  return {
+    ...unknown,
+    n: itemAt(a, 0).n,
+    scores,
+    difference: scores[0] - scores[1],
+    onlyA: undefined,
+    onlyB: undefined,
+    reason,
+  };
 };
 
 const discordant = (a: Column, b: Column): { onlyA: number; onlyB: number } => {
@@ -109,59 +202,15 @@ const discordant = (a: Column, b: Column): { onlyA: number; onlyB: number } => {
 export const mcnemarExact = (onlyA: number, onlyB: number): number =>
   onlyA + onlyB === 0 ? 1 : Math.min(1, 2 * binomialCdf(Math.min(onlyA, onlyB), onlyA + onlyB, 0.5));
 
-const bootstrap = (
-  columns: Columns,
-  { n, aggregate }: Aligned,
-  { resamples = defaultResampling.resamples, seed = defaultResampling.seed }: Resampling,
-): { interval: [number, number]; p: number } => {
-  const differenceOf = aggregate.isMean ? meanDifference(columns, n) : scoreDifference(columns, aggregate);
-  const differences = new Float64Array(resamples);
-  let [atMost, atLeast, index] = [1, 1, 0];
-  for (const counts of resamplesOf(n, { resamples, seed })) {
-    const difference = rounded(differenceOf(counts));
-    if (difference <= 0) atMost += 1;
-    if (difference >= 0) atLeast += 1;
-    differences[index] = difference;
-    index += 1;
-  }
-  differences.sort();
-  return {
-    interval: [quantile(differences, 0.025), quantile(differences, 0.975)],
-    p: Math.min(1, Math.max((2 * Math.min(atMost, atLeast)) / (resamples + 1), leastOf(columns, n))),
-  };
-};
-
 /** The least two-sided p-value that problems which differ between two rows allow: that of equal signs. */
-const leastOf = (columns: Columns, n: number): number => {
-  const own = problemDifferences(columns, n);
-  return 2 ** (1 - own.filter((difference) => rounded(difference) !== 0).length);
-};
-
-type Columns = readonly [readonly Column[], readonly Column[]];
-
-/** Difference of scores that are means: one pass over the problems' own differences, however many models there are. */
-const meanDifference = (columns: Columns, n: number): ((counts: Uint16Array) => number) => {
-  const own = problemDifferences(columns, n);
-  return (counts) => {
-    let total = 0;
-    for (let at = 0; at < n; at += 1) total += (own[at] as number) * (counts[at] as number);
-    return total / n;
-  };
-};
+const leastOf = (byProblem: Float64Array): number =>
+  2 ** (1 - byProblem.filter((difference) => rounded(difference) !== 0).length);
 
 /** Each problem's mean score, over models, of the first row less that of the second. */
-const problemDifferences = ([a, b]: Columns, n: number): Float64Array => {
-  const own = new Float64Array(n);
-  for (const [columns, sign] of [[a, 1] as const, [b, -1] as const])
-    for (const { sums } of columns)
-      for (const [at, sum] of sums.entries()) own[at] = (own[at] as number) + (sign * sum) / columns.length;
-  return own;
+const problemDifferences = (a: readonly Float64Array[], b: readonly Float64Array[]): Float64Array => {
+  const others = meansByProblem(b);
+  return meansByProblem(a).map((score, problem) => score - (others[problem] as number));
 };
-
-const scoreDifference =
-  ([a, b]: Columns, aggregate: Aligned['aggregate']) =>
-  (counts: Uint16Array): number =>
-    meanScore(a, aggregate, counts) - meanScore(b, aggregate, counts);
 
 /** Takes the rounding errors of sums for 0, so that equal scores count as equal. */
 const rounded = (difference: number): number => (Math.abs(difference) < 1e-12 ? 0 : difference);

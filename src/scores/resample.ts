@@ -1,11 +1,11 @@
 import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 
-/** Number of resamples of an interval, and the seed, unless others are asked for. */
-export const defaultResampling = { resamples: 10_000, seed: 20241002 } as const;
+/** Number of resamples, and the seed, unless others are asked for. */
+export const defaultResampling = { resamples: 2000, seed: 20241002 } as const;
 
 export interface Resampling {
-  /** Number of bootstrap resamples. Default 10,000. */
+  /** Number of resamples of what is chosen again. Default 2,000: they give a mean and a variance. */
   readonly resamples?: number | undefined;
   /** The same seed gives the same figures. */
   readonly seed?: number | undefined;

@@ -6,7 +6,7 @@ export interface Cell {
   readonly digits: number;
   /** Number of models that it summarises. */
   readonly n?: number;
-  /** Standard error on the scale shown: over models for means, over problems for the score of one model. */
+  /** Standard error on the scale shown: over experts and problems for means, over problems for the score of one model. */
   readonly stderr?: number;
   /** The model whose score it is, for minima, maxima and single models. */
   readonly model?: string;
@@ -17,8 +17,10 @@ export interface Cell {
    * other, without the luck that helped to choose it.
    */
   readonly otherHalf?: number;
-  /** 95 % interval on the scale shown. */
+  /** 95 % interval on the scale shown; of a figure that was chosen by the same problems, the choice included. */
   readonly interval?: readonly [low: number, high: number];
+  /** What standard error, interval and p-value are about: `task experts, language experts and problems like these`. */
+  readonly estimand?: string;
   readonly p?: number;
   readonly source: 'computed' | 'imported';
   /** `best`: the best figure of its row. */
@@ -76,6 +78,9 @@ export const fixed = (value: number, digits: number): string => {
   const text = (value + Math.sign(value) * 1e-9).toFixed(digits);
   return /^-0(\.0*)?$/.test(text) ? text.slice(1) : text;
 };
+
+/** Formats a p-value: `p = 0.031`, `p < 0.001`. */
+export const pText = (p: number): string => (p < 0.001 ? 'p < 0.001' : `p = ${p.toFixed(3)}`);
 
 /** Marks the best numbers of a row, unless all are equal: the largest, or the smallest where less is better. */
 export const markBest = (

@@ -8,7 +8,7 @@ export interface ScoredModel {
   readonly role: string;
   /** The language of a merge, or `all`; null for references. */
   readonly language: string | null;
-  /** The languages of a language expert; those a reference is measured in. */
+  /** The languages of a language expert; those a reference is limited to, else those it is measured in. */
   readonly languages: readonly string[];
   /** A merge's task expert: its name, `soup`, or null. */
   readonly task: string | null;

@@ -4,6 +4,7 @@ import { Board, type TableOptions } from './board.js';
 import { ablationLayers, ablationTransition } from './layouts/ablations.js';
 import { comparisons } from './layouts/comparisons.js';
 import { gains, wins } from './layouts/gains.js';
+import { intervals } from './layouts/intervals.js';
 import { models } from './layouts/models.js';
 import { patterns } from './layouts/patterns.js';
 import { regressions } from './layouts/regressions.js';
@@ -29,6 +30,7 @@ const layouts = {
   regressions,
   patterns,
   comparisons,
+  intervals,
   models,
 } as const satisfies Record<string, (board: Board) => ScoreTable[]>;
 

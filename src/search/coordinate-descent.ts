@@ -15,7 +15,7 @@ const shareOfStarts = 0.5;
  * ones do not move. A descent ends after a pass over the coordinates without a move.
  *
  * Half of the budget is for descents on the first 50 rows: from the most promising configuration, then from the one farthest
- * from all that are scored. The best end goes on with more and more rows, then the next best, as long as the budget lasts. The
+ * from all that are scored. The default is an end too if no descent came by it. The best end goes on with more and more rows, then the next best, as long as the budget lasts. The
  * choice is the best of those that were scored on the most rows.
  */
 export const coordinateDescent = async (searching: Searching): Promise<number> => {
@@ -27,6 +27,11 @@ export const coordinateDescent = async (searching: Searching): Promise<number> =
     const end = await descend(early, start, first);
     if (end !== undefined && !outcomes.hasFailed(end.point)) ends.add(end.point);
     if (end?.isFinished !== true) break;
+  }
+  const { default: standard } = searching.space;
+  if (outcomes.of(standard).length === 0 && outcomes.spent + outcomes.costOf(standard, first) <= budget) {
+    await outcomes.raise([standard], first);
+    if (!outcomes.hasFailed(standard)) ends.add(standard);
   }
   const finished: number[] = [];
   const ranked = [...ends].sort((a, b) => outcomes.meanOf(b, first) - outcomes.meanOf(a, first));

@@ -2,7 +2,7 @@ import { LayerloomError } from '../errors.js';
 import type { EvaluationResult, ProblemScore } from '../evaluation/result.js';
 import { headlineMetric } from '../evaluation/task-facts.js';
 import { itemAt, propertyAt } from '../lookup.js';
-import { alignResults, meanScore, whyUnpaired } from '../scores/align.js';
+import { whyUnpaired } from '../scores/align.js';
 import { aggregateOf, isHigherBetter } from '../scores/metrics.js';
 import { comparePooled } from '../scores/paired.js';
 import type { ExperimentPoint } from './experiment-space.js';
@@ -61,18 +61,23 @@ export class ExperimentLandscape implements Landscape {
         remedy: 'see the errors above, and continue with --resume',
       });
     const metric = this.#metricOf(itemAt(a, 0));
-    const { n, difference, higherIsBetter, interval, p, test } = comparePooled(a, b, metric);
-    const { columns, aggregate } = alignResults([...a, ...b], metric);
+    const { n, scores, difference, higherIsBetter, interval, p, test, estimand } = comparePooled(
+      a,
+      b,
+      metric,
+    );
     return {
       rows,
+      metric,
       n,
-      choice: meanScore(columns.slice(0, a.length), aggregate),
-      default: meanScore(columns.slice(a.length), aggregate),
+      choice: scores[0],
+      default: scores[1],
       difference,
       higherIsBetter,
       interval: interval ?? null,
       p: p ?? null,
       test: test ?? null,
+      estimand: estimand ?? null,
     };
   }
 

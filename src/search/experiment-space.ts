@@ -1,3 +1,4 @@
+import { layerloomCommand } from '../command-line.js';
 import { LayerloomError } from '../errors.js';
 import type { ExperimentMerge } from '../experiment/expand.js';
 import { groupBy, itemAt, valueAt } from '../lookup.js';
@@ -86,7 +87,7 @@ const defaultOf = (drafts: readonly Draft[], standard: string | undefined): Draf
   if (first === undefined)
     throw new LayerloomError('SEARCH_INVALID', {
       reason: 'the experiment has no merges of this language, pair and entries',
-      remedy: 'see which it has with `layerloom batch --dry-run --json`',
+      remedy: `see which it has with \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '--dry-run', '--json')}\``,
     });
   if (named === undefined && standard !== undefined) {
     const names = drafts.map(({ name }) => name);

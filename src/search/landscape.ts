@@ -4,6 +4,8 @@ export type Rows = readonly [from: number, to: number];
 /** A comparison of the choice with the default on problems that the search has not used. */
 export interface HeldOutComparison {
   readonly rows: Rows;
+  /** `metric,filter` */
+  readonly metric: string;
   /** Number of problems. */
   readonly n: number;
   /** Scores of the two, and their difference; in the task's own metric. */
@@ -15,7 +17,9 @@ export interface HeldOutComparison {
   readonly interval: readonly [low: number, high: number] | null;
   /** Two-sided p-value of one test; null where results by problem are missing. */
   readonly p: number | null;
-  readonly test: 'mcnemar' | 'bootstrap' | null;
+  readonly test: 'mcnemar' | 't' | 'bootstrap' | null;
+  /** What interval and p are about: the pairs that were searched, on other problems like these. */
+  readonly estimand: string | null;
 }
 
 /** Outcomes of configurations on problems: a function of configuration and row that costs an evaluation each. */

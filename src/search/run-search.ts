@@ -33,6 +33,7 @@ export interface SearchOptions
       | 'onProgress'
       | 'layout'
       | 'maxShardSize'
+      | 'allowNonFinite'
       | 'directory'
     >,
     Pick<EvaluateOptions, 'lmEval' | 'jobs'> {
@@ -214,6 +215,7 @@ const mergerOf = (input: ExperimentInput | string, options: SearchOptions): Merg
   const failed = new Map<string, string>();
   const { out, store, link, threads, download, signal, onProgress, layout, maxShardSize, directory } =
     options;
+  const { allowNonFinite } = options;
   return async (names) => {
     const isNew = names.some((name) => !asked.has(name));
     if (!isNew) return failed;
@@ -223,6 +225,7 @@ const mergerOf = (input: ExperimentInput | string, options: SearchOptions): Merg
     for (const name of names) asked.add(name);
     const { merges } = await runExperiment(input, {
       ...{ out, store, link, threads, download, signal, onProgress, layout, maxShardSize, directory, resume },
+      allowNonFinite,
       only: ({ name }) => asked.has(name) || recorded.has(name),
     });
     for (const { name, error } of merges) if (error !== undefined) failed.set(name, error.message);
@@ -250,6 +253,8 @@ const harnessScorer = (
     let done = 0;
     const { failed, warnings, experiment } = await evaluateExperiment(out, {
       ...{ lmEval, jobs, signal, ...asked, only: merges, resume: true },
+      // The experiment's file, which the user named, has them.
+      allowServe: true,
       onScored: ({ model }) => {
         done += 1;
         onScored?.({ merge: model, rows, done, total: wanted.size });

@@ -1,4 +1,5 @@
 import { itemAt } from '../lookup.js';
+import { type Conclusion, conclude } from '../scores/conclusion.js';
 import { coordinateDescent } from './coordinate-descent.js';
 import { type Estimator, estimatorOf } from './estimate.js';
 import type { HeldOutComparison, Landscape, Rows } from './landscape.js';
@@ -53,9 +54,15 @@ export const searchSpace = async (
       onStep?.(step);
     },
   };
-  const choice = await strategies[strategy](searching);
+  // A budget for the whole grid leaves nothing to be clever about.
+  const isCovered = space.points.length * searching.rows * landscape.cost <= searching.budget;
+  const choice = await strategies[isCovered ? 'halving' : strategy](searching);
   const heldOut =
     choice === space.default ? null : await landscape.compare(choice, space.default, [rows[1], problems]);
+  const namesOf = (isOne: (point: number) => boolean): string[] =>
+    space.points.filter((_, point) => isOne(point)).map(({ name }) => name);
+  const conclusion = heldOut === null ? null : concludeHeldOut(heldOut);
+  const isGain = conclusion?.verdict === 'better';
   return {
     strategy,
     seed,
@@ -68,13 +75,13 @@ export const searchSpace = async (
     choice: itemAt(space.points, choice).name,
     default: itemAt(space.points, space.default).name,
     heldOut,
-    isGain: heldOut !== null && isGain(heldOut),
-    failed: space.points.filter((_, point) => outcomes.hasFailed(point)).map(({ name }) => name),
+    conclusion,
+    isGain,
+    recommended: itemAt(space.points, isGain ? choice : space.default).name,
+    failed: namesOf((point) => outcomes.hasFailed(point)),
+    leftOut: namesOf((point) => !outcomes.hasFailed(point) && outcomes.of(point).length === 0),
   };
 };
 
-/** Level of the one test: the share of searches without a gain that claim one. */
-const level = 0.05;
-
-const isGain = ({ difference, higherIsBetter, p }: HeldOutComparison): boolean =>
-  p !== null && p < level && (higherIsBetter ? difference > 0 : difference < 0);
+const concludeHeldOut = ({ choice, default: standard, ...compared }: HeldOutComparison): Conclusion =>
+  conclude({ ...compared, scores: [choice, standard] });

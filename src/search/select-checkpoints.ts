@@ -1,3 +1,4 @@
+import { layerloomCommand } from '../command-line.js';
 import { LayerloomError } from '../errors.js';
 import { itemAt, valueAt } from '../lookup.js';
 
@@ -22,12 +23,16 @@ export interface SelectionInput {
   readonly count?: number | undefined;
   /** Weight of diversity against score. Default 1; 0 takes the best scores. */
   readonly balance?: number | undefined;
+  /** Weights of benchmarks in the score; those that are not named take no part. Default: all alike. */
+  readonly weights?: Readonly<Record<string, number>> | undefined;
+  /** The least scores, by benchmark: a candidate below one of them is left out. */
+  readonly atLeast?: Readonly<Record<string, number>> | undefined;
 }
 
 /** A chosen checkpoint, and why. */
 export interface SelectedCheckpoint {
   readonly name: string;
-  /** Mean over benchmarks of the standardised score: 0 is the mean of the candidates, 1 a standard deviation above. */
+  /** Weighted mean over benchmarks of the standardised score: 0 is the mean of the candidates, 1 a standard deviation above. */
   readonly score: number;
   /** Distance of its task vector to the nearest one chosen before; null for the first. */
   readonly distance: number | null;
@@ -43,8 +48,15 @@ export interface SelectedCheckpoint {
 export interface Selection {
   readonly chosen: readonly SelectedCheckpoint[];
   readonly balance: number;
-  /** All candidates with their standardised scores, in the given order. */
+  /** All candidates that were not left out, with their standardised scores, in the given order. */
   readonly scores: readonly { readonly name: string; readonly score: number }[];
+  /** Candidates below a least score, with the first benchmark in which they are. */
+  readonly leftOut: readonly {
+    readonly name: string;
+    readonly benchmark: string;
+    readonly score: number;
+    readonly atLeast: number;
+  }[];
 }
 
 /**
@@ -57,19 +69,31 @@ export interface Selection {
  *   different benchmarks, or a pair without a distance
  */
 export const selectCheckpoints = ({
-  candidates,
+  candidates: given,
   distances,
   count = 3,
   balance = 1,
+  weights: weightOf,
+  atLeast = {},
 }: SelectionInput): Selection => {
-  checkNumbers(candidates.length, count, balance);
-  checkCandidates(candidates);
+  checkNumbers(count, balance);
+  checkCount(given.length, count);
+  checkCandidates(given);
+  const leftOut = given.flatMap((candidate) => shortfallOf(candidate, atLeast) ?? []);
+  const candidates = given.filter(({ name }) => !leftOut.some((out) => out.name === name));
+  checkCount(candidates.length, count, leftOut);
   const distanceOf = distancesOf(candidates, distances);
-  const benchmarks = Object.keys(itemAt(candidates, 0).scores);
-  const columns = benchmarks.map((benchmark) =>
-    standardised(candidates.map(({ scores }) => scores[benchmark] as number)),
+  const columns = Object.keys(itemAt(candidates, 0).scores)
+    .map((benchmark) => ({ benchmark, weight: weightOf === undefined ? 1 : (weightOf[benchmark] ?? 0) }))
+    .filter(({ weight }) => weight > 0)
+    .map(({ benchmark, weight }) => ({
+      weight,
+      scores: standardised(candidates.map((candidate) => candidate.scores[benchmark] as number)),
+    }));
+  const total = columns.reduce((sum, { weight }) => sum + weight, 0);
+  const scores = candidates.map(
+    (_, at) => columns.reduce((sum, column) => sum + column.weight * itemAt(column.scores, at), 0) / total,
   );
-  const scores = candidates.map((_, at) => mean(columns.map((column) => itemAt(column, at))));
   const pairs = candidates.flatMap((_, a) => candidates.slice(a + 1).map((_, b) => distanceOf(a, a + 1 + b)));
   const [center, spread] = [mean(pairs), deviation(pairs)];
   const chosen: number[] = [];
@@ -102,13 +126,28 @@ export const selectCheckpoints = ({
     chosen: selected,
     balance,
     scores: candidates.map(({ name }, at) => ({ name, score: itemAt(scores, at) })),
+    leftOut,
   };
 };
 
 const invalid = (reason: string, remedy: string): LayerloomError =>
   new LayerloomError('SELECTION_INVALID', { reason, remedy });
 
-const checkNumbers = (candidates: number, count: number, balance: number): void => {
+/** Returns the first benchmark in which a candidate is below the least score; undefined if there is none. */
+const shortfallOf = (
+  { name, scores }: SelectionCandidate,
+  atLeast: Readonly<Record<string, number>>,
+): Selection['leftOut'][number] | undefined => {
+  for (const [benchmark, least] of Object.entries(atLeast)) {
+    const score = scores[benchmark];
+    // 1.1 + 0.1 is above 1.2 in binary fractions.
+    if (score !== undefined && score < least - 1e-9 * Math.abs(least))
+      return { name, benchmark, score, atLeast: least };
+  }
+  return undefined;
+};
+
+const checkNumbers = (count: number, balance: number): void => {
   if (!Number.isSafeInteger(count) || count < 1)
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: 'count',
@@ -121,11 +160,15 @@ const checkNumbers = (candidates: number, count: number, balance: number): void 
       value: balance,
       expected: 'a number from 0 on',
     });
-  if (candidates < count)
-    throw invalid(
-      `${candidates} candidates, of which ${count} are to be chosen`,
-      'give scores of more checkpoints, or a smaller --count',
-    );
+};
+
+const checkCount = (candidates: number, count: number, leftOut: Selection['leftOut'] = []): void => {
+  if (candidates >= count) return;
+  const out = leftOut.map(({ name, benchmark }) => `${name} in ${benchmark}`).join(', ');
+  throw invalid(
+    `${candidates} candidates, of which ${count} are to be chosen${out === '' ? '' : `; below --at-least: ${out}`}`,
+    `give scores of more checkpoints, or a smaller --count${out === '' ? '' : ' or --at-least'}`,
+  );
 };
 
 const checkCandidates = (candidates: readonly SelectionCandidate[]): void => {
@@ -166,7 +209,7 @@ const distancesOf = (
       if (distance === undefined || !Number.isFinite(distance))
         throw invalid(
           `${a} and ${b} have no distance`,
-          'analyze all checkpoints together: layerloom analyze --base BASE CHECKPOINT... -o DIR',
+          `analyze all checkpoints together: ${layerloomCommand('analyze', '--base', 'BASE', 'CHECKPOINT...', '-o', 'DIR')}`,
         );
     }
   return (a, b) => valueAt(known, key(itemAt(candidates, a).name, itemAt(candidates, b).name));

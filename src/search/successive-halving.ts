@@ -19,21 +19,23 @@ const fewestRows = 8;
 
 /**
  * Plans the rungs of a successive halving: numbers of configurations fall, and limits rise, by a constant factor each,
- * up to all rows for a tenth of the configurations. The first limit is the largest that the budget allows. If even 8
- * rows of all configurations are too much for half of the budget, the first rung has as many as half of it allows.
+ * up to all rows for a tenth of the configurations. The first limit is the largest that the budget allows, 8 rows at
+ * least. All configurations are on the first rung if the budget covers them there; otherwise as many as half of it
+ * covers, so that the other half can tell them apart.
  *
  * @param budget evaluations of one configuration on one row
  * @param cost problem-evaluations that each of them is, for messages: the number of its merges
  * @throws LayerloomError SEARCH_INVALID if it is too small for two configurations
  */
 export const rungsOf = (points: number, rows: number, budget: number, cost = 1): Rung[] => {
-  const fewest = Math.min(fewestRows, rows);
-  const first = points * fewest * 2 <= budget ? points : Math.min(points, Math.floor(budget / (2 * fewest)));
-  if (first < 2)
+  const fewest = fewestOf(rows);
+  if (budget < 2 * fewest)
     throw new LayerloomError('SEARCH_INVALID', {
-      reason: `the budget leaves ${Math.max(0, budget) * cost} problem-evaluations to search with, of the ${4 * fewest * cost} that two configurations need`,
-      remedy: `raise --budget by ${(4 * fewest - budget) * cost}, or hold out fewer problems`,
+      reason: `the budget leaves ${Math.max(0, budget) * cost} problem-evaluations to search with, of the ${2 * fewest * cost} that two configurations need`,
+      remedy: `raise --budget by ${(2 * fewest - budget) * cost}, or hold out fewer problems`,
     });
+  const first =
+    points * fewest <= budget ? points : Math.min(points, Math.max(2, Math.floor(budget / (2 * fewest))));
   for (let limit = rows; limit >= fewest; limit -= 1) {
     const rungs = rungsFrom(first, limit, rows);
     if (costOf(rungs) <= budget) return rungs;
@@ -48,6 +50,9 @@ export const rungsOf = (points: number, rows: number, budget: number, cost = 1):
       ]
     : [{ count: first, limit: fewest }];
 };
+
+/** Returns the rows of the first rung where the budget allows no more. */
+const fewestOf = (rows: number): number => Math.min(fewestRows, rows);
 
 const rungsFrom = (first: number, limit: number, rows: number): Rung[] => {
   if (limit === rows) return [{ count: first, limit: rows }];
@@ -89,7 +94,7 @@ export const successiveHalving = async (searching: Searching): Promise<number> =
   const { space, outcomes, estimate, rows, budget, cost } = searching;
   const rungs = rungsOf(space.points.length, rows, Math.floor(budget / cost), cost);
   let allowed = 0;
-  let ranked: readonly number[] = space.order;
+  let ranked = withDefault(space, itemAt(rungs, 0).count);
   let members: readonly number[] = [];
   for (const [index, { count, limit }] of rungs.entries()) {
     allowed += count * (limit - (index === 0 ? 0 : itemAt(rungs, index - 1).limit)) * cost;
@@ -115,6 +120,13 @@ export const successiveHalving = async (searching: Searching): Promise<number> =
   const choice = ranked.find((point) => members.includes(point));
   if (choice === undefined) throw noneScored();
   return choice;
+};
+
+/** Returns the order of a space with the default among the first `count`, in the last place of these at least. */
+const withDefault = ({ order, default: standard }: SearchSpace, count: number): readonly number[] => {
+  if (order.indexOf(standard) < count) return order;
+  const others = order.filter((point) => point !== standard);
+  return [...others.slice(0, count - 1), standard, ...others.slice(count - 1)];
 };
 
 export const noneScored = (): LayerloomError =>

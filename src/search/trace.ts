@@ -1,3 +1,4 @@
+import type { Conclusion } from '../scores/conclusion.js';
 import type { HeldOutComparison, Rows } from './landscape.js';
 
 /** A configuration in a step. */
@@ -47,8 +48,14 @@ export interface SearchTrace {
   readonly default: string;
   /** The choice against the default on held-out problems; null if the default was chosen. */
   readonly heldOut: HeldOutComparison | null;
+  /** What the comparison says of the choice; null if the default was chosen. */
+  readonly conclusion: Conclusion | null;
   /** True if the choice is better than the default on held-out problems at the 5 % level. */
   readonly isGain: boolean;
+  /** The configuration to take: the choice if it is better than the default, else the default. */
+  readonly recommended: string;
   /** Names of the configurations that could not be scored. */
   readonly failed: readonly string[];
+  /** Names of those that were never scored: the budget did not cover them, or no descent came by them. */
+  readonly leftOut: readonly string[];
 }

@@ -1,4 +1,5 @@
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import type { NonFiniteValue } from '../engine/compute/non-finite.js';
 import { makeDirectories, syncDirectory } from '../engine/output/durable.js';
 import { version } from '../version.js';
 import type { ClaimFile } from './claim-file.js';
@@ -10,6 +11,8 @@ import { placeRecord, readEntry, type StoredShard, stampOf, wholeOf, writeRecord
 export interface FinishedShard {
   readonly bytes: number;
   readonly sha256?: string | undefined;
+  /** See `StoredShard`. */
+  readonly nonFinite?: NonFiniteValue | null | undefined;
   /** Names of the models that it was made from. */
   readonly inputs?: readonly string[] | undefined;
 }
@@ -40,13 +43,17 @@ export class Claim implements AsyncDisposable {
    *   writes may be reported only to it
    * @throws LayerloomError WRITE_FAILED
    */
-  async publish({ bytes, sha256, inputs = [] }: FinishedShard, written?: FileHandle): Promise<StoredShard> {
+  async publish(
+    { bytes, sha256, nonFinite, inputs = [] }: FinishedShard,
+    written?: FileHandle,
+  ): Promise<StoredShard> {
     const { key } = this;
     const present = wholeOf(await readEntry(this.#paths, key));
     const record: StoredShard = present ?? {
       key,
       bytes,
       ...(sha256 === undefined ? {} : { sha256 }),
+      ...(nonFinite === undefined ? {} : { nonFinite }),
       written: new Date().toISOString(),
       layerloom: version,
       inputs: [...inputs],

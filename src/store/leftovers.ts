@@ -49,7 +49,7 @@ export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promis
 };
 
 /** Matches the names of claims, and of the claims `.next` for taking them over. */
-const claimName = /^[0-9a-f]+(\.next)*$/;
+const claimName = /^[0-9a-f]{16,128}(\.next)*$/;
 
 /** Returns the tokens of dead claims by path; the name of a dead claim without text stands for its token. */
 const deadClaims = async (paths: StorePaths, now: StoreClock): Promise<ReadonlyMap<string, string>> => {

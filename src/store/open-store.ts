@@ -5,6 +5,7 @@ import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
 import { LayerloomError, reasonOf } from '../errors.js';
+import { linkBelow } from '../own-directory.js';
 import { version } from '../version.js';
 import { absent, codeOf, writing } from './failures.js';
 import { markerName, pathsOf, type StorePaths } from './paths.js';
@@ -41,6 +42,11 @@ export const openStore = async (directory: string, create: boolean): Promise<Sto
     throw refused(
       `is a store of format ${found}, and this layerloom (${version}) knows ${format}; use a newer one`,
     );
+  // What is removed in a folder of the store must be the store's.
+  for (const folder of [paths.shards, paths.claims, paths.partials, paths.experiments]) {
+    const reason = linkBelow(root, folder);
+    if (reason !== undefined) throw refused(reason);
+  }
   return paths;
 };
 

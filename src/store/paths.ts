@@ -59,7 +59,9 @@ export const isKey = (text: string): boolean => keyPattern.test(text);
 
 const ends = `([.]${extension.slice(1)}|[.]json)$`;
 const shardName = new RegExp(`^(?<key>.+)${ends}`);
-const partialName = new RegExp(`^(?<key>[0-9a-f]+)[.](?<token>[0-9a-f-]{36})(?<removed>[.]removed)?${ends}`);
+const partialName = new RegExp(
+  `^(?<key>[0-9a-f]{16,128})[.](?<token>[0-9a-f-]{36})(?<removed>[.]removed)?${ends}`,
+);
 
 /** Returns the key in the name of a shard or a record; undefined for other names. */
 export const keyInName = (name: string): string | undefined => {

@@ -3,6 +3,7 @@ import { readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
+import type { NonFiniteValue } from '../engine/compute/non-finite.js';
 import { syncDirectory, writeDurably } from '../engine/output/durable.js';
 import { absent, writing } from './failures.js';
 import { keyInName, type StorePaths } from './paths.js';
@@ -16,6 +17,11 @@ export interface StoredShard {
   /** Time of publishing (ISO 8601); `layerloom` is the version that published it. */
   readonly written: string;
   readonly layerloom: string;
+  /**
+   * The first value that is no finite number, of those that the shard was computed of or its own; null where there is
+   * none. A shard of an earlier version, which has no such field, gets it when a merge first needs it.
+   */
+  readonly nonFinite?: NonFiniteValue | null;
   /** Names of the models that it was made from, for people; the key identifies them. */
   readonly inputs: readonly string[];
   /**
@@ -51,7 +57,16 @@ const isRecord = (value: unknown): value is StoredShard =>
   value['inputs'].every((name) => typeof name === 'string') &&
   ['sha256', 'mtimeNs', 'inode', 'damaged'].every((name) =>
     ['string', 'undefined'].includes(typeof value[name]),
-  );
+  ) &&
+  (value['nonFinite'] === undefined || value['nonFinite'] === null || isNonFiniteValue(value['nonFinite']));
+
+const isNonFiniteValue = (value: unknown): value is NonFiniteValue =>
+  isObject(value) &&
+  typeof value['tensor'] === 'string' &&
+  typeof value['is'] === 'string' &&
+  ['string', 'undefined'].includes(typeof value['file']) &&
+  Array.isArray(value['index']) &&
+  value['index'].every(Number.isSafeInteger);
 
 /** Writes a record under a temporary name. @param token the token of the claim on the shard */
 export const writeRecord = (paths: StorePaths, token: string, record: StoredShard): Promise<void> =>

@@ -1,5 +1,7 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { makeDirectories } from '../engine/output/durable.js';
+import { LayerloomError } from '../errors.js';
+import { linkBelow } from '../own-directory.js';
 import { absent, writing } from './failures.js';
 import type { StorePaths } from './paths.js';
 
@@ -10,6 +12,8 @@ import type { StorePaths } from './paths.js';
 /** Renames a shard out of its place: its record first, since a shard without a record does not exist. */
 export const setAside = (paths: StorePaths, key: string, token: string): Promise<void> =>
   writing(paths.shard(key), async () => {
+    const reason = linkBelow(paths.root, paths.shardDirectory(key));
+    if (reason !== undefined) throw new LayerloomError('STORE_INVALID', { store: paths.root, reason });
     await rename(paths.record(key), paths.removedRecord(key, token)).catch(absent);
     await rename(paths.shard(key), paths.removedShard(key, token)).catch(absent);
   });

@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import type { NonFiniteValue } from '../engine/compute/non-finite.js';
 import type { Link } from '../engine/output/link.js';
 import { Claim } from './claim.js';
 import { acquire } from './claim-file.js';
@@ -11,7 +12,14 @@ import { listStore, type StoreListing } from './list.js';
 import { openStore } from './open-store.js';
 import { checkKey, type StorePaths } from './paths.js';
 import { isInDoubt, readEntry, type StoredShard, wholeOf } from './record.js';
-import { hashHere, type Verification, type VerifyOptions, verifyShard, verifyStore } from './verify.js';
+import {
+  hashHere,
+  noteNonFinite,
+  type Verification,
+  type VerifyOptions,
+  verifyShard,
+  verifyStore,
+} from './verify.js';
 import { waitForAny } from './wait.js';
 
 /**
@@ -66,6 +74,15 @@ export class ShardStore {
     if (deep || isInDoubt(await readEntry(this.#paths, key)))
       await verifyShard(this.#paths, key, hashHere, (warning) => process.emitWarning(warning));
     return wholeOf(await readEntry(this.#paths, key));
+  }
+
+  /**
+   * Adds to a record that it lacks whether the shard has values that are no finite numbers.
+   *
+   * @throws LayerloomError WRITE_FAILED
+   */
+  async noteNonFinite(record: StoredShard, nonFinite: NonFiniteValue | null): Promise<void> {
+    await noteNonFinite(this.#paths, record, nonFinite);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import type { NonFiniteValue } from '../engine/compute/non-finite.js';
 import { withFile } from '../engine/output/durable.js';
 import { Run, type RunControls } from '../engine/run.js';
 import { reasonOf } from '../errors.js';
@@ -71,6 +72,16 @@ const judge = async (paths: StorePaths, record: StoredShard, hash: Hash): Promis
     return verdict(`has SHA-256 ${sha256.slice(0, 12)}… instead of ${record.sha256.slice(0, 12)}…`);
   const { mtimeNs, inode } = file;
   return { ...seen, isFirst: record.sha256 === undefined, record: { ...sound, sha256, mtimeNs, inode } };
+};
+
+/** Adds to the record of a shard of an earlier version whether it has values that are no finite numbers. */
+export const noteNonFinite = async (
+  paths: StorePaths,
+  record: StoredShard,
+  nonFinite: NonFiniteValue | null,
+): Promise<void> => {
+  // Another process may have noted the same, or be replacing the shard: its record is as good.
+  await note(paths, record, { ...record, nonFinite });
 };
 
 /**

@@ -6,7 +6,7 @@ import { readSideFile } from '../checkpoint/small-file.js';
 import { LayerloomError } from '../errors.js';
 import type { AddedToken } from './added-vocabulary.js';
 import { readTokenSettings, settingsOf, type TokenSettings } from './token-settings.js';
-import { makeTokenizer, type Tokenizer } from './tokenizer.js';
+import { endOf, makeTokenizer, type Tokenizer } from './tokenizer.js';
 import { withoutMerges } from './without-merges.js';
 
 /** What can be told of a checkpoint's tokenizer without parsing its vocabulary. */
@@ -85,16 +85,18 @@ const parse = async (checkpoint: CheckpointIndex, { form, settings }: TokenizerF
   const file = sideFilePath(checkpoint, form);
   if (form === 'tokenizer.model')
     throw new LayerloomError('TOKENIZER_UNSUPPORTED', { directory: checkpoint.path, reason: sentencePiece });
-  const content = parseJsonObject(withoutMerges(await readSideFile(file)), file);
+  const text = withoutMerges(await readSideFile(file));
+  if (text.length > mostCharacters)
+    throw new LayerloomError('CONFIG_INVALID', {
+      file,
+      reason: `has more than ${mostCharacters} characters beside its merges, as no vocabulary has; download or write it again`,
+    });
+  const content = parseJsonObject(text, file);
   if (form === 'vocab.json')
-    return makeTokenizer(
-      { file, algorithm: 'BPE', vocabulary: new Map(entries(content, file)) },
-      [],
-      settings,
-    );
+    return makeTokenizer({ file, algorithm: 'BPE', vocabulary: vocabularyOf(content, file) }, [], settings);
   const { model, added_tokens: added } = content;
   if (!isObject(model)) throw malformed(file, 'model');
-  const vocabulary = new Map(entries(model['vocab'], file));
+  const vocabulary = vocabularyOf(model['vocab'], file);
   if (added !== undefined && !Array.isArray(added)) throw malformed(file, 'added_tokens');
   const tokens = ((added ?? []) as unknown[]).map((token) => addedToken(token, file));
   return makeTokenizer({ file, algorithm: algorithmOf(model), vocabulary }, tokens, settings);
@@ -110,17 +112,25 @@ const algorithmOf = (model: Record<string, unknown>): string => {
 /** Sixty times as many as any vocabulary has: ids are places in arrays, and files may come from strangers. */
 const mostIds = 2 ** 24;
 
-/** BPE and WordPiece have a map of ids, Unigram a list of [token, score]. */
-const entries = (vocabulary: unknown, file: string): [string, number][] => {
-  const list = Array.isArray(vocabulary)
-    ? vocabulary.map((pair, id): unknown[] => [Array.isArray(pair) ? pair[0] : pair, id])
-    : isObject(vocabulary)
-      ? Object.entries(vocabulary)
-      : undefined;
-  const isEntry = ([token, id]: unknown[]): boolean =>
-    typeof token === 'string' && Number.isInteger(id) && Number(id) >= 0 && Number(id) < mostIds;
-  if (list === undefined || !list.every(isEntry)) throw malformed(file, 'vocab');
-  return list as [string, number][];
+/** Several times as many as the largest tokenizers have: some millions of tokens, which take seconds. */
+const mostCharacters = 40_000_000;
+
+/** Ids by token. BPE and WordPiece have an object of ids, Unigram a list of [token, score]. */
+const vocabularyOf = (vocabulary: unknown, file: string): ReadonlyMap<string, number> => {
+  const ids = new Map<string, number>();
+  const add = (token: unknown, id: unknown): void => {
+    if (typeof token !== 'string' || !Number.isInteger(id) || Number(id) < 0 || Number(id) >= mostIds)
+      throw malformed(file, 'vocab');
+    ids.set(token, Number(id));
+  };
+  if (Array.isArray(vocabulary))
+    for (const [id, pair] of vocabulary.entries()) add(Array.isArray(pair) ? pair[0] : pair, id);
+  // Without a list of entries: millions of small lists take longer than all else.
+  else if (isObject(vocabulary)) for (const token of Object.keys(vocabulary)) add(token, vocabulary[token]);
+  else throw malformed(file, 'vocab');
+  // Every token of an id with a row becomes one of the output: few share an id, if any do.
+  if (ids.size > 2 * endOf(ids)) throw malformed(file, 'vocab');
+  return ids;
 };
 
 const addedToken = (value: unknown, file: string): AddedToken => {

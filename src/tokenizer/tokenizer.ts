@@ -43,12 +43,16 @@ export const makeTokenizer = (
   return { file, algorithm, vocabulary, added: list, ids: idsOf(vocabulary, list), special };
 };
 
-/** Ids of a model's own tokens and of the added ones. */
-const idsOf = (
+/** Ids of a model's own tokens and of the added ones: the vocabulary itself where that has them all. */
+export const idsOf = (
   vocabulary: ReadonlyMap<string, number>,
   added: Tokenizer['added'],
-): ReadonlyMap<string, number> =>
-  new Map([...vocabulary, ...added.map(({ id, token }): [string, number] => [token.content, id])]);
+): ReadonlyMap<string, number> => {
+  if (added.every(({ id, token }) => vocabulary.get(token.content) === id)) return vocabulary;
+  const ids = new Map(vocabulary);
+  for (const { id, token } of added) ids.set(token.content, id);
+  return ids;
+};
 
 /** The number of ids up to the last. */
 export const endOf = (ids: ReadonlyMap<string, number>): number => {

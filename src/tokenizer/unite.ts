@@ -1,7 +1,7 @@
 import { LayerloomError } from '../errors.js';
 import { itemAt } from '../lookup.js';
 import { type AddedToken, AddedVocabulary, plainToken, sameSettings } from './added-vocabulary.js';
-import { type ModelTokens, makeTokenizer, type Tokenizer } from './tokenizer.js';
+import { idsOf, type ModelTokens, makeTokenizer, type Tokenizer } from './tokenizer.js';
 import { someTokens } from './words.js';
 
 /** The tokens of a merge's output, and how they differ from those of the donor of its files. */
@@ -65,10 +65,7 @@ const outputOf = (
   for (const token of wanted) if (output.idOf(token) === undefined) output.add(plainToken(token));
   const added = output.list();
   const before = new Map(tokenizer.added.map(({ token }) => [token.content, token]));
-  const ids = new Map([
-    ...tokenizer.vocabulary,
-    ...added.map(({ id, token }) => [token.content, id] as const),
-  ]);
+  const ids = idsOf(tokenizer.vocabulary, added);
   checkNewIds(donor, tokenizer, added);
   return {
     ids,
@@ -91,7 +88,9 @@ const outputOf = (
  * id, so that ids that were left out lead to ids given twice.
  */
 const checkNewIds = (donor: ModelTokens, { vocabulary }: Tokenizer, added: Tokenizer['added']): void => {
-  const byId = new Map([...vocabulary].map(([token, id]) => [id, token]));
+  const wanted = new Set(added.map(({ id }) => id));
+  const byId = new Map<number, string>();
+  for (const [token, id] of vocabulary) if (wanted.has(id)) byId.set(id, token);
   const twice = added.filter(({ id, token }) => (byId.get(id) ?? token.content) !== token.content);
   if (twice.length > 0)
     throw new LayerloomError('TOKENIZER_UNSUPPORTED', {

@@ -1,3 +1,4 @@
+import { layerloomCommand } from '../command-line.js';
 import { axolotlOptions } from '../partition/formats/axolotl.js';
 import { peftTargets } from '../partition/formats/peft.js';
 import { choices } from './choices.js';
@@ -37,7 +38,9 @@ const precision = ({ lora }: TrainingRun): Setting[] =>
 /** What trains: all, a part, or an adapter over either. */
 const trained = ({ lora, part }: TrainingRun): Setting[] => {
   const source =
-    part?.side === undefined ? undefined : `the part of the ${part.side}, by layerloom partition`;
+    part?.side === undefined
+      ? undefined
+      : `the part of the ${part.side}, by ${layerloomCommand('partition')}`;
   if (lora === undefined)
     return part?.side === undefined
       ? []

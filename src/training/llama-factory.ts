@@ -1,3 +1,4 @@
+import { layerloomCommand } from '../command-line.js';
 import { llamaFactoryFreeze } from '../partition/formats/llama-factory.js';
 import { adaptedBy } from '../partition/partition.js';
 import { choices } from './choices.js';
@@ -46,7 +47,9 @@ const modelSettings = (run: TrainingRun): Setting[] => [
 /** What trains: all, a part, or an adapter over either. */
 const trained = ({ lora, part }: TrainingRun): Setting[] => {
   const source =
-    part?.side === undefined ? undefined : `the part of the ${part.side}, by layerloom partition`;
+    part?.side === undefined
+      ? undefined
+      : `the part of the ${part.side}, by ${layerloomCommand('partition')}`;
   if (lora === undefined) {
     if (part?.side === undefined) return [['finetuning_type', 'full']];
     const { options } = llamaFactoryFreeze(part.partition, part.side);

@@ -1,3 +1,4 @@
+import { layerloomCommand } from '../command-line.js';
 import { LayerloomError } from '../errors.js';
 import type { Partition, Side } from '../partition/partition.js';
 import { nearest } from '../recipe/nearest.js';
@@ -34,7 +35,9 @@ export interface TrainingParameters {
    * partition only; `simultaneous` both parts in one run, each by its own data. Default `plain`.
    */
   readonly way?: TrainingWay | undefined;
-  /** The `partition.json` of `freeze` and `simultaneous`. */
+  /**
+   * The `partition.json` of `freeze` and `simultaneous`, and of `revert`, by default that of `partition`'s defaults.
+   */
   readonly partition?: string | undefined;
   /**
    * Files of rows: `PATH` instead of the preset's data, `NAME=PATH` instead of one data set of it, `math=PATH` or
@@ -66,6 +69,8 @@ export interface TrainingRun {
   readonly way: TrainingWay;
   /** The parameters that train; absent where all do. */
   readonly part?: TrainedPart;
+  /** The partition that was given, by which parts train or are put back. */
+  readonly partition?: Partition;
   /** The row of Table 4. The learning rate of LoRA is another. */
   readonly row: TrainingRow;
   readonly learningRate: number;
@@ -122,6 +127,7 @@ export const trainingRunOf = (
     base,
     way,
     ...(part === undefined ? {} : { part }),
+    ...(partition === undefined ? {} : { partition }),
     row,
     learningRate:
       method === 'lora' ? scaled(row.learningRate, choices.lora.learningRateFactor) : row.learningRate,
@@ -148,14 +154,16 @@ const trainedPartOf = (
 ): TrainedPart | undefined => {
   const hasBothKinds = categories.length > 1;
   if (way === 'plain' || way === 'revert') {
-    if (partition !== undefined)
-      throw usage(`--partition is for --way freeze and simultaneous; ${way} trains all parameters`);
+    if (way === 'plain' && partition !== undefined)
+      throw usage('--partition is for the other ways; plain trains all parameters, for layer swapping');
     if (way === 'revert' && hasBothKinds)
       throw usage('--way revert is for one kind of data; the joint preset changes every layer for both');
     return undefined;
   }
   if (partition === undefined)
-    throw usage(`--way ${way} needs --partition FILE; \`layerloom partition\` writes one`);
+    throw usage(
+      `--way ${way} needs --partition FILE; \`${layerloomCommand('partition', 'BASE', '-o', 'FILE')}\` writes one`,
+    );
   if ((way === 'simultaneous') !== hasBothKinds)
     throw usage(
       hasBothKinds

@@ -1,3 +1,4 @@
+import { layerloomCommand } from '../command-line.js';
 import { adaptedBy, isMixture, trainedBy } from '../partition/partition.js';
 import { wholePattern } from '../partition/regexes.js';
 import { choices } from './choices.js';
@@ -37,7 +38,7 @@ const partSettings = (run: TrainingRun): Setting[] =>
   trlProgram(run) === undefined || run.part === undefined
     ? []
     : [
-        ['partition', partitionCopy, 'by layerloom partition'],
+        ['partition', partitionCopy, `by ${layerloomCommand('partition')}`],
         ...(run.part.side === undefined
           ? []
           : ([['side', run.part.side, 'all other parameters stay frozen']] satisfies Setting[])),
@@ -58,7 +59,7 @@ const targetsOf = ({ part }: TrainingRun): Setting => {
   return [
     'lora_target_modules',
     isMixture(trainedBy(partition, side)) ? adapted : [wholePattern(partition, adapted)],
-    `the part of the ${side}, by layerloom partition`,
+    `the part of the ${side}, by ${layerloomCommand('partition')}`,
   ];
 };
 

@@ -24,19 +24,14 @@ export const filesOfRun = (run: TrainingRun): Record<string, string> => ({
   'README.md': readmeOf(run),
   'data.yaml': dataConfig(run),
   ...configurationsOf(run),
+  ...(run.partition === undefined ? {} : { [partitionCopy]: partitionJson(run.partition) }),
 });
 
 const configurationsOf = (run: TrainingRun): Record<string, string> => {
   const accelerate = run.devices > 1 ? { 'accelerate.yaml': accelerateConfig(run) } : {};
   switch (run.trainer) {
     case 'trl':
-      return {
-        'config.yaml': trlConfig(run),
-        ...accelerate,
-        ...(run.part === undefined || trlProgram(run) === undefined
-          ? {}
-          : { [partitionCopy]: partitionJson(run.part.partition) }),
-      };
+      return { 'config.yaml': trlConfig(run), ...accelerate };
     case 'axolotl':
       return { 'config.yaml': axolotlConfig(run) };
     case 'llama-factory':

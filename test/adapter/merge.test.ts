@@ -205,8 +205,9 @@ it('refuses factors that are not finite, naming the tensor and the adapter', asy
       tensors: [
         {
           tensor: expect.stringContaining('layers.1.self_attn.q_proj'),
-          model: join(root, 'lora-1', 'adapter_model.safetensors'),
-          count: 2,
+          file: join(root, 'lora-1', 'adapter_model.safetensors'),
+          index: [shape.reduce((product, extent) => product * extent, 1) - 2],
+          is: 'NaN',
         },
       ],
     },

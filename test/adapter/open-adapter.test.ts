@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openAdapter } from '../../src/adapter/open-adapter.js';
-import { adapterConfigText, inPattern, parseAdapterConfig } from '../../src/adapter/peft-config.js';
+import { adapterConfigText, parseAdapterConfig } from '../../src/adapter/peft-config.js';
 import { type LoraOptions, lora, withTensors, writeAdapter } from '../fixtures/adapters.js';
 import { fill, temporaryDirectory } from '../fixtures/checkpoints.js';
 
@@ -46,7 +46,6 @@ describe('openAdapter', () => {
     expect(of('1.self_attn.q_proj')).toMatchObject({ rank: 2, alpha: 5, scale: 2.5 });
     expect(of('1.mlp.down_proj')).toMatchObject({ rank: 8, alpha: 8, scale: 1 });
     expect(of('1.mlp.gate_proj')).toMatchObject({ rank: 4, alpha: 8, scale: 2 });
-    expect(inPattern({ 'layers.1.q': 3 }, 'layers.11.q', 1)).toBe(1);
   });
 
   it('divides by the square root of the rank with rsLoRA', async () => {
@@ -170,6 +169,26 @@ describe('openAdapter', () => {
     });
   });
 
+  it('refuses a module that is saved whole and has factors, but for what the factors are added to', async () => {
+    const config = { modules_to_save: ['q_proj'] };
+    await expect(
+      openWith({ [`base_model.model.${q}.weight`]: tensor(16, 16) }, { config }),
+    ).rejects.toMatchObject({
+      code: 'ADAPTER_INVALID',
+      message: expect.stringMatching(/q_proj\.weight is saved whole, and its module has factors too/),
+    });
+    const { replaced } = await openWith(
+      { [`base_model.model.${q}.base_layer.weight`]: tensor(16, 16) },
+      { config },
+    );
+    expect([...replaced.keys()]).toEqual([`${q}.weight`]);
+  });
+
+  it('refuses target_parameters without a module beside a pattern of modules', async () => {
+    const config = { target_modules: '.*q_proj\\Z', target_parameters: ['weight'] };
+    await expect(openWith({}, { config })).rejects.toThrow(/target_parameters weight names no module/);
+  });
+
   it('refuses experts of a mixture, DoRA and parameters of one module by their tensors', async () => {
     const refusals = [
       () =>
@@ -200,11 +219,13 @@ describe('openAdapter', () => {
       modulesToSave: ['lm_head'],
       base: 'org/base',
     };
-    const { raw, ...config } = parseAdapterConfig(JSON.parse(adapterConfigText(content)), 'it');
+    const { raw, rankOf, alphaOf, ...config } = parseAdapterConfig(adapterConfigText(content), 'it');
     expect(raw['task_type']).toBe('CAUSAL_LM');
+    expect([rankOf('x.k_proj'), rankOf('x.q_proj'), alphaOf('x.k_proj')]).toEqual([2, 3, 6]);
+    const { rankPattern, ...same } = content;
     expect(config).toEqual({
-      ...{ fanInFanOut: false, bias: 'none', loraBias: false, alphaPattern: {}, targetParameters: [] },
-      ...content,
+      ...{ fanInFanOut: false, bias: 'none', loraBias: false, targetParameters: [] },
+      ...same,
     });
   });
 });

@@ -1,12 +1,19 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { hubCacheRoot } from '../../src/checkpoint/hub-cache.js';
 import { openCheckpoint } from '../../src/checkpoint/open.js';
 import { writeAdapter } from '../fixtures/adapters.js';
-import { llama, safetensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import {
+  llama,
+  safetensors,
+  type Tensors,
+  temporaryDirectory,
+  writeCheckpoint,
+} from '../fixtures/checkpoints.js';
 
 const small = () => llama({ layers: 2 });
 
@@ -28,6 +35,38 @@ describe('openCheckpoint', () => {
     expect([one.files.length, two.files.length, bare.files.length]).toEqual([1, 2, 1]);
     expect(bare.name).toBe('model');
     expect(bare.sideFiles).toEqual([]);
+  });
+
+  it('reads the headers of more shards than a process may have open files', async () => {
+    const root = temporaryDirectory();
+    const tensors = Object.fromEntries(
+      Array.from({ length: 400 }, (_, layer) => [
+        `model.layers.${layer}.w.weight`,
+        { dtype: 'BF16', shape: [1, 1], data: Buffer.alloc(2) },
+      ]),
+    ) as Tensors;
+    for (const name of ['a', 'b'])
+      writeCheckpoint(join(root, name), {
+        tensors,
+        shards: Object.keys(tensors).map((tensor) => [tensor]),
+        config: { num_hidden_layers: 400 },
+      });
+    // The compiled command: limits belong to a process.
+    const run = (command: string) =>
+      spawnSync('bash', ['-c', `ulimit -n 64 && exec "${process.execPath}" bin/layerloom.cjs ${command}`], {
+        cwd: fileURLToPath(new URL('../..', import.meta.url)),
+        env: { ...process.env, A: join(root, 'a'), B: join(root, 'b') },
+        encoding: 'utf8',
+      });
+    expect(run('inspect "$A" --json')).toMatchObject({ status: 0, stderr: '' });
+    // A merge holds its inputs open, and its dry run says so.
+    for (const option of ['--dry-run', ''])
+      expect(run(`soup "$A" "$B" -o "$A-out" ${option}`)).toMatchObject({
+        status: 3,
+        stderr: expect.stringMatching(
+          /cannot be read: EMFILE: too many open files; let more files be open at once \(ulimit -n\), and run again/,
+        ),
+      });
   });
 
   it('counts offsets from the start of the file', async () => {

@@ -445,6 +445,30 @@ describe('what speaks of a base', () => {
     expect(JSON.parse(again.stdout)).toMatchObject({ experts: [{ name: 'swh', threshold: 1e-4 }] });
   });
 
+  it('analyze takes one threshold for all experts and others for single ones, in any order', async () => {
+    const { root, base, task, language } = family();
+    const args = ['analyze', '--base', base, task, `swh=${language}`, '-o', join(root, 'analysis')];
+    const of = async (...thresholds: string[]) =>
+      await cli([...args, '--json', ...thresholds.flatMap((text) => ['--threshold', text])]);
+    for (const given of [
+      ['1e-4', 'swh=1.9e-5'],
+      ['swh=1.9e-5', '1e-4'],
+      ['1', 'swh=2', '1e-4', 'swh=1.9e-5'],
+    ]) {
+      const { experts } = JSON.parse((await of(...given)).stdout);
+      expect(experts).toMatchObject([
+        { name: 'task', threshold: 1e-4 },
+        { name: 'swh', threshold: 1.9e-5 },
+      ]);
+    }
+    const { code, stdout } = await of('sw=1');
+    expect([code, JSON.parse(stdout).error.message]).toEqual([
+      2,
+      '--threshold: expected the name of an expert: task, swh, got "sw"; did you mean swh?',
+    ]);
+    expect((await of('swh=auto')).stdout).toContain('a number, 0 or more, for swh');
+  });
+
   it.each<[string, string[], number]>([
     ['a threshold below 0', ['--threshold', '-1'], 2],
     ['no expert', [], 2],

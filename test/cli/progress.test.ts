@@ -40,6 +40,26 @@ describe('progress where stderr is no terminal', () => {
 });
 
 describe('progress on a terminal', () => {
+  it('says no time left before the rate has settled', () => {
+    const { written, stream } = streamOf(120);
+    const display = new ProgressDisplay(stream);
+    display.show(merging(0));
+    for (const [ms, done] of [
+      [1000, 0.1],
+      [4000, 0.5],
+      [5000, 2],
+    ] as const) {
+      vi.advanceTimersByTime(ms);
+      display.show(merging(done));
+    }
+    vi.advanceTimersByTime(1000);
+    display.end();
+    const bars = written.join('\n');
+    expect(bars).toContain('100 kB of 100 MB, 100 kB/s\n');
+    expect(bars).toContain('500 kB of 100 MB, 100 kB/s\n');
+    expect(bars).toContain('2.00 MB of 100 MB, 200 kB/s, 8 min 10 s left');
+  });
+
   it.each([120, 80, 60])('shows the time left within %i columns', (columns) => {
     const { written, stream } = streamOf(columns);
     const display = new ProgressDisplay(stream);

@@ -1,11 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  chownSync,
   cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   utimesSync,
@@ -72,9 +74,11 @@ describe('the libraries that a command loads', () => {
     expect(loaded.filter((name) => seldom.test(name))).toEqual([]);
   });
 
-  it('are none outside the bundle, but for threads', () => {
-    for (const args of [['--version'], ['--help'], swap('--dry-run')])
+  it('are none outside the bundle, but for the addon and threads', () => {
+    for (const args of [['--version'], ['--help']])
       expect([args, librariesOf(launcher, args)]).toEqual([args, []]);
+    // It says which addon is for this machine, which a dry run checks.
+    expect(librariesOf(launcher, swap('--dry-run'))).toEqual(['detect-libc']);
     expect(librariesOf(launcher, swap())).toContain('piscina');
   });
 });
@@ -130,20 +134,77 @@ describe('the launcher', () => {
     expect(readdirSync(codeIn(cache))).toHaveLength(2);
   });
 
-  it('removes code that is older than a month when it writes its own', () => {
+  const day = 24 * 3600;
+  const writeAged = (path: string, days: number): void => {
+    writeFileSync(path, '');
+    utimesSync(path, Date.now() / 1000 - days * day, Date.now() / 1000 - days * day);
+  };
+  const nameOf = (digit: string): string => `${digit.repeat(32)}-v20.1.0-x64`;
+
+  it('removes code that is older than a month when it writes its own, and no other file', () => {
     const cache = temporaryDirectory();
     mkdirSync(codeIn(cache), { recursive: true });
-    const day = 24 * 3600;
-    for (const [name, days] of [
-      ['old', 31],
-      ['young', 29],
-    ] as const) {
-      const path = join(codeIn(cache), name);
-      writeFileSync(path, '');
-      utimesSync(path, Date.now() / 1000 - days * day, Date.now() / 1000 - days * day);
-    }
+    const young = nameOf('b');
+    for (const name of [nameOf('a'), `${nameOf('c')}.4711`, 'thesis.tex'])
+      writeAged(join(codeIn(cache), name), 31);
+    writeAged(join(codeIn(cache), young), 29);
     run([launcher, '--help'], { XDG_CACHE_HOME: cache });
-    expect(readdirSync(codeIn(cache))).toEqual([expect.stringMatching(/^[0-9a-f]{32}-v/), 'young']);
+    const left = readdirSync(codeIn(cache)).filter((name) => name !== young && name !== 'thesis.tex');
+    expect(left).toEqual([expect.stringMatching(/^[0-9a-f]{32}-v/)]);
+    expect(readdirSync(codeIn(cache))).toHaveLength(3);
+  });
+
+  it.each(['layerloom', 'layerloom/code'])('touches nothing where %s is a link', (name) => {
+    const [cache, other] = [temporaryDirectory(), temporaryDirectory()];
+    const folder = name === 'layerloom' ? join(other, 'code') : other;
+    mkdirSync(folder, { recursive: true });
+    writeAged(join(folder, nameOf('a')), 60);
+    mkdirSync(join(cache, name, '..'), { recursive: true });
+    symlinkSync(other, join(cache, name));
+    run([launcher, '--help'], { XDG_CACHE_HOME: cache });
+    expect(readdirSync(folder)).toEqual([nameOf('a')]);
+  });
+
+  it('keeps code behind a link above its own folders, as of a linked ~/.cache', () => {
+    const [home, real] = [temporaryDirectory(), temporaryDirectory()];
+    symlinkSync(real, join(home, '.cache'));
+    run([launcher, '--help'], { XDG_CACHE_HOME: '', HOME: home });
+    expect(readdirSync(codeIn(real))).toHaveLength(1);
+  });
+
+  it.runIf(process.getuid?.() === 0)('touches nothing in folders of another user', () => {
+    const cache = temporaryDirectory();
+    mkdirSync(codeIn(cache), { recursive: true });
+    writeAged(join(codeIn(cache), nameOf('a')), 60);
+    chownSync(codeIn(cache), 65534, 65534);
+    run([launcher, '--help'], { XDG_CACHE_HOME: cache });
+    expect(readdirSync(codeIn(cache))).toEqual([nameOf('a')]);
+  });
+
+  it.each([
+    ['a pipe', (path: string) => execFileSync('mkfifo', [path])],
+    ['a device', (path: string) => symlinkSync('/dev/zero', path)],
+    ['a directory', (path: string) => mkdirSync(path)],
+    [
+      'code that others may write',
+      (path: string, code: Buffer) => writeFileSync(path, code, { mode: 0o666 }),
+    ],
+  ] as const)('compiles the program where %s has the name of its code', (_, make) => {
+    const cache = temporaryDirectory();
+    const help = run([launcher, '--help'], { XDG_CACHE_HOME: cache });
+    const path = join(codeIn(cache), readdirSync(codeIn(cache))[0] ?? '');
+    const code = readFileSync(path);
+    rmSync(path);
+    const umask = process.umask(0);
+    make(path, code);
+    process.umask(umask);
+    const again = execFileSync(process.execPath, [launcher, '--help'], {
+      env: { ...process.env, XDG_CACHE_HOME: cache },
+      encoding: 'utf8',
+      timeout: 20_000,
+    });
+    expect(again).toBe(help);
+    if (statSync(path).isFile()) expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
   it('runs where nothing can be kept', () => {

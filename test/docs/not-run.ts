@@ -1,7 +1,7 @@
 /** Commands that the test of pages leaves out, as they are written, by reason. A line that no page has fails the test. */
 export const notRun: Readonly<Record<string, readonly string[]>> = {
   'builds, installs or tests the clone that it stands in': [
-    'npm ci && npm run build',
+    'npm ci            # installs, and builds what is absent; after a change: npm run build',
     'npm link          # puts `layerloom` on the PATH; `npm install -g .` does the same',
     'npm install -g ./layerloom-0.1.0.tgz    # for the command line: layerloom',
     "npm install ./layerloom-0.1.0.tgz       # in a project: npx layerloom, and import { merge } from 'layerloom'",

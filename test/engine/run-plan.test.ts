@@ -316,7 +316,7 @@ describe('the output', () => {
 
   it('clears away what a killed run was removing', async () => {
     const { root, task, language } = writePair();
-    mkdirSync(join(root, '.out.layerloom-removed-0', 'checkpoint'), { recursive: true });
+    mkdirSync(join(root, '.out.layerloom-removed-01234567', 'checkpoint'), { recursive: true });
     const { warnings } = await soup({ models: [task, language] }, { out: join(root, 'out') });
     expect([warnings, readdirSync(root).sort()]).toEqual([[], ['language', 'out', 'task']]);
   });

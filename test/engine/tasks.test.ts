@@ -88,6 +88,7 @@ describe('tasks of a shard', () => {
         first,
         count,
         columns: 12 * MiB,
+        watched: [],
       },
       outputs: [{ value: 1, fd: 7, begin: 64, dtype: 'BF16' }],
     });
@@ -106,7 +107,7 @@ const poolOf = (lanes: number, ran: () => void = () => undefined) =>
     run: async () => {
       ran();
       await Promise.resolve();
-      return { ok: true };
+      return { ok: true, nonFinite: [] };
     },
     throwIfStopped: () => undefined,
   }) as unknown as WorkerPool;
@@ -118,6 +119,7 @@ const recorder = (done: ReadonlyMap<string, readonly Extent[]> = new Map()) => {
   const events: string[] = [];
   const written = new Map<string, Extent[]>();
   const sink: ShardSink<PlannedShard> = {
+    allowsNonFinite: () => false,
     begin: async ({ file }) => events.push(`begin ${file}`),
     has: ({ file }, extent) => covers(done.get(file) ?? [], extent),
     wrote: ({ file }, extents) => {
@@ -197,7 +199,7 @@ describe('the loop that makes shards', () => {
     pool.run = async () => {
       job += 1;
       if (job === 2) throw new Error('the second job');
-      return { ok: true };
+      return { ok: true, nonFinite: [] };
     };
     await makeShards([copied('bad', 32 * MiB), copied('good', 16 * MiB)].map(groupOfOne), pool, inputs, sink);
     expect(events).toContain('fail bad');
@@ -210,7 +212,7 @@ describe('the loop that makes shards', () => {
     const pool = poolOf(2) as WorkerPool & { stopped: boolean };
     pool.run = async () => {
       pool.stopped = true;
-      return { ok: true };
+      return { ok: true, nonFinite: [] };
     };
     await makeShards([copied('a', 32 * MiB), copied('b', 32 * MiB)].map(groupOfOne), pool, inputs, sink);
     expect(events.filter((event) => event.startsWith('finish'))).toEqual([]);

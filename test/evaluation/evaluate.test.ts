@@ -280,10 +280,12 @@ describe('evaluating an experiment', () => {
     child.kill('SIGINT');
     expect(await end).toMatchObject({
       code: 130,
-      stderr: expect.stringMatching(/interrupted; what is done waits in .*out for --resume/),
+      stderr: expect.stringMatching(
+        /interrupted; finished scores are in .*out, .* are kept, and with --resume it continues from them/,
+      ),
     });
     expect(scoresIn(out)['base']).toHaveLength(3);
-    // The interrupted run's answers wait for the next.
+    // The interrupted run's answers are kept for the next.
     expect(readdirSync(join(out, 'evaluations', '.runs'))).toHaveLength(1);
     vi.unstubAllEnvs();
     await evaluateExperiment(out, { lmEval, resume: true, only: ['*math-1+swh-1/default'] });
@@ -384,6 +386,37 @@ describe('evaluating an experiment', () => {
       expect(runs).toHaveLength(1);
       const config = JSON.parse(readFileSync(runs[0]?.command.split(' ').at(-1) ?? '', 'utf8'));
       expect(config.model_args.base_url).toBe('http://127.0.0.1:8000/v1/completions');
+    });
+
+    it('runs no command of a folder that was moved here, or whose commands were changed, unless allowed', async () => {
+      const { root, out } = await made(served);
+      const moved = join(root, 'moved');
+      cpSync(out, moved, { recursive: true });
+      await expect(evaluateExperiment(moved, { lmEval, only: ['base'] })).rejects.toMatchObject({
+        code: 'SERVE_NOT_ALLOWED',
+        message: expect.stringMatching(/completions-server.*--allow-serve/),
+      });
+      const allowed = await evaluateExperiment(moved, { lmEval, only: ['base'], allowServe: true });
+      expect([allowed.scored, allowed.failed]).toEqual([['base'], []]);
+      const record = join(out, 'experiment.json');
+      const changed = { ...JSON.parse(readFileSync(record, 'utf8')) };
+      for (const more of [
+        { serve: `touch stolen; ${serve}` },
+        { arguments: ['--include_path', '.'] },
+        { model_args: { trust_remote_code: true } },
+      ]) {
+        writeFileSync(record, JSON.stringify({ ...changed, evaluate: { ...served, ...more } }));
+        await expect(evaluateExperiment(out, { lmEval })).rejects.toMatchObject({
+          code: 'SERVE_NOT_ALLOWED',
+        });
+      }
+    });
+
+    it('asks for no flag where a folder has no commands', async () => {
+      const { root, out } = await made({ ...settings, model_args: { dtype: 'bfloat16' } });
+      const moved = join(root, 'moved');
+      cpSync(out, moved, { recursive: true });
+      expect((await evaluateExperiment(moved, { lmEval, only: ['base'] })).scored).toEqual(['base']);
     });
 
     it.each(['dies', 'loads'])('records a server that %s, and goes on', async (fault) => {

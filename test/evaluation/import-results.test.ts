@@ -1,6 +1,8 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { ResultFiles } from '../../src/evaluation/result-files.js';
 import { evaluateExperiment, importResults, runExperiment } from '../../src/index.js';
 import { stubHarness } from '../fixtures/evaluation-errors.js';
 import { recordIn, writeExperiment } from '../fixtures/experiment.js';
@@ -126,5 +128,111 @@ describe('a result of which the problems were removed', () => {
       rmSync(join(folder, name));
     expect(await evaluateExperiment(out, { lmEval: stubHarness, only })).toMatchObject({ scored: only });
     expect(await evaluateExperiment(out, { lmEval: stubHarness, only })).toMatchObject({ kept: only });
+  });
+});
+
+describe('importing what others have made', () => {
+  const name = 'results_2026-01-01T00-00-00.000000.json';
+  const samples = `samples_${task}_2026-01-01T00-00-00.000000.jsonl`;
+
+  it.each<[string, (folder: string, model: string) => void, RegExp]>([
+    [
+      'a group that is its own task',
+      (folder, model) => writeResults(folder, { model, score: 0.5, group_subtasks: { [task]: [task] } }),
+      /among the tasks of the group/,
+    ],
+    [
+      'a model that is no text',
+      (folder) => writeResults(folder, { model: { toString: 1 } as never, score: 0.5 }),
+      /config\.model_args/,
+    ],
+    [
+      'a version that is no text',
+      (folder, model) =>
+        writeResults(folder, { model, score: 0.5, versions: { [task]: { toString: null } } }),
+      /versions/,
+    ],
+    [
+      'a task whose name leaves the folder',
+      (folder, model) => writeResults(folder, { model, score: 0.5, group_subtasks: { [task]: ['../x'] } }),
+      /group_subtasks/,
+    ],
+    ['a limit below 0', (folder, model) => writeResults(folder, { model, score: 0.5, limit: -5 }), /limit/],
+    [
+      'a pipe for its results',
+      (folder) => {
+        mkdirSync(folder, { recursive: true });
+        execFileSync('mkfifo', [join(folder, name)]);
+      },
+      /is a pipe/,
+    ],
+    [
+      'a pipe for its samples',
+      (folder, model) => {
+        writeResults(folder, { model, score: 0.5 });
+        execFileSync('mkfifo', [join(folder, samples)]);
+      },
+      /is a pipe/,
+    ],
+    [
+      'a device for its samples',
+      (folder, model) => {
+        writeResults(folder, { model, score: 0.5 });
+        symlinkSync('/dev/zero', join(folder, samples));
+      },
+      /is a device/,
+    ],
+    [
+      'a row below 0',
+      (folder, model) => {
+        writeResults(folder, { model, score: 0.5 });
+        const hashes = { doc_hash: 'a', prompt_hash: 'b', target_hash: 'c' };
+        writeFileSync(join(folder, samples), JSON.stringify({ doc_id: -3, metrics: [], ...hashes }));
+      },
+      /not a sample/,
+    ],
+  ])('refuses a file with %s, and takes the others', async (_, write, message) => {
+    const { root, out, from } = await made();
+    const model = join(root, 'base');
+    write(join(from, 'bad'), model);
+    writeResults(join(from, 'good'), { model, score: 0.5 });
+    const { imported, failed } = await importResults(out, from);
+    expect(imported.map(({ model: of }) => of)).toEqual(['base']);
+    expect(failed).toEqual([
+      {
+        file: expect.stringContaining('/bad/'),
+        code: 'RESULTS_INVALID',
+        message: expect.stringMatching(message),
+      },
+    ]);
+  });
+
+  it('takes the tasks of groups that share groups once, in linear time', async () => {
+    const { root, out, from } = await made();
+    const next = (index: number) => (index === 59 ? 'leaf' : `g${index + 1}`);
+    const shared = Array.from({ length: 60 }, (_, index) => [
+      index === 0 ? task : `g${index}`,
+      [next(index), next(index)],
+    ]);
+    writeResults(from, { model: join(root, 'base'), score: 0.5, group_subtasks: Object.fromEntries(shared) });
+    expect((await importResults(out, from)).imported).toHaveLength(1);
+  });
+});
+
+describe('the results of an experiment', () => {
+  it('are left out with a warning where they are a pipe, or none', async () => {
+    const { out } = await made();
+    mkdirSync(join(out, 'evaluations'));
+    const [pipe, other] = ['0', '1'].map((digit) =>
+      join(out, 'evaluations', `${task}-${digit.repeat(16)}.json`),
+    );
+    execFileSync('mkfifo', [pipe ?? '']);
+    writeFileSync(other ?? '', JSON.stringify({ weights: 'x', task }));
+    const warnings: string[] = [];
+    expect(await new ResultFiles(out).list((warning) => warnings.push(warning))).toEqual([]);
+    expect(warnings).toEqual([
+      expect.stringMatching(/is a pipe/),
+      expect.stringMatching(/not a result of layerloom evaluate/),
+    ]);
   });
 });

@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { type BatchMerge, planBatch } from '../../src/experiment/batch-plan.js';
+import type { BatchMerge } from '../../src/experiment/batch-merge.js';
+import { planBatch } from '../../src/experiment/batch-plan.js';
 import { itemAt } from '../../src/lookup.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 

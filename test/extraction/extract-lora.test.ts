@@ -239,6 +239,8 @@ describe('extractLora', () => {
     [{ rank: 2, dtype: 'float64' }, 'dtype'],
     [{ rank: 2, seed: -1 }, 'seed'],
     [{ rank: 2, modules: ['('] }, 'modules'],
+    [{ rank: 2, modules: ['q_proj\\Z|proj'] }, 'modules'],
+    [{ rank: 2, exclude: ['[]q]_proj'] }, 'exclude'],
     [{ rank: 2, modules: ['nothing'] }, 'modules'],
     [{ rank: 2, saveModules: ['nothing'] }, 'saveModules'],
   ] as const)('refuses %j', async (parameters, parameter) => {

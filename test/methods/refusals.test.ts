@@ -1,17 +1,22 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { mergeCommand } from '../../src/cli/merge.js';
 import { LayerloomError, planMerge } from '../../src/index.js';
 import { llama, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { type Family, writeFamily } from '../fixtures/family.js';
 import { yaml } from '../recipe/recipes.js';
 
-/** Writes a recipe beside base, a, b and c, and says what planning it is refused with. */
+/** Writes a recipe beside base, a, b and c, and says what planning it is refused with, as a run and its dry run are. */
 const refusal = async (text: string, { root }: Family, strict = false): Promise<LayerloomError> => {
   const file = join(root, 'merge.yaml');
   writeFileSync(file, text);
   const error = await planMerge(file, { strict }).catch((thrown: unknown) => thrown);
   if (!(error instanceof LayerloomError)) throw new Error(`not refused: ${JSON.stringify(error)}`);
+  for (const dryRun of [true, false])
+    await expect(
+      mergeCommand(file, { out: join(root, 'out'), strict, quiet: true, dryRun }),
+    ).rejects.toMatchObject({ code: error.code });
   expect(existsSync(join(root, 'out'))).toBe(false);
   return error;
 };

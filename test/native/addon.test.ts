@@ -72,6 +72,7 @@ const computeJob = (
     first: 0,
     count,
     columns: 1,
+    watched: [],
   },
   outputs: [{ value: inputs.length, fd: output, begin: 0, dtype: 'BF16' }],
 });
@@ -86,6 +87,7 @@ describe('a copy', () => {
       outcome: 'done',
       source: 0,
       reason: '',
+      nonFinite: [],
     });
     expect([...readFileSync(join(directory, 'out'))]).toEqual([2, 3, 4]);
     expect([...shared]).toEqual([0n, 3n, 3n]);
@@ -211,7 +213,7 @@ describe('a bus error from elsewhere', () => {
       const source = { fd: openSync(${JSON.stringify(join(directory, '0'))}, 'r'), begin: 0, dtype: 'BF16', slicing: 'elements' };
       const node = { kind: 'linear', dtype: 'BF16', inputs: [0], weights: [1] };
       const output = { value: 1, fd: openSync(${JSON.stringify(join(directory, 'o'))}, 'w'), begin: 0, dtype: 'BF16' };
-      const program = { sources: [source], nodes: [node], first: 0, count: 4, columns: 1 };
+      const program = { sources: [source], nodes: [node], first: 0, count: 4, columns: 1, watched: [] };
       if (run({ kind: 'compute', program, outputs: [output] }, new BigInt64Array(new SharedArrayBuffer(24))).outcome !== 'done') process.exit(9);
       process.kill(process.pid, 'SIGBUS');
       await new Promise((resolve) => setTimeout(resolve, 10_000));`;
@@ -252,7 +254,7 @@ describe('dtypes', () => {
   it.each(arithmeticDtypes)('%s has its width in native code', (dtype) => {
     const { directory, inputs, output } = files(new Uint8Array(64).fill(1));
     const source = { fd: itemAt(inputs, 0), begin: 0, dtype, slicing: 'elements' } as const;
-    const program = { sources: [source], nodes: [], first: 1, count: 2, columns: 1 };
+    const program = { sources: [source], nodes: [], first: 1, count: 2, columns: 1, watched: [] };
     const outputs = [{ value: 0, fd: output, begin: 0, dtype }];
     expect(run({ kind: 'compute', program, outputs }, newControl())).toMatchObject({ outcome: 'done' });
     const width = bitsOf(dtype) / 8;

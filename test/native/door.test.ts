@@ -75,6 +75,7 @@ const programOf = ({ a, b }: Files, nodes: readonly ReturnType<typeof node>[], d
   first: 0,
   count,
   columns,
+  watched: [],
 });
 
 const computeJob = (files: Files, nodes: readonly ReturnType<typeof node>[] = [sum], dtype = 'F32') => ({
@@ -94,6 +95,7 @@ const gatherJob = (files: Files, slicing: object = {}, runs = Float64Array.of(0,
     first: 0,
     count,
     columns,
+    watched: [],
   },
   outputs: [{ value: 1, ...location(files.out), dtype: 'F32' }],
 });
@@ -110,6 +112,7 @@ const productJob = (files: Files, operation: object = {}) => ({
     first: 0,
     count,
     columns,
+    watched: [],
   },
   outputs: [{ value: 2, ...location(files.out), dtype: 'F32' }],
 });
@@ -187,7 +190,7 @@ describe('the native door takes a job that is right', () => {
         door.measure(histogram(files, { ...all, candidates: [5, 7] }), [new Float64Array(5)], words()),
     ],
   ])('%s', (_, call) => {
-    expect(call(openFiles())).toEqual({ outcome: 'done', source: 0, reason: '' });
+    expect(call(openFiles())).toEqual({ outcome: 'done', source: 0, reason: '', nonFinite: [] });
   });
 
   it('a slice of no elements, which has nothing to map', () => {
@@ -295,7 +298,7 @@ it('computes a value that stands on as many others as a program may have', () =>
     inputs: [id],
     weights: [1],
   }));
-  const program = { sources: [source(a)], nodes, first: 0, count, columns };
+  const program = { sources: [source(a)], nodes, first: 0, count, columns, watched: [] };
   const out = [new Float64Array(1)];
   const measures = [{ kind: 'countMagnitude', value: length, bits: 0x0101_0101 }];
   expect(door.measure({ program, measures }, out, words())).toMatchObject({ outcome: 'done' });

@@ -1,5 +1,6 @@
 // Kernels against an independent text: rounding here is by scaling and nearbyint in float64, not by bit
 // tricks. Every check runs on every instruction set that this machine has, and on the float64 route.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -160,7 +161,13 @@ void check(const std::vector<Input>& inputs, DType sink, std::size_t count, std:
             sources.push_back({input.bytes.data() + input.offset, input.dtype});
             weights.push_back(input.weight);
         }
-        linear(*kernels, sources, weights, {out.data() + sinkOffset, sink}, count);
+        const bool isFinite = linear(*kernels, sources, weights, {out.data() + sinkOffset, sink}, count);
+        const bool wantFinite = std::ranges::all_of(
+            want, [&](std::uint64_t bits) { return std::isfinite(decode(formatOf(sink), bits)); });
+        expect(isFinite == wantFinite, kernels->isa, "whether sums are finite", wantFinite, isFinite);
+        const bool areFinite =
+            kernels->isFinite[static_cast<std::size_t>(sink)](out.data() + sinkOffset, count);
+        expect(areFinite == wantFinite, kernels->isa, "whether elements are finite", wantFinite, areFinite);
         for (std::size_t i = 0; i < count; ++i) {
             const std::uint64_t got = bitsAt(out, sinkOffset, sink, i);
             expect(got == want[i], kernels->isa, what, want[i], got);
@@ -882,8 +889,15 @@ void consensuses() {
                     const auto at = static_cast<std::size_t>(dtype);
                     kernels->vote[at](widened.data(), pointers.data(), weights, terms, rule, want.data(),
                                       count);
-                    kernels->consensus[at](base, sources.data(), weights, terms, rule, first, got.data(),
-                                           count);
+                    const bool isFinite = kernels->consensus[at](base, sources.data(), weights, terms, rule,
+                                                                 first, got.data(), count);
+                    bool wantFinite = true;
+                    for (std::size_t i = 0; i < count; ++i)
+                        wantFinite &= std::isfinite(decode(formatOf(dtype), bitsAt(want, 0, dtype, i)));
+                    for (const auto& source : sources)
+                        wantFinite &= kernels->isFinite[at](source.data, count);
+                    expect(!isFinite || wantFinite, kernels->isa, "what a consensus says of NaN", wantFinite,
+                           isFinite);
                     for (std::size_t i = 0; i < count; ++i)
                         expect(bitsAt(got, 0, dtype, i) == bitsAt(want, 0, dtype, i), kernels->isa,
                                "a consensus", bitsAt(want, 0, dtype, i), bitsAt(got, 0, dtype, i));

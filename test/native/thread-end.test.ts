@@ -19,7 +19,7 @@ describe('a thread that is ended inside the addon', () => {
       const door = require(${JSON.stringify(file)});
       const [from, to] = [openSync(${JSON.stringify(path)}, 'r'), openSync(${JSON.stringify(`${path}.out`)}, 'w+')];
       const program = { sources: [{ fd: from, begin: 0, dtype: 'BF16', slicing: 'elements' }],
-        nodes: [{ kind: 'linear', dtype: 'BF16', inputs: [0], weights: [1] }], first: 0, count: 2 ** 24, columns: 1 };
+        nodes: [{ kind: 'linear', dtype: 'BF16', inputs: [0], weights: [1] }], first: 0, count: 2 ** 24, columns: 1, watched: [0, 1] };
       const job = { kind: 'compute', program, outputs: [{ value: 1, fd: to, begin: 0, dtype: 'BF16' }] };
       const shared = new BigInt64Array(require('node:worker_threads').workerData);
       for (;;) door.run(job, shared);`;

@@ -192,7 +192,10 @@ const mergeOver = async (
     writeCheckpoint(`${root}/${name}`, { tensors: all }),
   );
   const models = [{ model: expert, weight: 1 }];
-  await merge({ method, base: baseModel, models, ...parameters } as RecipeInput, { out: `${root}/out` });
+  await merge({ method, base: baseModel, models, ...parameters } as RecipeInput, {
+    out: `${root}/out`,
+    allowNonFinite: true,
+  });
   return await readTensors(`${root}/out`);
 };
 

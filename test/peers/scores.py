@@ -1,6 +1,7 @@
-"""Computes with scipy and statsmodels what layerloom's tables state: exact McNemar, Holm, bootstrap intervals.
+"""Computes with scipy and statsmodels what layerloom's tables state: exact McNemar, Holm, intervals, crossed effects.
 
-Reads {"tables": [[onlyA, onlyB]], "values": [p], "a": [...], "b": [...], "weights": [...]} from stdin, prints JSON.
+Reads {"tables": [[onlyA, onlyB]], "values": [p], "a": [...], "b": [...], "weights": [...], "grid": [[[...]]],
+"freedom": [df]} from stdin, prints JSON.
 """
 
 import json
@@ -10,6 +11,7 @@ import numpy
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
 
 given = json.load(sys.stdin)
 a, b, weights = (numpy.array(given[name], dtype=float) for name in ("a", "b", "weights"))
@@ -32,8 +34,40 @@ def perplexity(x, w, axis=-1):
     return numpy.exp(-x.sum(axis) / w.sum(axis))
 
 
+def crossed(y):
+    """Variance of the mean over tasks x languages x problems, and its degrees of freedom, from mean squares."""
+    tasks, languages, problems = y.shape
+    mean = y.mean()
+    of_task, of_language, of_problem = y.mean((1, 2)), y.mean((0, 2)), y.mean((0, 1))
+    by_task = y.mean(1) - of_task[:, None] - of_problem + mean
+    by_language = y.mean(0) - of_language[:, None] - of_problem + mean
+    squares = {
+        "task": languages * problems * ((of_task - mean) ** 2).sum() / (tasks - 1),
+        "language": tasks * problems * ((of_language - mean) ** 2).sum() / (languages - 1),
+        "problem": tasks * languages * ((of_problem - mean) ** 2).sum() / (problems - 1),
+    }
+    task = squares["task"] - languages * (by_task**2).sum() / ((tasks - 1) * (problems - 1))
+    language = squares["language"] - tasks * (by_language**2).sum() / ((languages - 1) * (problems - 1))
+    variance = squares["problem"] + max(0, task) + max(0, language)
+    uncertainty = squares["problem"] ** 2 / (problems - 1)
+    uncertainty += squares["task"] ** 2 / (tasks - 1) if task > 0 else 0
+    uncertainty += squares["language"] ** 2 / (languages - 1) if language > 0 else 0
+    return [variance / y.size, variance**2 / uncertainty]
+
+
+def bonett_price(x, y):
+    n = len(x) + 2
+    first, second = ((x > y).sum() + 1) / n, ((x < y).sum() + 1) / n
+    half = stats.norm.ppf(0.975) * numpy.sqrt((first + second - (first - second) ** 2) / n)
+    return [first - second - half, first - second + half]
+
+
 json.dump(
     {
+        "crossed": crossed(numpy.array(given["grid"], dtype=float)),
+        "quantiles": [float(stats.t.ppf(0.975, df)) for df in given["freedom"]],
+        "wilson": [float(bound) for bound in proportion_confint(a.sum(), len(a), method="wilson")],
+        "bonettPrice": [float(bound) for bound in bonett_price(a, b)],
         "mcnemar": [float(mcnemar([[0, x], [y, 0]], exact=True).pvalue) for x, y in given["tables"]],
         "binomial": [float(stats.binomtest(min(x, y), x + y, 0.5).pvalue) for x, y in given["tables"]],
         "holm": multipletests(given["values"], method="holm")[1].tolist(),

@@ -169,22 +169,46 @@ describe('rows that are selected', () => {
     }
   });
 
-  it('cannot be converted on the way', () => {
-    const models = [model(0, { w: ['BF16', shape] }), model(1, { w: ['BF16', shape] })];
-    expect(() => bound(models, rows, 'F32')).toThrow(
-      expect.objectContaining({
-        code: 'INVALID_PARAMETER',
-        details: expect.objectContaining({ parameter: 'dtype' }),
-      }),
-    );
-    expect(bound(models, rows, 'BF16').dtype).toBe('BF16');
+  it('are converted to the output’s dtype where theirs is another', () => {
+    const models = [model(0, { w: ['BF16', shape] }), model(1, { w: ['F32', shape] })];
+    const inF32 = (input: number, dtype: Dtype) => ({
+      dtype: 'F32',
+      expression: { kind: 'linear', terms: [{ source: stored(input, dtype), weight: 1 }] },
+    });
+    expect(binder(models, undefined)({ name: 'w', like: { model: 1, tensor: 'w' } }, rows)).toEqual({
+      dtype: 'F32',
+      expression: { ...rows, source: stored(1, 'F32'), base: inF32(0, 'BF16') },
+    });
+    const pair = [model(0, { w: ['BF16', shape] }), model(1, { w: ['BF16', shape] })];
+    expect(bound(pair, rows, 'BF16').expression).toEqual({
+      ...rows,
+      source: stored(1, 'BF16'),
+      base: stored(0, 'BF16'),
+    });
+    expect(bound(pair, rows, 'F32')).toEqual({
+      dtype: 'F32',
+      expression: { ...rows, source: inF32(1, 'BF16'), base: inF32(0, 'BF16') },
+    });
   });
 
-  it('cannot be of two dtypes', () => {
-    const models = [model(0, { w: ['F32', shape] }), model(1, { w: ['BF16', shape] })];
-    expect(() => binder(models, undefined)({ name: 'w', like: { model: 1, tensor: 'w' } }, rows)).toThrow(
+  it('cannot be of two dtypes that are no floating-point numbers, or quantised', () => {
+    const bind = (tensors: Tensors, other: Tensors, name = 'w') =>
+      binder([model(0, tensors), model(1, other)], undefined)(
+        { name, like: { model: 1, tensor: name } },
+        rows,
+      );
+    expect(() => bind({ w: ['I16', shape] }, { w: ['U16', shape] })).toThrow(
       expect.objectContaining({ code: 'DTYPE_MISMATCH' }),
     );
+    const quantised: Tensors = { 'm.weight': ['F8_E4M3', shape], 'm.weight_scale': ['F32', [1]] };
+    const plain: Tensors = { 'm.weight': ['BF16', shape] };
+    for (const [base, expert] of [
+      [plain, quantised],
+      [quantised, plain],
+    ] as const)
+      expect(() => bind(base, expert, 'm.weight')).toThrow(
+        expect.objectContaining({ code: 'QUANTISED_WEIGHTS' }),
+      );
   });
 });
 

@@ -210,7 +210,7 @@ describe('what else a card says', () => {
     const odd = join(root, 'x|y\n| z |');
     renameSync(a, odd);
     const card = await planCard({ method: 'soup', models: [odd, b] });
-    expect(card).toContain('| 0–2 | 0.5 x\\|y\\u000a\\| z \\| + 0.5 b |\n');
+    expect(card).toContain('| 0–2 | 0.5 x\\|y\\\\u000a\\| z \\| + 0.5 b |\n');
   });
 
   it('is which methods come from a plugin', async () => {

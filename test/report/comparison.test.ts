@@ -136,7 +136,7 @@ describe('the table of layers', () => {
       return tensor.module.startsWith('mlp') ? differs(tensor, null) : differs(tensor, 0.25);
     });
     expect(layerTable(comparison)).toEqual({
-      columns: ['wq', 'w2', 'norms'],
+      columns: ['q', 'down', 'norms'],
       cells: [
         [0, 0, 0],
         [0.25, 'other', 0.25],
@@ -160,6 +160,18 @@ describe('the table of layers', () => {
     expect(lines.length).toBeGreaterThan(4);
     for (const line of lines) expect([...line].length).toBeLessThanOrEqual(80);
     expect(table).toContain('7 more modules: --json, --out');
+  });
+
+  it('fits 80 columns with long names of models, paths and tensors', () => {
+    const { a, b, tensors, ...comparison } = inLayers(0, 3);
+    const long = (model: typeof a) => ({
+      ...model,
+      path: `/scratch/${'checkpoints/'.repeat(4)}${model.name}`,
+    });
+    const renamed = tensors.map((tensor) => ({ ...tensor, name: `model.language_model.${tensor.name}` }));
+    const text = describeComparison({ ...comparison, a: long(a), b: long(b), tensors: renamed }, false);
+    for (const line of text.split('\n')) expect([...line].length).toBeLessThanOrEqual(80);
+    expect(text).toMatch(/^ {2}A +\/scratch\//m);
   });
 
   it('joins neighbouring layers that are alike', () => {
@@ -199,7 +211,7 @@ describe('the text of a comparison', () => {
     expect(text).toMatch(/model\.embed_tokens\.weight +only in A: BF16 \[4, 6\]/);
     expect(text).toMatch(/mlp\.down_proj\.weight +BF16 \[4, 6\] against BF16 \[4, 7\]/);
     expect(text).toContain('2 tensors have another dtype: BF16 against F32');
-    expect(text).toContain('(· equal, ≠ differs without such a number)');
+    expect(text).toContain('(· equal, ≠ differs without such\na number)');
   });
 
   it('draws no number where a tensor differs without one', () => {

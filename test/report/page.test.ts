@@ -11,13 +11,13 @@ import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoi
 
 const executablePath = process.env['LAYERLOOM_CHROMIUM'] ?? '/usr/bin/chromium';
 
-const analyse = async () => {
+const analyse = async (thresholds: Record<string, number> = {}) => {
   const root = temporaryDirectory();
   const [base = '', one = '', two = ''] = [1, 2, 3].map((seed) =>
     writeCheckpoint(join(root, `model-${seed}`), llama({ seed, hidden: 64, layers: 5 })),
   );
   return await analyze(
-    { base, experts: [`one=${one}`, `two <b>=${two}`], threshold: 0.035 },
+    { base, experts: [`one=${one}`, `two <b>=${two}`], threshold: 0.035, thresholds },
     { out: join(root, 'analysis') },
   );
 };
@@ -137,6 +137,24 @@ describe.skipIf(!existsSync(executablePath))('the analysis page', () => {
     expect([requests?.filter((request) => !request.startsWith('blob:')), errors]).toEqual([[url], []]);
     expect(await page.locator('table[data-expert="1"] caption b').textContent()).toBe('two <b>');
     expect(await page.locator('b b').count()).toBe(0);
+  });
+
+  it('goes back to the thresholds of the files, where experts have their own', async () => {
+    const { out } = await analyse({ one: 0.03 });
+    const page = await browser.newPage();
+    await page.goto(pathToFileURL(join(out, 'index.html')).href);
+    const together = page.getByRole('checkbox', { name: 'one for all experts' });
+    const shown = () => page.locator('output').allTextContents();
+    expect([await together.isChecked(), await shown()]).toEqual([true, [expect.anything()]]);
+    await page.getByRole('button', { name: 'As analysed' }).click();
+    expect([await together.isChecked(), await shown()]).toEqual([false, ['0.03', '0.035']]);
+    const [, ...lines] = readFileSync(join(out, 'one.csv'), 'utf8').trim().split('\n');
+    const written = lines.flatMap((line) => {
+      const [layer, ...values] = line.split(',');
+      return values.map((value, column) => [`${layer},${column}`, Number(value)]);
+    });
+    expect(await fractionsOn(page, 0)).toEqual(Object.fromEntries(written));
+    await page.close();
   });
 
   it.each(['light', 'dark'] as const)(

@@ -8,7 +8,7 @@ import { decodeBits, encodeBits } from '../../src/report/pages/bits.js';
 import type { ReportData } from '../../src/report/pages/data.js';
 import { signTest } from '../../src/report/pages/sign-test.js';
 import { yamlOf } from '../../src/report/pages/yaml.js';
-import { writeReportOf } from '../../src/report/write-report.js';
+import { drawReport, writeReportOf } from '../../src/report/write-report.js';
 import type { ScoredExperiment } from '../../src/scores/scored-experiment.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { outcomes, scoredModel } from '../fixtures/scored.js';
@@ -134,9 +134,31 @@ describe('the data of a report', () => {
           ...{ models: [...models, merge(right)], texts: {}, summaries: [], warnings: [] },
         })
       ).sentence;
-    expect(await sentence(140)).toMatch(/scores 56\.0 .*, 24\.0 above the task experts \(95 % interval \+/);
-    expect(await sentence(81)).toMatch(/0\.4 above the task experts, which is within noise \(/);
+    expect(await sentence(140)).toMatch(
+      /scores 56\.0 on .*\. It is better than the task experts: \+24\.0 points, higher is better, 95 % interval \+.*, p < 0\.001, 250 problems, against the best of 2 on them; the interval is for these two experts only, problems like these\.$/,
+    );
+    expect(await sentence(81)).toMatch(/It is within noise of the task experts: \+0\.4 points, /);
+    expect(await sentence(40)).toMatch(/It is worse than the task experts: −16\.0 points, /);
   });
+
+  it('names no best of two problems, neither in its sentence nor in its pictures', async () => {
+    const languages = ['swahili', 'telugu'];
+    const experiment = constructedExperiment({ languages, problems: 2 });
+    const data = await written(experiment);
+    expect(data.sentence).toMatch(
+      /^Nothing can be said of the default layer swap .*\. Too few problems to say in Swahili and Telugu \(2 problems, at least 30 are needed\)\.$/,
+    );
+    const reason = 'too few problems to say (2 problems, at least 30 are needed)';
+    expect(data.tasks.map(({ undecided }) => undecided)).toEqual([reason, reason]);
+    expect(data.grids.map(({ best, undecided, finding }) => [best, undecided, finding])).toEqual(
+      data.grids.map(() => [null, reason, null]),
+    );
+    expect(data.grids).not.toEqual([]);
+    const page = await drawReport(data);
+    const body = page.slice(page.indexOf('<body'), page.indexOf('<script type="application/json"'));
+    expect(body).toContain(`No best is named: ${reason}.`);
+    expect(body).not.toMatch(/class="best|class="[^"]*is-best|class="best-label"|Highest|within noise/);
+  }, 60_000);
 
   it('holds merges, layers and cost without scores', async () => {
     const directory = join(temporaryDirectory(), 'experiment');

@@ -64,18 +64,18 @@ describe('a table of scores', () => {
       '',
       'swap ÷ others: 1.101.',
       'Metric exact_match,last-number.',
-      '*: the best of its row.',
-      '±: standard error, over models for means, over problems for one model.',
-      'In parentheses: 95 % interval, from resampled problems.',
+      '*: the best figure of its row, which is no test.',
+      '±: standard error, of means over experts and problems, of one model over problems; intervals are in the table `intervals`.',
+      'In parentheses: 95 % interval; of a figure that was chosen by the same problems, the choice included.',
       '†: imported, not computed from results here.',
     ]);
   });
 
   it('is Markdown whose cells no name can break', () => {
     const lines = format('markdown').split('\n');
-    expect(lines).toContain('| swahili\\|avg\\_1 | 24.8 † | **32.8 ± 0.8 \\[31.3\\]** | (3, 0) |');
+    expect(lines).toContain('| swahili\\|avg_1 | 24.8 † | **32.8 ± 0.8 \\[31.3\\]** | (3, 0) |');
     expect(lines).toContain('| --- | ---: | ---: | --- |');
-    expect(lines).toContain('- Metric exact\\_match,last-number.');
+    expect(lines).toContain('- Metric exact_match,last-number.');
     expect(
       lines.filter((line) => line.startsWith('|')).map((line) => line.match(/(?<!\\)\|/g)?.length),
     ).toEqual([5, 5, 5, 5]);

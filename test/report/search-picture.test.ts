@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { drawPicture } from '../../src/report/pictures/draw-picture.js';
 import { SearchPicture } from '../../src/report/pictures/search.js';
 import { describeSearch } from '../../src/report/search-text.js';
+import type { HeldOutComparison } from '../../src/search/landscape.js';
 import type { SearchRecord } from '../../src/search/run-search.js';
 import { searchSpace } from '../../src/search/search.js';
 import { landscapeOf, paperSpace, shapes } from '../search/landscapes.js';
@@ -36,7 +37,8 @@ describe('the picture of a search', () => {
       expect(svg.match(/<circle /g)).toHaveLength(candidates + 4);
       expect(svg).toContain('&lt;swahili>');
       expect(svg).not.toMatch(/NaN|undefined|Infinity/);
-      expect(svg).toContain(`p = ${search.heldOut?.p?.toPrecision(2)} (80 problems)`);
+      expect(svg).toContain('higher is better</text>');
+      expect(svg).toContain('80 problems</text>');
     },
   );
 
@@ -50,7 +52,7 @@ describe('the picture of a search', () => {
     const steps = [{ ...first, candidates: [failed, ...others] }, ...rest];
     const of = (svg: string) => svg.match(/<circle /g)?.length ?? 0;
     expect(of(drawSearch(search)) - of(drawSearch({ ...search, steps }))).toBe(1);
-    const same = { ...search, heldOut: null, choice: search.default };
+    const same = { ...search, heldOut: null, conclusion: null, choice: search.default };
     expect(drawSearch(same)).toContain('The default was chosen.');
     expect(describeSearch(same)).toContain('there is nothing to compare');
   });
@@ -62,5 +64,37 @@ describe('the picture of a search', () => {
     expect(text).toContain(`choice: ${search.choice} (<swahili>, 1 pair)`);
     expect(text).toMatch(/on 80 held-out problems: 27\.5, default grid\/b5-u2-tb0-tu0: 12\.5/);
     expect(text).toContain('(exact McNemar test)');
+    expect(text).toContain(
+      'The choice is better than the default: +15.0 points, higher is better, p = 0.004',
+    );
+    expect(text).toContain(`recommended: ${search.choice}\n`);
+  });
+
+  it('calls a choice of a higher perplexity worse, and recommends the default', async () => {
+    const landscape = landscapeOf(space, { shape: shapes.hill, shared: 0.9, seed: 4 });
+    const higherPerplexity: HeldOutComparison = {
+      ...{ rows: [170, 250], metric: 'byte_perplexity,none', n: 80, choice: 3.086, default: 3 },
+      ...{ difference: 0.086, higherIsBetter: false, interval: [0.043, 0.138], p: 0.016, test: 't' },
+      estimand: null,
+    };
+    const parameters = { strategy: 'halving', problems: 250, holdOut: 80, budget: 5062, seed: 4 } as const;
+    const trace = await searchSpace(
+      space,
+      { ...landscape, compare: async () => higherPerplexity },
+      parameters,
+    );
+    expect(trace).toMatchObject({
+      isGain: false,
+      conclusion: { verdict: 'worse' },
+      recommended: trace.default,
+    });
+    const search = { ...(await searched('halving')), ...trace, metric: higherPerplexity.metric };
+    const text = describeSearch(search);
+    expect(text).toContain(
+      'The choice is worse than the default: +0.086 byte perplexity, lower is better, 95 % interval +0.043 to +0.138, p = 0.016, 80 problems.',
+    );
+    expect(text).toContain(`recommended: ${search.default}, the default`);
+    expect(text).not.toMatch(/gain/);
+    expect(drawSearch(search)).toMatch(/>worse<.*lower is better.*recommended: the default/s);
   });
 });

@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { constructedExperiment, writeRecord } from '../../bench/constructed-experiment.mjs';
 import { analyze, runExperiment, writeReport } from '../../src/index.js';
 import type { ReportData } from '../../src/report/pages/data.js';
+import { writeReportOf } from '../../src/report/write-report.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeExperiment } from '../fixtures/experiment.js';
 
 const dataOf = (file: string): ReportData =>
@@ -43,6 +46,25 @@ describe('the report of a batch', () => {
     expect(data.analysis?.experts.map(({ name }) => name)).toEqual(['math-1', 'swh-1']);
     expect(data.analysis?.overlaps).toHaveLength(1);
     expect(data.commands.join('\n')).toContain(readFileSync(file, 'utf8').trim());
+  }, 120_000);
+
+  it('links to sections that it has, whether nothing is scored, experts only, or merges too', async () => {
+    const directory = temporaryDirectory();
+    const { models, ...experiment } = constructedExperiment({
+      ...{ languages: ['swahili'], gridOf: ['swahili'], problems: 40, directory },
+    });
+    writeRecord({ ...experiment, models });
+    const scoredOf = (isScored: (role: string) => boolean) =>
+      models.map((model) => (isScored(model.role) ? model : { ...model, results: new Map() }));
+    for (const scored of [scoredOf(() => false), scoredOf((role) => role !== 'merge'), models]) {
+      const out = join(temporaryDirectory(), 'report.html');
+      await writeReportOf({ ...experiment, models: scored }, { out });
+      const html = readFileSync(out, 'utf8');
+      const ids = new Set([...html.matchAll(/ id="([\w-]+)"/g)].map(([, id]) => id));
+      const targets = [...html.matchAll(/ href="#([\w-]+)"/g)].map(([, id]) => id);
+      expect(targets.length).toBeGreaterThan(3);
+      expect(targets.filter((id) => !ids.has(id))).toEqual([]);
+    }
   }, 120_000);
 
   it('needs an experiment', async () => {

@@ -111,10 +111,13 @@ describe('Table 1', () => {
     });
   });
 
-  it('has the number of models, and the standard error over them, or the harness’s of one', () => {
+  it('has the number of models, and the standard error over them and problems, or the harness’s of one', () => {
     expect(cellOf(table, 'swahili/avg', 'language')).toMatchObject({ n: 3, source: 'computed' });
-    // Percents 23.6, 24.8, 25.6: standard deviation (n - 1) 1.0066, over the root of 3.
-    expect(cellOf(table, 'swahili/avg', 'language')?.stderr).toBeCloseTo(0.5812, 4);
+    // Percents 23.6, 24.8, 25.6: over models alone 1.0066 / √3 = 0.5812, less than problems alone make.
+    expect(cellOf(table, 'swahili/avg', 'language')?.stderr).toBeGreaterThan(1.4);
+    expect(cellOf(table, 'swahili/avg', 'language')?.estimand).toBe(
+      'language experts and problems like these',
+    );
     // 62 of 250: sqrt(0.248 · 0.752 / 249).
     expect(cellOf(table, 'swahili/avg', 'base')?.stderr).toBeCloseTo(
       100 * Math.sqrt((0.248 * 0.752) / 249),
@@ -236,6 +239,104 @@ describe('Table 2', () => {
       },
     );
     expect(rowOf(tableOf(lacking, 'table-2'), 'all')['swap-default']).toBeUndefined();
+  });
+});
+
+describe('a reference that is for one language', () => {
+  /** As with `every_language: true`: each model has results in both languages. */
+  const everyLanguage = (): ScoredExperiment => {
+    const experiment = constructedExperiment({
+      swahili,
+      telugu: { base: 50, references: { joint: 200 }, pairs: { default: [60, 61] } },
+    });
+    return {
+      ...experiment,
+      models: experiment.models.map((model) =>
+        model.name !== 'joint-tel'
+          ? model
+          : {
+              ...model,
+              results: new Map([
+                ...model.results,
+                [
+                  mgsm('swahili'),
+                  constructedResult({
+                    model: model.name,
+                    task: mgsm('swahili'),
+                    scores: outcomes(200, 250, 99),
+                  }),
+                ],
+              ]),
+            },
+      ),
+    };
+  };
+
+  it('counts in that language alone, though it is measured in all', () => {
+    const experiment = everyLanguage();
+    const joint = tableOf(experiment, 'table-2/swahili');
+    expect(rowOf(joint, 'max')['joint']).toBe('32.0');
+    expect(cellOf(joint, 'avg', 'joint')).toMatchObject({ n: 1, model: 'joint-swh' });
+    const { rows } = tableOf(experiment, 'comparisons');
+    const own = rows.find(({ label }) => label === 'swahili: swap, default less joint SFT');
+    expect(own?.cells[2]?.value).toBeCloseTo(0.4, 6);
+  });
+});
+
+describe('tables of problems that cannot tell', () => {
+  const right = (of: number): RightAnswers => ({
+    base: of,
+    tasks: [of, of, of],
+    languages: [of, of, of],
+    pairs: {
+      default: Array(9).fill(of),
+      'grid/b3-u0': Array(9).fill(of),
+      'soup/uniform': Array(9).fill(of),
+      'soup/magnitude': Array(9).fill(of),
+    },
+    soupOfEach: of,
+  });
+  const few = (n: number) => ({
+    ...right(1),
+    pairs: { ...right(1).pairs, 'grid/b3-u0': [n, n, 1, 1, 0, 1, 1, 1, 1] },
+  });
+  const tablesAt = (of: RightAnswers, n: number) =>
+    tablesOf(constructedExperiment({ swahili: of }, { n }), { resamples });
+
+  it.each([
+    ['two problems', few(2), 2, 'too few problems to say (2 problems, at least 30 are needed)'],
+    ['29 problems', few(29), 29, 'too few problems to say (29 problems, at least 30 are needed)'],
+    ['a floor', right(0), 250, 'all are at the floor of the metric (250 problems)'],
+    ['a ceiling', right(250), 250, 'all are at the ceiling of the metric (250 problems)'],
+  ])('name no best: %s', (_, of, n, reason) => {
+    const tables = tablesAt(of, n);
+    const table1 = tables.find(({ id }) => id === 'table-1');
+    expect(table1?.notes).toContain(`swahili: no best is named: ${reason}.`);
+    expect(table1?.derived).toEqual([]);
+    const cells = tables.flatMap(({ rows }) =>
+      rows.flatMap((row) => row.cells.filter((cell) => cell !== null)),
+    );
+    expect(cells.filter(({ mark }) => mark === 'best')).toEqual([]);
+    expect(tables.map(({ id }) => id)).not.toContain('patterns');
+    expect(JSON.stringify(tables)).not.toMatch(/the best mean of|above \d/);
+    const verdicts = tables
+      .find(({ id }) => id === 'comparisons')
+      ?.rows.map(({ cells: of }) => of.at(-1)?.value);
+    const words = n < 30 ? 'too few problems to say' : reason.replace(/^all are | \(.*/g, '');
+    expect(new Set(verdicts)).toEqual(new Set([words]));
+  });
+
+  it('name it from 30 problems on', () => {
+    const table1 = tablesAt(few(30), 30).find(({ id }) => id === 'table-1');
+    expect(cellOf(table1 as ScoreTable, 'swahili/avg', 'swap-best')?.configuration).toBe('grid/b3-u0');
+    expect(table1?.rows.flatMap(({ cells }) => cells.flatMap((cell) => cell?.mark ?? []))).not.toEqual([]);
+  });
+
+  it('do not choose among configurations that are equal, though other models differ', () => {
+    const equal = { ...right(80), base: 60 };
+    const table1 = tablesAt(equal, 250).find(({ id }) => id === 'table-1');
+    expect(table1?.notes).toContain('swahili: swap, best is not named: all are equal (250 problems).');
+    expect(cellOf(table1 as ScoreTable, 'swahili/avg', 'swap-best')).toBeNull();
   });
 });
 
@@ -396,6 +497,7 @@ describe('comparisons', () => {
       'task',
       'problems',
       'difference',
+      'verdict',
     ]);
   });
 });

@@ -62,7 +62,7 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
       rows: [0, 40],
       grid: 9 * 60 * 4,
       configuration: { method: 'layer_swap', bottom: 1, top: 0 },
-      heldOut: { rows: [40, 60], n: 20, test: 'bootstrap' },
+      heldOut: { rows: [40, 60], n: 20, test: 't' },
     });
     expect(result.spent).toBe(
       asked.reduce((sum, { merges: of, rows: [from, to] }) => sum + of.length * (to - from), 0),
@@ -85,17 +85,22 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
   it('makes only the merges that it needs', async () => {
     const { file, out } = writeExperiment(merges);
     const { score } = constructedScorer();
-    // 8 rows of 2 × 9 configurations are more than this budget: the first rung leaves some out.
-    const { steps, default: standard } = await searchExperiment(file, {
+    // 8 rows of 9 configurations are more than this budget without the final comparison: the first rung leaves some out.
+    const {
+      steps,
+      default: standard,
+      leftOut,
+    } = await searchExperiment(file, {
       ...{ ...options, out, score, holdOut: 10 },
       pairs: ['math-1+swh-1'],
-      budget: 100,
+      budget: 90,
     });
     const asked = new Set([
       standard,
       ...steps.flatMap(({ candidates }) => candidates.map(({ name }) => name)),
     ]);
     expect(asked.size).toBeLessThan(9);
+    expect(leftOut).toHaveLength(9 - asked.size);
     expect(
       recordIn(out)
         .merges.map(({ name }: { name: string }) => name)

@@ -102,12 +102,64 @@ describe('rungs', () => {
     expect(itemAt(rungsOf(729, 170, 4000), 0)).toMatchObject({ count: 250, limit: 8 });
   });
 
+  it('leave none out that the budget covers', () => {
+    expect(rungsOf(4, 10, 60)).toEqual([{ count: 4, limit: 10 }]);
+    for (const points of [2, 3, 4, 5, 9, 81])
+      for (const rows of [3, 8, 10, 20, 170])
+        for (const share of [1, 1.01, 1.5, 1.99, 2, 5]) {
+          const budget = Math.ceil(points * Math.min(8, rows) * share);
+          const rungs = rungsOf(points, rows, budget);
+          expect(itemAt(rungs, 0).count, `${points} ${rows} ${budget}`).toBe(points);
+          expect(costOf(rungs)).toBeLessThanOrEqual(budget);
+          if (points * rows <= budget) expect(rungs).toEqual([{ count: points, limit: rows }]);
+        }
+  });
+
   it('are refused for a budget of less than two configurations', () => {
-    expect(() => rungsOf(81, 170, 20, 9)).toThrow(
-      /leaves 180 problem-evaluations to search with, of the 288 .*; raise --budget by 108,/,
+    expect(() => rungsOf(81, 170, 15, 9)).toThrow(
+      /leaves 135 problem-evaluations to search with, of the 144 .*; raise --budget by 9,/,
     );
-    expect(rungsOf(81, 170, 32, 9)).not.toEqual([]);
-    expect(() => rungsOf(81, 170, -2)).toThrow(/leaves 0 .*; raise --budget by 34,/);
+    expect(itemAt(rungsOf(81, 170, 16, 9), 0)).toEqual({ count: 2, limit: 8 });
+    expect(() => rungsOf(81, 170, -2)).toThrow(/leaves 0 .*; raise --budget by 18,/);
+  });
+});
+
+describe.each(['halving', 'descent'] as const)('a search by %s', (strategy) => {
+  const isScored = (steps: readonly SearchStep[], name: string) =>
+    steps.some(({ candidates }) => candidates.some((candidate) => candidate.name === name));
+
+  it('tries the default though an analysis puts it last, and names what it never scored', async () => {
+    const last = {
+      ...space,
+      order: [...space.order.filter((point) => point !== space.default), space.default],
+    };
+    const standard = itemAt(space.points, space.default).name;
+    const scores = space.points.map(({ name }) => (name === standard ? 1 : 0));
+    const landscape: Landscape = {
+      cost: 1,
+      evaluate: async (points, [from, to]) =>
+        points.map((point) => Array.from({ length: to - from }, () => itemAt(scores, point))),
+      compare: async () => expect.fail('the default is the choice'),
+    };
+    const budget = strategy === 'halving' ? 160 + 81 * 7 : 160 + 81 * 20;
+    const { choice, leftOut, steps } = await searchSpace(last, landscape, {
+      ...{ strategy, problems: 250, holdOut: 80, budget, seed: 0 },
+    });
+    expect(choice).toBe(standard);
+    expect(leftOut.length).toBeGreaterThan(0);
+    expect(leftOut).not.toContain(standard);
+    for (const { name } of space.points)
+      expect(leftOut.includes(name), name).toBe(!(isScored(steps, name) || name === standard));
+  });
+
+  it('scores all on all problems where the budget covers them', async () => {
+    const landscape = landscapeOf(space, { shape: shapes.hill, shared: 0.5, seed: 4 });
+    const trace = await searchSpace(space, landscape, {
+      ...{ strategy, problems: 30, holdOut: 10, budget: 81 * 20 + 20, seed: 0 },
+    });
+    expect(trace.leftOut).toEqual([]);
+    expect(trace.steps).toHaveLength(1);
+    expect(itemAt(trace.steps, 0).candidates.every(({ problems }) => problems === 20)).toBe(true);
   });
 });
 

@@ -96,6 +96,7 @@ export const landscapeOf = (
       const mean = (of: number[]) => of.reduce((sum, value) => sum + value, 0) / of.length;
       return {
         rows: [from, to],
+        metric: 'exact_match,flexible-extract',
         n: to - from,
         choice: mean(a),
         default: mean(b),
@@ -104,6 +105,7 @@ export const landscapeOf = (
         interval: null,
         p: mcnemarExact(wins(a, b), wins(b, a)),
         test: 'mcnemar',
+        estimand: null,
       };
     },
   };

@@ -1,9 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { selectCheckpoints, selectFromFiles } from '../../src/index.js';
+import { ResultFiles } from '../../src/evaluation/result-files.js';
+import { type SelectParameters, selectCheckpoints, selectFromFiles } from '../../src/index.js';
 import { describeSelection } from '../../src/report/selection-text.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { constructedResult, exactMatch } from '../fixtures/scored.js';
 
 /** Four checkpoints: b is nearly the same as a, the best; d is the worst and the farthest. */
 const candidates = [
@@ -102,6 +104,132 @@ describe('selecting from files', () => {
     const selection = await selectFromFiles(write('name,mgsm\na,4\nb,3\nc,2\nd,1\n', cosines));
     expect(selection.chosen.map(({ name }) => name)).toEqual(['a', 'd', 'c']);
     expect(describeSelection(selection)).toMatch(/2 {2}d +-1\.34 +1\.000 +\+1\.17 +-0\.17 +c -0\.74/);
+  });
+
+  describe('of an experiment, by role', () => {
+    const [belebele, from, to, mgsmTask, perplexity] = [
+      'belebele_swh_Latn',
+      'layerloom_flores_eng_swh',
+      'layerloom_flores_swh_eng',
+      'mgsm_direct_sw',
+      'layerloom_mgsm_ppl_sw',
+    ];
+    /** By model: BELEBELE, FLORES in both directions, MGSM, perplexity. */
+    const figures: Readonly<Record<string, readonly number[]>> = {
+      base: [0.3, 10, 10, 0.1, 4],
+      'swh-1': [0.5, 20, 12, 0.2, 3],
+      'swh-2': [0.4, 12, 24, 0.15, 3.5],
+      'swh-3': [0.6, 30, 30, 0.05, 2],
+      'math-1': [0.2, 5, 5, 0.5, 5],
+      'math-2': [0.1, 4, 4, 0.6, 6],
+    };
+    const study = async () => {
+      const folder = temporaryDirectory();
+      const files = new ResultFiles(folder);
+      const references = [];
+      for (const [name, values] of Object.entries(figures)) {
+        const scores: Record<string, unknown> = {};
+        for (const [at, task] of [belebele, from, to, mgsmTask, perplexity].entries()) {
+          const metric = ['acc,none', 'bleu,none', 'bleu,none', exactMatch, 'byte_perplexity,none'][at] ?? '';
+          const result = constructedResult({
+            ...{ model: name, task, scores: [1, 0], metric, value: values[at] ?? 0, higherIsBetter: at < 4 },
+          });
+          const { file } = await files.write(result, {});
+          scores[task] = { metrics: result.metrics, result: `evaluations/${file}` };
+        }
+        const isLanguage = name.startsWith('swh');
+        references.push({
+          ...{ name, model: `${name}=./${name}`, languages: ['swahili'], scores },
+          role: name === 'base' ? 'base' : isLanguage ? 'language' : 'task',
+          ...(isLanguage ? { expertIn: ['swahili'] } : {}),
+        });
+      }
+      writeFileSync(join(folder, 'experiment.json'), JSON.stringify({ merges: [], references }));
+      const names = Object.keys(figures).filter((name) => name !== 'base');
+      const pairs = names.flatMap((a, at) => names.slice(at + 1).map((b) => ({ experts: [a, b] })));
+      writeFileSync(
+        join(folder, 'overlap.json'),
+        JSON.stringify(pairs.map((of) => ({ ...of, parts: [], whole: { layer: null, cosine: 0.5 } }))),
+      );
+      return { scores: folder, analysis: folder };
+    };
+    const chosenOf = async (more: Partial<SelectParameters>) =>
+      (await selectFromFiles({ ...(await study()), count: 2, ...more })).chosen.map(
+        ({ role, name }) => `${role} ${name}`,
+      );
+
+    it('chooses of task experts and of the experts of a language each by themselves', async () => {
+      expect(await chosenOf({})).toEqual(['swahili swh-3', 'swahili swh-1', 'task math-1', 'task math-2']);
+      expect(await chosenOf({ role: ['task'], tasks: ['MGSM'] })).toEqual(['task math-2', 'task math-1']);
+    });
+
+    it('chooses by some tasks or benchmarks, with weights, of those that are at least as good as asked', async () => {
+      const swahili = { role: ['swahili'], count: 1 };
+      expect(await chosenOf({ ...swahili, tasks: ['belebele', 'FLORES'] })).toEqual(['swahili swh-3']);
+      // The paper's: primarily BELEBELE and FLORES, and slight gains elsewhere.
+      const selection = await selectFromFiles({
+        ...(await study()),
+        ...{ ...swahili, tasks: ['BELEBELE', 'FLORES'], atLeast: { MGSM: 'base+0.02' } },
+      });
+      expect(selection.chosen.map(({ name }) => name)).toEqual(['swh-1']);
+      expect(selection.leftOut).toEqual([
+        {
+          role: 'swahili',
+          name: 'swh-3',
+          benchmark: mgsmTask,
+          score: 0.05,
+          atLeast: expect.closeTo(0.12, 9),
+        },
+      ]);
+      // A benchmark's weight is shared by its tasks.
+      expect(selection.weights.map(({ task, weight }) => [task, weight])).toEqual([
+        [belebele, 1],
+        [from, 0.5],
+        [to, 0.5],
+      ]);
+      expect(describeSelection(selection)).toMatch(/left out: swh-3, mgsm_direct_sw 0\.05, at least 0\.12/);
+      const rest = { ...swahili, atLeast: { MGSM: 'base' }, tasks: [belebele, from, to] };
+      expect(await chosenOf({ ...rest, weights: { [to]: 5 } })).toEqual(['swahili swh-2']);
+    });
+
+    it('takes a bound of a perplexity for the most that it may be', async () => {
+      const { leftOut } = await selectFromFiles({
+        ...{ ...(await study()), role: ['swahili'], count: 1, atLeast: { [perplexity]: 3.2 } },
+      });
+      expect(leftOut).toMatchObject([{ name: 'swh-2', score: 3.5, atLeast: 3.2 }]);
+    });
+
+    it.each([
+      [{ tasks: ['MMLU'] }, 'not all candidates of swahili have scores in MMLU; choose of belebele_swh_Latn'],
+      [{ role: ['telugu'] }, 'has no candidates of the role telugu; choose of swahili, task'],
+      [{ weights: { MGSM: -1 } }, 'the weight of MGSM is -1'],
+      [{ weights: { MGSM: 'much' as unknown as number } }, 'the weight of MGSM is "much"'],
+      [{ tasks: ['MGSM'], weights: { FLORES: 1 } }, 'FLORES has a weight, and is not among the tasks'],
+      [{ tasks: ['MGSM'], weights: { MGSM: 0 } }, 'all weights are 0'],
+      [
+        { atLeast: { MGSM: 'better' } },
+        'the least score in MGSM is "better"; give a number, base, or base+0.005',
+      ],
+      [
+        { role: ['task'], atLeast: { MGSM: 0.55 } },
+        '1 candidates, of which 2 are to be chosen; below --at-least: math-1 in mgsm',
+      ],
+    ])('refuses %j', async (more, message) => {
+      await expect(chosenOf(more)).rejects.toThrow(message);
+    });
+  });
+
+  it('chooses by role in a table, and takes its row of the base for bounds', async () => {
+    const table = 'name,role,mgsm,mbpp\na,x,4,2\nb,x,3,1.2\nc,y,2,1\nd,y,1,1.5\nbase,,0,1.1\n';
+    const { chosen, leftOut } = await selectFromFiles({
+      ...write(table, cosines),
+      ...{ count: 1, tasks: ['mgsm'], atLeast: { mbpp: 'base+0.1' } },
+    });
+    expect(chosen.map(({ role, name }) => [role, name])).toEqual([
+      ['x', 'a'],
+      ['y', 'd'],
+    ]);
+    expect(leftOut.map(({ name }) => name)).toEqual(['c']);
   });
 
   it.each([

@@ -100,6 +100,16 @@ describe('checkChatTemplate', () => {
   });
 });
 
+describe('a template with much white space', () => {
+  const space = ' \t\n'.repeat(200_000);
+
+  it('is checked in linear time', async () => {
+    for (const text of [space, `{{ x${space}}}`, `{% if x${space}%}{% endif %}`, `{{ "${space}" }}`])
+      await expect(checkChatTemplate(text)).resolves.toBeUndefined();
+    await expect(checkChatTemplate(`{{ ${space}!`)).rejects.toMatchObject({ code: 'TEMPLATE_INVALID' });
+  });
+});
+
 describe('commonestChatTemplate', () => {
   const withTemplate = (files: Record<string, string>) => {
     const path = temporaryDirectory();

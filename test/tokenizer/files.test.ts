@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readTokenIds } from '../../src/tokenizer/read-tokenizer.js';
+import { readTokenIds, readTokenizer, tokenizerFilesOf } from '../../src/tokenizer/read-tokenizer.js';
 import { abc, added, bpe, fileOf, merged, model, unigram } from './fixtures.js';
 
 const ids = async (files: string | Readonly<Record<string, string>>) =>
@@ -43,12 +43,33 @@ describe('tokens are read', () => {
     );
   });
 
+  it('once, where the vocabulary has all of them', async () => {
+    const tokens = async (files: string) => {
+      const { checkpoint } = await model('a', 1, files);
+      const found = await tokenizerFilesOf(checkpoint);
+      return found && (await readTokenizer(checkpoint, found));
+    };
+    const plain = await tokens(bpe(abc, [added(1, 'b')]));
+    expect(plain?.ids).toBe(plain?.vocabulary);
+    const more = await tokens(bpe(abc, [added(3, '<x>')]));
+    expect([more?.ids.get('<x>'), more?.vocabulary.get('<x>')]).toEqual([3, undefined]);
+  });
+
+  it('of files that are no larger than millions of tokens make them', async () => {
+    const large = bpe(abc).replace('{', `{"note": "${'x'.repeat(40_000_000)}",`);
+    await expect(ids(large)).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringMatching(/tokenizer\.json:? has more than 40000000 characters beside its merges/),
+    });
+  });
+
   it.each([
     ['{', 'is not JSON'],
     ['[]', 'is not a JSON object'],
     ['{}', 'has no valid `model`'],
     ['{"model": {"vocab": {"a": "0"}}}', 'has no valid `vocab`'],
     ['{"model": {"vocab": {"a": -1}}}', 'has no valid `vocab`'],
+    ['{"model": {"vocab": {"a": 0, "b": 0, "c": 0}}}', 'has no valid `vocab`'],
     ['{"model": {"vocab": {"a": 9007199254740991}}}', 'has no valid `vocab`'],
     ['{"model": {"vocab": {}}, "added_tokens": [{"id": 1}]}', 'has no valid `added_tokens`'],
   ])('or refused: %s %s', async (text, reason) => {

@@ -152,7 +152,8 @@ describe('the run', () => {
       'pip install "trl[peft]==1.16.0" pyyaml',
       'python prepare_data.py',
       'trl sft --config config.yaml --accelerate_config accelerate.yaml',
-      'layerloom revert --base meta-llama/Llama-3.1-8B checkpoints/checkpoint-5000 --keep top-bottom -o reverted',
+      'layerloom partition meta-llama/Llama-3.1-8B -o partition.json',
+      'layerloom revert --base meta-llama/Llama-3.1-8B checkpoints/checkpoint-5000 --partition partition.json --side language -o reverted',
     ]);
   });
 

@@ -1,5 +1,7 @@
 #pragma once
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <span>
 
@@ -33,11 +35,11 @@ class Accumulator {
     virtual bool done() const { return false; }
     /// Stores what was found, at the block's end.
     virtual void finish() {}
-    /// False if what was found calls for a second look at the block: it shows values that are not finite, or
-    /// bytes that differ.
+    /// False if what was found calls for a second look at the block: sums that are not finite, or bytes that
+    /// differ.
     virtual bool isSettled() const { return true; }
-    /// Returns the accumulator for a second look; null: none.
-    virtual std::unique_ptr<Accumulator> again() { return nullptr; }
+    /// Returns the accumulator for a second look; null: none. @param isFinite true if all watched values are
+    virtual std::unique_ptr<Accumulator> again(bool /*isFinite*/) { return nullptr; }
 };
 
 // One for each measure; `out` has `sizeOf` zeros.
@@ -56,6 +58,10 @@ std::unique_ptr<Accumulator> accumulatorOf(const FindMagnitude&, const Program&,
 std::unique_ptr<Accumulator> accumulatorOf(const Divergence&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const Signs&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const Difference&, const Program&, std::span<double> out);
+
+inline bool areFinite(std::span<const double> numbers) {
+    return std::ranges::all_of(numbers, [](double number) { return std::isfinite(number); });
+}
 
 using Lanes = std::array<double, kLanes>;
 

@@ -152,7 +152,7 @@ class BytesCompared : public Accumulator {
     bool done() const override { return !isEqual_; }
     bool isSettled() const override { return isEqual_; }
 
-    std::unique_ptr<Accumulator> again() override {
+    std::unique_ptr<Accumulator> again(bool) override {
         return std::make_unique<DifferenceTotals>(what_, program_, out_);
     }
 

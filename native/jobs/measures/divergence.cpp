@@ -49,6 +49,8 @@ class Divergences : public Accumulator {
         });
     }
 
+    bool isSettled() const override { return areFinite(out_); }
+
   private:
     /// In float64: in float32 what the sum leaves is mostly rounding.
     double divergence() {

@@ -5,9 +5,13 @@ namespace {
 
 /// Values of a tile, and sums of the products of their pairs.
 class Products : public Accumulator {
+  public:
+    bool isSettled() const override { return areFinite(out_); }
+
   protected:
-    Products(const std::vector<ValueId>& values, std::span<double> out)
-        : out_(out), values_(values), x_(values.size()), lanes_(pairsOf(values.size())) {}
+    /// @param isWide true if products are float64
+    Products(const std::vector<ValueId>& values, std::span<double> out, bool isWide = false)
+        : out_(out), values_(values), isWide_(isWide), x_(values.size()), lanes_(pairsOf(values.size())) {}
 
     void load(const Tile& tile) {
         for (std::size_t v = 0; v < values_.size(); ++v) x_[v] = tile.floats(values_[v]);
@@ -15,23 +19,34 @@ class Products : public Accumulator {
 
     void sum(const Kernels& kernels, std::size_t at, std::size_t n) {
         forEachPair(x_.size(), [&](std::size_t p, std::size_t i, std::size_t j) {
-            kernels.dot(x_[i] + at, x_[j] + at, lanes_[p].data(), n);
+            isWide_ ? addWide(x_[i] + at, x_[j] + at, lanes_[p], n)
+                    : kernels.dot(x_[i] + at, x_[j] + at, lanes_[p].data(), n);
         });
     }
 
+    /// Sums that are finite already stay what they are.
     void store(std::size_t at) {
-        for (std::size_t p = 0; p < lanes_.size(); ++p) out_[at + p] = total(lanes_[p]);
+        for (std::size_t p = 0; p < lanes_.size(); ++p)
+            if (!isWide_ || !std::isfinite(out_[at + p])) out_[at + p] = total(lanes_[p]);
     }
 
     std::span<double> out_;
     const std::vector<ValueId>& values_;
+    bool isWide_;
     std::vector<const float*> x_;
     std::vector<Lanes> lanes_;
+
+  private:
+    static void addWide(const float* x, const float* y, Lanes& lanes, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i)
+            lanes[i % kLanes] += static_cast<double>(x[i]) * static_cast<double>(y[i]);
+    }
 };
 
 class GramSums : public Products {
   public:
-    GramSums(const Gram& gram, std::span<double> out) : Products(gram.values, out) {}
+    GramSums(const Gram& gram, std::span<double> out, bool isWide = false)
+        : Products(gram.values, out, isWide), gram_(gram) {}
 
     void add(const Tile& tile) override {
         load(tile);
@@ -39,11 +54,19 @@ class GramSums : public Products {
     }
 
     void finish() override { store(0); }
+
+    std::unique_ptr<Accumulator> again(bool isFinite) override {
+        return isFinite ? std::make_unique<GramSums>(gram_, out_, true) : nullptr;
+    }
+
+  private:
+    const Gram& gram_;
 };
 
 class RowGramSums : public Products {
   public:
-    RowGramSums(const RowGram& gram, std::span<double> out) : Products(gram.values, out) {}
+    RowGramSums(const RowGram& gram, std::span<double> out, bool isWide = false)
+        : Products(gram.values, out, isWide), gram_(gram) {}
 
     void add(const Tile& tile) override {
         load(tile);
@@ -54,6 +77,13 @@ class RowGramSums : public Products {
             if (column + n == tile.program.columns) store(row * lanes_.size());
         });
     }
+
+    std::unique_ptr<Accumulator> again(bool isFinite) override {
+        return isFinite ? std::make_unique<RowGramSums>(gram_, out_, true) : nullptr;
+    }
+
+  private:
+    const RowGram& gram_;
 };
 
 class ColumnGramSums : public Products {

@@ -27,6 +27,7 @@ class MagnitudeSum : public Accumulator {
     }
 
     void finish() override { out_[0] = totalOf(lanes_); }
+    bool isSettled() const override { return areFinite(out_); }
 
   private:
     ValueId value_;
@@ -37,9 +38,7 @@ class MagnitudeSum : public Accumulator {
 /// Sums that show values which are not finite: one makes a sum of magnitudes infinite, or NaN.
 class Sums : public Accumulator {
   public:
-    bool isSettled() const override {
-        return std::ranges::all_of(out_, [](double sum) { return std::isfinite(sum); });
-    }
+    bool isSettled() const override { return areFinite(out_); }
 
   protected:
     Sums(ValueId value, std::span<double> out) : value_(value), out_(out) {}
@@ -93,6 +92,8 @@ class ColumnValueSums : public Accumulator {
             for (std::size_t i = 0; i < n; ++i) out_[column + i] += static_cast<double>(x[at + i]);
         });
     }
+
+    bool isSettled() const override { return areFinite(out_); }
 
   private:
     ValueId value_;

@@ -39,7 +39,7 @@ class OverlapSums : public Accumulator {
     }
 
     /// Compares directions once more, without values that are not finite: these have none.
-    std::unique_ptr<Accumulator> again() override {
+    std::unique_ptr<Accumulator> again(bool) override {
         return std::make_unique<OverlapSums>(overlaps_, out_, true);
     }
 
@@ -92,7 +92,9 @@ class NonFiniteLater : public Accumulator {
 
     void add(const Tile&) override {}
 
-    std::unique_ptr<Accumulator> again() override { return std::make_unique<NonFiniteCounts>(what_, out_); }
+    std::unique_ptr<Accumulator> again(bool) override {
+        return std::make_unique<NonFiniteCounts>(what_, out_);
+    }
 
   private:
     const NonFinite& what_;

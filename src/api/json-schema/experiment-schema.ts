@@ -1,3 +1,4 @@
+import { layerloomCommand } from '../../command-line.js';
 import { evaluationSchema, evaluationWords } from '../../evaluation/settings.js';
 import { searchSchema } from '../../experiment/search-block.js';
 import type { Method } from '../../methods/framework/method.js';
@@ -16,7 +17,7 @@ import {
   strict,
   text,
 } from './json-schema.js';
-import { commonProperties, layoutProperties, shapeOf } from './recipe-schema.js';
+import { allowNonFinite, commonProperties, layoutProperties, shapeOf } from './recipe-schema.js';
 
 /** One value, or a list of values to try. */
 const grid = (value: JsonSchema): JsonSchema => ({
@@ -108,7 +109,7 @@ const evaluate = (): JsonSchema => {
     Object.entries(properties).map(([name, value]) => [name, { description: words[name], ...value }]),
   );
   return {
-    description: 'What to measure, by layerloom evaluate.',
+    description: `What to measure, by ${layerloomCommand('evaluate')}.`,
     if: { properties: { harness: { not: { const: 'lm-eval' } } }, required: ['harness'] },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
     then: { type: 'object' },
@@ -136,7 +137,7 @@ export const experimentSchema = (): JsonSchema => {
         },
         merges: { ...listOf(reference('merge')), description: 'The merges of every pair of experts.' },
         evaluate: evaluate(),
-        search: { ...converted(searchSchema), description: 'Defaults of layerloom search.' },
+        search: { ...converted(searchSchema), description: `Defaults of ${layerloomCommand('search')}.` },
         references: {
           description:
             'List the base and the experts beside the merges, or further models by name. Default true.',
@@ -146,6 +147,7 @@ export const experimentSchema = (): JsonSchema => {
           ],
         },
         dtype: { ...dtype, description: 'The floating dtype of merges that say no other.' },
+        allow_non_finite: allowNonFinite,
         tokenizer_source: {
           enum: ['auto', 'strict', 'union', 'base'],
           description: 'Whose vocabulary merges have that say no other, where their models differ in theirs.',

@@ -46,6 +46,12 @@ const token: JsonSchema = strict(
   ['token'],
 );
 
+export const allowNonFinite: JsonSchema = {
+  type: 'boolean',
+  description:
+    'Compute with values that are NaN or infinite instead of refusing them, in recipes that are merged themselves. Copies are never looked at. Default false.',
+};
+
 /** Keys that every recipe may have. */
 export const commonProperties: Properties = {
   dtype,
@@ -62,6 +68,7 @@ export const commonProperties: Properties = {
     description:
       'Where the output is an adapter, of recipes that are merged themselves: the rank of averaged products, at most. Default all that they have.',
   },
+  allow_non_finite: allowNonFinite,
   tokenizer_source: {
     ...text,
     description: 'The model whose tokenizer the output gets: base, union or a model. Default the first.',

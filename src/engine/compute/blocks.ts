@@ -1,4 +1,5 @@
 import { itemAt } from '../../lookup.js';
+import type { NonFiniteElement } from '../../native/job.js';
 import { type Measure, sizeOf } from '../../native/measure.js';
 import type { Emitted, Program } from '../../operations/program.js';
 import type { InputFiles } from '../input-files.js';
@@ -87,10 +88,17 @@ export interface TensorMeasures {
   readonly measures: readonly Measure[];
 }
 
+/** What was found of a block. */
+export interface Measured {
+  /** For each measure. */
+  readonly found: readonly Float64Array[];
+  /** Elements of watched values that are not finite, which sums that are not finite were looked at for. */
+  readonly nonFinite: readonly NonFiniteElement[];
+}
+
 /**
  * Measures a block in a worker thread.
  *
- * @returns for each measure what it found
  * @throws LayerloomError INPUT_SHRANK, READ_FAILED; and the reason to stop, of a pool that is stopped
  */
 export const measureBlock = async (
@@ -98,10 +106,10 @@ export const measureBlock = async (
   inputs: InputFiles,
   { tensor, emitted, measures }: TensorMeasures,
   block: Block,
-): Promise<readonly Float64Array[]> => {
+): Promise<Measured> => {
   const program = nativeProgram(emitted, (source) => inputs.fdOf(source), block);
   const result = await pool.measure({ program, measures });
-  if (result.ok) return result.found;
+  if (result.ok) return result;
   throw sourceError(
     result.status,
     tensor,

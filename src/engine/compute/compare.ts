@@ -58,9 +58,11 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
     await pool.inLanes(async () => {
       for (const { tensor, block } of waiting) {
         if (pool.stopped) return;
-        const measurer = new BlockMeasurer(pool, inputs, tensor.planned.name);
+        const measurer = new BlockMeasurer(pool, inputs, tensor.planned.name, leaveAlone);
         const measures = await measuresOf(tensor.planned, equalBlocks, measurer);
-        const [numbers] = await measureBlock(pool, inputs, measures, block);
+        const {
+          found: [numbers],
+        } = await measureBlock(pool, inputs, measures, block);
         if (numbers === undefined) throw new RangeError('a block has no numbers');
         tensor.found[block.index] = numbers;
       }
@@ -85,6 +87,9 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
   }
   return { tensors: tensors.map(({ found }) => together(found)), ...run.cost };
 };
+
+/** What is not finite is counted, and refused nowhere. */
+const leaveAlone = (): void => undefined;
 
 const sourcesOf = ({ sources }: PlannedComparison): StoredTensor[] => sources.flatMap(sourcesOfOperand);
 

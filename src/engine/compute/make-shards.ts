@@ -7,6 +7,13 @@ import type { WorkerPool } from '../threads/pool.js';
 import type { Factors } from './factorise.js';
 import { jobOf, type OpenFiles } from './jobs.js';
 import { makeFactors } from './make-factors.js';
+import {
+  describeNonFinite,
+  elementsIn,
+  firstOf,
+  NonFiniteShards,
+  type NonFiniteValue,
+} from './non-finite.js';
 import { Programs } from './programs.js';
 import { extentsOf, type Group, isFactorised, type Task, tasksOf } from './tasks.js';
 
@@ -23,8 +30,15 @@ export interface ShardSink<S> {
   factorised?(matrix: string, factors: Factors): void;
   /** Records that these bytes are written. */
   wrote?(shard: S, extents: readonly Extent[]): void;
-  /** Publishes the shard, once all its bytes are written. */
-  finish(shard: S): Promise<void>;
+  /** True if the shard may have values that are no finite numbers. */
+  allowsNonFinite(shard: S): boolean;
+  /**
+   * Publishes the shard, once all its bytes are written.
+   *
+   * @param nonFinite the first value that is no finite number, of those that were computed with or computed
+   * @throws LayerloomError NON_FINITE where the sink does not go on with other shards
+   */
+  finish(shard: S, nonFinite: NonFiniteValue | undefined): Promise<void>;
   /** Abandons the shard. An error thrown here stops the run. */
   fail(shard: S, error: unknown): Promise<void>;
   /** Returns the shard's name in errors. */
@@ -65,7 +79,8 @@ export const makeShards = async <S>(
   sink: ShardSink<S>,
   sliceBytes?: number,
 ): Promise<void> => {
-  const programs = new Programs(pool, inputs);
+  const nonFinite = new NonFiniteShards<S>();
+  const programs = new Programs<S>(pool, inputs, (shard) => sink.allowsNonFinite(shard), nonFinite);
   const waiting = groups[Symbol.iterator]();
   const open = new Set<OpenGroup<S>>();
   const endings = new Set<Promise<void>>();
@@ -104,9 +119,10 @@ export const makeShards = async <S>(
   const end = async ({ files, failure }: OpenGroup<S>): Promise<void> => {
     await Promise.all(
       [...files.outputs.keys()].map((shard) =>
-        (failure === undefined ? sink.finish(shard) : sink.fail(shard, failure.error)).catch(
-          (error: unknown) => pool.stop(error),
-        ),
+        (failure === undefined
+          ? sink.finish(shard, nonFinite.of(shard))
+          : sink.fail(shard, failure.error)
+        ).catch((error: unknown) => pool.stop(error)),
       ),
     );
   };
@@ -149,8 +165,16 @@ export const makeShards = async <S>(
       if (task === undefined) break;
       group.outstanding += 1;
       try {
-        await carryOut(task, group.files, programs, pool, inputs, sink);
-        for (const [shard, extents] of extentsOf(task)) sink.wrote?.(shard, extents);
+        const isWhole = await carryOut(task, {
+          files: group.files,
+          programs,
+          pool,
+          inputs,
+          sink,
+          nonFinite,
+        });
+        // A later run has to find these values again.
+        if (isWhole) for (const [shard, extents] of extentsOf(task)) sink.wrote?.(shard, extents);
       } catch (error) {
         group.failure ??= { error };
         group.remaining.length = 0;
@@ -186,24 +210,43 @@ export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
     extents.every((extent) => sink.has?.(shard, extent) === true),
   );
 
+/** What a task is carried out with. */
+interface Means<S> {
+  readonly files: OpenFiles<S>;
+  readonly programs: Programs<S>;
+  readonly pool: WorkerPool;
+  readonly inputs: InputFiles;
+  readonly sink: ShardSink<S>;
+  readonly nonFinite: NonFiniteShards<S>;
+}
+
+/** @returns true if nothing that is not finite was computed, or computed with */
 const carryOut = async <S>(
   { pieces }: Task<S>,
-  files: OpenFiles<S>,
-  programs: Programs,
-  pool: WorkerPool,
-  inputs: InputFiles,
-  sink: ShardSink<S>,
-): Promise<void> => {
+  { files, programs, pool, inputs, sink, nonFinite }: Means<S>,
+): Promise<boolean> => {
   const [first] = pieces;
   if (first !== undefined && isFactorised(first.slab)) {
     const nameOf = (shard: S) => sink.nameOf(shard);
     const { matrix, factors } = await makeFactors(first.slab, files, pool, inputs, nameOf);
     sink.factorised?.(matrix, factors);
-    return;
+    return true;
   }
   const emitted = await Promise.all(pieces.map(({ slab }) => programs.of(slab)));
   const result = await pool.run(pieces.map((piece, index) => jobOf(piece, files, emitted[index])));
-  if (result.ok) return;
+  if (result.ok) {
+    for (const { job, elements } of result.nonFinite) {
+      const program = itemAt(emitted, job);
+      if (program === undefined) continue;
+      const files = program.sources.map((source) => inputs.pathOf(source));
+      for (const [index, { shard, tensor }] of itemAt(pieces, job).slab.outputs.entries()) {
+        const found = firstOf(elementsIn(itemAt(program.values, index), program, elements));
+        if (found !== undefined)
+          nonFinite.note(shard, tensor, found, describeNonFinite(found, tensor, files));
+      }
+    }
+    return result.nonFinite.length === 0;
+  }
   const { outputs } = itemAt(pieces, result.job).slab;
   const { shard, tensor } = itemAt(outputs, 0);
   const sources = emitted[result.job]?.sources ?? sourcesOf(tensor.expression);

@@ -1,15 +1,30 @@
-import { LayerloomError } from '../../errors.js';
 import { itemAt } from '../../lookup.js';
-import { differenceNumbers, type Measure, type Window } from '../../native/measure.js';
+import type { NonFiniteElement } from '../../native/job.js';
+import type { Measure, Window } from '../../native/measure.js';
 import type { Counted, Measurer, TiedElement } from '../../operations/measurer.js';
 import { Program, type Value } from '../../operations/program.js';
 import { elementsIn, type StoredTensor } from '../../tensor/stored-tensor.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
-import { type Block, BlockSums, blocksOf, measureBlock, type TensorMeasures } from './blocks.js';
+import {
+  type Block,
+  BlockSums,
+  blocksOf,
+  type Measured,
+  measureBlock,
+  type TensorMeasures,
+} from './blocks.js';
+import { describeNonFinite, firstOf, type NonFiniteValue, refusedNonFinite } from './non-finite.js';
 
 /** Gives the measures of values, by their numbers in the emitted program. */
 type MeasuresOf = (ids: readonly number[]) => readonly Measure[];
+
+/** Takes the first element that is not finite, of a tensor that is measured. */
+export type OnNonFinite = (value: NonFiniteValue, element: NonFiniteElement, remedy?: string) => void;
+
+const refuse: OnNonFinite = (value, _, remedy) => {
+  throw refusedNonFinite(value, remedy);
+};
 
 /** A sample: pieces of at most so many elements, and together of a share of the tensor. */
 const samplePieces = 32;
@@ -23,12 +38,17 @@ export class BlockMeasurer implements Measurer {
   readonly #pool: WorkerPool;
   readonly #inputs: InputFiles;
   readonly #tensor: string;
+  readonly #onNonFinite: OnNonFinite;
 
-  /** @param tensor its name, for errors */
-  constructor(pool: WorkerPool, inputs: InputFiles, tensor: string) {
+  /**
+   * @param tensor its name, for errors
+   * @param onNonFinite called with the first element that makes a sum other than a finite number; by default throws
+   */
+  constructor(pool: WorkerPool, inputs: InputFiles, tensor: string, onNonFinite: OnNonFinite = refuse) {
     this.#pool = pool;
     this.#inputs = inputs;
     this.#tensor = tensor;
+    this.#onNonFinite = onNonFinite;
   }
 
   async gram(program: Program, values: readonly Value[]): Promise<Float64Array> {
@@ -135,23 +155,16 @@ export class BlockMeasurer implements Measurer {
     );
   }
 
-  /**
-   * Refuses a stored tensor with elements that are not finite.
-   *
-   * @throws LayerloomError NON_FINITE
-   */
-  async requireFinite(source: StoredTensor): Promise<void> {
+  /** Looks for elements of an adapter's factor that are not finite. @throws LayerloomError NON_FINITE */
+  async checkFactor(source: StoredTensor): Promise<void> {
     const program = new Program([elementsIn(source)]);
-    const found = await this.#over(blocksOf(program), program, [program.source(source)], ([id = 0]) => [
-      { kind: 'difference', a: id, b: id, numbers: true, equalBlocks: true },
-    ]);
-    const index = differenceNumbers.indexOf('nonFinite');
-    const count = found.reduce((total, block) => total + itemAt(itemAt(block, 0), index), 0);
-    if (count === 0) return;
-    throw new LayerloomError('NON_FINITE', {
-      tensors: [{ tensor: this.#tensor, model: this.#inputs.pathOf(source), count }],
-      remedy: 'train the adapter again, or take another of its checkpoints',
-    });
+    const remedy = 'train the adapter again, or take another of its checkpoints';
+    await this.#sums(
+      program,
+      [program.source(source)],
+      ([value = 0]) => [{ kind: 'magnitudes', value }],
+      remedy,
+    );
   }
 
   sampleSize(program: Program): number {
@@ -177,12 +190,24 @@ export class BlockMeasurer implements Measurer {
     program: Program,
     values: readonly Value[],
     measuresOf: MeasuresOf,
+    remedy?: string,
   ): Promise<readonly Float64Array[]> {
     const wanted = this.#wanted(program, values, measuresOf);
     const sums = new BlockSums(program, wanted.measures);
+    const elements: NonFiniteElement[] = [];
     await Promise.all(
-      blocksOf(program).map(async (block) => sums.add(block, await this.#measure(wanted, block))),
+      blocksOf(program).map(async (block) => {
+        const { found, nonFinite } = await this.#measure(wanted, block);
+        sums.add(block, found);
+        elements.push(...nonFinite);
+      }),
     );
+    const first = firstOf(elements);
+    if (first !== undefined) {
+      const tensor = { name: this.#tensor, shape: program.shape };
+      const files = wanted.emitted.sources.map((source) => this.#inputs.pathOf(source));
+      this.#onNonFinite(describeNonFinite(first, tensor, files), first, remedy);
+    }
     return sums.found;
   }
 
@@ -194,15 +219,15 @@ export class BlockMeasurer implements Measurer {
     measuresOf: MeasuresOf,
   ): Promise<(readonly Float64Array[])[]> {
     const wanted = this.#wanted(program, values, measuresOf);
-    return await Promise.all(blocks.map((block) => this.#measure(wanted, block)));
+    return await Promise.all(blocks.map(async (block) => (await this.#measure(wanted, block)).found));
   }
 
   #wanted(program: Program, values: readonly Value[], measuresOf: MeasuresOf): TensorMeasures {
-    const emitted = program.emit(values);
+    const emitted = program.emit(values, 'all');
     return { tensor: this.#tensor, emitted, measures: measuresOf(emitted.values) };
   }
 
-  #measure(wanted: TensorMeasures, block: Block): Promise<readonly Float64Array[]> {
+  #measure(wanted: TensorMeasures, block: Block): Promise<Measured> {
     return measureBlock(this.#pool, this.#inputs, wanted, block);
   }
 }

@@ -5,7 +5,7 @@ import type { StoredTensor } from '../../tensor/stored-tensor.js';
 
 /** A program over open files, for elements [first, first + count) of its tensor. */
 export const nativeProgram = (
-  { sources, nodes, columns }: Emitted,
+  { sources, nodes, columns, watched }: Emitted,
   fdOf: (source: StoredTensor) => number,
   { first, count }: { readonly first: number; readonly count: number },
 ): NativeProgram => ({
@@ -19,4 +19,5 @@ export const nativeProgram = (
   first,
   count,
   columns,
+  watched,
 });

@@ -127,6 +127,9 @@ const reducing = async (
   };
 };
 
+/** What is not finite is counted, for the caller to refuse. */
+const leaveAlone = (): void => undefined;
+
 /** The sums of pairs of all experts, of those that differ from the base; 0 with one that does not. */
 const pairsOf = (places: readonly number[], found: Float64Array | undefined): Float64Array => {
   const differing = places.filter((place) => place !== -1).length;
@@ -154,7 +157,9 @@ export const runReductions = async (plan: ReductionPlan, options: ReduceOptions)
   const inputs = await run.open(plan.inputs, sources);
   const tensors: Reducing[] = [];
   for (const tensor of plan.tensors)
-    tensors.push(await reducing(tensor, plan.pairs, new BlockMeasurer(pool, inputs, tensor.name)));
+    tensors.push(
+      await reducing(tensor, plan.pairs, new BlockMeasurer(pool, inputs, tensor.name, leaveAlone)),
+    );
   const progress = (): Progress => ({ phase: 'analysis', done: pool.counters.bytesRead, total });
   try {
     await run.reporting(progress, async () => {
@@ -164,7 +169,7 @@ export const runReductions = async (plan: ReductionPlan, options: ReduceOptions)
       await pool.inLanes(async () => {
         for (const { tensor, block } of waiting) {
           if (pool.stopped) return;
-          tensor.sums.add(block, await measureBlock(pool, inputs, tensor.wanted, block));
+          tensor.sums.add(block, (await measureBlock(pool, inputs, tensor.wanted, block)).found);
         }
       });
       await inputs.verify();

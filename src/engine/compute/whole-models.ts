@@ -29,6 +29,13 @@ interface Written {
   readonly changes: readonly Value[];
 }
 
+export interface WholeModelOptions extends RunControls {
+  /** Let sums be no finite numbers, instead of throwing NON_FINITE. Default false. */
+  allowNonFinite?: boolean | undefined;
+}
+
+const leaveAlone = (): void => undefined;
+
 /** Models with fewer parameters are not sampled: a sample would not save a pass. */
 const largeModel = 2 ** 26;
 
@@ -39,7 +46,7 @@ const largeModel = 2 ** 26;
 const overTaskVectors = async <T>(
   inputs: readonly PlannedInput[],
   tensors: readonly ComparedTensor[],
-  options: RunControls,
+  { allowNonFinite = false, ...options }: WholeModelOptions,
   work: (written: readonly Written[]) => Promise<T>,
 ): Promise<T> => {
   await using run = new Run(options);
@@ -57,7 +64,7 @@ const overTaskVectors = async <T>(
       const written: Written[] = [];
       for (const { name, shape, base, experts } of tensors) {
         const program = new Program(shape);
-        const measurer = new BlockMeasurer(pool, opened, name);
+        const measurer = new BlockMeasurer(pool, opened, name, ...(allowNonFinite ? [leaveAlone] : []));
         const to = { tensor: name, program, measurer };
         const origin = await lowerOperand(base, to);
         const changes: Value[] = [];
@@ -96,7 +103,7 @@ export const findTrimming = (
   inputs: readonly PlannedInput[],
   tensors: readonly ComparedTensor[],
   shares: readonly number[],
-  options: RunControls,
+  options: WholeModelOptions,
 ): Promise<Trimming> =>
   overTaskVectors(inputs, tensors, options, async (written) => {
     const size = written.reduce((total, { program }) => total + program.elements, 0);
@@ -147,11 +154,11 @@ const majoritySignOf = async (
   return Math.sign(total) as MajoritySign;
 };
 
-/** Returns for each tensor, in order, Σ |expert − base| of each expert. */
+/** Returns for each tensor, in order, Σ |expert − base| of each expert. @throws LayerloomError as `findTrimming`, NON_FINITE */
 export const sumMagnitudes = (
   inputs: readonly PlannedInput[],
   tensors: readonly ComparedTensor[],
-  options: RunControls,
+  options: WholeModelOptions,
 ): Promise<Float64Array[]> =>
   overTaskVectors(inputs, tensors, options, (written) =>
     Promise.all(written.map(({ program, measurer, changes }) => measurer.magnitudes(program, changes))),

@@ -1,5 +1,6 @@
-import { type FileHandle, mkdir, open, stat } from 'node:fs/promises';
+import { access, constants, type FileHandle, mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { LayerloomError, reasonOf } from '../../errors.js';
 
 /** Calls `use` with an open file, and closes it also where `use` throws. */
 export const withFile = async <T>(
@@ -12,6 +13,23 @@ export const withFile = async <T>(
     return await use(file);
   } finally {
     await file.close();
+  }
+};
+
+const appending =
+  constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/**
+ * Opens a file to append to it, and creates it if there is none. In a folder of somebody else's a link or a pipe may stand
+ * in its place: a link is not followed, and a pipe not waited for.
+ *
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const openToAppend = async (path: string): Promise<FileHandle> => {
+  try {
+    return await open(path, appending);
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   }
 };
 
@@ -46,4 +64,25 @@ export const makeDirectories = async (path: string, durably = false): Promise<vo
     if (error.code !== 'EEXIST' || !(await exists(path))) throw error;
   });
   if (durably) await syncDirectory(parent);
+};
+
+/** Returns a directory, or its nearest ancestor that is there. */
+export const existingAbove = async (path: string): Promise<string> => {
+  const found = await stat(path).catch(() => undefined);
+  return found === undefined && dirname(path) !== path ? await existingAbove(dirname(path)) : path;
+};
+
+/**
+ * Checks that a directory could be made, or written to where it is there, and writes nothing.
+ *
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const checkWritable = async (directory: string): Promise<void> => {
+  const above = await existingAbove(directory);
+  const refuse = (reason: string, cause?: unknown) =>
+    new LayerloomError('WRITE_FAILED', { file: directory, reason }, { cause });
+  if (!(await stat(above)).isDirectory()) throw refuse(`${above} is not a directory`);
+  await access(above, constants.W_OK | constants.X_OK).catch((cause: unknown) => {
+    throw refuse(reasonOf(cause), cause);
+  });
 };

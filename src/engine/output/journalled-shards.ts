@@ -7,6 +7,7 @@ import type { PlannedShard } from '../../plan/plan.js';
 import type { Extent } from '../../tensor/extent.js';
 import type { Factors } from '../compute/factorise.js';
 import type { ShardSink } from '../compute/make-shards.js';
+import { type NonFiniteValue, refusedNonFinite } from '../compute/non-finite.js';
 import type { InputFiles } from '../input-files.js';
 import { covers, type Extents, Journal } from './journal.js';
 import { beginShardFile } from './shard-file.js';
@@ -37,6 +38,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #done: Extents;
   readonly #journal: Journal;
   readonly #inputs: InputFiles;
+  readonly #allowNonFinite: boolean;
   readonly #open = new Map<PlannedShard, OpenShard>();
   /** The numbers of factorised matrices, by their names. */
   readonly factors = new Map<string, Factors>();
@@ -44,15 +46,27 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   #queue: Promise<void> = Promise.resolve();
   #failure: LayerloomError | undefined;
 
-  private constructor({ checkpoint, done }: Staging, journal: Journal, inputs: InputFiles) {
+  private constructor(
+    { checkpoint, done }: Staging,
+    journal: Journal,
+    inputs: InputFiles,
+    allowNonFinite: boolean,
+  ) {
     this.#directory = checkpoint;
     this.#done = done;
     this.#journal = journal;
     this.#inputs = inputs;
+    this.#allowNonFinite = allowNonFinite;
   }
 
-  static async open(staging: Staging, inputs: InputFiles): Promise<JournalledShards> {
-    return new JournalledShards(staging, await Journal.open(staging.journal, staging.done), inputs);
+  /** @param allowNonFinite true if shards may have values that are no finite numbers */
+  static async open(
+    staging: Staging,
+    inputs: InputFiles,
+    allowNonFinite: boolean,
+  ): Promise<JournalledShards> {
+    const journal = await Journal.open(staging.journal, staging.done);
+    return new JournalledShards(staging, journal, inputs, allowNonFinite);
   }
 
   /**
@@ -99,11 +113,16 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     if (bytes >= unrecordedBytes) this.#record(shard);
   }
 
-  /** Journals the rest of a shard and closes it. @throws LayerloomError as `begin` */
-  async finish(shard: PlannedShard): Promise<void> {
+  allowsNonFinite(): boolean {
+    return this.#allowNonFinite;
+  }
+
+  /** Journals the rest of a shard and closes it. @throws LayerloomError as `begin`, and NON_FINITE */
+  async finish(shard: PlannedShard, nonFinite: NonFiniteValue | undefined): Promise<void> {
     this.#recordAndClose(shard, valueAt(this.#open, shard));
     await this.#queue;
     this.#throwFailure();
+    if (nonFinite !== undefined && !this.#allowNonFinite) throw refusedNonFinite(nonFinite);
   }
 
   /** Rethrows, since a failed shard ends the merge; `close` still journals its written extents. */

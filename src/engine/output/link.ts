@@ -1,4 +1,4 @@
-import { chmod, constants, copyFile, link as linkFile, realpath, rm, symlink } from 'node:fs/promises';
+import { chmod, constants, copyFile, link as linkFile, realpath, rm, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../errors.js';
 import { type MergePlan, verbatimPath } from '../../plan/plan.js';
@@ -23,6 +23,21 @@ export const checkLink = (link: Link): Link => {
     value: link,
     expected: links.join(', '),
   });
+};
+
+/**
+ * Checks that hard links lead from a file to a directory.
+ *
+ * @throws LayerloomError LINK_REFUSED if they are on two file systems
+ */
+export const checkDevice = async (file: string, directory: string, link: Link): Promise<void> => {
+  const [a, b] = await Promise.all([stat(file), stat(directory)]);
+  if (a.dev !== b.dev)
+    throw new LayerloomError('LINK_REFUSED', {
+      file,
+      link,
+      reason: `it is on another file system than ${directory}`,
+    });
 };
 
 /** The way in which shards were linked, by file name; shards that were written are not in it. */

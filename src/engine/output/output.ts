@@ -31,7 +31,7 @@ const kindOf = async (path: string): Promise<'absent' | 'directory' | 'other'> =
  * Returns the real path of a file that may not exist: of its nearest existing ancestor, with the rest
  * appended.
  */
-const realPathOf = async (path: string): Promise<string> => {
+export const realPathOf = async (path: string): Promise<string> => {
   try {
     return await realpath(path);
   } catch (error) {

@@ -5,6 +5,8 @@ import { basename, dirname, join } from 'node:path';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { LayerloomError, reasonOf } from '../../errors.js';
 import { exchange, tryLock } from '../../native/addon.js';
+import { foreignDirectory } from '../../own-directory.js';
+import { bytesOf } from '../../tensor/extent.js';
 import { makeDirectories, syncDirectory, writeDurably } from './durable.js';
 import { type Extents, readJournal } from './journal.js';
 import { foreignFiles, type Output } from './output.js';
@@ -87,7 +89,38 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
 };
 
 /**
- * Creates the staging directory and locks it. Retries where the former holder removed the lock's file between
+ * Checks what `openStaging` would refuse, and writes nothing.
+ *
+ * @returns bytes that an earlier run has written, and that this one would keep
+ * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH
+ */
+export const checkStaging = async (out: string, plan: StagedPlan, resume: boolean): Promise<number> => {
+  const directory = stagingPath(out);
+  if (await isLocked(join(directory, 'lock')))
+    throw new LayerloomError('OUTPUT_BUSY', { out, staging: directory });
+  const former = resume
+    ? await readSmallFile(join(directory, 'plan.json'), longestText).catch(() => undefined)
+    : undefined;
+  if (former === undefined) return 0;
+  requireSamePlan(former, plan, directory);
+  const done = await readJournal(join(directory, 'journal.jsonl'));
+  return [...done.values()].reduce((total, extents) => total + bytesOf(extents), 0);
+};
+
+/** True if another process holds the lock of a file. */
+export const isLocked = async (path: string): Promise<boolean> => {
+  const file = await open(path, 'r+').catch(() => undefined);
+  if (file === undefined) return false;
+  try {
+    return tryLock(file.fd) === 'held elsewhere';
+  } finally {
+    await file.close();
+  }
+};
+
+/**
+ * Creates the staging directory and locks it. One that is a link or another user's, whom its name invites in a folder
+ * of all, is refused: what is in it will be removed. Retries where the former holder removed the lock's file between
  * our opening and locking it: then the path names another inode, or none.
  *
  * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED
@@ -98,6 +131,8 @@ const acquire = async (directory: string, out: string): Promise<{ lock: FileHand
     await makeStaging(directory).catch((cause: unknown) => {
       throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
     });
+    const foreign = foreignDirectory(directory);
+    if (foreign !== undefined) throw new LayerloomError('WRITE_FAILED', { file: out, reason: foreign });
     const lock = await open(path, 'a').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined;
       throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(error) }, { cause: error });
@@ -218,6 +253,9 @@ const setAside = async (path: string, former: string, checkpoint: string): Promi
   }
 };
 
+/** The end of a name that `removeAs` gives. */
+const token = /^[0-9a-f]{8}$/;
+
 /**
  * Finishes the removals of killed runs beside the output, and reports former checkpoints that they renamed
  * aside or kept, which are for the user to remove.
@@ -231,8 +269,10 @@ const leftovers = async (out: string): Promise<string[]> => {
   const warnings: string[] = [];
   for (const name of names) {
     const path = join(dirname(out), name);
-    if (name.startsWith(removed)) warnings.push(...(await tryRemove(path)));
-    else if (name.startsWith(former))
+    if (name.startsWith(removed) && token.test(name.slice(removed.length))) {
+      const foreign = foreignDirectory(path);
+      warnings.push(...(foreign === undefined ? await tryRemove(path) : [`${foreign}; it was not removed`]));
+    } else if (name.startsWith(former))
       warnings.push(`${path} is a former ${out}; remove it when you do not need it`);
   }
   return warnings;

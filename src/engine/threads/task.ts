@@ -1,5 +1,5 @@
 import type { Factorisation } from '../../native/factorise.js';
-import type { Job, JobStatus } from '../../native/job.js';
+import type { Job, JobStatus, NonFiniteElement } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
 
 // Messages between the engine and its workers: plain data, since structured clone drops classes.
@@ -10,9 +10,15 @@ export interface RunTask {
   readonly shared: SharedArrayBuffer;
 }
 
+/** What a job found of its watched values. */
+export interface FoundNonFinite {
+  readonly job: number;
+  readonly elements: readonly NonFiniteElement[];
+}
+
 /** `job` indexes the one that did not end well. */
 export type RunResult =
-  | { readonly ok: true }
+  | { readonly ok: true; readonly nonFinite: readonly FoundNonFinite[] }
   | { readonly ok: false; readonly job: number; readonly status: JobStatus };
 
 /** A block to measure. */
@@ -23,7 +29,11 @@ export interface MeasureTask {
 
 /** `found` has an array for each measure. */
 export type MeasureResult =
-  | { readonly ok: true; readonly found: readonly Float64Array[] }
+  | {
+      readonly ok: true;
+      readonly found: readonly Float64Array[];
+      readonly nonFinite: readonly NonFiniteElement[];
+    }
   | { readonly ok: false; readonly status: JobStatus };
 
 /** A matrix to factorise. */

@@ -10,6 +10,7 @@ import type {
   ChecksumTask,
   FactoriseResult,
   FactoriseTask,
+  FoundNonFinite,
   MeasureResult,
   MeasureTask,
   RunResult,
@@ -20,11 +21,13 @@ import type {
 
 export const run = ({ jobs, shared }: RunTask): RunResult => {
   const words = new BigInt64Array(shared);
+  const nonFinite: FoundNonFinite[] = [];
   for (const [index, job] of jobs.entries()) {
     const status = addon.run(job, words);
     if (status.outcome !== 'done') return { ok: false, job: index, status };
+    if (status.nonFinite.length > 0) nonFinite.push({ job: index, elements: status.nonFinite });
   }
-  return { ok: true };
+  return { ok: true, nonFinite };
 };
 
 /** Measures a block. The numbers found go back by message: sums, not weights. */
@@ -32,7 +35,7 @@ export const measure = ({ measurement, shared }: MeasureTask): MeasureResult => 
   const { program, measures } = measurement;
   const found = measures.map((one) => new Float64Array(sizeOf(one, program)));
   const status = addon.measure(measurement, found, new BigInt64Array(shared));
-  return status.outcome === 'done' ? { ok: true, found } : { ok: false, status };
+  return status.outcome === 'done' ? { ok: true, found, nonFinite: status.nonFinite } : { ok: false, status };
 };
 
 /** Factorises a matrix. The factors go to a file, a few numbers back by message. */

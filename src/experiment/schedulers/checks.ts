@@ -10,14 +10,20 @@ export const checkCount = (parameter: string, value: number, least = 1): void =>
     });
 };
 
-/** @throws LayerloomError INVALID_PARAMETER for empty texts, and for control characters */
+/**
+ * False for texts with control characters, or with others that a reader of scripts and manifests may take for the end
+ * of a line (YAML 1.1: U+2028 and U+2029) or not take at all.
+ */
+export const isPlain = (text: string): boolean => !/[\p{Cc}\p{Cs}\u2028\u2029\ufeff\ufffe\uffff]/u.test(text);
+
+/** @throws LayerloomError INVALID_PARAMETER for empty texts, and for those that are not plain */
 export const checkTexts = (texts: Readonly<Record<string, string | undefined>>): void => {
   for (const [parameter, value] of Object.entries(texts))
-    if (value !== undefined && (value === '' || /\p{Cc}/u.test(value)))
+    if (value !== undefined && (value === '' || !isPlain(value)))
       throw new LayerloomError('INVALID_PARAMETER', {
         parameter,
         value,
-        expected: 'text without control characters',
+        expected: 'text without control characters and line separators',
       });
 };
 

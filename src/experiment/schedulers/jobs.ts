@@ -29,6 +29,8 @@ export interface EvaluationJobs {
   readonly gpus?: number | undefined;
   /** The harness's command, as `layerloom evaluate --lm-eval` takes it. */
   readonly lmEval?: string | undefined;
+  /** Let the jobs run the commands of `evaluate:` (`serve`, `arguments`), whoever runs them. Default false. */
+  readonly allowServe?: boolean | undefined;
 }
 
 /** Jobs that run one command: alone, or each with `partOption INDEX/count`. */
@@ -80,12 +82,13 @@ export const jobsOf = (
 };
 
 const evaluationJob = (
-  { parts, gpus = 1, lmEval }: EvaluationJobs & { readonly parts: number },
+  { parts, gpus = 1, lmEval, allowServe = false }: EvaluationJobs & { readonly parts: number },
   evaluate: readonly string[],
 ): Job & { readonly gpus: number } => {
   checkCount('evaluate-parts', parts);
   checkCount('gpus', gpus, 0);
   checkTexts({ 'lm-eval': lmEval });
   const harness = lmEval === undefined ? [] : ['--lm-eval', lmEval];
-  return { words: [...evaluate, ...harness, '--part'], count: parts, gpus };
+  const allowed = allowServe ? ['--allow-serve'] : [];
+  return { words: [...evaluate, ...harness, ...allowed, '--part'], count: parts, gpus };
 };

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
+import { shellWord } from '../../command-line.js';
 import { LayerloomError } from '../../errors.js';
-import { shellWord } from '../../evaluation/process.js';
-import { checkTexts, mebibytesOf, secondsOf } from './checks.js';
+import { checkTexts, isPlain, mebibytesOf, secondsOf } from './checks.js';
 import { type EvaluationJobs, type Job, type JobParameters, jobsOf } from './jobs.js';
 
 /** A persistent volume claim and where pods see it. */
@@ -107,8 +107,8 @@ interface JobFacts {
 }
 
 const jobOf = ({ name, namespace, job: { words, count }, isIndexed, isSuspended, pod }: JobFacts) => {
-  // Kubernetes replaces $(NAME) in arguments, and $$(NAME) by $(NAME).
-  const args = words.map((word) => word.replaceAll('$(', '$$$$('));
+  // Kubernetes replaces $(NAME) in arguments, and $$ by $.
+  const args = words.map((word) => word.replaceAll('$', '$$$$'));
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -218,7 +218,7 @@ const checkVolumes = (
   paths: Readonly<Record<string, string | undefined>>,
 ): void => {
   for (const { claim, path } of volumes) {
-    if (!/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(claim) || !/^\/[^:\p{Cc}]*$/u.test(path))
+    if (!/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(claim) || !/^\/[^:]*$/.test(path) || !isPlain(path))
       throw new LayerloomError('INVALID_PARAMETER', {
         parameter: 'volume',
         value: `${claim}=${path}`,

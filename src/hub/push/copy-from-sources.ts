@@ -1,6 +1,7 @@
 import { isObject } from '../../checkpoint/json.js';
+import type { ListedFile } from '../remote-file.js';
 import type { FileToPush } from './files-to-push.js';
-import type { HubCalls, RemoteEntry } from './hub-calls.js';
+import type { HubCalls } from './hub-calls.js';
 import { sha256Of } from './known-files.js';
 
 /** A commit of a model that a checkpoint was merged from. */
@@ -31,12 +32,12 @@ export const copyFromSources = async (
     return hash;
   };
   for (const { id, revision } of sources) {
-    const stored = (await calls.listFiles(id, revision)).filter(({ lfs, xetHash }) => lfs && xetHash);
-    const wanted = new Map<string, { file: FileToPush; entry: RemoteEntry }>();
+    const stored = (await calls.listFiles(id, revision)).filter(({ xetHash }) => xetHash !== undefined);
+    const wanted = new Map<string, { file: FileToPush; entry: ListedFile }>();
     for (const file of files.filter(({ name }) => !copied.has(name)))
-      for (const entry of stored.filter(({ size }) => size === file.bytes)) {
+      for (const entry of stored.filter(({ bytes }) => bytes === file.bytes)) {
         const sha256 = await hashOf(file);
-        if (sha256 === entry.lfs?.oid.replace(/^sha256:/, '')) wanted.set(sha256, { file, entry });
+        if (sha256 === entry.sha256) wanted.set(sha256, { file, entry });
       }
     if (wanted.size === 0) continue;
     const answer = await calls.post(`/api/models/${id}/lfs-files/duplicate`, {
@@ -44,7 +45,7 @@ export const copyFromSources = async (
       files: [...wanted].map(([sha256, { entry }]) => ({
         xetHash: entry.xetHash,
         sha256,
-        filename: entry.path,
+        filename: entry.name,
       })),
     });
     if (!isObject(answer)) continue;

@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { basename, join, relative, resolve, sep } from 'node:path';
-import { provenanceName } from '../../checkpoint/file-names.js';
+import { cardName, provenanceName } from '../../checkpoint/file-names.js';
 import { formats } from '../../checkpoint/formats.js';
 import { readJsonObject } from '../../checkpoint/json.js';
 import { exists } from '../../checkpoint/model-place.js';
 import { openCheckpoint } from '../../checkpoint/open.js';
-import { missingRanges } from '../../checkpoint/range-cache.js';
+import { isUnverified, missingRanges } from '../../checkpoint/range-cache.js';
 import { checkSideFile } from '../../checkpoint/small-file.js';
 import { LayerloomError } from '../../errors.js';
 import { bytesOf } from '../../tensor/extent.js';
@@ -18,8 +18,6 @@ export interface FileToPush {
   readonly path: string;
   readonly bytes: number;
 }
-
-export const cardName = 'README.md';
 
 /** A folder of a merge that has not finished, or something within one. */
 const unfinished = /\.layerloom-partial(\/|$)/;
@@ -46,6 +44,10 @@ export const filesToPush = async (directory: string): Promise<FileToPush[]> => {
     if (missing > 0)
       throw refused(
         `${missing} bytes of its ${basename(file.path)} have not been downloaded; fetch the whole model by \`hf download\`, and push that`,
+      );
+    if (await isUnverified(file.path))
+      throw refused(
+        `its ${basename(file.path)} was not verified by the hash that the hub states; fetch the whole model by \`hf download\`, and push that`,
       );
   }
   const beside = [...formats.map(({ indexName }) => indexName), cardName];

@@ -1,14 +1,15 @@
 import type { PathInfo } from '@huggingface/hub';
+import type { ListedFile } from '../remote-file.js';
 
 /** A file of a repository, as the hub lists it. */
-export type RemoteEntry = Pick<PathInfo, 'path' | 'size' | 'oid' | 'lfs' | 'xetHash'>;
+export type RemoteEntry = Pick<PathInfo, 'path' | 'size' | 'oid' | 'lfs'>;
 
 /** What asks the hub: its own library with the parameters that all calls have in common. */
 export interface HubCalls {
   /** Lists files of a repository at a revision; those that it does not have are left out. */
   pathsInfo(id: string, revision: string, paths: string[]): Promise<RemoteEntry[]>;
-  /** Lists all files of a repository at a revision. */
-  listFiles(id: string, revision: string): Promise<RemoteEntry[]>;
+  /** Lists all files of a commit; none where the model is gone, or not for this token. */
+  listFiles(id: string, commit: string): Promise<readonly ListedFile[]>;
   /** Asks the API by POST; undefined where it refuses. */
   post(path: string, body: object): Promise<unknown>;
 }

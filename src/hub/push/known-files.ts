@@ -1,8 +1,8 @@
 import { createHash, type Hash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { gitBlobHash } from '../cache-writer.js';
 import type { FileToPush } from './files-to-push.js';
 import type { RemoteEntry } from './hub-calls.js';
+import { UploadBlob } from './upload-blob.js';
 
 /**
  * Returns the names of files that a repository has already with the same content: by the SHA-256 of those in its
@@ -28,8 +28,8 @@ export const filesThere = async (
 
 export const sha256Of = (file: FileToPush): Promise<string> => hashOf(file, createHash('sha256'));
 
+/** @throws LayerloomError READ_FAILED */
 const hashOf = async ({ path }: FileToPush, hash: Hash): Promise<string> => {
-  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }))
-    hash.update(chunk as Buffer);
+  for await (const piece of (await UploadBlob.of(path)).read()) hash.update(piece as Buffer);
   return hash.digest('hex');
 };

@@ -1,59 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { provenanceName } from '../../checkpoint/file-names.js';
+import { cardName, provenanceName } from '../../checkpoint/file-names.js';
 import { parseHubId } from '../../checkpoint/hub-cache.js';
 import { isObject, readJsonObject } from '../../checkpoint/json.js';
 import { exists } from '../../checkpoint/model-place.js';
 import { LayerloomError } from '../../errors.js';
 import { hubEnvironment } from '../environment.js';
-import type { HubOptions } from '../hub.js';
 import { type HubSession, openHub } from '../session.js';
 import { checkCard } from './card.js';
-import { copyFromSources, type Source } from './copy-from-sources.js';
-import { cardName, type FileToPush, filesToPush } from './files-to-push.js';
-import type { HubCalls, RemoteEntry } from './hub-calls.js';
-import { filesThere } from './known-files.js';
+import type { Source } from './copy-from-sources.js';
+import { filesToPush } from './files-to-push.js';
+import type { PushOptions, PushResult } from './push-result.js';
 import { pushError } from './refusal.js';
-import { UploadBlob } from './upload-blob.js';
-import { uploadFetch } from './upload-fetch.js';
-
-/** Options of `push`. */
-export interface PushOptions extends HubOptions {
-  /** Make the repository private if it is made now. Default: as the organisation has it, mostly public. */
-  readonly private?: boolean | undefined;
-  /** The branch to commit to, made where it is missing. Default `main`. */
-  readonly revision?: string | undefined;
-  /** The commit's title. */
-  readonly message?: string | undefined;
-  /** List the files, check them, and ask nothing of the hub. Default false. */
-  readonly dryRun?: boolean | undefined;
-}
-
-/** A file of a pushed checkpoint. */
-export interface PushedFile {
-  readonly name: string;
-  readonly bytes: number;
-  /**
-   * `sent`; `there`: the repository had it with the same content; `copied`: the hub copied it from a model
-   * that was merged; `planned` in a dry run.
-   */
-  readonly state: 'sent' | 'there' | 'copied' | 'planned';
-}
-
-/** What `push` did. */
-export interface PushResult {
-  /** `org/name`. */
-  readonly id: string;
-  /** The branch. */
-  readonly revision: string;
-  readonly url: string;
-  /** The commit that was made; undefined where nothing was to be changed, and in a dry run. */
-  readonly commit?: string;
-  readonly files: readonly PushedFile[];
-  /** Bytes of large files that were sent; small ones are in the commit. */
-  readonly bytesSent: number;
-  readonly warnings: readonly string[];
-}
+import { upload } from './upload.js';
 
 /**
  * Uploads a checkpoint to the Hugging Face hub: its weights, side files and model card, in one commit. The
@@ -92,8 +51,11 @@ export const pushCheckpoint = async (
     const pushed = await upload(hub, id, files, await sourcesOf(directory), options);
     return { id, revision, url: `${hub.environment.endpoint}/${id}`, ...pushed, warnings };
   } catch (error) {
-    if (hub.signal?.aborted) throw new LayerloomError('INTERRUPTED', { push: true }, { cause: error });
+    if (options.signal?.aborted) throw new LayerloomError('INTERRUPTED', { push: true }, { cause: error });
     throw pushError(hub, id, error);
+  } finally {
+    // Requests that the library still makes are of no use.
+    hub.stop();
   }
 };
 
@@ -139,111 +101,3 @@ const sourcesOf = async (directory: string): Promise<Source[]> => {
   });
   return [...new Map(sources.map((source) => [`${source.id}@${source.revision}`, source])).values()];
 };
-
-/** The hub's own library with the parameters that all calls have in common. */
-type Library = Awaited<ReturnType<typeof openLibrary>>;
-
-const openLibrary = async (hub: HubSession, onSent: (bytes: number) => void) => {
-  const common = {
-    hubUrl: hub.environment.endpoint,
-    fetch: uploadFetch(hub, { add: onSent }),
-    // The library knows tokens of one hub only, by this prefix; `fetch` gives the hub the user's.
-    accessToken: 'hf_',
-  };
-  // Loaded on demand: nothing else needs its megabytes.
-  return { common, ...(await import('@huggingface/hub')) };
-};
-
-const upload = async (
-  hub: HubSession,
-  id: string,
-  files: readonly FileToPush[],
-  sources: readonly Source[],
-  { revision = 'main', message, onProgress, signal, private: isPrivate }: PushOptions,
-): Promise<Pick<PushResult, 'files' | 'bytesSent' | 'commit'>> => {
-  let [sent, total] = [0, 0];
-  const library = await openLibrary(hub, (bytes) => {
-    sent += bytes;
-    onProgress?.({ done: Math.min(sent, total), total });
-  });
-  const calls = callsOf(hub, library);
-  await requireRepository(library, id, revision, isPrivate);
-  const names = files.map(({ name }) => name);
-  const there = await filesThere(files, await calls.pathsInfo(id, revision, names));
-  const changed = files.filter(({ name }) => !there.has(name));
-  const copied = await copyFromSources(changed, sources, id, calls);
-  const stateOf = (name: string): PushedFile['state'] =>
-    there.has(name) ? 'there' : copied.has(name) ? 'copied' : 'sent';
-  const pushed = files.map(({ name, bytes }) => ({ name, bytes, state: stateOf(name) }));
-  if (changed.length === 0) return { files: pushed, bytesSent: 0 };
-  total = pushed.reduce((sum, { bytes, state }) => sum + (state === 'sent' ? bytes : 0), 0);
-  const events = library.commitIter({
-    ...library.common,
-    repo: { type: 'model', name: id },
-    branch: revision,
-    title: message ?? 'Upload a checkpoint with layerloom',
-    operations: await Promise.all(
-      changed.map(async ({ name, path }) => ({
-        operation: 'addOrUpdate' as const,
-        path: name,
-        content: await UploadBlob.of(path),
-      })),
-    ),
-    ...(signal === undefined ? {} : { abortSignal: signal }),
-  });
-  let step = await events.next();
-  while (!step.done) step = await events.next();
-  // Small files are in the commit, and files in the repository's storage were not sent.
-  onProgress?.({ done: total, total });
-  const commit = step.value?.commit.oid;
-  return { files: pushed, bytesSent: sent, ...(commit === undefined ? {} : { commit }) };
-};
-
-/** Makes the repository and the branch where they are missing. */
-const requireRepository = async (
-  { common, checkRepoAccess, createRepo, createBranch, HubApiError }: Library,
-  id: string,
-  revision: string,
-  isPrivate: boolean | undefined,
-): Promise<void> => {
-  const repo = { type: 'model', name: id } as const;
-  const unless =
-    (...statuses: readonly number[]) =>
-    (error: unknown): false => {
-      if (error instanceof HubApiError && statuses.includes(error.statusCode)) return false;
-      throw error;
-    };
-  const isThere = await checkRepoAccess({ ...common, repo }).then(() => true, unless(404));
-  if (!isThere)
-    await createRepo({
-      ...common,
-      repo,
-      ...(isPrivate === undefined ? {} : { visibility: isPrivate ? 'private' : 'public' }),
-    }).catch(unless(409));
-  if (revision !== 'main') await createBranch({ ...common, repo, branch: revision }).catch(unless(409));
-};
-
-const callsOf = (hub: HubSession, { common, pathsInfo, listFiles }: Library): HubCalls => ({
-  pathsInfo: (id, revision, paths) =>
-    pathsInfo({ ...common, repo: { type: 'model', name: id }, revision, paths }),
-  listFiles: async (id, revision) => {
-    const found: RemoteEntry[] = [];
-    for await (const entry of listFiles({
-      ...common,
-      repo: { type: 'model', name: id },
-      revision,
-      recursive: true,
-    }))
-      found.push(entry);
-    return found;
-  },
-  post: async (path, body) => {
-    const answer = await common.fetch(`${hub.environment.endpoint}${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-      ...(hub.signal === undefined ? {} : { signal: hub.signal }),
-    });
-    return answer.ok ? ((await answer.json()) as unknown) : undefined;
-  },
-});

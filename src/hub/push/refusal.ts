@@ -6,16 +6,6 @@ import type { HubSession } from '../session.js';
 export const pushError = (hub: HubSession, model: string, error: unknown): unknown => {
   const { endpoint, tokenFrom } = hub.environment;
   const tokens = `${endpoint}/settings/tokens`;
-  if (error instanceof SyntaxError)
-    return new LayerloomError(
-      'HUB_UNAVAILABLE',
-      {
-        endpoint,
-        reason: 'answers with what is not JSON, as a proxy or a login page does',
-        remedy: 'log in there, or set HTTPS_PROXY, NO_PROXY or HF_ENDPOINT',
-      },
-      { cause: error },
-    );
   if (!(error instanceof HubApiError)) return error;
   const said = error.message.replace(/\. URL: .*$/s, '');
   const access = (reason: string, remedy: string) =>

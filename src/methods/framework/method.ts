@@ -1,6 +1,5 @@
 import type { z } from 'zod';
 import type { Place } from '../../architecture/architecture.js';
-import type { Copy } from '../../operations/copy.js';
 import type { Expression } from '../../operations/expression.js';
 import type { Formula } from '../../operations/formula.js';
 import type { Shape } from '../../tensor/reference.js';
@@ -124,6 +123,8 @@ export interface Compiled {
    * repeat.
    */
   readonly layersLike?: readonly { readonly model: number; readonly layer: number }[];
+  /** What the parameters make of these models that is hardly meant. */
+  readonly warnings?: readonly string[];
   /** Filters that matched no tensor. To be called once all tensors have their expressions. */
   unused?(): readonly { readonly what: string; readonly path: RecipePath }[];
 }
@@ -150,17 +151,17 @@ export interface Takes {
 /** A plan as the method that it is of reports on it. */
 export interface ReportedPlan {
   readonly recipe: Readonly<Record<string, unknown>>;
-  readonly inputs: readonly { readonly name: string }[];
+  readonly inputs: readonly { readonly name: string; readonly role: string }[];
   readonly shards: readonly {
     readonly tensors: readonly {
       readonly name: string;
       readonly shape: Shape;
-      readonly expression: ReportedExpression;
+      readonly expression: Formula<unknown>;
+      /** Indexes of the inputs that it is made of, at any depth. */
+      readonly madeOf: readonly number[];
     }[];
   }[];
 }
-
-type ReportedExpression = Copy<{ readonly input: number }> | Exclude<Formula<unknown>, Copy<unknown>>;
 
 /** Rows and parameters of the output, and those of them that are the expert's. */
 export interface Kept {

@@ -82,6 +82,12 @@ export interface CommonParameters {
    */
   rank?: number | undefined;
   /**
+   * Compute with values that are NaN or infinite, and write what comes of them, instead of refusing them with NON_FINITE; an
+   * option of the call goes before it. Copies are never looked at. Not in a recipe that stands in a model's place. Default
+   * false.
+   */
+  allowNonFinite?: boolean | undefined;
+  /**
    * A shard for each layer, or shards as full as `maxShardSize` allows; options of the call go before it.
    * Not in a recipe that stands in a model's place. Default `layer`.
    */

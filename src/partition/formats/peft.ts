@@ -9,6 +9,11 @@ export interface PeftTargets {
   readonly layers_pattern?: string;
 }
 
+/** Those that are names with layers. */
+interface NamedTargets extends Required<PeftTargets> {
+  readonly target_modules: readonly string[];
+}
+
 /**
  * Returns the arguments of `LoraConfig` with which PEFT adapts the matrices of one side's layers and nothing else:
  * names and layers where all those layers have the same modules, else a regular expression for whole names (for a
@@ -31,17 +36,16 @@ export const peftTargets = (partition: Partition, side: Side): PeftTargets => {
   const layers = [...new Set(inside.map(({ layer }) => layer))].sort((a, b) => a - b);
   const paths = [...new Set(inside.map(({ rest }) => rest))];
   const pattern = partition.stack.split('.').at(-1) as string;
-  const candidates = [[...new Set(paths.map(lastPart))], paths].map(
-    (modules): PeftTargets => ({
-      target_modules: modules,
-      layers_to_transform: layers,
-      layers_pattern: pattern,
-    }),
-  );
+  const candidates = [[...new Set(paths.map(lastPart))], paths].map((modules) => ({
+    target_modules: modules,
+    layers_to_transform: layers,
+    layers_pattern: pattern,
+  }));
   const modules = modulesOf(partition);
   const wanted = new Set(adapted);
-  const isExact = (targets: PeftTargets): boolean =>
-    modules.every((name) => isTarget(targets, name) === wanted.has(name));
+  // PEFT reads the stack's name as a regular expression.
+  const isExact = (targets: NamedTargets): boolean =>
+    /^\w+$/.test(pattern) && modules.every((name) => isTarget(targets, name) === wanted.has(name));
   const exact = candidates.find(isExact);
   if (exact !== undefined) return exact;
   return { target_modules: isMixture(namesOf(partition)) ? adapted : wholePattern(partition, adapted) };
@@ -63,12 +67,11 @@ const modulesOf = (partition: Partition): readonly string[] => {
 
 /** PEFT's rule for a list of names with layers: the name's end, then the first numbered segment behind the pattern. */
 const isTarget = (
-  { target_modules: targets, layers_to_transform: layers, layers_pattern: pattern }: PeftTargets,
+  { target_modules: targets, layers_to_transform: layers, layers_pattern: pattern }: NamedTargets,
   name: string,
 ): boolean => {
-  if (typeof targets === 'string') return new RegExp(`^(?:${targets})$`).test(name);
   if (targets.includes(name)) return true;
   if (!targets.some((target) => name.endsWith(`.${target}`))) return false;
   const index = new RegExp(`^(?:|.*?\\.)${pattern}\\.(\\d+)\\.`).exec(name)?.[1];
-  return index !== undefined && (layers ?? []).includes(Number(index));
+  return index !== undefined && layers.includes(Number(index));
 };

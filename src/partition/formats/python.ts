@@ -1,3 +1,4 @@
+import { layerloomCommand } from '../../command-line.js';
 import { type Partition, partNames } from '../partition.js';
 import { patternsOf } from '../regexes.js';
 
@@ -19,7 +20,7 @@ export const pythonModule = (
   partition: Partition,
 ): string => `"""Trains one part of a model's parameters, and freezes the others.
 
-Written by \`layerloom partition\` for ${JSON.stringify(partition.base.name).slice(1, -1)}.
+Written by \`${layerloomCommand('partition')}\` for ${JSON.stringify(partition.base.name).slice(1, -1)}.
 
     train_only(model, "language")                             # any training loop
     Trainer(model, ..., callbacks=[TrainOnly("language")])    # transformers

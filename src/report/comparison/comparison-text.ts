@@ -4,6 +4,7 @@ import { itemAt } from '../../lookup.js';
 import { formatBytes, formatCount, formatPercent, formatSeconds } from '../format.js';
 import { showNumber, twoDigits } from '../pages/numbers.js';
 import { joinRuns, plainTable } from '../table.js';
+import { wrap } from '../wrap.js';
 import { cellOf, isSame, type LayerCell, layerTable, mostIn } from './layer-table.js';
 import { verdictOf } from './verdict.js';
 
@@ -23,20 +24,27 @@ const [mostLargest, mostListed] = [10, 8];
 export const describeComparison = (comparison: Comparison, all: boolean): string => {
   const { a, b, tensors, bytesRead, seconds } = comparison;
   const sections = [
-    verdictOf(comparison),
-    plainTable([modelRow('A', a), modelRow('B', b)]),
+    sentences(verdictOf(comparison)),
+    plainTable([modelRow('A', a), modelRow('B', b)], undefined, width),
     ...(tensors.every(isSame) ? [] : [describeLayers(comparison), describeOutside(tensors)]),
     ...(all ? [tensorTable('Tensors', tensors)] : [describeLargest(tensors)]),
     ...(all ? [] : [describeOthers(tensors)]),
-    describeFirsts(tensors),
-    describeNonFinite(tensors),
-    describeSideFiles(comparison.sideFiles),
+    sentences(describeFirsts(tensors)),
+    sentences(describeNonFinite(tensors)),
+    sentences(describeSideFiles(comparison.sideFiles)),
     bytesRead === 0
       ? 'nothing read: both models link to the same files'
       : `${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}`,
   ];
   return sections.filter((section) => section !== '').join('\n\n');
 };
+
+/** Breaks each line of a text at spaces. */
+const sentences = (text: string): string =>
+  text
+    .split('\n')
+    .flatMap((line) => wrap(line, width))
+    .join('\n');
 
 const modelRow = (label: string, { name, path, parameters, layers }: ComparedModel): string[] => [
   label,
@@ -81,7 +89,7 @@ const describeLayers = (comparison: Comparison): string => {
     ...(found.includes('other') ? ['≠ differs without such a number'] : []),
   ];
   return [
-    `‖a − b‖ / ‖a‖ in per cent, by layer and module (${legend.join(', ')})`,
+    sentences(`‖a − b‖ / ‖a‖ in per cent, by layer and module (${legend.join(', ')})`),
     plainTable([['layer', ...shown.map((label) => label.slice(0, widestCell))], ...rows], 1),
     ...(left > 0 ? [`  ${left} more ${left === 1 ? 'module' : 'modules'}: --json, --out`] : []),
   ].join('\n');
@@ -143,6 +151,7 @@ const tensorTable = (title: string, tensors: readonly TensorComparison[]): strin
         }),
       ],
       1,
+      width,
     ),
   ].join('\n');
 

@@ -10,7 +10,7 @@ export type LayerCell = number | 'other' | undefined;
 
 /** Relative differences by layer and module. */
 export interface LayerTable {
-  /** Short names: the matrices, then one column for the vectors. */
+  /** Short names in the models' own words: the matrices, then one column for the vectors. */
   readonly columns: readonly string[];
   /** By layer, layer 0 first, then column. */
   readonly cells: readonly (readonly LayerCell[])[];
@@ -48,7 +48,7 @@ export const layerTable = ({ a, b, tensors }: Comparison): LayerTable => {
   );
   return {
     columns: [
-      ...matrices.map(({ label }) => label),
+      ...matrices.map(({ ownLabel }) => ownLabel),
       ...(rest.length === 0 ? [] : [rest.every(({ module }) => /norm/.test(module)) ? 'norms' : 'vectors']),
     ],
     cells: Array.from({ length: layers }, (_, layer) => [

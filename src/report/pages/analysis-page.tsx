@@ -1,6 +1,6 @@
 import type { PageAnalysis } from './data.js';
-import { Experts } from './experts.js';
-import { showNumber } from './numbers.js';
+import { analysedThresholds, Experts } from './experts.js';
+import { showThresholds } from './numbers.js';
 import { Overlaps } from './overlaps.js';
 import { Section } from './section.js';
 import { ThemeChoice } from './theme.js';
@@ -26,7 +26,7 @@ export const AnalysisPage = ({ data }: { data: PageAnalysis }) => (
         <Section
           id="overlaps"
           title="Overlap of the experts' changes"
-          lead={`Cosine: of the angle between the two task vectors. Sign agreement: share of the elements changed by both experts whose changes have the same sign. Rows above in both: share of rows whose MAV is above ${showNumber(data.stops[data.analysed] ?? 0)} in both experts.`}
+          lead={`Cosine: of the angle between the two task vectors. Sign agreement: share of the elements changed by both experts whose changes have the same sign. Rows above in both: share of rows whose MAV is above its expert's threshold in both: ${showThresholds(analysedThresholds(data))}.`}
         >
           <Overlaps overlaps={data.overlaps} />
         </Section>

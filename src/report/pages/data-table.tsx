@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { fixed } from '../../scores/score-table.js';
 import type { PageCell, PageTable } from './data.js';
 import { usePrinted } from './printing.js';
-import { Wide } from './section.js';
+import { Caption, Wide } from './section.js';
 
 /** Rows drawn at once on the screen: more make a page slow to lay out. */
 export const rowsShown = 60;
@@ -131,7 +131,7 @@ export const DataTable = ({ table }: { table: PageTable }) => {
       )}
       <Wide label={table.title}>
         <table>
-          <caption>{table.caption}</caption>
+          <Caption>{table.caption}</Caption>
           <thead>
             <tr>
               {heading(table.rowLabel ?? '', -1)}

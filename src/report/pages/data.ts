@@ -1,3 +1,4 @@
+import type { Verdict } from '../../scores/conclusion.js';
 import type { ScoredModel } from '../../scores/scored-experiment.js';
 
 // The data of the report page: what its file carries as JSON, and what its components draw.
@@ -48,6 +49,8 @@ export interface PageTask {
   /** Shares are shown in per cent. */
   readonly unit: 'percent' | 'number';
   readonly higherIsBetter: boolean;
+  /** Why no model may be called the best; null if one may. */
+  readonly undecided: string | null;
   readonly version: string;
   readonly fewshot: number;
   /** Number of problems that any model has a result of. */
@@ -101,14 +104,10 @@ export interface PageModel extends Omit<ScoredModel, 'results'> {
   readonly results: readonly PageResult[];
 }
 
-/** A difference of two groups of models on the same problems. */
-export interface Difference {
-  /** In the task's unit. */
-  readonly mean: number;
-  /** 95 %, by paired bootstrap over problems. */
-  readonly interval: readonly [number, number];
-  /** Number of problems. */
-  readonly n: number;
+/** What a comparison of two groups of models says, in words. */
+export interface PageFinding {
+  readonly verdict: Verdict;
+  readonly sentence: string;
 }
 
 /** The configurations of one entry in one language: means over its pairs. */
@@ -126,11 +125,13 @@ export interface PageGrid {
     readonly stderr: number | null;
     readonly pairs: number;
   }[];
-  /** Indices of cells. */
-  readonly best: number;
+  /** Indices of cells; null for the best if problems cannot tell. */
+  readonly best: number | null;
   readonly usual: number | null;
-  /** Best minus default, by problem; null where there is no default or no results by problem. */
-  readonly gain: Difference | null;
+  /** Why there is no best; null if there is one. */
+  readonly undecided: string | null;
+  /** The best against the default; null where there is no default, or results are not of the same problems. */
+  readonly finding: PageFinding | null;
   /** Score on the other half of the problems of what is best on one half: free of the luck of choosing. */
   readonly otherHalf: number | null;
 }
@@ -138,6 +139,8 @@ export interface PageGrid {
 /** One expert's rows above each threshold, by layer and matrix. */
 export interface PageExpert {
   readonly name: string;
+  /** Index of the threshold at which the expert was analysed, that of its other files. */
+  readonly analysed: number;
   /** Name as the model has it, the whole module's, and the name in published tables. */
   readonly columns: readonly { readonly label: string; readonly title: string; readonly published: string }[];
   /** By layer, then column; null where the layer has no such matrix. */
@@ -181,8 +184,6 @@ export interface PageAnalysis {
   readonly stops: readonly number[];
   /** Index of the threshold at which the page opens. */
   readonly opening: number;
-  /** Index of the threshold of the files beside the page. */
-  readonly analysed: number;
   readonly experts: readonly PageExpert[];
   readonly published: readonly PagePublished[];
   readonly overlaps: readonly PageOverlap[];

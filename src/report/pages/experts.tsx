@@ -3,8 +3,8 @@ import { describeRows, HeatMap } from '../pictures/heat-map.js';
 import type { PageAnalysis, PageExpert } from './data.js';
 import { download, svgOf } from './download.js';
 import { HeatTable } from './heat-table.js';
-import { showNumber, sixDecimals } from './numbers.js';
-import { Wide } from './section.js';
+import { showNumber, showThresholds, sixDecimals } from './numbers.js';
+import { Caption, Wide } from './section.js';
 
 const fractions = ({ cells }: PageExpert, stop: number): (number | null)[][] =>
   cells.map((row) => row.map((cell) => (cell === null ? null : (cell.above[stop] ?? 0) / cell.rows)));
@@ -66,12 +66,20 @@ const Threshold = ({
   </div>
 );
 
+/** Returns the thresholds at which the experts were analysed, those of the files beside the page. */
+export const analysedThresholds = ({ experts, stops }: PageAnalysis) =>
+  experts.map(({ name, analysed }) => ({ name, threshold: stops[analysed] ?? 0 }));
+
 /** The experts of an analysis on one scale, with one threshold for all or one for each. */
 export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
-  const { experts, stops, opening, analysed, published, advice, base, rows, bottom, top } = analysis;
+  const { experts, stops, opening, published, advice, base, rows, bottom, top } = analysis;
   const [together, setTogether] = useState(true);
   const [at, setAt] = useState(() => experts.map(() => opening));
   const stopOf = (index: number) => at[index] ?? opening;
+  const goToAnalysed = () => {
+    if (new Set(experts.map(({ analysed }) => analysed)).size > 1) setTogether(false);
+    setAt(experts.map(({ analysed }) => analysed));
+  };
   const thresholdOf = (index: number) => stops[stopOf(index)] ?? 0;
   const most = experts
     .map((expert, index) => fractions(expert, stopOf(index)))
@@ -102,7 +110,7 @@ export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
       </ul>
       <Wide label="Mean absolute change of each expert">
         <table>
-          <caption>Mean absolute change (MAV) from {base}, and where it lies</caption>
+          <Caption>Mean absolute change (MAV) from {base}, and where it lies</Caption>
           <thead>
             <tr>
               <th scope="col">Expert</th>
@@ -166,8 +174,8 @@ export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
           ))
         )}
         <p class="buttons">
-          <button type="button" onClick={() => setAt(experts.map(() => analysed))}>
-            As analysed ({showNumber(stops[analysed] ?? 0)})
+          <button type="button" onClick={goToAnalysed}>
+            As analysed ({showThresholds(analysedThresholds(analysis))})
           </button>{' '}
           <button type="button" onClick={() => setAt(experts.map(() => opening))}>
             As opened ({showNumber(stops[opening] ?? 0)})
@@ -177,7 +185,7 @@ export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
       <p class="none">
         Each cell is the share of the {rows} rows of a matrix whose mean absolute change is above the
         threshold (paper §3.2). All maps have one scale, 0 to {percent(most)}. The page opens at a threshold
-        that a third of the rows exceed.
+        that a third of the changed rows of matrices inside layers exceed, of all experts together.
       </p>
       <div class="figures">
         {experts.map((expert, index) => (

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import type { Difference, PageGrid, PageTask, ReportData } from './data.js';
+import type { PageGrid, PageTask, ReportData } from './data.js';
 import { heatOf, rangeOf } from './heat.js';
-import { showScore, showSigned, words } from './numbers.js';
+import { showScore, words } from './numbers.js';
 import { named, taskAt } from './results.js';
-import { Choice, Section, Wide } from './section.js';
+import { Caption, Choice, Section, Wide } from './section.js';
 
 type Axis = PageGrid['axes'][number];
 
@@ -14,27 +14,24 @@ const combinations = (axes: readonly Axis[]): number[][] =>
     [[]],
   );
 
-/** Says whether a difference is distinguishable from noise. */
-export const verdict = ({ interval: [from, to] }: Difference): string =>
-  from > 0 ? 'above noise' : to < 0 ? 'below, beyond noise' : 'within noise';
-
 const Best = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
-  const best = grid.cells[grid.best];
-  if (best === undefined) return null;
+  const best = grid.best === null ? undefined : grid.cells[grid.best];
+  if (best === undefined) return <p class="finding">No best is named: {grid.undecided}.</p>;
   const usual = grid.usual === null ? undefined : grid.cells[grid.usual];
   const at = (cell: PageGrid['cells'][number]) =>
     grid.axes.map(({ name, values }, axis) => `${words(name)} ${values[cell.at[axis] ?? 0]}`).join(', ');
-  const { gain } = grid;
+  const { finding } = grid;
   return (
     <p class="finding">
-      <b>Best: {at(best)}</b> with {showScore(best.value, task)}
+      <b>
+        {task.higherIsBetter ? 'Highest' : 'Lowest'}: {at(best)}
+      </b>{' '}
+      with {showScore(best.value, task)}
       {best.stderr === null ? '' : ` ± ${showScore(best.stderr, task)}`} (mean and standard error over{' '}
       {best.pairs} pairs, {task.n} problems).{' '}
-      {usual === undefined || gain === null || usual === best ? null : (
+      {usual === undefined || finding === null || usual === best ? null : (
         <>
-          Default ({at(usual)}): {showScore(usual.value, task)}. Difference {showSigned(gain.mean, task)}, 95
-          % interval {showSigned(gain.interval[0], task)} to {showSigned(gain.interval[1], task)} by problem:{' '}
-          <b>{verdict(gain)}</b>.{' '}
+          Default ({at(usual)}): {showScore(usual.value, task)}. <b>{finding.sentence}</b>{' '}
         </>
       )}
       {usual === best ? <>This is the default. </> : null}
@@ -71,9 +68,9 @@ const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
   return (
     <Wide label={`${named(grid.language)}, configurations`}>
       <table class="heat-map grid">
-        <caption>
+        <Caption>
           <b>{named(grid.language)}</b> {task.name}: mean over pairs
-        </caption>
+        </Caption>
         <thead>
           {across.map((axis, depth) => (
             <tr key={axis}>
@@ -175,7 +172,7 @@ export const Grids = ({ data }: { data: ReportData }) => {
     <Section
       id="configurations"
       title="Configurations"
-      lead="Each cell is one configuration of a merge, averaged over the pairs of a language. The best is framed, the default dashed."
+      lead="Each cell is one configuration of a merge, averaged over the pairs of a language. The best is framed, the default dashed; being the best of many is no proof of being better."
     >
       <div class="choices controls">
         <Choice
@@ -187,7 +184,12 @@ export const Grids = ({ data }: { data: ReportData }) => {
       </div>
       <Grid grid={grid} task={task} />
       <p class="key">
-        <span class="swatch is-best" /> best <span class="swatch is-default" /> default{' · '}
+        {grid.best === null ? null : (
+          <>
+            <span class="swatch is-best" /> best{' '}
+          </>
+        )}
+        <span class="swatch is-default" /> default{' · '}
         {grid.axes.length > 2
           ? grid.axes.map(({ name }) => `${short(name)}: ${words(name)}`).join('; ')
           : null}

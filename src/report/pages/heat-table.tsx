@@ -1,6 +1,6 @@
 import { heatOf } from './heat.js';
 import { sixDecimals } from './numbers.js';
-import { Wide } from './section.js';
+import { Caption, Wide } from './section.js';
 
 const percent = (value: number): string => (100 * value).toFixed(value >= 0.995 ? 0 : 1);
 
@@ -27,9 +27,9 @@ export const HeatTable = ({
 }) => (
   <Wide label={`${name} by layer and matrix`}>
     <table class="heat-map expert" data-expert={id}>
-      <caption>
+      <Caption>
         <b>{name}</b> {caption}, in per cent
-      </caption>
+      </Caption>
       <thead>
         <tr>
           <th scope="col">layer</th>

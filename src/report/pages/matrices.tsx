@@ -3,7 +3,7 @@ import type { PageModel, PageTask, ReportData } from './data.js';
 import { heatOf, rangeOf } from './heat.js';
 import { showScore } from './numbers.js';
 import { named, resultOf, taskAt, tasksOf } from './results.js';
-import { Choice, Section, Wide } from './section.js';
+import { Caption, Choice, Section, Wide } from './section.js';
 
 const different = (names: readonly (string | null)[]): string[] => [
   ...new Set(names.filter((name) => name !== null)),
@@ -36,14 +36,16 @@ const Matrix = ({
   };
   const values = rows.flatMap((row) => columns.flatMap((column) => at(row, column)?.value ?? []));
   const range = rangeOf(values);
-  const best = task.higherIsBetter ? range[1] : range[0];
+  const [least, most] = range;
+  const best = task.undecided !== null || least === most ? undefined : task.higherIsBetter ? most : least;
   return (
     <figure class="matrix">
       <Wide label={`${named(language)}, ${task.name}`}>
         <table class="heat-map">
-          <caption>
+          <Caption>
             <b>{named(language)}</b> {task.name}
-          </caption>
+            {task.undecided === null ? '' : `; no best is named: ${task.undecided}`}
+          </Caption>
           <thead>
             <tr>
               <td />
@@ -80,6 +82,10 @@ const Matrix = ({
     </figure>
   );
 };
+
+/** True if a merge of a pair has scores, which `Matrices` shows. */
+export const hasMatrices = (data: ReportData): boolean =>
+  paired(data).some(({ results }) => results.length > 0);
 
 /** Scores of every pair of experts: a heat map a language, which is a real table. */
 export const Matrices = ({ data }: { data: ReportData }) => {

@@ -17,8 +17,18 @@ export const showNumber = (value: number): string => {
     : String(short);
 };
 
-/** Formats a p-value: `p = 0.031`, `p < 0.001`. */
-export const showP = (p: number): string => (p < 0.001 ? 'p < 0.001' : `p = ${p.toFixed(3)}`);
+/** Formats thresholds of experts: `1e-5` of all, else `1e-5 for math-1 and math-2, 1.9e-5 for swh-1`. */
+export const showThresholds = (
+  experts: readonly { readonly name: string; readonly threshold: number }[],
+): string => {
+  const names = new Map<number, string[]>();
+  for (const { name, threshold } of experts) names.set(threshold, [...(names.get(threshold) ?? []), name]);
+  return [...names]
+    .map(([threshold, of]) =>
+      names.size === 1 ? showNumber(threshold) : `${showNumber(threshold)} for ${of.join(' and ')}`,
+    )
+    .join(', ');
+};
 
 const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
 

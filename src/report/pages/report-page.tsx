@@ -3,11 +3,10 @@ import type { Fact, ReportData } from './data.js';
 import { DataTable } from './data-table.js';
 import { Experts } from './experts.js';
 import { Grids } from './grids.js';
-import { Matrices } from './matrices.js';
+import { hasMatrices, Matrices } from './matrices.js';
 import { Merges } from './merges.js';
 import { Overlaps } from './overlaps.js';
-import { hasScores } from './results.js';
-import { Scatter } from './scatter.js';
+import { hasScatter, Scatter } from './scatter.js';
 import { Section } from './section.js';
 import { ThemeChoice } from './theme.js';
 
@@ -74,25 +73,17 @@ const Provenance = ({ data }: { data: ReportData }) => (
   </Section>
 );
 
-const contents = (data: ReportData): { id: string; label: string; shown: boolean }[] => {
-  const scored = hasScores(data);
-  return [
-    { id: 'headline', label: 'Result', shown: true },
-    { id: 'tables', label: 'Tables', shown: data.tables.length > (data.headline === null ? 0 : 1) },
-    {
-      id: 'pairs',
-      label: 'Pairs',
-      shown:
-        scored && data.models.some(({ task, languageExpert }) => task !== null && languageExpert !== null),
-    },
-    { id: 'configurations', label: 'Configurations', shown: data.grids.length > 0 },
-    { id: 'cost', label: 'Cost', shown: scored && data.costs.length > 0 },
-    { id: 'experts', label: 'Experts', shown: data.analysis !== null },
-    { id: 'merges', label: 'Merges', shown: data.models.length > 0 },
-    { id: 'regressions', label: 'Regressions', shown: data.regressions !== null },
-    { id: 'provenance', label: 'Provenance', shown: true },
-  ];
-};
+const contents = (data: ReportData): { id: string; label: string; shown: boolean }[] => [
+  { id: 'headline', label: 'Result', shown: true },
+  { id: 'tables', label: 'Tables', shown: data.tables.length > (data.headline === null ? 0 : 1) },
+  { id: 'pairs', label: 'Pairs', shown: hasMatrices(data) },
+  { id: 'configurations', label: 'Configurations', shown: data.grids.length > 0 },
+  { id: 'cost', label: 'Cost', shown: hasScatter(data) },
+  { id: 'experts', label: 'Experts', shown: data.analysis !== null },
+  { id: 'merges', label: 'Merges', shown: data.models.length > 0 },
+  { id: 'regressions', label: 'Regressions', shown: data.regressions !== null },
+  { id: 'provenance', label: 'Provenance', shown: true },
+];
 
 const Shell = ({ children }: { children: ComponentChildren }) => <div class="shell">{children}</div>;
 
@@ -171,7 +162,7 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
           <Section
             id="regressions"
             title="Regressions"
-            lead="Merges that are worse than the base in a task, by more than noise."
+            lead="Merges that look worse than the base in a task, and whether that is more than chance among so many."
           >
             {data.regressions.rows.length === 0 ? (
               <p>{data.regressions.caption}</p>

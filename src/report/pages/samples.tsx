@@ -1,9 +1,10 @@
 import MiniSearch from 'minisearch';
 import { useMemo, useState } from 'preact/hooks';
+import { whyTooFew } from '../../scores/conclusion.js';
+import { pText } from '../../scores/score-table.js';
 import { decodeBits } from './bits.js';
 import type { PageModel, PageTask, ReportData } from './data.js';
 import { Pages } from './data-table.js';
-import { showP } from './numbers.js';
 import { resultOf, taskAt } from './results.js';
 import { Choice } from './section.js';
 import { signTest } from './sign-test.js';
@@ -46,6 +47,7 @@ const across = 50;
 const Strip = ({ outcomes, names }: { outcomes: readonly Outcome[]; names: readonly [string, string] }) => {
   const count = (of: Outcome) => outcomes.filter((one) => one === of).length;
   const [first, second] = [count('first'), count('second')];
+  const few = whyTooFew(outcomes.length - count('missing'));
   const text = `Both right ${count('both')}, only ${names[0]} ${first}, only ${names[1]} ${second}, both wrong ${count('neither')}`;
   const path = (of: Outcome) =>
     outcomes
@@ -79,7 +81,8 @@ const Strip = ({ outcomes, names }: { outcomes: readonly Outcome[]; names: reado
           </span>
         ))}
         {count('missing') > 0 ? `; not scored by both ${count('missing')}` : ''}
-        McNemar, exact: {showP(signTest(first, second))}
+        McNemar, exact: {pText(signTest(first, second))}
+        {few === undefined ? '' : `; ${few}`}
       </p>
     </div>
   );

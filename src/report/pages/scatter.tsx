@@ -28,6 +28,13 @@ const shapes = [
   'M-1.4 -4.4h2.8v3h3v2.8h-3v3h-2.8v-3h-3v-2.8h3z',
 ];
 
+/** Returns the point of the best score; undefined if problems cannot tell, or all scores are equal. */
+const bestOf = (points: readonly Point[], { undecided, higherIsBetter }: PageTask): Point | undefined => {
+  const [least, most] = rangeOf(points.map(({ y }) => y));
+  if (undecided !== null || (least === most && points.length > 1)) return undefined;
+  return points.find(({ y }) => y === (higherIsBetter ? most : least));
+};
+
 const Picture = ({
   points,
   task,
@@ -59,7 +66,9 @@ const Picture = ({
     .nice()
     .range([height - margin.bottom, margin.top]);
   const series = seriesOf(points);
-  const best = points.reduce((a, b) => ((task.higherIsBetter ? b.y > a.y : b.y < a.y) ? b : a));
+  const best = bestOf(points, task);
+  const ofAll = `${task.higherIsBetter ? 'Highest' : 'Lowest'} of ${points.length}, chosen on the problems that it is scored on`;
+  const none = `No best is named: ${task.undecided ?? 'all are equal'}`;
   return (
     <>
       <svg
@@ -74,7 +83,7 @@ const Picture = ({
           {named(language)}: {task.name} against {cost.label}
         </title>
         <desc id="scatter-desc">
-          {`${points.length} merges. ${cost.label} from ${showCost(xFrom, cost.unit)} to ${showCost(xTo, cost.unit)}. Best: ${best.model.name}, ${showScore(best.y, task)} at ${showCost(best.x, cost.unit)}. The list of merges has every figure.`}
+          {`${points.length} merges. ${cost.label} from ${showCost(xFrom, cost.unit)} to ${showCost(xTo, cost.unit)}. ${best === undefined ? none : `${ofAll}: ${best.model.name}, ${showScore(best.y, task)} at ${showCost(best.x, cost.unit)}`}. The list of merges has every figure.`}
         </desc>
         {y.ticks(6).map((tick) => (
           <g key={tick}>
@@ -113,9 +122,11 @@ const Picture = ({
             </path>
           );
         })}
-        <text class="best-label" x={Math.min(x(best.x) + 9, width - 190)} y={Math.max(y(best.y) - 8, 12)}>
-          {best.model.name}
-        </text>
+        {best === undefined ? null : (
+          <text class="best-label" x={Math.min(x(best.x) + 9, width - 190)} y={Math.max(y(best.y) - 8, 12)}>
+            {best.model.name}
+          </text>
+        )}
       </svg>
       <p class="key">
         {series.map((name, index) => (
@@ -126,21 +137,35 @@ const Picture = ({
             {name}
           </span>
         ))}
-        Best: <a href={linkTo(best.model.name)}>{best.model.name}</a>
+        {best === undefined ? (
+          `${none}.`
+        ) : (
+          <span>
+            {ofAll}: <a href={linkTo(best.model.name)}>{best.model.name}</a>
+          </span>
+        )}
       </p>
     </>
   );
 };
 
-/** Scores against what a merge cost. */
-export const Scatter = ({ data }: { data: ReportData }) => {
-  const languages = data.languages.filter((language) => {
+/** Returns the languages that have a merge with a score. */
+const scoredLanguages = (data: ReportData): string[] =>
+  data.languages.filter((language) => {
     const [index] = tasksOf(data, language);
     return (
       index !== undefined &&
       data.models.some((model) => model.language === language && resultOf(model, index)?.value != null)
     );
   });
+
+/** True if there are scores and costs, which `Scatter` shows. */
+export const hasScatter = (data: ReportData): boolean =>
+  data.costs.length > 0 && scoredLanguages(data).length > 0;
+
+/** Scores against what a merge cost. */
+export const Scatter = ({ data }: { data: ReportData }) => {
+  const languages = scoredLanguages(data);
   const [language, setLanguage] = useState(languages[0] ?? '');
   const [key, setKey] = useState(data.costs[0]?.key ?? '');
   const cost = data.costs.find((one) => one.key === key);
@@ -151,7 +176,6 @@ export const Scatter = ({ data }: { data: ReportData }) => {
     const x = model.cost[key];
     return y == null || x === undefined ? [] : [{ model, x, y }];
   });
-  if (points.length === 0) return null;
   return (
     <Section id="cost" title="Score against cost">
       <div class="choices controls">
@@ -168,14 +192,18 @@ export const Scatter = ({ data }: { data: ReportData }) => {
           choose={setKey}
         />
       </div>
-      <Wide label="Picture of scores and costs">
-        <Picture
-          {...{ points, cost, language }}
-          task={taskAt(data, index)}
-          index={index}
-          lines={data.models.filter(({ role }) => role === 'base')}
-        />
-      </Wide>
+      {points.length === 0 ? (
+        <p class="none">No merge of {language} has this cost.</p>
+      ) : (
+        <Wide label="Picture of scores and costs">
+          <Picture
+            {...{ points, cost, language }}
+            task={taskAt(data, index)}
+            index={index}
+            lines={data.models.filter(({ role }) => role === 'base')}
+          />
+        </Wide>
+      )}
     </Section>
   );
 };

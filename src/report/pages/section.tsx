@@ -50,3 +50,10 @@ export const Wide = ({ label, children }: { label: string; children: ComponentCh
     {children}
   </section>
 );
+
+/** The caption of a table in `Wide`: its words stay on the screen when the table is scrolled. */
+export const Caption = ({ children }: { children: ComponentChildren }) => (
+  <caption>
+    <span>{children}</span>
+  </caption>
+);

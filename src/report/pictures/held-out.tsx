@@ -1,18 +1,16 @@
 import { scaleLinear } from 'd3-scale';
-import type { HeldOutComparison } from '../../search/landscape.js';
 import type { SearchRecord } from '../../search/run-search.js';
 import { ink, tenths } from './picture.js';
 import { colours, plot, unitsOf } from './search-plot.js';
 
-/** Says the result of the comparison's test in lines. */
-const resultOf = (heldOut: HeldOutComparison, metric: string | null): string[] => {
-  const { unit, factor, digits } = unitsOf(metric);
-  const signed = (value: number) => `${value > 0 ? '+' : ''}${(value * factor).toFixed(digits)}`;
-  const { difference, interval, p, n } = heldOut;
+/** Says the conclusion in lines: verdict, difference, direction, interval, test and number of problems. */
+const linesOf = (search: SearchRecord): string[] => {
+  const { conclusion, recommended, choice } = search;
+  if (conclusion === null) return [];
   return [
-    `difference ${signed(difference)}${unit === 'percent' ? ' points' : ''}`,
-    ...(interval === null ? [] : [`95 % interval ${signed(interval[0])} to ${signed(interval[1])}`]),
-    p === null ? 'not tested' : `p = ${p.toPrecision(2)} (${n} problems)`,
+    conclusion.words,
+    ...conclusion.evidence,
+    `recommended: ${recommended === choice ? 'the choice' : 'the default'}`,
   ];
 };
 
@@ -61,7 +59,7 @@ export const HeldOut = ({ search, left }: { search: SearchRecord; left: number }
           </g>
         );
       })}
-      {resultOf(heldOut, metric).map((line, index) => (
+      {linesOf(search).map((line, index) => (
         <text key={line} x={left} y={plot.top + 166 + 18 * index} font-weight={index === 0 ? 600 : undefined}>
           {line}
         </text>

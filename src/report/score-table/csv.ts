@@ -20,6 +20,7 @@ const fields = [
   'source',
   'best',
   'flag',
+  'estimand',
 ] as const;
 
 type Line = Readonly<Partial<Record<(typeof fields)[number], string | number>>>;
@@ -77,4 +78,5 @@ const figures = ({ value, n, stderr, interval, p, otherHalf, mark, ...cell }: Ce
   ...(cell.configuration === undefined ? {} : { configuration: cell.configuration }),
   source: cell.source,
   ...(cell.flag === undefined ? {} : { flag: cell.flag }),
+  ...(cell.estimand === undefined ? {} : { estimand: cell.estimand }),
 });

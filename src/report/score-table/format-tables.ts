@@ -8,7 +8,8 @@ import { markdownScores } from './markdown.js';
 import { plainScores } from './plain.js';
 
 const formats = {
-  text: (tables: readonly ScoreTable[]) => tables.map(plainScores).join('\n\n'),
+  text: (tables: readonly ScoreTable[], width?: number) =>
+    tables.map((table) => plainScores(table, width)).join('\n\n'),
   markdown: (tables: readonly ScoreTable[]) => tables.map(markdownScores).join('\n\n'),
   csv: csvScores,
   latex: (tables: readonly ScoreTable[]) =>
@@ -25,10 +26,12 @@ export const tableFormats = Object.keys(formats) as TableFormat[];
  * Formats tables: for a terminal, as Markdown, as CSV (a line a cell), as LaTeX (booktabs) or as JSON. Control
  * characters of names are escaped.
  *
+ * @param width columns of the terminal, for text: a wider table continues below with its further columns. Default:
+ *   no limit
  * @throws LayerloomError INVALID_PARAMETER for another format
  */
-export const formatTables = (tables: readonly ScoreTable[], format: TableFormat): string => {
-  if (Object.hasOwn(formats, format)) return formats[format](tables);
+export const formatTables = (tables: readonly ScoreTable[], format: TableFormat, width?: number): string => {
+  if (Object.hasOwn(formats, format)) return formats[format](tables, width);
   const near = nearest(String(format), tableFormats);
   throw new LayerloomError('INVALID_PARAMETER', {
     parameter: 'format',

@@ -1,6 +1,7 @@
 import type { ScoreTable } from '../../scores/score-table.js';
 import { visibleLine } from '../../visible.js';
 import { plainTable } from '../table.js';
+import { wrap } from '../wrap.js';
 import { hasComputed, headOf, linesBelow, type Shown, shownCell } from './shown.js';
 
 /** Formats a cell as `32.4 ± 0.8 [31.9] *†`. */
@@ -15,8 +16,8 @@ export const plainCell = ({ value, stderr, interval, otherHalf, isBest, isForeig
     .filter((part) => part !== '')
     .join(' ');
 
-/** Formats a table for a terminal: title, caption, figures, and notes below. */
-export const plainScores = (table: ScoreTable): string => {
+/** Formats a table for a terminal of `width` columns: title, caption, figures, and notes below. */
+export const plainScores = (table: ScoreTable, width = Number.POSITIVE_INFINITY): string => {
   const computed = hasComputed(table);
   const rows = [
     ['', ...table.columns.map((column, at) => headOf(table, column, at))],
@@ -27,10 +28,12 @@ export const plainScores = (table: ScoreTable): string => {
   ];
   return [
     visibleLine(`${table.title}  [${table.id}]`),
-    visibleLine(table.caption),
+    ...wrap(visibleLine(table.caption), width),
     '',
-    plainTable(rows, 1),
+    plainTable(rows, 1, width),
     '',
-    ...linesBelow(table, '*').map((line) => `  ${line}`),
+    ...linesBelow(table, '*')
+      .flatMap((line) => wrap(line, width - 2))
+      .map((line) => `  ${line}`),
   ].join('\n');
 };

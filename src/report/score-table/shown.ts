@@ -6,7 +6,7 @@ export interface Shown {
   readonly value: string;
   /** Standard error: `0.8`. */
   readonly stderr: string | undefined;
-  /** Bounds of the 95 % interval. */
+  /** Bounds of the 95 % interval, of figures without standard error. */
   readonly interval: readonly [low: string, high: string] | undefined;
   /** Score of the choice on one half of the problems, on the other. */
   readonly otherHalf: string | undefined;
@@ -30,7 +30,11 @@ export const shownCell = (cell: Cell | null, { hasComputed }: { readonly hasComp
   return {
     value: visibleLine(cellText(cell)),
     stderr: stderr === undefined ? undefined : fixed(stderr, digits),
-    interval: interval === undefined ? undefined : [fixed(interval[0], digits), fixed(interval[1], digits)],
+    // One of both is enough to read; data formats have both.
+    interval:
+      interval === undefined || stderr !== undefined
+        ? undefined
+        : [fixed(interval[0], digits), fixed(interval[1], digits)],
     otherHalf: otherHalf === undefined ? undefined : fixed(otherHalf, digits),
     isBest: mark === 'best',
     isForeign: source === 'imported' && hasComputed,
@@ -55,12 +59,12 @@ export const linesBelow = (table: ScoreTable, best: string): string[] => {
   const cells = table.rows.flatMap(({ cells: of }) => of).filter((cell) => cell !== null);
   const own = sources(table);
   const signs = [
-    cells.some(({ mark }) => mark === 'best') ? `${best}: the best of its row.` : '',
+    cells.some(({ mark }) => mark === 'best') ? `${best}: the best figure of its row, which is no test.` : '',
     cells.some(({ stderr }) => stderr !== undefined)
-      ? '±: standard error, over models for means, over problems for one model.'
+      ? '±: standard error, of means over experts and problems, of one model over problems; intervals are in the table `intervals`.'
       : '',
     cells.some(({ interval }) => interval !== undefined)
-      ? 'In parentheses: 95 % interval, from resampled problems.'
+      ? 'In parentheses: 95 % interval; of a figure that was chosen by the same problems, the choice included.'
       : '',
     own.size > 1 ? '†: imported, not computed from results here.' : '',
     own.has('imported') && own.size === 1

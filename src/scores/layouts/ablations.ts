@@ -1,9 +1,9 @@
 import type { Board } from '../board.js';
-import { idOf, isMoreBetter } from '../cells.js';
+import { extremeCell, idOf, isMoreBetter, meanCell } from '../cells.js';
 import { isPair, type SwapSetting, swapSetting } from '../configurations.js';
-import type { Cell, ScoreTable, TableColumn, TableRow } from '../score-table.js';
+import type { ScoreTable, TableColumn, TableRow } from '../score-table.js';
 import { summarise } from '../summaries.js';
-import { benchmarkNotes } from './notes.js';
+import { benchmarkNotes, extremeNote, hasIntervals } from './notes.js';
 
 /** A row of an ablation: layer swaps of one setting, all else plain. */
 type Setting = Omit<SwapSetting, 'isPlain'>;
@@ -70,21 +70,13 @@ const ablation = (board: Board, { layout, title, caption, settings }: Ablation):
         id: `b${setting.bottom}-u${setting.top}-tb${setting.bottomTransition}-tu${setting.topTransition}`,
         label: `(${setting.bottom}, ${setting.top}), transition ${setting.bottomTransition}/${setting.topTransition}`,
         cells: subjects.flatMap((subject) => {
-          const summary = summarise(board.scores(mergesAt(board, subject.language, setting), subject));
-          const { factor, digits } = subject.scale;
-          return statistics.map((statistic): Cell | null => {
-            if (summary === undefined) return null;
-            const value = statistic === 'avg' ? summary.avg : bestOf(board, benchmark, summary).value;
-            const stderr = statistic === 'avg' ? summary.stderr : bestOf(board, benchmark, summary).stderr;
-            return {
-              value: value * factor,
-              digits,
-              n: summary.n,
-              ...(stderr === undefined ? {} : { stderr: stderr * factor }),
-              ...(statistic === 'avg' ? {} : { model: bestOf(board, benchmark, summary).model.name }),
-              source: 'computed',
-            };
-          });
+          const scores = board.scores(mergesAt(board, subject.language, setting), subject);
+          const summary = summarise(scores);
+          if (summary === undefined) return statistics.map(() => null);
+          return [
+            meanCell(summary, summary.estimate, subject.scale),
+            extremeCell(board, scores, isMoreBetter(board, benchmark) ? 'max' : 'min', subject.scale),
+          ];
         }),
       }),
     );
@@ -96,6 +88,7 @@ const ablation = (board: Board, { layout, title, caption, settings }: Ablation):
       notes: [
         ...benchmarkNotes(board, benchmark, { languages: [] }),
         'Layer swaps of pairs with uniform weights, all else at its default.',
+        ...(hasIntervals(shown) ? [extremeNote] : []),
       ],
       derived: [],
       columns,
@@ -104,9 +97,6 @@ const ablation = (board: Board, { layout, title, caption, settings }: Ablation):
       refusals: [],
     };
   });
-
-const bestOf = (board: Board, benchmark: string, summary: NonNullable<ReturnType<typeof summarise>>) =>
-  isMoreBetter(board, benchmark) ? summary.max : summary.min;
 
 /** Returns the merges of a setting, one for each pair: entries of an experiment may repeat a configuration. */
 const mergesAt = (board: Board, language: string, setting: Setting) => {

@@ -1,7 +1,8 @@
 import type { Board, Subject } from '../board.js';
 import { numberCell, textCell } from '../cells.js';
-import { distinctGroups, type Group, groupsOf, isMerged } from '../groups.js';
-import { comparePooled, holm, type PairedComparison } from '../paired.js';
+import { conclude } from '../conclusion.js';
+import { distinctGroups, type Group, groupsOf, isMerged, rowIn } from '../groups.js';
+import { compareRows, holm, type PairedComparison } from '../paired.js';
 import type { Cell, ScoreTable, TableRow } from '../score-table.js';
 
 interface Compared {
@@ -25,11 +26,11 @@ export const comparisons = (board: Board): ScoreTable[] => {
       id: 'comparisons',
       title: 'Paired comparisons by problem',
       caption:
-        'Difference of the means of two groups of models on the same problems, with 95 % bootstrap interval and two-sided p-value.',
+        'Difference of the means of two groups of models on the same problems, with 95 % interval and two-sided p-value.',
       notes: [
-        'Problems are resampled with the outcomes of all models. p: McNemar’s exact test for one model against one with scores of 0 and 1, otherwise the bootstrap’s.',
+        'Intervals and p are about experts and problems like these; of one model against one about these models only, and p is McNemar’s exact one for scores of 0 and 1.',
         `Adjusted p: Holm, for all comparisons of a language and task (at most ${most}).`,
-        'A configuration that was chosen by the same problems looks better than it is; its p-values are marked.',
+        'A configuration that was chosen by the same problems looks better than it is; its interval and p choose it again, and are marked. The verdict is of the first: better or worse only if the adjusted p is below 5 %.',
       ],
       derived: [],
       columns: [
@@ -42,6 +43,7 @@ export const comparisons = (board: Board): ScoreTable[] => {
         { id: 'only-b', label: 'only the second', kind: 'number' },
         { id: 'p', label: 'p', kind: 'number' },
         { id: 'adjusted-p', label: 'adjusted p', kind: 'number' },
+        { id: 'verdict', label: 'verdict', kind: 'text' },
       ],
       rows: families.flatMap((compared) => {
         const adjusted = holm(compared.map(({ result }) => result.p));
@@ -60,24 +62,21 @@ const compareAll = (board: Board, subject: Subject): Compared[] => {
       .filter(isMerged)
       .flatMap((a): Compared[] => {
         const result = board.attempt(() =>
-          comparePooled(
-            board.results(a.models, subject),
-            board.results(b.models, subject),
-            subject.metric,
-            board.resampling,
-          ),
+          compareRows(rowIn(a, subject), rowIn(b, subject), subject.metric, board.resampling),
         );
         return result === undefined ? [] : [{ subject, a, b, result }];
       }),
   );
 };
 
-const isChosen = ({ competition }: Group): boolean => (competition?.candidates.length ?? 0) > 1;
+const candidatesOf = ({ competition }: Group): number => competition?.candidates.length ?? 1;
 
 const rowOf = ({ subject, a, b, result }: Compared, adjusted: number | undefined): TableRow => {
   const { factor, digits } = subject.scale;
   const { n, difference, interval, onlyA, onlyB, p, reason } = result;
-  const chosen = [a, b].filter(isChosen).map(({ label, configuration }) => `${label} (${configuration})`);
+  const chosen = [a, b]
+    .filter((group) => candidatesOf(group) > 1)
+    .map(({ label, configuration }) => `${label} (${configuration})`);
   const flag = chosen.length === 0 ? {} : { flag: `${chosen.join(' and ')} chosen by the same problems` };
   const cell = (value: number | undefined, places: number, more: Partial<Cell> = {}): Cell | null =>
     value === undefined ? null : numberCell(value, places, more);
@@ -94,6 +93,12 @@ const rowOf = ({ subject, a, b, result }: Compared, adjusted: number | undefined
       cell(onlyB, 0),
       cell(p, 4, flag),
       cell(adjusted, 4, flag),
+      textCell(
+        conclude({
+          ...{ metric: subject.metric, ...result, p: adjusted },
+          candidates: { first: candidatesOf(a), second: candidatesOf(b) },
+        }).words,
+      ),
     ],
   };
 };

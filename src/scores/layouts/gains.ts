@@ -1,9 +1,12 @@
 import type { Board, Subject } from '../board.js';
 import { differenceCell, idOf, isMoreBetter } from '../cells.js';
-import { distinctGroups, type Group, groupsOf, isMerged, labelOf, sortGroups } from '../groups.js';
-import { comparePooled } from '../paired.js';
+import { distinctGroups, type Group, groupsOf, isMerged, labelOf, rowIn, sortGroups } from '../groups.js';
+import { onlyThese, rowOf } from '../intervals/rows.js';
+import { meanOf } from '../mean.js';
+import type { ModelScore } from '../model-score.js';
+import { compareRows, type PairedComparison } from '../paired.js';
 import type { Cell, ScoreTable, TableRow } from '../score-table.js';
-import { type ModelScore, meanOf, summarise } from '../summaries.js';
+import { summarise } from '../summaries.js';
 import { benchmarkNotes, halfNote } from './notes.js';
 
 const baselines = ['expert', 'base'] as const;
@@ -36,7 +39,7 @@ export const gains = (board: Board): ScoreTable[] =>
         'Mean over pairs less the best single expert, and less the base (as Fig. 2 of the follow-up); positive is better.',
       notes: [
         ...benchmarkNotes(board, benchmark, { groups: ids }),
-        'The best single expert is chosen in the same problems, which favours it.',
+        'The best single expert is chosen in the same problems, which favours it; intervals choose it again in each resample, and are about these experts only.',
         ...(rows.some(({ cells }) => cells.some((cell) => cell?.otherHalf !== undefined)) ? [halfNote] : []),
       ],
       derived: [],
@@ -52,10 +55,15 @@ export const gains = (board: Board): ScoreTable[] =>
 const mergedGroups = (board: Board, subject: Subject): Group[] =>
   distinctGroups(groupsOf(board, subject)).filter(isMerged);
 
+/** Returns the single experts of either kind that have scores. */
+const experts = (board: Board, subject: Subject): ModelScore[] =>
+  groupsOf(board, subject)
+    .filter(({ id }) => id === 'language' || id === 'task')
+    .flatMap(({ models }) => board.scores(models, subject));
+
 /** Returns the best of the single experts of either kind; undefined without any. */
-export const bestExpert = (board: Board, subject: Subject): ModelScore | undefined => {
-  const experts = groupsOf(board, subject).filter(({ id }) => id === 'language' || id === 'task');
-  const summary = summarise(experts.flatMap(({ models }) => board.scores(models, subject)));
+const bestExpert = (board: Board, subject: Subject): ModelScore | undefined => {
+  const summary = summarise(experts(board, subject));
   if (summary === undefined) return undefined;
   return summary.max.isHigherBetter ? summary.max : summary.min;
 };
@@ -72,9 +80,18 @@ const gain = (
     baseline === 'expert'
       ? bestExpert(board, subject)?.model
       : groupsOf(board, subject).find((of) => of.id === 'base')?.models[0];
-  if (group === undefined || against === undefined) return null;
-  const [a, b] = [board.results(group.models, subject), board.results([against], subject)];
-  const compared = board.attempt(() => comparePooled(a, b, subject.metric, board.resampling));
+  if (group === undefined || against === undefined || board.whyNoBest(subject) !== undefined) return null;
+  const candidates = baseline === 'expert' ? experts(board, subject).map(({ model }) => [model]) : [];
+  const row = rowIn(group, subject);
+  const compared = board.attempt(() =>
+    compareRows(
+      // The best of these experts says nothing of that of others.
+      baseline === 'expert' ? onlyThese(row) : row,
+      rowOf([against], subject.task, candidates),
+      subject.metric,
+      board.resampling,
+    ),
+  );
   if (compared === undefined) return null;
   const { configuration, otherHalf, models } = group;
   const { factor } = subject.scale;
@@ -88,10 +105,7 @@ const gain = (
   };
 };
 
-const turned = (
-  compared: ReturnType<typeof comparePooled>,
-  sign: number,
-): ReturnType<typeof comparePooled> =>
+const turned = (compared: PairedComparison, sign: number): PairedComparison =>
   sign > 0
     ? compared
     : {
@@ -138,7 +152,7 @@ export const wins = (board: Board): ScoreTable[] =>
 
 const winsOf = (board: Board, subject: Subject, id: string): [Cell | null, Cell | null] => {
   const group: Group | undefined = groupsOf(board, subject).find((of) => of.id === id);
-  if (group === undefined) return [null, null];
+  if (group === undefined || board.whyNoBest(subject) !== undefined) return [null, null];
   const byName = new Map(
     board.scores(board.experiment.models, subject).map((score) => [score.model.name, score]),
   );

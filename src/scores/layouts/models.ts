@@ -1,8 +1,8 @@
 import type { Board } from '../board.js';
 import { modelCell } from '../cells.js';
 import { scaleOf } from '../metrics.js';
+import { scoreOf } from '../model-score.js';
 import type { ScoreTable } from '../score-table.js';
-import { scoreOf } from '../summaries.js';
 
 /** Every model and every task: the plain list that all other tables are made of. */
 export const models = (board: Board): ScoreTable[] => {

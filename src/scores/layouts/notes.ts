@@ -1,6 +1,7 @@
-import type { Board } from '../board.js';
-import { type Group, groupsOf } from '../groups.js';
-import { fixed } from '../score-table.js';
+import { groupBy } from '../../lookup.js';
+import type { Board, Subject } from '../board.js';
+import { type Group, groupsOf, undecidedIn } from '../groups.js';
+import { fixed, type TableRow } from '../score-table.js';
 import { summarise } from '../summaries.js';
 
 /** What a table shows. Default: all. */
@@ -23,6 +24,7 @@ export const benchmarkNotes = (
   const metrics = [...new Set(subjects.map(({ metric }) => metric))];
   return [
     `Metric ${metrics.join(', ')}; ${counts.join(', ')} problems.`,
+    ...undecidedNotes(board, subjects),
     ...languages.flatMap((language) => choiceNotes(board, benchmark, language, groups)),
     ...languages.flatMap((language) => missingNotes(board, benchmark, language, groups)),
   ];
@@ -44,6 +46,16 @@ const missingNotes = (
   );
 };
 
+/** Returns a sentence for the languages in which no model may be called the best, by reason. */
+const undecidedNotes = (board: Board, subjects: readonly Subject[]): string[] => {
+  const reasons = groupBy(subjects, (subject) => board.whyNoBest(subject));
+  return [...reasons].flatMap(([reason, of]) =>
+    reason === undefined
+      ? []
+      : [`${[...new Set(of.map(({ language }) => language))].join(', ')}: no best is named: ${reason}.`],
+  );
+};
+
 /** Returns a sentence for each best configuration of a language: from how many it was chosen, and what is left of it. */
 const choiceNotes = (
   board: Board,
@@ -54,7 +66,13 @@ const choiceNotes = (
   const subject = board.subject(benchmark, language);
   if (subject === undefined) return [];
   const { factor, digits } = subject.scale;
-  return groupsOf(board, subject).flatMap((group: Group) => {
+  const undecided =
+    board.whyNoBest(subject) === undefined
+      ? undecidedIn(board, subject).map(
+          ({ label, reason }) => `${language}: ${label} is not named: ${reason}.`,
+        )
+      : [];
+  const chosen = groupsOf(board, subject).flatMap((group: Group) => {
     const { label, configuration, competition, otherHalf } = group;
     if (competition === undefined) return [];
     if (groups?.includes(group.id) === false) return [];
@@ -73,7 +91,16 @@ const choiceNotes = (
       `${language}: ${label} is ${configuration}, the best mean of ${candidates.length} configurations${half}${left}.`,
     ];
   });
+  return [...undecided, ...chosen];
 };
+
+/** The note of tables that have least and highest scores, which were chosen by the same problems. */
+export const extremeNote =
+  'Least and highest scores of several models were chosen by the same problems: their intervals choose again in each resample, and are about these models only.';
+
+/** True if any shown figure has an interval in place of a standard error. */
+export const hasIntervals = (rows: readonly TableRow[]): boolean =>
+  rows.some(({ cells }) => cells.some((cell) => cell?.interval !== undefined && cell.stderr === undefined));
 
 /** The note of tables in which some figures have a second one in brackets. */
 export const halfNote =

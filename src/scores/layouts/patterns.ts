@@ -2,9 +2,10 @@ import { itemAt } from '../../lookup.js';
 import type { Board, Subject } from '../board.js';
 import { idOf, numberCell, textCell } from '../cells.js';
 import { compete, configurationsOf, isPair, swapSetting } from '../configurations.js';
+import { meanOf } from '../mean.js';
+import type { ModelScore } from '../model-score.js';
 import type { Cell, ScoreTable, TableRow } from '../score-table.js';
 import type { ScoredModel } from '../scored-experiment.js';
-import { type ModelScore, meanOf } from '../summaries.js';
 import { benchmarkNotes } from './notes.js';
 
 /**
@@ -71,8 +72,8 @@ const rowOf = (
     configurationsOf(models, subject.language),
     new Map(scores.map((score) => [score.model.name, score])),
   );
-  // One pair of numbers is no choice.
-  if (byLayers.size < 2 || competition === undefined) return [];
+  // One pair of numbers is no choice, and problems that cannot tell make none.
+  if (byLayers.size < 2 || competition === undefined || board.whyNoBest(subject) !== undefined) return [];
   const sign = itemAt(scores, 0).isHigherBetter ? 1 : -1;
   const means = [...byLayers]
     .map(([layers, of]) => ({ layers, n: of.length, mean: meanOf(of.map(({ value }) => value)) }))

@@ -1,7 +1,8 @@
 import type { Board, Subject } from '../board.js';
-import { numberCell, textCell } from '../cells.js';
-import { distinctGroups, type Group, groupsOf, isMerged } from '../groups.js';
-import { comparePooled } from '../paired.js';
+import { differenceCell, meanCell, textCell } from '../cells.js';
+import { conclude, isUnsaid } from '../conclusion.js';
+import { distinctGroups, type Group, groupsOf, isMerged, rowIn } from '../groups.js';
+import { compareRows } from '../paired.js';
 import type { Cell, ScoreTable, TableRow } from '../score-table.js';
 import { summarise } from '../summaries.js';
 
@@ -34,7 +35,9 @@ export const regressions = (board: Board): ScoreTable[] => {
       title: 'Other tasks and languages',
       caption:
         'Merges of a language in tasks that they were not chosen by: the mean over pairs, and the difference from base and experts.',
-      notes: ['Worse than: the 95 % interval of the difference is wholly on the worse side.'],
+      notes: [
+        'Worse than: the 95 % interval of the difference is wholly on the worse side, and p is below 5 %; of comparisons of equals one in forty is.',
+      ],
       derived: [],
       columns: [
         { id: 'task', label: 'task', kind: 'text' },
@@ -60,24 +63,19 @@ interface Scored {
 const rowOf = (board: Board, { language, groups, group, subject }: Scored): TableRow[] => {
   const summary = summarise(board.scores(group.models, subject));
   if (summary === undefined) return [];
-  const { factor, digits } = subject.scale;
-  const sign = summary.max.isHigherBetter ? 1 : -1;
   const worse: string[] = [];
+  const doubts = new Set<string>();
   const differences = references.map((id): Cell | null => {
     const reference = groups.find((of) => of.id === id);
-    const against = reference === undefined ? [] : board.results(reference.models, subject);
-    if (reference === undefined || against.length === 0) return null;
+    if (reference === undefined || board.results(reference.models, subject).length === 0) return null;
     const compared = board.attempt(() =>
-      comparePooled(board.results(group.models, subject), against, subject.metric, board.resampling),
+      compareRows(rowIn(group, subject), rowIn(reference, subject), subject.metric, board.resampling),
     );
     if (compared === undefined) return null;
-    const { difference, interval, p } = compared;
-    const isWorse = interval !== undefined && Math.max(sign * interval[0], sign * interval[1]) < 0;
-    if (isWorse) worse.push(reference.label);
-    return numberCell(difference * factor, digits, {
-      ...(interval === undefined ? {} : { interval: [interval[0] * factor, interval[1] * factor] as const }),
-      ...(p === undefined ? {} : { p }),
-    });
+    const { verdict, words } = conclude({ metric: subject.metric, ...compared });
+    if (verdict === 'worse') worse.push(reference.label);
+    if (isUnsaid(verdict)) doubts.add(words);
+    return differenceCell(compared, subject.scale);
   });
   return [
     {
@@ -85,13 +83,11 @@ const rowOf = (board: Board, { language, groups, group, subject }: Scored): Tabl
       label: `${language}: ${group.label}, in ${subject.language}`,
       cells: [
         textCell(subject.task),
-        numberCell(summary.avg * factor, digits, {
-          n: summary.n,
-          ...(summary.stderr === undefined ? {} : { stderr: summary.stderr * factor }),
+        meanCell(summary, summary.estimate, subject.scale, {
           ...(group.configuration === undefined ? {} : { configuration: group.configuration }),
         }),
         ...differences,
-        worse.length === 0 ? null : textCell(worse.join(', ')),
+        worse.length + doubts.size === 0 ? null : textCell([...worse, ...doubts].join(', ')),
       ],
     },
   ];

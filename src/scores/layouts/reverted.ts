@@ -1,5 +1,5 @@
 import type { Board, Subject } from '../board.js';
-import { idOf } from '../cells.js';
+import { idOf, meanCell } from '../cells.js';
 import type { Cell, ScoreTable, TableRow } from '../score-table.js';
 import type { ScoredModel } from '../scored-experiment.js';
 import { summarise } from '../summaries.js';
@@ -54,13 +54,5 @@ export const reverted = (board: Board): ScoreTable[] => {
 
 const cellOf = (board: Board, subject: Subject, models: readonly ScoredModel[]): Cell | null => {
   const summary = summarise(board.scores(models, subject));
-  if (summary === undefined) return null;
-  const { factor, digits } = subject.scale;
-  return {
-    value: summary.avg * factor,
-    digits,
-    n: summary.n,
-    ...(summary.stderr === undefined ? {} : { stderr: summary.stderr * factor }),
-    source: 'computed',
-  };
+  return summary === undefined ? null : meanCell(summary, summary.estimate, subject.scale);
 };

@@ -1,9 +1,9 @@
 import type { Board } from '../board.js';
-import { figure, idOf, isMoreBetter, statistics } from '../cells.js';
+import { figure, idOf, isMoreBetter, markBestIn, statistics } from '../cells.js';
 import { labelOf } from '../groups.js';
-import { type Cell, type Derived, markBest, type ScoreTable, type TableRow } from '../score-table.js';
-import { meanOf } from '../summaries.js';
-import { benchmarkNotes, halfNote } from './notes.js';
+import { meanOf } from '../mean.js';
+import type { Cell, Derived, ScoreTable, TableRow } from '../score-table.js';
+import { benchmarkNotes, extremeNote, halfNote, hasIntervals } from './notes.js';
 
 const groups = ['base', 'language', 'task', 'soup-best', 'swap-default', 'swap-best'];
 
@@ -12,13 +12,17 @@ export const table1 = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
     const key = (language: string, group: string) => ({ benchmark, group, subject: language, language });
     const isHigherBetter = isMoreBetter(board, benchmark);
+    const isDecided = (language: string): boolean => {
+      const subject = board.subject(benchmark, language);
+      return subject === undefined || board.whyNoBest(subject) === undefined;
+    };
     const rows = board.languages.flatMap((language) =>
       statistics.map((statistic): TableRow => {
         const cells = groups.map((group) => figure(board, { ...key(language, group), statistic }));
         return {
           id: `${language}/${statistic}`,
           label: `${language}, ${statistic}`,
-          cells: markBest(cells, isHigherBetter),
+          cells: markBestIn(board, [board.subject(benchmark, language)], cells, isHigherBetter),
         };
       }),
     );
@@ -37,9 +41,12 @@ export const table1 = (board: Board): ScoreTable[] =>
       notes: [
         ...benchmarkNotes(board, benchmark, { groups }),
         'Best: the one configuration of a language that has the best mean over its pairs.',
+        ...(hasIntervals(shown) ? [extremeNote] : []),
         ...(hasHalf ? [halfNote] : []),
       ],
-      derived: isHigherBetter ? ratios(rows) : [],
+      derived: isHigherBetter
+        ? ratios(rows.filter(({ id }) => isDecided(id.split('/', 1)[0] as string)))
+        : [],
       columns: groups.map((id) => ({ id, label: labelOf(id), kind: 'number' as const })),
       rows: shown,
       refusals: [],

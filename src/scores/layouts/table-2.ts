@@ -5,14 +5,15 @@ import {
   groupOf,
   idOf,
   isMoreBetter,
+  markBestIn,
   meanOverLanguages,
   scaleFor,
   statistics,
 } from '../cells.js';
 import { groupsOf, labelOf, sortGroups } from '../groups.js';
 import { allLanguages } from '../imported.js';
-import { type Cell, type Derived, fixed, markBest, type ScoreTable, type TableRow } from '../score-table.js';
-import { benchmarkNotes, halfNote } from './notes.js';
+import { type Cell, type Derived, fixed, type ScoreTable, type TableRow } from '../score-table.js';
+import { benchmarkNotes, extremeNote, halfNote, hasIntervals } from './notes.js';
 
 /** The languages of "all languages" (Table 2 of the paper; its caption says nine): MGSM's without Thai. */
 export const tenLanguages = [
@@ -101,6 +102,7 @@ const tableOf = (board: Board, benchmark: string, language: string): ScoreTable 
         ? []
         : [`All languages: the mean of ${all.length}: ${all.map((of) => of.language).join(', ')}.`]),
       'English and all languages: the configurations that are best in the language itself.',
+      ...(hasIntervals(rows) ? [extremeNote] : []),
       ...(hasHalf ? [halfNote] : []),
     ],
     derived: isHigherBetter
@@ -111,7 +113,9 @@ const tableOf = (board: Board, benchmark: string, language: string): ScoreTable 
       .filter((_, at) => used[at]),
     rows: rows.map(({ cells, ...row }) => ({
       ...row,
-      cells: markBest(
+      cells: markBestIn(
+        board,
+        row.id === 'all' ? all : [row.id === 'english' ? board.subject(benchmark, 'english') : subject],
         cells.filter((_, at) => used[at]),
         isHigherBetter,
       ),

@@ -1,9 +1,9 @@
 import { taskOf } from '../../evaluation/task-facts.js';
 import type { Board, Subject } from '../board.js';
-import { figure, meanOverLanguages, scaleFor } from '../cells.js';
+import { figure, markBestIn, meanCell, meanOverLanguages, scaleFor } from '../cells.js';
 import { allLanguages } from '../imported.js';
 import type { Scale } from '../metrics.js';
-import { type Cell, markBest, type ScoreTable, type TableRow } from '../score-table.js';
+import type { Cell, ScoreTable, TableRow } from '../score-table.js';
 import { summarise } from '../summaries.js';
 
 /** Shares have three digits in Table 5, as the paper prints them. */
@@ -81,7 +81,7 @@ const subjectRows = (board: Board, benchmark: string, columns: readonly Column[]
     const isOnly = subjects.filter((of) => nameOf(of) === nameOf(subject)).length === 1;
     const name = isOnly ? nameOf(subject) : subject.task;
     const cells = columns.map((column) => expertCell(board, subject, column, scale));
-    return rowOf(board, benchmark, name, cells);
+    return rowOf(board, benchmark, name, cells, [subject]);
   });
   const imported = board.imported
     .testedIn(benchmark)
@@ -92,15 +92,24 @@ const subjectRows = (board: Board, benchmark: string, columns: readonly Column[]
         benchmark,
         language,
         columns.map((column) => importedCell(board, benchmark, language, column, scale)),
+        [],
       ),
     );
   return [...computed, ...imported];
 };
 
-const rowOf = (board: Board, benchmark: string, name: string, cells: readonly (Cell | null)[]): TableRow => ({
+const rowOf = (
+  board: Board,
+  benchmark: string,
+  name: string,
+  cells: readonly (Cell | null)[],
+  subjects: readonly Subject[],
+): TableRow => ({
   id: `${benchmark}/${name}`,
   label: `${benchmark}, ${name}`,
-  cells: markBest(
+  cells: markBestIn(
+    board,
+    subjects,
     cells,
     !board.subjects.some((of) => of.benchmark === benchmark && of.scale.unit === 'perplexity'),
   ),
@@ -115,13 +124,7 @@ const expertsOf = (board: Board, column: Column) =>
 const expertCell = (board: Board, subject: Subject, column: Column, scale: Scale): Cell | null => {
   const summary = summarise(board.scores(expertsOf(board, column), subject));
   if (summary === undefined) return importedCell(board, subject.benchmark, nameOf(subject), column, scale);
-  return {
-    value: summary.avg * scale.factor,
-    digits: scale.digits,
-    n: summary.n,
-    ...(summary.stderr === undefined ? {} : { stderr: summary.stderr * scale.factor }),
-    source: 'computed',
-  };
+  return meanCell(summary, summary.estimate, scale);
 };
 
 const importedCell = (
@@ -152,5 +155,5 @@ const meanRow = (board: Board, benchmark: string, columns: readonly Column[]): T
         : meanOverLanguages(board, { id: column.id, label: column.label, models }, subjects, scale);
     return computed ?? importedCell(board, benchmark, allLanguages, column, scale);
   });
-  return [rowOf(board, benchmark, allLanguages, cells)];
+  return [rowOf(board, benchmark, allLanguages, cells, subjects)];
 };

@@ -48,6 +48,39 @@ describe('the manifest for Kubernetes', () => {
     expect(commandOf(last)).toEqual([...words, ...expected, '--resume']);
   });
 
+  /** Kubernetes' expansion of arguments: `$$` is `$`, and `$(NAME)` a variable. */
+  const expanded = (word: string): string =>
+    word.replace(/\$\$|\$\((\w+)\)/g, (_, name?: string) => (name === undefined ? '$' : `value of ${name}`));
+
+  it.each(['$(X)', '$$(X)', '$$$(X)', '$$$$(X)', '$X', '$$', 'a$'])('keeps the dollars of %s', (name) => {
+    const [parts] = jobsIn(manifest({ out: `/data/${name}` }));
+    const words: string[] = parts.spec.template.spec.containers[0].command;
+    expect(words.map(expanded)).toContain(`/data/${name}`);
+  });
+
+  it.each(['\u2028', '\u2029', '\u0085', '\ufeff', '\ud800'])(
+    'refuses the character %j in paths',
+    (character) => {
+      expect(() => manifest({ experiment: `/data/a${character}b.yaml` })).toThrow(
+        /experiment: expected text without/,
+      );
+      expect(() => manifest({ volumes: [{ claim: 'a', path: `/data${character}` }] })).toThrow(
+        /volume: expected/,
+      );
+    },
+  );
+
+  it('lets evaluations run the commands of the experiment only where that is said', () => {
+    const words = (allowServe: boolean) => {
+      const [, , scores] = jobsIn(manifest({ evaluation: { allowServe } }));
+      return scores.spec.template.spec.containers[0].command;
+    };
+    expect([words(true).includes('--allow-serve'), words(false).includes('--allow-serve')]).toEqual([
+      true,
+      false,
+    ]);
+  });
+
   it('mounts each claim, and asks GPUs for evaluations alone', () => {
     const [parts, , scores] = jobsIn(
       manifest({

@@ -75,10 +75,12 @@ const openFiles = (directory) => {
  * @param {Record<string, (...values: unknown[]) => any>} addon @param {Call} call
  * @returns {Result}
  */
-const run = (addon, { door, values }) => {
+const run = (addon, call) => {
+  const { door, values } = call;
   try {
     const status = addon[door]?.(...values);
     if (door === 'lock' || door === 'exchange') return 'done';
+    call.nonFinite = status.nonFinite;
     if (!outcomes.includes(status.outcome)) throw new Error(`outcome ${status.outcome}`);
     return status.outcome === 'done' ? 'done' : 'ended otherwise';
   } catch (error) {
@@ -91,11 +93,11 @@ const run = (addon, { door, values }) => {
 };
 
 /** @param {Call} call @param {string} output @param {Result} result */
-const checkRight = ({ door, written, found }, output, result) => {
+const checkRight = ({ door, written, found, nonFinite = [] }, output, result) => {
   if (result !== 'done' && door !== 'exchange') throw new Error(`a call that is right ended: ${result}`);
   if (written !== undefined && !readFileSync(output).equals(written))
     throw new Error('other bytes were written');
-  if (found !== undefined && !found()) throw new Error('something else was found');
+  if (found !== undefined && !found(nonFinite)) throw new Error('something else was found');
 };
 
 /** Plays cases in this process. @param {number} first @param {number} end @param {string} progress */

@@ -12,7 +12,11 @@ import { readSync } from 'node:fs';
  * @property {Door} door
  * @property {unknown[]} values its arguments
  * @property {Buffer} [written] what the output holds afterwards, where a simple text knows it
- * @property {() => boolean} [found] whether the arrays given hold what they are to
+ * @property {(nonFinite: readonly NonFinite[]) => boolean} [found] whether the arrays given hold what they are to, and
+ *   the watched values what they had
+ * @property {readonly NonFinite[]} [nonFinite] what the call answered of its watched values
+ *
+ * @typedef {{ watched: number, cause: number, element: number, number: number }} NonFinite
  */
 
 /** @type {Record<string, number>} */
@@ -37,6 +41,27 @@ const sourceOf = (random, files, { first, count }, dtype) => {
   const width = widthOf(dtype);
   const { at, bytes } = locationOf(random, files, first * width, count * width);
   return { source: { ...at, dtype, slicing: 'elements' }, bytes };
+};
+
+/** The magnitudes that are no finite numbers begin with these. @type {Record<string, bigint>} */
+const specials = {
+  BF16: 0x7f80n,
+  F16: 0x7c00n,
+  F32: 0x7f80_0000n,
+  F64: 0x7ff0_0000_0000_0000n,
+  F8_E4M3: 0x7fn,
+  F8_E5M2: 0x7cn,
+};
+
+/** The first element that is no finite number; −1: none. @param {Buffer} bytes @param {string} dtype */
+const firstNonFinite = (bytes, dtype) => {
+  const width = widthOf(dtype);
+  for (let at = 0; at < bytes.length; at += width) {
+    let word = 0n;
+    for (let byte = width - 1; byte >= 0; byte -= 1) word = (word << 8n) | BigInt(bytes[at + byte] ?? 0);
+    if (BigInt.asUintN(8 * width - 1, word) >= (specials[dtype] ?? 0n)) return at / width;
+  }
+  return -1;
 };
 
 /** @param {Random} random */
@@ -77,7 +102,7 @@ const select = (random, files) => {
     written[at] = (kept[row] === 1 ? a : b)?.bytes[at] ?? 0;
   }
   const node = { kind: 'select', rows, kept, dtype, inputs: [0, 1] };
-  const program = { sources: [a?.source, b?.source], nodes: [node], first, count, columns };
+  const program = { sources: [a?.source, b?.source], nodes: [node], first, count, columns, watched: [] };
   const job = { kind: 'compute', program, outputs: [{ value: 2, fd: files.output, begin: 0, dtype }] };
   return { door: 'run', values: [job, control()], written: behind(first * width, written) };
 };
@@ -123,7 +148,7 @@ const assemble = (random, files) => {
   const program = {
     sources: sources.map(({ at, runs }) => ({ ...at, dtype, slicing: 'rows', width, runs: flat(runs) })),
     nodes: [{ kind: 'assemble', dtype, inputs: sources.map((_, index) => index), width, runs: flat(parts) }],
-    ...{ first, count, columns: random.pick([width, 1, rows * width]) },
+    ...{ first, count, columns: random.pick([width, 1, rows * width]), watched: [] },
   };
   const output = { value: sources.length, fd: files.output, begin: 0, dtype };
   return {
@@ -156,6 +181,7 @@ const linear = (random, files) => {
       nodes: [node],
       ...slice,
       columns: random.from(1, 50),
+      watched: [],
     },
     outputs: [{ value: sources.length, fd: files.output, begin: 0, dtype: 'F32' }],
   };
@@ -198,7 +224,7 @@ const product = (random, files) => {
     else written.writeFloatLE(total, i * 4);
   }
   const node = { kind: 'product', rank, transposed, dtype: 'F32', inputs: [0, 1] };
-  const program = { sources: [a.source, b.source], nodes: [node], first, count, columns };
+  const program = { sources: [a.source, b.source], nodes: [node], first, count, columns, watched: [] };
   const output = { value: 2, fd: files.output, begin: 0, dtype: 'F32' };
   const job = { kind: 'compute', program, outputs: [output] };
   return { door: 'run', values: [job, control()], written: behind(first * 4, written) };
@@ -323,18 +349,28 @@ const nodeOf = (random, known, slice) => {
 const programOf = (random, files) => {
   const slice = sliceOf(random);
   const known = random.list(random.from(1, 4), () => random.pick(dtypes));
-  const sources = known.map((dtype) => sourceOf(random, files, slice, dtype).source);
+  const found = known.map((dtype) => sourceOf(random, files, slice, dtype));
+  const sources = found.map(({ source }) => source);
   const nodes = random.list(random.from(1, 5), () => {
     const node = nodeOf(random, known, slice);
     known.push(node.dtype);
     return node;
   });
-  return { program: { sources, nodes, ...slice }, dtypes: known };
+  const watched = known.map((_, value) => value).filter(() => random.chance(0.3));
+  /** Of sources; what nodes are is known to them alone. @param {readonly NonFinite[]} nonFinite */
+  const tells = (nonFinite) =>
+    found.every(({ bytes }, source) => {
+      const at = firstNonFinite(bytes, known[source] ?? '');
+      const told = nonFinite.find((one) => one.watched === source);
+      if (at === -1 || !watched.includes(source)) return told === undefined;
+      return told?.element === slice.first + at && told.cause === source && !Number.isFinite(told.number);
+    });
+  return { program: { sources, nodes, ...slice, watched }, dtypes: known, tells };
 };
 
 /** @param {Random} random @param {Files} files @returns {Call} */
 const compute = (random, files) => {
-  const { program, dtypes: known } = programOf(random, files);
+  const { program, dtypes: known, tells } = programOf(random, files);
   const values = new Set(random.list(random.from(1, 3), () => random.below(known.length)));
   let begin = 0;
   const outputs = [...values].map((value) => {
@@ -342,7 +378,7 @@ const compute = (random, files) => {
     begin += (program.first + program.count) * widthOf(output.dtype);
     return output;
   });
-  return { door: 'run', values: [{ kind: 'compute', program, outputs }, control()] };
+  return { door: 'run', values: [{ kind: 'compute', program, outputs }, control()], found: tells };
 };
 
 /** Keeps every number as it is. */
@@ -356,7 +392,8 @@ const everything = {
 const prunedVote = (random, files) => {
   const slice = { first: random.below(100), count: Math.floor(sizeOf(random) / 8), columns: 1 };
   const dtype = random.pick(['BF16', 'F16', 'F32', 'F32', 'F64']);
-  const sources = random.list(random.from(2, 7), () => sourceOf(random, files, slice, dtype).source);
+  const read = random.list(random.from(2, 7), () => sourceOf(random, files, slice, dtype));
+  const sources = read.map(({ source }) => source);
   /** @type {object[]} */
   const nodes = [];
   const add = (/** @type {object} */ node) => sources.length + nodes.push(node) - 1;
@@ -386,8 +423,23 @@ const prunedVote = (random, files) => {
   };
   return {
     door: 'run',
-    values: [{ kind: 'compute', program: { sources, nodes, ...slice }, outputs }, control()],
-    found: () => outputs.every(({ begin }) => written(begin).equals(written(0))),
+    values: [
+      {
+        kind: 'compute',
+        program: { sources, nodes, ...slice, watched: sources.map((_, source) => source) },
+        outputs,
+      },
+      control(),
+    ],
+    found: (nonFinite) =>
+      outputs.every(({ begin }) => written(begin).equals(written(0))) &&
+      read.every(({ bytes }, source) => {
+        const at = firstNonFinite(bytes, dtype);
+        return (
+          nonFinite.find(({ watched }) => watched === source)?.element ===
+          (at === -1 ? undefined : slice.first + at)
+        );
+      }),
   };
 };
 
@@ -423,7 +475,7 @@ const analysis = (random, files) => {
   const sizes = [...experts.map(() => size), sources.length, (3 * experts.length * sources.length) / 2];
   return {
     door: 'measure',
-    values: measuring({ sources, nodes, ...slice }, measures, sizes.slice(0, measures.length)),
+    values: measuring({ sources, nodes, ...slice, watched: [] }, measures, sizes.slice(0, measures.length)),
   };
 };
 
@@ -436,7 +488,7 @@ const countMagnitude = (random, files) => {
   const finite = magnitudes.filter((bits) => bits < 0x7f80_0000);
   const bits = finite.length > 0 ? random.pick(finite) : 0;
   const out = [new Float64Array(1)];
-  const program = { sources: [source], nodes: [], ...slice };
+  const program = { sources: [source], nodes: [], ...slice, watched: [] };
   return {
     door: 'measure',
     values: [{ program, measures: [{ kind: 'countMagnitude', value: 0, bits }] }, out, control()],
@@ -525,7 +577,7 @@ const factorise = (random, files) => {
   const rank = random.from(1, Math.min(rows, columns));
   const dtype = random.pick(['BF16', 'F16', 'F32']);
   const what = {
-    program: { sources, nodes, ...slice },
+    program: { sources, nodes, ...slice, watched: [] },
     ...{ value: random.below(3), rank, dtype, transposed: random.chance(0.5) },
     share: random.pick([1, 0.9, 0.01]),
     key: BigInt(random.word()),

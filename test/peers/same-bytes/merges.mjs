@@ -136,6 +136,19 @@ const families = [
     })),
   },
   { method: 'arcee_fusion', base: true, models: 1, merges: times(10, () => ({})) },
+  ...['ram', 'ramplus_tl'].map((method) => ({
+    method,
+    base: true,
+    models: 3,
+    merges: times(10, (index) => ({
+      shared: {
+        epsilon: [1e-5, 0, 0.001, [1e-4, 0.01], filtered(0.002, 0), 1e-3, 0.02, 1e-6, 0.004, 0.1][index],
+        ...(method === 'ram'
+          ? {}
+          : { r: [0.1, 0.5, -0.2, 1, 0][index % 5], alpha: [0.2, 1, 0.05][index % 3] }),
+      },
+    })),
+  })),
 ];
 
 /** Names in mergekit's spelling. @param {Recipe} parameters @returns {Recipe} */

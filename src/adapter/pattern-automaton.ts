@@ -1,0 +1,141 @@
+import type { Pattern } from './python-pattern.js';
+
+type Assertion = Extract<Pattern, { kind: 'assertion' }>['holds'];
+
+/** Work that is left for the patterns of one configuration: a stranger's patterns end, whatever they are. */
+export interface Effort {
+  left: number;
+}
+
+/** Patterns and names together need more than `Effort` has. */
+export class EffortSpent extends Error {}
+
+/** Enough for thousands of patterns over the modules of the largest models; seconds of work. */
+export const usualEffort = (): Effort => ({ left: 3e8 });
+
+/** What a state costs by its memory, in visits. */
+const costOfState = 1_000;
+
+/** @throws EffortSpent */
+export const spend = (effort: Effort, cost: number): void => {
+  effort.left -= cost;
+  if (effort.left < 0) throw new EffortSpent();
+};
+
+/** A state leads to `next`; one of two ways also to `other`. Without a way on it is the end. */
+interface State {
+  readonly oneOf?: string;
+  readonly holds?: Assertion;
+  readonly next: number;
+  other?: number;
+}
+
+const none = -1;
+
+/**
+ * Returns a test whether a text of printable ASCII matches a pattern as a whole. It follows all ways through the pattern at
+ * once (Thompson's automaton), so that its time is at most the number of states times the text's length.
+ *
+ * @throws EffortSpent, and so does the test
+ */
+export const wholeMatcher = (pattern: Pattern, effort: Effort): ((text: string) => boolean) => {
+  const states: State[] = [];
+  const add = (state: State): number => {
+    spend(effort, costOfState);
+    return states.push(state) - 1;
+  };
+  const end = add({ next: none });
+  const first = build(pattern, end, add);
+
+  // Flat, since a visit costs more in objects than all that it does.
+  const next = Int32Array.from(states, (state) => state.next);
+  const other = Int32Array.from(states, (state) => state.other ?? none);
+  const oneOf = states.map((state) => state.oneOf);
+  const holds = states.map((state) => state.holds);
+  /** The last step in which a state was reached; steps are counted on from text to text. */
+  const reached = new Uint32Array(states.length);
+  const open = new Int32Array(2 * states.length + 1);
+  let waiting = new Int32Array(states.length);
+  let before = new Int32Array(states.length);
+  let count = 0;
+  let step = 0;
+
+  /** Adds to `waiting` the states that a state leads to without a character. */
+  const enter = (state: number, text: string, at: number): void => {
+    let depth = 1;
+    open[0] = state;
+    while (depth > 0) {
+      depth -= 1;
+      const one = open[depth] as number;
+      if (reached[one] === step) continue;
+      reached[one] = step;
+      effort.left -= 1;
+      const asserted = holds[one];
+      if (one === end || oneOf[one] !== undefined) waiting[count++] = one;
+      else if (asserted === undefined || isHeld(asserted, text, at)) {
+        open[depth++] = next[one] as number;
+        if (other[one] !== none) open[depth++] = other[one] as number;
+      }
+    }
+  };
+
+  return (text) => {
+    count = 0;
+    step += 1;
+    enter(first, text, 0);
+    for (let at = 0; at < text.length && count > 0; at += 1) {
+      const character = text.charAt(at);
+      const last = count;
+      [waiting, before] = [before, waiting];
+      count = 0;
+      step += 1;
+      for (let index = 0; index < last; index += 1) {
+        const state = before[index] as number;
+        if (oneOf[state]?.includes(character)) enter(next[state] as number, text, at + 1);
+      }
+      spend(effort, 1);
+    }
+    return count > 0 && reached[end] === step;
+  };
+};
+
+/** Adds the states of a pattern that leads to `next`; returns its first. */
+const build = (pattern: Pattern, next: number, add: (state: State) => number): number => {
+  switch (pattern.kind) {
+    case 'character':
+      return add({ oneOf: pattern.oneOf, next });
+    case 'assertion':
+      return add({ holds: pattern.holds, next });
+    case 'sequence':
+      return pattern.items.reduceRight((after, item) => build(item, after, add), next);
+    case 'choice':
+      return pattern.options
+        .map((option) => build(option, next, add))
+        .reduceRight((after, option) => add({ next: option, other: after }));
+    case 'repeat': {
+      const { item, least, most } = pattern;
+      let first = next;
+      if (most === Number.POSITIVE_INFINITY) {
+        const loop: State = { next };
+        first = add(loop);
+        loop.other = build(item, first, add);
+      } else
+        for (let count = least; count < most; count += 1)
+          first = add({ next, other: build(item, first, add) });
+      for (let count = 0; count < least; count += 1) {
+        const before = build(item, first, add);
+        // Nothing is in it, as often as it may stand there.
+        if (before === first) break;
+        first = before;
+      }
+      return first;
+    }
+  }
+};
+
+const isHeld = (holds: Assertion, text: string, at: number): boolean => {
+  if (holds === 'atStart') return at === 0;
+  if (holds === 'atEnd') return at === text.length;
+  const [before, after] = [text.charAt(at - 1), text.charAt(at)].map((one) => /\w/.test(one));
+  return (before !== after) === (holds === 'atBoundary');
+};

@@ -1,0 +1,18 @@
+import type { Command } from 'commander';
+import { LayerloomError } from '../errors.js';
+import { defaultOf, printsByDefault, wholeName } from './help.js';
+
+/**
+ * Reads `-o -` as other programs do: as stdout, where a command prints without `--out`.
+ *
+ * @throws LayerloomError USAGE where a command writes a file or a directory, which would be named `-`
+ */
+export const resolveDash = (command: Command): void => {
+  if (command.opts<{ out?: string }>().out !== '-') return;
+  const option = command.options.find((one) => one.attributeName() === 'out');
+  if (option === undefined || defaultOf(option) !== printsByDefault)
+    throw new LayerloomError('USAGE', {
+      reason: `${option?.flags ?? '--out'}: \`-\` stands for stdout, to which \`${wholeName(command)}\` cannot write; name a path (./- for one of that name)`,
+    });
+  command.setOptionValue('out', undefined);
+};

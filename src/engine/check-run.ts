@@ -1,0 +1,90 @@
+import { dirname, resolve } from 'node:path';
+import { checkSpace } from '../checkpoint/disk-space.js';
+import { type ErrorCode, LayerloomError } from '../errors.js';
+import { instructionSets } from '../native/addon.js';
+import { missingForPlan, verbatimFiles } from '../plan/missing-weights.js';
+import { sourcesOfTensors } from '../plan/operands.js';
+import type { MergePlan } from '../plan/plan.js';
+import { requireWeights } from './bring-weights.js';
+import { InputFiles } from './input-files.js';
+import { checkWritable, existingAbove } from './output/durable.js';
+import { checkDevice, checkLink } from './output/link.js';
+import { checkOutput, realPathOf } from './output/output.js';
+import { checkStaging } from './output/staging.js';
+import type { RunOptions } from './run-plan.js';
+
+/** What a run would be given, as far as its checks depend on it; without `out` they are those of the inputs. */
+export interface CheckedOptions extends Pick<RunOptions, 'download' | 'force' | 'resume' | 'link'> {
+  readonly out?: string | undefined;
+}
+
+/**
+ * Checks all that a run of a plan could refuse before its first weight, and writes nothing: what a dry run says
+ * besides the plan. Whether a file system can reflink shows in the run alone.
+ *
+ * @returns the refusals that the user can remove before the run: OUTPUT_EXISTS without `force`, DOWNLOAD_NEEDED without
+ *   `download`, DISK_SPACE
+ * @throws LayerloomError the other codes of `runPlan` that come before its first weight
+ */
+export const checkRun = async (
+  plan: MergePlan,
+  { out, force = false, resume = false, link, download = false }: CheckedOptions,
+): Promise<LayerloomError[]> => {
+  instructionSets();
+  if (link !== undefined) checkLink(link);
+  const wanted: LayerloomError[] = [];
+  const path = out === undefined ? undefined : await targetOf(plan, out, force, wanted);
+  const inputs = await observed(plan, download, wanted);
+  if (path === undefined) return wanted;
+  const done = await checkStaging(path, { ...plan, inputs }, resume);
+  await checkWritable(dirname(path));
+  const above = await existingAbove(dirname(path));
+  if (link === 'hard') for (const file of verbatimFiles(plan)) await checkDevice(file, above, link);
+  // Without `link` the run reflinks where the file system can, which is not known here.
+  const linked = link === 'copy' ? 0 : plan.cost.bytesVerbatim;
+  await orWanted('DISK_SPACE', wanted, () => checkSpace(above, path, plan.cost.bytesToWrite - linked - done));
+  return wanted;
+};
+
+/** Does work, and adds a refusal with this code to those that the user can remove. @throws the other errors */
+export const orWanted = async <T>(
+  code: ErrorCode,
+  wanted: LayerloomError[],
+  work: () => Promise<T>,
+): Promise<T | undefined> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof LayerloomError && error.code === code)) throw error;
+    wanted.push(error);
+    return undefined;
+  }
+};
+
+const targetOf = async (
+  plan: MergePlan,
+  out: string,
+  force: boolean,
+  wanted: LayerloomError[],
+): Promise<string> => {
+  const output = await orWanted('OUTPUT_EXISTS', wanted, () => checkOutput(plan, out, force));
+  return output?.path ?? (await realPathOf(resolve(out)));
+};
+
+/** Opens the inputs as a run does, and returns them with their states; not those whose weights are not here yet. */
+const observed = async (
+  plan: MergePlan,
+  download: RunOptions['download'],
+  wanted: LayerloomError[],
+): Promise<MergePlan['inputs']> => {
+  const missing = await missingForPlan(plan);
+  try {
+    requireWeights(missing, download);
+  } catch (error) {
+    wanted.push(error as LayerloomError);
+  }
+  if (missing.needs.length > 0) return plan.inputs;
+  const sources = plan.shards.flatMap(({ tensors }) => sourcesOfTensors(tensors));
+  await using inputs = await InputFiles.open(plan.inputs, sources, verbatimFiles(plan));
+  return inputs.observed;
+};

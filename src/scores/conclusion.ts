@@ -1,0 +1,205 @@
+import { nameOfMetric, scaleOf } from './metrics.js';
+import type { PairedComparison } from './paired.js';
+import { fixed, pText } from './score-table.js';
+
+// What may be said of a comparison. Whatever calls a model better, worse or best (tables, the report, searches and their
+// JSON) takes its verdict and its words from here.
+
+/** Fewest problems of which anything is said: on 29 a share's standard error can be above 9 points. */
+export const fewestProblems = 30;
+
+/** Level of every claim, two-sided: of comparisons of equals at most this share is called better or worse. */
+export const level = 0.05;
+
+/** What a comparison of a first side with a second says of the first. */
+export type Verdict =
+  | 'better'
+  | 'worse'
+  | 'within noise'
+  /** Clear by its own test, but one side was chosen on these problems among too many for that. */
+  | 'chosen among many'
+  | 'too few problems'
+  /** Neither side solves a problem, or each solves all of them. */
+  | 'at floor'
+  | 'at ceiling'
+  /** There are no results by problem. */
+  | 'not tested';
+
+/** A comparison of a first side with a second. Figures are the harness's, not percent. */
+export interface ComparedFacts {
+  /** `metric,filter` */
+  readonly metric: string;
+  readonly higherIsBetter: boolean;
+  /** Number of problems. */
+  readonly n: number;
+  /** Scores of both sides. */
+  readonly scores: readonly [first: number, second: number];
+  /** The first less the second. */
+  readonly difference: number;
+  /** 95 % interval of the difference. */
+  readonly interval?: readonly [low: number, high: number] | null | undefined;
+  /** What the interval is of, where other experts or problems could be meant: `these experts`. */
+  readonly estimand?: string | null | undefined;
+  /** Two-sided, adjusted for further comparisons if there are any. */
+  readonly p?: number | null | undefined;
+  /** `bootstrap`: interval and p choose again in each resample what was chosen by these problems. */
+  readonly test?: PairedComparison['test'] | null;
+  /** Numbers of candidates of which a side has the best score on these very problems. Default: 1. */
+  readonly candidates?: { readonly first?: number; readonly second?: number } | undefined;
+}
+
+/** What may be said of a comparison. */
+export interface Conclusion {
+  readonly verdict: Verdict;
+  /** The verdict as it stands behind "is" or alone: `within noise`, `too few problems to say`. */
+  readonly words: string;
+  /** Figures and number of problems: `+2.4 points`, `higher is better`, `95 % interval −1.0 to +5.8`, `p = 0.190`, `250 problems`. */
+  readonly evidence: readonly string[];
+  /** What the interval is about; null where none is shown. */
+  readonly estimand: string | null;
+}
+
+const verdictWords: Readonly<Record<Verdict, string>> = {
+  better: 'better',
+  worse: 'worse',
+  'within noise': 'within noise',
+  'chosen among many': 'not shown to differ',
+  'too few problems': 'too few problems to say',
+  'at floor': 'at the floor of the metric',
+  'at ceiling': 'at the ceiling of the metric',
+  'not tested': 'not tested',
+};
+
+/**
+ * Concludes what a comparison says. A side is called better if the interval excludes 0 and p is below 5 %, as far as there
+ * are both. Where the side that looks better was chosen on these problems, and the test does not choose again, p counts
+ * once for each candidate (Bonferroni), since the luckiest of many equals looks better than it is.
+ */
+export const conclude = (facts: ComparedFacts): Conclusion => {
+  const verdict = verdictOf(facts);
+  const isShown = facts.interval != null && !isUnsaid(verdict);
+  return {
+    verdict,
+    words: verdictWords[verdict],
+    evidence: evidenceOf(facts, verdict),
+    estimand: (isShown ? facts.estimand : null) ?? null,
+  };
+};
+
+/** True for verdicts that say nothing of either side, whatever the difference. */
+export const isUnsaid = (verdict: Verdict): boolean =>
+  verdict === 'too few problems' || verdict === 'at floor' || verdict === 'at ceiling';
+
+const verdictOf = (facts: ComparedFacts): Verdict => {
+  const { metric, higherIsBetter, n, scores, difference, interval, p, test, candidates = {} } = facts;
+  if (n < fewestProblems) return 'too few problems';
+  const end = endOf(metric, n, scores);
+  if (end !== undefined) return end;
+  if (interval == null && p == null) return 'not tested';
+  const isInside = interval != null && interval[0] <= 0 && interval[1] >= 0;
+  if (difference === 0 || isInside || (p != null && p >= level)) return 'within noise';
+  const isBetter = higherIsBetter ? difference > 0 : difference < 0;
+  const { first = 1, second = 1 } = candidates;
+  const times = test === 'bootstrap' ? 1 : isBetter ? first : second;
+  if (times > 1 && (p == null || p * times >= level)) return 'chosen among many';
+  return isBetter ? 'better' : 'worse';
+};
+
+/** Returns the end of the metric's scale that all scores are at: less than one problem from it. */
+const endOf = (
+  metric: string,
+  n: number,
+  scores: readonly number[],
+): 'at floor' | 'at ceiling' | undefined => {
+  const { unit } = scaleOf(metric);
+  // Below 0.05 BLEU is printed as 0.
+  const least = unit === 'percent' ? 1 / n : unit === 'BLEU' ? 0.05 : 0;
+  if (scores.every((score) => score < least && least > 0)) return 'at floor';
+  return unit === 'percent' && scores.every((score) => 1 - score < least) ? 'at ceiling' : undefined;
+};
+
+const problems = (n: number): string => `${n} ${n === 1 ? 'problem' : 'problems'}`;
+
+const evidenceOf = (facts: ComparedFacts, verdict: Verdict): string[] => {
+  const { metric, n, scores, interval, p, candidates = {} } = facts;
+  const { factor, digits } = scaleOf(metric);
+  if (verdict === 'too few problems') return [problems(n), `at least ${fewestProblems} are needed`];
+  if (verdict === 'at floor' || verdict === 'at ceiling')
+    return [scores.map((score) => fixed(score * factor, digits)).join(' and '), problems(n)];
+  const { first = 1, second = 1 } = candidates;
+  return [
+    differenceText(facts),
+    facts.higherIsBetter ? 'higher is better' : 'lower is better',
+    ...(interval == null
+      ? []
+      : [`95 % interval ${signedScore(interval[0], metric)} to ${signedScore(interval[1], metric)}`]),
+    ...(p == null ? [] : [pText(p)]),
+    problems(n),
+    ...(first > 1 ? [`chosen among ${first} on them`] : []),
+    ...(second > 1 ? [`against the best of ${second} on them`] : []),
+    ...(verdict === 'not tested' ? ['no results by problem'] : []),
+  ];
+};
+
+/** Formats a difference of scores on the scale shown, with its sign; a minus is U+2212. */
+const signedScore = (value: number, metric: string): string => {
+  const { factor, digits } = scaleOf(metric);
+  const text = fixed(Math.abs(value) * factor, digits);
+  return `${value < 0 && Number(text) !== 0 ? '−' : '+'}${text}`;
+};
+
+/** Formats a difference with its unit: `+0.086 byte perplexity`. */
+const differenceText = ({ metric, difference }: ComparedFacts): string => {
+  const { unit } = scaleOf(metric);
+  const words =
+    unit === 'percent' ? 'points' : unit === 'BLEU' ? 'BLEU' : nameOfMetric(metric).replaceAll('_', ' ');
+  return `${signedScore(difference, metric)} ${words}`;
+};
+
+/** Says a conclusion in a sentence. `first` begins it: `The choice`. */
+export const sentenceOf = (conclusion: Conclusion, first: string, second: string): string => {
+  const { verdict, words } = conclusion;
+  const evidence =
+    conclusion.evidence.join(', ') +
+    (conclusion.estimand === null ? '' : `; the interval is for ${conclusion.estimand}`);
+  switch (verdict) {
+    case 'better':
+    case 'worse':
+      return `${first} is ${words} than ${second}: ${evidence}.`;
+    case 'within noise':
+      return `${first} is within noise of ${second}: ${evidence}.`;
+    case 'chosen among many':
+      return `${first} is ${words} from ${second}, since the better one was chosen by its score: ${evidence}.`;
+    case 'too few problems':
+      return `${first} cannot be compared with ${second}: ${words} (${evidence}).`;
+    case 'at floor':
+    case 'at ceiling':
+      return `${first} and ${second} are both ${words}, which says nothing: ${evidence}.`;
+    case 'not tested':
+      return `${first} is ${words} against ${second}: ${evidence}.`;
+  }
+};
+
+/** Scores in one task, of which one may be called the best. */
+export interface RankedFacts {
+  readonly metric: string;
+  /** Number of problems; undefined for published figures, of which it is not known. */
+  readonly n: number | undefined;
+  readonly scores: readonly number[];
+}
+
+/** Returns why nothing is said of so few problems; undefined if there are enough. */
+export const whyTooFew = (n: number): string | undefined =>
+  n < fewestProblems
+    ? `${verdictWords['too few problems']} (${problems(n)}, at least ${fewestProblems} are needed)`
+    : undefined;
+
+/** Returns why none of several scores may be called the best; undefined if the best one may. */
+export const whyNoBest = ({ metric, n, scores }: RankedFacts): string | undefined => {
+  if (n === undefined) return undefined;
+  const few = whyTooFew(n);
+  if (few !== undefined) return few;
+  const end = scores.length === 0 ? undefined : endOf(metric, n, scores);
+  if (end !== undefined) return `all are ${verdictWords[end]} (${problems(n)})`;
+  return scores.length > 1 && new Set(scores).size === 1 ? `all are equal (${problems(n)})` : undefined;
+};

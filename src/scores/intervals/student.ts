@@ -1,0 +1,29 @@
+import tCdf from '@stdlib/stats-base-dists-t-cdf';
+
+/** Degrees of freedom from which on Student's t is the normal distribution, to ten digits. */
+const most = 1e8;
+
+/** Returns the two-sided p-value of Student's t with so many degrees of freedom, which need not be whole. */
+export const tTest = (t: number, df: number): number =>
+  Math.min(1, 2 * tCdf(-Math.abs(t), Math.min(df, most)));
+
+const known = new Map<number, number>();
+
+/** Returns the value that |t| is below with a probability of 95 %. */
+export const t95 = (df: number): number => {
+  const found = known.get(df) ?? bisected(df);
+  if (known.size > 10_000) known.clear();
+  known.set(df, found);
+  return found;
+};
+
+const bisected = (df: number): number => {
+  let [low, high] = [0, 2];
+  while (tTest(high, df) > 0.05) high *= 2;
+  while (high - low > 1e-12 * high) {
+    const middle = (low + high) / 2;
+    if (tTest(middle, df) > 0.05) low = middle;
+    else high = middle;
+  }
+  return high;
+};

@@ -1,0 +1,78 @@
+import type { Board, Subject } from '../board.js';
+import { estimateOf, extremeCell, meanCell, numberCell, textCell } from '../cells.js';
+import { distinctGroups, type Group, groupsOf, rowIn } from '../groups.js';
+import type { Cell, ScoreTable, TableRow } from '../score-table.js';
+import { summarise } from '../summaries.js';
+
+/**
+ * Intervals of every group's mean, least and highest score, with what they are about, beside the standard error that takes
+ * the models as independent.
+ */
+export const intervals = (board: Board): ScoreTable[] => [
+  {
+    id: 'intervals',
+    title: 'Intervals',
+    caption:
+      'Mean, least and highest score of each group of models, with 95 % interval and what it is about.',
+    notes: [
+      'Standard error: of experts and problems that are crossed; plain: s/√n of the models, as if they were independent.',
+      'Least, highest and best were chosen by the same problems; their intervals choose again in each resample.',
+    ],
+    derived: [],
+    columns: [
+      { id: 'task', label: 'task', kind: 'text' },
+      { id: 'score', label: 'score', kind: 'number' },
+      { id: 'low', label: 'low', kind: 'number' },
+      { id: 'high', label: 'high', kind: 'number' },
+      { id: 'stderr', label: 'standard error', kind: 'number' },
+      { id: 'plain-stderr', label: 'plain', kind: 'number' },
+      { id: 'estimand', label: 'about', kind: 'text' },
+    ],
+    rows: board.languages.flatMap((language) =>
+      board.subjects
+        .filter((of) => of.language === language)
+        .flatMap((subject) =>
+          distinctGroups(groupsOf(board, subject)).flatMap((group) => rowsOf(board, group, subject)),
+        ),
+    ),
+    refusals: [],
+  },
+];
+
+const rowsOf = (board: Board, group: Group, subject: Subject): TableRow[] => {
+  const { scale, language, task } = subject;
+  const scores = board.scores(group.models, subject);
+  const summary = summarise(scores);
+  if (summary === undefined) return [];
+  const row = (statistic: string, cell: Cell | null, plain?: number): TableRow[] => {
+    if (cell === null) return [];
+    const { value, digits, stderr, interval, estimand, ...facts } = cell;
+    const number = (of: number | undefined): Cell | null =>
+      of === undefined ? null : numberCell(of, digits);
+    return [
+      {
+        id: `${language}/${task}/${group.id}/${statistic}`,
+        label: `${language}: ${group.label}, ${statistic}`,
+        cells: [
+          textCell(task),
+          { ...facts, value, digits },
+          number(interval?.[0]),
+          number(interval?.[1]),
+          number(stderr),
+          number(plain === undefined ? undefined : plain * scale.factor),
+          estimand === undefined || interval === undefined ? null : textCell(estimand),
+        ],
+      },
+    ];
+  };
+  const mean = meanCell(summary, estimateOf(board, group, subject, summary), scale);
+  const isChosenTwice = rowIn(group, subject).candidates !== undefined;
+  return [
+    ...row('avg', mean, summary.plainStderr),
+    ...(summary.n === 1 || isChosenTwice
+      ? []
+      : (['min', 'max'] as const).flatMap((statistic) =>
+          row(statistic, extremeCell(board, scores, statistic, scale)),
+        )),
+  ];
+};

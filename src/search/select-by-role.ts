@@ -1,0 +1,64 @@
+import {
+  type SelectedCheckpoint,
+  type Selection,
+  type SelectionCandidate,
+  type SelectionDistance,
+  selectCheckpoints,
+} from './select-checkpoints.js';
+import { type ScoredTasks, type SelectionWishes, wishesOf } from './selection-wishes.js';
+
+/** A selection of each role: `role` is null where candidates have none. */
+export interface SelectionByRole {
+  readonly chosen: readonly (SelectedCheckpoint & { readonly role: string | null })[];
+  readonly balance: number;
+  readonly scores: readonly (Selection['scores'][number] & { readonly role: string | null })[];
+  readonly leftOut: readonly (Selection['leftOut'][number] & { readonly role: string | null })[];
+  /** Weights in the score by role and task. */
+  readonly weights: readonly {
+    readonly role: string | null;
+    readonly task: string;
+    readonly weight: number;
+  }[];
+}
+
+/** Candidates of one role, that are chosen from by themselves. */
+export interface Pool extends ScoredTasks {
+  readonly candidates: readonly SelectionCandidate[];
+}
+
+/**
+ * Chooses checkpoints of each role among those of the role.
+ *
+ * @throws LayerloomError SELECTION_INVALID as `selectCheckpoints` and `wishesOf`
+ */
+export const selectByRole = (
+  pools: readonly Pool[],
+  {
+    wishes,
+    ...numbers
+  }: {
+    readonly distances: readonly SelectionDistance[];
+    readonly count: number | undefined;
+    readonly balance: number | undefined;
+    readonly wishes: SelectionWishes;
+  },
+): SelectionByRole => {
+  const selections = pools.map((pool) => {
+    const { candidates, role, isTurned } = pool;
+    const { weights, atLeast } = wishesOf(wishes, pool);
+    const selection = selectCheckpoints({ ...numbers, candidates, weights, atLeast });
+    const leftOut = selection.leftOut.map((out) =>
+      isTurned(out.benchmark) ? { ...out, score: -out.score, atLeast: -out.atLeast } : out,
+    );
+    return { ...selection, leftOut, role, weights };
+  });
+  return {
+    chosen: selections.flatMap(({ chosen, role }) => chosen.map((one) => ({ ...one, role }))),
+    balance: numbers.balance ?? 1,
+    scores: selections.flatMap(({ scores, role }) => scores.map((one) => ({ ...one, role }))),
+    leftOut: selections.flatMap(({ leftOut, role }) => leftOut.map((out) => ({ ...out, role }))),
+    weights: selections.flatMap(({ weights, role }) =>
+      Object.entries(weights).map(([task, weight]) => ({ role, task, weight })),
+    ),
+  };
+};

@@ -1,0 +1,280 @@
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeCommands } from '../../src/cli/describe.js';
+import { buildProgram } from '../../src/cli/program.js';
+import { Workplace } from '../docs/workplace.js';
+import { hashOf } from '../fixtures/contents.js';
+import { readSource } from '../fixtures/source-texts.js';
+
+// Every command of ours that a message, a README or a page names: found in the source, got from where it is printed,
+// typed in over small models, and held to what it promises.
+
+const paths = describeCommands(buildProgram()).map(({ path }) => path.join(' '));
+const { texts, commands } = readSource();
+
+let place: Workplace;
+beforeAll(() => {
+  place = new Workplace();
+}, 60_000);
+afterAll(() => place.remove());
+
+/** What a scenario types in, in a directory of its own with the small models. */
+const session = (name: string) => {
+  const directory = place.directory(`printed-${name}`);
+  const type = (line: string) => place.run(line, directory);
+  return {
+    directory,
+    /** Types a line that must succeed. */
+    ok: async (line: string): Promise<string> => {
+      const { status, stdout, stderr } = await type(line);
+      expect(status, `${line}\n${stderr}`).toBe(0);
+      return `${stdout}${stderr}`;
+    },
+    /** Types a line, whatever comes of it, and returns all that it prints. */
+    said: async (line: string): Promise<string> => {
+      const { stdout, stderr } = await type(line);
+      return `${stdout}${stderr}`;
+    },
+    write: (file: string, text: string) => writeFileSync(join(directory, file), text),
+    read: (file: string) => readFileSync(join(directory, file), 'utf8'),
+  };
+};
+
+/** The command in a text that begins so, up to the end of its quotes or line, with what the reader fills in. */
+const printedIn = (
+  text: string,
+  beginning: string,
+  filled: Readonly<Record<string, string>> = {},
+): string => {
+  const found = new RegExp(`layerloom ${beginning}[^\`"\\n;()]*`).exec(text)?.[0].trim();
+  expect(found, `no "layerloom ${beginning}" in:\n${text}`).toBeDefined();
+  return Object.entries(filled).reduce((line, [word, value]) => {
+    expect(line).toContain(word);
+    return line.replace(word, value);
+  }, found ?? '');
+};
+
+const experiment = `base: ./base
+tasks: {math-1: ./math-1}
+languages:
+  swahili: {swh-1: ./swh-1}
+merges:
+  - {name: default, method: layer_swap}
+`;
+
+const evaluateBlock = 'evaluate:\n  tasks: {swahili: mgsm_direct_sw}\n';
+
+const filled = { 'EXPERIMENT.yaml': 'study.yaml' };
+
+interface Scenario {
+  readonly title: string;
+  /** The calls in the source that print what it types. */
+  readonly calls: readonly string[];
+  readonly run: () => Promise<void>;
+}
+
+const scenarios: readonly Scenario[] = [
+  {
+    title: 'an experiment is run, gets an evaluate: block and scores, and a page says how to do it all again',
+    calls: [
+      'errors.ts: batch EXPERIMENT.yaml -o …',
+      'experiment/evaluate-experiment.ts: batch EXPERIMENT.yaml -o … --resume',
+      'cli/table.ts: evaluate …',
+      'report/provenance.ts: batch EXPERIMENT.yaml -o …',
+      'report/provenance.ts: evaluate …',
+      'report/provenance.ts: report … -o report.html',
+    ],
+    run: async () => {
+      const { directory, ok, said, write, read } = session('study');
+      write('study.yaml', experiment);
+      await ok(printedIn(await said('layerloom table "./my study"'), 'batch', filled));
+      write('study.yaml', `${experiment}${evaluateBlock}`);
+      await ok(printedIn(await said('layerloom evaluate "./my study"'), 'batch', filled));
+      await ok(printedIn(await said('layerloom table "./my study"'), 'evaluate'));
+      const table = await ok('layerloom table "./my study"');
+      expect(table).not.toContain('there are no scores');
+      await ok('layerloom report "./my study" -o report.html');
+      const page = read('report.html');
+      const again = ['batch', 'evaluate', 'report'].map((name) => printedIn(page, name));
+      for (const gone of ['my study', 'report.html']) rmSync(join(directory, gone), { recursive: true });
+      for (const line of again) await ok(line.replace('EXPERIMENT.yaml', 'study.yaml'));
+      expect(await ok('layerloom table "./my study"')).toBe(table);
+      expect(read('report.html')).toContain('swahili/math-1+swh-1/default');
+    },
+  },
+  {
+    title: 'an experiment that init writes is planned, run and scored',
+    calls: [
+      'experiment/presets.ts: batch FILE -o DIR --dry-run',
+      'experiment/preset-evaluation.ts: evaluate DIR',
+    ],
+    run: async () => {
+      const { ok, read, directory } = session('preset');
+      const models = '--base ./base --task math-1=./math-1 --lang swahili:swh-1=./swh-1';
+      await ok(`layerloom experiment init --preset figure-3-max ${models} -o study.yaml`);
+      const text = read('study.yaml');
+      const planned = printedIn(text, 'batch', { FILE: 'study.yaml', DIR: 'study' });
+      expect(await ok(planned)).toMatch(/merges/);
+      expect(readdirSync(directory)).not.toContain('study');
+      await ok(planned.replace(' --dry-run', ''));
+      await ok(
+        printedIn(text, 'evaluate', {
+          'DIR: MGSM with 8 worked examples, exact match, as in the paper.': 'study',
+        }),
+      );
+      expect(JSON.parse(read('study/experiment.json')).merges[0].scores).toBeDefined();
+    },
+  },
+  {
+    title: "the recipe of a model card makes the card's model again",
+    calls: ['plan/model-card.ts: merge README.md -o merged …'],
+    run: async () => {
+      const { directory, ok, read } = session('card');
+      await ok('layerloom swap --task ./math-1 --lang ./swh-1 -o ./swapped');
+      const line = printedIn(read('swapped/README.md'), 'merge README.md');
+      const moved = line.replace('README.md', './swapped/README.md').replace('-o ', '-o ./swapped/');
+      await ok(moved);
+      expect(hashOf(join(directory, 'swapped/merged'))).toBe(hashOf(join(directory, 'swapped')));
+    },
+  },
+  {
+    title: 'models in a file a layer give shards that are links',
+    calls: ['report/link-text.ts: relayout MODEL -o OUT --layout layer'],
+    run: async () => {
+      const { directory, ok } = session('linked');
+      const swap = (task: string, language: string, out: string) =>
+        ok(`layerloom swap --task ${task} --lang ${language} --link hard -o ${out}`);
+      const text = await swap('./math-1', './swh-1', './copied');
+      for (const model of ['math-1', 'swh-1'])
+        await ok(printedIn(text, 'relayout', { MODEL: `./${model}`, OUT: `./${model}-layers` }));
+      expect(await swap('./math-1-layers', './swh-1-layers', './linked')).not.toContain('relayout');
+      const files = readdirSync(join(directory, 'linked')).filter((file) => file.endsWith('.safetensors'));
+      const links = files.filter((file) => statSync(join(directory, 'linked', file)).nlink > 1);
+      expect(links.length).toBeGreaterThanOrEqual(32);
+    },
+  },
+  {
+    title: 'of several adapters one is written into the base first',
+    calls: ['adapter/open-model.ts: relayout … -o DIR'],
+    run: async () => {
+      const { ok, said } = session('adapters');
+      const text = await said('layerloom relayout ./base+./math-lora+./swh-lora -o both');
+      await ok(printedIn(text, 'relayout', { DIR: './with-math' }));
+      await ok('layerloom relayout ./with-math+./swh-lora -o both');
+    },
+  },
+  {
+    title: 'an analysis of all checkpoints lets select choose',
+    calls: [
+      'api/select-from-files.ts: analyze --base BASE CHECKPOINT... -o DIR',
+      'search/select-checkpoints.ts: analyze --base BASE CHECKPOINT... -o DIR',
+    ],
+    run: async () => {
+      const { ok, said, write } = session('select');
+      write('scores.csv', 'name,mgsm\nmath-1,0.4\nmath-2,0.5\nmath-3,0.6\n');
+      const select = (analysis: string) =>
+        `layerloom select --scores scores.csv --count 2 --analysis ${analysis}`;
+      const fill = (DIR: string, checkpoints: string) => ({
+        BASE: './base',
+        'CHECKPOINT...': checkpoints,
+        DIR,
+      });
+      await ok(printedIn(await said(select('few')), 'analyze', fill('few', './math-1 ./math-2')));
+      await ok(printedIn(await said(select('few')), 'analyze', fill('all', './math-1 ./math-2 ./math-3')));
+      expect(await ok(select('all'))).toContain('math-3');
+    },
+  },
+  {
+    title: 'what an experiment has is listed where a search finds nothing',
+    calls: ['search/experiment-space.ts: batch EXPERIMENT.yaml --dry-run --json'],
+    run: async () => {
+      const { ok, said, write } = session('search');
+      write('study.yaml', `${experiment}${evaluateBlock}`);
+      const text = await said('layerloom search study.yaml --language swahili --entries none -o searched');
+      const listed = JSON.parse(await ok(printedIn(text, 'batch', filled)));
+      expect(JSON.stringify(listed)).toContain('swahili/math-1+swh-1/default');
+    },
+  },
+  {
+    title: 'another directory is examined where one cannot be written',
+    calls: ['doctor/directory.ts: doctor DIR'],
+    run: async () => {
+      const { said } = session('doctor');
+      const line = printedIn(await said('layerloom doctor /proc'), 'doctor', { DIR: '.' });
+      const examined = await said(line);
+      expect(examined).toContain('directory');
+      expect(examined).not.toContain('cannot be written');
+    },
+  },
+  {
+    title: 'a training that needs a partition gets one',
+    calls: ['training/training-run.ts: partition BASE -o FILE'],
+    run: async () => {
+      const { ok, said } = session('freeze');
+      const init = 'layerloom train init --preset math-1 --way freeze --base ./base -o ./train';
+      await ok(printedIn(await said(init), 'partition', { BASE: './base', FILE: 'parts.json' }));
+      await ok(`${init} --partition parts.json`);
+    },
+  },
+];
+
+/** Calls that are not typed in here, each with the reason. */
+const elsewhere: Readonly<Record<string, string>> = {
+  'api/select-from-files.ts: evaluate …':
+    'an experiment whose results were removed; the command is that of a table',
+  'plan/vocabulary.ts: relayout BASE+ADAPTER -o DIR':
+    'the command of several adapters, for moved rows of one',
+  'training/instructions.ts: partition … -o …': 'typed in by test/training/printed-merges.test.ts',
+  'training/instructions.ts: relayout … -o merged': 'typed in by test/training/printed-merges.test.ts',
+  'training/instructions.ts: revert … … -o …': 'typed in by test/training/printed-merges.test.ts',
+  'training/instructions.ts: swap --task … --lang … … -o merged':
+    'typed in by test/training/printed-merges.test.ts',
+};
+
+describe('the source', () => {
+  it('names commands of layerloom by layerloomCommand alone, help and completion excepted', () => {
+    const ofHelp = /^cli\/(program|options|[a-z-]+-commands?|completion\/[a-z]+)\.ts$/;
+    const named = texts.flatMap(({ file, text }) =>
+      [...text.matchAll(/\blayerloom ([a-z][a-z-]*)/g)].flatMap(([, name = '']) => {
+        const isCommand = paths.includes(name) || paths.some((path) => path.startsWith(`${name} `));
+        return isCommand && !ofHelp.test(file) && file !== 'command-line.ts' ? [`${file}: ${text}`] : [];
+      }),
+    );
+    expect(named).toEqual([]);
+  });
+
+  it('names no command without arguments that there is not', () => {
+    const bare = commands.filter(({ words }) => words.every((word) => /^[a-z-]+$/.test(word)));
+    expect(bare.filter(({ words }) => !paths.includes(words.join(' ')))).toEqual([]);
+  });
+
+  it('has no command with arguments that is typed in nowhere', () => {
+    const found = commands
+      .map(({ file, words }) => `${file}: ${words.join(' ')}`)
+      .filter((call) => !paths.includes(call.split(': ')[1] ?? ''));
+    const known = [...scenarios.flatMap(({ calls }) => calls), ...Object.keys(elsewhere)];
+    expect([...new Set(found)].sort()).toEqual([...new Set(known)].sort());
+  });
+
+  it('suggests no option that no command has, where it speaks of no other program', () => {
+    const ofOthers =
+      /^(evaluation\/harness|native\/|experiment\/schedulers\/|cli\/scheduler-|training\/instructions|plan\/mergekit-|report\/pages\/heat)/;
+    const hidden = '--out-shard-size';
+    const own = new Set(
+      describeCommands(buildProgram()).flatMap(({ optionGroups }) =>
+        optionGroups.flatMap(({ options }) => options.map(({ long }) => long)),
+      ),
+    );
+    const unknown = texts.flatMap(({ file, text }) =>
+      [...text.matchAll(/(?<![\w-])--[a-z][a-z-]*[a-z](?![\w-]*\()/g)].flatMap(([option]) =>
+        own.has(option) || option === hidden || ofOthers.test(file) ? [] : [`${file}: ${option}`],
+      ),
+    );
+    expect([...new Set(unknown)]).toEqual([]);
+  });
+});
+
+describe('what is printed is true', () => {
+  it.each(scenarios)('$title', ({ run }) => run());
+});

@@ -1,0 +1,319 @@
+import type { EvaluationResult } from '../../../src/evaluation/result.js';
+import { conclude } from '../../../src/scores/conclusion.js';
+import {
+  type Estimate,
+  estimateOfChosen,
+  estimateOfExtreme,
+  estimateOfMean,
+} from '../../../src/scores/intervals/estimates.js';
+import { onlyThese, rowOf } from '../../../src/scores/intervals/rows.js';
+import { meanOf } from '../../../src/scores/mean.js';
+import { type ModelScore, scoresOf } from '../../../src/scores/model-score.js';
+import { compareRows, type PairedComparison } from '../../../src/scores/paired.js';
+import type { ScoredModel } from '../../../src/scores/scored-experiment.js';
+import { constructedResult, exactMatch, scoredModel, seeded } from '../../fixtures/scored.js';
+
+// Simulated studies, of which the true scores are known: a model's answers are right with the logistic of a level, effects of
+// its experts, the difficulty of the problem, and how hard each expert finds it. All effects are normal.
+
+/**
+ * Standard deviations of experts' effects in points. Of the paper's Table 1, (max − mean) / 1.485 over nine pairs is 2.5
+ * for the default swap and 3.3 for the best, the root mean square of four languages; (max − mean) / 0.846 over three
+ * experts is 4.7 for task and 1.9 for language experts. Sampling of problems is not taken off, so these are upper bounds.
+ */
+const sizes = { task: 2.4, language: 1.6, both: 1, taskExpert: 4.7, languageExpert: 1.9 } as const;
+
+/** Standard deviations of how differently experts take to two configurations, half of their own effects. */
+const ofConfiguration = { task: 1.2, language: 0.8, both: 0.5 } as const;
+
+/** Standard deviations in logits: of problems, and of how hard one expert, one merge or one configuration finds a problem. */
+const difficulty = { problem: 2, own: 0.5 } as const;
+
+/** Mean score of merges: that of Swahili's default swap. */
+const level = 0.32;
+
+/** Configurations that the best is chosen from. */
+const configurations = 9;
+
+/** Resamples of figures that are chosen again: enough for a mean and a variance. */
+const resampling = { resamples: 500, seed: 1 } as const;
+
+export interface Design {
+  /** Experts of each kind: 1, 2 or 3. */
+  readonly experts: number;
+  readonly problems: number;
+  /** Effects of experts, as a share of the paper's. */
+  readonly effects: number;
+}
+
+/** What one study found: whether the interval held the truth, its width in points, whether a false claim was made. */
+export interface Outcome {
+  readonly holds: boolean;
+  readonly width: number;
+  readonly isFalseClaim: boolean;
+}
+
+export const figures = ['mean', 'highest', 'difference', 'gain', 'best', 'best less default'] as const;
+
+export type Figure = (typeof figures)[number];
+
+const logistic = (logit: number): number => 1 / (1 + Math.exp(-logit));
+
+/** Points and weights of the standard normal distribution, for expected values. */
+const normal = Array.from({ length: 61 }, (_, at) => -6 + at / 5).map((x) => ({
+  x,
+  weight: Math.exp((-x * x) / 2) / (5 * Math.sqrt(2 * Math.PI)),
+}));
+
+/** Expected share of right answers at a logit, over normal effects of a standard deviation. */
+const shareAt = (logit: number, deviation: number): number =>
+  normal.reduce((sum, { x, weight }) => sum + weight * logistic(logit + deviation * x), 0);
+
+const logitOf = (share: number, deviation: number): number => {
+  let [low, high] = [-12, 12];
+  while (high - low > 1e-9) {
+    const middle = (low + high) / 2;
+    if (shareAt(middle, deviation) < share) low = middle;
+    else high = middle;
+  }
+  return low;
+};
+
+const spread = Math.sqrt(difficulty.problem ** 2 + 3 * difficulty.own ** 2);
+const start = logitOf(level, spread);
+/** Logits of a point of score. */
+const point = 0.01 / ((shareAt(start + 0.01, spread) - shareAt(start - 0.01, spread)) / 0.02);
+
+const task = 'constructed';
+
+/** Makes random numbers for one study. */
+const randomOf = (seed: number) => {
+  const uniform = seeded(seed);
+  const gauss = (deviation: number) =>
+    deviation * Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
+  const many = (count: number, deviation: number) => Array.from({ length: count }, () => gauss(deviation));
+  return { uniform, gauss, many };
+};
+
+type Random = ReturnType<typeof randomOf>;
+
+const shared = constructedResult({ task, scores: Array<number>(250).fill(0) });
+
+const resultOf = (name: string, scores: readonly number[]): EvaluationResult => ({
+  ...shared,
+  model: name,
+  n: scores.length,
+  metrics: { [exactMatch]: meanOf(scores) },
+  problems: scores.map((score, id) => ({
+    ...(shared.problems[id] as EvaluationResult['problems'][number]),
+    scores: { [exactMatch]: score },
+  })),
+});
+
+/** A simulated model, and its true score over all problems. */
+interface Simulated {
+  readonly model: ScoredModel;
+  readonly truth: number;
+}
+
+interface World {
+  readonly design: Design;
+  readonly random: Random;
+  /** Difficulty of each problem, for all, each task expert and each language expert. */
+  readonly problems: readonly number[];
+  readonly ofTask: readonly (readonly number[])[];
+  readonly ofLanguage: readonly (readonly number[])[];
+  readonly tasks: readonly number[];
+  readonly languages: readonly number[];
+  /** Of each pair, task expert by task expert. */
+  readonly both: readonly number[];
+}
+
+const worldOf = (design: Design, seed: number): World => {
+  const random = randomOf(seed);
+  const { experts, problems, effects } = design;
+  const own = () => Array.from({ length: experts }, () => random.many(problems, difficulty.own));
+  const size = effects * point;
+  return {
+    design,
+    random,
+    problems: random.many(problems, difficulty.problem),
+    ofTask: own(),
+    ofLanguage: own(),
+    tasks: random.many(experts, sizes.task * size),
+    languages: random.many(experts, sizes.language * size),
+    both: random.many(experts ** 2, sizes.both * size),
+  };
+};
+
+const answer = (world: World, logit: number, ofProblem: (problem: number) => number): number[] =>
+  world.problems.map((hardness, problem) =>
+    world.random.uniform() < logistic(logit + hardness + ofProblem(problem)) ? 1 : 0,
+  );
+
+/** Simulates the merges of one configuration; `differs`: by how much of the usual it takes to experts in a way of its own. */
+const merges = (world: World, name: string, differs = 0): Simulated[] => {
+  const { experts, problems, effects } = world.design;
+  const { random } = world;
+  const size = effects * point * differs;
+  const tasks = random.many(experts, ofConfiguration.task * size);
+  const languages = random.many(experts, ofConfiguration.language * size);
+  const hardness = random.many(problems, difficulty.own);
+  return world.tasks.flatMap((ofTask, t) =>
+    world.languages.map((ofLanguage, l): Simulated => {
+      const both = (world.both[t * experts + l] ?? 0) + random.gauss(ofConfiguration.both * size);
+      const logit = start + ofTask + ofLanguage + both + (tasks[t] ?? 0) + (languages[l] ?? 0);
+      const scores = answer(
+        world,
+        logit,
+        (at) => (world.ofTask[t]?.[at] ?? 0) + (world.ofLanguage[l]?.[at] ?? 0) + (hardness[at] ?? 0),
+      );
+      return {
+        truth: shareAt(logit, spread),
+        model: scoredModel({
+          ...{ name: `${name}/${t}+${l}`, task: `task-${t}`, languageExpert: `language-${l}` },
+          results: { [task]: resultOf(`${name}/${t}+${l}`, scores) },
+        }),
+      };
+    }),
+  );
+};
+
+/** Simulates the experts, whose own effects are larger than those on merges, about the same level. */
+const expertsOf = (world: World): Simulated[] => {
+  const make = (
+    role: 'task' | 'language',
+    effects: readonly number[],
+    ofProblem: readonly (readonly number[])[],
+    scale: number,
+  ): Simulated[] =>
+    effects.map((effect, at) => {
+      const logit = start + scale * effect;
+      const own = world.random.many(world.design.problems, difficulty.own);
+      const scores = answer(
+        world,
+        logit,
+        (problem) => Math.SQRT2 * (ofProblem[at]?.[problem] ?? 0) + (own[problem] ?? 0),
+      );
+      const name = `${role}-${at}`;
+      return {
+        truth: shareAt(logit, spread),
+        model: scoredModel({ name, role, results: { [task]: resultOf(name, scores) } }),
+      };
+    });
+  return [
+    ...make('task', world.tasks, world.ofTask, sizes.taskExpert / sizes.task),
+    ...make('language', world.languages, world.ofLanguage, sizes.languageExpert / sizes.language),
+  ];
+};
+
+/** The mean score over all experts and problems of merges of one configuration. */
+const populationTruth = ({ effects }: Design, differs = 0): number => {
+  const variance =
+    sizes.task ** 2 +
+    sizes.language ** 2 +
+    sizes.both ** 2 +
+    differs ** 2 * (ofConfiguration.task ** 2 + ofConfiguration.language ** 2 + ofConfiguration.both ** 2);
+  return shareAt(start, Math.sqrt(spread ** 2 + (effects * point) ** 2 * variance));
+};
+
+const modelsOf = (some: readonly Simulated[]): ScoredModel[] => some.map(({ model }) => model);
+const scoresIn = (some: readonly Simulated[]): ModelScore[] => scoresOf(modelsOf(some), task, exactMatch);
+const truthOf = (some: readonly Simulated[]): number => meanOf(some.map(({ truth }) => truth));
+const meanScoreOf = (some: readonly Simulated[]): number => meanOf(scoresIn(some).map(({ value }) => value));
+
+const outcome = (
+  { interval }: Pick<Estimate, 'interval'>,
+  truth: number,
+  isFalseClaim = false,
+): Outcome | undefined =>
+  interval === undefined
+    ? undefined
+    : {
+        holds: interval[0] <= truth && truth <= interval[1],
+        width: 100 * (interval[1] - interval[0]),
+        isFalseClaim,
+      };
+
+const compared = (comparison: PairedComparison, truth: number): Outcome | undefined => {
+  const { verdict } = conclude({ metric: exactMatch, ...comparison });
+  const isFalse = (verdict === 'better' && truth <= 0) || (verdict === 'worse' && truth >= 0);
+  return outcome(comparison, truth, isFalse);
+};
+
+const bestOf = <T>(items: readonly T[], score: (item: T) => number): T =>
+  items.reduce((best, item) => (score(item) > score(best) ? item : best));
+
+/** Simulates one study, and asks the product for the figure's interval. */
+export const study = (figure: Figure, design: Design, seed: number): Outcome | undefined => {
+  const world = worldOf(design, seed);
+  const isPopulation = design.experts > 1;
+  switch (figure) {
+    case 'mean': {
+      const own = merges(world, 'default');
+      const truth = isPopulation ? populationTruth(design) : truthOf(own);
+      return outcome(estimateOfMean(scoresIn(own)) ?? { interval: undefined }, truth);
+    }
+    case 'highest': {
+      const own = merges(world, 'default');
+      const best = bestOf(own, (one) => meanScoreOf([one]));
+      const estimate = estimateOfExtreme(scoresIn(own), 1, resampling);
+      return outcome(estimate ?? { interval: undefined }, best.truth);
+    }
+    case 'difference': {
+      // Of one pair, configurations are equal for its two experts, so that a claim is false.
+      const [a, b] = [merges(world, 'a', isPopulation ? 1 : 0), merges(world, 'b', isPopulation ? 1 : 0)];
+      return compared(compareRows(rowOf(modelsOf(a), task), rowOf(modelsOf(b), task), exactMatch), 0);
+    }
+    case 'gain': {
+      const [own, experts] = [merges(world, 'default'), expertsOf(world)];
+      const best = bestOf(experts, (one) => meanScoreOf([one]));
+      const candidates = experts.map(({ model }) => [model]);
+      const comparison = compareRows(
+        onlyThese(rowOf(modelsOf(own), task)),
+        rowOf([best.model], task, candidates),
+        exactMatch,
+        resampling,
+      );
+      return compared(comparison, truthOf(own) - best.truth);
+    }
+    default: {
+      const all = Array.from({ length: configurations }, (_, at) =>
+        merges(world, `${at}`, isPopulation ? 1 : 0),
+      );
+      const best = bestOf(all, meanScoreOf);
+      const row = rowOf(modelsOf(best), task, all.map(modelsOf));
+      if (figure === 'best') {
+        const truth = isPopulation ? populationTruth(design, 1) : truthOf(best);
+        return outcome(estimateOfChosen(row, exactMatch, 1, resampling) ?? { interval: undefined }, truth);
+      }
+      const usual = merges(world, 'default', isPopulation ? 1 : 0);
+      return compared(compareRows(row, rowOf(modelsOf(usual), task), exactMatch, resampling), 0);
+    }
+  }
+};
+
+/** What many studies found. */
+export interface Coverage {
+  readonly studies: number;
+  /** Shares of studies in percent. */
+  readonly coverage: number;
+  readonly falseClaims: number;
+  /** Mean width in points. */
+  readonly width: number;
+}
+
+/** Simulates studies with seeds of their own. */
+export const coverageOf = (figure: Figure, design: Design, studies: number): Coverage => {
+  const first = 1_000_003 * (1 + figures.indexOf(figure)) + 7919 * design.experts + design.problems;
+  const outcomes = Array.from({ length: studies }, (_, at) => study(figure, design, first + 31 * at)).filter(
+    (of) => of !== undefined,
+  );
+  const share = (is: (of: Outcome) => boolean) => (100 * outcomes.filter(is).length) / studies;
+  return {
+    studies,
+    coverage: share(({ holds }) => holds),
+    falseClaims: share(({ isFalseClaim }) => isFalseClaim),
+    width: meanOf(outcomes.map(({ width }) => width)),
+  };
+};
