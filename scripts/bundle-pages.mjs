@@ -1,5 +1,5 @@
 /**
- * Bundles the scripts and the style of the pages into `dist/report/assets`, which the code that writes pages
+ * Bundles the scripts and the style of the pages into `dist/documents/assets`, which the code that writes pages
  * inlines. Everything a page needs is in its own file.
  */
 
@@ -7,13 +7,13 @@ import { build } from 'esbuild';
 
 await build({
   entryPoints: {
-    analysis: 'src/report/pages/analysis-entry.tsx',
-    comparison: 'src/report/pages/comparison-entry.tsx',
-    report: 'src/report/pages/report-entry.tsx',
-    pages: 'src/report/pages/pages.css',
+    analysis: 'src/documents/pages/analysis-entry.tsx',
+    comparison: 'src/documents/pages/comparison-entry.tsx',
+    report: 'src/documents/pages/report-entry.tsx',
+    pages: 'src/documents/pages/pages.css',
   },
   absWorkingDir: new URL('..', import.meta.url).pathname,
-  outdir: 'dist/report/assets',
+  outdir: 'dist/documents/assets',
   bundle: true,
   minify: true,
   format: 'iife',

@@ -2,10 +2,6 @@
 
 import './native/check-node.js';
 
-export { openModel as openCheckpoint } from './adapter/open-model.js';
-export type { AnalysedModel, Analysis, TensorAnalysis } from './analysis/analysis.js';
-export type { Overlap, OverlapPart } from './analysis/overlap.js';
-export type { Shares } from './analysis/shares.js';
 export {
   type AnalyzeOptions,
   type AnalyzeParameters,
@@ -39,27 +35,6 @@ export {
 } from './api/search-experiment.js';
 export { type SelectParameters, selectFromFiles } from './api/select-from-files.js';
 export { type TrainInitOptions, type TrainingFiles, trainInit } from './api/train-init.js';
-export { type Architecture, describeArchitecture, type Place } from './architecture/architecture.js';
-export type { Role } from './architecture/roles.js';
-export type { CheckpointIndex, FileIdentity, FileState } from './checkpoint/checkpoint.js';
-export { encodeHeader, type Header, type HeaderTensor, parseHeader } from './checkpoint/header.js';
-export type { RangeCacheEntry, RangeCacheFile } from './checkpoint/range-cache-list.js';
-export type {
-  ComparedModel,
-  Comparison,
-  ElementDifferences,
-  StoredAs,
-  TensorComparison,
-  TensorState,
-} from './comparison/comparison.js';
-export type { KeyDifference, SideFileDifference } from './comparison/side-file-differences.js';
-export { type Examination, examineInstallation } from './doctor/examine.js';
-export type { Finding } from './doctor/finding.js';
-export type { Link } from './engine/output/link.js';
-export type { ShardRecord } from './engine/output/provenance.js';
-export type { TruncatedProduct } from './engine/output/truncated.js';
-export type { Progress, RunControls, RunCost } from './engine/run.js';
-export { type MergeResult, type RunOptions, runPlan } from './engine/run-plan.js';
 export {
   type ContextDetails,
   type ErrorCode,
@@ -67,38 +42,51 @@ export {
   type ErrorDetails,
   errorCodes,
   LayerloomError,
-} from './errors.js';
+} from './base/errors.js';
+export { version } from './base/version.js';
+export type { BatchMerge, RefusedMerge } from './batch/batch-merge.js';
+export type { BatchPlan, PlannedMerge } from './batch/batch-plan.js';
+export type { BatchCost } from './batch/cost.js';
+export type { DistinctShard } from './batch/groups.js';
+export type { MergeShard } from './batch/merge-shards.js';
+export type { MergeOutcome, MergeState } from './batch/merge-tracker.js';
+export type { Part } from './batch/part.js';
+export type { BatchOptions, BatchResult } from './batch/run-batch.js';
+export type { CheckpointIndex, FileIdentity, FileState } from './checkpoint/checkpoint.js';
+export { encodeHeader, type Header, type HeaderTensor, parseHeader } from './checkpoint/formats/header.js';
+export type { RangeCacheEntry, RangeCacheFile } from './checkpoint/range-cache-list.js';
+export type { Explanation } from './compile/explanation.js';
+export { type Examination, examineInstallation } from './doctor/examine.js';
+export type { Finding } from './doctor/finding.js';
+export type { AnalysisResult } from './documents/analysis/write-analysis.js';
+export type { ReportOptions, WrittenReport } from './documents/report/write-report.js';
+export { formatTables, type TableFormat } from './documents/score-table/format-tables.js';
+export type { Link } from './engine/output/link.js';
+export type { ShardRecord } from './engine/output/provenance.js';
+export type { TruncatedProduct } from './engine/output/truncated.js';
+export type { Progress, RunControls, RunCost } from './engine/run.js';
+export { type MergeResult, type RunOptions, runPlan } from './engine/run-plan.js';
 export type { EvaluationResult, ProblemResult, ProblemScore, Score, Scores } from './evaluation/result.js';
 export type { Evaluation, EvaluationBlock } from './evaluation/settings.js';
-export type { BatchMerge, RefusedMerge } from './experiment/batch-merge.js';
-export type { BatchPlan, PlannedMerge } from './experiment/batch-plan.js';
-export type { BatchCost } from './experiment/cost.js';
-export {
-  type EvaluateOptions,
-  type EvaluationOutcome,
-  type EvaluationProgress,
-  evaluateExperiment,
-  evaluationCommands,
-} from './experiment/evaluate-experiment.js';
-export { type ExperimentMerge, expandExperiment } from './experiment/expand.js';
-export type { ExperimentInput, MergeInput, ReferenceInput } from './experiment/experiment-input.js';
-export type { ExperimentRecord, MergeRecord, Scored, ScoreError } from './experiment/experiment-record.js';
-export type { FurtherReference } from './experiment/further-references.js';
-export type { DistinctShard } from './experiment/groups.js';
-export { type ImportOutcome, importResults } from './experiment/import-results.js';
-export type { MergeShard } from './experiment/merge-shards.js';
-export type { MergeOutcome, MergeState } from './experiment/merge-tracker.js';
-export type { Part } from './experiment/part.js';
-export { experimentPreset, type PresetModels, type PresetName } from './experiment/presets.js';
+export { type ExperimentMerge, expandExperiment } from './experiment/file/expand.js';
+export type { ExperimentInput, MergeInput, ReferenceInput } from './experiment/file/experiment-input.js';
+export type { FurtherReference } from './experiment/file/further-references.js';
 export {
   type Experiment,
   type Experts,
   type MergeEntry,
   parseExperiment,
   readExperiment,
-} from './experiment/read-experiment.js';
-export { type ExperimentReference, experimentReferences } from './experiment/references.js';
-export type { BatchOptions, BatchResult } from './experiment/run-batch.js';
+} from './experiment/file/read-experiment.js';
+export { type ExperimentReference, experimentReferences } from './experiment/file/references.js';
+export type { SearchBlock } from './experiment/file/search-block.js';
+export { experimentPreset, type PresetModels, type PresetName } from './experiment/presets/presets.js';
+export type {
+  ExperimentRecord,
+  MergeRecord,
+  Scored,
+  ScoreError,
+} from './experiment/record/experiment-record.js';
 export {
   type ExperimentOptions,
   type ExperimentResult,
@@ -118,18 +106,47 @@ export {
   type SnakemakeParameters,
   snakemakeWorkflow,
 } from './experiment/schedulers/snakemake.js';
-export type { ScoringOutcome } from './experiment/score-model.js';
-export type { SearchBlock } from './experiment/search-block.js';
-export type { Choice } from './extraction/choose-tensors.js';
+export {
+  type EvaluateOptions,
+  type EvaluationOutcome,
+  type EvaluationProgress,
+  evaluateExperiment,
+  evaluationCommands,
+} from './experiment/scoring/evaluate-experiment.js';
+export { type ImportOutcome, importResults } from './experiment/scoring/import-results.js';
+export type { ScoringOutcome } from './experiment/scoring/score-model.js';
+export { recipeOf } from './export/recipe-of.js';
+export type { PushedFile, PushOptions, PushResult } from './hub/push/push-result.js';
+export type { RangeCacheRemoval } from './hub/remove-ranges.js';
+export type { AnalysedModel, Analysis, TensorAnalysis } from './measure/analysis/analysis.js';
+export type { Overlap, OverlapPart } from './measure/analysis/overlap.js';
+export type { Shares } from './measure/analysis/shares.js';
+export type {
+  ComparedModel,
+  Comparison,
+  ElementDifferences,
+  StoredAs,
+  TensorComparison,
+  TensorState,
+} from './measure/comparison/comparison.js';
+export type { KeyDifference, SideFileDifference } from './measure/comparison/side-file-differences.js';
+export type { Choice } from './measure/extraction/choose-tensors.js';
 export type {
   ExtractedTensor,
   Extraction,
   ExtractionResult,
   LeftOutTensor,
-} from './extraction/extraction.js';
-export type { ExtractionOptions } from './extraction/run-extraction.js';
-export type { PushedFile, PushOptions, PushResult } from './hub/push/push-result.js';
-export type { RangeCacheRemoval } from './hub/remove-ranges.js';
+} from './measure/extraction/extraction.js';
+export type { ExtractionOptions } from './measure/extraction/run-extraction.js';
+export type { PartitionFormat } from './measure/partition/formats/names.js';
+export type {
+  FoundByAnalysis,
+  FoundByLocation,
+  Granularity,
+  Partition,
+  PartName,
+} from './measure/partition/partition.js';
+export type { PartitionByLocation } from './measure/partition/partition-of.js';
 export type {
   Citation,
   CompileContext,
@@ -184,6 +201,9 @@ export type {
 export { methods, registerMethod } from './methods/index.js';
 // With `*`, so that programs can add to `CustomMethods` as to an interface of this module.
 export type * from './methods/recipes.js';
+export { openModel as openCheckpoint } from './model/adapters/open-model.js';
+export { type Architecture, describeArchitecture, type Place } from './model/architecture/architecture.js';
+export type { Role } from './model/architecture/roles.js';
 export { instructionSets } from './native/addon.js';
 export type { Pruning } from './operations/consensus.js';
 export type { Copy } from './operations/copy.js';
@@ -191,24 +211,10 @@ export type { Expression, ModelTensor } from './operations/expression.js';
 export type { Formula } from './operations/formula.js';
 export type { Gram, GramRule, RuleParameters } from './operations/rules.js';
 export type { Sparsifier } from './operations/sparsifiers.js';
-export type { PartitionFormat } from './partition/formats/names.js';
-export type {
-  FoundByAnalysis,
-  FoundByLocation,
-  Granularity,
-  Partition,
-  PartName,
-} from './partition/partition.js';
-export type { PartitionByLocation } from './partition/partition-of.js';
-export type { Explanation } from './plan/explanation.js';
 export type { Layout } from './plan/layout.js';
 export type * from './plan/plan.js';
-export { recipeOf } from './plan/recipe-of.js';
 export { type ReadRecipe, type RecipeWarning, readRecipe } from './recipe/read-recipe.js';
 export type { RecordedFile, RecordedInput, RecordedInputs } from './recipe/recorded-inputs.js';
-export { formatTables, type TableFormat } from './report/score-table/format-tables.js';
-export type { AnalysisResult } from './report/write-analysis.js';
-export type { ReportOptions, WrittenReport } from './report/write-report.js';
 export type { Conclusion, Verdict } from './scores/conclusion.js';
 export type { Cell, Derived, ScoreTable, TableColumn, TableRow } from './scores/score-table.js';
 export type { HeadlineMetric } from './scores/scored-experiment.js';
@@ -239,4 +245,3 @@ export type { ArithmeticDtype, Dtype, DtypeName } from './tensor/dtype.js';
 export type { Shape, TensorReference } from './tensor/reference.js';
 export type { Rows } from './tensor/rows.js';
 export type { TrainingParameters, TrainingRun } from './training/training-run.js';
-export { version } from './version.js';

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { expandExperiment } from '../src/experiment/expand.js';
-import { experimentPreset, presetNames } from '../src/experiment/presets.js';
-import { readExperiment } from '../src/experiment/read-experiment.js';
+import { expandExperiment } from '../src/experiment/file/expand.js';
+import { readExperiment } from '../src/experiment/file/read-experiment.js';
+import { experimentPreset, presetNames } from '../src/experiment/presets/presets.js';
 import { methods } from '../src/methods/index.js';
 import { toSnakeCase } from '../src/recipe/case.js';
 import { readRecipe } from '../src/recipe/read-recipe.js';

@@ -34,11 +34,11 @@ import {
   selectCheckpoints,
   soup,
 } from '../src/index.js';
+import { mergeVocabularies } from '../src/model/tokenizer/merge-vocabularies.js';
 import { checkBuildTools } from '../src/native/build-tools.js';
 import { readRecipe } from '../src/recipe/read-recipe.js';
 import { comparePaired } from '../src/scores/paired.js';
 import { tablesOf } from '../src/scores/tables.js';
-import { mergeVocabularies } from '../src/tokenizer/merge-vocabularies.js';
 import { type AdapterFixture, lora, writeAdapter } from './fixtures/adapters.js';
 import {
   assemble,

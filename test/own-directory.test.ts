@@ -11,13 +11,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { clearStaging } from '../src/experiment/assemble.js';
-import { checkEvaluationFolders } from '../src/experiment/evaluation-folders.js';
+import { foreignBelow, foreignDirectory, linkBelow } from '../src/base/own-directory.js';
+import { clearStaging } from '../src/batch/assemble.js';
+import { checkEvaluationFolders } from '../src/experiment/scoring/evaluation-folders.js';
 import { holdRangeFolder } from '../src/hub/hold.js';
 import { RangeFile } from '../src/hub/range-file.js';
 import { removeFromRangeCache } from '../src/hub/remove-ranges.js';
 import { soup } from '../src/index.js';
-import { foreignBelow, foreignDirectory, linkBelow } from '../src/own-directory.js';
 import { ShardStore } from '../src/store/shard-store.js';
 import { temporaryDirectory } from './fixtures/checkpoints.js';
 import { writeFamily } from './fixtures/family.js';

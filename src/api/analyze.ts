@@ -1,19 +1,19 @@
-import type { MavVectors } from '../analysis/analysis.js';
-import { rolesOf } from '../analysis/expert-roles.js';
-import type { Overlap } from '../analysis/overlap.js';
-import { computeTaskVectors } from '../analysis/task-vectors.js';
-import { checkThresholdNames, readThresholds, thresholdsOf } from '../analysis/thresholds.js';
-import { readVectors } from '../analysis/vectors-file.js';
-import type { ReduceOptions } from '../engine/compute/reduce.js';
-import { LayerloomError } from '../errors.js';
-import { bringModels } from '../hub/bring-models.js';
-import { itemAt } from '../lookup.js';
+import { LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
 import {
   type AnalysisResult,
   prepareDirectory,
   readPublishedTable,
   writeAnalysis,
-} from '../report/write-analysis.js';
+} from '../documents/analysis/write-analysis.js';
+import type { ReduceOptions } from '../engine/compute/reduce.js';
+import { bringModels } from '../hub/bring-models.js';
+import type { MavVectors } from '../measure/analysis/analysis.js';
+import { rolesOf } from '../measure/analysis/expert-roles.js';
+import type { Overlap } from '../measure/analysis/overlap.js';
+import { computeTaskVectors } from '../measure/analysis/task-vectors.js';
+import { checkThresholdNames, readThresholds, thresholdsOf } from '../measure/analysis/thresholds.js';
+import { readVectors } from '../measure/analysis/vectors-file.js';
 import type { Rows } from '../tensor/rows.js';
 import { requireOut } from './require-out.js';
 

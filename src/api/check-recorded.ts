@@ -1,9 +1,9 @@
 import { basename, join } from 'node:path';
+import { LayerloomError } from '../base/errors.js';
 import type { CheckpointIndex, FileIdentity } from '../checkpoint/checkpoint.js';
 import { adapterConfigName } from '../checkpoint/file-names.js';
 import { observePath } from '../checkpoint/identity.js';
-import { LayerloomError } from '../errors.js';
-import type { OpenedInputs } from '../plan/opened-inputs.js';
+import type { OpenedInputs } from '../compile/opened-inputs.js';
 import type { RecordedFile, RecordedInput, RecordedInputs } from '../recipe/recorded-inputs.js';
 
 /**

@@ -1,8 +1,8 @@
-import { compareModels } from '../comparison/compare-models.js';
-import type { Comparison } from '../comparison/comparison.js';
+import { LayerloomError } from '../base/errors.js';
 import type { RunControls } from '../engine/run.js';
-import { LayerloomError } from '../errors.js';
 import { bringModels } from '../hub/bring-models.js';
+import { compareModels } from '../measure/comparison/compare-models.js';
+import type { Comparison } from '../measure/comparison/comparison.js';
 import { matches } from '../methods/framework/match-names.js';
 
 export interface DiffOptions extends RunControls {
@@ -33,7 +33,7 @@ export const diff = async (
   { only, out, force = false, ...controls }: DiffOptions = {},
 ): Promise<Comparison> => {
   // Loaded on demand: comparisons that are not drawn need no pages.
-  const report = out === undefined ? undefined : await import('../report/comparison/write-comparison.js');
+  const report = out === undefined ? undefined : await import('../documents/comparison/write-comparison.js');
   if (out !== undefined) report?.checkComparisonFile(out);
   const wanted = (name: string): boolean => only === undefined || matches(name, only);
   const fetched = await bringModels([a, b], controls);

@@ -1,7 +1,7 @@
+import { compose } from '../compile/compose.js';
+import { type Explanation, explain } from '../compile/explanation.js';
+import { plannedInput } from '../compile/models.js';
 import type { RecipeInput } from '../methods/recipes.js';
-import { compose } from '../plan/compose.js';
-import { type Explanation, explain } from '../plan/explanation.js';
-import { plannedInput } from '../plan/models.js';
 import { type MergePlanOptions, openFor, withRecipe } from './plan-merge.js';
 
 /**

@@ -1,9 +1,9 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
+import { exportDialects } from '../export/export-dialects.js';
+import { mergekitRecipe } from '../export/mergekit-recipe.js';
+import { recipeFrom } from '../export/recipe-of.js';
 import type { RecipeInput } from '../methods/recipes.js';
-import { exportDialects } from '../plan/export-dialects.js';
-import { mergekitRecipe } from '../plan/mergekit-recipe.js';
-import { recipeFrom } from '../plan/recipe-of.js';
-import { recipeYaml } from '../plan/recipe-yaml.js';
+import { recipeYaml } from '../recipe/recipe-yaml.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';
 
 /** Options of `exportRecipe`. */

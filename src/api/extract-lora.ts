@@ -1,9 +1,9 @@
-import { LayerloomError } from '../errors.js';
-import type { Choice } from '../extraction/choose-tensors.js';
-import type { ExtractionResult } from '../extraction/extraction.js';
-import { planExtraction } from '../extraction/plan-extraction.js';
-import { type ExtractionOptions, runExtraction } from '../extraction/run-extraction.js';
+import { LayerloomError } from '../base/errors.js';
 import { bringModels } from '../hub/bring-models.js';
+import type { Choice } from '../measure/extraction/choose-tensors.js';
+import type { ExtractionResult } from '../measure/extraction/extraction.js';
+import { planExtraction } from '../measure/extraction/plan-extraction.js';
+import { type ExtractionOptions, runExtraction } from '../measure/extraction/run-extraction.js';
 import { type FactorDtype, factorDtypes } from '../native/factorise.js';
 import { type DtypeName, parseDtype } from '../tensor/dtype.js';
 import { requireOut } from './require-out.js';

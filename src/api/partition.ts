@@ -1,12 +1,12 @@
-import { describeArchitecture } from '../architecture/architecture.js';
+import { LayerloomError } from '../base/errors.js';
 import { openCheckpoint } from '../checkpoint/open.js';
-import { LayerloomError } from '../errors.js';
 import { bringModels } from '../hub/bring-models.js';
-import { readAnalysedExpert } from '../partition/analysed-expert.js';
-import type { PartitionFormat } from '../partition/formats/names.js';
-import { type Granularity, granularities, type Partition } from '../partition/partition.js';
-import { type PartitionByLocation, partitionOf } from '../partition/partition-of.js';
-import { checkFormats, writePartition } from '../partition/write-partition.js';
+import { readAnalysedExpert } from '../measure/partition/analysed-expert.js';
+import type { PartitionFormat } from '../measure/partition/formats/names.js';
+import { type Granularity, granularities, type Partition } from '../measure/partition/partition.js';
+import { type PartitionByLocation, partitionOf } from '../measure/partition/partition-of.js';
+import { checkFormats, writePartition } from '../measure/partition/write-partition.js';
+import { describeArchitecture } from '../model/architecture/architecture.js';
 
 /** How the parameters of a model are divided: by location, or by an analysis. */
 export interface PartitionParameters extends PartitionByLocation {

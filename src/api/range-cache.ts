@@ -1,7 +1,7 @@
+import { LayerloomError } from '../base/errors.js';
 import { parseHubId } from '../checkpoint/hub-cache.js';
 import { rangeCacheRoot } from '../checkpoint/range-cache.js';
 import { listRangeCache, type RangeCacheEntry } from '../checkpoint/range-cache-list.js';
-import { LayerloomError } from '../errors.js';
 import type { RangeCacheRemoval } from '../hub/remove-ranges.js';
 
 /** The models of the hub of which `download` fetched parts. */

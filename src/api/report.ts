@@ -1,4 +1,4 @@
-import type { ReportOptions, WrittenReport } from '../report/write-report.js';
+import type { ReportOptions, WrittenReport } from '../documents/report/write-report.js';
 import { requireOut } from './require-out.js';
 
 /** Options of `writeReport`. */
@@ -23,7 +23,7 @@ export const writeReport = async (
 ): Promise<WrittenReport> => {
   requireOut(options);
   // Loaded on demand: other functions of the library need no pages and statistics.
-  const { writeReportOf } = await import('../report/write-report.js');
+  const { writeReportOf } = await import('../documents/report/write-report.js');
   const { loadScores } = await import('../scores/load-scores.js');
   const { readSummaries } = await import('../scores/read-summaries.js');
   const experiment = await loadScores(directory);

@@ -1,13 +1,13 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import Papa from 'papaparse';
+import { layerloomCommand } from '../base/command-line.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { groupBy, itemAt, propertyAt } from '../base/lookup.js';
 import { isObject } from '../checkpoint/json.js';
-import { layerloomCommand } from '../command-line.js';
-import { LayerloomError, reasonOf } from '../errors.js';
 import { type FoundResult, ResultFiles } from '../evaluation/result-files.js';
 import { headlineMetric } from '../evaluation/task-facts.js';
-import { type ExperimentRecord, readRecord } from '../experiment/experiment-record.js';
-import { groupBy, itemAt, propertyAt } from '../lookup.js';
+import { type ExperimentRecord, readRecord } from '../experiment/record/experiment-record.js';
 import { isHigherBetter } from '../scores/metrics.js';
 import { type Pool, type SelectionByRole, selectByRole } from '../search/select-by-role.js';
 import type { SelectionDistance } from '../search/select-checkpoints.js';

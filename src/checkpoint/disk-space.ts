@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 
 /**
  * Checks that a file system has `needed` free bytes. Quotas are not checked; exceeding one is WRITE_FAILED

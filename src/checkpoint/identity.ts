@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { constants, type FileHandle, open } from 'node:fs/promises';
-import { LayerloomError, reasonOf } from '../errors.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 import type { FileIdentity, FileState } from './checkpoint.js';
 import { withFewFiles } from './few-at-once.js';
-import { formatOf } from './formats.js';
+import { formatOf } from './formats/formats.js';
 
 /** Blocks that are read of a file, at equal distances, and their size. */
 const samples = 64;

@@ -1,7 +1,7 @@
 import { visit } from 'jsonc-parser';
 import { parse as parseYaml } from 'yaml';
-import { LayerloomError } from '../errors.js';
-import { valueAt } from '../lookup.js';
+import { LayerloomError } from '../base/errors.js';
+import { valueAt } from '../base/lookup.js';
 import { readSideFile } from './small-file.js';
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path';
-import { LayerloomError } from '../errors.js';
-import { withoutExtension } from './formats.js';
+import { LayerloomError } from '../base/errors.js';
+import { withoutExtension } from './formats/formats.js';
 import { downloadCommand, hubCache, hubRevisionOf } from './hub-cache.js';
 import { exists, type Location, type ModelPlace, splitName } from './model-place.js';
 import { rangeCacheOf } from './range-cache.js';

@@ -1,5 +1,5 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
 import { withFewFiles } from './few-at-once.js';
 

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { Place } from './adapter-text.js';
-import { isWeightsName, withoutExtension } from './formats.js';
+import { isWeightsName, withoutExtension } from './formats/formats.js';
 import type { Location } from './model-place.js';
 
 /**

@@ -1,12 +1,12 @@
 import { constants, open, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { LayerloomError, reasonOf } from '../errors.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
 import { withFewFiles } from './few-at-once.js';
 import { adapterConfigName } from './file-names.js';
-import type { ContainerFormat, FileHeader } from './format.js';
-import { formatOf, formats, isWeightsName } from './formats.js';
+import type { ContainerFormat, FileHeader } from './formats/format.js';
+import { formatOf, formats, isWeightsName } from './formats/formats.js';
 import { readJsonObject } from './json.js';
 import { locate } from './locate.js';
 import { listSideFiles } from './side-files.js';

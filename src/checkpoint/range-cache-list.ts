@@ -1,7 +1,7 @@
 import { lstat, readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { bytesOf } from '../tensor/extent.js';
-import { isWeightsName } from './formats.js';
+import { isWeightsName } from './formats/formats.js';
 import { lastUse, rangeCacheRoot, rangeRecordPath } from './range-cache.js';
 import { readRangeRecord } from './range-record.js';
 

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CheckpointIndex } from './checkpoint.js';
 import { cardName, provenanceName, staysInside } from './file-names.js';
-import { isWeightsName } from './formats.js';
+import { isWeightsName } from './formats/formats.js';
 
 /**
  * Files beside the weights that belong to the model: read by transformers, vLLM and llama.cpp, or its

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { constants, type FileHandle, open, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { LayerloomError, reasonOf } from '../errors.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 
 interface Limit {
   /** Bytes that are read at most. */

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { adapterConfigName, adapterWeightsName } from './file-names.js';
-import { formats } from './formats.js';
+import { formats } from './formats/formats.js';
 import { allExist, exists } from './model-place.js';
 import { readSideFile } from './small-file.js';
 

@@ -1,6 +1,6 @@
 import { type AnalyzeParameters, analyze } from '../api/analyze.js';
-import { LayerloomError } from '../errors.js';
-import { describeAnalysis } from '../report/analysis-summary.js';
+import { LayerloomError } from '../base/errors.js';
+import { describeAnalysis } from '../documents/text/analysis-summary.js';
 import { interruptSignal } from './interrupt.js';
 import { type OutputOptions, toNamed, toNumber } from './options.js';
 import { printJson, printLine, warn } from './print.js';

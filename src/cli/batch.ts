@@ -1,11 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { checkThreads } from '../engine/run.js';
-import { LayerloomError } from '../errors.js';
-import { type CheckedTasks, checkExperimentTasks } from '../experiment/check-tasks.js';
-import type { Part } from '../experiment/part.js';
-import type { Experiment } from '../experiment/read-experiment.js';
-import { planExperiment, runExperiment } from '../experiment/run-experiment.js';
+import { LayerloomError } from '../base/errors.js';
+import type { Part } from '../batch/part.js';
 import {
   describeCost,
   describeMerges,
@@ -13,7 +9,11 @@ import {
   describeRefused,
   describeStages,
   failuresOf,
-} from '../report/batch-text.js';
+} from '../documents/text/batch-text.js';
+import { checkThreads } from '../engine/run.js';
+import type { Experiment } from '../experiment/file/read-experiment.js';
+import { planExperiment, runExperiment } from '../experiment/run-experiment.js';
+import { type CheckedTasks, checkExperimentTasks } from '../experiment/scoring/check-tasks.js';
 import { interruptSignal } from './interrupt.js';
 import { type CommonOptions, type OutputOptions, requireOut, toPart } from './options.js';
 import { note, printEvent, printJson, printLine, warn } from './print.js';

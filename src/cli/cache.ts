@@ -1,5 +1,5 @@
 import { clearRangeCache, rangeCache } from '../api/range-cache.js';
-import { describeClearedCache, describeRangeCache } from '../report/hub-text.js';
+import { describeClearedCache, describeRangeCache } from '../documents/text/hub-text.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printLine } from './print.js';
 

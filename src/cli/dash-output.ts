@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { defaultOf, printsByDefault, wholeName } from './help.js';
 
 /**

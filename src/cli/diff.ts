@@ -1,6 +1,6 @@
 import { diff } from '../api/diff.js';
-import type { Comparison } from '../comparison/comparison.js';
-import { describeComparison } from '../report/comparison/comparison-text.js';
+import { describeComparison } from '../documents/comparison/comparison-text.js';
+import type { Comparison } from '../measure/comparison/comparison.js';
 import { interruptSignal } from './interrupt.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printLine, warn } from './print.js';

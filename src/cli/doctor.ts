@@ -1,6 +1,6 @@
+import { LayerloomError } from '../base/errors.js';
 import { describeExamination } from '../doctor/describe.js';
 import { examineInstallation } from '../doctor/examine.js';
-import { LayerloomError } from '../errors.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printLine } from './print.js';
 

@@ -1,11 +1,11 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
+import { describeEvaluation, describeImport, failedModels } from '../documents/text/evaluation-text.js';
 import {
   type EvaluationProgress,
   evaluateExperiment,
   evaluationCommands,
-} from '../experiment/evaluate-experiment.js';
-import { importResults } from '../experiment/import-results.js';
-import { describeEvaluation, describeImport, failedModels } from '../report/evaluation-text.js';
+} from '../experiment/scoring/evaluate-experiment.js';
+import { importResults } from '../experiment/scoring/import-results.js';
 import { interruptSignal } from './interrupt.js';
 import { type OutputOptions, toPart } from './options.js';
 import { note, printEvent, printJson, printLine, printText, warn } from './print.js';

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { exportRecipe } from '../api/export-recipe.js';
-import { LayerloomError, reasonOf } from '../errors.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 import type { OutputOptions } from './options.js';
 import { note, printJson, printText, warn } from './print.js';
 

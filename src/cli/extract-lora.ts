@@ -1,5 +1,5 @@
 import { type ExtractLoraParameters, extractLora } from '../api/extract-lora.js';
-import { describeExtraction } from '../report/extraction-text.js';
+import { describeExtraction } from '../documents/text/extraction-text.js';
 import { interruptSignal } from './interrupt.js';
 import { type OutputOptions, requireOut } from './options.js';
 import { printJson, printLine, warn } from './print.js';

@@ -1,12 +1,12 @@
-import type { Adapter } from '../adapter/adapter.js';
-import { openAdapter } from '../adapter/open-adapter.js';
-import { openModel } from '../adapter/open-model.js';
+import { LayerloomError } from '../base/errors.js';
 import { splitAdapter } from '../checkpoint/adapter-text.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { LayerloomError } from '../errors.js';
+import { describeCheckpoint, summariseCheckpoint } from '../documents/text/inspect.js';
+import { describeAdapter, summariseAdapter } from '../documents/text/inspect-adapter.js';
 import { bringModels } from '../hub/bring-models.js';
-import { describeCheckpoint, summariseCheckpoint } from '../report/inspect.js';
-import { describeAdapter, summariseAdapter } from '../report/inspect-adapter.js';
+import type { Adapter } from '../model/adapters/adapter.js';
+import { openAdapter } from '../model/adapters/open-adapter.js';
+import { openModel } from '../model/adapters/open-model.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printLine, warn } from './print.js';
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 import { inspect } from 'node:util';
 import { type Command, CommanderError } from 'commander';
-import { exitCodes, LayerloomError } from '../errors.js';
+import { exitCodes, LayerloomError } from '../base/errors.js';
+import { version } from '../base/version.js';
 import { type Wait, waits } from '../hub/waits.js';
 import { instructionSets } from '../native/addon.js';
-import { version } from '../version.js';
 import { type CommandDescription, describeCommands } from './describe.js';
 import { note, printedJson, printJson, printLine, warn } from './print.js';
 import { buildProgram } from './program.js';

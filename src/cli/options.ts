@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander';
+import { LayerloomError } from '../base/errors.js';
+import { type OutputForm, outputForms } from '../compile/adapters/output-forms.js';
 import { type Link, links } from '../engine/output/link.js';
-import { LayerloomError } from '../errors.js';
-import { type OutputForm, outputForms } from '../plan/adapters/output-forms.js';
+import { chatTemplateNames } from '../model/tokenizer/chat-templates/chat-template.js';
 import type { Layout } from '../plan/layout.js';
 import { arithmeticDtypes, type DtypeName, torchName } from '../tensor/dtype.js';
-import { chatTemplateNames } from '../tokenizer/chat-templates/chat-template.js';
 import { optionGroups, optionOf } from './help.js';
 
 /**

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { partitionFormats } from '../partition/formats/names.js';
-import { granularities, partNames } from '../partition/partition.js';
+import { partitionFormats } from '../measure/partition/formats/names.js';
+import { granularities, partNames } from '../measure/partition/partition.js';
 import { addExamples, commandGroups, optionGroups, optionOf } from './help.js';
 import { addOutputOptions, downloadOption, modelWords, toNumber } from './options.js';
 import type { PartitionCliOptions } from './partition.js';

@@ -1,7 +1,7 @@
 import { type PartitionParameters, partition } from '../api/partition.js';
-import { partitionJson } from '../partition/formats/index.js';
-import type { PartitionFormat } from '../partition/formats/names.js';
-import { describePartition } from '../report/partition-text.js';
+import { describePartition } from '../documents/text/partition-text.js';
+import { partitionJson } from '../measure/partition/formats/index.js';
+import type { PartitionFormat } from '../measure/partition/formats/names.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printLine, stdoutColours, warn } from './print.js';
 

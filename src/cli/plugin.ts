@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { methods } from '../methods/index.js';
 
 /**

@@ -1,6 +1,6 @@
 import colours from 'picocolors';
-import { paintedBar } from '../report/painted-bar.js';
-import { visible, visibleLine } from '../visible.js';
+import { visible, visibleLine } from '../base/visible.js';
+import { paintedBar } from '../documents/text/painted-bar.js';
 
 /**
  * Prints data to stdout, with control characters escaped except in our own coloured bars. All else goes to

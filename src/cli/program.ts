@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { version } from '../version.js';
+import { version } from '../base/version.js';
 import { addExtractLora } from './adapter-commands.js';
 import { resolveDash } from './dash-output.js';
 import { addDiff } from './diff-command.js';

@@ -1,5 +1,5 @@
 import { push } from '../api/push.js';
-import { describePush } from '../report/hub-text.js';
+import { describePush } from '../documents/text/hub-text.js';
 import { interruptSignal } from './interrupt.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printLine, warn } from './print.js';

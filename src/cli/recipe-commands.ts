@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { exportDialects } from '../plan/export-dialects.js';
+import { exportDialects } from '../export/export-dialects.js';
 import type { ExportCommandOptions } from './export-recipe.js';
 import { addExamples, commandGroups, optionOf, printsByDefault } from './help.js';
 import { addAnalysisOption, addOutputOptions } from './options.js';

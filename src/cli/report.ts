@@ -1,6 +1,6 @@
 import { writeReport } from '../api/report.js';
-import { LayerloomError } from '../errors.js';
-import { formatBytes } from '../report/format.js';
+import { LayerloomError } from '../base/errors.js';
+import { formatBytes } from '../documents/text/format.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printLine, warn } from './print.js';
 

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { LayerloomError, reasonOf } from '../errors.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { recipeText } from '../export/recipe-of.js';
 import type { MergePlan } from '../plan/plan.js';
-import { recipeText } from '../plan/recipe-of.js';
 
 /**
  * Writes the recipe that makes a plan's merge again, with models' paths from the file's folder.

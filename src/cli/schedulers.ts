@@ -1,11 +1,12 @@
 import { realpathSync } from 'node:fs';
 import { basename, dirname, extname, join, posix, resolve } from 'node:path';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
 import { parseEvaluation } from '../evaluation/settings.js';
-import { expandExperiment } from '../experiment/expand.js';
 import { stampOf } from '../experiment/expected.js';
+import { expandExperiment } from '../experiment/file/expand.js';
+import { readExperiment } from '../experiment/file/read-experiment.js';
 import { commandsIn } from '../experiment/made-here.js';
-import { readExperiment } from '../experiment/read-experiment.js';
 import type { EvaluationJobs, JobParameters } from '../experiment/schedulers/jobs.js';
 import {
   type ClaimedVolume,
@@ -14,7 +15,6 @@ import {
 } from '../experiment/schedulers/kubernetes.js';
 import { type SlurmParameters, slurmScript } from '../experiment/schedulers/slurm.js';
 import { type SnakemakeParameters, snakemakeWorkflow } from '../experiment/schedulers/snakemake.js';
-import { itemAt } from '../lookup.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printText } from './print.js';
 

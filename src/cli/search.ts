@@ -1,6 +1,6 @@
 import { type SearchExperimentOptions, searchExperiment } from '../api/search-experiment.js';
+import { describeSearch, describeStep } from '../documents/text/search-text.js';
 import { checkThreads } from '../engine/run.js';
-import { describeSearch, describeStep } from '../report/search-text.js';
 import { interruptSignal } from './interrupt.js';
 import { type OutputOptions, requireOut } from './options.js';
 import { note, printEvent, printLine, warn } from './print.js';

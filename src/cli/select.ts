@@ -1,5 +1,5 @@
 import { type SelectParameters, selectFromFiles } from '../api/select-from-files.js';
-import { describeSelection } from '../report/selection-text.js';
+import { describeSelection } from '../documents/text/selection-text.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printLine } from './print.js';
 

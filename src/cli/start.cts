@@ -19,7 +19,7 @@ const {
 const { dirname, isAbsolute, join } = require('node:path') as typeof import('node:path');
 const { createHash } = require('node:crypto') as typeof import('node:crypto');
 const { Script } = require('node:vm') as typeof import('node:vm');
-const { foreignBelow } = require('../own-directory.js') as typeof import('../own-directory.js');
+const { foreignBelow } = require('../base/own-directory.js') as typeof import('../base/own-directory.js');
 
 /** Scripts/bundle-program.mjs writes it; its first line is a hash of the others. */
 const file = join(__dirname, 'layerloom.cjs');

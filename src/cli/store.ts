@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
+import { LayerloomError } from '../base/errors.js';
 import { exists } from '../checkpoint/model-place.js';
-import { LayerloomError } from '../errors.js';
-import { describeCollection, describeStore, describeVerification } from '../report/store-text.js';
+import { describeCollection, describeStore, describeVerification } from '../documents/text/store-text.js';
 import { markerName } from '../store/paths.js';
 import { ShardStore } from '../store/shard-store.js';
 import { interruptSignal } from './interrupt.js';

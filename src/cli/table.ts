@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { scoreTables } from '../api/score-tables.js';
-import { layerloomCommand } from '../command-line.js';
-import { LayerloomError, reasonOf } from '../errors.js';
-import { formatTables, type TableFormat } from '../report/score-table/format-tables.js';
+import { layerloomCommand } from '../base/command-line.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { formatTables, type TableFormat } from '../documents/score-table/format-tables.js';
 import type { ScoreTable } from '../scores/score-table.js';
 import type { OutputOptions } from './options.js';
 import { note, printJson, printText, warn } from './print.js';

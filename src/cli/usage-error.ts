@@ -1,5 +1,5 @@
 import type { Command, CommanderError } from 'commander';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { nearest } from '../recipe/nearest.js';
 
 /** Errors of commander that a misspelt option may be the cause of: it is not the option that is required. */

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { findAddon, instructionSets } from '../native/addon.js';
 import { checksumsFile, currentHost, libcVersion } from '../native/prebuilt.js';
 import { type Finding, ok, problem, warning } from './finding.js';

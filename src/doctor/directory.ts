@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, readFile, realpath, rm, statfs, writeFile } from 'node:fs/promises';
 import { join, resolve, sep } from 'node:path';
-import { layerloomCommand } from '../command-line.js';
+import { layerloomCommand } from '../base/command-line.js';
+import { reasonOf } from '../base/errors.js';
+import { formatBytes } from '../documents/text/format.js';
 import { type Link, linkFileBy } from '../engine/output/link.js';
-import { reasonOf } from '../errors.js';
-import { formatBytes } from '../report/format.js';
 import { type Finding, ok, problem, warning } from './finding.js';
 
 export interface DirectoryFacts {

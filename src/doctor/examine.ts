@@ -1,5 +1,5 @@
-import { LayerloomError, reasonOf } from '../errors.js';
-import { version } from '../version.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { version } from '../base/version.js';
 import {
   type AddonFacts,
   addonFindings,

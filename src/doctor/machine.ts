@@ -1,6 +1,6 @@
 import { cpus, freemem, totalmem } from 'node:os';
+import { formatBytes } from '../documents/text/format.js';
 import { usableCores } from '../engine/threads/cores.js';
-import { formatBytes } from '../report/format.js';
 import { type Finding, ok, warning } from './finding.js';
 
 export interface MachineFacts {

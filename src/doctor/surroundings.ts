@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { layerloomCommand } from '../base/command-line.js';
 import { hubCacheRoot } from '../checkpoint/hub-cache.js';
-import { layerloomCommand } from '../command-line.js';
 import { knownHarnessVersion } from '../evaluation/harness.js';
 import { type Finding, ok, warning } from './finding.js';
 

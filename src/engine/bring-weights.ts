@@ -1,4 +1,4 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import type { Download } from '../hub/download.js';
 import type { DownloadProgress, HubOptions } from '../hub/hub.js';
 import type { MissingWeights } from '../plan/missing-weights.js';

@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
+import { type ErrorCode, LayerloomError } from '../base/errors.js';
 import { checkSpace } from '../checkpoint/disk-space.js';
-import { type ErrorCode, LayerloomError } from '../errors.js';
 import { instructionSets } from '../native/addon.js';
 import { missingForPlan, verbatimFiles } from '../plan/missing-weights.js';
 import { sourcesOfTensors } from '../plan/operands.js';

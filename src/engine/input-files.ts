@@ -1,8 +1,8 @@
 import { constants, type FileHandle, open, stat } from 'node:fs/promises';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
 import type { FileIdentity, FileState } from '../checkpoint/checkpoint.js';
 import { observe, observeAgain } from '../checkpoint/identity.js';
-import { LayerloomError, reasonOf } from '../errors.js';
-import { itemAt } from '../lookup.js';
 import type { PlannedInput } from '../plan/plan.js';
 import type { IdOfSource, StoredTensor } from '../tensor/stored-tensor.js';
 

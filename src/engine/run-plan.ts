@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
+import { LayerloomError } from '../base/errors.js';
 import { checkSpace } from '../checkpoint/disk-space.js';
-import { LayerloomError } from '../errors.js';
 import type { MethodReport } from '../methods/framework/method.js';
 import { checkPlan } from '../plan/check-plan.js';
 import { reportOf } from '../plan/method-report.js';

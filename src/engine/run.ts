@@ -1,4 +1,4 @@
-import { type ErrorCode, type ErrorDetails, LayerloomError } from '../errors.js';
+import { type ErrorCode, type ErrorDetails, LayerloomError } from '../base/errors.js';
 import type { Download } from '../hub/download.js';
 import { instructionSets } from '../native/addon.js';
 import { missingWeights } from '../plan/missing-weights.js';

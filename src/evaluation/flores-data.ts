@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { LayerloomError } from '../errors.js';
-import { itemAt } from '../lookup.js';
+import { LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
 
 /** A sentence and its translation. */
 export interface FloresRow {

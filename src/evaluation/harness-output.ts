@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { reasonOf } from '../base/errors.js';
 import { isObject, parsePythonJson } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
-import { reasonOf } from '../errors.js';
 import { readSamples } from './harness-samples.js';
 import { type HarnessConfig, type HarnessResults, resultsSchema } from './harness-schema.js';
 import type { ProblemResult, ProblemTexts } from './result.js';

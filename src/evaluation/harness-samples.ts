@@ -1,7 +1,7 @@
 import { constants } from 'node:buffer';
+import { reasonOf } from '../base/errors.js';
 import { isObject, parsePythonJson } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
-import { reasonOf } from '../errors.js';
 import { sampleHashesSchema, sampleSchema } from './harness-schema.js';
 import type { ProblemResult, ProblemScore, ProblemTexts } from './result.js';
 import { invalidResult } from './result-files.js';

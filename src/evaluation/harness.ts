@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { shellWord } from '../command-line.js';
+import { shellWord } from '../base/command-line.js';
+import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
+import { foreignDirectory } from '../base/own-directory.js';
 import { openToAppend } from '../engine/output/durable.js';
-import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
-import { foreignDirectory } from '../own-directory.js';
 import { findHarnessResults, type HarnessResult, readHarnessResults } from './harness-output.js';
 import { weightsArguments } from './loaded-model.js';
 import { endGroup } from './process.js';

@@ -1,8 +1,8 @@
-import { isBareAdapter } from '../adapter/open-adapter.js';
+import { LayerloomError } from '../base/errors.js';
 import { splitAdapter } from '../checkpoint/adapter-text.js';
 import { locate } from '../checkpoint/locate.js';
-import { LayerloomError } from '../errors.js';
-import { baseOf } from '../plan/adapters/form.js';
+import { baseOf } from '../compile/adapters/form.js';
+import { isBareAdapter } from '../model/adapters/open-adapter.js';
 
 /** The back end of the harness that loads adapters on their base. */
 const backendOfAdapters = 'hf';

@@ -1,7 +1,7 @@
 import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LayerloomError } from '../errors.js';
-import { propertyAt } from '../lookup.js';
+import { LayerloomError } from '../base/errors.js';
+import { propertyAt } from '../base/lookup.js';
 import { readFlores } from './flores-data.js';
 import { floresLanguages, mgsmLanguages } from './languages.js';
 import { readExemplars, readProblems } from './mgsm-data.js';

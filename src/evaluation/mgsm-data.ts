@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
-import { LayerloomError } from '../errors.js';
-import { itemAt } from '../lookup.js';
+import { LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
 
 /**
  * A row of MGSM with the fields of `juletxara/mgsm` on the hub, which the harness's templates read. Problems have no

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { isLocalOnly, localTaskOf } from './local-data.js';
 
 /** The task files of the package, which `lm_eval --include_path` takes as they are where data come from the hub. */

@@ -3,10 +3,10 @@ import { createHash, randomUUID } from 'node:crypto';
 import { access, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { layerloomCommand } from '../base/command-line.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
-import { layerloomCommand } from '../command-line.js';
 import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
-import { LayerloomError, reasonOf } from '../errors.js';
 import type { EvaluationResult, ProblemResult, ProblemTexts, ResultIdentity } from './result.js';
 
 /** A result without its problems: what is read to know which results there are. */

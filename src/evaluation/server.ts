@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { isPlainWord, shellWord } from '../command-line.js';
+import { isPlainWord, shellWord } from '../base/command-line.js';
+import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
 import { openToAppend } from '../engine/output/durable.js';
-import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
 import { endGroup } from './process.js';
 
 /** A server that answers for one checkpoint. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
+import { LayerloomError } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
-import { LayerloomError } from '../errors.js';
 import { unknownKeyOf } from '../recipe/invalid.js';
 import { nearest } from '../recipe/nearest.js';
 import { misspelt } from './local-data.js';

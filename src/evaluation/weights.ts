@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { openModel } from '../adapter/open-model.js';
 import { provenanceName } from '../checkpoint/file-names.js';
 import { observePath } from '../checkpoint/identity.js';
 import { readJsonObject } from '../checkpoint/json.js';
+import { openModel } from '../model/adapters/open-model.js';
 
 /** Hashes what a merge's weights are: the keys of its shards, in the order of files. */
 export const weightsOfShards = (keys: readonly string[]): string =>

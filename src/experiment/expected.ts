@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { LayerloomError } from '../errors.js';
-import { version } from '../version.js';
+import { LayerloomError } from '../base/errors.js';
+import { version } from '../base/version.js';
 
 /** Hexadecimal digits of the text's SHA-256 that a stamp has. */
 const digits = 16;

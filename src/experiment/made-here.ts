@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { mkdir, realpath, rename, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
+import { LayerloomError } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
-import { LayerloomError } from '../errors.js';
 import type { EvaluationSettings } from '../evaluation/settings.js';
 
 // An experiment's folder carries its `evaluate:` block, and with it commands that an evaluation runs. Which folders a

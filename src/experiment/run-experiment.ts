@@ -1,7 +1,16 @@
 import { lstat, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { version } from '../base/version.js';
+import { clearStaging } from '../batch/assemble.js';
+import { type BatchPlan, planBatch } from '../batch/batch-plan.js';
+import { checkBatch } from '../batch/check-batch.js';
+import { type BatchCost, costOf } from '../batch/cost.js';
+import type { MergeOutcome } from '../batch/merge-tracker.js';
+import { lockName, recordName } from '../batch/record-names.js';
+import { type BatchOptions, type BatchResult, linkedIn, runBatch, sourcesIn } from '../batch/run-batch.js';
+import { type Stage, stagesOf } from '../batch/stages.js';
 import { makeDirectories, openToAppend } from '../engine/output/durable.js';
-import { LayerloomError, reasonOf } from '../errors.js';
 import { parseEvaluation } from '../evaluation/settings.js';
 import { tryLock } from '../native/addon.js';
 import { missingWeights } from '../plan/missing-weights.js';
@@ -9,29 +18,15 @@ import type { PlannedDownload } from '../plan/plan.js';
 import { sourceWords } from '../recipe/model-places.js';
 import { withPlace } from '../recipe/read-recipe.js';
 import { ownClaimant } from '../store/claimant.js';
-import { version } from '../version.js';
-import { clearStaging } from './assemble.js';
-import { type BatchPlan, planBatch } from './batch-plan.js';
-import { checkBatch } from './check-batch.js';
-import { type BatchCost, costOf } from './cost.js';
-import { type ExperimentMerge, expandExperiment } from './expand.js';
 import { checkExpected, stampOf } from './expected.js';
-import type { ExperimentInput } from './experiment-input.js';
-import {
-  type ExperimentRecord,
-  lockName,
-  type MergeRecord,
-  readRecord,
-  recordName,
-} from './experiment-record.js';
+import { type ExperimentMerge, expandExperiment } from './file/expand.js';
+import type { ExperimentInput } from './file/experiment-input.js';
+import { missingReferences } from './file/missing-references.js';
+import { type Experiment, parseExperiment, readExperiment } from './file/read-experiment.js';
+import { experimentReferences } from './file/references.js';
 import { noteMadeHere } from './made-here.js';
-import type { MergeOutcome } from './merge-tracker.js';
-import { missingReferences } from './missing-references.js';
-import { type Experiment, parseExperiment, readExperiment } from './read-experiment.js';
-import { RecordFile } from './record-file.js';
-import { experimentReferences } from './references.js';
-import { type BatchOptions, type BatchResult, linkedIn, runBatch, sourcesIn } from './run-batch.js';
-import { type Stage, stagesOf } from './stages.js';
+import { type ExperimentRecord, type MergeRecord, readRecord } from './record/experiment-record.js';
+import { RecordFile } from './record/record-file.js';
 
 /** Options of `runExperiment`. */
 export interface ExperimentOptions extends BatchOptions {

@@ -1,10 +1,10 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { parsePrefix, prefixBytes } from '../checkpoint/header.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { parsePrefix, prefixBytes } from '../checkpoint/formats/header.js';
 import { type HubModel, parseHubId } from '../checkpoint/hub-cache.js';
 import { allExist, exists } from '../checkpoint/model-place.js';
 import { isUsable, modelRecordPath, type RangeCacheModel, rangeFolder } from '../checkpoint/range-cache.js';
-import { LayerloomError, reasonOf } from '../errors.js';
 import { askCommit, listFiles } from './api.js';
 import { bringSideFiles, type CheckpointFiles } from './bring-side-files.js';
 import {

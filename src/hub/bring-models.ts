@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
+import { checkInterrupt, LayerloomError } from '../base/errors.js';
 import { sidesOf } from '../checkpoint/adapter-text.js';
 import { parseHubId } from '../checkpoint/hub-cache.js';
 import { locate } from '../checkpoint/locate.js';
 import { exists, type Location, splitName } from '../checkpoint/model-place.js';
 import { hasAllWeights } from '../checkpoint/whole.js';
-import { checkInterrupt, LayerloomError } from '../errors.js';
 import type { Download } from './download.js';
 import { hubEnvironment } from './environment.js';
 import type { DownloadProgress, HubOptions } from './hub.js';

@@ -1,9 +1,9 @@
 import { dirname } from 'node:path';
+import { checkInterrupt, LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
 import { checkSpace } from '../checkpoint/disk-space.js';
 import { placeOf, type RangeCachePlace, rangeRecordPath } from '../checkpoint/range-cache.js';
 import { isComplete, type RangeRecord, readRangeRecord } from '../checkpoint/range-record.js';
-import { checkInterrupt, LayerloomError } from '../errors.js';
-import { itemAt } from '../lookup.js';
 import { bytesOf, type Extent } from '../tensor/extent.js';
 import { eachOf } from './each.js';
 import { hubEnvironment } from './environment.js';

@@ -1,11 +1,11 @@
+import { LayerloomError } from '../base/errors.js';
+import { valueAt } from '../base/lookup.js';
+import { visible } from '../base/visible.js';
 import { adapterConfigName, adapterWeightsName } from '../checkpoint/file-names.js';
-import type { ContainerFormat } from '../checkpoint/format.js';
-import { formats } from '../checkpoint/formats.js';
+import type { ContainerFormat } from '../checkpoint/formats/format.js';
+import { formats } from '../checkpoint/formats/formats.js';
 import { isFetchedSideFile } from '../checkpoint/side-files.js';
 import { mostSideFileBytes, readSideFile } from '../checkpoint/small-file.js';
-import { LayerloomError } from '../errors.js';
-import { valueAt } from '../lookup.js';
-import { visible } from '../visible.js';
 import { contentCheck, type HubCacheCommit, pointerPath, putSmallFile } from './cache-writer.js';
 import { eachOf } from './each.js';
 import { type ListedFile, RemoteFile } from './remote-file.js';

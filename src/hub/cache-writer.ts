@@ -1,9 +1,9 @@
 import { createHash, type Hash } from 'node:crypto';
 import { copyFile, link, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 import { modelFolder } from '../checkpoint/hub-cache.js';
 import { exists } from '../checkpoint/model-place.js';
-import { LayerloomError, reasonOf } from '../errors.js';
 import { withLock } from './lock.js';
 import type { ListedFile } from './remote-file.js';
 

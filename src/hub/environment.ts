@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 import { expandPath, hubCacheRoot, hubHome } from '../checkpoint/hub-cache.js';
 import { rangeCacheRoot } from '../checkpoint/range-cache.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
-import { LayerloomError, reasonOf } from '../errors.js';
 import { withoutCredentials } from './address.js';
 
 /** A hub and the user's places, as the variables of the hub's own library give them. */

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { type Extent, subtractExtents } from '../tensor/extent.js';
 import type { RangeFile } from './range-file.js';
 import type { RemoteFile } from './remote-file.js';

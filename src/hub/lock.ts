@@ -1,7 +1,7 @@
 import { constants, type FileHandle, mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
+import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
 import { tryLock } from '../native/addon.js';
 
 /** Milliseconds between two attempts to take a lock. */

@@ -1,7 +1,7 @@
 import { lstat, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { LayerloomError } from '../errors.js';
-import { foreignBelow } from '../own-directory.js';
+import { LayerloomError } from '../base/errors.js';
+import { foreignBelow } from '../base/own-directory.js';
 
 /** The folder of a commit, and with it where the cache of ranges begins: `CACHE/models--org--name/COMMIT`. */
 const commitFolder = /^(?<cache>.*)\/models--[^/]+\/[0-9a-f]{40}(?=\/|$)/s;

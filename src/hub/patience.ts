@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
+import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
 import type { HubSession } from './session.js';
 import { unavailable } from './unavailable.js';
 import { leastToldMs, type Wait, waits } from './waits.js';

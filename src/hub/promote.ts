@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { blobPath, contentCheck, type HubCacheCommit, placeLink, putWholeFile } from './cache-writer.js';
 import type { RangeFile } from './range-file.js';
 import type { ListedFile } from './remote-file.js';

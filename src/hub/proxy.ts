@@ -1,5 +1,5 @@
 import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { parseAddress } from './address.js';
 
 /** Limits of connections. */

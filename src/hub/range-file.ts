@@ -1,5 +1,6 @@
 import { type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 import { modelRecordPath, rangeRecordPath } from '../checkpoint/range-cache.js';
 import {
   contentLine,
@@ -9,7 +10,6 @@ import {
   rangeLines,
   servedLine,
 } from '../checkpoint/range-record.js';
-import { LayerloomError, reasonOf } from '../errors.js';
 import { type Extent, joinExtents } from '../tensor/extent.js';
 import { lockFile } from './lock.js';
 import { removeRangeFile } from './own-range-folder.js';

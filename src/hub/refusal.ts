@@ -1,4 +1,4 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { type Answer, isPage, pageError, reasonGiven } from './send.js';
 import type { HubSession } from './session.js';
 import { unavailable } from './unavailable.js';

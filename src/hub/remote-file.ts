@@ -1,5 +1,5 @@
+import { LayerloomError } from '../base/errors.js';
 import type { HubContent } from '../checkpoint/range-record.js';
-import { LayerloomError } from '../errors.js';
 import type { Extent } from '../tensor/extent.js';
 import { batches } from './batches.js';
 import { Attempts, Nonsense, networkError, Transient } from './patience.js';

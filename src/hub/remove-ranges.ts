@@ -1,11 +1,11 @@
 import { readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { foreignBelow, foreignDirectory } from '../base/own-directory.js';
 import { hubCacheRoot } from '../checkpoint/hub-cache.js';
 import { allExist, exists } from '../checkpoint/model-place.js';
 import { rangeCacheRoot } from '../checkpoint/range-cache.js';
 import { listRangeCache, type RangeCacheEntry } from '../checkpoint/range-cache-list.js';
-import { LayerloomError, reasonOf } from '../errors.js';
-import { foreignBelow, foreignDirectory } from '../own-directory.js';
 import { pointerPath } from './cache-writer.js';
 import { cacheLock, isHeld } from './hold.js';
 import { withLock } from './lock.js';

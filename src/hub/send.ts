@@ -1,8 +1,8 @@
 import { addAbortListener } from 'node:events';
 import type { Readable } from 'node:stream';
 import { type Dispatcher, request } from 'undici';
-import type { LayerloomError } from '../errors.js';
-import { version } from '../version.js';
+import type { LayerloomError } from '../base/errors.js';
+import { version } from '../base/version.js';
 import { parseAddress } from './address.js';
 import { networkError, retryAfter, Transient } from './patience.js';
 import type { HubSession } from './session.js';

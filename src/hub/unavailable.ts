@@ -1,4 +1,4 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import type { HubEnvironment } from './environment.js';
 
 /** Returns the error for a server that cannot be reached or does not answer as a hub does. */

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { type GramRule, registerRule } from '../operations/rules.js';
 import { arceeFusion } from './arcee-fusion.js';
 import { breadcrumbs } from './breadcrumbs.js';

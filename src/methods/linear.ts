@@ -1,4 +1,4 @@
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import type { Expression } from '../operations/expression.js';
 import { modelSoups } from './framework/papers.js';
 import { anyNumber, flag, invalid, type SettingInput } from './framework/settings.js';

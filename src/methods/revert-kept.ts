@@ -1,4 +1,4 @@
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import { decodeKept } from '../tensor/kept.js';
 import { elementsOf } from '../tensor/reference.js';
 import type { Rows } from '../tensor/rows.js';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { Place } from '../architecture/architecture.js';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
+import type { Place } from '../model/architecture/architecture.js';
 import type { Expression } from '../operations/expression.js';
 import { decimals } from '../operations/words.js';
 import { encodeKept } from '../tensor/kept.js';

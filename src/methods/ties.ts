@@ -1,4 +1,4 @@
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import type { Consensus } from '../operations/consensus.js';
 import type { Expression, ModelTensor } from '../operations/expression.js';
 import { tiesMerging } from './framework/papers.js';

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 
 /** Commands that install CMake and a compiler, on the systems that most people have. */
 const toolAdvice =

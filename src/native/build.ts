@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { availableParallelism, tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { layerloomCommand } from '../command-line.js';
-import { checkInterrupt, LayerloomError, reasonOf } from '../errors.js';
+import { layerloomCommand } from '../base/command-line.js';
+import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
 import { checkBuildTools } from './build-tools.js';
 import { addonFile, currentHost, packageRoot, targetOf } from './prebuilt.js';
 

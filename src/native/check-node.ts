@@ -1,4 +1,4 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { nodeProblem } from './prebuilt.js';
 
 // Imported for its effect, before anything else: an older Node.js would fail later, by the first function it lacks.

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { layerloomCommand } from '../command-line.js';
-import { LayerloomError, reasonOf } from '../errors.js';
+import { layerloomCommand } from '../base/command-line.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 import { isShipped, libcVersion, oldestGlibc, packageRoot } from './prebuilt.js';
 
 /** An addon that was looked for. */

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { endianness } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 
 /** The targets whose addon is in the package. Another one's can be built where it is to run: `layerloom build`. */
 export const shippedTargets = [

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import type { Election } from '../native/job.js';
 import { difference, type Lowering, takeRows } from './lowering.js';
 import { boundsOf } from './magnitude-bounds.js';

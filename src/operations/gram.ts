@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import type { Rows } from '../tensor/rows.js';
 import { difference, takeRows, undefinedMerge } from './lowering.js';
 import type { Operation } from './operation.js';

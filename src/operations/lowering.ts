@@ -1,4 +1,4 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import type { Measurer } from './measurer.js';
 import type { Program, Value } from './program.js';
 

@@ -1,4 +1,4 @@
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import type { MagnitudeBound } from '../native/job.js';
 import type { Lowering } from './lowering.js';
 import type { TiedElement } from './measurer.js';

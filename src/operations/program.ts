@@ -1,4 +1,4 @@
-import { itemAt, valueAt } from '../lookup.js';
+import { itemAt, valueAt } from '../base/lookup.js';
 import type {
   Election,
   MagnitudeBound,

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import { bitsOfFloat } from '../tensor/float-bits.js';
 import { mostTaskVectors } from './consensus.js';
 import { difference } from './lowering.js';

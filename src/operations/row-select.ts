@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import { bitsOf } from '../tensor/dtype.js';
 import { decodeKept, isKept } from '../tensor/kept.js';
 import type { Shape } from '../tensor/reference.js';

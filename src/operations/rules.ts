@@ -1,5 +1,5 @@
-import { LayerloomError } from '../errors.js';
-import { itemAt } from '../lookup.js';
+import { LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
 import { pairIndex } from '../tensor/pair-index.js';
 
 /** Dot products of k vectors: `of(i, j)` is Σ xᵢxⱼ. */

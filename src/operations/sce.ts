@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import { mostTaskVectors, tooManyTaskVectors } from './consensus.js';
 import { difference } from './lowering.js';
 import { boundsOf, nothing } from './magnitude-bounds.js';

@@ -1,4 +1,4 @@
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import { mostCandidates, type Window } from '../native/measure.js';
 import type { Counted } from './measurer.js';
 

@@ -1,4 +1,4 @@
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import type { ProgramNode } from '../native/job.js';
 
 /** Operations that take the bits of their inputs as they are. */

@@ -1,8 +1,8 @@
-import { adapterWeightsName } from '../adapter/peft-config.js';
-import { outputFormat } from '../checkpoint/formats.js';
+import { LayerloomError } from '../base/errors.js';
+import { groupBy } from '../base/lookup.js';
+import { outputFormat } from '../checkpoint/formats/formats.js';
 import { isSideFileName } from '../checkpoint/side-files.js';
-import { LayerloomError } from '../errors.js';
-import { groupBy } from '../lookup.js';
+import { adapterWeightsName } from '../model/adapters/peft-config.js';
 import { byteLength, elementCount } from '../tensor/reference.js';
 import { parseExpression } from './check-expression.js';
 import { indexTextOf } from './layout.js';

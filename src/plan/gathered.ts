@@ -1,9 +1,9 @@
-import { LayerloomError } from '../errors.js';
-import { itemAt } from '../lookup.js';
+import { LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
+import type { MergedVocabulary, ModelRows, RowRun } from '../model/tokenizer/vocabulary.js';
 import type { RowRange } from '../operations/assemble.js';
 import { bitsOf, isFloating } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
-import type { MergedVocabulary, ModelRows, RowRun } from '../tokenizer/vocabulary.js';
 import { inDtype } from './operands.js';
 import type { Operand, PlannedExpression, StoredTensor } from './plan.js';
 

@@ -1,7 +1,7 @@
-import { adapterWeightsName } from '../adapter/peft-config.js';
-import type { Place } from '../architecture/architecture.js';
-import { outputFormat } from '../checkpoint/formats.js';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
+import { outputFormat } from '../checkpoint/formats/formats.js';
+import { adapterWeightsName } from '../model/adapters/peft-config.js';
+import type { Place } from '../model/architecture/architecture.js';
 import type { Dtype } from '../tensor/dtype.js';
 import { elementCount, type Shape } from '../tensor/reference.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';

@@ -1,6 +1,6 @@
+import { itemAt } from '../base/lookup.js';
 import { isUnverified, missingRanges } from '../checkpoint/range-cache.js';
 import type { NeededRanges } from '../hub/hub.js';
-import { itemAt } from '../lookup.js';
 import { bytesOf, type Extent, joinExtents } from '../tensor/extent.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { sourcesOfTensors } from './operands.js';

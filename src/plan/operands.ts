@@ -1,4 +1,5 @@
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
+import type { RowRun } from '../model/tokenizer/vocabulary.js';
 import { rowWidth } from '../operations/assemble.js';
 import { commonWidth } from '../operations/concatenate.js';
 import type { Formula } from '../operations/formula.js';
@@ -13,7 +14,6 @@ import type { Lowering } from '../operations/lowering.js';
 import type { Value } from '../operations/program.js';
 import { type ArithmeticDtype, arithmeticOf, type Dtype } from '../tensor/dtype.js';
 import { distinctSources, type StoredTensor } from '../tensor/stored-tensor.js';
-import type { RowRun } from '../tokenizer/vocabulary.js';
 import type { ColumnTensor, ComputedTensor, GatheredTensor, LowRankTensor, Operand } from './plan.js';
 
 /** Returns the text of a stored tensor, from which descriptions and keys of operands are made. */

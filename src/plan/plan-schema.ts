@@ -3,11 +3,11 @@ import * as z from 'zod';
 import type { FileIdentity, FileState } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
 import type { HubRevision, Location } from '../checkpoint/model-place.js';
+import type { RowRun } from '../model/tokenizer/vocabulary.js';
 import type { Formula } from '../operations/formula.js';
 import { formulaSchemas } from '../operations/index.js';
 import { type Dtype, isDtype } from '../tensor/dtype.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
-import type { RowRun } from '../tokenizer/vocabulary.js';
 import type {
   Cost,
   MergePlan,

@@ -1,12 +1,12 @@
 import type { AdaptedFrom, FileIdentity } from '../checkpoint/checkpoint.js';
 import type { HubRevision } from '../checkpoint/model-place.js';
+import type { RowRun } from '../model/tokenizer/vocabulary.js';
 import type { Copy } from '../operations/copy.js';
 import type { Computation } from '../operations/formula.js';
 import type { Same } from '../operations/same.js';
 import type { Dtype } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
-import type { RowRun } from '../tokenizer/vocabulary.js';
 import type { CompleteRecipe } from './complete-recipe.js';
 
 export type { StoredTensor };

@@ -3,7 +3,7 @@ import type { ModelReference, RecipePath } from '../methods/framework/method.js'
 import { invalid } from '../methods/framework/settings.js';
 import { same } from '../methods/framework/tensor-recipe.js';
 import type { ModelInput } from '../methods/recipes.js';
-import type { TokenizerRequest, TokenSource } from '../tokenizer/vocabulary.js';
+import type { TokenizerRequest, TokenSource } from '../model/tokenizer/vocabulary.js';
 import { nearest } from './nearest.js';
 
 /**

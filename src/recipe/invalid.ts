@@ -1,4 +1,4 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { nearest } from './nearest.js';
 import { locationOf, type Mark } from './source.js';
 import type { Entries } from './tree.js';

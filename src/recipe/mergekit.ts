@@ -6,7 +6,7 @@ import {
   chatTemplateNames,
   chatTemplateOf,
   chatTemplateWords,
-} from '../tokenizer/chat-templates/chat-template.js';
+} from '../model/tokenizer/chat-templates/chat-template.js';
 import {
   eachOf,
   expectKey,

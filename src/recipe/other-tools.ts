@@ -1,4 +1,4 @@
-import { layerloomCommand } from '../command-line.js';
+import { layerloomCommand } from '../base/command-line.js';
 import { invalid } from './invalid.js';
 import type { Entries } from './tree.js';
 

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { Reading } from './reading.js';
 import type { UncheckedRecipe } from './recipe.js';
 import type { RecordedInputs } from './recorded-inputs.js';

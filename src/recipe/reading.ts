@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { layerloomCommand } from '../base/command-line.js';
+import { LayerloomError } from '../base/errors.js';
 import { sidesOf } from '../checkpoint/adapter-text.js';
 import { locate } from '../checkpoint/locate.js';
-import { layerloomCommand } from '../command-line.js';
-import { LayerloomError } from '../errors.js';
 import type { Scope } from './fields.js';
 import { invalid, unknownKey } from './invalid.js';
 import { readMergekit } from './mergekit.js';

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
-import { LayerloomError, reasonOf } from '../errors.js';
 import {
   type DocumentKind,
   parseDocuments,

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import type {
   Citation,
   CompileContext,
@@ -12,13 +12,13 @@ import type {
 import { invalid } from '../methods/framework/settings.js';
 import { methods } from '../methods/index.js';
 import type { RecipeInput } from '../methods/recipes.js';
-import { type ArithmeticDtype, dtypeNames, parseDtype } from '../tensor/dtype.js';
 import {
   chatTemplateNames,
   chatTemplateOf,
   chatTemplateWords,
-} from '../tokenizer/chat-templates/chat-template.js';
-import type { TokenizerRequest } from '../tokenizer/vocabulary.js';
+} from '../model/tokenizer/chat-templates/chat-template.js';
+import type { TokenizerRequest } from '../model/tokenizer/vocabulary.js';
+import { type ArithmeticDtype, dtypeNames, parseDtype } from '../tensor/dtype.js';
 import { toSnakeCase } from './case.js';
 import { checkTokenizer } from './check-tokenizer.js';
 import { nearest } from './nearest.js';

@@ -1,10 +1,10 @@
 import { dirname, join } from 'node:path';
 import { findNodeAtLocation, parseTree } from 'jsonc-parser';
+import { LayerloomError } from '../base/errors.js';
 import { provenanceName } from '../checkpoint/file-names.js';
 import { isObject } from '../checkpoint/json.js';
 import { exists } from '../checkpoint/model-place.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
-import { LayerloomError } from '../errors.js';
 import { inputsSchema, RecordedInputs } from './recorded-inputs.js';
 
 // Files of an output that hold its recipe: the model card, and layerloom.json.

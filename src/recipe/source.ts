@@ -1,5 +1,5 @@
 import { LineCounter } from 'yaml';
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 
 /** A place in a file, as editors count: lines and columns (in UTF-16 units) from 1. */
 export interface Location {

@@ -1,5 +1,5 @@
-import type { LayerloomError } from '../errors.js';
-import { visibleLine } from '../visible.js';
+import type { LayerloomError } from '../base/errors.js';
+import { visibleLine } from '../base/visible.js';
 import { invalid, shown } from './invalid.js';
 import { nearest } from './nearest.js';
 import { type Location, locationOf, type Mark } from './source.js';

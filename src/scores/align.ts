@@ -1,6 +1,6 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
+import { itemAt, propertyAt, valueAt } from '../base/lookup.js';
 import type { EvaluationResult, ProblemResult } from '../evaluation/result.js';
-import { itemAt, propertyAt, valueAt } from '../lookup.js';
 import { type Aggregate, aggregateOf } from './metrics.js';
 
 /** One model's scores of problems, as sums and weights: a plain score has the weight 1. */

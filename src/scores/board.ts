@@ -1,4 +1,4 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { taskOf } from '../evaluation/task-facts.js';
 import { nearest } from '../recipe/nearest.js';

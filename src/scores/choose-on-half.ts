@@ -1,5 +1,5 @@
+import { itemAt } from '../base/lookup.js';
 import type { EvaluationResult } from '../evaluation/result.js';
-import { itemAt } from '../lookup.js';
 import { alignResults, type Column, condensed, meanScore, whyUnpaired } from './align.js';
 import { isHigherBetter } from './metrics.js';
 import { defaultResampling, shuffles } from './resample.js';

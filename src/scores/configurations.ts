@@ -1,4 +1,4 @@
-import { itemAt, valueAt } from '../lookup.js';
+import { itemAt, valueAt } from '../base/lookup.js';
 import { meanOf } from './mean.js';
 import type { ModelScore } from './model-score.js';
 import type { ScoredModel } from './scored-experiment.js';

@@ -1,4 +1,4 @@
-import { valueAt } from '../lookup.js';
+import { valueAt } from '../base/lookup.js';
 import type { Board, Subject } from './board.js';
 import { chooseOnHalf } from './choose-on-half.js';
 import { whyNoBest } from './conclusion.js';

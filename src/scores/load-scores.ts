@@ -1,11 +1,15 @@
 import { join, resolve } from 'node:path';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import type { EvaluationResult, ProblemTexts, Scores } from '../evaluation/result.js';
 import { ResultFiles } from '../evaluation/result-files.js';
-import { type ExperimentRecord, type MergeRecord, readRecord } from '../experiment/experiment-record.js';
-import { nameAndPath } from '../experiment/model-at.js';
-import { ownLanguages } from '../experiment/models-to-score.js';
-import type { ExperimentReference } from '../experiment/references.js';
+import { nameAndPath } from '../experiment/file/model-at.js';
+import type { ExperimentReference } from '../experiment/file/references.js';
+import {
+  type ExperimentRecord,
+  type MergeRecord,
+  readRecord,
+} from '../experiment/record/experiment-record.js';
+import { ownLanguages } from '../experiment/scoring/models-to-score.js';
 import type { ScoredExperiment, ScoredModel } from './scored-experiment.js';
 
 /**

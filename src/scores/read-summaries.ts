@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import Papa from 'papaparse';
 import * as z from 'zod';
-import { LayerloomError } from '../errors.js';
-import { itemAt } from '../lookup.js';
+import { LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
 import { allLanguages } from './imported.js';
 import type { ImportedSummary } from './scored-experiment.js';
 

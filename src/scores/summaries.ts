@@ -1,4 +1,4 @@
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import { spreadOf } from './intervals/crossed.js';
 import { type Estimate, estimateOfMean } from './intervals/estimates.js';
 import { meanOf } from './mean.js';

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { nearest } from '../recipe/nearest.js';
 import { Board, type TableOptions } from './board.js';
 import { ablationLayers, ablationTransition } from './layouts/ablations.js';

@@ -1,5 +1,5 @@
-import { LayerloomError } from '../errors.js';
-import { itemAt } from '../lookup.js';
+import { LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
 import { distanceOf, linesThrough } from './space.js';
 import { candidateOf, noneScored, type Searching } from './successive-halving.js';
 

@@ -1,5 +1,5 @@
 import { CholeskyDecomposition, Matrix } from 'ml-matrix';
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import type { Outcomes } from './outcomes.js';
 import { distanceOf, type SearchSpace } from './space.js';
 

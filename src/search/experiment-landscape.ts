@@ -1,7 +1,7 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
+import { itemAt, propertyAt } from '../base/lookup.js';
 import type { EvaluationResult, ProblemScore } from '../evaluation/result.js';
 import { headlineMetric } from '../evaluation/task-facts.js';
-import { itemAt, propertyAt } from '../lookup.js';
 import { whyUnpaired } from '../scores/align.js';
 import { aggregateOf, isHigherBetter } from '../scores/metrics.js';
 import { comparePooled } from '../scores/paired.js';

@@ -1,7 +1,7 @@
-import { layerloomCommand } from '../command-line.js';
-import { LayerloomError } from '../errors.js';
-import type { ExperimentMerge } from '../experiment/expand.js';
-import { groupBy, itemAt, valueAt } from '../lookup.js';
+import { layerloomCommand } from '../base/command-line.js';
+import { LayerloomError } from '../base/errors.js';
+import { groupBy, itemAt, valueAt } from '../base/lookup.js';
+import type { ExperimentMerge } from '../experiment/file/expand.js';
 import { nearest } from '../recipe/nearest.js';
 import type { Coordinate, Group, SearchPoint } from './space.js';
 

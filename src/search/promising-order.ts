@@ -1,6 +1,6 @@
 import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
-import { itemAt, propertyAt } from '../lookup.js';
+import { itemAt, propertyAt } from '../base/lookup.js';
 import type { ExperimentPoint } from './experiment-space.js';
 
 /** Shares of an expert's change by layer, layer 0 first, by the expert's name. */

@@ -1,17 +1,22 @@
 import { lstat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { checkInterrupt, LayerloomError } from '../errors.js';
+import { checkInterrupt, LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
+import { recordName } from '../batch/record-names.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { ResultFiles } from '../evaluation/result-files.js';
-import { type EvaluateOptions, evaluateExperiment, settingsOf } from '../experiment/evaluate-experiment.js';
-import { expandExperiment } from '../experiment/expand.js';
-import type { ExperimentInput } from '../experiment/experiment-input.js';
-import { readRecord, recordName } from '../experiment/experiment-record.js';
-import { parseExperiment, readExperiment } from '../experiment/read-experiment.js';
+import { expandExperiment } from '../experiment/file/expand.js';
+import type { ExperimentInput } from '../experiment/file/experiment-input.js';
+import { parseExperiment, readExperiment } from '../experiment/file/read-experiment.js';
+import { budgetText, type SearchBlock } from '../experiment/file/search-block.js';
+import { readRecord } from '../experiment/record/experiment-record.js';
 import { type ExperimentOptions, runExperiment } from '../experiment/run-experiment.js';
-import { resultOf } from '../experiment/score-model.js';
-import { budgetText, type SearchBlock } from '../experiment/search-block.js';
-import { itemAt } from '../lookup.js';
+import {
+  type EvaluateOptions,
+  evaluateExperiment,
+  settingsOf,
+} from '../experiment/scoring/evaluate-experiment.js';
+import { resultOf } from '../experiment/scoring/score-model.js';
 import { ExperimentLandscape, type Merger, type Scorer } from './experiment-landscape.js';
 import { experimentSpace, pairOf } from './experiment-space.js';
 import type { Rows } from './landscape.js';

@@ -1,4 +1,4 @@
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import { type Conclusion, conclude } from '../scores/conclusion.js';
 import { coordinateDescent } from './coordinate-descent.js';
 import { type Estimator, estimatorOf } from './estimate.js';

@@ -1,6 +1,6 @@
-import { layerloomCommand } from '../command-line.js';
-import { LayerloomError } from '../errors.js';
-import { itemAt, valueAt } from '../lookup.js';
+import { layerloomCommand } from '../base/command-line.js';
+import { LayerloomError } from '../base/errors.js';
+import { itemAt, valueAt } from '../base/lookup.js';
 
 /** A checkpoint to choose from. */
 export interface SelectionCandidate {

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { taskOf } from '../evaluation/task-facts.js';
 
 /** What checkpoints are chosen by. Names are tasks (columns of a CSV file), or benchmarks: `BELEBELE` is all of its tasks. */

@@ -1,5 +1,5 @@
-import { LayerloomError } from '../errors.js';
-import { itemAt } from '../lookup.js';
+import { LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
 
 /** A parameter that varies over the configurations of a group. */
 export interface Coordinate {

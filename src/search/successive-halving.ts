@@ -1,5 +1,5 @@
-import { LayerloomError } from '../errors.js';
-import { itemAt } from '../lookup.js';
+import { LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
 import type { Estimator } from './estimate.js';
 import type { Outcomes } from './outcomes.js';
 import type { SearchSpace } from './space.js';

@@ -1,7 +1,7 @@
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { version } from '../base/version.js';
 import type { NonFiniteValue } from '../engine/compute/non-finite.js';
 import { makeDirectories, syncDirectory } from '../engine/output/durable.js';
-import { version } from '../version.js';
 import type { ClaimFile } from './claim-file.js';
 import { writing } from './failures.js';
 import type { StorePaths } from './paths.js';

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { LayerloomError } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
-import { LayerloomError } from '../errors.js';
 import { absent, codeOf, writing } from './failures.js';
 import { isKey, type StorePaths } from './paths.js';
 

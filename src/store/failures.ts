@@ -1,4 +1,4 @@
-import { LayerloomError, reasonOf } from '../errors.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 
 export const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 

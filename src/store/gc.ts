@@ -1,4 +1,4 @@
-import { checkInterrupt } from '../errors.js';
+import { checkInterrupt } from '../base/errors.js';
 import { acquire, type ClaimFile, examine } from './claim-file.js';
 import { clockAt } from './clock.js';
 import { type ExperimentFound, forget, readExperiments } from './experiments.js';

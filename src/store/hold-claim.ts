@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { checkInterrupt } from '../errors.js';
+import { checkInterrupt } from '../base/errors.js';
 import { acquire } from './claim-file.js';
 import { clockAt } from './clock.js';
 

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 import { type Link, linkFileBy } from '../engine/output/link.js';
-import { LayerloomError, reasonOf } from '../errors.js';
 import { codeOf, isAbsent } from './failures.js';
 import type { StorePaths } from './paths.js';
 import { readEntry, wholeOf } from './record.js';

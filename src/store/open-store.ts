@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, realpath, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { linkBelow } from '../base/own-directory.js';
+import { version } from '../base/version.js';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
-import { LayerloomError, reasonOf } from '../errors.js';
-import { linkBelow } from '../own-directory.js';
-import { version } from '../version.js';
 import { absent, codeOf, writing } from './failures.js';
 import { markerName, pathsOf, type StorePaths } from './paths.js';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { outputFormat } from '../checkpoint/formats.js';
-import { LayerloomError } from '../errors.js';
+import { LayerloomError } from '../base/errors.js';
+import { outputFormat } from '../checkpoint/formats/formats.js';
 
 const { extension } = outputFormat;
 

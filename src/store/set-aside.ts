@@ -1,7 +1,7 @@
 import { rename, rm, stat } from 'node:fs/promises';
+import { LayerloomError } from '../base/errors.js';
+import { linkBelow } from '../base/own-directory.js';
 import { makeDirectories } from '../engine/output/durable.js';
-import { LayerloomError } from '../errors.js';
-import { linkBelow } from '../own-directory.js';
 import { absent, writing } from './failures.js';
 import type { StorePaths } from './paths.js';
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { reasonOf } from '../base/errors.js';
 import type { NonFiniteValue } from '../engine/compute/non-finite.js';
 import { withFile } from '../engine/output/durable.js';
 import { Run, type RunControls } from '../engine/run.js';
-import { reasonOf } from '../errors.js';
 import { acquire } from './claim-file.js';
 import { clockAt } from './clock.js';
 import type { StorePaths } from './paths.js';

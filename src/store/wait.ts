@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { checkInterrupt } from '../errors.js';
+import { checkInterrupt } from '../base/errors.js';
 import { examine } from './claim-file.js';
 import { clockAt } from './clock.js';
 import type { StorePaths } from './paths.js';

@@ -1,4 +1,4 @@
-import { valueAt } from '../lookup.js';
+import { valueAt } from '../base/lookup.js';
 
 /**
  * Bits per element of each safetensors dtype, in the reference implementation's order. Its writer sorts

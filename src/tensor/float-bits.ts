@@ -1,4 +1,4 @@
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 
 /** Rounds a number to float32 and returns its bit pattern. */
 export const bitsOfFloat = (x: number): number => itemAt(new Uint32Array(Float32Array.of(x).buffer), 0);

@@ -1,4 +1,4 @@
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 
 /** Encodes a 1 or 0 for each row as a bit set in base64, the lowest bit of a byte first. */
 export const encodeKept = (kept: Uint8Array): string => {

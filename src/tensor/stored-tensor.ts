@@ -1,4 +1,4 @@
-import { itemAt } from '../lookup.js';
+import { itemAt } from '../base/lookup.js';
 import { bitsOf, type Dtype } from './dtype.js';
 
 /** A tensor's bytes in an input of a plan: `inputs[input].files[file]` from `begin` to `end`. */

@@ -1,6 +1,6 @@
-import { layerloomCommand } from '../command-line.js';
-import { axolotlOptions } from '../partition/formats/axolotl.js';
-import { peftTargets } from '../partition/formats/peft.js';
+import { layerloomCommand } from '../base/command-line.js';
+import { axolotlOptions } from '../measure/partition/formats/axolotl.js';
+import { peftTargets } from '../measure/partition/formats/peft.js';
 import { choices } from './choices.js';
 import { preparedFile } from './data-mix.js';
 import { headlineOf, notes } from './headline.js';

@@ -1,5 +1,5 @@
 import { open, stat } from 'node:fs/promises';
-import { LayerloomError, reasonOf } from '../errors.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 
 const endings = ['.jsonl', '.json', '.csv', '.parquet'];
 

@@ -1,6 +1,6 @@
+import { LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
 import { splitName } from '../checkpoint/model-place.js';
-import { LayerloomError } from '../errors.js';
-import { itemAt } from '../lookup.js';
 import { nearest } from '../recipe/nearest.js';
 import type { Preset } from './presets.js';
 import { type DataSet, table3 } from './table-3.js';

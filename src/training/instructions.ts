@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { layerloomCommand } from '../command-line.js';
-import type { Side } from '../partition/partition.js';
+import { layerloomCommand } from '../base/command-line.js';
+import type { Side } from '../measure/partition/partition.js';
 import { preparedFile } from './data-mix.js';
 import type { Trainer, TrainingRun } from './training-run.js';
 import { partitionCopy, trlProgram } from './trl.js';

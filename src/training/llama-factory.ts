@@ -1,6 +1,6 @@
-import { layerloomCommand } from '../command-line.js';
-import { llamaFactoryFreeze } from '../partition/formats/llama-factory.js';
-import { adaptedBy } from '../partition/partition.js';
+import { layerloomCommand } from '../base/command-line.js';
+import { llamaFactoryFreeze } from '../measure/partition/formats/llama-factory.js';
+import { adaptedBy } from '../measure/partition/partition.js';
 import { choices } from './choices.js';
 import { preparedFile } from './data-mix.js';
 import { headlineOf, notes } from './headline.js';

@@ -1,8 +1,8 @@
 import { basename } from 'node:path';
+import { LayerloomError } from '../base/errors.js';
 import { openCheckpoint } from '../checkpoint/open.js';
-import { LayerloomError } from '../errors.js';
-import { type Partition, partNames } from '../partition/partition.js';
-import { readPartition } from '../partition/read-partition.js';
+import { type Partition, partNames } from '../measure/partition/partition.js';
+import { readPartition } from '../measure/partition/read-partition.js';
 
 /**
  * Reads the partition of a run and checks that it is one of the base: by all names of parameters if the base is on

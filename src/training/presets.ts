@@ -1,5 +1,5 @@
-import { LayerloomError } from '../errors.js';
-import { propertyAt } from '../lookup.js';
+import { LayerloomError } from '../base/errors.js';
+import { propertyAt } from '../base/lookup.js';
 import { nearest } from '../recipe/nearest.js';
 import { choices } from './choices.js';
 import type { Category } from './table-3.js';

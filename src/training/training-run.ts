@@ -1,6 +1,6 @@
-import { layerloomCommand } from '../command-line.js';
-import { LayerloomError } from '../errors.js';
-import type { Partition, Side } from '../partition/partition.js';
+import { layerloomCommand } from '../base/command-line.js';
+import { LayerloomError } from '../base/errors.js';
+import type { Partition, Side } from '../measure/partition/partition.js';
 import { nearest } from '../recipe/nearest.js';
 import { choices } from './choices.js';
 import { type DataMix, dataMixOf } from './data-mix.js';

@@ -1,6 +1,6 @@
-import { layerloomCommand } from '../command-line.js';
-import { adaptedBy, isMixture, trainedBy } from '../partition/partition.js';
-import { wholePattern } from '../partition/regexes.js';
+import { layerloomCommand } from '../base/command-line.js';
+import { adaptedBy, isMixture, trainedBy } from '../measure/partition/partition.js';
+import { wholePattern } from '../measure/partition/regexes.js';
 import { choices } from './choices.js';
 import { preparedFile, preparedPart } from './data-mix.js';
 import { headlineOf, notes } from './headline.js';

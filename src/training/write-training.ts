@@ -1,8 +1,8 @@
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { LayerloomError, reasonOf } from '../errors.js';
-import { partitionJson } from '../partition/formats/index.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { partitionJson } from '../measure/partition/formats/index.js';
 import { accelerateConfig } from './accelerate.js';
 import { axolotlConfig } from './axolotl.js';
 import { dataConfig } from './data-config.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openModel } from '../../src/adapter/open-model.js';
+import { openModel } from '../../src/model/adapters/open-model.js';
 import {
   type AdapterFixture,
   type LoraOptions,

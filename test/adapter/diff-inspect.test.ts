@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openAdapter } from '../../src/adapter/open-adapter.js';
+import { describeAdapter, summariseAdapter } from '../../src/documents/text/inspect-adapter.js';
 import { diff, openCheckpoint, relayout } from '../../src/index.js';
-import { describeAdapter, summariseAdapter } from '../../src/report/inspect-adapter.js';
+import { openAdapter } from '../../src/model/adapters/open-adapter.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 

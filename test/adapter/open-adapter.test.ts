@@ -1,8 +1,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openAdapter } from '../../src/adapter/open-adapter.js';
-import { adapterConfigText, parseAdapterConfig } from '../../src/adapter/peft-config.js';
+import { openAdapter } from '../../src/model/adapters/open-adapter.js';
+import { adapterConfigText, parseAdapterConfig } from '../../src/model/adapters/peft-config.js';
 import { type LoraOptions, lora, withTensors, writeAdapter } from '../fixtures/adapters.js';
 import { fill, temporaryDirectory } from '../fixtures/checkpoints.js';
 

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { constructedExperiment, writeRecord } from '../../bench/constructed-experiment.mjs';
-import { readVectors } from '../../src/analysis/vectors-file.js';
+import type { PageAnalysis, ReportData } from '../../src/documents/pages/data.js';
+import { showThresholds } from '../../src/documents/pages/numbers.js';
+import { writeReportOf } from '../../src/documents/report/write-report.js';
+import { describeAnalysis } from '../../src/documents/text/analysis-summary.js';
 import { type AnalyzeParameters, analyze } from '../../src/index.js';
-import { describeAnalysis } from '../../src/report/analysis-summary.js';
-import type { PageAnalysis, ReportData } from '../../src/report/pages/data.js';
-import { showThresholds } from '../../src/report/pages/numbers.js';
-import { writeReportOf } from '../../src/report/write-report.js';
+import { readVectors } from '../../src/measure/analysis/vectors-file.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 vi.setConfig({ testTimeout: 180_000 });

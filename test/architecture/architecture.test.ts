@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { describeArchitecture, requireLayers } from '../../src/architecture/architecture.js';
 import type { CheckpointIndex } from '../../src/checkpoint/checkpoint.js';
+import { describeArchitecture, requireLayers } from '../../src/model/architecture/architecture.js';
 import families from '../fixtures/families.json' with { type: 'json' };
 
 const checkpoint = (names: readonly string[], config?: Record<string, unknown>): CheckpointIndex => ({

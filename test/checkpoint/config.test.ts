@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { configDifferences, editConfig } from '../../src/checkpoint/config.js';
-import { tokenDifferences } from '../../src/tokenizer/tokenizer.js';
+import { tokenDifferences } from '../../src/model/tokenizer/tokenizer.js';
 
 const text = `{
   "_name_or_path": "/home/somebody/base",

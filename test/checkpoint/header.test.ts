@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { LayerloomError } from '../../src/base/errors.js';
 import {
   compareForFile,
   encodeHeader,
   parseHeader,
   parsePrefix,
   prefixBytes,
-} from '../../src/checkpoint/header.js';
-import { LayerloomError } from '../../src/errors.js';
+} from '../../src/checkpoint/formats/header.js';
 import { bitsOf, type Dtype, isDtype } from '../../src/tensor/dtype.js';
 
 const parse = (header: unknown, dataBytes = 0) =>

@@ -3,9 +3,9 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
+import { version } from '../../src/base/version.js';
 import { stagingPath } from '../../src/engine/output/staging.js';
 import { layerSwap, type MergePlan, planMerge } from '../../src/index.js';
-import { version } from '../../src/version.js';
 import {
   fill,
   llama,

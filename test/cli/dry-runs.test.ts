@@ -11,10 +11,10 @@ import {
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { lockName } from '../../src/batch/record-names.js';
 import { type BatchCliOptions, batchCommand } from '../../src/cli/batch.js';
 import { type MergeCommandOptions, mergeCommand } from '../../src/cli/merge.js';
 import { openStaging } from '../../src/engine/output/staging.js';
-import { lockName } from '../../src/experiment/experiment-record.js';
 import { LayerloomError, planMerge, relayout, runExperiment } from '../../src/index.js';
 import { tryLock } from '../../src/native/addon.js';
 import { assemble, llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';

@@ -78,12 +78,12 @@ const scenarios: readonly Scenario[] = [
   {
     title: 'an experiment is run, gets an evaluate: block and scores, and a page says how to do it all again',
     calls: [
-      'errors.ts: batch EXPERIMENT.yaml -o …',
-      'experiment/evaluate-experiment.ts: batch EXPERIMENT.yaml -o … --resume',
+      'base/errors.ts: batch EXPERIMENT.yaml -o …',
+      'experiment/scoring/evaluate-experiment.ts: batch EXPERIMENT.yaml -o … --resume',
       'cli/table.ts: evaluate …',
-      'report/provenance.ts: batch EXPERIMENT.yaml -o …',
-      'report/provenance.ts: evaluate …',
-      'report/provenance.ts: report … -o report.html',
+      'documents/report/provenance.ts: batch EXPERIMENT.yaml -o …',
+      'documents/report/provenance.ts: evaluate …',
+      'documents/report/provenance.ts: report … -o report.html',
     ],
     run: async () => {
       const { directory, ok, said, write, read } = session('study');
@@ -106,8 +106,8 @@ const scenarios: readonly Scenario[] = [
   {
     title: 'an experiment that init writes is planned, run and scored',
     calls: [
-      'experiment/presets.ts: batch FILE -o DIR --dry-run',
-      'experiment/preset-evaluation.ts: evaluate DIR',
+      'experiment/presets/presets.ts: batch FILE -o DIR --dry-run',
+      'experiment/presets/preset-evaluation.ts: evaluate DIR',
     ],
     run: async () => {
       const { ok, read, directory } = session('preset');
@@ -128,7 +128,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: "the recipe of a model card makes the card's model again",
-    calls: ['plan/model-card.ts: merge README.md -o merged …'],
+    calls: ['card/model-card.ts: merge README.md -o merged …'],
     run: async () => {
       const { directory, ok, read } = session('card');
       await ok('layerloom swap --task ./math-1 --lang ./swh-1 -o ./swapped');
@@ -140,7 +140,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'models in a file a layer give shards that are links',
-    calls: ['report/link-text.ts: relayout MODEL -o OUT --layout layer'],
+    calls: ['documents/text/link-text.ts: relayout MODEL -o OUT --layout layer'],
     run: async () => {
       const { directory, ok } = session('linked');
       const swap = (task: string, language: string, out: string) =>
@@ -156,7 +156,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'of several adapters one is written into the base first',
-    calls: ['adapter/open-model.ts: relayout … -o DIR'],
+    calls: ['model/adapters/open-model.ts: relayout … -o DIR'],
     run: async () => {
       const { ok, said } = session('adapters');
       const text = await said('layerloom relayout ./base+./math-lora+./swh-lora -o both');
@@ -223,7 +223,7 @@ const scenarios: readonly Scenario[] = [
 const elsewhere: Readonly<Record<string, string>> = {
   'api/select-from-files.ts: evaluate …':
     'an experiment whose results were removed; the command is that of a table',
-  'plan/vocabulary.ts: relayout BASE+ADAPTER -o DIR':
+  'compile/vocabulary.ts: relayout BASE+ADAPTER -o DIR':
     'the command of several adapters, for moved rows of one',
   'training/instructions.ts: partition … -o …': 'typed in by test/training/printed-merges.test.ts',
   'training/instructions.ts: relayout … -o merged': 'typed in by test/training/printed-merges.test.ts',
@@ -238,7 +238,7 @@ describe('the source', () => {
     const named = texts.flatMap(({ file, text }) =>
       [...text.matchAll(/\blayerloom ([a-z][a-z-]*)/g)].flatMap(([, name = '']) => {
         const isCommand = paths.includes(name) || paths.some((path) => path.startsWith(`${name} `));
-        return isCommand && !ofHelp.test(file) && file !== 'command-line.ts' ? [`${file}: ${text}`] : [];
+        return isCommand && !ofHelp.test(file) && file !== 'base/command-line.ts' ? [`${file}: ${text}`] : [];
       }),
     );
     expect(named).toEqual([]);
@@ -259,7 +259,7 @@ describe('the source', () => {
 
   it('suggests no option that no command has, where it speaks of no other program', () => {
     const ofOthers =
-      /^(evaluation\/harness|native\/|experiment\/schedulers\/|cli\/scheduler-|training\/instructions|plan\/mergekit-|report\/pages\/heat)/;
+      /^(evaluation\/harness|native\/|experiment\/schedulers\/|cli\/scheduler-|training\/instructions|export\/mergekit-|documents\/pages\/heat)/;
     const hidden = '--out-shard-size';
     const own = new Set(
       describeCommands(buildProgram()).flatMap(({ optionGroups }) =>

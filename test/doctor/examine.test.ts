@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { LayerloomError } from '../../src/base/errors.js';
 import { addonFindings, originOf, platformFinding } from '../../src/doctor/addon.js';
 import { describeExamination } from '../../src/doctor/describe.js';
 import { directoryFindings, fileSystemType, parseMounts } from '../../src/doctor/directory.js';
 import { examineInstallation } from '../../src/doctor/examine.js';
 import { machineFindings } from '../../src/doctor/machine.js';
 import { examineHarness, examineHubCache, harnessFinding, pythonOf } from '../../src/doctor/surroundings.js';
-import { LayerloomError } from '../../src/errors.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 describe('an examination', () => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { propertyAt } from '../../src/base/lookup.js';
 import { merge, runPlan } from '../../src/index.js';
-import { propertyAt } from '../../src/lookup.js';
 import { everyMethod } from '../fixtures/every-method.js';
 import { planOverAdapters, writeAdapted } from '../fixtures/low-rank.js';
 import { readTensors } from '../fixtures/merged.js';

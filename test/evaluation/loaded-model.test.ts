@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { weightsArguments } from '../../src/evaluation/loaded-model.js';
 import { weightsOfModel } from '../../src/evaluation/weights.js';
-import { pathOf } from '../../src/experiment/models-to-score.js';
+import { pathOf } from '../../src/experiment/scoring/models-to-score.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { expandExperiment } from '../../src/experiment/expand.js';
+import { expandExperiment } from '../../src/experiment/file/expand.js';
 import { parseRecipe } from '../../src/recipe/recipe.js';
 import { expand, head, read, refusal } from './experiments.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type DistinctShard, groupShards } from '../../src/experiment/groups.js';
+import { type DistinctShard, groupShards } from '../../src/batch/groups.js';
 import type { PlannedExpression, PlannedTensor } from '../../src/plan/plan.js';
 import type { Dtype } from '../../src/tensor/dtype.js';
 import type { StoredTensor } from '../../src/tensor/stored-tensor.js';

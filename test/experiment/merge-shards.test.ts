@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { BatchMerge } from '../../src/experiment/batch-merge.js';
-import { planBatch } from '../../src/experiment/batch-plan.js';
-import { itemAt } from '../../src/lookup.js';
+import { itemAt } from '../../src/base/lookup.js';
+import type { BatchMerge } from '../../src/batch/batch-merge.js';
+import { planBatch } from '../../src/batch/batch-plan.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 const experts = (layers = 6) => {

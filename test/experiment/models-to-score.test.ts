@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { parseEvaluation } from '../../src/evaluation/settings.js';
-import { expandExperiment } from '../../src/experiment/expand.js';
-import type { MergeRecord } from '../../src/experiment/experiment-record.js';
-import { modelsToScore } from '../../src/experiment/models-to-score.js';
-import { experimentReferences } from '../../src/experiment/references.js';
+import { expandExperiment } from '../../src/experiment/file/expand.js';
+import { experimentReferences } from '../../src/experiment/file/references.js';
+import type { MergeRecord } from '../../src/experiment/record/experiment-record.js';
+import { modelsToScore } from '../../src/experiment/scoring/models-to-score.js';
 import { head, read } from './experiments.js';
 
 const entries = `\

@@ -1,8 +1,8 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import type { BatchMerge } from '../../src/experiment/batch-merge.js';
-import { type BatchResult, runBatch } from '../../src/experiment/run-batch.js';
+import type { BatchMerge } from '../../src/batch/batch-merge.js';
+import { type BatchResult, runBatch } from '../../src/batch/run-batch.js';
 import { runExperiment } from '../../src/index.js';
 import { llama, type Tensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { experimentText } from '../fixtures/experiment.js';

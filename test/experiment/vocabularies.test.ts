@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import type { BatchMerge } from '../../src/experiment/batch-merge.js';
-import { planBatch } from '../../src/experiment/batch-plan.js';
-import { runBatch } from '../../src/experiment/run-batch.js';
+import type { BatchMerge } from '../../src/batch/batch-merge.js';
+import { planBatch } from '../../src/batch/batch-plan.js';
+import { runBatch } from '../../src/batch/run-batch.js';
 import { merge, runExperiment } from '../../src/index.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { contentsOf } from '../fixtures/experiment.js';

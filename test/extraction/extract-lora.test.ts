@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { openAdapter } from '../../src/adapter/open-adapter.js';
+import { valueAt } from '../../src/base/lookup.js';
 import { extractLora, instructionSets, openCheckpoint } from '../../src/index.js';
-import { valueAt } from '../../src/lookup.js';
+import { openAdapter } from '../../src/model/adapters/open-adapter.js';
 import type { TensorReference } from '../../src/tensor/reference.js';
 import {
   type LlamaOptions,

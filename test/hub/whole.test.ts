@@ -3,7 +3,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { hasAllWeights } from '../../src/checkpoint/whole.js';
 import { planDifferences } from '../../src/engine/output/plan-differences.js';
 import { weightsOfModel } from '../../src/evaluation/weights.js';
-import { bringWholeModel } from '../../src/experiment/bring-whole-model.js';
+import { bringWholeModel } from '../../src/experiment/scoring/bring-whole-model.js';
 import { type LayerloomError, layerSwap, openCheckpoint, planMerge } from '../../src/index.js';
 import { writeFamily } from '../fixtures/family.js';
 import { hubUser } from '../fixtures/hub-client.js';

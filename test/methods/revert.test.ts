@@ -125,7 +125,7 @@ const expectRows = async (
 };
 
 const analyse = async (base: string, model: string, rows: 'input' | 'output', out: string) => {
-  const { readVectors } = await import('../../src/analysis/vectors-file.js');
+  const { readVectors } = await import('../../src/measure/analysis/vectors-file.js');
   await analyze({ base, experts: [model], rows }, { out });
   return (await readVectors(join(out, 'expert.mav.safetensors'))).vectors;
 };

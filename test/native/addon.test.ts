@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { itemAt } from '../../src/lookup.js';
+import { itemAt } from '../../src/base/lookup.js';
 import { exchange, run, tryLock } from '../../src/native/addon.js';
 import { control, type Job, type JobStatus, type StoredSource } from '../../src/native/job.js';
 import { arithmeticDtypes, bitsOf } from '../../src/tensor/dtype.js';

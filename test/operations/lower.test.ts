@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { itemAt, valueAt } from '../../src/lookup.js';
+import { itemAt, valueAt } from '../../src/base/lookup.js';
 import type { MagnitudeBound } from '../../src/native/job.js';
 import type { Window } from '../../src/native/measure.js';
 import type { Pruning } from '../../src/operations/consensus.js';

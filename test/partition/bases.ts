@@ -1,6 +1,6 @@
-import { describeArchitecture } from '../../src/architecture/architecture.js';
 import type { CheckpointIndex } from '../../src/checkpoint/checkpoint.js';
-import { type Partition, type PartitionBase, partNames } from '../../src/partition/partition.js';
+import { type Partition, type PartitionBase, partNames } from '../../src/measure/partition/partition.js';
+import { describeArchitecture } from '../../src/model/architecture/architecture.js';
 import families from '../fixtures/families.json' with { type: 'json' };
 
 /** Headers of a model of given names and shapes. */

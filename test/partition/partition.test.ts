@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSyn
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { analyze, type PartitionParameters, partition } from '../../src/index.js';
-import { readPartition } from '../../src/partition/read-partition.js';
+import { readPartition } from '../../src/measure/partition/read-partition.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { writeFamily } from '../fixtures/family.js';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { analyze, partition } from '../../src/index.js';
-import { adaptedBy, type Partition, sides, trainedBy } from '../../src/partition/partition.js';
+import { adaptedBy, type Partition, sides, trainedBy } from '../../src/measure/partition/partition.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const { LAYERLOOM_PYTHON: python } = process.env;

@@ -12,11 +12,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { itemAt } from '../../src/base/lookup.js';
 import type { CheckpointIndex } from '../../src/checkpoint/checkpoint.js';
 import { listSideFiles } from '../../src/checkpoint/side-files.js';
-import { itemAt } from '../../src/lookup.js';
-import { mergeVocabularies } from '../../src/tokenizer/merge-vocabularies.js';
-import type { TokenizerRequest, TokenSource } from '../../src/tokenizer/vocabulary.js';
+import { mergeVocabularies } from '../../src/model/tokenizer/merge-vocabularies.js';
+import type { TokenizerRequest, TokenSource } from '../../src/model/tokenizer/vocabulary.js';
 
 // Vocabularies are compared with those of mergekit, and tokenizer files by what transformers makes of them.
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { itemAt } from '../../src/base/lookup.js';
 import { merge } from '../../src/index.js';
-import { itemAt } from '../../src/lookup.js';
 
 // Whole merges of models whose vocabularies differ, element by element. What concerns tokens alone is compared in
 // more cases by tokenizers.test.ts.

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { alphaFor } from '../../src/compile/adapters/factors.js';
 import {
   LayerloomError,
   layerSwap,
@@ -11,7 +12,6 @@ import {
   runPlan,
   soup,
 } from '../../src/index.js';
-import { alphaFor } from '../../src/plan/adapters/factors.js';
 import { lora, adapterPair as pair, withTensors, writeAdapter } from '../fixtures/adapters.js';
 import { bytesOf } from '../fixtures/again.js';
 import { fill, llama, llamaShapes, writeCheckpoint } from '../fixtures/checkpoints.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { binder } from '../../src/compile/bind.js';
+import type { OpenedModel } from '../../src/compile/models.js';
 import type { Expression } from '../../src/operations/expression.js';
-import { binder } from '../../src/plan/bind.js';
-import type { OpenedModel } from '../../src/plan/models.js';
 import type { Operand, PlannedExpression } from '../../src/plan/plan.js';
 import type { ArithmeticDtype, Dtype } from '../../src/tensor/dtype.js';
 import type { Shape, TensorReference } from '../../src/tensor/reference.js';

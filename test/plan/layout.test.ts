@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Place } from '../../src/architecture/architecture.js';
-import type { Role } from '../../src/architecture/roles.js';
+import type { Place } from '../../src/model/architecture/architecture.js';
+import type { Role } from '../../src/model/architecture/roles.js';
 import {
   type LayoutOptions,
   layOut as layOutOver,

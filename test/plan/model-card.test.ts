@@ -2,6 +2,7 @@ import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
+import { bibtexOf } from '../../src/card/citation.js';
 import {
   anyNumber,
   type MergePlan,
@@ -11,7 +12,6 @@ import {
   registerMethod,
   tensorMethod,
 } from '../../src/index.js';
-import { bibtexOf } from '../../src/plan/citation.js';
 import { llamaConfig, llamaShapes, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { type Family, type Member, writeFamily } from '../fixtures/family.js';
 

@@ -2,11 +2,11 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { planMerge } from '../../src/api/plan-merge.js';
-import { encodeHeader } from '../../src/checkpoint/header.js';
+import { version } from '../../src/base/version.js';
+import { encodeHeader } from '../../src/checkpoint/formats/header.js';
+import { quantisedTensors } from '../../src/compile/quantised.js';
 import { sourcesOf } from '../../src/plan/operands.js';
 import type { MergePlan } from '../../src/plan/plan.js';
-import { quantisedTensors } from '../../src/plan/quantised.js';
-import { version } from '../../src/version.js';
 import {
   fill,
   llama,

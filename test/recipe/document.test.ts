@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { LayerloomError } from '../../src/errors.js';
+import { LayerloomError } from '../../src/base/errors.js';
 import { parseDocuments } from '../../src/recipe/document.js';
 import { locate, toPlain } from '../../src/recipe/tree.js';
 import { yaml } from './recipes.js';

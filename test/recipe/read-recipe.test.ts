@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { LayerloomError } from '../../src/errors.js';
+import { LayerloomError } from '../../src/base/errors.js';
 import { type Path, readRecipe, withPlace } from '../../src/recipe/read-recipe.js';
 import { parseRecipe } from '../../src/recipe/recipe.js';
 import { type Files, read, refusal, writeFiles, yaml } from './recipes.js';

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { LayerloomError } from '../../src/errors.js';
+import { LayerloomError } from '../../src/base/errors.js';
 import { type ReadRecipe, readRecipe } from '../../src/recipe/read-recipe.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CheckpointIndex } from '../../src/checkpoint/checkpoint.js';
-import { describeCheckpoint, summariseCheckpoint } from '../../src/report/inspect.js';
+import { describeCheckpoint, summariseCheckpoint } from '../../src/documents/text/inspect.js';
 
 /** A checkpoint of many tensors, as it would be opened. */
 const opened = (names: readonly string[], perFile: number): CheckpointIndex => ({

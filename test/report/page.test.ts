@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readVectors } from '../../src/analysis/vectors-file.js';
+import { sixDecimals } from '../../src/documents/pages/numbers.js';
 import { analyze } from '../../src/index.js';
-import { sixDecimals } from '../../src/report/pages/numbers.js';
+import { readVectors } from '../../src/measure/analysis/vectors-file.js';
 import { violationsOn } from '../fixtures/accessibility.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 

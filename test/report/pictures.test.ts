@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { PageOverlap } from '../../src/report/pages/data.js';
-import { drawPicture } from '../../src/report/pictures/draw-picture.js';
-import { HeatMap } from '../../src/report/pictures/heat-map.js';
-import { OverlapPicture } from '../../src/report/pictures/overlap.js';
+import type { PageOverlap } from '../../src/documents/pages/data.js';
+import { drawPicture } from '../../src/documents/pictures/draw-picture.js';
+import { HeatMap } from '../../src/documents/pictures/heat-map.js';
+import { OverlapPicture } from '../../src/documents/pictures/overlap.js';
 
 const executablePath = process.env['LAYERLOOM_CHROMIUM'] ?? '/usr/bin/chromium';
 

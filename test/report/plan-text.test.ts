@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { describeExplanation } from '../../src/report/explanation-text.js';
-import { plainTable, shardRows } from '../../src/report/table.js';
+import { describeExplanation } from '../../src/documents/text/explanation-text.js';
+import { plainTable, shardRows } from '../../src/documents/text/table.js';
 
 const bytesOf = (bytes: number) => `${bytes} MB`;
 

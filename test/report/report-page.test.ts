@@ -5,9 +5,9 @@ import { pathToFileURL } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { constructedExperiment, writeRecord } from '../../bench/constructed-experiment.mjs';
-import { encodeVectors } from '../../src/analysis/vectors-file.js';
+import { writeReportOf } from '../../src/documents/report/write-report.js';
 import { makeDirectories, withFile } from '../../src/engine/output/durable.js';
-import { writeReportOf } from '../../src/report/write-report.js';
+import { encodeVectors } from '../../src/measure/analysis/vectors-file.js';
 import { violationsOn } from '../fixtures/accessibility.js';
 import { constructedVectors } from '../fixtures/mav-vectors.js';
 

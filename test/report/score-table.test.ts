@@ -1,6 +1,6 @@
 import Papa from 'papaparse';
 import { describe, expect, it } from 'vitest';
-import { formatTables, type TableFormat } from '../../src/report/score-table/format-tables.js';
+import { formatTables, type TableFormat } from '../../src/documents/score-table/format-tables.js';
 import type { ScoreTable } from '../../src/scores/score-table.js';
 
 const table: ScoreTable = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { drawPicture } from '../../src/report/pictures/draw-picture.js';
-import { SearchPicture } from '../../src/report/pictures/search.js';
-import { describeSearch } from '../../src/report/search-text.js';
+import { drawPicture } from '../../src/documents/pictures/draw-picture.js';
+import { SearchPicture } from '../../src/documents/pictures/search.js';
+import { describeSearch } from '../../src/documents/text/search-text.js';
 import type { HeldOutComparison } from '../../src/search/landscape.js';
 import type { SearchRecord } from '../../src/search/run-search.js';
 import { searchSpace } from '../../src/search/search.js';

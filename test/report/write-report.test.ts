@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { constructedExperiment, writeRecord } from '../../bench/constructed-experiment.mjs';
+import type { ReportData } from '../../src/documents/pages/data.js';
+import { writeReportOf } from '../../src/documents/report/write-report.js';
 import { analyze, runExperiment, writeReport } from '../../src/index.js';
-import type { ReportData } from '../../src/report/pages/data.js';
-import { writeReportOf } from '../../src/report/write-report.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeExperiment } from '../fixtures/experiment.js';
 

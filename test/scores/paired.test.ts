@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LayerloomError } from '../../src/errors.js';
+import type { LayerloomError } from '../../src/base/errors.js';
 import type { EvaluationResult } from '../../src/evaluation/result.js';
 import { chooseOnHalf } from '../../src/scores/choose-on-half.js';
 import { comparePaired, comparePooled, holm, mcnemarExact } from '../../src/scores/paired.js';

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { itemAt } from '../../src/base/lookup.js';
 import { searchExperiment } from '../../src/index.js';
-import { itemAt } from '../../src/lookup.js';
 import type { Scorer } from '../../src/search/experiment-landscape.js';
 import type { Rows } from '../../src/search/landscape.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { itemAt } from '../../src/lookup.js';
+import { itemAt } from '../../src/base/lookup.js';
 import type { Landscape } from '../../src/search/landscape.js';
 import { searchSpace } from '../../src/search/search.js';
 import { distanceOf, linesThrough, neighboursOf } from '../../src/search/space.js';

@@ -1,6 +1,6 @@
 import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
-import { itemAt } from '../../src/lookup.js';
+import { itemAt } from '../../src/base/lookup.js';
 import { mcnemarExact } from '../../src/scores/paired.js';
 import type { Landscape } from '../../src/search/landscape.js';
 import { distanceOf, type SearchSpace } from '../../src/search/space.js';

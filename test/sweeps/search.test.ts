@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { itemAt } from '../../src/lookup.js';
+import { itemAt } from '../../src/base/lookup.js';
 import { searchSpace } from '../../src/search/search.js';
 import type { SearchTrace, Strategy } from '../../src/search/trace.js';
 import {

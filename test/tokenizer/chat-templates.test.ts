@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { Template } from '@huggingface/jinja';
 import { describe, expect, it } from 'vitest';
 import { merge, planMerge } from '../../src/index.js';
-import { checkChatTemplate } from '../../src/tokenizer/chat-templates/chat-template.js';
-import { chatTemplates } from '../../src/tokenizer/chat-templates/formats.js';
-import { commonestChatTemplate } from '../../src/tokenizer/chat-templates/read.js';
+import { checkChatTemplate } from '../../src/model/tokenizer/chat-templates/chat-template.js';
+import { chatTemplates } from '../../src/model/tokenizer/chat-templates/formats.js';
+import { commonestChatTemplate } from '../../src/model/tokenizer/chat-templates/read.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { openCheckpoint } from '../../src/checkpoint/open.js';
-import { mergeVocabularies, type VocabularyModel } from '../../src/tokenizer/merge-vocabularies.js';
-import type { MergedVocabulary, TokenizerRequest } from '../../src/tokenizer/vocabulary.js';
+import { mergeVocabularies, type VocabularyModel } from '../../src/model/tokenizer/merge-vocabularies.js';
+import type { MergedVocabulary, TokenizerRequest } from '../../src/model/tokenizer/vocabulary.js';
 import { fill, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 /** An added token as `tokenizer.json` has it. */

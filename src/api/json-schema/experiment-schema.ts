@@ -1,6 +1,6 @@
-import { layerloomCommand } from '../../command-line.js';
+import { layerloomCommand } from '../../base/command-line.js';
 import { evaluationSchema, evaluationWords } from '../../evaluation/settings.js';
-import { searchSchema } from '../../experiment/search-block.js';
+import { searchSchema } from '../../experiment/file/search-block.js';
 import type { Method } from '../../methods/framework/method.js';
 import { factsOf } from '../../methods/framework/parameter-facts.js';
 import { methods } from '../../methods/index.js';

@@ -1,10 +1,10 @@
 import type { z } from 'zod';
+import { outputForms } from '../../compile/adapters/output-forms.js';
 import type { Method } from '../../methods/framework/method.js';
 import { factsOf, type ParameterFacts } from '../../methods/framework/parameter-facts.js';
 import { methods } from '../../methods/index.js';
-import { outputForms } from '../../plan/adapters/output-forms.js';
+import { chatTemplateWords } from '../../model/tokenizer/chat-templates/chat-template.js';
 import { mostRank } from '../../recipe/recipe.js';
-import { chatTemplateWords } from '../../tokenizer/chat-templates/chat-template.js';
 import {
   byKey,
   converted,

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../errors.js';
+import { LayerloomError } from '../../base/errors.js';
 import type { ArgumentDescription, CommandDescription, OptionDescription } from '../describe.js';
 
 /** The values that a shell offers for an argument: words, names of files or directories, or nothing. */

@@ -1,4 +1,4 @@
-import { itemAt } from '../../lookup.js';
+import { itemAt } from '../../base/lookup.js';
 import type { NonFiniteElement } from '../../native/job.js';
 import { type Measure, sizeOf } from '../../native/measure.js';
 import type { Emitted, Program } from '../../operations/program.js';

@@ -1,6 +1,6 @@
 import { fstat } from 'node:fs';
 import { promisify } from 'node:util';
-import { itemAt } from '../../lookup.js';
+import { itemAt } from '../../base/lookup.js';
 import { type DifferenceNumber, differenceNumbers } from '../../native/measure.js';
 import type { Measurer } from '../../operations/measurer.js';
 import { Program, type Value } from '../../operations/program.js';

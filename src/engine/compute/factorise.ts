@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { itemAt } from '../../lookup.js';
+import { itemAt } from '../../base/lookup.js';
 import { type FactorDtype, factorNumbers } from '../../native/factorise.js';
 import type { Location } from '../../native/job.js';
 import { Program } from '../../operations/program.js';

@@ -1,4 +1,4 @@
-import { itemAt, valueAt } from '../../lookup.js';
+import { itemAt, valueAt } from '../../base/lookup.js';
 import type { Job, Location } from '../../native/job.js';
 import { isMove } from '../../operations/index.js';
 import type { Emitted } from '../../operations/program.js';

@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../errors.js';
-import { valueAt } from '../../lookup.js';
+import { LayerloomError } from '../../base/errors.js';
+import { valueAt } from '../../base/lookup.js';
 import { type FactorDtype, factorDtypes } from '../../native/factorise.js';
 import type { Location } from '../../native/job.js';
 import { sourcesOf } from '../../plan/operands.js';

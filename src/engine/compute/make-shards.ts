@@ -1,4 +1,4 @@
-import { itemAt } from '../../lookup.js';
+import { itemAt } from '../../base/lookup.js';
 import { sourcesOf } from '../../plan/operands.js';
 import type { Extent } from '../../tensor/extent.js';
 import type { InputFiles } from '../input-files.js';

@@ -1,4 +1,4 @@
-import { itemAt } from '../../lookup.js';
+import { itemAt } from '../../base/lookup.js';
 import type { NonFiniteElement } from '../../native/job.js';
 import type { Measure, Window } from '../../native/measure.js';
 import type { Counted, Measurer, TiedElement } from '../../operations/measurer.js';

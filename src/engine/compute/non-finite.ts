@@ -1,5 +1,5 @@
-import { LayerloomError, type NonFinite } from '../../errors.js';
-import { itemAt } from '../../lookup.js';
+import { LayerloomError, type NonFinite } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
 import type { NonFiniteElement } from '../../native/job.js';
 import type { Emitted } from '../../operations/program.js';
 import type { PlannedTensor } from '../../plan/plan.js';

@@ -1,4 +1,4 @@
-import { itemAt } from '../../lookup.js';
+import { itemAt } from '../../base/lookup.js';
 import { type Emitted, Program, type Value } from '../../operations/program.js';
 import { factorsIn, lowerTensor } from '../../plan/operands.js';
 import { distinctSources } from '../../tensor/stored-tensor.js';

@@ -1,4 +1,4 @@
-import { itemAt } from '../../lookup.js';
+import { itemAt } from '../../base/lookup.js';
 import type { Measure } from '../../native/measure.js';
 import type { Lowering } from '../../operations/lowering.js';
 import type { Measurer } from '../../operations/measurer.js';

@@ -1,4 +1,4 @@
-import { itemAt } from '../../lookup.js';
+import { itemAt } from '../../base/lookup.js';
 import type { MajoritySign } from '../../methods/framework/method.js';
 import { difference } from '../../operations/lowering.js';
 import type { Measurer } from '../../operations/measurer.js';

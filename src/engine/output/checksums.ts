@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
 import { statedSha256 } from '../../checkpoint/identity.js';
-import { LayerloomError } from '../../errors.js';
 import type { MergePlan } from '../../plan/plan.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';

@@ -1,6 +1,6 @@
 import { access, constants, type FileHandle, mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { LayerloomError, reasonOf } from '../../errors.js';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
 
 /** Calls `use` with an open file, and closes it also where `use` throws. */
 export const withFile = async <T>(

@@ -1,7 +1,7 @@
 import { constants, type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../errors.js';
-import { valueAt } from '../../lookup.js';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { valueAt } from '../../base/lookup.js';
 import { sourcesOfTensors } from '../../plan/operands.js';
 import type { PlannedShard } from '../../plan/plan.js';
 import type { Extent } from '../../tensor/extent.js';

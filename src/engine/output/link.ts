@@ -1,6 +1,6 @@
 import { chmod, constants, copyFile, link as linkFile, realpath, rm, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../errors.js';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { type MergePlan, verbatimPath } from '../../plan/plan.js';
 import type { InputFiles } from '../input-files.js';
 import { withFile } from './durable.js';

@@ -1,11 +1,11 @@
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
 import { placesOf } from '../../checkpoint/adapter-text.js';
 import { provenanceName } from '../../checkpoint/file-names.js';
-import { isWeightsName } from '../../checkpoint/formats.js';
+import { isWeightsName } from '../../checkpoint/formats/formats.js';
 import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
-import { LayerloomError } from '../../errors.js';
 import type { MergePlan } from '../../plan/plan.js';
 
 /** A merge's target directory, checked before anything is written. */

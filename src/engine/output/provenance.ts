@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { provenanceName } from '../../checkpoint/file-names.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
-import { LayerloomError, reasonOf } from '../../errors.js';
 import { reportOf } from '../../plan/method-report.js';
 import type { MergePlan, PlannedFile } from '../../plan/plan.js';
 import type { Checksums } from './checksums.js';

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { outputFormat } from '../../checkpoint/formats.js';
+import { outputFormat } from '../../checkpoint/formats/formats.js';
 import type { PlannedShard } from '../../plan/plan.js';
 
 type Shard = Pick<PlannedShard, 'bytes' | 'tensors' | 'verbatim'>;

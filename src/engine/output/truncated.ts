@@ -1,4 +1,4 @@
-import { valueAt } from '../../lookup.js';
+import { valueAt } from '../../base/lookup.js';
 import type { MergePlan } from '../../plan/plan.js';
 import type { Factors } from '../compute/factorise.js';
 

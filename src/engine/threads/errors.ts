@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../errors.js';
-import { itemAt } from '../../lookup.js';
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
 import type { JobStatus } from '../../native/job.js';
 
 /**

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';
-import { reasonOf } from '../../errors.js';
+import { reasonOf } from '../../base/errors.js';
 import * as addon from '../../native/addon.js';
 import { factorNumbers } from '../../native/factorise.js';
 import { control } from '../../native/job.js';

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../errors.js';
+import { LayerloomError } from '../../base/errors.js';
 
 /** @throws LayerloomError INVALID_PARAMETER unless it is a whole number of at least `least` */
 export const checkCount = (parameter: string, value: number, least = 1): void => {

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
-import { shellWord } from '../../command-line.js';
-import { LayerloomError } from '../../errors.js';
+import { shellWord } from '../../base/command-line.js';
+import { LayerloomError } from '../../base/errors.js';
 import { checkTexts, isPlain, mebibytesOf, secondsOf } from './checks.js';
 import { type EvaluationJobs, type Job, type JobParameters, jobsOf } from './jobs.js';
 

@@ -1,5 +1,5 @@
-import { shellWord } from '../../command-line.js';
-import { LayerloomError } from '../../errors.js';
+import { shellWord } from '../../base/command-line.js';
+import { LayerloomError } from '../../base/errors.js';
 import { checkCount, checkTexts, mebibytesOf, secondsOf } from './checks.js';
 import { type EvaluationJobs, type Job, type JobParameters, jobsOf } from './jobs.js';
 

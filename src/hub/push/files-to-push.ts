@@ -1,13 +1,13 @@
 import { stat } from 'node:fs/promises';
 import { basename, join, relative, resolve, sep } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
 import { cardName, provenanceName } from '../../checkpoint/file-names.js';
-import { formats } from '../../checkpoint/formats.js';
+import { formats } from '../../checkpoint/formats/formats.js';
 import { readJsonObject } from '../../checkpoint/json.js';
 import { exists } from '../../checkpoint/model-place.js';
 import { openCheckpoint } from '../../checkpoint/open.js';
 import { isUnverified, missingRanges } from '../../checkpoint/range-cache.js';
 import { checkSideFile } from '../../checkpoint/small-file.js';
-import { LayerloomError } from '../../errors.js';
 import { bytesOf } from '../../tensor/extent.js';
 
 /** A file of a checkpoint that goes to the hub. */

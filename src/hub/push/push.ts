@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
 import { cardName, provenanceName } from '../../checkpoint/file-names.js';
 import { parseHubId } from '../../checkpoint/hub-cache.js';
 import { isObject, readJsonObject } from '../../checkpoint/json.js';
 import { exists } from '../../checkpoint/model-place.js';
-import { LayerloomError } from '../../errors.js';
 import { hubEnvironment } from '../environment.js';
 import { type HubSession, openHub } from '../session.js';
 import { checkCard } from './card.js';

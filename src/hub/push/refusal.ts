@@ -1,5 +1,5 @@
 import { HubApiError } from '@huggingface/hub';
-import { LayerloomError } from '../../errors.js';
+import { LayerloomError } from '../../base/errors.js';
 import type { HubSession } from '../session.js';
 
 /** Returns the error for one that the hub's own library threw, with what the user can do. */

@@ -1,7 +1,7 @@
 import { open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';
-import { LayerloomError, reasonOf } from '../../errors.js';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
 
 /** Bytes that are read at once. */
 const pieceBytes = 256 * 1024;

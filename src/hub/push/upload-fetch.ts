@@ -1,5 +1,5 @@
+import { visibleLine } from '../../base/visible.js';
 import { isObject } from '../../checkpoint/json.js';
-import { visibleLine } from '../../visible.js';
 import { parseAddress } from '../address.js';
 import { patiently } from '../patience.js';
 import { jsonHeaders, parseJson, readAll } from '../read-json.js';

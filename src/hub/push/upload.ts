@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../errors.js';
-import { itemAt } from '../../lookup.js';
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
 import { listFiles } from '../api.js';
 import type { HubSession } from '../session.js';
 import { copyFromSources, type Source } from './copy-from-sources.js';

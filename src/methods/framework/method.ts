@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Place } from '../../architecture/architecture.js';
+import type { Place } from '../../model/architecture/architecture.js';
 import type { Expression } from '../../operations/expression.js';
 import type { Formula } from '../../operations/formula.js';
 import type { Shape } from '../../tensor/reference.js';

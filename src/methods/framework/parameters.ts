@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { LayerloomError } from '../../base/errors.js';
 import { isObject } from '../../checkpoint/json.js';
-import { LayerloomError } from '../../errors.js';
 import type { NeededStatistics, ReportedPlan, TaskVectorStatistics } from './method.js';
 import type { ModelInput } from './recipe-input.js';
 

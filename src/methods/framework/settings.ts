@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../errors.js';
+import { LayerloomError } from '../../base/errors.js';
 import type { RecipePath } from './method.js';
 
 /** A value of a parameter for one tensor. */

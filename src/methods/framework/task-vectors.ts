@@ -1,4 +1,4 @@
-import { itemAt } from '../../lookup.js';
+import { itemAt } from '../../base/lookup.js';
 import type { Consensus, Pruning } from '../../operations/consensus.js';
 import type { Expression, ModelTensor } from '../../operations/expression.js';
 import { anyNumber, flag, invalid, numberParameter, oneOf, type SettingInput } from './settings.js';

@@ -1,5 +1,5 @@
-import type { Place } from '../../architecture/architecture.js';
-import { LayerloomError } from '../../errors.js';
+import { LayerloomError } from '../../base/errors.js';
+import type { Place } from '../../model/architecture/architecture.js';
 import type { CompileContext, Compiled, OutputTensor } from './method.js';
 import type { ModelInput } from './recipe-input.js';
 import { invalid } from './settings.js';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Place } from '../../architecture/architecture.js';
+import type { Place } from '../../model/architecture/architecture.js';
 import type { ModelTensor } from '../../operations/expression.js';
 import type { CompileContext, Compiled, ModelReference, RecipePath } from './method.js';
 import type { ParameterFacts } from './parameter-facts.js';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { layerloomCommand } from '../../command-line.js';
-import { LayerloomError } from '../../errors.js';
+import { layerloomCommand } from '../../base/command-line.js';
+import { LayerloomError } from '../../base/errors.js';
 import { matches } from './match-names.js';
 import type { RecipePath } from './method.js';
 import { type PartName, partNames } from './part-names.js';

@@ -1,6 +1,6 @@
-import { LayerloomError } from '../../errors.js';
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
 import type { EvaluationResult } from '../../evaluation/result.js';
-import { itemAt } from '../../lookup.js';
 import { type Aligned, alignResults, meanScore, pseudoValues, whyUnpaired } from '../align.js';
 import { meanOf } from '../mean.js';
 import type { ModelScore } from '../model-score.js';

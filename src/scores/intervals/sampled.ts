@@ -1,4 +1,4 @@
-import { itemAt } from '../../lookup.js';
+import { itemAt } from '../../base/lookup.js';
 import { isPair } from '../configurations.js';
 import { meanOf } from '../mean.js';
 import type { ScoredModel } from '../scored-experiment.js';

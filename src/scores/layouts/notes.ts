@@ -1,4 +1,4 @@
-import { groupBy } from '../../lookup.js';
+import { groupBy } from '../../base/lookup.js';
 import type { Board, Subject } from '../board.js';
 import { type Group, groupsOf, undecidedIn } from '../groups.js';
 import { fixed, type TableRow } from '../score-table.js';

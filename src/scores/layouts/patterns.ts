@@ -1,4 +1,4 @@
-import { itemAt } from '../../lookup.js';
+import { itemAt } from '../../base/lookup.js';
 import type { Board, Subject } from '../board.js';
 import { idOf, numberCell, textCell } from '../cells.js';
 import { compete, configurationsOf, isPair, swapSetting } from '../configurations.js';

@@ -1,0 +1,25 @@
+import type { LayerloomError } from '../base/errors.js';
+import type { RecipeInput } from '../methods/recipes.js';
+import type { Recipe } from '../recipe/recipe.js';
+
+/** A merge of a batch. */
+export interface BatchMerge {
+  /** Its name, which is also its path relative to the batch's directory. */
+  readonly name: string;
+  readonly recipe: RecipeInput;
+  /** Merges of one entry and language are made together; by default all are of one. */
+  readonly entry?: number;
+  readonly language?: string;
+}
+
+/** A merge of a batch with its recipe. */
+export interface ParsedMerge<M extends BatchMerge> {
+  readonly merge: M;
+  readonly recipe: Recipe;
+}
+
+/** A merge of a batch that its method or its models refuse. */
+export interface RefusedMerge<M extends BatchMerge> {
+  readonly merge: M;
+  readonly error: LayerloomError;
+}

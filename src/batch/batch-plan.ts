@@ -1,0 +1,217 @@
+import { LayerloomError } from '../base/errors.js';
+import { groupBy } from '../base/lookup.js';
+import { inForm } from '../compile/adapters/form.js';
+import { compose } from '../compile/compose.js';
+import type { StatisticsByRecipe } from '../compile/composed.js';
+import { plannedInput } from '../compile/models.js';
+import {
+  inputsOf,
+  modelsIn,
+  type OpenedInputs,
+  observeInputs,
+  openInputs,
+} from '../compile/opened-inputs.js';
+import { inputFiles, type PlanOptions, parseLayout, planRecipe } from '../compile/plan-recipe.js';
+import { checkSideFiles } from '../compile/side-files.js';
+import { bringModels } from '../hub/bring-models.js';
+import type { StatisticsOptions } from '../measure/analysis/statistics.js';
+import { invalid } from '../methods/framework/settings.js';
+import type { RecipeInput } from '../methods/recipes.js';
+import type { MergePlan, PlannedInput } from '../plan/plan.js';
+import { parseRecipe, type Recipe, refuseLayout } from '../recipe/recipe.js';
+import { idByPath, type StoredTensor } from '../tensor/stored-tensor.js';
+import type { BatchMerge, ParsedMerge, RefusedMerge } from './batch-merge.js';
+import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
+import { measureEach, measureTogether } from './measure-merges.js';
+import { type MergeShard, MergeShards } from './merge-shards.js';
+import { named, Refusals } from './refusals.js';
+
+/** A merge of a batch, decided: its recipe and its shards. */
+export interface PlannedMerge<M extends BatchMerge> {
+  readonly merge: M;
+  readonly recipe: Recipe;
+  readonly shards: readonly MergeShard[];
+  readonly bytes: number;
+}
+
+/** The plan of many merges: the distinct shards that they consist of. */
+export interface BatchPlan<M extends BatchMerge> {
+  readonly merges: readonly PlannedMerge<M>[];
+  /** Merges that cannot be made, each by itself: the others are planned. */
+  readonly refused: readonly RefusedMerge<M>[];
+  /** Distinct shards by key, in the order in which merges need them, without those that are input files. */
+  readonly shards: ReadonlyMap<string, DistinctShard>;
+  readonly inputs: readonly PlannedInput[];
+  readonly opened: OpenedInputs;
+  /** Bytes that the merges would take if each were written separately. */
+  readonly bytesPlain: number;
+  /** Bytes of the distinct shards. */
+  readonly bytesDistinct: number;
+  /** Bytes of the distinct input files that are linked as shards. */
+  readonly bytesVerbatim: number;
+  readonly statistics: StatisticsByRecipe;
+  readonly warnings: readonly string[];
+}
+
+export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
+  /**
+   * Plan without reading weights: placeholders stand for statistics of whole models, so that sizes are right
+   * but coefficients are not. Such a plan must not be executed. What is refused before the first weight is refused
+   * all the same.
+   */
+  assume?: boolean | undefined;
+  /** Identify inputs by the SHA-256 of all their bytes, instead of by size, time, header and samples. */
+  checksums?: boolean | undefined;
+  /** Warnings of the caller, to stand before the plan's own. */
+  warnings?: readonly string[] | undefined;
+}
+
+/**
+ * Plans many merges together. Every checkpoint is opened once, and shards are identified by a hash of their
+ * contents' formulas, so that merges share them.
+ *
+ * @throws LayerloomError the codes of recipes and checkpoints, with the merge in the details; those of incompatible models
+ *   and of methods only if every merge is refused: otherwise they are in `refused`
+ */
+export const planBatch = async <M extends BatchMerge>(
+  merges: readonly M[],
+  options: BatchPlanOptions,
+): Promise<BatchPlan<M>> => {
+  const layout = parseLayout(options);
+  const parsed: ParsedMerge<M>[] = [];
+  for (const merge of merges) {
+    const input = await inForm(merge.recipe).catch((error: unknown) => {
+      throw named(merge, error);
+    });
+    parsed.push({ merge, recipe: inMerge(merge, () => parseInBatch(input)) });
+  }
+  const fetched = await bringModels(modelsIn(...parsed.map(({ recipe }) => recipe)), options);
+  const headers = await openAll(parsed);
+  const refusals = new Refusals(parsed);
+  // Before any weight is read.
+  const assumed = await measureEach(parsed, refusals, { ...options, assume: true });
+  await checkModels(parsed, headers, assumed, refusals);
+  const opened = await observeInputs(headers, options.checksums ? 'bytes' : 'samples');
+  const statistics = options.assume ? assumed : await measureTogether(refusals.accepted(), refusals, options);
+  const identifySource = ({ input, file }: StoredTensor): string => {
+    const seen = opened.checkpoints[input]?.checkpoint.files[file]?.seen;
+    if (seen === undefined) throw new Error(`file ${file} of input ${input} was not observed`);
+    return seen.hash;
+  };
+  const inputs = opened.checkpoints.map(plannedInput);
+  const shards = new MergeShards({
+    layout,
+    inputFileOf: inputFiles(opened.checkpoints),
+    identify: identifySource,
+    inputs,
+  });
+  const warnings = new Set<string>([...(options.warnings ?? []), ...fetched]);
+  let bytesPlain = 0;
+  const planned: PlannedMerge<M>[] = [];
+  for (const of of refusals.accepted())
+    await refusals.during(of, async () => {
+      const { merge, recipe } = of;
+      const composed = await compose(recipe, opened, statistics);
+      for (const warning of composed.warnings) warnings.add(warning);
+      const ofMerge = shards.of(composed);
+      const bytes = ofMerge.reduce((total, shard) => total + shard.bytes, 0);
+      bytesPlain += bytes;
+      planned.push({ merge, recipe, shards: ofMerge, bytes });
+    });
+  return {
+    merges: planned,
+    refused: refusals.list(),
+    shards: shards.distinct,
+    inputs,
+    opened,
+    bytesPlain,
+    bytesDistinct: [...shards.distinct.values()].reduce((total, { bytes }) => total + bytes, 0),
+    bytesVerbatim: [...shards.verbatim.values()].reduce((total, bytes) => total + bytes, 0),
+    statistics,
+    warnings: [...warnings],
+  };
+};
+
+/** Returns the complete plan of one merge, with its side files. */
+export const planOf = <M extends BatchMerge>(
+  { recipe }: PlannedMerge<M>,
+  { statistics, opened }: BatchPlan<M>,
+  options: PlanOptions,
+): Promise<MergePlan> => planRecipe(recipe, options, statistics, inputsOf(recipe, opened));
+
+/** Returns the inputs of one merge, as its complete plan has them. */
+export const plannedInputsOf = <M extends BatchMerge>(
+  { recipe }: PlannedMerge<M>,
+  { opened }: BatchPlan<M>,
+): PlannedInput[] => inputsOf(recipe, opened).checkpoints.map(plannedInput);
+
+/** Returns the groups in which the wanted shards are made. */
+export const groupsOf = (
+  { shards, inputs }: Pick<BatchPlan<BatchMerge>, 'shards' | 'inputs'>,
+  isWanted: (key: string) => boolean,
+): ShardGroup[] =>
+  groupShards(
+    [...shards.values()].filter(({ key }) => isWanted(key)),
+    idByPath(inputs),
+  );
+
+const inMerge = <T>(merge: BatchMerge, work: () => T): T => {
+  try {
+    return work();
+  } catch (error) {
+    throw named(merge, error);
+  }
+};
+
+/** Opens every checkpoint once. If one cannot be opened, the error names the first merge that needs it. */
+const openAll = async (parsed: readonly ParsedMerge<BatchMerge>[]): Promise<OpenedInputs> => {
+  try {
+    return await openInputs(...parsed.map(({ recipe }) => recipe));
+  } catch (error) {
+    if (error instanceof LayerloomError && 'others' in error.details) throw error;
+    for (const { merge, recipe } of parsed)
+      await openInputs(recipe).catch((cause: unknown) => {
+        throw named(merge, cause);
+      });
+    throw error;
+  }
+};
+
+/**
+ * Refuses incompatible models before any weight is read, by composing one merge for each method and list of
+ * models; if that is refused, every one of them.
+ */
+const checkModels = async <M extends BatchMerge>(
+  parsed: readonly ParsedMerge<M>[],
+  opened: OpenedInputs,
+  assumed: StatisticsByRecipe,
+  refusals: Refusals<M>,
+): Promise<void> => {
+  const alike = groupBy(parsed, ({ recipe }) =>
+    JSON.stringify([
+      recipe.method,
+      ...inputsOf(recipe, opened).checkpoints.map(({ checkpoint }) => checkpoint.path),
+    ]),
+  );
+  for (const group of alike.values())
+    for (const of of group) {
+      if (refusals.has(of)) continue;
+      await refusals.during(of, () =>
+        compose(of.recipe, { ...opened, made: new Map() }, assumed).then(checkSideFiles),
+      );
+      if (!refusals.has(of)) break;
+    }
+};
+
+/** All merges of a batch share one layout, since they share shards. */
+const parseInBatch = (input: RecipeInput): Recipe => {
+  const recipe = parseRecipe(input);
+  refuseLayout(recipe, [], 'of a batch, which has one layout for all');
+  if (recipe.rank !== undefined)
+    throw invalid(
+      ['rank'],
+      recipe.rank,
+      'no rank in a batch or an experiment: merges of one adapter report its errors',
+    );
+  return recipe;
+};

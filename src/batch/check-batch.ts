@@ -1,0 +1,84 @@
+import { lstat, readdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { LayerloomError } from '../base/errors.js';
+import { checkSpace } from '../checkpoint/disk-space.js';
+import { orWanted } from '../engine/check-run.js';
+import { checkWritable, existingAbove } from '../engine/output/durable.js';
+import { checkDevice, checkLink, type Link } from '../engine/output/link.js';
+import { isLocked } from '../engine/output/staging.js';
+import { instructionSets } from '../native/addon.js';
+import { ShardStore } from '../store/shard-store.js';
+import type { BatchMerge } from './batch-merge.js';
+import type { BatchPlan } from './batch-plan.js';
+import { keysOfPart, type Part } from './part.js';
+import { lockName, recordName } from './record-names.js';
+
+/** What a run of an experiment would be given, as far as its checks depend on it. */
+export interface CheckedBatch {
+  /** Without it, nothing of the output is checked. */
+  readonly out?: string | undefined;
+  readonly store?: string | undefined;
+  readonly link?: Link | undefined;
+  readonly range?: Part | undefined;
+  readonly resume?: boolean | undefined;
+  readonly force?: boolean | undefined;
+}
+
+/**
+ * Checks all that a run of an experiment could refuse before its first weight besides the merges themselves, and writes
+ * nothing.
+ *
+ * @returns the refusals that the user can remove before the run: OUTPUT_EXISTS without `resume`, DISK_SPACE
+ * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER, INSTRUCTION_SET
+ */
+export const checkBatch = async (
+  plan: BatchPlan<BatchMerge>,
+  { out: given, store, link = 'hard', range, resume, force }: CheckedBatch,
+): Promise<LayerloomError[]> => {
+  instructionSets();
+  checkLink(link);
+  const mine = keysOfPart(plan, range);
+  if (given === undefined) return [];
+  const out = resolve(given);
+  const wanted: LayerloomError[] = [];
+  await checkWritable(out);
+  if (range === undefined) {
+    if (await isLocked(join(out, lockName)))
+      throw new LayerloomError('OUTPUT_BUSY', { out, staging: join(out, lockName) });
+    const former = await lstat(join(out, recordName)).catch(() => undefined);
+    if (former !== undefined && !resume && !force)
+      wanted.push(new LayerloomError('OUTPUT_EXISTS', { out, experiment: true }));
+  }
+  const directory = resolve(store ?? join(out, '.store'));
+  const above = await existingAbove(directory);
+  await checkDevices(directory, out, link);
+  const opened = await openThere(directory);
+  let missing = 0;
+  for (const [key, { bytes }] of plan.shards)
+    if (mine.has(key) && !(opened !== undefined && (await isThere(opened.pathOf(key))))) missing += bytes;
+  await orWanted('DISK_SPACE', wanted, () => checkSpace(above, directory, missing));
+  return wanted;
+};
+
+/**
+ * Checks that links lead from a store to a directory of merges; either may not be there yet.
+ *
+ * @throws LayerloomError LINK_REFUSED
+ */
+export const checkDevices = async (store: string, out: string, link: Link): Promise<void> => {
+  if (link === 'hard' || link === 'reflink')
+    await checkDevice(await existingAbove(store), await existingAbove(out), link);
+};
+
+/** Opens a store that is there; undefined where one would be made. @throws LayerloomError STORE_INVALID, WRITE_FAILED */
+const openThere = async (directory: string): Promise<ShardStore | undefined> => {
+  await checkWritable(directory);
+  const names = await readdir(directory).catch(() => []);
+  return names.length === 0 ? undefined : await ShardStore.open(directory);
+};
+
+const isThere = (file: string): Promise<boolean> =>
+  stat(file).then(
+    () => true,
+    () => false,
+  );

@@ -1,0 +1,96 @@
+import { itemAt } from '../base/lookup.js';
+import type { Composed } from '../compile/composed.js';
+import {
+  divide,
+  type InputFileOf,
+  type LayoutOptions,
+  placeIn,
+  type UnplacedTensor,
+} from '../plan/layout.js';
+import { type PlannedInput, type PlannedShard, verbatimPath } from '../plan/plan.js';
+import { type Identify, shardKey } from '../plan/shard-key.js';
+import type { DistinctShard } from './groups.js';
+
+/** A shard of one merge: the store's file of that key, or an unchanged input file. */
+export interface MergeShard {
+  readonly file: string;
+  readonly bytes: number;
+  readonly key: string;
+  /** The path of the input file, if the shard is one. */
+  readonly verbatim?: string;
+}
+
+/** What the shards of a batch's merges are decided by. */
+interface ShardRules {
+  readonly layout: LayoutOptions;
+  readonly inputFileOf: InputFileOf;
+  readonly identify: Identify;
+  readonly inputs: readonly PlannedInput[];
+}
+
+/** Files of merges of one frame: their names, the indexes of their tensors, and those that have been decided. */
+interface Files {
+  readonly file: string;
+  readonly indexes: readonly number[];
+  /** By the numbers of their tensors. */
+  readonly decided: Map<string, MergeShard>;
+}
+
+/**
+ * Decides the shards of merges. Merges share shards, and so a shard is laid out and its key hashed once for all merges over
+ * the same models, which also share its object: a plan then keeps little more of a merge than a list of references.
+ */
+export class MergeShards {
+  readonly #rules: ShardRules;
+  /** Distinct shards by key, in the order in which merges need them, without those that are input files. */
+  readonly distinct = new Map<string, DistinctShard>();
+  /** Bytes of the input files that are shards, by path. */
+  readonly verbatim = new Map<string, number>();
+  readonly #files = new WeakMap<object, readonly Files[]>();
+  readonly #numbers = new WeakMap<UnplacedTensor, number>();
+  #counted = 0;
+
+  constructor(rules: ShardRules) {
+    this.#rules = rules;
+  }
+
+  /** Returns the shards of a merge. */
+  of({ tensors, frame, adapter }: Composed): MergeShard[] {
+    const files = (frame && this.#files.get(frame)) ?? this.#divide(tensors, adapter && 'adapter');
+    if (frame !== undefined) this.#files.set(frame, files);
+    return files.map(({ file, indexes, decided }) => {
+      const inFile = indexes.map((index) => itemAt(tensors, index));
+      const numbers = inFile.map((tensor) => this.#numberOf(tensor)).join();
+      const known = decided.get(numbers) ?? this.#decide(placeIn(file, inFile, this.#rules.inputFileOf));
+      decided.set(numbers, known);
+      return known;
+    });
+  }
+
+  #divide(tensors: readonly UnplacedTensor[], form: 'adapter' | undefined): Files[] {
+    const indexes = new Map(tensors.map((tensor, index) => [tensor, index]));
+    return divide(tensors, this.#rules.layout, form).map(({ file, tensors: inFile }) => ({
+      file,
+      indexes: inFile.map((tensor) => indexes.get(tensor) as number),
+      decided: new Map(),
+    }));
+  }
+
+  #decide(shard: PlannedShard): MergeShard {
+    const { file, bytes, tensors } = shard;
+    const key = shardKey(tensors, this.#rules.identify);
+    const from = verbatimPath(shard, this.#rules.inputs);
+    if (from !== undefined) {
+      this.verbatim.set(from, bytes);
+      return { file, bytes, key, verbatim: from };
+    }
+    if (!this.distinct.has(key)) this.distinct.set(key, { key, bytes, tensors });
+    return { file, bytes, key };
+  }
+
+  #numberOf(tensor: UnplacedTensor): number {
+    const number = this.#numbers.get(tensor) ?? this.#counted++;
+    this.#numbers.set(tensor, number);
+    return number;
+  }
+}

@@ -1,0 +1,188 @@
+import { join } from 'node:path';
+import { LayerloomError } from '../base/errors.js';
+import { valueAt } from '../base/lookup.js';
+import { checkSpace } from '../checkpoint/disk-space.js';
+import type { PlanOptions } from '../compile/plan-recipe.js';
+import { makeShards } from '../engine/compute/make-shards.js';
+import type { InputFiles } from '../engine/input-files.js';
+import { makeDirectories } from '../engine/output/durable.js';
+import { checkLink, type Link } from '../engine/output/link.js';
+import { type Progress, Run, type RunCost, resumable } from '../engine/run.js';
+import type { WorkerPool } from '../engine/threads/pool.js';
+import { sourcesOfTensors } from '../plan/operands.js';
+import { ShardStore } from '../store/shard-store.js';
+import type { StoredTensor } from '../tensor/stored-tensor.js';
+import type { BatchMerge } from './batch-merge.js';
+import { type BatchPlan, type BatchPlanOptions, planBatch } from './batch-plan.js';
+import { checkDevices } from './check-batch.js';
+import { type BatchCost, costOf } from './cost.js';
+import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
+import { failureOf, type MergeOutcome, MergeTracker, readsOf } from './merge-tracker.js';
+import { keysOfPart, type Part } from './part.js';
+import { stagesOf } from './stages.js';
+import { StoreSink } from './store-sink.js';
+
+/** Options of a batch. */
+export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assume'> {
+  /** The directory of the merges. */
+  out: string;
+  /** The store's directory; by default `.store` in `out`. */
+  store?: string | undefined;
+  /** The kind of link by which merges share shards; by default `hard`. */
+  link?: Link | undefined;
+  /** Only make one part's shards, and assemble no merge. */
+  range?: Part | undefined;
+  /**
+   * Merges to finish first, by patterns of their names in which `*` stands for any text; the most urgent pattern
+   * first. What they share with later merges is read again for those (`bytesReadAgain` of the cost).
+   */
+  first?: readonly string[] | undefined;
+  /** Called with the plan, before any shard is written. */
+  onPlan?: ((plan: BatchPlan<BatchMerge>, cost: BatchCost) => void | Promise<void>) | undefined;
+  /** Called when a merge is done or has failed. */
+  onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
+}
+
+export interface BatchResult extends RunCost {
+  readonly merges: readonly MergeOutcome[];
+  readonly cost: BatchCost;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Makes many merges over one store: plans them all, makes each distinct shard once, in stages that read their
+ * inputs once, and assembles each merge from links as soon as its shards exist. If a merge fails, the others
+ * continue.
+ *
+ * @throws LayerloomError the codes of `planBatch`; LINK_REFUSED, DISK_SPACE, STORE_INVALID, WRITE_FAILED,
+ *   INTERRUPTED
+ */
+export const runBatch = async (
+  merges: readonly BatchMerge[],
+  options: BatchOptions,
+): Promise<BatchResult> => {
+  await using run = new Run(options);
+  const { pool } = run;
+  const link = checkLink(options.link ?? 'hard');
+  const plan = await planBatch(merges, options);
+  await makeDirectories(options.out);
+  const store = await ShardStore.open(options.store ?? join(options.out, '.store'), { create: true });
+  await checkDevices(store.directory, options.out, link);
+  await store.registerExperiment(options.out, registration(plan, false));
+  await store.clearLeftovers();
+
+  const present = new Set<string>();
+  for (const key of plan.shards.keys()) if ((await store.lookup(key)) !== undefined) present.add(key);
+  const mine = keysOfPart(plan, options.range);
+  const stages = stagesOf(plan, (key) => mine.has(key) && !present.has(key), options.first);
+  const groups = stages.flatMap((stage) => stage.groups);
+  const cost = costOf(plan, stages, options);
+  await options.onPlan?.(plan, cost);
+  // A part of an array job makes shards; the job that links the merges says which were refused.
+  const failed = options.range === undefined ? plan.refused.map(failureOf) : [];
+  for (const outcome of failed) await options.onMerge?.(outcome);
+  await checkSpace(store.directory, store.directory, cost.bytesToWrite);
+
+  const inputs = await run.open(plan.inputs, sourcesIn(groups), linkedIn(plan, options.range));
+  const tracker = new MergeTracker(plan, options, store, inputs, link, readsOf(plan, stages), pool);
+  const mayBeNonFinite = new Set(
+    plan.merges
+      .filter(({ recipe }) => recipe.allowNonFinite)
+      .flatMap(({ shards }) => shards.map(({ key }) => key)),
+  );
+  const sink = new StoreSink(store, pool, inputs, (key) => mayBeNonFinite.has(key), {
+    onReady: (shard, madeHere) => tracker.ready(shard.key, madeHere ? shard.bytes : undefined),
+    onFailed: (shard, error) => tracker.failed(shard.key, error),
+  });
+  const written = () => pool.counters.bytesWritten + sink.headerBytes;
+  const progress = (): Progress => ({
+    phase: 'merge',
+    done: written(),
+    total: cost.bytesToWrite,
+    merges: { done: tracker.done, total: cost.merges },
+    bytesRead: pool.counters.bytesRead,
+  });
+  try {
+    await run.reporting(progress, async () => {
+      for (const key of present) await tracker.ready(key, undefined);
+      for (const stage of stages) {
+        await makeShards(stage.groups, pool, inputs, sink);
+        // The stage's merges are in place before a byte of the next is written.
+        await tracker.settled();
+      }
+      await makeLeft(pool, inputs, sink, store, run.signal);
+      await tracker.settled();
+    });
+  } catch (error) {
+    const reason = run.reasonOf(error, { batch: true });
+    await tracker.stop(reason);
+    throw reason instanceof LayerloomError && mayContinue(reason)
+      ? reason.with({ keptIn: options.range === undefined ? options.out : store.directory })
+      : reason;
+  } finally {
+    await sink.close();
+  }
+  await store.registerExperiment(options.out, registration(plan, options.range === undefined));
+  const outcomes = new Map([...tracker.outcomes(), ...failed].map((outcome) => [outcome.name, outcome]));
+  return {
+    merges: merges.flatMap(({ name }) => outcomes.get(name) ?? []),
+    cost,
+    ...run.cost,
+    bytesWritten: written(),
+    warnings: [...plan.warnings, ...tracker.warnings],
+  };
+};
+
+/**
+ * True for errors after which a rerun can use the shards made so far; a changed input leaves the shards of
+ * other inputs valid.
+ */
+const mayContinue = ({ code }: LayerloomError): boolean =>
+  code === 'INPUT_CHANGED' || resumable.includes(code);
+
+/**
+ * Makes the shards that the stages left: one by one those of failed groups, to find the shard at fault; then those
+ * that other processes had claimed and did not finish.
+ */
+const makeLeft = async (
+  pool: WorkerPool,
+  inputs: InputFiles,
+  sink: StoreSink,
+  store: ShardStore,
+  signal: AbortSignal,
+): Promise<void> => {
+  const make = (some: readonly DistinctShard[]) =>
+    makeShards(groupShards(some, inputs.idOf), pool, inputs, sink);
+  while (sink.again.size + sink.elsewhere.size > 0) {
+    for (const shard of [...sink.again]) {
+      sink.again.delete(shard);
+      await make([shard]);
+    }
+    if (sink.elsewhere.size === 0) continue;
+    const waiting = new Map([...sink.elsewhere].map((shard) => [shard.key, shard]));
+    const found = await store.waitFor([...waiting.keys()], { signal });
+    const ended = found.map((key) => valueAt(waiting, key));
+    for (const shard of ended) sink.elsewhere.delete(shard);
+    await make(ended);
+  }
+};
+
+/** Returns the byte ranges that groups of shards are made from. */
+export const sourcesIn = (groups: readonly ShardGroup[]): StoredTensor[] =>
+  groups.flatMap(({ shards }) => shards.flatMap(({ tensors }) => sourcesOfTensors(tensors)));
+
+/** Returns the input files that merges link as shards. */
+export const linkedIn = ({ merges }: BatchPlan<BatchMerge>, range?: Part): ReadonlySet<string> =>
+  new Set(
+    range === undefined
+      ? merges.flatMap(({ shards }) => shards.flatMap(({ verbatim }) => verbatim ?? []))
+      : [],
+  );
+
+const registration = ({ merges }: BatchPlan<BatchMerge>, finished: boolean) => ({
+  merges: merges.map(({ merge, shards }) => ({
+    path: merge.name,
+    keys: shards.filter(({ verbatim }) => verbatim === undefined).map(({ key }) => key),
+  })),
+  finished,
+});

@@ -1,0 +1,54 @@
+import { realpath } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
+import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
+import type { Adapter } from '../../model/adapters/adapter.js';
+import { applyAdapter } from '../../model/adapters/apply.js';
+
+/**
+ * Checks that adapters can be one: of one base, by what their configurations name, unless the recipe says what the base is;
+ * with weights that are stored alike, and that fit the base where it is here.
+ *
+ * @returns warnings
+ * @throws LayerloomError ADAPTERS_DIFFER, ADAPTER_INVALID, ADAPTER_MISMATCH
+ */
+export const checkAdapters = async (
+  [first, ...others]: readonly Adapter[],
+  { base, isNamed }: { readonly base: CheckpointIndex | undefined; readonly isNamed: boolean },
+): Promise<readonly string[]> => {
+  if (first === undefined) return [];
+  for (const other of others) {
+    const differ = (what: string) =>
+      new LayerloomError('ADAPTERS_DIFFER', {
+        first: first.checkpoint.path,
+        other: other.checkpoint.path,
+        what,
+      });
+    const [a, b] = [first.config, other.config];
+    if (a.fanInFanOut !== b.fanInFanOut) throw differ('fan_in_fan_out');
+    const parameters = [a, b].map(({ targetParameters }) => [...targetParameters].sort().join(', '));
+    if (parameters[0] !== parameters[1]) throw differ(`target_parameters (${parameters.join(' against ')})`);
+    if (!isNamed && a.base !== undefined && b.base !== undefined && !(await isSameBase(a.base, b.base)))
+      throw differ(`their base (${b.base} against ${a.base}; --base says which it is if that is one model)`);
+  }
+  return base === undefined ? [] : [first, ...others].flatMap((adapter) => checkAgainst(base, adapter));
+};
+
+/** Only names and shapes count: what cannot be added to the weights, as to quantised ones, is an adapter all the same. */
+const checkAgainst = (base: CheckpointIndex, adapter: Adapter): readonly string[] => {
+  if (base.adapted !== undefined) return [];
+  try {
+    return applyAdapter({ ...base, warnings: [] }, adapter, '').warnings;
+  } catch (error) {
+    const cannotBeAdded = ['ADAPTER_UNSUPPORTED', 'QUANTISED_WEIGHTS'];
+    if (error instanceof LayerloomError && cannotBeAdded.includes(error.code)) return [];
+    throw error;
+  }
+};
+
+const isSameBase = async (a: string, b: string): Promise<boolean> => {
+  const [one, other] = await Promise.all(
+    [a, b].map(async (name) => await realpath(resolve(name)).catch(() => name.replace(/\/+$/, ''))),
+  );
+  return one === other;
+};

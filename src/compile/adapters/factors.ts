@@ -1,0 +1,181 @@
+import { itemAt } from '../../base/lookup.js';
+import { invalid } from '../../methods/framework/settings.js';
+import { type FactorDtype, factorDtypes } from '../../native/factorise.js';
+import type { Operand, PlannedExpression } from '../../plan/plan.js';
+import { type ArithmeticDtype, bitsOf, type Dtype, torchName } from '../../tensor/dtype.js';
+import type { Shape } from '../../tensor/reference.js';
+import type { Change, Factor, Term } from './change.js';
+
+/** A matrix of the output, planned. */
+export interface PlannedFactor {
+  readonly dtype: Dtype;
+  readonly shape: Shape;
+  readonly expression: PlannedExpression;
+}
+
+/** The factors of a change as one pair, and what a configuration says of them. */
+export interface Factors {
+  readonly a: PlannedFactor;
+  readonly b: PlannedFactor;
+  readonly rank: number;
+  readonly alpha: number;
+}
+
+/** How factors are to be planned. */
+export interface FactorOptions {
+  /** The output's `use_rslora`. */
+  readonly rsLora: boolean;
+  /** The recipe's, for both matrices. */
+  readonly dtype: ArithmeticDtype | undefined;
+  /** The rank of sums, at most: those of a higher one are truncated. */
+  readonly rank: number | undefined;
+}
+
+/**
+ * Plans a change as one pair. One of a single adapter with weight 1 is copied byte for byte, with its rank and its alpha.
+ * The factors of a sum are those of its terms, concatenated: A = [A₁; A₂; …], B = [f₁B₁, f₂B₂, …] with the scale c, where
+ * c · fᵢ = weightᵢ · scaleᵢ. Where all of these are equal every f is 1, and A and B keep their bits.
+ * A sum of a higher rank than is wanted is truncated instead (`truncated`); copies keep theirs.
+ *
+ * @param parameter of the base
+ */
+export const factorsOf = (
+  parameter: string,
+  { terms }: Change,
+  { rsLora, dtype, rank: most }: FactorOptions,
+): Factors => {
+  const rank = terms.reduce((total, term) => total + term.rank, 0);
+  const [first] = terms as [Term];
+  const isOne = terms.length === 1;
+  if (most !== undefined && !(isOne && first.weight === 1)) {
+    const wanted = Math.min(most, first.b.rows, first.a.columns);
+    if (wanted < rank) return truncated(parameter, terms, wanted, { rsLora, dtype });
+  }
+  const coefficients = terms.map(({ weight, scale }) => weight * scale);
+  const scale = itemAt(coefficients, 0);
+  const factors = coefficients.map((coefficient) => coefficient / scale);
+  const weights = terms.map(({ weight }) => weight);
+  const planned = (
+    along: 'rows' | 'columns',
+    matrices: readonly Factor[],
+    by: readonly number[],
+  ): PlannedFactor => {
+    const output = dtype ?? dtypeFor(matrices, by);
+    const { rows, columns } = itemAt(matrices, 0);
+    const shape = along === 'rows' ? [rank, columns] : [rows, rank];
+    const [only] = matrices as [Factor];
+    if (isOne && first.weight === 1) return { dtype: output, shape, expression: copyOf(only, output) };
+    let at = 0;
+    const parts = matrices.map((matrix, index) => {
+      const count = itemAt(terms, index).rank;
+      const source = isOne ? matrix.source : placed(along, matrix, at, rank);
+      at += count;
+      return { source, count, factor: itemAt(by, index), weight: itemAt(weights, index) };
+    });
+    return { dtype: output, shape, expression: { kind: 'concatenate', along, parts } };
+  };
+  return {
+    a: planned(
+      'rows',
+      terms.map(({ a }) => a),
+      factors.map(() => 1),
+    ),
+    b: planned(
+      'columns',
+      terms.map(({ b }) => b),
+      factors,
+    ),
+    rank,
+    alpha:
+      isOne && first.weight === 1 && first.rsLora === rsLora ? first.alpha : alphaFor(scale, rank, rsLora),
+  };
+};
+
+/**
+ * Plans the factors of a sum by its singular value decomposition, truncated to a rank: scales are in the factors, so that
+ * the output's is 1.
+ */
+const truncated = (
+  of: string,
+  terms: readonly Term[],
+  rank: number,
+  { rsLora, dtype: wanted }: Pick<FactorOptions, 'rsLora' | 'dtype'>,
+): Factors => {
+  const { a, b } = itemAt(terms, 0);
+  const shape = [b.rows, a.columns] as const;
+  const summed = terms.map(({ weight, scale, ...term }) => ({
+    source: {
+      ...({ dtype: 'F32', rank: term.rank, transposed: false } as const),
+      a: term.a.source,
+      b: term.b.source,
+    },
+    coefficient: weight * scale,
+    weight,
+  }));
+  const dtype = dtypeOfTruncated(terms, wanted);
+  const side = (which: 'left' | 'right', own: Shape): PlannedFactor => ({
+    dtype,
+    shape: own,
+    expression: { kind: 'factor', of, side: which, shape, terms: summed },
+  });
+  return {
+    a: side('right', [rank, a.columns]),
+    b: side('left', [b.rows, rank]),
+    rank,
+    alpha: alphaFor(1, rank, rsLora),
+  };
+};
+
+/** The dtype that all factors of the terms have, or float32. */
+const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | undefined): FactorDtype => {
+  const dtypes = terms.flatMap(({ a, b }) => [a.source.dtype, b.source.dtype]);
+  const [common, ...others] = new Set<Dtype>(wanted === undefined ? dtypes : [wanted]);
+  const found = factorDtypes.find((dtype) => dtype === common && others.length === 0);
+  if (found === undefined && wanted !== undefined)
+    throw invalid(['dtype'], torchName(wanted), 'float32, bfloat16 or float16 where --rank truncates');
+  return found ?? 'F32';
+};
+
+const copyOf = ({ source }: Factor, dtype: Dtype): PlannedExpression =>
+  source.dtype === dtype ? { kind: 'copy', source } : { kind: 'linear', terms: [{ source, weight: 1 }] };
+
+/** Returns a matrix as the rows, or the columns, from `first` on of one of so many. */
+const placed = (
+  along: 'rows' | 'columns',
+  { source, rows, columns }: Factor,
+  first: number,
+  of: number,
+): Operand => {
+  const { dtype } = source;
+  return along === 'rows'
+    ? { dtype, rows: of, runs: [[first, 0, rows]], source }
+    : { dtype, columns: of, first, count: columns, source };
+};
+
+/**
+ * Returns the dtype that holds matrices times factors: their own where they share it and no product is rounded in it, else
+ * float32 (of a float64 that one).
+ */
+const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtype => {
+  const dtypes = [...new Set(matrices.map(({ source }) => source.dtype))];
+  const [only, ...others] = dtypes as [Dtype];
+  // float16 has few exponents: a product by a power of two may lose bits at their ends.
+  const isExact = (factor: number) =>
+    Math.abs(factor) === 1 || (only !== 'F16' && isPowerOfTwo(Math.abs(factor)));
+  if (others.length === 0 && factors.every(isExact)) return only;
+  return dtypes.some((dtype) => bitsOf(dtype) === 64) ? 'F64' : 'F32';
+};
+
+const isPowerOfTwo = (value: number): boolean => 2 ** Math.round(Math.log2(value)) === value;
+
+/**
+ * Returns the alpha by which PEFT's arithmetic gives this scale: alpha / rank, or alpha / √rank. The product may be one
+ * rounding away from it, so that its neighbours are tried; where no number gives exactly the scale the last bit differs.
+ */
+export const alphaFor = (scale: number, rank: number, rsLora: boolean): number => {
+  const divisor = rsLora ? Math.sqrt(rank) : rank;
+  const product = scale * divisor;
+  const step = Math.abs(product) * Number.EPSILON;
+  const near = [0, -0.5, 0.5, -1, 1].map((steps) => product + steps * step);
+  return near.find((alpha) => alpha / divisor === scale) ?? product;
+};

@@ -1,0 +1,74 @@
+import { LayerloomError } from '../base/errors.js';
+import type { Recipe } from '../recipe/recipe.js';
+import { checkCompatible, warningOf } from './compatible.js';
+import { at, type OpenedModel } from './models.js';
+import type { OpenedInputs } from './opened-inputs.js';
+
+/** Refuses a recipe that names one model twice in the same role, which is surely a mistake. */
+export const refuseTwins = (models: readonly OpenedModel[]): void => {
+  for (const [index, { role, checkpoint, operandOf, path }] of models.entries()) {
+    // One tensor is enough to tell models apart: its operand is a byte range, or the whole formula of a
+    // nested recipe.
+    const [name = ''] = checkpoint.tensors.keys();
+    const source = operandOf(name);
+    const twin = models
+      .slice(0, index)
+      .find(
+        (other) =>
+          other.role === role &&
+          other.checkpoint.name === checkpoint.name &&
+          JSON.stringify(other.operandOf(name)) === JSON.stringify(source),
+      );
+    if (twin !== undefined)
+      throw at(
+        new LayerloomError('NAME_CLASH', {
+          name: checkpoint.name,
+          paths: [twin.checkpoint.path, checkpoint.path],
+        }),
+        path,
+      );
+  }
+};
+
+/** Returns the key of a model in the cache of comparisons. */
+const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): string =>
+  `${checkpoint.path} ${checkpoint.name} ${vocabulary ?? ''}${configEdits === undefined ? '' : JSON.stringify(configEdits)}`;
+
+/**
+ * Checks that every model is compatible with the first.
+ *
+ * @returns warnings, and the redundant tensors that are left out because some merged model does not store
+ *   them
+ */
+export const checkAll = async (
+  recipe: Recipe,
+  models: readonly OpenedModel[],
+  companions: readonly OpenedModel[],
+  { fits }: OpenedInputs,
+  tokensAreDecided: boolean,
+): Promise<{ warnings: string[]; omitted: ReadonlySet<string> }> => {
+  const [first] = models;
+  const warnings = [...models, ...companions].flatMap(({ checkpoint }) => checkpoint.warnings);
+  const omitted = new Set<string>();
+  for (const other of [...models.slice(1), ...companions]) {
+    if (first === undefined) break;
+    const { stacksLayers: stacks } = recipe;
+    const key = `${idOf(first)}\n${idOf(other)}\n${stacks} ${tokensAreDecided}`;
+    const found = fits.get(key) ?? checkCompatible(first, other, { stacks, tokensAreDecided });
+    fits.set(key, found);
+    const fit = await found.catch((error: unknown) => {
+      throw at(error, other.path);
+    });
+    const open = fit.differences.filter(
+      ({ decidedBy }) => decidedBy === undefined || recipe[decidedBy] === undefined,
+    );
+    warnings.push(...open.map(warningOf));
+    if (!companions.includes(other)) for (const name of fit.redundant) omitted.add(name);
+  }
+  const left = [...omitted].sort();
+  if (left.length > 0)
+    warnings.push(
+      `not every model stores ${left.slice(0, 3).join(', ')}${left.length > 3 ? ', …' : ''}: left out, as loaders make ${left.length === 1 ? 'it' : 'them'} anew`,
+    );
+  return { warnings, omitted };
+};

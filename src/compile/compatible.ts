@@ -1,0 +1,219 @@
+import { LayerloomError } from '../base/errors.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { configDifferences, ofLayers } from '../checkpoint/config.js';
+import { readJsonObject } from '../checkpoint/json.js';
+import { sideFilePath } from '../checkpoint/side-files.js';
+import { readSideFile } from '../checkpoint/small-file.js';
+import type { Architecture } from '../model/architecture/architecture.js';
+import { readChatTemplate } from '../model/tokenizer/chat-templates/read.js';
+import { hasTokens, readTokenIds } from '../model/tokenizer/read-tokenizer.js';
+import { tokenDifferences } from '../model/tokenizer/tokenizer.js';
+import { isFloating } from '../tensor/dtype.js';
+
+/** An opened checkpoint, with the architecture that its tensor names imply. */
+export interface Model {
+  readonly checkpoint: CheckpointIndex;
+  readonly architecture: Architecture;
+}
+
+/** A difference of two models in words, and the model of which a merge keeps what differs. */
+export interface Difference {
+  readonly words: string;
+  readonly kept?: string;
+  /** The key of a recipe that decides what the output has, so that there is nothing to warn of. */
+  readonly decidedBy?: 'chatTemplate';
+}
+
+/** Returns the warning of a command that writes a model. */
+export const warningOf = ({ words, kept }: Difference): string =>
+  kept === undefined ? words : `${words}; that of ${kept} is kept`;
+
+/** The result of comparing two compatible models. */
+export interface Fit {
+  /** Differences that do not prevent a merge. */
+  readonly differences: readonly Difference[];
+  /**
+   * Tensors that only one of the two stores and that carry no information: constant tables, and the head of
+   * tied embeddings.
+   */
+  readonly redundant: readonly string[];
+}
+
+/** What a merge does about differences of its models, so that they are none. */
+export interface Tolerated {
+  /** Layers of both are stacked: their numbers of layers may differ. */
+  readonly stacks?: boolean;
+  /** The vocabulary of the output is decided: tokens are not compared. */
+  readonly tokensAreDecided?: boolean;
+}
+
+/**
+ * Checks that `other` may be a fine-tuning of the same base as `first`: same naming, family, layers, tying, tensors,
+ * shapes, configuration and token ids. Differences of the whole model are reported before those of single
+ * tensors, which follow from them.
+ *
+ * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER,
+ *   SHAPE_MISMATCH, DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED
+ */
+export const checkCompatible = async (
+  first: Model,
+  other: Model,
+  { stacks = false, tokensAreDecided = false }: Tolerated = {},
+): Promise<Fit> => {
+  checkArchitecture(first, other, stacks);
+  // If layers are stacked, the binder compares names and shapes of the tensors that are combined (bind.ts).
+  const redundant = stacks ? [] : checkNames(first, other);
+  if (!stacks) checkTensors(first.checkpoint, other.checkpoint);
+  const differences = checkConfig(first.checkpoint, other.checkpoint, stacks);
+  if (!tokensAreDecided) await checkTokens(first.checkpoint, other.checkpoint);
+  return {
+    differences: [...differences, ...(await sideFileDifferences(first.checkpoint, other.checkpoint))],
+    redundant,
+  };
+};
+
+/**
+ * Checks what must hold of two models before their vocabularies are worth comparing: architecture, and names of
+ * tensors.
+ *
+ * @throws LayerloomError NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH, TIED_MISMATCH,
+ *   TENSOR_NAMES_DIFFER
+ */
+export const checkStructure = (first: Model, other: Model, stacks: boolean): void => {
+  checkArchitecture(first, other, stacks);
+  if (!stacks) checkNames(first, other);
+};
+
+const pathsOf = (first: CheckpointIndex, other: CheckpointIndex) => ({
+  first: first.path,
+  other: other.path,
+});
+
+const checkArchitecture = (first: Model, other: Model, stacks: boolean): void => {
+  const pair = pathsOf(first.checkpoint, other.checkpoint);
+  const [a, b] = [first.architecture, other.architecture];
+  const spelt = { huggingface: 'Hugging Face', meta: 'Meta' };
+  if (a.naming !== b.naming)
+    throw new LayerloomError('NAMING_MISMATCH', {
+      ...pair,
+      firstNaming: spelt[a.naming],
+      otherNaming: spelt[b.naming],
+    });
+  // What else differs follows from the family.
+  if (familyOf(first) !== familyOf(other)) checkConfig(first.checkpoint, other.checkpoint, stacks);
+  if (a.layers !== b.layers && !stacks)
+    throw new LayerloomError('LAYER_COUNT_MISMATCH', {
+      ...pair,
+      firstLayers: a.layers,
+      otherLayers: b.layers,
+    });
+  if (a.tied !== undefined && b.tied !== undefined && a.tied !== b.tied) {
+    const [tied, untied] = a.tied ? [pair.first, pair.other] : [pair.other, pair.first];
+    throw new LayerloomError('TIED_MISMATCH', { tied, untied });
+  }
+};
+
+const familyOf = ({ checkpoint }: Model): unknown => checkpoint.config?.['model_type'];
+
+const checkNames = (first: Model, other: Model): string[] => {
+  const tied = [first.architecture.tied, other.architecture.tied];
+  const headIsRedundant = tied.includes(true) && !tied.includes(false);
+  const redundant: string[] = [];
+  const onlyIn = (one: Model, another: Model): string[] => {
+    const names = [...one.checkpoint.tensors.keys()].filter((name) => !another.checkpoint.tensors.has(name));
+    return names.sort().filter((name) => {
+      const role = one.architecture.places.get(name)?.role;
+      const isRedundant = role === 'buffer' || (role === 'head' && headIsRedundant);
+      if (isRedundant) redundant.push(name);
+      return !isRedundant;
+    });
+  };
+  const [missing, unexpected] = [onlyIn(first, other), onlyIn(other, first)];
+  if (missing.length + unexpected.length > 0)
+    throw new LayerloomError('TENSOR_NAMES_DIFFER', {
+      ...pathsOf(first.checkpoint, other.checkpoint),
+      missing,
+      unexpected,
+    });
+  return redundant;
+};
+
+const checkTensors = (first: CheckpointIndex, other: CheckpointIndex): void => {
+  const pair = pathsOf(first, other);
+  const shapes: string[] = [];
+  const dtypes: string[] = [];
+  for (const [name, a] of first.tensors) {
+    const b = other.tensors.get(name);
+    if (b === undefined) continue;
+    if (a.shape.join() !== b.shape.join())
+      shapes.push(`${name} [${b.shape.join(', ')}] against [${a.shape.join(', ')}]`);
+    if (a.dtype !== b.dtype && !(isFloating(a.dtype) && isFloating(b.dtype)))
+      dtypes.push(`${name} ${b.dtype} against ${a.dtype}`);
+  }
+  if (shapes.length > 0) throw new LayerloomError('SHAPE_MISMATCH', { ...pair, tensors: shapes.sort() });
+  if (dtypes.length > 0) throw new LayerloomError('DTYPE_MISMATCH', { ...pair, tensors: dtypes.sort() });
+};
+
+const checkConfig = (first: CheckpointIndex, other: CheckpointIndex, stacks: boolean): Difference[] => {
+  if (first.config === undefined || other.config === undefined) return [];
+  const { errors, warnings } = configDifferences(first.config, other.config, stacks ? ofLayers : undefined);
+  if (errors.length > 0)
+    throw new LayerloomError('CONFIG_MISMATCH', { ...pathsOf(first, other), differences: errors });
+  return warnings.map((difference) => ({
+    words: `config.json of ${first.name} and ${other.name}: ${difference}`,
+    kept: first.name,
+  }));
+};
+
+const readText = async (checkpoint: CheckpointIndex, name: string): Promise<string | undefined> =>
+  checkpoint.sideFiles.includes(name)
+    ? (await readSideFile(sideFilePath(checkpoint, name))).toString()
+    : undefined;
+
+const checkTokens = async (first: CheckpointIndex, other: CheckpointIndex): Promise<void> => {
+  if (
+    (await readText(first, 'tokenizer.json')) === (await readText(other, 'tokenizer.json')) &&
+    first.sideFiles.includes('tokenizer.json')
+  )
+    return;
+  if (!(await hasTokens(first)) || !(await hasTokens(other))) return;
+  const tokens = tokenDifferences(await readTokenIds(first), await readTokenIds(other));
+  if (tokens.length > 0) throw new LayerloomError('TOKENIZER_MISMATCH', { ...pathsOf(first, other), tokens });
+};
+
+const sideFileDifferences = async (first: CheckpointIndex, other: CheckpointIndex): Promise<Difference[]> => {
+  const differ = async (read: (checkpoint: CheckpointIndex) => Promise<unknown>): Promise<boolean> => {
+    const [a, b] = [await read(first), await read(other)];
+    return a !== undefined && b !== undefined && JSON.stringify(a) !== JSON.stringify(b);
+  };
+  const say = (what: string): Difference => ({
+    words: `${first.name} and ${other.name} differ in ${what}`,
+    kept: first.name,
+  });
+  const without = ['config.json', 'tokenizer.json'].filter(
+    (name) => first.sideFiles.includes(name) && !other.sideFiles.includes(name),
+  );
+  return [
+    ...without.map((name) => ({
+      words: `${other.name} has no ${name}, which could not be compared with that of ${first.name}`,
+    })),
+    ...((await differ(readChatTemplate))
+      ? [{ ...say('chat template'), decidedBy: 'chatTemplate' as const }]
+      : []),
+    ...((await differ(generationConfig)) ? [say('generation config')] : []),
+  ];
+};
+
+const readObject = async (
+  checkpoint: CheckpointIndex,
+  name: string,
+): Promise<Record<string, unknown> | undefined> =>
+  checkpoint.sideFiles.includes(name) ? await readJsonObject(sideFilePath(checkpoint, name)) : undefined;
+
+const generationConfig = async (checkpoint: CheckpointIndex): Promise<unknown> => {
+  const { transformers_version: _version, ...rest } =
+    (await readObject(checkpoint, 'generation_config.json')) ?? {};
+  return Object.keys(rest).length === 0
+    ? undefined
+    : Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1));
+};

@@ -1,0 +1,144 @@
+import { itemAt } from '../base/lookup.js';
+import { layerEdits } from '../checkpoint/config.js';
+import { type Compiled, type ModelReference, noStatistics } from '../methods/framework/method.js';
+import { invalid } from '../methods/framework/settings.js';
+import { same } from '../methods/framework/tensor-recipe.js';
+import type { ModelInput } from '../methods/recipes.js';
+import { completeRecipe } from '../plan/complete-recipe.js';
+import type { Recipe } from '../recipe/recipe.js';
+import { torchName } from '../tensor/dtype.js';
+import { type AdapterRecipe, composeAdapters, isOfAdapters } from './adapters/compose-adapters.js';
+import { asModel, fromCheckpoint, storedModel } from './as-model.js';
+import type { Composed, StatisticsByRecipe } from './composed.js';
+import { frameOf } from './frame.js';
+import type { OpenedModel } from './models.js';
+import type { OpenedInputs } from './opened-inputs.js';
+import { rolesOf } from './roles.js';
+
+/**
+ * Compiles a recipe: checks that its models are compatible and binds the expression of each output tensor to
+ * byte ranges. Nested recipes are compiled first, and their tensors become operands of the outer expressions.
+ *
+ * @throws LayerloomError the codes of a recipe's method, of `checkCompatible` and of `binder`
+ */
+export const compose = async (
+  recipe: Recipe,
+  inputs: OpenedInputs,
+  statistics: StatisticsByRecipe,
+): Promise<Composed> => {
+  const open = modelOpener(recipe, inputs, statistics);
+  const ofAdapters = await asAdapters(recipe, inputs, open);
+  if (ofAdapters !== undefined)
+    return composeAdapters({
+      ...ofAdapters,
+      statistics: statistics.get(recipe),
+      complete: (again) =>
+        completeRecipe(recipe, again, (model) => textIn(recipe, ofAdapters.opened, inputs, model)),
+    });
+  if (recipe.rank !== undefined)
+    throw invalid(
+      ['rank'],
+      recipe.rank,
+      'no rank where full weights are written: bare adapters, or --as adapter',
+    );
+  const frame = await frameOf(recipe, inputs, open);
+  const { first, models, companions, vocabulary } = frame;
+  const { layers } = first.architecture;
+  const found = statistics.get(recipe) ?? noStatistics;
+  const compiled = recipe.compile({
+    layers,
+    models: models.map(({ checkpoint, architecture, recipe: made }) => ({
+      name: checkpoint.name,
+      ...(made === undefined ? {} : { recipe: made }),
+      layers: architecture.layers,
+      places: architecture.places,
+    })),
+    ...found,
+  });
+  const tensors = frame.tensorsOf(compiled);
+  const unmatched = compiled.unused?.() ?? [];
+  const edits = { ...first.configEdits, ...stackedEdits(compiled, models) };
+  const all = [...models, ...companions];
+  return {
+    recipe,
+    compiled,
+    settled: {
+      ...(all.some((model) => model.recipe !== undefined) ? rolesOf(all) : {}),
+      ...compiled.resolved,
+      ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }),
+    },
+    // When it is asked for: planning a batch needs it of no merge.
+    get complete() {
+      return completeRecipe(recipe, compiled.again, (model) => textIn(recipe, all, inputs, model));
+    },
+    models,
+    companions,
+    ...(compiled.outputs === undefined ? { frame } : {}),
+    tensors,
+    layers: compiled.layersLike?.length ?? layers,
+    configEdits: { ...edits, ...vocabulary.configEdits(edits) },
+    generationEdits: vocabulary.generationEdits,
+    tokenizer: vocabulary.tokenizer,
+    unmatched: [...models.flatMap((model) => model.unmatched ?? []), ...unmatched],
+    warnings: [
+      ...models.flatMap((model) => model.warnings ?? []),
+      ...vocabulary.warnings,
+      ...frame.warnings,
+      ...(compiled.warnings ?? []),
+      ...unmatched.map(({ what, path }) => `${what} (${path.join('.')}) matches no tensor`),
+    ],
+  };
+};
+
+/** Opens the models of a recipe of bare adapters, and the base where it is here; undefined for other recipes. */
+const asAdapters = async (
+  recipe: Recipe,
+  inputs: OpenedInputs,
+  open: (reference: ModelReference) => Promise<OpenedModel>,
+): Promise<Pick<AdapterRecipe, 'recipe' | 'opened' | 'base'> | undefined> => {
+  const adapterOf = (model: string) => itemAt(inputs.checkpoints, inputs.indexOf(model)).adapter;
+  if (!isOfAdapters(recipe, (model) => adapterOf(model) !== undefined)) return undefined;
+  const opened = await Promise.all([...recipe.models, ...recipe.companions].map(open));
+  const named = opened.find(({ role, adapter }) => role === 'base' && adapter === undefined);
+  const index = opened
+    .flatMap(({ adapter }) => adapter?.adapters ?? [])
+    .map(({ config }) => inputs.baseNamed(config.base))
+    .find((found) => found !== undefined);
+  const base = named ?? (index === undefined ? undefined : storedModel({ role: 'base' }, inputs, index));
+  return { recipe, opened, base };
+};
+
+/** Returns the text of one of a recipe's models, or the complete recipe of one that is nested. */
+const textIn = (
+  { models, companions }: Recipe,
+  opened: readonly OpenedModel[],
+  inputs: OpenedInputs,
+  model: unknown,
+): unknown => {
+  if (typeof model === 'string') return inputs.textOf(model);
+  const references = [...models, ...companions];
+  return itemAt(
+    opened,
+    references.findIndex((reference) => same(reference.model, model as ModelInput)),
+  ).complete;
+};
+
+/**
+ * Returns a function that opens a model of the recipe: a checkpoint, or a nested recipe, which it compiles.
+ */
+export const modelOpener =
+  (recipe: Recipe, inputs: OpenedInputs, statistics: StatisticsByRecipe) =>
+  async (reference: ModelReference): Promise<OpenedModel> => {
+    if (typeof reference.model === 'string') return fromCheckpoint(reference, inputs);
+    const inner = recipe.nested.get(reference.model);
+    if (inner === undefined) throw new Error(`a nested ${reference.model.method} was not parsed`);
+    const made = inputs.made.get(reference.model) ?? compose(inner, inputs, statistics);
+    inputs.made.set(reference.model, made);
+    return asModel(reference, await made);
+  };
+
+const stackedEdits = ({ layersLike }: Compiled, models: readonly OpenedModel[]): Record<string, unknown> => {
+  if (layersLike === undefined) return {};
+  const configs = models.map(({ checkpoint }) => checkpoint.config);
+  return layerEdits(configs, layersLike);
+};

@@ -1,0 +1,240 @@
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, resolve, sep } from 'node:path';
+import { type ErrorDetails, LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { splitName } from '../checkpoint/model-place.js';
+import type { RecipePath } from '../methods/framework/method.js';
+import type { Adapter } from '../model/adapters/adapter.js';
+import { isBareAdapter, openAdapter } from '../model/adapters/open-adapter.js';
+import { openModel } from '../model/adapters/open-model.js';
+import { describeArchitecture } from '../model/architecture/architecture.js';
+import type { CompleteRecipe } from '../plan/complete-recipe.js';
+import type { Operand, PlannedInput } from '../plan/plan.js';
+import { nearest } from '../recipe/nearest.js';
+import type { AdapterModel } from './adapters/adapter-model.js';
+import type { Model } from './compatible.js';
+import type { Edits, TokenizerSource } from './tokenizer-source.js';
+
+/** An opened model of a recipe: a checkpoint, or a compiled nested recipe. */
+export interface OpenedModel extends Model {
+  readonly role: string;
+  /** What it changes of its base, for a bare adapter and for a nested recipe of such. */
+  readonly adapter?: AdapterModel;
+  /** Returns a tensor as an operand: a byte range of an input, or the formula that computes it. */
+  operandOf(name: string): Operand | undefined;
+  readonly path?: RecipePath | undefined;
+  /** Number of the merged vocabulary whose rows it has, where these are not its own. */
+  readonly vocabulary?: number;
+  /** For a nested recipe: returns the keys of its `generation_config.json` that differ from its first model's. */
+  readonly generationEdits?: (config: Edits) => Edits;
+  /** For a nested recipe: the files of its tokenizer. */
+  readonly tokenizer?: TokenizerSource;
+  /** For a nested recipe: the recipe, with the parameters it uses. */
+  readonly recipe?: Readonly<Record<string, unknown>>;
+  /** For a nested recipe: the one that makes it again. */
+  readonly complete?: CompleteRecipe;
+  /** For a nested recipe: its filters that match no tensor. */
+  readonly unmatched?: readonly Unmatched[];
+  /** For a nested recipe: the warnings of its models. */
+  readonly warnings?: readonly string[];
+  /** For a nested recipe: the keys of its `config.json` that differ from its first model's. */
+  readonly configEdits?: Readonly<Record<string, unknown>>;
+}
+
+/** A part of a recipe that applies to no tensor. */
+export interface Unmatched {
+  readonly what: string;
+  readonly path: RecipePath;
+}
+
+/** A reference to a checkpoint: the text by which a recipe names it, and its role. */
+export interface CheckpointReference {
+  readonly role: string;
+  readonly model: string;
+  readonly path?: RecipePath | undefined;
+}
+
+/** A checkpoint that a recipe names, or a bare adapter. */
+export type OpenedCheckpoint = Model & CheckpointReference & { readonly adapter?: Adapter };
+
+/**
+ * Opens checkpoints that outputs refer to by their names, which must be distinct in each role.
+ *
+ * @throws LayerloomError NAME_CLASH, and the codes of `openModel`
+ */
+export const openModels = async (references: readonly CheckpointReference[]): Promise<OpenedCheckpoint[]> => {
+  const opened = await openEach(references);
+  refuseSameNames(opened);
+  return tellApart(opened);
+};
+
+/** Opens whole models only. */
+const openWhole = async (model: string): Promise<OpenedFiles> => ({
+  checkpoint: await openModel(model),
+});
+
+interface OpenedFiles {
+  readonly checkpoint: CheckpointIndex;
+  readonly adapter?: Adapter;
+}
+
+/**
+ * Opens a whole model, or a bare adapter.
+ *
+ * @throws LayerloomError the codes of `openModel` and `openAdapter`
+ */
+export const openAnyForm = async (model: string): Promise<OpenedFiles> => {
+  if (!(await isBareAdapter(model))) return openWhole(model);
+  const adapter = await openAdapter(model);
+  return { checkpoint: adapter.checkpoint, adapter };
+};
+
+/**
+ * Opens checkpoints, each by its reference. All that are missing are one error.
+ *
+ * @param open default: bare adapters are refused
+ * @throws LayerloomError the codes of `openModel`
+ */
+export const openEach = async (
+  references: readonly CheckpointReference[],
+  open: (model: string) => Promise<OpenedFiles> = openWhole,
+): Promise<OpenedCheckpoint[]> => {
+  const opened = await Promise.allSettled(
+    references.map(async (reference) => {
+      const { adapter, checkpoint } = await open(reference.model).catch((error: unknown) => {
+        throw at(error, reference.path);
+      });
+      const architecture = describeArchitecture(checkpoint);
+      return { ...reference, checkpoint, architecture, ...(adapter === undefined ? {} : { adapter }) };
+    }),
+  );
+  const errors = opened.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+  if (errors.length > 0) throw await allMissing(errors);
+  return opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+};
+
+/** Returns the first error; if it is a missing model, with the others that are missing. */
+const allMissing = async (errors: readonly unknown[]): Promise<unknown> => {
+  const missing = await Promise.all(
+    errors
+      .filter((error) => isMissingModel(error))
+      .map(async (error) => ({ error, details: await withNearest(error.details) })),
+  );
+  const [first, ...others] = missing;
+  if (first === undefined) return errors[0];
+  const { context, cause } = first.error;
+  const details =
+    others.length === 0 ? first.details : { ...first.details, others: others.map((one) => one.details) };
+  return new LayerloomError('MODEL_NOT_FOUND', details, {
+    cause,
+    // One place cannot stand for several models.
+    ...(others.length === 0 ? { context } : {}),
+  });
+};
+
+const isMissingModel = (error: unknown): error is LayerloomError<'MODEL_NOT_FOUND'> =>
+  error instanceof LayerloomError && error.code === 'MODEL_NOT_FOUND';
+
+/** Adds the directory beside the missing one whose name is nearest to it. */
+const withNearest = async ({
+  model,
+  tried,
+  fetch,
+}: ErrorDetails<'MODEL_NOT_FOUND'>): Promise<ErrorDetails<'MODEL_NOT_FOUND'>> => {
+  const path = itemAt(tried, 0);
+  const names = await readdir(dirname(path)).catch((): string[] => []);
+  const found = nearest(basename(path), names);
+  // As the user wrote it, without the name in front and the slash behind.
+  const spelling = model.replace(/^[^=/]+=/, '').replace(/\/+$/, '');
+  return {
+    model,
+    tried,
+    ...(found === undefined
+      ? {}
+      : { nearest: spelling.slice(0, spelling.length - basename(spelling).length) + found }),
+    ...(fetch === undefined || found !== undefined ? {} : { fetch }),
+  };
+};
+
+/**
+ * Makes the names of opened checkpoints distinct, by the names of the folders above them.
+ *
+ * @throws LayerloomError NAME_CLASH where two of one role share a name that a recipe gives (`NAME=PATH`)
+ */
+export const settleNames = (opened: readonly OpenedCheckpoint[]): OpenedCheckpoint[] => {
+  refuseSameNames(opened, ({ model }) => splitName(model) !== undefined);
+  return tellApart(opened);
+};
+
+/** @param counts true for a model whose name no other of its role may have; default all */
+const refuseSameNames = (
+  models: readonly OpenedCheckpoint[],
+  counts: (model: OpenedCheckpoint) => boolean = () => true,
+): void => {
+  const seen = new Map<string, OpenedCheckpoint>();
+  for (const model of models) {
+    const { role, checkpoint } = model;
+    const key = `${role} ${checkpoint.name}`;
+    const twin = seen.get(key);
+    if (twin !== undefined && (counts(twin) || counts(model)))
+      throw new LayerloomError('NAME_CLASH', {
+        name: checkpoint.name,
+        paths: [twin.checkpoint.path, checkpoint.path],
+      });
+    seen.set(key, model);
+  }
+};
+
+/**
+ * Prefixes names that models share (`math/final`, `swahili/final`) with the name of their
+ * folder, and with those above it as long as they are the same. Revisions of one hub model get their commits.
+ *
+ * @param given the models with the names that they have without prefixes
+ * @throws LayerloomError NAME_CLASH where no folder tells them apart
+ */
+const tellApart = (
+  models: readonly OpenedCheckpoint[],
+  given: readonly OpenedCheckpoint[] = models,
+  depth = 1,
+): OpenedCheckpoint[] => {
+  const twinOf = ({ checkpoint: { name, path } }: OpenedCheckpoint) =>
+    models.find(({ checkpoint }) => checkpoint.name === name && checkpoint.path !== path);
+  const [clashing] = models.filter(twinOf);
+  if (clashing === undefined) return [...models];
+  const { path } = clashing.checkpoint;
+  if (path.split(sep).length <= depth + 1)
+    throw new LayerloomError('NAME_CLASH', {
+      name: itemAt(given, models.indexOf(clashing)).checkpoint.name,
+      paths: [path, twinOf(clashing)?.checkpoint.path ?? path],
+    });
+  const prefixed = models.map((model) => {
+    if (twinOf(model) === undefined) return model;
+    const { checkpoint } = model;
+    const { name, path, hub } = checkpoint;
+    const folder = basename(resolve(path, ...Array.from({ length: depth }, () => '..')));
+    const apart = name === hub?.id ? `${name}@${hub.revision.slice(0, 7)}` : `${folder}/${name}`;
+    return { ...model, checkpoint: { ...checkpoint, name: apart } };
+  });
+  return tellApart(prefixed, given, depth + 1);
+};
+
+export const plannedInput = ({
+  role,
+  checkpoint: { name, path, hub, adapted, files },
+}: Pick<OpenedCheckpoint, 'role' | 'checkpoint'>): PlannedInput => ({
+  role,
+  name,
+  path,
+  ...(hub === undefined ? {} : { hub }),
+  ...(adapted === undefined
+    ? {}
+    : { adapted: { base: adapted.base, adapter: adapted.adapter, config: adapted.config } }),
+  files,
+});
+
+/** Returns the error with the place in the recipe that caused it, unless it has one already. */
+export const at = (error: unknown, path: RecipePath | undefined): unknown => {
+  if (!(error instanceof LayerloomError) || error.context.recipePath !== undefined) return error;
+  return path === undefined ? error : error.with({ recipePath: path });
+};

@@ -1,0 +1,248 @@
+import { LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
+import { version } from '../base/version.js';
+import { pictureOf } from '../card/layer-picture.js';
+import { writeModelCard } from '../card/model-card.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { adapterConfigName, cardName } from '../checkpoint/file-names.js';
+import { formatOf, formats, isWeightsName, outputFormat } from '../checkpoint/formats/formats.js';
+import { exists } from '../checkpoint/model-place.js';
+import { listOtherFiles, sideFilePath } from '../checkpoint/side-files.js';
+import { checkSideFile } from '../checkpoint/small-file.js';
+import { isBuiltIn, methods } from '../methods/index.js';
+import {
+  defaultShardSize,
+  type InputFile,
+  indexTextOf,
+  type Layout,
+  type LayoutOptions,
+  layOut,
+  parseShardSize,
+} from '../plan/layout.js';
+import { notesOf } from '../plan/method-report.js';
+import { keepsBits, passesOf, sourcesOf } from '../plan/operands.js';
+import type { Cost, MergePlan, PlannedFile, PlannedShard } from '../plan/plan.js';
+import { allRecipes, type Recipe } from '../recipe/recipe.js';
+import { elementCount } from '../tensor/reference.js';
+import {
+  bytesOfSources,
+  distinctSources,
+  type IdOfSource,
+  idByPath,
+  type StoredTensor,
+} from '../tensor/stored-tensor.js';
+import { compose } from './compose.js';
+import { type Composed, requireMatches, type StatisticsByRecipe } from './composed.js';
+import { type OpenedCheckpoint, type OpenedModel, plannedInput } from './models.js';
+import { type OpenedInputs, openInputs } from './opened-inputs.js';
+import { planSideFiles } from './side-files.js';
+
+export interface PlanOptions {
+  /** Default `layer`. */
+  layout?: Layout | undefined;
+  /** Bytes, or a size such as `5GB` (the default). */
+  maxShardSize?: string | number | undefined;
+  /** A filter that matches no tensor, and what of a recipe's file mergekit ignores, is an error, not a warning. */
+  strict?: boolean | undefined;
+}
+
+/**
+ * Decides a merge: opens the recipe's models (headers and small files, no weights), checks that they fit, and
+ * fixes every byte range of the output.
+ *
+ * @param statistics what the recipe, and recipes in it, must know beforehand
+ * @param inputs the recipe's, where they have been opened
+ * @throws LayerloomError: a recipe's, a checkpoint's or an incompatibility's code, before any weight is read
+ */
+export const planRecipe = async (
+  recipe: Recipe,
+  options: PlanOptions,
+  statistics: StatisticsByRecipe,
+  inputs?: OpenedInputs,
+): Promise<MergePlan> => {
+  const layout = parseLayout({
+    layout: options.layout ?? (recipe.layout as Layout | undefined),
+    maxShardSize: options.maxShardSize ?? (recipe.maxShardSize as string | undefined),
+  });
+  const opened = inputs ?? (await openInputs(recipe));
+  const composed = await compose(recipe, opened, statistics);
+  if (options.strict) requireMatches(composed);
+  const { models, settled, tensors, layers } = composed;
+  const complete = { ...composed.complete, ...layoutKeys(layout) };
+  const first = models[0] as OpenedModel;
+
+  const { adapter } = composed;
+  const form = adapter === undefined ? {} : ({ form: 'adapter' } as const);
+  const shards = layOut(tensors, layout, inputFiles(opened.checkpoints), form.form);
+  const planned = opened.checkpoints.map(plannedInput);
+  const { family, naming } = first.architecture;
+  const sideFiles = await planSideFiles(composed);
+  const plan: MergePlan = {
+    layerloom: version,
+    method: recipe.method,
+    title: recipe.title,
+    ...form,
+    ...(recipe.allowNonFinite ? ({ allowNonFinite: true } as const) : {}),
+    recipe: settled,
+    completeRecipe: complete,
+    architecture: { family, naming, layers },
+    inputs: planned,
+    shards,
+    files: [
+      ...sideFiles,
+      ...(adapter === undefined ? [] : [{ name: adapterConfigName, text: adapter.configText }]),
+      ...(shards.length > 1 ? [{ name: outputFormat.indexName, text: indexTextOf(shards) }] : []),
+    ],
+    cost: costOf(shards, idByPath(planned)),
+    warnings: [
+      ...composed.warnings,
+      ...(adapter === undefined ? withoutConfig(first) : []),
+      ...unfamiliar(first, recipe),
+      ...(await leftBehind(first)),
+    ],
+  };
+  const card = recipe.keepsCard ? await keptCard(first.checkpoint) : [await planCard(plan, composed, opened)];
+  return { ...plan, files: [...plan.files, ...card] };
+};
+
+/** Plans the model card: of what is in the output, and of nothing that was only checked against it. */
+const planCard = async (
+  plan: MergePlan,
+  { recipe, models, adapter }: Composed,
+  { checkpoints }: OpenedInputs,
+): Promise<PlannedFile> => {
+  const tensors = plan.shards.flatMap((shard) => shard.tensors);
+  const read = new Set(
+    tensors.flatMap(({ expression }) => sourcesOf(expression).map(({ input }) => itemAt(checkpoints, input))),
+  );
+  const inputs = checkpoints.filter((opened) => read.has(opened)).map(({ checkpoint }) => checkpoint);
+  const isIn = ({ checkpoint, complete }: OpenedModel) =>
+    complete !== undefined || inputs.includes(checkpoint);
+  // Last, unless it is one of two models that the merge goes between.
+  const inOrder = methods.get(recipe.method)?.takes.startsFromBase
+    ? models
+    : models.toSorted((a, b) => Number(a.role === 'base') - Number(b.role === 'base'));
+  const recipes = allRecipes(recipe);
+  const text = await writeModelCard({
+    ...recipe,
+    citations: [...new Set(recipes.flatMap(({ citations }) => citations))],
+    plugins: [...new Set(recipes.map(({ method }) => method).filter((method) => !isBuiltIn(method)))],
+    names: [...new Set(inOrder.filter(isIn).map(({ checkpoint }) => checkpoint.name))],
+    inputs,
+    recipe: plan.completeRecipe,
+    notes: notesOf(plan),
+    picture: pictureOf(plan),
+    ...(adapter === undefined ? {} : { adapterOf: adapter.base ?? null }),
+    config: adapter === undefined ? models[0]?.checkpoint.config : undefined,
+    sideFiles: plan.files.map(({ name }) => name),
+  });
+  return { name: cardName, text };
+};
+
+export const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize }: PlanOptions) => {
+  if (layout !== 'layer' && layout !== 'size')
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'layout',
+      value: layout,
+      expected: 'layer or size',
+    });
+  return { layout, maxShardBytes: parseShardSize(maxShardSize) };
+};
+
+/** The layout as recipes spell it, where it is not the default. */
+const layoutKeys = ({ layout, maxShardBytes }: LayoutOptions): Record<string, unknown> => ({
+  ...(layout === 'layer' ? {} : { layout }),
+  ...(maxShardBytes === parseShardSize(defaultShardSize) ? {} : { max_shard_size: maxShardBytes }),
+});
+
+/** Loaders need a configuration; a bare file has none. */
+const withoutConfig = ({ checkpoint: { config, path } }: OpenedModel): string[] => {
+  if (config !== undefined) return [];
+  return [
+    isWeightsName(path)
+      ? `${path} is one file, and so the output has no config.json, which loaders need; give its directory to have what lies beside it`
+      : `${path} has no config.json, and so the output has none; loaders need one`,
+  ];
+};
+
+/** Files of the inputs as shards may be them: of the output's format, and such as loaders take. */
+export const inputFiles = (
+  models: readonly OpenedCheckpoint[],
+): ((source: StoredTensor) => InputFile | undefined) => {
+  const names = models.map(({ checkpoint: { files, tensors } }) => {
+    const inFiles = files.map(() => new Set<string>());
+    for (const [name, { file }] of tensors) inFiles[file]?.add(name);
+    return inFiles;
+  });
+  return ({ input, file }) => {
+    const { files, metadata, adapted } = itemAt(models, input).checkpoint;
+    const { path, bytes } = itemAt(files, file);
+    if (adapted?.foreignFiles.includes(file)) return undefined;
+    if (formatOf(path) !== outputFormat || !outputFormat.isLoadable(itemAt(metadata, file))) return undefined;
+    return { bytes, tensors: itemAt(itemAt(names, input), file) };
+  };
+};
+
+const costOf = (shards: readonly PlannedShard[], idOf: IdOfSource): Cost => {
+  const cost = {
+    bytesToRead: 0,
+    bytesToMeasure: 0,
+    bytesToWrite: 0,
+    bytesCopied: 0,
+    bytesComputed: 0,
+    bytesVerbatim: 0,
+    parameters: 0,
+  };
+  for (const shard of shards) {
+    cost.bytesToWrite += shard.bytes;
+    if (shard.verbatim !== undefined) {
+      cost.bytesVerbatim += shard.bytes;
+      cost.bytesToRead += shard.tensors[0]?.begin ?? shard.bytes;
+    }
+    for (const { expression, begin, end, shape } of shard.tensors) {
+      // A tensor that an expression names several times is read once.
+      cost.bytesToRead += bytesOfSources(distinctSources(sourcesOf(expression), idOf));
+      for (const { sources } of passesOf(expression))
+        cost.bytesToMeasure += bytesOfSources(distinctSources(sources, idOf));
+      cost[keepsBits(expression) ? 'bytesCopied' : 'bytesComputed'] += end - begin;
+      cost.parameters += elementCount(shape) ?? 0;
+    }
+  }
+  return cost;
+};
+
+const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => {
+  const file = sideFilePath(checkpoint, cardName);
+  if (checkpoint.sideFiles.length === 0 || !(await exists(file))) return [];
+  await checkSideFile(file);
+  return [{ name: cardName, copyOf: file }];
+};
+
+/** Files of the first model that the output does not have: it may need some of them. */
+const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
+  const { adapted, name, path, sideFiles } = checkpoint;
+  // A bare file says nothing of what lies beside it, and an adapter's directory is that of a training.
+  if (adapted !== undefined || sideFiles.length === 0) return [];
+  const own = new Set([...sideFiles, ...formats.map(({ indexName }) => indexName)]);
+  const others = (await listOtherFiles(path, own)).filter(
+    (file) => file.includes('/') || !isWeightsName(file),
+  );
+  if (others.length === 0) return [];
+  const [shown, more] = [others.slice(0, mostShown).join(', '), others.length - mostShown];
+  return [
+    `files of ${name} that the output does not get: ${shown}${more > 0 ? ` and ${more} more` : ''}; copy what it needs`,
+  ];
+};
+
+/** Limit on the files that a message names. */
+const mostShown = 8;
+
+/** Families by pattern alone work, and say so. */
+const unfamiliar = ({ architecture, checkpoint }: OpenedModel, { needsLayers }: Recipe): string[] => {
+  const { unrecognised, family, stacks, layers } = architecture;
+  if (!needsLayers || unrecognised.length === 0) return [];
+  return [
+    `${checkpoint.name}: family ${family} is not one layerloom knows (${unrecognised.length} tensors such as ${unrecognised[0]}); ` +
+      `its ${layers} layers are those named ${stacks[0]}.N, and all else counts as outside the layers`,
+  ];
+};

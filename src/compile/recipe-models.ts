@@ -1,0 +1,45 @@
+import type { ModelReference } from '../methods/framework/method.js';
+import { requireLayers } from '../model/architecture/architecture.js';
+import type { Recipe } from '../recipe/recipe.js';
+import { refuseTwins } from './check-models.js';
+import { checkStructure } from './compatible.js';
+import { at, type OpenedModel } from './models.js';
+import { type InVocabulary, inOneVocabulary } from './vocabulary.js';
+
+/** The models of a recipe, opened and in one vocabulary. */
+export interface RecipeModels {
+  readonly models: readonly OpenedModel[];
+  readonly companions: readonly OpenedModel[];
+  readonly vocabulary: InVocabulary;
+}
+
+/**
+ * Opens the models of a recipe, and gives them the vocabulary of its output.
+ *
+ * @param open opens a checkpoint, or compiles a nested recipe
+ * @throws LayerloomError NAME_CLASH, and the codes of `inOneVocabulary`
+ */
+export const openRecipeModels = async (
+  recipe: Recipe,
+  open: (reference: ModelReference) => Promise<OpenedModel>,
+): Promise<RecipeModels> => {
+  const opened = await Promise.all([...recipe.models, ...recipe.companions].map(open));
+  const { length } = recipe.models;
+  refuseTwins(opened.slice(0, length));
+  if (recipe.needsLayers)
+    for (const { architecture, checkpoint } of opened.slice(0, length))
+      requireLayers(architecture, checkpoint.path);
+  const [first, ...others] = opened;
+  for (const other of others)
+    try {
+      if (first !== undefined) checkStructure(first, other, recipe.stacksLayers);
+    } catch (error) {
+      throw at(error, other.path);
+    }
+  const vocabulary = await inOneVocabulary(recipe, opened);
+  return {
+    models: vocabulary.models.slice(0, length),
+    companions: vocabulary.models.slice(length),
+    vocabulary,
+  };
+};

@@ -1,0 +1,120 @@
+import { itemAt } from '../base/lookup.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { editConfig, withoutKey } from '../checkpoint/config.js';
+import { sideFilePath } from '../checkpoint/side-files.js';
+import { checkSideFile, readSideFile } from '../checkpoint/small-file.js';
+import { checkChatTemplate } from '../model/tokenizer/chat-templates/chat-template.js';
+import {
+  chatTemplateFile,
+  commonestChatTemplate,
+  mayHoldChatTemplate,
+  onlyChatTemplates,
+} from '../model/tokenizer/chat-templates/read.js';
+import type { PlannedFile } from '../plan/plan.js';
+import type { Composed } from './composed.js';
+
+/** Matches the names of a tokenizer's files. */
+const tokenizerFile =
+  /^(tokenizer(_config)?\.json|tokenizer\.model(\.v\d+)?|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|spiece\.model|sentencepiece\.bpe\.model|tekken\.json|chat_template\.(jinja|json))$/;
+
+/**
+ * The side files that an output has from its models: all of the first one's, but for the tokenizer's where
+ * the recipe asks for another's.
+ */
+const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[] => {
+  const donor = itemAt(composed.models, 0).checkpoint;
+  const { checkpoint: tokenizer, files } = composed.tokenizer;
+  const isOwn = tokenizer.path === donor.path;
+  const isWritten = (name: string) => files.some((file) => file.name === name);
+  return [
+    ...donor.sideFiles
+      .filter((name) => isOwn || !tokenizerFile.test(name))
+      .map((name) => [donor, name] as const),
+    ...(isOwn ? [] : tokenizer.sideFiles.filter((name) => tokenizerFile.test(name))).map(
+      (name) => [tokenizer, name] as const,
+    ),
+  ].filter(([, name]) => !isWritten(name));
+};
+
+/**
+ * The text of the output's chat template, where it is not that of the model whose tokenizer it gets. Of templates
+ * that are equally common, that model's goes first.
+ *
+ * @throws LayerloomError TEMPLATE_INVALID
+ */
+const chatTemplateFor = async (composed: Composed): Promise<string | undefined> => {
+  const { recipe, models, companions, tokenizer } = composed;
+  const { chatTemplate } = recipe;
+  if (chatTemplate === 'auto')
+    return await commonestChatTemplate([
+      tokenizer.checkpoint,
+      ...[...models, ...companions].map(({ checkpoint }) => checkpoint),
+    ]);
+  if (chatTemplate !== undefined) await checkChatTemplate(chatTemplate);
+  return chatTemplate;
+};
+
+/** Those that were found sound: a batch plans many merges of one checkpoint. */
+const sound = new WeakMap<CheckpointIndex, Set<string>>();
+
+/**
+ * Refuses before any weight is read what could not be copied in the end, and a chat template with an error.
+ *
+ * @throws LayerloomError READ_FAILED, TEMPLATE_INVALID
+ */
+export const checkSideFiles = async (composed: Composed): Promise<void> => {
+  await chatTemplateFor(composed);
+  for (const [checkpoint, name] of sideFilesOf(composed)) {
+    const known = sound.get(checkpoint) ?? new Set();
+    sound.set(checkpoint, known);
+    if (!known.has(name)) await checkSideFile(sideFilePath(checkpoint, name));
+    known.add(name);
+  }
+};
+
+/** Plans the files beside the weights that come from the models, and a chat template of the recipe's. */
+export const planSideFiles = async (composed: Composed): Promise<PlannedFile[]> => {
+  await checkSideFiles(composed);
+  const template = await chatTemplateFor(composed);
+  const isKept = (name: string) => template === undefined || !onlyChatTemplates.test(name);
+  // A key beside the template's file would contradict it: processors read the key, tokenizers the file.
+  const mustLoseKey = (name: string) => template !== undefined && mayHoldChatTemplate(name);
+  const edited = (name: string, text: string): string =>
+    mustLoseKey(name) ? withoutKey(text, 'chat_template') : text;
+  const copies = await Promise.all(
+    sideFilesOf(composed)
+      .filter(([, name]) => isKept(name))
+      .map(async ([checkpoint, name]): Promise<PlannedFile> => {
+        const file = sideFilePath(checkpoint, name);
+        if (!configurations.includes(name) && !mustLoseKey(name)) return { name, copyOf: file };
+        const given = (await readSideFile(file)).toString();
+        const text = edited(name, editedConfig(composed, checkpoint, name, given));
+        return text === given && name !== 'config.json' ? { name, copyOf: file } : { name, text };
+      }),
+  );
+  const written = composed.tokenizer.files
+    .filter(({ name }) => isKept(name))
+    .map(({ name, text }): PlannedFile => ({ name, text: edited(name, text) }));
+  return [
+    ...copies,
+    ...written,
+    ...(template === undefined ? [] : [{ name: chatTemplateFile, text: template }]),
+  ];
+};
+
+const configurations = ['config.json', 'generation_config.json'];
+
+/** A configuration with the values that the output has; the text of any other file as it is. */
+const editedConfig = (
+  { recipe, configEdits, generationEdits }: Composed,
+  { config }: CheckpointIndex,
+  name: string,
+  text: string,
+): string => {
+  if (name === 'config.json' && config !== undefined)
+    return editConfig(text, JSON.parse(text) as Record<string, unknown>, recipe.dtype, configEdits);
+  if (name !== 'generation_config.json') return text;
+  const given = JSON.parse(text) as Record<string, unknown>;
+  const edits = generationEdits(given);
+  return Object.keys(edits).length === 0 ? text : editConfig(text, given, undefined, edits);
+};

@@ -1,0 +1,243 @@
+import { layerloomCommand } from '../base/command-line.js';
+import { LayerloomError } from '../base/errors.js';
+import { itemAt, valueAt } from '../base/lookup.js';
+import { isTokenizerFile } from '../checkpoint/side-files.js';
+import { movedIds, type TokenMove, vocabularyEdits } from '../checkpoint/token-ids.js';
+import { vocabularyTensors } from '../model/architecture/vocabulary-tensors.js';
+import { mergeVocabularies } from '../model/tokenizer/merge-vocabularies.js';
+import { tokenizerFilesOf } from '../model/tokenizer/read-tokenizer.js';
+import type { MergedVocabulary, RowRun, TokenizerRequest } from '../model/tokenizer/vocabulary.js';
+import { inVocabulary, isUnmoved, type VocabularyTensor } from '../plan/gathered.js';
+import { isStored } from '../plan/operands.js';
+import type { Operand } from '../plan/plan.js';
+import type { Recipe } from '../recipe/recipe.js';
+import type { TensorReference } from '../tensor/reference.js';
+import type { OpenedModel } from './models.js';
+import type { Edits, TokenizerSource } from './tokenizer-source.js';
+
+/** The models of a recipe with one vocabulary. */
+export interface InVocabulary {
+  /** In the order given. */
+  readonly models: readonly OpenedModel[];
+  /** True where tokens have been compared, so that what they differ in is decided. */
+  readonly isDecided: boolean;
+  readonly tokenizer: TokenizerSource;
+  readonly warnings: readonly string[];
+  /**
+   * Returns the keys that change of the first model's `config.json`, after other changes of it.
+   */
+  readonly configEdits: (edits: Edits) => Edits;
+  /** Returns the keys that change of the first model's `generation_config.json`. */
+  readonly generationEdits: (config: Edits) => Edits;
+}
+
+/**
+ * Decides the vocabulary of a recipe's output, and gives each of its models that one: tensors with a row for
+ * each token get the output's rows, and `config.json` its ids.
+ *
+ * @param models those that are merged, then companions
+ * @throws LayerloomError VOCABULARY_UNMERGEABLE, and the codes of `mergeVocabularies`
+ */
+export const inOneVocabulary = async (
+  { tokenizer: asked, stacksLayers }: Recipe,
+  models: readonly OpenedModel[],
+): Promise<InVocabulary> => {
+  const found = models.map(({ checkpoint, architecture }) => vocabularyTensors(checkpoint, architecture));
+  const [first] = found;
+  // Rows are merged by their numbers only where all models have as many.
+  const isOneSize = found.every((one) => one?.rows === first?.rows);
+  const request: TokenizerRequest =
+    asked.source === 'rows' && !isOneSize && !stacksLayers ? { ...asked, source: 'auto' } : asked;
+  const donor = typeof request.source === 'number' ? request.source : baseOf(request);
+  const owner =
+    typeof request.source === 'number' ? donor : ownerOf(models, donor, (index) => found[index]?.rows);
+  const unchanged = (isDecided: boolean): InVocabulary => ({
+    models,
+    isDecided,
+    tokenizer: tokenizerOf(itemAt(models, owner)),
+    warnings:
+      owner === donor
+        ? []
+        : [
+            `${itemAt(models, donor).checkpoint.name} has no tokenizer: the output gets that of ${itemAt(models, owner).checkpoint.name}`,
+          ],
+    configEdits: () => ({}),
+    generationEdits: (config) => itemAt(models, 0).generationEdits?.(config) ?? {},
+  });
+  if (first === undefined || found.includes(undefined)) return unchanged(false);
+  if (haveOneTokenizer(models)) return unchanged(true);
+  if (!(await haveTokenizers(models)) && request.tokens.size === 0 && request.padToMultipleOf === undefined)
+    return unchanged(false);
+  // mergekit compares no tokens, and stacks layers of models whose vocabularies differ.
+  if (request.source === 'rows' && stacksLayers) return unchanged(true);
+  const written = models.find(({ tokenizer }) => (tokenizer?.files.length ?? 0) > 0);
+  if (written !== undefined) throw ofRecipe(written);
+  const merged = await mergeVocabularies(
+    models.map((model, index) => ({
+      checkpoint: tokenizerOf(model).checkpoint,
+      rows: itemAt(found, index)?.rows ?? 0,
+    })),
+    request,
+  );
+  if (merged === undefined) return unchanged(isOneSize);
+  const moves = models.map((_, index) =>
+    moveOf(itemAt(merged.models, index).own, itemAt(found, index)?.rows ?? 0, merged.rows),
+  );
+  const wrapped = models.map((model, index) =>
+    withVocabulary(model, index, models, merged, itemAt(moves, index)),
+  );
+  const ofDonor = itemAt(models, merged.donor);
+  const donated = Object.fromEntries(
+    merged.donor === 0
+      ? []
+      : Object.entries(movedIds(ofDonor.checkpoint.config ?? {}, itemAt(moves, merged.donor))).filter(
+          ([key]) => /^(bos|eos|pad|unk)_token_id$/.test(key),
+        ),
+  );
+  const { config = {}, name } = itemAt(models, 0).checkpoint;
+  const editsOf = (edits: Edits): Edits =>
+    vocabularyEdits({ ...config, ...edits }, itemAt(moves, 0), donated);
+  return {
+    models: wrapped,
+    isDecided: true,
+    tokenizer: { checkpoint: tokenizerOf(ofDonor).checkpoint, files: merged.files },
+    warnings: [...merged.warnings, ...withoutToken(name, config, editsOf({}))],
+    configEdits: editsOf,
+    generationEdits: (config) => vocabularyEdits(config, itemAt(moves, 0), donated),
+  };
+};
+
+/** Warns of ids in a configuration whose tokens are gone. */
+const withoutToken = (name: string, config: Edits, edits: Edits): string[] =>
+  Object.entries(edits)
+    .filter(([, id]) => id === null)
+    .map(
+      ([key]) =>
+        `config.json of ${name}: ${key} ${config[key]} names a token that the output lacks, and is null there`,
+    );
+
+const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
+  source === 'base' || source === 'union' ? base : 0;
+
+/** The model whose tokenizer the output gets: the donor, or where it has none the first of as many rows that has one. */
+const ownerOf = (
+  models: readonly OpenedModel[],
+  donor: number,
+  rowsOf: (index: number) => number | undefined,
+): number => {
+  const hasOne = (model: OpenedModel) => {
+    const { checkpoint, files } = tokenizerOf(model);
+    return files.length > 0 || checkpoint.sideFiles.some(isTokenizerFile);
+  };
+  if (hasOne(itemAt(models, donor))) return donor;
+  const other = models.findIndex((model, index) => rowsOf(index) === rowsOf(donor) && hasOne(model));
+  return other === -1 ? donor : other;
+};
+
+const tokenizerOf = ({ tokenizer, checkpoint }: OpenedModel): TokenizerSource =>
+  tokenizer ?? { checkpoint, files: [] };
+
+const haveTokenizers = async (models: readonly OpenedModel[]): Promise<boolean> => {
+  const found = await Promise.all(models.map((model) => tokenizerFilesOf(tokenizerOf(model).checkpoint)));
+  return found.some((files) => files !== undefined);
+};
+
+/** True for nested recipes that all have the tokenizer which one of them has written. */
+const haveOneTokenizer = (models: readonly OpenedModel[]): boolean => {
+  const [first, ...others] = models.map(({ tokenizer }) => tokenizer?.files ?? []);
+  return (
+    first !== undefined &&
+    first.length > 0 &&
+    others.every((files) => JSON.stringify(files) === JSON.stringify(first))
+  );
+};
+
+const ofRecipe = (model: OpenedModel): LayerloomError =>
+  new LayerloomError('VOCABULARY_UNMERGEABLE', {
+    model: model.checkpoint.name,
+    reason:
+      'is a recipe in the recipe whose vocabulary is not that of the other models; merge it first, in a step of its own',
+  });
+
+const moveOf = (own: readonly RowRun[], from: number, to: number): TokenMove => ({
+  from,
+  to,
+  idOf: (id) => {
+    const run = own.find(([, first, count]) => first <= id && id < first + count);
+    return run === undefined ? undefined : run[0] + id - run[1];
+  },
+});
+
+/** Vocabularies are told apart by number in the cache of comparisons. */
+const numbers = new WeakMap<MergedVocabulary, number>();
+let counted = 0;
+
+const numberOf = (merged: MergedVocabulary): number => {
+  const number = numbers.get(merged) ?? counted++;
+  numbers.set(merged, number);
+  return number;
+};
+
+const withVocabulary = (
+  model: OpenedModel,
+  index: number,
+  models: readonly OpenedModel[],
+  merged: MergedVocabulary,
+  move: TokenMove,
+): OpenedModel => {
+  const { checkpoint, architecture, recipe } = model;
+  const rows = itemAt(merged.models, index);
+  const vocabulary = vocabularyTensors(checkpoint, architecture);
+  if (vocabulary === undefined) throw new Error(`${checkpoint.path} has no embeddings`);
+  if (isUnmoved(rows, merged, vocabulary.rows)) return model;
+  if (recipe !== undefined) throw ofRecipe(model);
+  const { config } = checkpoint;
+  const made = new Map<string, Operand>();
+  const operandOf = (name: string): Operand | undefined => {
+    if (!vocabulary.names.has(name)) return model.operandOf(name);
+    const known =
+      made.get(name) ??
+      inVocabulary(storedTensor(model, name), rows, merged, (other) =>
+        storedTensor(itemAt(models, other), name),
+      );
+    made.set(name, known);
+    return known;
+  };
+  return {
+    ...model,
+    checkpoint: {
+      ...checkpoint,
+      tensors: new Map(
+        [...checkpoint.tensors].map(([name, reference]): [string, TensorReference] => [
+          name,
+          vocabulary.names.has(name)
+            ? { ...reference, shape: [merged.rows, ...reference.shape.slice(1)] }
+            : reference,
+        ]),
+      ),
+      config: config === undefined ? undefined : { ...config, ...vocabularyEdits(config, move) },
+    },
+    vocabulary: numberOf(merged),
+    operandOf,
+  };
+};
+
+/** A tensor as a model stores it, with its own vocabulary. */
+const storedTensor = (model: OpenedModel, name: string): VocabularyTensor => {
+  const { checkpoint } = model;
+  const stored = model.operandOf(name);
+  if (stored === undefined)
+    throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
+      model: checkpoint.path,
+      tensor: name,
+      reason: 'is not there, though rows of other models are to be filled from it',
+    });
+  if (!isStored(stored) && checkpoint.adapted !== undefined)
+    throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
+      model: checkpoint.path,
+      tensor: name,
+      reason: `is changed by the adapter, and its rows would have to move; write it first: ${layerloomCommand('relayout', 'BASE+ADAPTER', '-o', 'DIR')}`,
+    });
+  if (!isStored(stored)) throw ofRecipe(model);
+  return { name, path: checkpoint.path, shape: valueAt(checkpoint.tensors, name).shape, stored };
+};

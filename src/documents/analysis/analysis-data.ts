@@ -1,0 +1,165 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt, propertyAt, valueAt } from '../../base/lookup.js';
+import { readJsonObject } from '../../checkpoint/json.js';
+import { readSmallFile } from '../../checkpoint/small-file.js';
+import { analyseAt, defaultThreshold, type MavVectors } from '../../measure/analysis/analysis.js';
+import { autoThreshold } from '../../measure/analysis/auto-threshold.js';
+import { columnsOf } from '../../measure/analysis/columns.js';
+import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
+import type { Overlap } from '../../measure/analysis/overlap.js';
+import { sharesOf } from '../../measure/analysis/shares.js';
+import { isThreshold } from '../../measure/analysis/thresholds.js';
+import { readVectors } from '../../measure/analysis/vectors-file.js';
+import type { PageAnalysis, PageExpert } from '../pages/data.js';
+import { advice } from './advice.js';
+import { finiteRows, type PublishedTable, shortName } from './analysis-table.js';
+import { countsAt, stopsOf } from './mav-counts.js';
+
+/** Slider positions per power of ten, in the page of an analysis and in a report. */
+export const stopsPerDecade = { analysis: 40, report: 12 } as const;
+
+/** `self_attn.q_proj.weight` → `q_proj`; names as the model has them. */
+const labelOf = (module: string): string =>
+  module
+    .replace(/\.weight$/, '')
+    .split('.')
+    .slice(-1)
+    .join('');
+
+const expertOf = (
+  mav: MavVectors,
+  threshold: number,
+  stops: readonly number[],
+  bottom: number,
+  top: number,
+): PageExpert => {
+  const columns = columnsOf(mav.tensors, mav.layers);
+  const { meanMav, inverseMav } = analyseAt(mav, threshold);
+  const shares = sharesOf(mav, bottom, top);
+  return {
+    name: mav.name,
+    analysed: stops.indexOf(threshold),
+    meanMav,
+    inverseMav,
+    shares: [shares.bottom, shares.middle, shares.top, shares.outside],
+    columns: columns.map(({ name, label, layers }) => {
+      const tensors = layers.flat();
+      const modules = new Set(
+        tensors.map((tensor) => propertyAt(mav.tensors, tensor).module.replaceAll(/\.\d+\./g, '.*.')),
+      );
+      const [module = name] = modules;
+      return {
+        label: modules.size === 1 ? labelOf(module) : label,
+        title: module.replace(/\.weight$/, ''),
+        published: name,
+      };
+    }),
+    cells: Array.from({ length: mav.layers }, (_, layer) =>
+      columns.map(({ layers }) => {
+        const names = itemAt(layers, layer);
+        const rows = finiteRows(mav, names);
+        return rows === 0
+          ? null
+          : {
+              rows,
+              above: countsAt(
+                names.map((name) => valueAt(mav.vectors, name)),
+                stops,
+              ),
+            };
+      }),
+    ),
+  };
+};
+
+/** Makes the data of an analysis's part of a page. */
+export const analysisOf = (
+  experts: readonly MavVectors[],
+  overlaps: readonly Overlap[],
+  {
+    bottom,
+    top,
+    thresholds,
+    perDecade,
+    published = [],
+    roles = new Map(),
+  }: {
+    readonly bottom: number;
+    readonly top: number;
+    /** At which the experts were analysed, in their order. */
+    readonly thresholds: readonly number[];
+    readonly perDecade: number;
+    readonly published?: readonly PublishedTable[];
+    readonly roles?: ExpertRoles;
+  },
+): PageAnalysis => {
+  const first = itemAt(experts, 0);
+  const opening = autoThreshold(experts) ?? itemAt(thresholds, 0);
+  const stops = stopsOf(experts, thresholds, perDecade);
+  const nearest = stops.reduce(
+    (best, stop, index) =>
+      Math.abs(Math.log(stop / opening)) < Math.abs(Math.log(itemAt(stops, best) / opening)) ? index : best,
+    0,
+  );
+  const shares = experts.map((mav) => ({ name: mav.name, ...sharesOf(mav, bottom, top) }));
+  return {
+    base: first.base.name,
+    rows: first.rows,
+    bottom,
+    top,
+    stops,
+    opening: nearest,
+    overlaps,
+    published: published.map(({ name, columns, cells }) => ({
+      name,
+      columns: columns.map(shortName),
+      cells: cells.map((row) => row.map((value) => value ?? null)),
+    })),
+    experts: experts.map((mav, index) => expertOf(mav, itemAt(thresholds, index), stops, bottom, top)),
+    advice: advice({ shares, overlaps, roles }, bottom, top),
+  };
+};
+
+const vectorsEnding = /\.mav\.safetensors$/;
+
+/** Returns the threshold that an expert's `NAME.json` records. @throws LayerloomError READ_FAILED, CONFIG_INVALID */
+const recordedThreshold = async (file: string): Promise<number> => {
+  const { threshold } = await readJsonObject(file);
+  if (!isThreshold(threshold))
+    throw new LayerloomError('CONFIG_INVALID', { file, reason: 'has no threshold; run analyze again' });
+  return threshold;
+};
+
+/**
+ * Reads what `layerloom analyze` wrote to a directory; null if there is none.
+ *
+ * @param roles of experts by name, also of such as were not analysed
+ * @throws LayerloomError the codes of `readVectors`, and READ_FAILED or CONFIG_INVALID for an expert's `NAME.json`
+ */
+export const readAnalysis = async (directory: string, roles: ExpertRoles): Promise<PageAnalysis | null> => {
+  const names = await readdir(directory).catch((): string[] => []);
+  const files = names.filter((name) => vectorsEnding.test(name)).sort();
+  const experts: MavVectors[] = [];
+  const thresholds: number[] = [];
+  for (const file of files) {
+    experts.push(await readVectors(join(directory, file)));
+    const analysis = file.replace(vectorsEnding, '.json');
+    // Vectors may have been copied without the other files of their analysis.
+    thresholds.push(
+      names.includes(analysis) ? await recordedThreshold(join(directory, analysis)) : defaultThreshold,
+    );
+  }
+  if (experts.length === 0) return null;
+  const overlaps = names.includes('overlap.json')
+    ? (JSON.parse((await readSmallFile(join(directory, 'overlap.json'))).toString()) as Overlap[])
+    : [];
+  return analysisOf(experts, overlaps, {
+    bottom: 5,
+    top: 2,
+    thresholds,
+    perDecade: stopsPerDecade.report,
+    roles,
+  });
+};

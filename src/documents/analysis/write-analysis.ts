@@ -1,0 +1,194 @@
+import { readdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import { version } from '../../base/version.js';
+import { formats } from '../../checkpoint/formats/formats.js';
+import { readSmallFile } from '../../checkpoint/small-file.js';
+import { makeDirectories, withFile } from '../../engine/output/durable.js';
+import {
+  type Analysis,
+  analyseAt,
+  fileName,
+  type MavVectors,
+  vectorsName,
+} from '../../measure/analysis/analysis.js';
+import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
+import type { Overlap } from '../../measure/analysis/overlap.js';
+import { type Shares, sharesOf } from '../../measure/analysis/shares.js';
+import { encodeVectors } from '../../measure/analysis/vectors-file.js';
+import { drawPicture } from '../pictures/draw-picture.js';
+import { describeRows, HeatMap } from '../pictures/heat-map.js';
+import { OverlapPicture } from '../pictures/overlap.js';
+import { analysisOf, stopsPerDecade } from './analysis-data.js';
+import { writeAnalysisPage } from './analysis-page.js';
+import { pageName, recordOf, removeFormerAnalysis } from './analysis-record.js';
+import { encodeTable, mostOf, type PublishedTable, parseTable, tableOf } from './analysis-table.js';
+
+/** An analysis and its files. */
+export interface WrittenAnalysis {
+  /** Absolute path of the directory. */
+  readonly out: string;
+  /** Names of the written files, in `out`. */
+  readonly files: readonly string[];
+  readonly experts: readonly Analysis[];
+  readonly shares: readonly (Shares & { readonly name: string })[];
+  readonly overlaps: readonly Overlap[];
+  /** Sentences on what the figures say. */
+  readonly advice: readonly string[];
+}
+
+/** Findings of an analysis, the files that it wrote, and its cost. */
+export interface AnalysisResult extends WrittenAnalysis {
+  readonly bytesRead: number;
+  readonly seconds: number;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Writes `NAME.json`, `.csv`, `.svg` and `.mav.safetensors` of each expert, `A+B.overlap.svg` of each pair,
+ * and `overlap.json` and `index.html` of all. Replaces files of those names, and removes the others that an
+ * earlier analysis wrote into the directory.
+ *
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const writeAnalysis = async (
+  vectors: readonly MavVectors[],
+  overlaps: readonly Overlap[],
+  {
+    thresholds,
+    bottom,
+    top,
+    published,
+    roles,
+  }: {
+    /** Of the experts, in their order. */
+    thresholds: readonly number[];
+    bottom: number;
+    top: number;
+    published: readonly PublishedTable[];
+    roles: ExpertRoles;
+  },
+  out: string,
+): Promise<WrittenAnalysis> => {
+  const directory = resolve(out);
+  checkFileNames(vectors);
+  const files = new Map<string, readonly (string | Uint8Array)[]>();
+  const tables = vectors.map((mav, index) => tableOf(mav, itemAt(thresholds, index)));
+  const most = mostOf([...tables, ...published]);
+  const experts = vectors.map((mav, index) => analyseAt(mav, itemAt(thresholds, index)));
+  const shares = vectors.map((mav) => sharesOf(mav, bottom, top));
+  for (const [index, mav] of vectors.entries()) {
+    const name = fileName(mav.name);
+    const table = itemAt(tables, index);
+    const analysis = { layerloom: version, ...itemAt(experts, index), shares: itemAt(shares, index) };
+    files.set(`${name}.json`, [`${JSON.stringify(analysis, null, 2)}\n`]);
+    files.set(`${name}.csv`, [encodeTable(table)]);
+    files.set(vectorsName(mav.name), encodeVectors(mav));
+    files.set(`${name}.svg`, [
+      drawPicture(HeatMap, {
+        title: mav.name,
+        subtitle: describeRows({
+          rows: mav.rows,
+          threshold: itemAt(thresholds, index),
+          base: mav.base.name,
+        }),
+        columns: table.columns.map(({ label }) => label),
+        cells: table.cells,
+        most,
+      }),
+    ]);
+  }
+  for (const overlap of overlaps)
+    files.set(`${overlap.experts.map(fileName).join('+')}.overlap.svg`, [
+      drawPicture(OverlapPicture, { overlap }),
+    ]);
+  if (overlaps.length > 0) files.set('overlap.json', [`${JSON.stringify(overlaps, null, 2)}\n`]);
+  const page = analysisOf(vectors, overlaps, {
+    ...{ bottom, top, thresholds, published, roles },
+    perDecade: stopsPerDecade.analysis,
+  });
+  files.set(pageName, [await writeAnalysisPage(page), recordOf([...files.keys(), pageName])]);
+
+  try {
+    await removeFormerAnalysis(directory, files);
+    for (const [name, parts] of files)
+      await withFile(join(directory, name), 'w', async (file) => {
+        for (const part of parts) await file.writeFile(part);
+      });
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
+  }
+  return {
+    out: directory,
+    files: [...files.keys()],
+    experts,
+    shares: shares.map((own, index) => ({ name: itemAt(vectors, index).name, ...own })),
+    overlaps,
+    advice: page.advice,
+  };
+};
+
+/**
+ * Names that no expert may have: `overlap.json` and `index.html` are written for all, the others are a
+ * checkpoint's.
+ */
+const reserved = ['overlap', 'index', 'config', 'model', 'generation_config', 'tokenizer'];
+
+/** Refuses experts whose files would overwrite each other, also on a case-insensitive file system. */
+const checkFileNames = (vectors: readonly MavVectors[]): void => {
+  const names = new Map<string, string>();
+  for (const { name, expert } of vectors) {
+    const key = fileName(name).toLowerCase();
+    const twin = names.get(key);
+    if (twin !== undefined) throw new LayerloomError('NAME_CLASH', { name, paths: [twin, expert.path] });
+    if (reserved.includes(key))
+      throw new LayerloomError('INVALID_PARAMETER', {
+        parameter: 'experts',
+        value: name,
+        expected: `another name (NAME=PATH), since ${name}.json is the name of another file`,
+      });
+    names.set(key, expert.path);
+  }
+};
+
+/**
+ * Creates the directory for an analysis. Refuses one that holds a checkpoint, so that no
+ * file of the analysis is taken for the checkpoint's.
+ *
+ * @throws LayerloomError OUTPUT_INVALID, INVALID_PARAMETER, WRITE_FAILED
+ */
+export const prepareDirectory = async (out: string): Promise<void> => {
+  if (typeof out !== 'string' || out === '')
+    throw new LayerloomError('INVALID_PARAMETER', { parameter: 'out', value: out, expected: 'a directory' });
+  const directory = resolve(out);
+  await makeDirectories(directory).catch((cause: unknown) => {
+    throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
+  });
+  const names = await readdir(directory).catch((): string[] => []);
+  const ofCheckpoints = formats.flatMap(({ shardName, indexName }) => [shardName(0, 1), indexName]);
+  if (['config.json', ...ofCheckpoints].some((name) => names.includes(name)))
+    throw new LayerloomError('OUTPUT_INVALID', {
+      out: directory,
+      reason: 'holds a checkpoint; name another directory for the analysis',
+    });
+};
+
+/**
+ * Reads a published table (CSV), named after its file.
+ *
+ * @throws LayerloomError READ_FAILED, INVALID_PARAMETER
+ */
+export const readPublishedTable = async (path: string): Promise<PublishedTable> => {
+  const text = await readSmallFile(path).catch((cause: unknown) => {
+    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  });
+  const table = parseTable(text.toString());
+  if (table === undefined)
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'compare',
+      value: path,
+      expected: 'a table as analyze writes it: layer, then a column for each matrix',
+    });
+  return { name: path.replace(/^.*\//, '').replace(/\.csv$/, ''), ...table };
+};

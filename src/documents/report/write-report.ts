@@ -1,0 +1,148 @@
+import { rename, rm } from 'node:fs/promises';
+import { basename, dirname, extname, join, resolve } from 'node:path';
+import { h } from 'preact';
+import { render } from 'preact-render-to-string';
+import { layerloomCommand } from '../../base/command-line.js';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { provenanceName } from '../../checkpoint/file-names.js';
+import { isObject } from '../../checkpoint/json.js';
+import { readSmallFile } from '../../checkpoint/small-file.js';
+import { makeDirectories, syncDirectory, writeDurably } from '../../engine/output/durable.js';
+import { readRecord } from '../../experiment/record/experiment-record.js';
+import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
+import { headlineMetrics } from '../../scores/metrics.js';
+import type { ScoredExperiment } from '../../scores/scored-experiment.js';
+import { tablesOf } from '../../scores/tables.js';
+import { readAnalysis } from '../analysis/analysis-data.js';
+import { generatorMeta, htmlPage } from '../html-page.js';
+import type { ReportData } from '../pages/data.js';
+import { ReportPage } from '../pages/report-page.js';
+import { reportData } from './report-data.js';
+import type { ReportParts } from './report-parts.js';
+
+/** Draws a report as one HTML file. */
+export const drawReport = (data: ReportData): Promise<string> =>
+  htmlPage({ title: data.title, body: render(h(ReportPage, { data })), data, script: 'report' });
+
+/**
+ * Writes a page, or a picture or table of one, beside its place and renames it. Refuses to replace a file that
+ * is not a page of ours, unless `force`; pictures and tables do not tell who wrote them.
+ *
+ * @throws LayerloomError OUTPUT_EXISTS, WRITE_FAILED
+ */
+export const writePage = async (out: string, text: string, force: boolean): Promise<void> => {
+  const path = resolve(out);
+  const former = await readSmallFile(path).catch((error: NodeJS.ErrnoException) =>
+    error.code === 'ENOENT' ? undefined : Buffer.alloc(0),
+  );
+  if (former !== undefined && !force && !former.subarray(0, 2000).includes(generatorMeta))
+    throw new LayerloomError('OUTPUT_EXISTS', {
+      out: path,
+      ...(extname(path) === '.html' ? { page: true } : { file: true }),
+    });
+  const partial = join(dirname(path), `.${basename(path)}.${process.pid}.partial`);
+  try {
+    await makeDirectories(dirname(path));
+    await writeDurably(partial, text);
+    await rename(partial, path);
+    await syncDirectory(dirname(path));
+  } catch (cause) {
+    await rm(partial, { force: true });
+    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  }
+};
+
+/** Reads the number of layers from the first merge that is there; all merges of an experiment have as many. */
+const layersOf = async (directory: string, paths: readonly string[]): Promise<number | undefined> => {
+  for (const path of paths) {
+    const text = await readSmallFile(join(resolve(directory, path), provenanceName)).catch(() => undefined);
+    if (text === undefined) continue;
+    const { architecture } = JSON.parse(text.toString()) as { architecture?: unknown };
+    if (isObject(architecture) && typeof architecture['layers'] === 'number') return architecture['layers'];
+  }
+  return undefined;
+};
+
+/** Options of a report. */
+export interface ReportOptions {
+  /** The file to write. */
+  out: string;
+  /** Problems of each task whose texts the page carries. Default 50. */
+  samples?: number | undefined;
+  /** Directory of `layerloom analyze`. Default: `analysis` in the experiment's directory, if it is there. */
+  analysis?: string | undefined;
+  /** Replace a file that is not a page of ours. Default false. */
+  force?: boolean | undefined;
+}
+
+/** A report's file, and what is on its page. */
+export interface WrittenReport {
+  /** Absolute path of the file. */
+  readonly out: string;
+  readonly bytes: number;
+  readonly merges: number;
+  /** Number of results that the page shows. */
+  readonly results: number;
+  readonly tables: number;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Writes the report of an experiment that is in memory: one HTML file.
+ *
+ * @throws LayerloomError INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, the codes of an
+ *   analysis's files
+ */
+export const writeReportOf = async (
+  experiment: ScoredExperiment,
+  { out, samples = 50, analysis, force = false }: ReportOptions,
+): Promise<WrittenReport> => {
+  if (!Number.isInteger(samples) || samples < 0)
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'samples',
+      value: samples,
+      expected: 'a whole number of problems, 0 or more',
+    });
+  const { directory } = experiment;
+  const record = directory === null ? null : await readRecord(directory);
+  const own = directory === null ? undefined : join(directory, 'analysis');
+  const read = analysis ?? own;
+  const found = read === undefined ? null : await readAnalysis(read, rolesIn(experiment));
+  if (found === null && analysis !== undefined)
+    throw new LayerloomError('READ_FAILED', {
+      file: analysis,
+      reason: `no files NAME.mav.safetensors are in it; \`${layerloomCommand('analyze')}\` writes them`,
+    });
+  const paths = experiment.models.flatMap(({ role, path }) =>
+    role === 'merge' && path !== null ? [path] : [],
+  );
+  const parts: ReportParts = {
+    experiment,
+    record,
+    tables: tablesOf(experiment),
+    metricOf: headlineMetrics(experiment.models),
+    analysis: found,
+    layers:
+      directory === null
+        ? undefined
+        : ((await layersOf(directory, paths)) ?? found?.experts[0]?.cells.length),
+    samples,
+    title: directory === null ? 'Scores' : basename(directory),
+    written: new Date().toISOString(),
+  };
+  const data = reportData(parts);
+  const text = await drawReport(data);
+  await writePage(out, text, force);
+  return {
+    out: resolve(out),
+    bytes: Buffer.byteLength(text),
+    merges: data.models.filter(({ role }) => role === 'merge').length,
+    results: data.models.reduce((total, { results }) => total + results.length, 0),
+    tables: data.tables.length,
+    warnings: experiment.warnings,
+  };
+};
+
+/** The roles of an experiment's experts. */
+const rolesIn = ({ models }: ScoredExperiment): ExpertRoles =>
+  new Map(models.flatMap(({ name, role }) => (role === 'task' || role === 'language' ? [[name, role]] : [])));

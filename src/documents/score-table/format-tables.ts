@@ -1,0 +1,42 @@
+import { LayerloomError } from '../../base/errors.js';
+import { visible } from '../../base/visible.js';
+import { nearest } from '../../recipe/nearest.js';
+import type { ScoreTable } from '../../scores/score-table.js';
+import { csvScores } from './csv.js';
+import { latexScores } from './latex.js';
+import { markdownScores } from './markdown.js';
+import { plainScores } from './plain.js';
+
+const formats = {
+  text: (tables: readonly ScoreTable[], width?: number) =>
+    tables.map((table) => plainScores(table, width)).join('\n\n'),
+  markdown: (tables: readonly ScoreTable[]) => tables.map(markdownScores).join('\n\n'),
+  csv: csvScores,
+  latex: (tables: readonly ScoreTable[]) =>
+    ['% Needs \\usepackage{booktabs}.', ...tables.map(latexScores)].join('\n\n'),
+  json: (tables: readonly ScoreTable[]) => visible(JSON.stringify({ tables }, null, 2)),
+} as const;
+
+/** A format of `formatTables`. */
+export type TableFormat = keyof typeof formats;
+
+export const tableFormats = Object.keys(formats) as TableFormat[];
+
+/**
+ * Formats tables: for a terminal, as Markdown, as CSV (a line a cell), as LaTeX (booktabs) or as JSON. Control
+ * characters of names are escaped.
+ *
+ * @param width columns of the terminal, for text: a wider table continues below with its further columns. Default:
+ *   no limit
+ * @throws LayerloomError INVALID_PARAMETER for another format
+ */
+export const formatTables = (tables: readonly ScoreTable[], format: TableFormat, width?: number): string => {
+  if (Object.hasOwn(formats, format)) return formats[format](tables, width);
+  const near = nearest(String(format), tableFormats);
+  throw new LayerloomError('INVALID_PARAMETER', {
+    parameter: 'format',
+    value: format,
+    expected: tableFormats.join(', '),
+    nearest: near,
+  });
+};

@@ -1,0 +1,94 @@
+import { itemAt } from '../../base/lookup.js';
+import type { Overlap } from '../../measure/analysis/overlap.js';
+import type { AnalysisResult } from '../analysis/write-analysis.js';
+import { showNumber, showThresholds } from '../pages/numbers.js';
+import { formatBytes, formatSeconds, formatPercent as percent } from './format.js';
+import { plainTable } from './table.js';
+import { wrap } from './wrap.js';
+
+/** Width of the terminal that sentences and tables fit. */
+const width = 80;
+
+/** Formats an analysis for the terminal: tables of experts and pairs, then advice. */
+export const describeAnalysis = (result: AnalysisResult, bottom: number, top: number): string => {
+  const { experts, shares, overlaps, out, bytesRead, seconds } = result;
+  const first = itemAt(experts, 0);
+  const table = [
+    [
+      'expert',
+      'mean MAV',
+      '1 / mean MAV',
+      'rows above',
+      `first ${bottom}`,
+      'middle',
+      `last ${top}`,
+      'outside',
+    ],
+  ];
+  for (const [index, { name, meanMav, inverseMav, tensors }] of experts.entries()) {
+    const all = Object.values(tensors);
+    const rows = all.reduce((total, tensor) => total + tensor.rows - tensor.nonFiniteRows, 0);
+    const above = all.reduce(
+      (total, tensor) => total + tensor.fractionAbove * (tensor.rows - tensor.nonFiniteRows),
+      0,
+    );
+    const share = itemAt(shares, index);
+    table.push([
+      name,
+      showNumber(meanMav),
+      inverseMav === null ? '–' : showNumber(inverseMav),
+      percent(rows > 0 ? above / rows : 0),
+      percent(share.bottom),
+      percent(share.middle),
+      percent(share.top),
+      percent(share.outside),
+    ]);
+  }
+  return [
+    ...wrap(
+      `Changes from ${first.base.name}: ${first.rows} rows, threshold ${showThresholds(experts)}; shares are of Σ|Δ|`,
+      width,
+    ),
+    '',
+    plainTable(table, 1, width),
+    ...(overlaps.length === 0 ? [] : ['', describeOverlaps(overlaps)]),
+    '',
+    ...result.advice.flatMap((sentence) => wrap(sentence, width)),
+    '',
+    `${out}/index.html`,
+    `${result.files.length} files${bytesRead > 0 ? `, ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}` : ''}`,
+  ].join('\n');
+};
+
+const describeOverlaps = (overlaps: readonly Overlap[]): string => {
+  const table = [['pair', 'layers', 'cosine', 'sign agreement', 'rows above in both']];
+  for (const { experts, parts, whole } of overlaps) {
+    const layers = parts.filter(({ layer }) => layer !== null);
+    const third = Math.ceil(layers.length / 3);
+    const groups = [
+      layers.slice(0, third),
+      layers.slice(third, layers.length - third),
+      layers.slice(layers.length - third),
+    ];
+    for (const [index, group] of groups.entries()) {
+      if (group.length === 0) continue;
+      const mean = (of: 'cosine' | 'signAgreement' | 'rowsAboveInBoth') => {
+        const values = group.flatMap((part) => part[of] ?? []);
+        return values.length === 0 ? '–' : (values.reduce((a, b) => a + b) / values.length).toFixed(3);
+      };
+      table.push([
+        index === 0 ? experts.join(' & ') : '',
+        `${group[0]?.layer}–${group.at(-1)?.layer}`,
+        mean('cosine'),
+        mean('signAgreement'),
+        mean('rowsAboveInBoth'),
+      ]);
+    }
+    table.push([
+      '',
+      'all',
+      ...[whole.cosine, whole.signAgreement, whole.rowsAboveInBoth].map((value) => value?.toFixed(3) ?? '–'),
+    ]);
+  }
+  return plainTable(table, 1, width);
+};

@@ -1,0 +1,100 @@
+import type { Colors } from 'picocolors/types.js';
+import { visibleLine } from '../../base/visible.js';
+import { decimals } from '../../operations/words.js';
+import { passesOf } from '../../plan/operands.js';
+import type { MergePlan } from '../../plan/plan.js';
+import { downloadRows } from './download-text.js';
+import { formatBytes, formatCount } from './format.js';
+import { drawLayers } from './layer-stack.js';
+import { plainTable, shardRows } from './table.js';
+import { wrap } from './wrap.js';
+
+/**
+ * Private memory of a run in bytes: of Node, and of each thread (heap, stack, one tile). Measured by
+ * bench/memory.mjs.
+ */
+const nodeBytes = 27e6;
+const threadBytes = 9e6;
+
+/** Formats a recipe with its parameters as used, after scaling: `Layer swap: bottom 5, top 2, …`. */
+export const describeRecipe = ({ title, recipe }: MergePlan): string => {
+  const settings = Object.entries(recipe).map(([key, value]) =>
+    // The picture of the layers shows which they are.
+    key === 'slices' && Array.isArray(value)
+      ? `${value.length} slices`
+      : `${key} ${describeValue(value, key)}`,
+  );
+  const [first, ...others] = wrap(visibleLine(`${title}: ${settings.join(', ')}`), 78);
+  return [first, ...others.map((line) => `  ${line}`)].join('\n');
+};
+
+/** Parameters whose lists of numbers are no gradients over layers. */
+const listed = ['weights', 'layer_range', 'layers'];
+
+/**
+ * Formats a list of numbers as `1,2`, a gradient as `1 → 0.5`, numbers by four digits; filters, models and
+ * recipes in YAML's one-line (flow) style.
+ */
+const describeValue = (value: unknown, key: string): string => {
+  if (typeof value === 'number') return decimals(value);
+  if (Array.isArray(value)) {
+    const items = value.map((item) => describeValue(item, key));
+    if (value.some((item) => typeof item === 'object')) return `[${items.join(', ')}]`;
+    const isGradient = value.every((item) => typeof item === 'number') && !listed.includes(key);
+    return items.join(isGradient ? ' → ' : ',');
+  }
+  if (typeof value !== 'object' || value === null) return String(value);
+  return `{${Object.entries(value)
+    .map(([inner, one]) => `${inner}: ${describeValue(one, inner)}`)
+    .join(', ')}}`;
+};
+
+const wholeFiles = (bytes: number): string =>
+  bytes === 0 ? '' : `, of which ${formatBytes(bytes)} are whole input files (--link)`;
+
+/** Formats the bytes read for statistics of whole tensors before these are computed, and the statistics. */
+const describeMeasured = ({ shards, cost }: MergePlan): string => {
+  const statistics = new Set(
+    shards.flatMap(({ tensors }) =>
+      tensors.flatMap(({ expression }) => passesOf(expression).map(({ what }) => what)),
+    ),
+  );
+  return `${formatBytes(cost.bytesToMeasure)} read first, for ${[...statistics].join(', ')}`;
+};
+
+/** Formats a plan for the terminal (`--dry-run`). */
+export const describePlan = (plan: MergePlan, threads: number, colours: Colors): string => {
+  const { inputs, architecture, shards, files, cost } = plan;
+  const tensors = shards.reduce((total, shard) => total + shard.tensors.length, 0);
+  return [
+    describeRecipe(plan),
+    '',
+    plainTable(inputs.map(({ role, name, path }) => [role, name, path])),
+    '',
+    drawLayers(plan, colours),
+    '',
+    plainTable([
+      ['architecture', `${architecture.family}, ${architecture.layers} layers`],
+      ['output', `${formatCount(cost.parameters)} parameters, ${tensors} tensors in ${shards.length} shards`],
+      ['copied', formatBytes(cost.bytesCopied)],
+      ['computed', formatBytes(cost.bytesComputed)],
+      ...downloadRows(plan.download),
+      ['to read', formatBytes(cost.bytesToRead)],
+      ...(cost.bytesToMeasure > 0 ? [['to measure', describeMeasured(plan)] as const] : []),
+      ['to write', `${formatBytes(cost.bytesToWrite)}${wholeFiles(cost.bytesVerbatim)}`],
+      ['memory', `about ${formatBytes(nodeBytes + threads * threadBytes)} private, with ${threads} threads`],
+    ]),
+    '',
+    plainTable(
+      shardRows(
+        shards.map((shard) => ({ ...shard, tensors: shard.tensors.length })),
+        formatBytes,
+      ),
+      1,
+    ),
+    '',
+    ...wrap(visibleLine(`other files: ${files.map(({ name }) => name).join(', ')}, layerloom.json`), 76).map(
+      (line, index) => `${index === 0 ? '  ' : '    '}${line}`,
+    ),
+  ].join('\n');
+};

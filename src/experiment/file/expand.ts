@@ -1,0 +1,248 @@
+import type { z } from 'zod';
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import type { Method } from '../../methods/framework/method.js';
+import { methods } from '../../methods/index.js';
+import type { ModelInput, RecipeInput } from '../../methods/recipes.js';
+import { expectKey, expectList } from '../../recipe/fields.js';
+import { invalid } from '../../recipe/invalid.js';
+import { nearest } from '../../recipe/nearest.js';
+import { withPlace } from '../../recipe/read-recipe.js';
+import { parseRecipe, refuseLayout } from '../../recipe/recipe.js';
+import { locationOf } from '../../recipe/source.js';
+import { isText, locate, type Mapping, mapping, type Text, toPlain } from '../../recipe/tree.js';
+import { checkDirectories } from './directories.js';
+import { type Configuration, configurationsOf, dimensionsOf, sizeOf } from './grid.js';
+import type { Experiment, MergeEntry } from './read-experiment.js';
+import { Models, pairsOf, type Subject, singlesOf } from './subjects.js';
+
+/** One merge of an experiment. */
+export interface ExperimentMerge {
+  /** Stable, readable and unique: `swahili/math-1+swh-2/default`. */
+  readonly name: string;
+  /** The language; `all` for merges of no single language (a soup of all of them, a reverted task expert). */
+  readonly language: string;
+  /** The task expert's name, or `soup`; null if the merge has none. */
+  readonly task: string | null;
+  readonly languageExpert: string | null;
+  readonly method: string;
+  /** The method's parameters, including the defaults of its schema. */
+  readonly configuration: Readonly<Record<string, unknown>>;
+  /** The recipe. Models are `NAME=PATH`; a soup is the same object in every recipe that contains it. */
+  readonly recipe: RecipeInput;
+  /** The merge's directory, relative to the experiment's. */
+  readonly path: string;
+  /** Index of its entry in the experiment's `merges`: `experiment.locate(['merges', entry])`, and its name. */
+  readonly entry: number;
+  readonly entryName: string;
+}
+
+/** Limit on the merges of an experiment: more are surely a mistake in a grid. */
+const mostMerges = 100_000;
+
+/**
+ * Expands an experiment into its merges, in the order of its entries: every configuration for every pair of
+ * every language. Each configuration is checked by its method; models are not opened.
+ *
+ * @throws LayerloomError the codes of `parseRecipe` and RECIPE_INVALID, with the file, line and column of
+ *   what is wrong
+ */
+export const expandExperiment = (experiment: Experiment): ExperimentMerge[] => {
+  const models = new Models(experiment);
+  const merges: ExperimentMerge[] = [];
+  for (const [index, entry] of experiment.merges.entries())
+    for (const method of methodsOf(entry.tree))
+      for (const merge of expandEntry(experiment, { ...entry, index, ...method }, models, merges.length))
+        merges.push(merge);
+  checkDirectories(
+    merges.map(({ name, entry }) => ({ name, mark: itemAt(experiment.merges, entry).tree.mark })),
+  );
+  return merges;
+};
+
+/** One method of an entry. */
+interface Expanding extends MergeEntry {
+  readonly index: number;
+  readonly method: Text;
+  /** The method's part in names; undefined if the entry has one method. */
+  readonly label: string | undefined;
+}
+
+const methodsOf = (tree: Mapping): Pick<Expanding, 'method' | 'label'>[] => {
+  const { value } = expectKey(tree, 'method', 'the merge');
+  const items = value.kind === 'list' ? expectList(value, 'method', 'the name of a method').items : [value];
+  return items.map((item) => {
+    if (!isText(item)) throw invalid(item.mark, { key: 'method', reason: 'no method', expected: 'its name' });
+    return { method: item, label: items.length > 1 ? item.value : undefined };
+  });
+};
+
+const expandEntry = (
+  experiment: Experiment,
+  entry: Expanding,
+  models: Models,
+  before: number,
+): ExperimentMerge[] => {
+  const method = methodOf(entry);
+  const { subjects, roles, toModels } = mergedBy(method, entry, models);
+  const own = ['name', 'method', ...roles];
+  const dimensions = dimensionsOf(new Map([...entry.tree.entries].filter(([key]) => !own.includes(key))));
+  const size = subjects.length * sizeOf(dimensions);
+  if (before + size > mostMerges)
+    throw invalid(entry.tree.mark, {
+      key: entry.name,
+      reason: `this comes to ${size} merges, and an experiment has ${mostMerges} at most`,
+    });
+  const defaults = defaultsOf(method);
+  return configurationsOf(dimensions).flatMap((configuration) => {
+    const { base: given, ...parameters } = parametersOf(configuration, method, experiment);
+    const base = baseFor(given, { weights: parameters['weights'], method, experiment, entry });
+    const recipeOf = (subject: Subject) =>
+      ({
+        method: method.name,
+        ...toModels(subject),
+        ...(base === undefined ? {} : { base: base(subject) }),
+        ...parameters,
+      }) as RecipeInput;
+    const settled = { ...defaults, ...parameters };
+    if (subjects[0] !== undefined) check(recipeOf(subjects[0]), entry, configuration, experiment);
+    return subjects.map((subject): ExperimentMerge => {
+      const { language, task, languageExpert, directory } = subject;
+      const name = [directory, entry.name, entry.label, configuration.label].filter(Boolean).join('/');
+      return {
+        name,
+        language,
+        task,
+        languageExpert,
+        method: method.name,
+        configuration: settled,
+        recipe: recipeOf(subject),
+        path: name,
+        entry: entry.index,
+        entryName: entry.name,
+      };
+    });
+  });
+};
+
+const methodOf = ({ method: { value: name, mark } }: Expanding): Method<never> => {
+  const method = methods.get(name);
+  if (method !== undefined) return method;
+  throw invalid(mark, {
+    key: name,
+    reason: 'unknown method',
+    expected: `one of ${[...methods.keys()].join(', ')}`,
+    nearest: nearest(name, methods.keys()),
+  });
+};
+
+const shapeOf = ({ schema }: Method<never>) => schema.shape as Readonly<Record<string, z.ZodType>>;
+
+/**
+ * Returns the subjects of an entry (pairs of a task and a language expert, or single models), and the
+ * recipe's parameters that hold them.
+ */
+const mergedBy = ({ takes }: Method<never>, { tree }: Expanding, models: Models) => {
+  for (const key of ['models', 'slices']) {
+    const found = tree.entries.get(key);
+    if (found !== undefined)
+      throw invalid(found.key, {
+        key,
+        reason: 'an experiment merges its own experts, by pairs',
+        expected: 'task and language, which say which of them',
+      });
+  }
+  if (takes.models === 'one')
+    return {
+      subjects: singlesOf(tree, models),
+      roles: ['model'],
+      toModels: ({ models: { task, language } }: Subject): object => ({ model: task ?? language }),
+    };
+  return {
+    subjects: pairsOf(tree, models),
+    roles: ['task', 'language'],
+    toModels: ({ models: { task, language } }: Subject): object =>
+      takes.models === 'pair' ? { task, language } : { models: [task, language] },
+  };
+};
+
+/** Returns the defaults of a method's schema. */
+const defaultsOf = (method: Method<never>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(shapeOf(method)).flatMap(([key, schema]) => {
+      const { data } = schema.safeParse(undefined);
+      return data === undefined ? [] : [[key, data]];
+    }),
+  );
+
+const parametersOf = (
+  { entries }: Configuration,
+  method: Method<never>,
+  { dtype, allowNonFinite, tokenizerSource }: Experiment,
+): Record<string, unknown> => {
+  const parameters = Object.fromEntries([...entries].map(([key, { value }]) => [key, toPlain(value)]));
+  const isWeighted = 'weights' in shapeOf(method) && !entries.has('weights') && !entries.has('weight');
+  return {
+    ...parameters,
+    ...(isWeighted ? { weights: [1, 1] } : {}),
+    ...(dtype === undefined || entries.has('dtype') ? {} : { dtype }),
+    ...(allowNonFinite === undefined || entries.has('allowNonFinite') ? {} : { allowNonFinite }),
+    ...(tokenizerSource === undefined || entries.has('tokenizerSource') || entries.has('tokenizer')
+      ? {}
+      : { tokenizerSource }),
+  };
+};
+
+interface BaseQuestion {
+  readonly weights: unknown;
+  readonly method: Method<never>;
+  readonly experiment: Experiment;
+  readonly entry: Expanding;
+}
+
+/**
+ * Returns a function of the subject that gives a merge's base: the entry's own (`task`, `language` and `base`
+ * mean models of the experiment), or the experiment's if the method or its weights require one. Undefined if
+ * the merge needs none.
+ */
+const baseFor = (
+  given: unknown,
+  { weights, method, experiment, entry }: BaseQuestion,
+): ((subject: Subject) => ModelInput | undefined) | undefined => {
+  const { base: needs, startsFromBase } = method.takes;
+  const isMagnitude = weights === 'magnitude' && needs !== 'none';
+  if (given === undefined && needs !== 'required' && !isMagnitude) return undefined;
+  if (given === 'task' || (given === undefined && startsFromBase)) return ({ models }) => models.task;
+  if (given === 'language') return ({ models }) => models.language;
+  if (given !== undefined && given !== 'base') return () => given as ModelInput;
+  const { base } = experiment;
+  if (base !== undefined) return () => base;
+  const key = isMagnitude ? 'weights' : 'method';
+  throw invalid(entry.tree.entries.get(key)?.value.mark ?? entry.tree.mark, {
+    key: isMagnitude ? 'magnitude' : method.name,
+    reason: 'needs the model that the experts were fine-tuned from',
+    expected: 'base: and its path at the top of the experiment',
+  });
+};
+
+/** Checks one recipe of a configuration, for all: the others differ only in their models. */
+const check = (
+  recipe: RecipeInput,
+  entry: Expanding,
+  { entries }: Configuration,
+  experiment: Experiment,
+): void => {
+  try {
+    refuseLayout(parseRecipe(recipe), [], 'of an experiment, which has one layout for all');
+  } catch (error) {
+    if (!(error instanceof LayerloomError)) throw error;
+    const tree = mapping(entry.tree.mark, entries);
+    const placed = withPlace(error, {
+      locate: (path, part) =>
+        path[0] === 'dtype' && !entries.has('dtype')
+          ? experiment.locate(path, part)
+          : locate(tree, path, part),
+    });
+    throw placed.context.place === undefined ? error.with({ place: locationOf(entry.tree.mark) }) : placed;
+  }
+};

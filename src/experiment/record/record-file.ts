@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { lstat, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { recordName } from '../../batch/record-names.js';
+import { writeDurably } from '../../engine/output/durable.js';
+import { evaluationsName } from '../../evaluation/result-files.js';
+import { holdClaim } from '../../store/hold-claim.js';
+import { Scoreboard } from '../scoring/scoreboard.js';
+import { type ExperimentRecord, readRecord } from './experiment-record.js';
+
+/** A record that is being written. */
+const partialName = /^experiment\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * Writes `experiment.json`, for any number of processes at once: a batch has the states of merges, and
+ * evaluators add scores. Whoever writes does so under a claim, takes what it does not know itself from the file,
+ * and the scores from the result files, so that no write loses what another has written.
+ */
+export class RecordFile {
+  readonly #directory: string;
+  readonly #scoreboard: Scoreboard;
+  #last = performance.now();
+  #queue: Promise<unknown> = Promise.resolve();
+  #later: NodeJS.Timeout | undefined;
+  #failure: unknown;
+  #isClean = false;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+    this.#scoreboard = new Scoreboard(directory);
+  }
+
+  /** Writes a record whole, with the scores that there are, by renaming. @throws LayerloomError WRITE_FAILED */
+  write(record: ExperimentRecord): Promise<ExperimentRecord> {
+    return this.update(() => Promise.resolve(record));
+  }
+
+  /** Makes the next record from what is in the file, while nobody else writes it. @throws LayerloomError WRITE_FAILED */
+  update(next: () => Promise<ExperimentRecord>): Promise<ExperimentRecord> {
+    this.#last = performance.now();
+    clearTimeout(this.#later);
+    this.#later = undefined;
+    const written = this.#queue.then(() => this.#write(next));
+    this.#queue = written.catch(() => undefined);
+    return written;
+  }
+
+  /** Schedules a write within a second. @throws the error of an earlier scheduled write */
+  writeSoon(record: () => ExperimentRecord): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#later ??= setTimeout(
+      () => {
+        this.write(record()).catch((error: unknown) => {
+          this.#failure = error;
+        });
+      },
+      Math.max(0, this.#last + 1000 - performance.now()),
+    );
+  }
+
+  async #write(next: () => Promise<ExperimentRecord>): Promise<ExperimentRecord> {
+    const path = join(this.#directory, recordName);
+    const beside = (name: string) => join(this.#directory, name);
+    return await holdClaim(beside('.experiment.claim'), beside('.layerloom-clock'), async () => {
+      await this.#removePartials();
+      const record = await this.#withScores(await next());
+      const partial = `${path}.${randomUUID()}`;
+      try {
+        await writeDurably(partial, `${JSON.stringify(record, null, 2)}\n`);
+        await rename(partial, path);
+      } catch (cause) {
+        await rm(partial, { force: true });
+        throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+      }
+      return record;
+    });
+  }
+
+  /** Removes what writers left that were killed: none is at work while the claim is held. */
+  async #removePartials(): Promise<void> {
+    if (this.#isClean) return;
+    this.#isClean = true;
+    for (const name of await readdir(this.#directory)) {
+      const path = join(this.#directory, name);
+      if (partialName.test(name) && (await lstat(path)).isFile()) await rm(path, { force: true });
+    }
+  }
+
+  async #withScores(record: ExperimentRecord): Promise<ExperimentRecord> {
+    const hasResults = await stat(join(this.#directory, evaluationsName)).catch(() => undefined);
+    if (hasResults === undefined) return record;
+    // Of a directory in which no batch has written yet there is none.
+    const former = await readRecord(this.#directory).catch(() => undefined);
+    return await this.#scoreboard.fill(record, former);
+  }
+}

@@ -1,0 +1,24 @@
+import { plannedInput } from '../../compile/models.js';
+import { bringWeights } from '../../engine/bring-weights.js';
+import { bringModels } from '../../hub/bring-models.js';
+import type { Download } from '../../hub/download.js';
+import type { HubOptions } from '../../hub/hub.js';
+import { openModel } from '../../model/adapters/open-model.js';
+import { missingWeights } from '../../plan/missing-weights.js';
+
+/**
+ * Makes sure that all weights of a model are here, for programs that load it as it stands.
+ *
+ * @throws LayerloomError DOWNLOAD_NEEDED unless weights may be fetched; the codes of `openModel`,
+ *   `bringModels` and `bringRanges`
+ */
+export const bringWholeModel = async (
+  model: string,
+  download: Download,
+  options: HubOptions,
+): Promise<void> => {
+  await bringModels([model], { ...options, download });
+  const input = plannedInput({ role: 'model', checkpoint: await openModel(model) });
+  const files = new Set(input.files.map(({ path }) => path));
+  await bringWeights(await missingWeights([input], [], files), download, options);
+};

@@ -1,0 +1,74 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
+import { listTasks } from '../../evaluation/harness.js';
+import { localTaskOf } from '../../evaluation/local-data.js';
+import { type PreparedTasks, prepareTasks } from '../../evaluation/prepare-tasks.js';
+import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
+import { nearest } from '../../recipe/nearest.js';
+import type { Experiment } from '../file/read-experiment.js';
+
+export const tasksOf = ({ tasks }: EvaluationSettings): string[] => [...new Set([...tasks.values()].flat())];
+
+/** The tasks that only the harness knows: it takes its time to list its tasks, and is not asked about others. */
+const askedOf = (settings: EvaluationSettings, { failures }: PreparedTasks): string[] =>
+  tasksOf(settings).filter((task) => localTaskOf(task) === undefined && !failures.has(task));
+
+/**
+ * Asks the harness once about the tasks that only it knows.
+ *
+ * @returns those that it does not know
+ * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
+ */
+export const unknownTasks = async (
+  settings: EvaluationSettings,
+  prepared: PreparedTasks,
+  command: string,
+  signal?: AbortSignal,
+): Promise<[task: string, error: LayerloomError][]> => {
+  const asked = askedOf(settings, prepared);
+  if (asked.length === 0) return [];
+  const known = await listTasks(command, prepared.includePath, prepared.environment, signal);
+  return asked
+    .filter((task) => !known.has(task))
+    .map((task) => [
+      task,
+      new LayerloomError('TASK_UNKNOWN', { tasks: [task], nearest: nearest(task, known) }),
+    ]);
+};
+
+/** What is wrong with the tasks of an experiment, before anything is scored. */
+export interface CheckedTasks {
+  readonly failed: ReadonlyMap<string, LayerloomError>;
+  /** Tasks that only the harness knows, where it is not installed. */
+  readonly unchecked: readonly string[];
+}
+
+/**
+ * Checks the tasks of an experiment's `evaluate:` block as an evaluation would: their local data by reading them, and
+ * the names of the harness's own tasks by asking it, where it is installed.
+ *
+ * @throws LayerloomError INTERRUPTED
+ */
+export const checkExperimentTasks = async (
+  { evaluate }: Pick<Experiment, 'evaluate'>,
+  signal?: AbortSignal,
+): Promise<CheckedTasks> => {
+  if (evaluate?.tasks === undefined) return { failed: new Map(), unchecked: [] };
+  // The data's directory is absolute by now.
+  const settings = parseEvaluation(evaluate, process.cwd());
+  const folder = await mkdtemp(join(tmpdir(), 'layerloom-tasks-'));
+  try {
+    const prepared = await prepareTasks(tasksOf(settings), settings.data, folder);
+    try {
+      const unknown = await unknownTasks(settings, prepared, 'lm_eval', signal);
+      return { failed: new Map([...prepared.failures, ...unknown]), unchecked: [] };
+    } catch (error) {
+      if (!(error instanceof LayerloomError) || error.code !== 'HARNESS_MISSING') throw error;
+      return { failed: prepared.failures, unchecked: askedOf(settings, prepared) };
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+};

@@ -1,0 +1,366 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { layerloomCommand } from '../../base/command-line.js';
+import { checkInterrupt, LayerloomError } from '../../base/errors.js';
+import { checkPart, type Part } from '../../batch/part.js';
+import { lockName } from '../../batch/record-names.js';
+import { knownHarnessVersion } from '../../evaluation/harness.js';
+import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
+import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
+import { matches } from '../../methods/framework/match-names.js';
+import { type Claimant, isClaimant, lifeOf } from '../../store/claimant.js';
+import { checkExpected } from '../expected.js';
+import { checkMadeHere } from '../made-here.js';
+import { type ExperimentRecord, readRecord, type ScoreError } from '../record/experiment-record.js';
+import { RecordFile } from '../record/record-file.js';
+import { type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
+import { ScoreFailures } from './score-failures.js';
+import { commandsOf, prepareScoring, type Scoring, type ScoringOutcome, scoreModel } from './score-model.js';
+
+/** Options of `evaluateExperiment`. */
+export interface EvaluateOptions {
+  /** The harness's command, for the shell; default `lm_eval`. */
+  readonly lmEval?: string | undefined;
+  /** Only models whose name matches: `*` stands for any text. */
+  readonly only?: readonly string[] | undefined;
+  /** Score part `index` of `count` of the models; several processes may score at once without. */
+  readonly part?: Part | undefined;
+  /** Number of models at once; default that of `evaluate:`. */
+  readonly jobs?: number | undefined;
+  /** Rows of every task, in place of those of `evaluate:`: a limit, or the first and the one after the last. */
+  readonly limit?: number | undefined;
+  readonly rows?: readonly [from: number, to: number] | undefined;
+  /** Only these of the tasks that `evaluate:` has. */
+  readonly tasks?: readonly string[] | undefined;
+  /** Keep the answers of models that are interrupted, and continue from them. */
+  readonly resume?: boolean | undefined;
+  /** Run again what has results. */
+  readonly force?: boolean | undefined;
+  /** Fetch references that are models of the hub, whole. Default false: nothing is asked of the hub. */
+  readonly download?: boolean | undefined;
+  /**
+   * Run the commands of an `evaluate:` block (`serve`, `arguments`) also in a folder that no batch of this user wrote.
+   * Default false.
+   */
+  readonly allowServe?: boolean | undefined;
+  /** The stamp of the jobs that this run is one of: another version or experiment is refused. */
+  readonly expect?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Called before the first model, with each task that cannot be run and the reason. */
+  readonly onImpossible?: ((task: string, error: ScoreError) => void) | undefined;
+  /** Called when a model begins or ends. */
+  readonly onProgress?: ((progress: EvaluationProgress) => void) | undefined;
+  /** Called with the outcome of each model. */
+  readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
+}
+
+/** Progress of an evaluation. */
+export interface EvaluationProgress {
+  /** Models that are done (scored, failed, or scored before) of those that are to be scored. */
+  readonly done: number;
+  readonly total: number;
+  /** Names of the models that are being scored. */
+  readonly running: readonly string[];
+  /** Merges that are waited for, since a batch still makes them. */
+  readonly waiting: number;
+}
+
+/** Models that an evaluation scored, kept, and could not score. */
+export interface EvaluationOutcome {
+  readonly directory: string;
+  /** Models that this run scored, and those whose results were there. */
+  readonly scored: readonly string[];
+  readonly kept: readonly string[];
+  /** Results, one for each model and task: that this run made, and that were there of the models it was about. */
+  readonly results: { readonly made: number; readonly there: number };
+  /** Models, and tasks that could not be run for any model. */
+  readonly failed: readonly { readonly model: string; readonly code: string; readonly message: string }[];
+  /** Merges that do not exist: pending or failed. */
+  readonly missing: readonly string[];
+  readonly warnings: readonly string[];
+  readonly seconds: number;
+  readonly experiment: ExperimentRecord;
+}
+
+/** Milliseconds between two looks for merges that a batch has finished since. */
+const lookEveryMs = 1000;
+
+/**
+ * Scores the merges, single experts, references and base of an experiment with lm-evaluation-harness, by the
+ * experiment's `evaluate:` block, and records the scores in `experiment.json`.
+ *
+ * Results are kept by what the weights are: equal merges are scored once, and what has a result of the same task,
+ * shots, seed and rows is not run again. While a batch still merges, models are scored as they appear. A model that
+ * fails is recorded, and the others go on.
+ *
+ * @param directory of an experiment that `runExperiment` has made or is making
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING,
+ *   SERVE_NOT_ALLOWED, JOBS_OUTDATED, INTERRUPTED. A model that fails, or a task that cannot be run, does not throw: it is in `failed`
+ */
+export const evaluateExperiment = async (
+  directory: string,
+  options: EvaluateOptions = {},
+): Promise<EvaluationOutcome> => {
+  const place = resolve(directory);
+  try {
+    return await new Evaluation(place, options).run();
+  } catch (error) {
+    if (!(error instanceof LayerloomError) || error.code !== 'INTERRUPTED') throw error;
+    const answers = options.resume ? 'kept' : 'lost';
+    throw new LayerloomError('INTERRUPTED', { evaluation: place, answers }, { cause: error });
+  }
+};
+
+/** Returns the settings of an experiment's record. @throws LayerloomError EXPERIMENT_INVALID without `evaluate:` */
+export const settingsOf = (
+  { evaluate }: ExperimentRecord,
+  directory: string,
+  { limit, rows, tasks }: Pick<EvaluateOptions, 'limit' | 'rows' | 'tasks'> = {},
+): EvaluationSettings => {
+  if (evaluate === undefined)
+    throw new LayerloomError('EXPERIMENT_INVALID', {
+      file: join(directory, 'experiment.json'),
+      reason: `has no evaluate: block; add one to the experiment's file and run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', directory, '--resume')}\``,
+    });
+  const settings = parseEvaluation(evaluate, directory);
+  const given = rows ?? (limit === undefined ? undefined : ([0, limit] as const));
+  return {
+    ...settings,
+    ...(given === undefined ? {} : { rowsOf: () => given }),
+    ...(tasks === undefined
+      ? {}
+      : {
+          tasks: new Map(
+            [...settings.tasks].map(([language, of]) => [
+              language,
+              of.filter((task) => tasks.includes(task)),
+            ]),
+          ),
+        }),
+  };
+};
+
+/** Returns the models that the options ask for. @throws LayerloomError INVALID_PARAMETER if no name matches */
+const selected = (
+  models: readonly ModelToScore[],
+  { only, part }: Pick<EvaluateOptions, 'only' | 'part'>,
+): ModelToScore[] => {
+  if (part !== undefined) checkPart(part);
+  const isNamed = ({ name }: ModelToScore) =>
+    only === undefined || only.some((pattern) => matches(name, pattern));
+  if (models.length > 0 && !models.some(isNamed))
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'only',
+      value: only?.join(' '),
+      expected: `names of models, in which * is any text, such as ${models[0]?.name} or ${models.at(-1)?.name}`,
+    });
+  return models.filter(
+    (model, index) => isNamed(model) && (part === undefined || index % part.count === part.index),
+  );
+};
+
+class Evaluation {
+  readonly #directory: string;
+  readonly #options: EvaluateOptions;
+  readonly #started = performance.now();
+  readonly #results: ResultFiles;
+  readonly #failures: ScoreFailures;
+  readonly #record: RecordFile;
+  readonly #warnings = new Set<string>();
+  /** By name: models that need no further look in this run. */
+  readonly #settled = new Map<string, 'scored' | 'kept' | 'impossible' | 'failed'>();
+  #made = 0;
+  readonly #failed: { model: string; code: string; message: string }[] = [];
+  readonly #running = new Set<string>();
+  /** Models whose weights another process was scoring, and when this one last looked. */
+  readonly #busy = new Map<string, number>();
+
+  constructor(directory: string, options: EvaluateOptions) {
+    this.#directory = directory;
+    this.#options = options;
+    this.#results = new ResultFiles(directory);
+    this.#failures = new ScoreFailures(directory);
+    this.#record = new RecordFile(directory);
+  }
+
+  async run(): Promise<EvaluationOutcome> {
+    const first = await readRecord(this.#directory);
+    const { expect } = this.#options;
+    if (expect !== undefined) checkExpected(expect, first.experiment, this.#directory);
+    const settings = settingsOf(first, this.#directory, this.#options);
+    if (!this.#options.allowServe) await checkMadeHere(this.#directory, settings);
+    const command = this.#options.lmEval ?? 'lm_eval';
+    const { signal } = this.#options;
+    await using scoring = await prepareScoring(this.#directory, settings, command, { signal });
+    for (const note of scoring.notes) this.#warnings.add(note);
+    for (const [task, error] of scoring.without) this.#options.onImpossible?.(task, error);
+    const jobs = this.#options.jobs ?? settings.jobs;
+    const slots = settings.devices.length > 0 ? settings.devices : [undefined];
+    let isEnding = false;
+    const lanes = Array.from({ length: jobs }, async (_, lane) => {
+      try {
+        while (!isEnding) {
+          const model = await this.#next(settings);
+          if (model === undefined) return;
+          await this.#score(model, scoring, slots[lane % slots.length]);
+        }
+      } catch (error) {
+        // Every model would meet it: the other lanes end with the models that they are at.
+        isEnding = true;
+        throw error;
+      }
+    });
+    const ended = await Promise.allSettled(lanes);
+    const record = await this.#record.update(() => readRecord(this.#directory));
+    this.#failed.push(...(await this.#impossible(scoring, settings, record)));
+    for (const lane of ended) if (lane.status === 'rejected') throw lane.reason;
+    checkInterrupt(this.#options.signal);
+    return this.#outcome(record, settings);
+  }
+
+  #models(record: ExperimentRecord, settings: EvaluationSettings): ModelToScore[] {
+    return selected(modelsToScore(record, settings, this.#directory), this.#options);
+  }
+
+  /** Returns the next model that is there; waits for one while a batch works; undefined when there are no more. */
+  async #next(settings: EvaluationSettings): Promise<ModelToScore | undefined> {
+    for (;;) {
+      checkInterrupt(this.#options.signal);
+      // Whether a batch works is asked before its record is read: what it made before it ended is then in there.
+      const isWorking = await isBatchWorking(this.#directory);
+      const models = this.#models(await readRecord(this.#directory), settings);
+      const open = models.filter(({ name }) => !this.#settled.has(name) && !this.#running.has(name));
+      const now = performance.now();
+      for (const model of open) {
+        if (now - (this.#busy.get(model.name) ?? Number.NEGATIVE_INFINITY) < lookEveryMs) continue;
+        if (model.kind === 'merge' && (await weightsOf(model)) === undefined) {
+          this.#busy.delete(model.name);
+          continue;
+        }
+        // Another lane may have taken it while this one looked.
+        if (this.#running.has(model.name) || this.#settled.has(model.name)) continue;
+        this.#running.add(model.name);
+        this.#report(models.length, open.length);
+        return model;
+      }
+      this.#report(models.length, open.length);
+      if (open.every(({ name }) => !this.#busy.has(name)) && !isWorking) return undefined;
+      await pause(lookEveryMs, undefined, { signal: this.#options.signal }).catch(() => undefined);
+    }
+  }
+
+  #report(total: number, waiting: number): void {
+    this.#options.onProgress?.({
+      done: this.#settled.size,
+      total,
+      running: [...this.#running],
+      waiting,
+    });
+  }
+
+  async #score(model: ModelToScore, scoring: Scoring, device: string | undefined): Promise<void> {
+    const { force = false, resume = false, download = false, signal } = this.#options;
+    try {
+      const outcome = await scoreModel(model, {
+        ...{ scoring, device, force, resume, download, signal },
+        results: this.#results,
+        failures: this.#failures,
+      });
+      if (outcome.state === 'busy') {
+        this.#busy.set(model.name, performance.now());
+        return;
+      }
+      this.#busy.delete(model.name);
+      for (const { result } of outcome.results) this.#checkVersion(result);
+      this.#made += outcome.results.length;
+      for (const failure of outcome.failed) this.#failed.push({ model: model.name, ...failure });
+      this.#settled.set(model.name, outcome.failed.length > 0 ? 'failed' : outcome.state);
+      if (outcome.state === 'scored') await this.#record.update(() => readRecord(this.#directory));
+      this.#options.onScored?.(outcome);
+    } finally {
+      this.#running.delete(model.name);
+    }
+  }
+
+  /** The tasks that could not be run for any model, unless all their results were imported; one failure each. */
+  async #impossible(
+    { without }: Scoring,
+    settings: EvaluationSettings,
+    record: ExperimentRecord,
+  ): Promise<EvaluationOutcome['failed'][number][]> {
+    const models = this.#models(record, settings);
+    const scores = new Map(
+      [...record.references, ...record.merges].map((entry) => [entry.name, entry.scores]),
+    );
+    return [...without].flatMap(([task, error]) =>
+      models.some(({ name, tasks }) => tasks.includes(task) && scores.get(name)?.[task] === undefined)
+        ? [{ model: task, ...error }]
+        : [],
+    );
+  }
+
+  #checkVersion({ harness }: FoundResult['result']): void {
+    if (harness.version !== knownHarnessVersion)
+      this.#warnings.add(
+        `lm_eval ${harness.version} was used; its tasks and figures may differ from those of ${knownHarnessVersion}, which this layerloom was checked with`,
+      );
+  }
+
+  #outcome(record: ExperimentRecord, settings: EvaluationSettings): EvaluationOutcome {
+    const models = this.#models(record, settings);
+    const of = (state: string) =>
+      models.filter(({ name }) => this.#settled.get(name) === state).map(({ name }) => name);
+    const scores = new Map([...record.references, ...record.merges].map((each) => [each.name, each.scores]));
+    const all = models.flatMap(({ name, tasks }) =>
+      tasks.filter((task) => scores.get(name)?.[task] !== undefined),
+    );
+    return {
+      directory: this.#directory,
+      results: { made: this.#made, there: Math.max(0, all.length - this.#made) },
+      scored: of('scored'),
+      kept: of('kept'),
+      failed: this.#failed,
+      missing: models.filter(({ name }) => !this.#settled.has(name)).map(({ name }) => name),
+      warnings: [...this.#warnings],
+      seconds: (performance.now() - this.#started) / 1000,
+      experiment: record,
+    };
+  }
+}
+
+/** True if a batch works in the directory, as far as its process can be examined. */
+const isBatchWorking = async (directory: string): Promise<boolean> => {
+  const text = await readFile(join(directory, lockName), 'utf8').catch(() => '');
+  let holder: unknown;
+  try {
+    holder = JSON.parse(text);
+  } catch {
+    // Empty: nobody works there. Half-written: it is there at the next look.
+    return false;
+  }
+  return isClaimant(holder as Record<string, unknown>) && (await lifeOf(holder as Claimant)) !== 'dead';
+};
+
+/**
+ * Returns the commands that `--print` shows, one a run of the harness, and one a server to start before: for models
+ * that are there, in the tasks that they have no results of.
+ *
+ * @throws LayerloomError the codes of `evaluateExperiment`
+ */
+export const evaluationCommands = async (
+  directory: string,
+  options: EvaluateOptions = {},
+): Promise<{ readonly model: string; readonly command: string }[]> => {
+  const place = resolve(directory);
+  const record = await readRecord(place);
+  const settings = settingsOf(record, place, options);
+  const command = options.lmEval ?? 'lm_eval';
+  const scoring = await prepareScoring(place, settings, command, { keep: true });
+  const there = options.force ? [] : await new ResultFiles(place).list();
+  const commands: { model: string; command: string }[] = [];
+  for (const model of selected(modelsToScore(record, settings, place), options))
+    for (const command of await commandsOf(model, scoring, there))
+      commands.push({ model: model.name, command });
+  return commands;
+};

@@ -1,0 +1,88 @@
+import { join } from 'node:path';
+import { sidesOf } from '../../checkpoint/adapter-text.js';
+import { locate } from '../../checkpoint/locate.js';
+import type { EvaluationSettings } from '../../evaluation/settings.js';
+import { weightsOfMerge, weightsOfModel } from '../../evaluation/weights.js';
+import { measuredLanguages } from '../file/measured-languages.js';
+import { nameAndPath } from '../file/model-at.js';
+import type { ExperimentReference } from '../file/references.js';
+import { allLanguages } from '../file/subjects.js';
+import type { ExperimentRecord } from '../record/experiment-record.js';
+
+/** What `experiment.json` says of the models of an experiment. */
+type ScorableModels = Pick<ExperimentRecord, 'merges' | 'references'>;
+
+/** A model of an experiment that is to be scored. */
+export interface ModelToScore {
+  readonly name: string;
+  readonly kind: 'merge' | 'reference';
+  /** A merge's directory, or a model as recipes refer to it. */
+  readonly model: string;
+  readonly tasks: readonly string[];
+}
+
+/** The tasks of some languages, each once. */
+const tasksIn = (languages: Iterable<string>, { tasks }: EvaluationSettings): string[] => [
+  ...new Set([...languages].flatMap((language) => tasks.get(language) ?? [])),
+];
+
+/** The languages that the experiment has experts of. With `references: false` only its merges tell. */
+export const ownLanguages = ({ merges, references }: ScorableModels): string[] => [
+  ...new Set([
+    ...references.flatMap(({ expertIn }) => expertIn ?? []),
+    ...merges.map(({ language }) => language).filter((language) => language !== allLanguages),
+  ]),
+];
+
+/** Lists the references and merges that an experiment's settings measure, references first. */
+export const modelsToScore = (
+  record: ScorableModels,
+  settings: EvaluationSettings,
+  directory: string,
+): ModelToScore[] => {
+  const languages = {
+    ownLanguages: ownLanguages(record),
+    evaluatedLanguages: [...settings.tasks.keys()],
+    everyLanguage: settings.everyLanguage,
+  };
+  return [
+    ...record.references.map(
+      ({ name, model, languages }: ExperimentReference): ModelToScore => ({
+        name,
+        kind: 'reference',
+        model,
+        tasks: tasksIn(languages, settings),
+      }),
+    ),
+    ...record.merges.map(
+      (merge): ModelToScore => ({
+        name: merge.name,
+        kind: 'merge',
+        model: join(directory, merge.path),
+        tasks: tasksIn(
+          measuredLanguages({ role: 'merge', languages: [merge.language] }, languages),
+          settings,
+        ),
+      }),
+    ),
+  ].filter(({ tasks }) => tasks.length > 0);
+};
+
+/**
+ * Returns the identity of a model's weights; undefined for a merge that is not there yet.
+ *
+ * @throws LayerloomError the codes of `openCheckpoint`, for references
+ */
+export const weightsOf = ({ kind, model }: ModelToScore): Promise<string | undefined> =>
+  kind === 'merge' ? weightsOfMerge(model) : weightsOfModel(nameAndPath(model).path);
+
+/**
+ * Returns the absolute path of a model's checkpoint; of `BASE+ADAPTER` both, with a plus between.
+ *
+ * @throws LayerloomError MODEL_NOT_FOUND
+ */
+export const pathOf = async ({ kind, model }: ModelToScore): Promise<string> => {
+  if (kind === 'merge') return model;
+  const sides = await sidesOf(nameAndPath(model).path);
+  return (await Promise.all(sides.map(locate))).map(({ path }) => path).join('+');
+};

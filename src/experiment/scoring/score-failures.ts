@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { readSmallFile } from '../../checkpoint/small-file.js';
+import { makeDirectories, writeDurably } from '../../engine/output/durable.js';
+import { evaluationsName } from '../../evaluation/result-files.js';
+import type { ScoreError } from '../record/experiment-record.js';
+
+/** A failed attempt to score a model in a task. */
+export interface ScoreFailure extends ScoreError {
+  readonly weights: string;
+  readonly model: string;
+  readonly task: string;
+  /** ISO 8601. */
+  readonly at: string;
+}
+
+const schema: z.ZodType<ScoreFailure> = z.object({
+  weights: z.string(),
+  model: z.string(),
+  task: z.string(),
+  code: z.string(),
+  message: z.string(),
+  at: z.string(),
+});
+
+const failureIn = (text: string): ScoreFailure | undefined => {
+  try {
+    return schema.safeParse(JSON.parse(text)).data;
+  } catch {
+    // Not whole, or not ours.
+    return undefined;
+  }
+};
+
+/** The failed attempts of an experiment: a file in `evaluations/failures/` each, removed once there is a result. */
+export class ScoreFailures {
+  readonly #directory: string;
+
+  /** @param experiment the experiment's directory */
+  constructor(experiment: string) {
+    this.#directory = join(experiment, evaluationsName, 'failures');
+  }
+
+  async list(): Promise<ScoreFailure[]> {
+    const names = await readdir(this.#directory).catch((): string[] => []);
+    const read = await Promise.all(
+      names.map(async (name) => {
+        // Removed since by another process, whose result it has made void, or half-written by one that died.
+        const text = await readSmallFile(join(this.#directory, name)).catch(() => '');
+        return failureIn(text.toString()) ?? [];
+      }),
+    );
+    return read.flat();
+  }
+
+  /** @throws LayerloomError WRITE_FAILED */
+  async write(failure: ScoreFailure): Promise<void> {
+    const file = this.#fileOf(failure);
+    try {
+      await makeDirectories(this.#directory);
+      await writeDurably(file, `${JSON.stringify(failure)}\n`);
+    } catch (cause) {
+      throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
+    }
+  }
+
+  async remove(failure: Pick<ScoreFailure, 'weights' | 'task'>): Promise<void> {
+    await rm(this.#fileOf(failure), { force: true });
+  }
+
+  #fileOf({ weights, task }: Pick<ScoreFailure, 'weights' | 'task'>): string {
+    const name = createHash('sha256').update(`${weights} ${task}`).digest('hex').slice(0, 32);
+    return join(this.#directory, `${name}.json`);
+  }
+}

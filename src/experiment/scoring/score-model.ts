@@ -1,0 +1,347 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
+import { groupBy } from '../../base/lookup.js';
+import { version } from '../../base/version.js';
+import { makeDirectories } from '../../engine/output/durable.js';
+import { commandLine, type HarnessRun, prepareRun, runHarness } from '../../evaluation/harness.js';
+import { backendOf, type HarnessResult } from '../../evaluation/harness-output.js';
+import { prepareTasks } from '../../evaluation/prepare-tasks.js';
+import { evaluationsName, type FoundResult, type ResultFiles } from '../../evaluation/result-files.js';
+import { type ModelServer, serverCommand, startServer } from '../../evaluation/server.js';
+import type { EvaluationSettings, Rows } from '../../evaluation/settings.js';
+import { acquire } from '../../store/claim-file.js';
+import { clockAt } from '../../store/clock.js';
+import { nameAndPath } from '../file/model-at.js';
+import type { ScoreError } from '../record/experiment-record.js';
+import { bringWholeModel } from './bring-whole-model.js';
+import { tasksOf, unknownTasks } from './check-tasks.js';
+import { checkEvaluationFolders } from './evaluation-folders.js';
+import { type ModelToScore, pathOf, weightsOf } from './models-to-score.js';
+import type { ScoreFailures } from './score-failures.js';
+
+/** What all models of a run have in common. */
+export interface Scoring extends AsyncDisposable {
+  readonly settings: EvaluationSettings;
+  readonly command: string;
+  /** Folder of task files that the harness does not have itself. */
+  readonly includePath: string | undefined;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Tasks that cannot be run, with the reason: a language without data. */
+  readonly without: ReadonlyMap<string, ScoreError>;
+  readonly notes: readonly string[];
+  /** `evaluations/` of the experiment. */
+  readonly directory: string;
+}
+
+/** Outcome of scoring one model. */
+export interface ScoringOutcome {
+  readonly model: string;
+  /**
+   * `kept`: all results were there; `impossible`: none was, and none of its tasks can be run; `busy`: another process
+   * scores the same weights.
+   */
+  readonly state: 'scored' | 'kept' | 'impossible' | 'busy';
+  readonly results: readonly FoundResult[];
+  readonly failed: readonly (ScoreError & { readonly task: string })[];
+  readonly seconds: number;
+}
+
+/**
+ * Prepares the task files for a run, and finds the tasks that cannot be run. With `keep` the files are at a place
+ * where they stay, and the harness is not asked.
+ *
+ * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
+ */
+export const prepareScoring = async (
+  experiment: string,
+  settings: EvaluationSettings,
+  command: string,
+  { keep = false, signal }: { keep?: boolean; signal?: AbortSignal | undefined } = {},
+): Promise<Scoring> => {
+  checkEvaluationFolders(experiment);
+  const directory = join(experiment, evaluationsName);
+  const folder = join(directory, keep ? 'tasks' : `.tasks-${randomUUID()}`);
+  await makeDirectories(directory, true);
+  const prepared = await prepareTasks(tasksOf(settings), settings.data, folder);
+  const unknown = keep ? [] : await unknownTasks(settings, prepared, command, signal);
+  const without = [...prepared.failures, ...unknown];
+  return {
+    ...{ settings, command, directory },
+    without: new Map(without.map(([task, { code, message }]) => [task, { code, message }])),
+    ...{ includePath: prepared.includePath, environment: prepared.environment, notes: prepared.notes },
+    [Symbol.asyncDispose]: async () => {
+      if (!keep) await rm(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+/** Spells the back end and what else of the settings may change answers. */
+const backendIn = ({ backend, modelArguments, arguments: others }: EvaluationSettings): string =>
+  [backendOf(backend, modelArguments), ...others].join(' ');
+
+/** Returns the result of some weights in a task, as the settings ask for it. */
+export const resultOf = (
+  results: readonly FoundResult[],
+  weights: string,
+  task: string,
+  settings: EvaluationSettings,
+): FoundResult | undefined =>
+  results.find(
+    ({ result }) =>
+      result.weights === weights &&
+      result.task === task &&
+      result.fewshot === (settings.fewshotOf(task) ?? result.fewshot) &&
+      result.seed === settings.seed &&
+      String(result.rows) === String(settings.rowsOf(task)) &&
+      (result.source === 'imported' || result.backend === backendIn(settings)),
+  );
+
+/** Divides tasks by their number of worked examples, which the harness takes one of for all tasks of a run. */
+const runsOf = (
+  { name }: ModelToScore,
+  tasks: readonly string[],
+  { settings, includePath, directory }: Scoring,
+  more: Pick<HarnessRun, 'path' | 'server'> & { readonly weights: string },
+): HarnessRun[] =>
+  [...groupBy(tasks, (task) => settings.fewshotOf(task))].map(([fewshot, group]) =>
+    runOf(name, group, fewshot, { settings, includePath, directory }, more),
+  );
+
+const runOf = (
+  name: string,
+  tasks: readonly string[],
+  fewshot: number | undefined,
+  { settings, includePath, directory }: Pick<Scoring, 'settings' | 'includePath' | 'directory'>,
+  { path, server, weights }: Pick<HarnessRun, 'path' | 'server'> & { readonly weights: string },
+): HarnessRun => {
+  const rows = new Map(tasks.map((task): [string, Rows | null] => [task, settings.rowsOf(task)]));
+  const what = [weights, [...rows], fewshot ?? null, settings.seed, backendIn(settings)];
+  const key = createHash('sha256').update(JSON.stringify(what)).digest('hex').slice(0, 32);
+  return {
+    ...{ name, path, tasks, fewshot, rows, settings, includePath, server },
+    directory: join(directory, '.runs', key),
+  };
+};
+
+/** Port of the server in commands that are printed. */
+const printedPort = 8000;
+
+/**
+ * Writes the configurations of a model's runs in the tasks that it has no results of.
+ *
+ * @param there the results that there are
+ * @returns their commands, none for a merge that is not there; before them that of the server they ask, which must
+ *   be ended after, if one is started
+ */
+export const commandsOf = async (
+  model: ModelToScore,
+  scoring: Scoring,
+  there: readonly FoundResult[],
+): Promise<string[]> => {
+  const weights = await weightsOf(model);
+  if (weights === undefined) return [];
+  const { serve } = scoring.settings;
+  const path = await pathOf(model);
+  const tasks = model.tasks.filter(
+    (task) => !scoring.without.has(task) && resultOf(there, weights, task, scoring.settings) === undefined,
+  );
+  if (tasks.length === 0) return [];
+  const server = serve === undefined ? undefined : `http://127.0.0.1:${printedPort}`;
+  const runs = await Promise.all(
+    runsOf(model, tasks, scoring, { path, server, weights }).map((run) =>
+      prepareRun({ ...run, directory: join(scoring.directory, 'runs', basename(run.directory)) }),
+    ),
+  );
+  return [
+    ...(serve === undefined
+      ? []
+      : [serverCommand(serve, { model: path, name: model.name, port: printedPort })]),
+    ...runs.map((words) => commandLine(scoring.command, words, scoring.environment)),
+  ];
+};
+
+interface ScoringContext {
+  readonly scoring: Scoring;
+  readonly results: ResultFiles;
+  readonly failures: ScoreFailures;
+  /** The GPU to use, as CUDA_VISIBLE_DEVICES names it. */
+  readonly device: string | undefined;
+  readonly force: boolean;
+  /** Keep the answers of an interrupted run for the next one. */
+  readonly resume: boolean;
+  /** Fetch what is missing of a reference from the hub. */
+  readonly download: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Scores a model in the tasks that it has no results of, and writes their results.
+ *
+ * @throws LayerloomError INTERRUPTED, WRITE_FAILED, HARNESS_MISSING, which any other model would meet too
+ */
+export const scoreModel = async (model: ModelToScore, context: ScoringContext): Promise<ScoringOutcome> => {
+  const started = performance.now();
+  const { scoring, results, failures, force } = context;
+  const { settings, directory } = scoring;
+  const done: FoundResult[] = [];
+  const failed: (ScoreError & { task: string })[] = [];
+  const outcome = (state: ScoringOutcome['state']): ScoringOutcome => ({
+    ...{ model: model.name, state, failed },
+    results: done,
+    seconds: (performance.now() - started) / 1000,
+  });
+
+  const found = await attempt(async () => {
+    if (model.kind === 'reference')
+      await bringWholeModel(nameAndPath(model.model).path, context.download, context);
+    return await Promise.all([weightsOf(model), pathOf(model)]);
+  });
+  if ('failure' in found) {
+    for (const task of model.tasks) failed.push({ task, ...found.failure });
+    return outcome('scored');
+  }
+  const [weights, path] = found.value;
+  if (weights === undefined) return outcome('busy');
+  const missing = async () => {
+    const there = force ? [] : await results.list();
+    return model.tasks.filter((task) => resultOf(there, weights, task, settings) === undefined);
+  };
+  const lacking = await missing();
+  if (lacking.every((task) => scoring.without.has(task)))
+    return outcome(lacking.length === model.tasks.length && lacking.length > 0 ? 'impossible' : 'kept');
+
+  const claims = join(directory, '.claims');
+  await makeDirectories(claims, true);
+  const claim = await acquire(join(claims, weights), clockAt(join(claims, 'clock')));
+  if (claim === undefined) return outcome('busy');
+  const fail = async (task: string, error: ScoreError): Promise<void> => {
+    failed.push({ task, ...error });
+    await failures.write({ ...{ weights, model: model.name, task }, ...error, at: new Date().toISOString() });
+  };
+  try {
+    // Another process may have written them before it released the claim.
+    const tasks = (await missing()).filter((task) => !scoring.without.has(task));
+    if (tasks.length === 0) return outcome('kept');
+
+    const started = await attempt(() => serverFor(model, path, context));
+    if ('failure' in started) {
+      for (const task of tasks) await fail(task, started.failure);
+      return outcome('scored');
+    }
+    await using server = started.value;
+    const place = { path, server: server.url, weights };
+    const queue = runsOf(model, tasks, scoring, place);
+    for (let run = queue.shift(); run !== undefined; run = queue.shift()) {
+      const { tasks: own, fewshot } = run;
+      const ran = await attempt(() => runOnce(run as HarnessRun, model, weights, context));
+      if ('value' in ran) {
+        for (const result of ran.value) {
+          done.push(result);
+          await failures.remove({ weights, task: result.result.task });
+        }
+      } else if (own.length > 1 && ran.failure.code === 'HARNESS_FAILED')
+        // One task's failure ends a run: the others may do alone.
+        queue.push(...own.map((task) => runOf(model.name, [task], fewshot, scoring, place)));
+      else for (const task of own) await fail(task, ran.failure);
+    }
+    return outcome('scored');
+  } finally {
+    await claim.release();
+  }
+};
+
+/** Errors that every other model would meet too. */
+const endsAll: readonly string[] = ['INTERRUPTED', 'WRITE_FAILED', 'HARNESS_MISSING'];
+
+const attempt = async <T>(
+  work: () => Promise<T>,
+): Promise<{ readonly value: T } | { readonly failure: ScoreError }> => {
+  try {
+    return { value: await work() };
+  } catch (error) {
+    if (!(error instanceof LayerloomError) || endsAll.includes(error.code)) throw error;
+    return { failure: { code: error.code, message: error.message } };
+  }
+};
+
+const logOf = (model: ModelToScore, { directory }: Scoring): string =>
+  join(directory, 'logs', `${model.name.replace(/[^\w.+-]/g, '_')}.log`);
+
+const environmentOf = ({ scoring, device }: ScoringContext): Record<string, string> => ({
+  ...scoring.environment,
+  ...(device === undefined ? {} : { CUDA_VISIBLE_DEVICES: device }),
+});
+
+const serverFor = async (
+  model: ModelToScore,
+  path: string,
+  context: ScoringContext,
+): Promise<Partial<Pick<ModelServer, 'url'>> & AsyncDisposable> => {
+  const { settings } = context.scoring;
+  if (settings.serve === undefined) return { [Symbol.asyncDispose]: () => Promise.resolve() };
+  const log = logOf(model, context.scoring);
+  await makeDirectories(join(context.scoring.directory, 'logs'));
+  return await startServer({
+    ...{ command: settings.serve, model: path, name: model.name, log },
+    timeoutSeconds: settings.serveTimeout,
+    environment: environmentOf(context),
+    signal: context.signal,
+  });
+};
+
+/** Runs the harness once and writes the results of its tasks. */
+const runOnce = async (
+  run: HarnessRun,
+  model: ModelToScore,
+  weights: string,
+  context: ScoringContext,
+): Promise<FoundResult[]> => {
+  const { scoring, signal, results } = context;
+  const log = logOf(model, scoring);
+  try {
+    const all = await runHarness(run, {
+      ...{ command: scoring.command, environment: environmentOf(context), log, signal },
+    });
+    if ((await weightsOf(model)) !== weights)
+      throw new LayerloomError('HARNESS_FAILED', {
+        ...{ model: model.name, log },
+        reason: 'its weights were replaced while it was scored',
+      });
+    const ofTasks = run.tasks.map((task) => {
+      const result = all.find((each) => each.task === task);
+      if (result !== undefined && result.fewshot === (run.fewshot ?? result.fewshot)) return result;
+      const reason =
+        result === undefined
+          ? `it gave no figures of ${task}; is it a tag of tasks? Name the tasks themselves`
+          : `it took ${result.fewshot} worked examples of ${task}, as the task's file states, and not ${run.fewshot}; write fewshot: {${task}: ${result.fewshot}}`;
+      throw new LayerloomError('HARNESS_FAILED', { model: model.name, reason, log });
+    });
+    const written: FoundResult[] = [];
+    for (const result of ofTasks) written.push(await writeResult(result, run, { weights, results }));
+    await rm(run.directory, { recursive: true, force: true });
+    return written;
+  } catch (error) {
+    const isInterrupted = error instanceof LayerloomError && error.code === 'INTERRUPTED';
+    if (!(isInterrupted && context.resume)) await rm(run.directory, { recursive: true, force: true });
+    throw error;
+  }
+};
+
+const writeResult = (
+  { file: _file, model: _model, texts, backend: _backend, ...result }: HarnessResult,
+  { name, rows, settings }: HarnessRun,
+  { weights, results }: { readonly weights: string; readonly results: ResultFiles },
+): Promise<FoundResult> =>
+  results.write(
+    {
+      ...result,
+      ...{ layerloom: version, model: name, weights, source: 'run' as const },
+      rows: rows.get(result.task) ?? null,
+      // As it was asked for: the harness spells seeds and back ends in its own way.
+      seed: settings.seed,
+      backend: backendIn(settings),
+    },
+    texts,
+  );

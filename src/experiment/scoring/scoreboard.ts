@@ -1,0 +1,117 @@
+import { join } from 'node:path';
+import { groupBy } from '../../base/lookup.js';
+import type { Score, Scores } from '../../evaluation/result.js';
+import { evaluationsName, type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
+import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
+import { weightsOfMerge, weightsOfModel } from '../../evaluation/weights.js';
+import type { ExperimentRecord, MergeRecord, Scored } from '../record/experiment-record.js';
+import { ScoreFailures } from './score-failures.js';
+
+/** The results of an experiment, joined to its models by the identity of their weights. */
+export class Scoreboard {
+  readonly #directory: string;
+  readonly #results: ResultFiles;
+  readonly #failures: ScoreFailures;
+  /** Weights of references by model: they are asked for once a process. */
+  readonly #weights = new Map<string, Promise<string | undefined>>();
+
+  constructor(directory: string) {
+    this.#directory = directory;
+    this.#results = new ResultFiles(directory);
+    this.#failures = new ScoreFailures(directory);
+  }
+
+  /**
+   * Returns the record with the scores and failures that there are now, and no others.
+   *
+   * @param former the record in the file: a checkpoint that is no longer there keeps the scores that it had
+   */
+  async fill(record: ExperimentRecord, former: ExperimentRecord | undefined): Promise<ExperimentRecord> {
+    const results = groupBy(await this.#results.list(), ({ result }) => result.weights);
+    const failures = groupBy(await this.#failures.list(), ({ weights }) => weights);
+    const settings = settingsOf(record);
+    const scored = <Entry extends Scored>(entry: Entry, weights: string | undefined): Entry => {
+      const { scores: _scores, scoreErrors: _errors, ...rest } = entry;
+      if (weights === undefined) return rest as Entry;
+      const scores = scoresOf(results.get(weights) ?? [], settings);
+      const errors = (failures.get(weights) ?? []).map(
+        ({ task, code, message }) => [task, { code, message }] as const,
+      );
+      return {
+        ...(rest as Entry),
+        ...(Object.keys(scores).length === 0 ? {} : { scores }),
+        ...(errors.length === 0 ? {} : { scoreErrors: Object.fromEntries(errors) }),
+      };
+    };
+    return {
+      ...record,
+      merges: await Promise.all(
+        record.merges.map(async (merge) => {
+          const weights = await this.#weightsOfMerge(merge);
+          return scored(weights === undefined ? merge : { ...merge, weights }, weights);
+        }),
+      ),
+      references: await Promise.all(
+        record.references.map(async (reference) => {
+          const weights = await this.#weightsOf(reference.model);
+          const { model } = reference;
+          return weights === undefined
+            ? (former?.references.find((each) => each.model === model) ?? reference)
+            : scored(reference, weights);
+        }),
+      ),
+    };
+  }
+
+  /** Records of earlier versions do not say the weights of merges. */
+  async #weightsOfMerge({ weights, state, path }: MergeRecord): Promise<string | undefined> {
+    return weights ?? (state === 'done' ? await weightsOfMerge(join(this.#directory, path)) : undefined);
+  }
+
+  /** @returns undefined if the model is not there; evaluating it says so */
+  #weightsOf(model: string): Promise<string | undefined> {
+    const known = this.#weights.get(model) ?? weightsOfModel(model).catch(() => undefined);
+    this.#weights.set(model, known);
+    return known;
+  }
+}
+
+/** @returns undefined for an experiment without `evaluate:`, or one that is for another program */
+const settingsOf = ({ evaluate }: ExperimentRecord): EvaluationSettings | undefined => {
+  try {
+    return evaluate === undefined ? undefined : parseEvaluation(evaluate, '/');
+  } catch {
+    // Evaluating says what is wrong; scores that are there are kept.
+    return undefined;
+  }
+};
+
+/**
+ * Chooses one result a task: of the shots and seed that the experiment states; then of the rows that it states,
+ * else of the most problems; then the newest.
+ */
+export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSettings | undefined): Scores => {
+  const scores: [task: string, score: Score][] = [];
+  for (const [task, results] of groupBy(found, ({ result }) => result.task)) {
+    const [best] = results
+      .filter(({ result }) => settings === undefined || isWanted(result, settings))
+      .sort(
+        (a, b) => order(b, settings) - order(a, settings) || (a.result.started < b.result.started ? 1 : -1),
+      );
+    if (best === undefined) continue;
+    const { taskVersion, fewshot, n, rows, metrics } = best.result;
+    scores.push([
+      task,
+      { taskVersion, fewshot, n, rows, metrics, result: `${evaluationsName}/${best.file}` },
+    ]);
+  }
+  return Object.fromEntries(scores.sort(([a], [b]) => (a < b ? -1 : 1)));
+};
+
+const isWanted = ({ task, fewshot, seed }: FoundResult['result'], settings: EvaluationSettings): boolean =>
+  seed === settings.seed && fewshot === (settings.fewshotOf(task) ?? fewshot);
+
+const order = ({ result }: FoundResult, settings: EvaluationSettings | undefined): number => {
+  const isAsStated = settings !== undefined && String(result.rows) === String(settings.rowsOf(result.task));
+  return isAsStated ? Number.POSITIVE_INFINITY : result.n;
+};

@@ -1,0 +1,65 @@
+import { itemAt } from '../../base/lookup.js';
+import type { TensorRows } from './analysis.js';
+
+/** A tensor's place and shape, as far as columns follow from them. */
+export type PlacedMatrix = Pick<TensorRows, 'layer' | 'module' | 'rows' | 'parametersPerRow'>;
+
+/** A column of the paper's figures: one kind of matrix, across all layers. */
+export interface Column {
+  /**
+   * Name in the published tables, such as `attention.wq.weight`; for other modules the name after
+   * `layers.N.`.
+   */
+  readonly name: string;
+  /** Short name as in the published figures, such as `wq`; for other modules the name without `.weight`. */
+  readonly label: string;
+  /** Short name in the model's own words: `q` of Hugging Face's `q_proj`, `wq` of Meta. */
+  readonly ownLabel: string;
+  /** Tensors of each layer, layer 0 first. A mixture-of-experts layer has several, whose rows are pooled. */
+  readonly layers: readonly (readonly string[])[];
+}
+
+/**
+ * Label, published name and pattern (Hugging Face or Meta name) of a Llama layer's matrices, in the paper's
+ * order.
+ */
+const paperColumns: readonly (readonly [string, string, RegExp])[] = [
+  ['wq', 'attention.wq.weight', /^(self_attn\.q_proj|attention\.wq)\.weight$/],
+  ['wk', 'attention.wk.weight', /^(self_attn\.k_proj|attention\.wk)\.weight$/],
+  ['wv', 'attention.wv.weight', /^(self_attn\.v_proj|attention\.wv)\.weight$/],
+  ['wo', 'attention.wo.weight', /^(self_attn\.o_proj|attention\.wo)\.weight$/],
+  ['w1', 'feed_forward.w1.weight', /^(mlp\.gate_proj|feed_forward\.w1)\.weight$/],
+  ['w3', 'feed_forward.w3.weight', /^(mlp\.up_proj|feed_forward\.w3)\.weight$/],
+  ['w2', 'feed_forward.w2.weight', /^(mlp\.down_proj|feed_forward\.w2)\.weight$/],
+];
+
+/** `self_attn.q_proj.weight` → `q`, `attention.wq.weight` → `wq` */
+const shortest = (module: string): string => module.replace(/(_proj)?\.weight$/, '').replace(/^.*\./, '');
+
+/** `block_sparse_moe.experts.3.w1.weight` → `block_sparse_moe.experts.*.w1.weight` */
+const pooled = (module: string): string => module.replaceAll(/\.\d+\./g, '.*.');
+
+/**
+ * Lists a model's columns: the paper's seven in its order, then the other matrices in the tensors' order.
+ * Excludes norms and biases, which are not matrices.
+ */
+export const columnsOf = (tensors: Readonly<Record<string, PlacedMatrix>>, layers: number): Column[] => {
+  const columns = new Map<string, { label: string; ownLabel: string; layers: string[][] }>();
+  const add = (name: string, label: string, ownLabel = label): string[][] => {
+    const column = columns.get(name) ?? { label, ownLabel, layers: Array.from({ length: layers }, () => []) };
+    columns.set(name, column);
+    return column.layers;
+  };
+  const matrices = Object.entries(tensors).flatMap(([tensor, { layer, module, rows, parametersPerRow }]) =>
+    layer !== null && rows > 1 && parametersPerRow > 1 ? [{ tensor, layer, module }] : [],
+  );
+  for (const [label, name, pattern] of paperColumns)
+    for (const { tensor, layer, module } of matrices)
+      if (pattern.test(module)) itemAt(add(name, label, shortest(module)), layer).push(tensor);
+  for (const { tensor, layer, module } of matrices) {
+    if (paperColumns.some(([, , pattern]) => pattern.test(module))) continue;
+    const name = pooled(module);
+    itemAt(add(name, name.replace(/\.weight$/, '')), layer).push(tensor);
+  }
+  return [...columns].map(([name, column]) => ({ name, ...column }));
+};

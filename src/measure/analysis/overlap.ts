@@ -1,0 +1,114 @@
+import { itemAt, propertyAt, valueAt } from '../../base/lookup.js';
+import type { ReducedTensor } from '../../engine/compute/reduce.js';
+import type { ReductionPlan } from '../../plan/reduction.js';
+import { pairIndex } from '../../tensor/pair-index.js';
+import type { MavVectors } from './analysis.js';
+
+/** Overlap of the changes of two experts, in one layer, outside the layers, or in the whole model. */
+export interface OverlapPart {
+  /** Layer number; null for the part outside the layers, and for the whole model. */
+  readonly layer: number | null;
+  /** Cosine of the angle between the task vectors; null where one is 0, or products of changes overflow float32. */
+  readonly cosine: number | null;
+  /**
+   * Share, of the elements that both changed, whose changes have the same sign; null where there are none.
+   */
+  readonly signAgreement: number | null;
+  /** Share of the rows that are finite in both whose MAV is above its expert's threshold in both. */
+  readonly rowsAboveInBoth: number;
+}
+
+/** Overlap of two experts' changes: by layer, and of the whole model. */
+export interface Overlap {
+  readonly experts: readonly [string, string];
+  /** Outside the layers first, then layer 0 to the last. */
+  readonly parts: readonly OverlapPart[];
+  readonly whole: OverlapPart;
+}
+
+interface Totals {
+  dot: number;
+  squares: [number, number];
+  both: number;
+  same: number;
+  rows: number;
+  rowsAbove: number;
+}
+
+const newTotals = (): Totals => ({ dot: 0, squares: [0, 0], both: 0, same: 0, rows: 0, rowsAbove: 0 });
+
+const partOf = (layer: number | null, { dot, squares, both, same, rows, rowsAbove }: Totals): OverlapPart => {
+  const norm = Math.sqrt(squares[0]) * Math.sqrt(squares[1]);
+  return {
+    layer,
+    cosine: norm > 0 && Number.isFinite(norm) && Number.isFinite(dot) ? dot / norm : null,
+    signAgreement: both > 0 ? same / both : null,
+    rowsAboveInBoth: rows > 0 ? rowsAbove / rows : 0,
+  };
+};
+
+/** Counts the rows that are finite in both experts, and those above the expert's threshold in both. */
+const countRows = (
+  a: Float32Array,
+  b: Float32Array,
+  [ofA, ofB]: readonly [number, number],
+): { finite: number; above: number } => {
+  let [finite, above] = [0, 0];
+  for (const [row, mavOfA] of a.entries()) {
+    const mavOfB = itemAt(b, row);
+    if (!Number.isNaN(mavOfA) && !Number.isNaN(mavOfB)) finite += 1;
+    if (mavOfA > ofA && mavOfB > ofB) above += 1;
+  }
+  return { finite, above };
+};
+
+/**
+ * Computes the overlap of every pair of experts, layer by layer; none where the plan sums no pairs.
+ *
+ * @param thresholds of the experts, in their order
+ */
+export const overlapsOf = (
+  { tensors, pairs }: ReductionPlan,
+  reduced: readonly ReducedTensor[],
+  experts: readonly MavVectors[],
+  thresholds: readonly number[],
+): Overlap[] => {
+  if (!pairs) return [];
+  const overlaps: Overlap[] = [];
+  for (const [i, a] of experts.entries())
+    for (const [j, b] of experts.entries()) {
+      if (j <= i) continue;
+      const both = [itemAt(thresholds, i), itemAt(thresholds, j)] as const;
+      const whole = newTotals();
+      const byLayer = new Map<number | null, Totals>([[null, newTotals()]]);
+      for (const [index, { name }] of tensors.entries()) {
+        const { layer } = propertyAt(a.tensors, name);
+        const totals = byLayer.get(layer) ?? newTotals();
+        byLayer.set(layer, totals);
+        const { finite, above } = countRows(valueAt(a.vectors, name), valueAt(b.vectors, name), both);
+        for (const sum of [totals, whole]) {
+          add(sum, itemAt(reduced, index).pairs, [i, j], experts.length);
+          sum.rows += finite;
+          sum.rowsAbove += above;
+        }
+      }
+      overlaps.push({
+        experts: [a.name, b.name],
+        parts: [...byLayer]
+          .sort(([x], [y]) => (x ?? -1) - (y ?? -1))
+          .map(([layer, totals]) => partOf(layer, totals)),
+        whole: partOf(null, whole),
+      });
+    }
+  return overlaps;
+};
+
+/** Adds a tensor's sums of pair i < j; `pairs` has three numbers a pair, as `ReducedTensor` says. */
+const add = (totals: Totals, pairs: Float64Array, [i, j]: [number, number], count: number): void => {
+  const at = (pair: number, sum: 0 | 1 | 2) => itemAt(pairs, 3 * pair + sum);
+  totals.dot += at(pairIndex(i, j, count), 0);
+  totals.both += at(pairIndex(i, j, count), 1);
+  totals.same += at(pairIndex(i, j, count), 2);
+  totals.squares[0] += at(pairIndex(i, i, count), 0);
+  totals.squares[1] += at(pairIndex(j, j, count), 0);
+};

@@ -1,0 +1,44 @@
+import { itemAt } from '../../base/lookup.js';
+import type { MavVectors } from './analysis.js';
+
+/**
+ * An expert's change by location: shares of Σ|Δ| over all parameters, which add up to 1 (all 0 where nothing
+ * changed).
+ */
+export interface Shares {
+  /** The first `bottom` layers. */
+  readonly bottom: number;
+  readonly middle: number;
+  /** The last `top` layers. */
+  readonly top: number;
+  /** Tensors outside the layers. */
+  readonly outside: number;
+  /** Share of each layer, layer 0 first. */
+  readonly layers: readonly number[];
+}
+
+/**
+ * Computes the shares from each tensor's mean MAV, finite rows only (paper §3.2: which layers fine-tuning
+ * changes).
+ */
+export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: number): Shares => {
+  const byLayer = Array.from({ length: layers }, () => 0);
+  let outside = 0;
+  for (const { layer, rows, nonFiniteRows, parametersPerRow, meanMav } of Object.values(tensors)) {
+    if (rows === nonFiniteRows) continue;
+    const change = meanMav * (rows - nonFiniteRows) * parametersPerRow;
+    if (layer === null) outside += change;
+    else byLayer[layer] = itemAt(byLayer, layer) + change;
+  }
+  const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
+  const total = outside + sum(byLayer);
+  const share = (change: number) => (total > 0 ? change / total : 0);
+  const [b, u] = [Math.min(bottom, layers), Math.min(top, Math.max(0, layers - bottom))];
+  return {
+    bottom: share(sum(byLayer.slice(0, b))),
+    middle: share(sum(byLayer.slice(b, layers - u))),
+    top: share(sum(byLayer.slice(layers - u))),
+    outside: share(outside),
+    layers: byLayer.map(share),
+  };
+};

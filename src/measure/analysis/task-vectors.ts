@@ -1,0 +1,153 @@
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import type { OpenedCheckpoint } from '../../compile/models.js';
+import { type ReducedTensor, type ReduceOptions, runReductions } from '../../engine/compute/reduce.js';
+import { rowsOf } from '../../plan/reduction.js';
+import type { Rows } from '../../tensor/rows.js';
+import type { AnalysedModel, MavVectors, TensorRows } from './analysis.js';
+import { type Overlap, overlapsOf } from './overlap.js';
+import { type AnalysisPlan, planAnalysis } from './plan-analysis.js';
+
+export interface TaskVectorOptions extends ReduceOptions {
+  /** Exclude and count rows with a NaN or an infinity instead of throwing NON_FINITE. Default false. */
+  allowNonFinite?: boolean | undefined;
+  /** Compare the experts with each other too: returns the threshold of each, in their order. Default: do not. */
+  thresholdsOfPairs?: ((experts: readonly MavVectors[]) => readonly number[]) | undefined;
+  /** Called with the experts' names once headers are read; what it throws comes before any weight is read. */
+  checkNames?: ((experts: readonly string[]) => void) | undefined;
+}
+
+/** The task vectors of experts, and the overlap of each pair where thresholds of pairs were given. */
+export interface TaskVectors {
+  readonly experts: readonly MavVectors[];
+  readonly overlaps: readonly Overlap[];
+  readonly bytesRead: number;
+  readonly threads: number;
+  readonly seconds: number;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Computes the MAV of W_expert − W_base for every row of every 1-D and 2-D parameter (paper §3.2).
+ * Differences are rounded to float32, sums are float64; the base is read once for all experts.
+ *
+ * @throws LayerloomError the codes of `planAnalysis` and `runReductions`, NON_FINITE
+ */
+export const computeTaskVectors = async (
+  base: string,
+  models: readonly string[],
+  rows: Rows,
+  { thresholdsOfPairs, ...options }: TaskVectorOptions,
+): Promise<TaskVectors> => {
+  const plan = await planAnalysis(base, models, rows);
+  options.checkNames?.(plan.experts.map(({ checkpoint }) => checkpoint.name));
+  const reductions = { ...plan.reductions, pairs: plan.reductions.pairs && thresholdsOfPairs !== undefined };
+  const { tensors: reduced, ...run } = await runReductions(reductions, options);
+  const warnings = [...plan.warnings, ...checkFinite(plan, reduced, options.allowNonFinite ?? false)];
+  const experts = plan.experts.map((expert, index) => vectorsOf(plan, expert, index, reduced, rows));
+  for (const { name, tensors } of experts)
+    if (Object.values(tensors).every(({ meanMav }) => meanMav === 0))
+      warnings.push(`${name} equals the base: its mean MAV is 0, and so it has no magnitude weight`);
+  const overlaps = overlapsOf(reductions, reduced, experts, thresholdsOfPairs?.(experts) ?? []);
+  return { experts, overlaps, ...run, warnings };
+};
+
+/**
+ * Returns placeholders for task vectors, from headers alone: MAVs that rise from 0 to 1 over the rows of each matrix, so
+ * that a threshold reverts some rows and keeps others, and that differ between experts, so that magnitude weights are
+ * not uniform ones. Whatever refuses the task vectors before they are computed refuses these.
+ *
+ * @throws LayerloomError the codes of `planAnalysis`
+ */
+export const assumeTaskVectors = async (
+  base: string,
+  models: readonly string[],
+  rows: Rows,
+): Promise<MavVectors[]> => {
+  const plan = await planAnalysis(base, models, rows);
+  const assumed = plan.reductions.tensors.map((reduction) => {
+    const [count, parametersPerRow] = rowsOf(reduction);
+    return {
+      magnitudes: models.map((_, expert) =>
+        Float64Array.from({ length: count }, (_value, row) => {
+          const mav = row === 0 && count > 1 ? 0 : 10 ** (-9 * (1 - row / Math.max(1, count - 1)));
+          return mav * parametersPerRow * (1 + (expert + 1) / 1024);
+        }),
+      ),
+    };
+  });
+  return plan.experts.map((expert, index) => vectorsOf(plan, expert, index, assumed, rows));
+};
+
+/**
+ * Returns a warning for each tensor with values that are not finite.
+ *
+ * @throws LayerloomError NON_FINITE unless allowed
+ */
+const checkFinite = (
+  { reductions, base, experts }: AnalysisPlan,
+  reduced: readonly ReducedTensor[],
+  allowed: boolean,
+): string[] => {
+  const models = [base, ...experts];
+  const tensors = reductions.tensors.flatMap(({ name }, index) =>
+    itemAt(reduced, index).nonFinite.flatMap((count, model) =>
+      count === 0 ? [] : [{ tensor: name, model: itemAt(models, model).checkpoint.name, count }],
+    ),
+  );
+  if (tensors.length === 0) return [];
+  if (!allowed) throw new LayerloomError('NON_FINITE', { tensors });
+  return tensors.map(
+    ({ tensor, model, count }) =>
+      `${tensor} of ${model}: ${count} elements are not finite; their rows are left out`,
+  );
+};
+
+const vectorsOf = (
+  { reductions, base }: AnalysisPlan,
+  expert: OpenedCheckpoint,
+  index: number,
+  reduced: readonly Pick<ReducedTensor, 'magnitudes'>[],
+  rows: Rows,
+): MavVectors => {
+  const tensors: Record<string, TensorRows> = {};
+  const vectors = new Map<string, Float32Array>();
+  for (const [at, reduction] of reductions.tensors.entries()) {
+    const [count, parametersPerRow] = rowsOf(reduction);
+    const place = base.architecture.places.get(reduction.name);
+    const sums = itemAt(itemAt(reduced, at).magnitudes, index);
+    let [total, nonFiniteRows] = [0, 0];
+    const vector = new Float32Array(count);
+    sums.forEach((sum, row) => {
+      const mav = sum / parametersPerRow;
+      if (Number.isFinite(mav)) total += mav;
+      else nonFiniteRows += 1;
+      vector[row] = Number.isFinite(mav) ? mav : Number.NaN;
+    });
+    vectors.set(reduction.name, vector);
+    tensors[reduction.name] = {
+      rows: count,
+      parametersPerRow,
+      layer: place?.layer ?? null,
+      module: place?.module ?? reduction.name,
+      meanMav: nonFiniteRows < count ? total / (count - nonFiniteRows) : 0,
+      nonFiniteRows,
+    };
+  }
+  return {
+    name: expert.checkpoint.name,
+    rows,
+    base: modelOf(base),
+    expert: modelOf(expert),
+    family: base.architecture.family,
+    layers: base.architecture.layers,
+    tensors,
+    vectors,
+  };
+};
+
+const modelOf = ({ checkpoint: { name, path, files } }: OpenedCheckpoint): AnalysedModel => ({
+  name,
+  path,
+  files,
+});

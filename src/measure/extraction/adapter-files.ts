@@ -1,0 +1,151 @@
+import { basename, join } from 'node:path';
+import { stringify } from 'yaml';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { groupBy } from '../../base/lookup.js';
+import { version } from '../../base/version.js';
+import { mergedLicence } from '../../card/licences.js';
+import { fenced, markdownText, tableRow } from '../../card/markdown.js';
+import { provenanceName } from '../../checkpoint/file-names.js';
+import { writeDurably } from '../../engine/output/durable.js';
+import { adapterConfigName, adapterConfigText } from '../../model/adapters/peft-config.js';
+import type { PlannedInput } from '../../plan/plan.js';
+import { isNamed, moduleOf } from './choose-tensors.js';
+import type { Extraction } from './extraction.js';
+import type { ExtractionPlan } from './plan-extraction.js';
+
+/** The report of an extraction, beside the adapter. */
+export const extractionName = 'extract-lora.json';
+
+interface Provenance {
+  readonly layerloom: string;
+  readonly method: string;
+  readonly recipe: Readonly<Record<string, unknown>>;
+  readonly inputs: readonly PlannedInput[];
+  readonly shards: readonly { readonly file: string; readonly bytes: number }[];
+}
+
+/**
+ * Writes the files beside an extracted adapter's weights: PEFT's configuration, the report, the card, and last the
+ * provenance.
+ *
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const writeAdapterFiles = async (
+  plan: ExtractionPlan,
+  extraction: Extraction,
+  provenance: Provenance,
+  directory: string,
+): Promise<void> => {
+  const write = async (name: string, text: string): Promise<void> => {
+    const file = join(directory, name);
+    await writeDurably(file, text).catch((cause: unknown) => {
+      throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
+    });
+  };
+  const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+  await write(adapterConfigName, configOf(plan, extraction));
+  await write(extractionName, json(extraction));
+  await write('README.md', await cardOf(plan, extraction));
+  const files = [
+    ...provenance.shards.map(({ file }) => file),
+    ...[adapterConfigName, extractionName, 'README.md', provenanceName],
+  ];
+  const inputs = provenance.inputs.map(({ files: ofInput, ...input }) => ({
+    ...input,
+    files: ofInput.map(({ path, bytes, mtimeNs, header }) => ({
+      file: basename(path),
+      bytes,
+      mtimeNs,
+      header,
+    })),
+  }));
+  await write(provenanceName, json({ ...provenance, inputs, files }));
+};
+
+const configOf = ({ base, expert, saved }: ExtractionPlan, { tensors }: Extraction): string => {
+  const rank = tensors.reduce((most, tensor) => Math.max(most, tensor.rank), 0);
+  const ranks = new Map(tensors.map((tensor) => [moduleOf(tensor.name), tensor.rank]));
+  const linear = [...expert.checkpoint.tensors]
+    .filter(([name, { shape }]) => name.endsWith('.weight') && shape.length === 2)
+    .map(([name]) => moduleOf(name));
+  const targets: string[] = [];
+  const pattern: Record<string, number> = {};
+  for (const [leaf, modules] of groupBy(ranks.keys(), leafOf)) {
+    // The last part of the names, where it names no other module.
+    const isAll = linear.every((module) => !isNamed(module, leaf) || ranks.has(module));
+    targets.push(...(isAll ? [leaf] : modules));
+    const found = new Set(modules.map((module) => ranks.get(module)));
+    if (isAll && found.size === 1) {
+      const [one = rank] = found;
+      if (one !== rank) pattern[leaf] = one;
+    } else
+      for (const module of modules)
+        if (ranks.get(module) !== rank) pattern[module] = ranks.get(module) ?? rank;
+  }
+  return adapterConfigText({
+    base: base.checkpoint.hub?.id ?? base.checkpoint.path,
+    rank,
+    alpha: rank,
+    targetModules: targets,
+    rankPattern: pattern,
+    // alpha equals the rank of each module, so that B · A is the change as it is.
+    alphaPattern: pattern,
+    modulesToSave: [...new Set(saved.map(({ name }) => moduleOf(name)))],
+  });
+};
+
+const leafOf = (module: string): string => module.slice(module.lastIndexOf('.') + 1);
+
+const cardOf = async (
+  { base, expert, wanted }: ExtractionPlan,
+  { error, kept, tensors, saved, leftOut }: Extraction,
+): Promise<string> => {
+  const checkpoints = [base.checkpoint, expert.checkpoint];
+  const { frontMatter: licence, text: licences } = await mergedLicence(checkpoints);
+  const { hub } = base.checkpoint;
+  const ranks = tensors.map((tensor) => tensor.rank);
+  const [least, most] = [Math.min(...ranks), Math.max(...ranks)];
+  const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+  const names = markdownText(`${expert.checkpoint.name} from ${base.checkpoint.name}`);
+  const rows = [
+    ['rank', least === most ? String(most) : `${least} to ${most}`],
+    ['matrices', String(tensors.length)],
+    ['error, ‖Δ − B·A‖ / ‖Δ‖', percent(error)],
+    ["kept of the model's ‖Δ‖²", percent(kept)],
+    ['saved whole', saved.length === 0 ? 'none' : String(saved.length)],
+    ['changed and left out', leftOut.length === 0 ? 'none' : String(leftOut.length)],
+  ];
+  return [
+    '---',
+    stringify({
+      ...(hub === undefined ? {} : { base_model: hub.id, base_model_relation: 'adapter' }),
+      library_name: 'peft',
+      tags: ['lora', 'layerloom'],
+      ...licence,
+    }).trimEnd(),
+    '---',
+    '',
+    `# LoRA adapter of ${names}`,
+    '',
+    `The change of the weights, W_expert − W_base, as a product of low rank for each matrix: extracted with layerloom ${version}${wanted.energy === undefined ? '' : `, to keep ${percent(wanted.energy)} of each matrix's ‖Δ‖²`}. \`${extractionName}\` has the figures of each matrix.`,
+    '',
+    '| | |',
+    '| --- | --- |',
+    ...rows.map(([what = '', value = '']) => tableRow(what, value)),
+    '',
+    ...(licences.length === 0 ? [] : ['## Licences', '', ...licences, '']),
+    '## Use',
+    '',
+    ...fenced(
+      'python',
+      [
+        'from peft import PeftModel',
+        'from transformers import AutoModelForCausalLM',
+        '',
+        `base = AutoModelForCausalLM.from_pretrained(${JSON.stringify(hub?.id ?? base.checkpoint.name)}, torch_dtype="auto")`,
+        'model = PeftModel.from_pretrained(base, ".")  # this folder, or the name of the adapter on the hub',
+      ].join('\n'),
+    ),
+    '',
+  ].join('\n');
+};

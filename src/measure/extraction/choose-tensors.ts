@@ -1,0 +1,89 @@
+import { LayerloomError } from '../../base/errors.js';
+import type { Architecture } from '../../model/architecture/architecture.js';
+import { isFloating } from '../../tensor/dtype.js';
+import type { TensorReference } from '../../tensor/reference.js';
+
+/** Which weights an adapter gets. Patterns are regular expressions, searched in names of modules. */
+export interface Choice {
+  /** Patterns of the weights to factorise. Default: the linear weights of attention and feed-forward modules. */
+  readonly modules?: readonly string[] | undefined;
+  /** Patterns of weights that are not factorised all the same. */
+  readonly exclude?: readonly string[] | undefined;
+  /** Factorise the embeddings and the head too. */
+  readonly embedLora?: boolean | undefined;
+  /** Modules to save whole: their names, or the last parts of these (`lm_head`, `input_layernorm`). */
+  readonly saveModules?: readonly string[] | undefined;
+}
+
+/** Names of tensors, each in one list. */
+export interface Chosen {
+  readonly factorised: readonly string[];
+  readonly saved: readonly string[];
+  readonly others: readonly string[];
+}
+
+/** Returns the module of a parameter: its name without `.weight` or `.bias`. */
+export const moduleOf = (tensor: string): string => tensor.replace(/\.(weight|bias)$/, '');
+
+/** True if a module's name is this one, or ends with it, as PEFT compares names. */
+export const isNamed = (module: string, name: string): boolean =>
+  module === name || module.endsWith(`.${name}`);
+
+/**
+ * Divides a model's floating tensors by what becomes of their changes.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
+export const chooseTensors = (
+  tensors: ReadonlyMap<string, TensorReference>,
+  { places }: Architecture,
+  { modules, exclude = [], embedLora = false, saveModules = [] }: Choice,
+): Chosen => {
+  const included = modules === undefined ? undefined : patternsOf('modules', modules);
+  const excluded = patternsOf('exclude', exclude);
+  const roleOf = (name: string) => places.get(name)?.role ?? 'other';
+  const isFactorised = (name: string, { shape }: TensorReference): boolean => {
+    const [module, role] = [moduleOf(name), roleOf(name)];
+    if (!name.endsWith('.weight') || shape.length !== 2 || shape.includes(0)) return false;
+    if (role === 'buffer' || excluded.some((pattern) => pattern.test(module))) return false;
+    if (role === 'embedding') return embedLora;
+    if (included !== undefined) return included.some((pattern) => pattern.test(module));
+    return role === 'attention' || role === 'feedForward' || (role === 'head' && embedLora);
+  };
+  const chosen = { factorised: [] as string[], saved: [] as string[], others: [] as string[] };
+  for (const [name, reference] of tensors) {
+    if (!isFloating(reference.dtype)) continue;
+    const isSaved = saveModules.some((module) => isNamed(moduleOf(name), module));
+    if (isSaved) chosen.saved.push(name);
+    else if (isFactorised(name, reference)) chosen.factorised.push(name);
+    else chosen.others.push(name);
+  }
+  for (const module of saveModules)
+    if (!chosen.saved.some((name) => isNamed(moduleOf(name), module)))
+      throw new LayerloomError('INVALID_PARAMETER', {
+        parameter: 'saveModules',
+        value: module,
+        expected: 'the name of a module of the expert, or its end',
+      });
+  if (chosen.factorised.length === 0)
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: modules === undefined ? 'exclude' : 'modules',
+      value: modules ?? exclude,
+      expected: 'patterns that leave at least one linear weight to extract',
+    });
+  return chosen;
+};
+
+const patternsOf = (parameter: string, texts: readonly string[]): RegExp[] =>
+  texts.map((text) => {
+    try {
+      // With `u`, what Python writes and JavaScript reads otherwise (`\Z`, `{,2}`, `[]x]`) is an error.
+      return new RegExp(text, 'u');
+    } catch (cause) {
+      throw new LayerloomError(
+        'INVALID_PARAMETER',
+        { parameter, value: text, expected: 'a regular expression' },
+        { cause },
+      );
+    }
+  });

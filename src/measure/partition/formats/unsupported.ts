@@ -1,0 +1,17 @@
+import { LayerloomError } from '../../../base/errors.js';
+import { type Partition, type Side, trainedBy } from '../partition.js';
+
+export const unsupported = (format: string, what: string, remedy: string): LayerloomError =>
+  new LayerloomError('PARTITION_UNSUPPORTED', { format, what, remedy });
+
+/**
+ * The parameters that a training of one side updates.
+ *
+ * @throws LayerloomError PARTITION_UNSUPPORTED where there are none: without a name to unfreeze, trainers train all
+ */
+export const someTrainedBy = (partition: Partition, side: Side, format: string): readonly string[] => {
+  const trained = trainedBy(partition, side);
+  if (trained.length === 0)
+    throw unsupported(format, `that the ${side} trains nothing`, `give the ${side} layers or tensors`);
+  return trained;
+};

@@ -1,0 +1,74 @@
+import * as z from 'zod';
+import { layerloomCommand } from '../../base/command-line.js';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { readSmallFile } from '../../checkpoint/small-file.js';
+import { granularities, type Partition, partitionFormat, partNames } from './partition.js';
+
+const names = z.array(z.string().min(1));
+const each = <Value extends z.ZodType>(value: Value) =>
+  z.object({ language: value, task: value, both: value, neither: value });
+const expert = z.object({ name: z.string(), file: z.string() });
+const norms = z.enum(['layer', 'others']);
+const part = z.enum(partNames);
+
+const schema = z.object({
+  format: z.literal(partitionFormat),
+  base: z.object({ name: z.string(), path: z.string() }),
+  family: z.string(),
+  layers: z.int().positive(),
+  stack: z.string().min(1),
+  found: z.discriminatedUnion('by', [
+    z.object({
+      by: z.literal('location'),
+      bottom: z.int().nonnegative(),
+      top: z.int().nonnegative(),
+      others: part,
+      norms,
+    }),
+    z.object({
+      by: z.literal('analysis'),
+      language: expert,
+      task: expert,
+      granularity: z.enum(granularities),
+      others: part.nullable(),
+      norms,
+    }),
+  ]),
+  parts: each(names),
+  linear: each(names),
+  parameters: each(z.int().nonnegative()),
+});
+
+/**
+ * Reads a `partition.json`.
+ *
+ * @throws LayerloomError READ_FAILED; PARTITION_INVALID for another file, or a parameter in two parts
+ */
+export const readPartition = async (file: string): Promise<Partition> => {
+  const text = await readSmallFile(file).catch((cause: unknown) => {
+    throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
+  });
+  const invalid = (reason: string, cause?: unknown) =>
+    new LayerloomError(
+      'PARTITION_INVALID',
+      { file, reason, remedy: `give a partition.json that \`${layerloomCommand('partition')}\` wrote` },
+      { cause },
+    );
+  let value: unknown;
+  try {
+    value = JSON.parse(text.toString());
+  } catch (cause) {
+    throw invalid('is not JSON', cause);
+  }
+  const { data, error } = schema.safeParse(value);
+  if (data === undefined) {
+    const [issue] = error.issues;
+    throw invalid(`is no partition (${issue?.path.join('.')}: ${issue?.message})`);
+  }
+  const seen = new Set<string>();
+  for (const name of partNames.flatMap((each) => data.parts[each])) {
+    if (seen.has(name)) throw invalid(`${name} is in it twice`);
+    seen.add(name);
+  }
+  return data;
+};

@@ -1,0 +1,91 @@
+import { rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, extname, join, resolve } from 'node:path';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { makeDirectories, syncDirectory, writeDurably } from '../../engine/output/durable.js';
+import { formatPartition, type PartitionFile } from './formats/index.js';
+import { type PartitionFormat, partitionFormats } from './formats/names.js';
+import type { Partition } from './partition.js';
+
+/** The files that a partition was written to, by absolute paths, and what some format could not say. */
+export interface WrittenPartition {
+  readonly files: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+/** @throws LayerloomError INVALID_PARAMETER for an unknown format, and for one that does not go into a single file */
+export const checkFormats = (formats: readonly string[] | undefined, out: string | undefined): void => {
+  for (const format of formats ?? [])
+    if (!(partitionFormats as readonly string[]).includes(format))
+      throw invalid('format', format, partitionFormats.join(', '));
+  if (out !== undefined && isFile(out) && formats?.some((format) => format !== 'json'))
+    throw invalid('out', out, 'a directory, since the formats of trainers have a file for each side');
+};
+
+/**
+ * Writes a partition: to a file `….json`, or to a directory as `partition.json` and the files of the formats. A
+ * trainer whose options cannot say the partition is a warning, or an error if it was asked for.
+ *
+ * @param formats default: all
+ * @throws LayerloomError OUTPUT_EXISTS where a file is there, PARTITION_UNSUPPORTED, WRITE_FAILED
+ */
+export const writePartition = async (
+  partition: Partition,
+  out: string,
+  formats: readonly PartitionFormat[] | undefined,
+  force: boolean,
+): Promise<WrittenPartition> => {
+  const path = resolve(out);
+  const directory = isFile(out) ? dirname(path) : path;
+  const { files, warnings } = isFile(out)
+    ? { files: renamed(formatPartition(partition, 'json').files, basename(path)), warnings: [] }
+    : filesOf(partition, formats);
+  if (!force) for (const { name } of files) await refuseExisting(join(directory, name));
+  for (const { name, text } of files) await write(join(directory, name), text);
+  return { files: files.map(({ name }) => join(directory, name)), warnings };
+};
+
+const isFile = (out: string): boolean => extname(out) === '.json';
+
+const renamed = (files: readonly PartitionFile[], name: string): PartitionFile[] =>
+  files.map(({ text }) => ({ name, text }));
+
+const filesOf = (partition: Partition, asked: readonly PartitionFormat[] | undefined) => {
+  const files: PartitionFile[] = [];
+  const warnings: string[] = [];
+  for (const format of new Set<PartitionFormat>(['json', ...(asked ?? partitionFormats)]))
+    try {
+      const formatted = formatPartition(partition, format);
+      files.push(...formatted.files);
+      warnings.push(...formatted.warnings);
+    } catch (error) {
+      const isUnsupported = error instanceof LayerloomError && error.code === 'PARTITION_UNSUPPORTED';
+      if (!isUnsupported || asked !== undefined) throw error;
+      warnings.push(error.message);
+    }
+  return { files, warnings };
+};
+
+const refuseExisting = async (file: string): Promise<void> => {
+  const isThere = await stat(file).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
+  );
+  if (isThere) throw new LayerloomError('OUTPUT_EXISTS', { out: file, file: true });
+};
+
+/** Writes a file beside its place and renames it. */
+const write = async (file: string, text: string): Promise<void> => {
+  const partial = join(dirname(file), `.${basename(file)}.${process.pid}.partial`);
+  try {
+    await makeDirectories(dirname(file));
+    await writeDurably(partial, text);
+    await rename(partial, file);
+    await syncDirectory(dirname(file));
+  } catch (cause) {
+    await rm(partial, { force: true });
+    throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
+  }
+};
+
+const invalid = (parameter: string, value: unknown, expected: string): LayerloomError =>
+  new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });

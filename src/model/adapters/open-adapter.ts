@@ -1,0 +1,75 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
+import { locate } from '../../checkpoint/locate.js';
+import { openCheckpoint } from '../../checkpoint/open.js';
+import { listSideFiles } from '../../checkpoint/side-files.js';
+import { readSideFile } from '../../checkpoint/small-file.js';
+import type { Adapter } from './adapter.js';
+import {
+  adapterConfigName,
+  adapterPickleName,
+  adapterWeightsName,
+  parseAdapterConfig,
+} from './peft-config.js';
+import { readAdapterTensors } from './read-tensors.js';
+
+/**
+ * True if a directory is an adapter of PEFT and not a whole model.
+ *
+ * @param names of its files
+ */
+export const isAdapter = (names: readonly string[]): boolean =>
+  names.includes(adapterConfigName) &&
+  !names.some((name) => /^model\.safetensors(\.index\.json)?$/.test(name));
+
+/** True if a model, as recipes spell it, is found here and is an adapter without a base. */
+export const isBareAdapter = async (model: string): Promise<boolean> => {
+  const found = await locate(model).catch(() => undefined);
+  return found !== undefined && isAdapter(await readdir(found.path).catch((): string[] => []));
+};
+
+/**
+ * Opens a LoRA adapter of PEFT for reading: a directory with `adapter_config.json` and `adapter_model.safetensors`, or
+ * `org/name[@revision]` in the local hub caches; `NAME=` before either names it. Configuration and header are read;
+ * weights are not. Parameters have the names that PEFT gives them, without its prefix.
+ *
+ * @throws LayerloomError MODEL_NOT_FOUND, NOT_A_CHECKPOINT, ADAPTER_INVALID, ADAPTER_UNSUPPORTED, CONFIG_INVALID,
+ *   READ_FAILED and the codes of safetensors files
+ */
+export const openAdapter = async (model: string): Promise<Adapter> => {
+  const { name, path, hub } = await locate(model);
+  const names = await readdir(path).catch((): string[] => []);
+  if (!names.includes(adapterConfigName))
+    throw new LayerloomError('NOT_A_CHECKPOINT', {
+      path,
+      reason: `is no adapter: it has no ${adapterConfigName}; give the directory that PEFT wrote`,
+    });
+  const configFile = join(path, adapterConfigName);
+  const config = parseAdapterConfig((await readSideFile(configFile)).toString(), configFile);
+  if (!names.includes(adapterWeightsName))
+    throw names.includes(adapterPickleName)
+      ? new LayerloomError('ADAPTER_UNSUPPORTED', {
+          file: join(path, adapterPickleName),
+          what: 'it',
+          reason: 'is pickled, and may run code when it is read',
+          remedy: 'save it again with PEFT (save_pretrained), which writes safetensors',
+        })
+      : new LayerloomError('NOT_A_CHECKPOINT', {
+          path,
+          reason: `has ${adapterConfigName} and no ${adapterWeightsName}; download or copy the adapter again`,
+        });
+  const { files, metadata, tensors } = await openCheckpoint(join(path, adapterWeightsName));
+  const checkpoint = {
+    name,
+    path,
+    ...(hub === undefined ? {} : { hub }),
+    files,
+    metadata,
+    tensors,
+    config: config.raw,
+    sideFiles: await listSideFiles(path),
+    warnings: [],
+  };
+  return { checkpoint, config, ...readAdapterTensors(tensors, config, join(path, adapterWeightsName)) };
+};

@@ -1,0 +1,211 @@
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import { isFloating } from '../../tensor/dtype.js';
+import type { TensorReference } from '../../tensor/reference.js';
+import type { Adapter, AdapterConfig, LowRankPair } from './adapter.js';
+import { scaleOf } from './peft-config.js';
+import { parseAdapterTensor } from './tensor-names.js';
+
+interface Named {
+  readonly name: string;
+  readonly tensor: TensorReference;
+}
+
+/** The factors of one module. */
+interface Factors {
+  a?: Named;
+  b?: Named;
+  bias?: Named;
+  embedding: boolean;
+}
+
+/** Modules of embeddings and heads, which PEFT saves whole where a vocabulary was resized. */
+const vocabularyModule =
+  /(^|\.)(embed_tokens|lm_head|wte|embed_in|embed_out|word_embeddings|tok_embeddings|embedding|output)$/;
+
+/**
+ * Sorts the tensors of an adapter's file by the parameters that they change.
+ *
+ * @param file the path, for errors
+ * @throws LayerloomError ADAPTER_INVALID, ADAPTER_UNSUPPORTED
+ */
+export const readAdapterTensors = (
+  tensors: ReadonlyMap<string, TensorReference>,
+  config: AdapterConfig,
+  file: string,
+): Pick<Adapter, 'pairs' | 'replaced' | 'added'> => {
+  const modules = new Map<string, Factors>();
+  const replaced = new Map<string, Named>();
+  for (const [name, tensor] of tensors) {
+    const parsed = parseAdapterTensor(name);
+    if (parsed.kind === 'unused') continue;
+    if (parsed.kind === 'magnitude')
+      throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+        file,
+        what: `tensor ${name}`,
+        reason: 'scales rows by their norms (DoRA), which is not supported',
+      });
+    if (parsed.kind === 'whole') {
+      checkWhole(name, parsed, config, file);
+      replaced.set(parsed.parameter, { name, tensor });
+      continue;
+    }
+    const factors = modules.get(parsed.module) ?? { embedding: parsed.embedding };
+    if (factors[parsed.kind] !== undefined)
+      throw invalid(file, name, 'stands twice, under two adapter names', 'save one adapter alone with PEFT');
+    factors[parsed.kind] = { name, tensor };
+    modules.set(parsed.module, factors);
+  }
+  const pairs = new Map<string, LowRankPair>();
+  const added = new Map<string, Named & { scale: number }>();
+  for (const [module, factors] of modules) {
+    const { parameter, matched } = targetOf(module, config, file);
+    const pair = pairOf(matched, module, factors, config, file);
+    const whole = replaced.get(parameter);
+    // Under `base_layer` PEFT saves what the factors are added to, as of embeddings of another size.
+    if (whole !== undefined && !whole.name.includes('.base_layer.'))
+      throw invalid(
+        file,
+        whole.name,
+        'is saved whole, and its module has factors too, of which PEFT takes one',
+        'leave the module out of modules_to_save or of target_modules, and save it again with PEFT',
+      );
+    pairs.set(parameter, pair);
+    if (factors.bias === undefined) continue;
+    if (!config.loraBias)
+      throw invalid(
+        file,
+        factors.bias.name,
+        'needs lora_bias in adapter_config.json',
+        'save it again with PEFT',
+      );
+    added.set(`${module}.bias`, { ...factors.bias, scale: pair.scale });
+  }
+  return { pairs, replaced, added };
+};
+
+const invalid = (file: string, tensor: string, reason: string, remedy: string): LayerloomError =>
+  new LayerloomError('ADAPTER_INVALID', { file, tensor, reason, remedy });
+
+/** Refuses a tensor that the configuration does not account for. */
+const checkWhole = (
+  name: string,
+  { parameter, module }: { readonly parameter: string; readonly module: string },
+  config: AdapterConfig,
+  file: string,
+): void => {
+  if (name.includes('token_adapter.'))
+    throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+      file,
+      what: `tensor ${name}`,
+      reason: 'replaces single rows of the embeddings (trainable tokens), which is not supported',
+    });
+  const isSaved = config.modulesToSave.some((saved) => `${module}.`.includes(`${saved}.`));
+  const isBias = config.bias !== 'none' && parameter.endsWith('.bias');
+  if (isSaved || isBias || (parameter.endsWith('.weight') && vocabularyModule.test(module))) return;
+  throw invalid(
+    file,
+    name,
+    'is neither of a LoRA module nor of modules_to_save',
+    'check that file and adapter_config.json belong together',
+  );
+};
+
+/**
+ * Returns the parameter that a module's factors change: its weight, or one that `target_parameters` names. PEFT compares
+ * patterns with the name of the module, and of such a parameter with its own.
+ */
+const targetOf = (
+  module: string,
+  { targetParameters, targetModules }: AdapterConfig,
+  file: string,
+): { readonly parameter: string; readonly matched: string } => {
+  const own = module.replaceAll('.base_layer', '');
+  const bare = targetParameters.find((target) => !target.includes('.'));
+  if (bare !== undefined && typeof targetModules === 'string')
+    throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+      file,
+      what: `target_parameters ${bare}`,
+      reason: 'names no module, beside a target_modules that is a pattern, which is not supported',
+    });
+  const isTarget = Array.isArray(targetModules) && targetModules.some((one) => `.${own}`.endsWith(`.${one}`));
+  const meant = targetParameters.filter((target) => {
+    const dot = target.lastIndexOf('.');
+    return dot === -1 ? !isTarget : `.${own}`.endsWith(`.${target.slice(0, dot)}`);
+  });
+  const [target] = meant;
+  if (own !== module || meant.length > 1)
+    throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+      file,
+      what: `target_parameters ${targetParameters.join(', ')}`,
+      reason: `names several parameters of the module ${own}, which is not supported`,
+    });
+  if (target === undefined) return { parameter: `${module}.weight`, matched: module };
+  const parameter = `${module}.${target.slice(target.lastIndexOf('.') + 1)}`;
+  return { parameter, matched: parameter };
+};
+
+const pairOf = (
+  matched: string,
+  module: string,
+  { a, b, embedding }: Factors,
+  config: AdapterConfig,
+  file: string,
+): LowRankPair => {
+  if (a === undefined || b === undefined)
+    throw invalid(
+      file,
+      (a ?? b)?.name ?? module,
+      `has no ${a === undefined ? 'lora_A' : 'lora_B'} beside it`,
+      'download or save the adapter again',
+    );
+  for (const { name, tensor } of [a, b]) {
+    if (tensor.shape.length === 4)
+      throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+        file,
+        what: `tensor ${name}`,
+        reason: 'is of a convolution',
+      });
+    if (tensor.shape.length !== 2 || tensor.shape.includes(0))
+      throw invalid(
+        file,
+        name,
+        `has the shape [${tensor.shape.join(', ')}], as parts that were not gathered have`,
+        'gather the parameters of all processes before save_pretrained',
+      );
+    if (!isFloating(tensor.dtype))
+      throw invalid(file, name, `is ${tensor.dtype}`, 'save the adapter in bfloat16, float16 or float32');
+  }
+  const rank = itemAt(a.tensor.shape, 0);
+  if (itemAt(b.tensor.shape, 1) !== rank)
+    throw invalid(
+      file,
+      b.name,
+      `is [${b.tensor.shape.join(', ')}], which does not fit ${a.name} [${a.tensor.shape.join(', ')}]: their ranks differ`,
+      'download or save the adapter again',
+    );
+  const configured = config.rankOf(matched);
+  if (configured !== rank && config.targetParameters.length > 0 && rank % configured === 0)
+    throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+      file,
+      what: `tensor ${a.name}`,
+      reason: `has factors of ${rank / configured} experts of a mixture (target_parameters), which is not supported`,
+    });
+  if (configured !== rank)
+    throw invalid(
+      file,
+      a.name,
+      `has rank ${rank}, against ${configured} in adapter_config.json (r, rank_pattern)`,
+      'check that the two files belong together',
+    );
+  const alpha = config.alphaOf(matched);
+  return {
+    a: a.tensor,
+    b: b.tensor,
+    names: { a: a.name, b: b.name },
+    rank,
+    alpha,
+    scale: scaleOf(rank, alpha, config.rsLora),
+    transposed: embedding || config.fanInFanOut,
+  };
+};

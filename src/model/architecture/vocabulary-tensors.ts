@@ -1,0 +1,35 @@
+import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
+import type { Architecture } from './architecture.js';
+
+/** Tensors with a row for each token. */
+export interface VocabularyTensors {
+  /** The number of rows: those of the token embeddings. */
+  readonly rows: number;
+  /** Names of the embeddings, of the head and its bias, and of those of draft layers. */
+  readonly names: ReadonlySet<string>;
+}
+
+/** Embeddings of tokens; those of positions, and norms behind embeddings, have the same role. */
+const embeddings = /(^|\.)(embed_tokens|tok_embeddings|embed_in|word_embeddings|wte)\.weight$/;
+/** Draft layers for multi-token prediction have embeddings and a head of their own. */
+const ofDrafts = /\.layers\.\d+\.(embed_tokens|shared_head\.head)\.weight$/;
+
+/**
+ * Returns a model's tensors whose dimension 0 is the vocabulary; undefined for a model without embeddings that
+ * are known as such.
+ */
+export const vocabularyTensors = (
+  { tensors }: CheckpointIndex,
+  { places }: Architecture,
+): VocabularyTensors | undefined => {
+  const isEmbedding = (name: string) => places.get(name)?.role === 'embedding' && embeddings.test(name);
+  const first = [...tensors].find(([name]) => isEmbedding(name));
+  const rows = first?.[1].shape[0];
+  if (rows === undefined || rows === 0) return undefined;
+  const names = [...tensors].flatMap(([name, { shape }]) => {
+    const role = places.get(name)?.role;
+    const isOne = isEmbedding(name) || role === 'head' || (role === 'tower' && ofDrafts.test(name));
+    return isOne && shape[0] === rows ? [name] : [];
+  });
+  return { rows, names: new Set(names) };
+};

@@ -1,0 +1,65 @@
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import type { ModelTokens } from './tokenizer.js';
+import { type OutputTokens, plainTokensWithout, uniteTokens } from './unite.js';
+import { quote } from './words.js';
+
+const remedy =
+  'Give `--tokenizer union`, `base` or a model to say whose vocabulary the output has, or merge experts of one tokenizer';
+
+/**
+ * Returns the union of vocabularies that agree: each token that models share has one id, and the vocabulary
+ * of one model, its added tokens left aside, has the tokens of all. Tokens that merges make could only be
+ * added as a whole, and would then be found in the middle of words.
+ *
+ * @param reference the model by whose ids it goes, if its vocabulary has all
+ *
+ * @throws LayerloomError TOKENIZER_MISMATCH, TOKENIZER_UNSUPPORTED
+ */
+export const autoTokens = (
+  models: readonly ModelTokens[],
+  reference: number,
+  wanted: Iterable<string>,
+): { readonly donor: number; readonly tokens: OutputTokens } => {
+  checkSharedIds(models);
+  const candidates = [reference, ...models.keys()];
+  const donor = candidates.find((model) => plainTokensWithout(models, model).size === 0);
+  if (donor === undefined) {
+    const first = itemAt(models, reference);
+    const lacking = plainTokensWithout(models, reference);
+    const other = models.find(({ tokenizer }) =>
+      [...lacking].some((token) => tokenizer.vocabulary.has(token)),
+    );
+    throw new LayerloomError('TOKENIZER_MISMATCH', {
+      first: first.path,
+      other: (other ?? first).path,
+      tokens: [...lacking].map(
+        (token) => `${quote(token)} ${other?.tokenizer.ids.get(token) ?? 'elsewhere'} against absent`,
+      ),
+      remedy,
+    });
+  }
+  return { donor, tokens: uniteTokens(models, donor, wanted) };
+};
+
+/** @throws LayerloomError TOKENIZER_MISMATCH where a token with rows in two models has two ids */
+const checkSharedIds = (models: readonly ModelTokens[]): void => {
+  for (const [index, other] of models.entries())
+    for (const first of models.slice(0, index)) {
+      if (first.tokenizer === other.tokenizer) continue;
+      const [a, b] = [first.tokenizer, other.tokenizer];
+      const tokens = a.algorithm === b.algorithm ? [] : [`${b.algorithm} against ${a.algorithm}`];
+      for (const [token, id] of b.ids) {
+        const known = a.ids.get(token);
+        if (known !== undefined && known !== id && known < first.rows && id < other.rows)
+          tokens.push(`${quote(token)} ${id} against ${known}`);
+      }
+      if (tokens.length > 0)
+        throw new LayerloomError('TOKENIZER_MISMATCH', {
+          first: first.path,
+          other: other.path,
+          tokens,
+          remedy,
+        });
+    }
+};

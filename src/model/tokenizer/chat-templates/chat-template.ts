@@ -1,0 +1,47 @@
+import { LayerloomError } from '../../../base/errors.js';
+import { chatTemplates } from './formats.js';
+
+/** Words for the values of a chat template, which end "expected …". */
+export const chatTemplateWords = `auto, ${Object.keys(chatTemplates).join(', ')}, or a template's text (Jinja, with a {)`;
+
+/** The values of a chat template that are no template's text. */
+export const chatTemplateNames: readonly string[] = ['auto', ...Object.keys(chatTemplates)];
+
+/**
+ * Returns `auto` or a template's text (which always has a `{`) for the value of a recipe's `chatTemplate`;
+ * undefined for one that is neither a known name nor a template.
+ */
+export const chatTemplateOf = (value: unknown): string | undefined => {
+  if (typeof value !== 'string') return undefined;
+  if (value === 'auto' || value.includes('{')) return value;
+  return Object.hasOwn(chatTemplates, value) ? chatTemplates[value] : undefined;
+};
+
+/**
+ * Matches what jinja2 accepts and the parser below does not know. Templates with it are not checked, since no
+ * good template may be refused.
+ */
+const unknownToParser =
+  /\{%[-+]?\s*(raw|with|autoescape|block|extends|include|import|from)\b|\brecursive\s*[-+]?%\}|\bdivisibleby\s+\d/;
+
+/**
+ * Refuses a template that transformers could not compile.
+ *
+ * @throws LayerloomError TEMPLATE_INVALID with the parser's reason
+ */
+export const checkChatTemplate = async (text: string): Promise<void> => {
+  if (unknownToParser.test(text)) return;
+  const { Template } = await import('@huggingface/jinja');
+  try {
+    // The parser's time is quadratic in the length of white space, of which any amount means the same to it.
+    new Template(text.replace(/\s{64,}/g, (space) => space.slice(0, 64)));
+  } catch (cause) {
+    // The parser reads past the last token where a block has no end.
+    const reason = cause instanceof TypeError ? 'a block (if, for, …) has no end' : (cause as Error).message;
+    throw new LayerloomError(
+      'TEMPLATE_INVALID',
+      { parameter: 'chatTemplate', reason },
+      { cause, context: { recipePath: ['chatTemplate'] } },
+    );
+  }
+};

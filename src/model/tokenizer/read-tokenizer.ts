@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto';
+import { LayerloomError } from '../../base/errors.js';
+import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
+import { isObject, parseJsonObject } from '../../checkpoint/json.js';
+import { sideFilePath } from '../../checkpoint/side-files.js';
+import { readSideFile } from '../../checkpoint/small-file.js';
+import type { AddedToken } from './added-vocabulary.js';
+import { readTokenSettings, settingsOf, type TokenSettings } from './token-settings.js';
+import { endOf, makeTokenizer, type Tokenizer } from './tokenizer.js';
+import { withoutMerges } from './without-merges.js';
+
+/** What can be told of a checkpoint's tokenizer without parsing its vocabulary. */
+export interface TokenizerFiles {
+  /** Equal where the vocabularies are. */
+  readonly hash: string;
+  /** Names of the files that hold the vocabulary. */
+  readonly form: 'tokenizer.json' | 'vocab.json' | 'tokenizer.model';
+  readonly settings: TokenSettings;
+}
+
+const files = new WeakMap<CheckpointIndex, Promise<TokenizerFiles | undefined>>();
+const tokenizers = new WeakMap<CheckpointIndex, Promise<Tokenizer>>();
+
+const remembered = <V>(
+  memory: WeakMap<CheckpointIndex, Promise<V>>,
+  checkpoint: CheckpointIndex,
+  read: () => Promise<V>,
+): Promise<V> => {
+  const known = memory.get(checkpoint) ?? read();
+  memory.set(checkpoint, known);
+  return known;
+};
+
+/**
+ * Reads which tokenizer a checkpoint has; undefined where it has none.
+ *
+ * @throws LayerloomError READ_FAILED, CONFIG_INVALID
+ */
+export const tokenizerFilesOf = (checkpoint: CheckpointIndex): Promise<TokenizerFiles | undefined> =>
+  remembered(files, checkpoint, () => readFiles(checkpoint));
+
+const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | undefined> => {
+  const { sideFiles } = checkpoint;
+  const form = (['tokenizer.json', 'vocab.json', 'tokenizer.model'] as const).find((name) =>
+    sideFiles.includes(name),
+  );
+  if (form === undefined) return undefined;
+  const content = await readSideFile(sideFilePath(checkpoint, form));
+  const { decoder, special } = await readTokenSettings(checkpoint);
+  // Models often differ in which of their tokens is for padding: that adds none.
+  const missing = special.filter((token) => !content.includes(JSON.stringify(token.content)));
+  const settings = { decoder, special };
+  const hash = createHash('sha256')
+    .update(content)
+    .update(JSON.stringify([decoder, missing]))
+    .digest('hex');
+  return { hash, form, settings };
+};
+
+/**
+ * Reads the vocabulary of a checkpoint that has a tokenizer; one checkpoint's is parsed once.
+ *
+ * @throws LayerloomError READ_FAILED, CONFIG_INVALID, TOKENIZER_UNSUPPORTED
+ */
+export const readTokenizer = (checkpoint: CheckpointIndex, found: TokenizerFiles): Promise<Tokenizer> =>
+  remembered(tokenizers, checkpoint, () => parse(checkpoint, found));
+
+/** True if a checkpoint has a tokenizer that can be read as text. */
+export const hasTokens = async (checkpoint: CheckpointIndex): Promise<boolean> => {
+  const found = await tokenizerFilesOf(checkpoint);
+  return found !== undefined && found.form !== 'tokenizer.model';
+};
+
+/** Reads every token's id. @throws as `readTokenizer` */
+export const readTokenIds = async (checkpoint: CheckpointIndex): Promise<ReadonlyMap<string, number>> => {
+  const found = await tokenizerFilesOf(checkpoint);
+  return found === undefined ? new Map() : (await readTokenizer(checkpoint, found)).ids;
+};
+
+const sentencePiece =
+  'has its vocabulary only in tokenizer.model (SentencePiece), which cannot be compared or united; write a ' +
+  'tokenizer.json beside it in Python by `AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)`';
+
+const parse = async (checkpoint: CheckpointIndex, { form, settings }: TokenizerFiles): Promise<Tokenizer> => {
+  const file = sideFilePath(checkpoint, form);
+  if (form === 'tokenizer.model')
+    throw new LayerloomError('TOKENIZER_UNSUPPORTED', { directory: checkpoint.path, reason: sentencePiece });
+  const text = withoutMerges(await readSideFile(file));
+  if (text.length > mostCharacters)
+    throw new LayerloomError('CONFIG_INVALID', {
+      file,
+      reason: `has more than ${mostCharacters} characters beside its merges, as no vocabulary has; download or write it again`,
+    });
+  const content = parseJsonObject(text, file);
+  if (form === 'vocab.json')
+    return makeTokenizer({ file, algorithm: 'BPE', vocabulary: vocabularyOf(content, file) }, [], settings);
+  const { model, added_tokens: added } = content;
+  if (!isObject(model)) throw malformed(file, 'model');
+  const vocabulary = vocabularyOf(model['vocab'], file);
+  if (added !== undefined && !Array.isArray(added)) throw malformed(file, 'added_tokens');
+  const tokens = ((added ?? []) as unknown[]).map((token) => addedToken(token, file));
+  return makeTokenizer({ file, algorithm: algorithmOf(model), vocabulary }, tokens, settings);
+};
+
+/** Old files do not name it. */
+const algorithmOf = (model: Record<string, unknown>): string => {
+  if (typeof model['type'] === 'string') return model['type'];
+  if (Array.isArray(model['vocab'])) return 'Unigram';
+  return 'merges' in model ? 'BPE' : 'WordPiece';
+};
+
+/** Sixty times as many as any vocabulary has: ids are places in arrays, and files may come from strangers. */
+const mostIds = 2 ** 24;
+
+/** Several times as many as the largest tokenizers have: some millions of tokens, which take seconds. */
+const mostCharacters = 40_000_000;
+
+/** Ids by token. BPE and WordPiece have an object of ids, Unigram a list of [token, score]. */
+const vocabularyOf = (vocabulary: unknown, file: string): ReadonlyMap<string, number> => {
+  const ids = new Map<string, number>();
+  const add = (token: unknown, id: unknown): void => {
+    if (typeof token !== 'string' || !Number.isInteger(id) || Number(id) < 0 || Number(id) >= mostIds)
+      throw malformed(file, 'vocab');
+    ids.set(token, Number(id));
+  };
+  if (Array.isArray(vocabulary))
+    for (const [id, pair] of vocabulary.entries()) add(Array.isArray(pair) ? pair[0] : pair, id);
+  // Without a list of entries: millions of small lists take longer than all else.
+  else if (isObject(vocabulary)) for (const token of Object.keys(vocabulary)) add(token, vocabulary[token]);
+  else throw malformed(file, 'vocab');
+  // Every token of an id with a row becomes one of the output: few share an id, if any do.
+  if (ids.size > 2 * endOf(ids)) throw malformed(file, 'vocab');
+  return ids;
+};
+
+const addedToken = (value: unknown, file: string): AddedToken => {
+  const token = settingsOf(value);
+  if (token === undefined) throw malformed(file, 'added_tokens');
+  return token;
+};
+
+const malformed = (file: string, key: string): LayerloomError =>
+  new LayerloomError('CONFIG_INVALID', {
+    file,
+    reason: `has no valid \`${key}\`; download or write it again`,
+  });

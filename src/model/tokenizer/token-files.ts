@@ -1,0 +1,123 @@
+import { LayerloomError } from '../../base/errors.js';
+import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
+import { isObject, readJsonObject } from '../../checkpoint/json.js';
+import { sideFilePath } from '../../checkpoint/side-files.js';
+import { readSideFile } from '../../checkpoint/small-file.js';
+import type { OutputTokens } from './unite.js';
+import type { MergedVocabulary } from './vocabulary.js';
+
+type Edit = (value: unknown) => unknown;
+
+/**
+ * Returns the donor's tokenizer files with the output's tokens; those that stay as they are are left out.
+ * Only the values that hold tokens are written anew.
+ *
+ * @throws LayerloomError READ_FAILED, CONFIG_INVALID
+ */
+export const tokenFiles = async (
+  donor: CheckpointIndex,
+  { added, stripped, changed }: OutputTokens,
+): Promise<MergedVocabulary['files']> => {
+  if (!changed) return [];
+  const list = added.map(({ id, token }) => ({ id, ...token }));
+  const asMap = Object.fromEntries(added.map(({ id, token }) => [token.content, id]));
+  const has = (name: string) => donor.sideFiles.includes(name);
+  const read = async (name: string) => (await readSideFile(sideFilePath(donor, name))).toString();
+  const edited = async (name: string, key: string, edit: Edit) => ({
+    name,
+    text: editValue(await read(name), key, edit, sideFilePath(donor, name)),
+  });
+
+  const files: { name: string; text: string }[] = [];
+  if (has('tokenizer.json')) {
+    const file = await edited('tokenizer.json', 'added_tokens', () => list);
+    files.push(stripped.size === 0 ? file : { ...file, text: withoutTokens(file.text, stripped) });
+  }
+  if (stripped.size > 0 && has('vocab.json')) {
+    const vocab = await readJsonObject(sideFilePath(donor, 'vocab.json'));
+    for (const token of stripped) delete vocab[token];
+    files.push({ name: 'vocab.json', text: JSON.stringify(vocab) });
+  }
+  if (stripped.size > 0 && has('merges.txt')) {
+    const lines = (await read('merges.txt')).split('\n');
+    const kept = lines.filter((line) => line.startsWith('#version') || keeps(line, stripped));
+    files.push({ name: 'merges.txt', text: kept.join('\n') });
+  }
+  const config = has('tokenizer_config.json')
+    ? await readJsonObject(sideFilePath(donor, 'tokenizer_config.json'))
+    : {};
+  const hasDecoder = isObject(config['added_tokens_decoder']);
+  if (hasDecoder) {
+    const decoder = Object.fromEntries(added.map(({ id, token }) => [id, decoderEntry(token)]));
+    files.push(await edited('tokenizer_config.json', 'added_tokens_decoder', () => decoder));
+  }
+  if (has('added_tokens.json') || !(has('tokenizer.json') || hasDecoder))
+    files.push({ name: 'added_tokens.json', text: `${JSON.stringify(asMap, null, 2)}\n` });
+  return files;
+};
+
+/** As `save_pretrained` of transformers writes a token's settings. */
+const decoderEntry = ({
+  content,
+  lstrip,
+  normalized,
+  rstrip,
+  single_word,
+  special,
+}: OutputTokens['added'][number]['token']) => ({ content, lstrip, normalized, rstrip, single_word, special });
+
+/** Replaces the value of a key of the outermost object, in the text's own style. */
+const editValue = (text: string, key: string, edit: Edit, file: string): string => {
+  const place = valuePlace(text, key);
+  if (place === undefined)
+    throw new LayerloomError('CONFIG_INVALID', {
+      file,
+      reason: `has no \`${key}\`; download or write it again`,
+    });
+  const [begin, end] = place;
+  const indent = /\n([ \t]+)"/.exec(text)?.[1];
+  const value = JSON.stringify(edit(JSON.parse(text.slice(begin, end))), null, indent);
+  return (
+    text.slice(0, begin) +
+    (indent === undefined ? value : value.replaceAll('\n', `\n${indent}`)) +
+    text.slice(end)
+  );
+};
+
+/** Matches the tokens of JSON. */
+const lexeme = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{}:,]|[^\s"[\]{}:,]+/g;
+
+/**
+ * The begin and end of a value. Scans no further than this: a tokenizer has tens of megabytes, of which added
+ * tokens are the first.
+ */
+const valuePlace = (text: string, key: string): [number, number] | undefined => {
+  let depth = 0;
+  let before = '';
+  let begin: number | undefined;
+  let isValue = false;
+  for (const { 0: found, index } of text.matchAll(lexeme)) {
+    if (isValue) begin ??= index;
+    if (found === '{' || found === '[') depth++;
+    if (found === '}' || found === ']') depth--;
+    if (begin !== undefined && depth === 1) return [begin, index + found.length];
+    isValue ||= depth === 1 && found === ':' && before === JSON.stringify(key);
+    before = found;
+  }
+  return undefined;
+};
+
+/** Leaves tokens out of a BPE vocabulary, and the merges that make or take them. */
+const withoutTokens = (text: string, stripped: ReadonlySet<string>): string => {
+  const tokenizer = JSON.parse(text) as { model: { vocab: Record<string, number>; merges: unknown[] } };
+  const { vocab, merges } = tokenizer.model;
+  for (const token of stripped) delete vocab[token];
+  tokenizer.model.merges = merges.filter((merge) => keeps(merge as string | string[], stripped));
+  return JSON.stringify(tokenizer, null, 2);
+};
+
+/** True if a merge, spelt `a b` or as a list, neither takes nor makes a token that is left out. */
+const keeps = (merge: string | readonly string[], stripped: ReadonlySet<string>): boolean => {
+  const parts = typeof merge === 'string' ? merge.split(' ') : merge;
+  return ![...parts, parts.join('')].some((token) => stripped.has(token));
+};

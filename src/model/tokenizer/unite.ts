@@ -1,0 +1,172 @@
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import { type AddedToken, AddedVocabulary, plainToken, sameSettings } from './added-vocabulary.js';
+import { idsOf, type ModelTokens, makeTokenizer, type Tokenizer } from './tokenizer.js';
+import { someTokens } from './words.js';
+
+/** The tokens of a merge's output, and how they differ from those of the donor of its files. */
+export interface OutputTokens {
+  readonly ids: ReadonlyMap<string, number>;
+  /** By id. */
+  readonly added: Tokenizer['added'];
+  /** True if the donor's files give other tokens. */
+  readonly changed: boolean;
+  /** Tokens of the donor that its output has not. */
+  readonly stripped: ReadonlySet<string>;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Returns the tokens of `models[base]`, then those of the others in their order: first tokens of their
+ * vocabularies, by id, which become plain added tokens; then their added tokens, with the settings of the
+ * first that has one; then `wanted`, where no model has them.
+ *
+ * @throws LayerloomError TOKENIZER_UNSUPPORTED
+ */
+export const uniteTokens = (
+  models: readonly ModelTokens[],
+  base: number,
+  wanted: Iterable<string> = [],
+): OutputTokens => {
+  const { tokenizer, stripped } = strip(itemAt(models, base));
+  const others = distinct(models.filter((_, index) => index !== base));
+  const { settings, differing } = settingsOf([{ ...itemAt(models, base), tokenizer }, ...others]);
+  const output = new AddedVocabulary(tokenizer.vocabulary);
+  for (const { token } of tokenizer.added) output.add(token);
+  for (const token of plainTokens(tokenizer, others, settings)) output.add(plainToken(token));
+  for (const token of settings.values()) output.add(token);
+  const warnings =
+    differing.length === 0
+      ? []
+      : [
+          `models have other settings for ${someTokens(differing)}; those of the first that has the token are kept`,
+        ];
+  return outputOf(itemAt(models, base), tokenizer, stripped, output, wanted, warnings);
+};
+
+/** Returns the tokens of one model. With `strips`, those without a row are left out. @throws as `uniteTokens` */
+export const tokensOf = (model: ModelTokens, strips: boolean, wanted: Iterable<string>): OutputTokens => {
+  const { tokenizer, stripped } = strips
+    ? strip(model)
+    : { tokenizer: model.tokenizer, stripped: new Set<string>() };
+  const output = new AddedVocabulary(tokenizer.vocabulary);
+  for (const { token } of tokenizer.added) output.add(token);
+  return outputOf(model, tokenizer, stripped, output, wanted, []);
+};
+
+const outputOf = (
+  donor: ModelTokens,
+  tokenizer: Tokenizer,
+  stripped: ReadonlySet<string>,
+  output: AddedVocabulary,
+  wanted: Iterable<string>,
+  warnings: readonly string[],
+): OutputTokens => {
+  for (const token of wanted) if (output.idOf(token) === undefined) output.add(plainToken(token));
+  const added = output.list();
+  const before = new Map(tokenizer.added.map(({ token }) => [token.content, token]));
+  const ids = idsOf(tokenizer.vocabulary, added);
+  checkNewIds(donor, tokenizer, added);
+  return {
+    ids,
+    added,
+    changed: stripped.size > 0 || added.some(({ token }) => before.get(token.content) !== token),
+    stripped,
+    warnings: [
+      ...(stripped.size === 0
+        ? []
+        : [
+            `${donor.name} has ${donor.rows} rows, and none for ${someTokens([...stripped])}: left out of its tokenizer`,
+          ]),
+      ...warnings,
+    ],
+  };
+};
+
+/**
+ * The tokenizers library numbers added tokens from the number of the vocabulary's tokens, not from its last
+ * id, so that ids that were left out lead to ids given twice.
+ */
+const checkNewIds = (donor: ModelTokens, { vocabulary }: Tokenizer, added: Tokenizer['added']): void => {
+  const wanted = new Set(added.map(({ id }) => id));
+  const byId = new Map<number, string>();
+  for (const [token, id] of vocabulary) if (wanted.has(id)) byId.set(id, token);
+  const twice = added.filter(({ id, token }) => (byId.get(id) ?? token.content) !== token.content);
+  if (twice.length > 0)
+    throw new LayerloomError('TOKENIZER_UNSUPPORTED', {
+      directory: donor.path,
+      reason: `ids of its vocabulary leave some out, so that ${someTokens(twice.map(({ token }) => token.content))} would get the ids of other tokens; give another model's vocabulary`,
+    });
+};
+
+/**
+ * Leaves out tokens without a row. Special tokens among them stay, behind the others: transformers adds them
+ * when it loads the tokenizer.
+ */
+const strip = ({
+  path,
+  rows,
+  tokenizer,
+}: ModelTokens): { tokenizer: Tokenizer; stripped: ReadonlySet<string> } => {
+  const unused = new Set([...tokenizer.ids].filter(([, id]) => id >= rows).map(([token]) => token));
+  if (unused.size === 0) return { tokenizer, stripped: unused };
+  const kept = makeTokenizer(
+    { ...tokenizer, vocabulary: new Map([...tokenizer.vocabulary].filter(([token]) => !unused.has(token))) },
+    tokenizer.added.filter(({ id }) => id < rows).map(({ token }) => token),
+    { decoder: [], special: tokenizer.special },
+  );
+  const stripped = new Set([...unused].filter((token) => !kept.ids.has(token)));
+  if (stripped.size > 0 && tokenizer.algorithm !== 'BPE')
+    throw new LayerloomError('TOKENIZER_UNSUPPORTED', {
+      directory: path,
+      reason: `its embeddings have ${rows} rows, and none for ${someTokens([...stripped])}, which can be left out of a BPE tokenizer only, and this is ${tokenizer.algorithm}; give another model's vocabulary`,
+    });
+  return { tokenizer: kept, stripped };
+};
+
+/** Models of one tokenizer and as many rows have the same tokens. */
+const distinct = (models: readonly ModelTokens[]): ModelTokens[] =>
+  models.filter(
+    ({ tokenizer, rows }, index) =>
+      models.findIndex((model) => model.tokenizer === tokenizer && model.rows === rows) === index,
+  );
+
+/** The settings of all added tokens that have a row, of the first model that has one. */
+const settingsOf = (models: readonly ModelTokens[]) => {
+  const settings = new Map<string, AddedToken>();
+  const differing = new Set<string>();
+  for (const { rows, tokenizer } of models)
+    for (const { id, token } of tokenizer.added) {
+      if (id >= rows) continue;
+      const known = settings.get(token.content);
+      if (known === undefined) settings.set(token.content, token);
+      else if (!sameSettings(known, token)) differing.add(token.content);
+    }
+  return { settings, differing: [...differing] };
+};
+
+/**
+ * Tokens that only vocabularies of `others` have, not as added ones: made by merges or scores of theirs. The
+ * order of mergekit's is that of a hash map, another one each time; these are ordered by id.
+ */
+const plainTokens = (
+  tokenizer: Tokenizer,
+  others: readonly ModelTokens[],
+  settings: ReadonlyMap<string, AddedToken>,
+): Set<string> => {
+  const tokens = new Set<string>();
+  for (const other of others) {
+    if (other.tokenizer.vocabulary === tokenizer.vocabulary) continue;
+    const lacking = [...other.tokenizer.vocabulary].filter(
+      ([token, id]) => id < other.rows && !tokenizer.ids.has(token) && !settings.has(token),
+    );
+    for (const [token] of lacking.sort(([, a], [, b]) => a - b)) tokens.add(token);
+  }
+  return tokens;
+};
+
+/** Tokens that a union by `models[base]` would add though they are made by merges or scores of other models. */
+export const plainTokensWithout = (models: readonly ModelTokens[], base: number): Set<string> => {
+  const { settings } = settingsOf(models);
+  return plainTokens(itemAt(models, base).tokenizer, distinct(models), settings);
+};

@@ -1,0 +1,56 @@
+import { itemAt } from '../../base/lookup.js';
+import type { Missing } from './rows.js';
+import type { ModelTokens } from './tokenizer.js';
+import { joined, quoted, someTokens } from './words.js';
+
+/** Says whose rows stand where models lack tokens. */
+export const missingWarnings = (models: readonly ModelTokens[], missing: readonly Missing[]): string[] => {
+  const name = (model: number) => itemAt(models, model).name;
+  return missing.map(({ models: lacking, tokens, from }) => {
+    const lackers = new Set(lacking.map(name)).size;
+    if (from.length === 0) return `no model has rows for ${someTokens(tokens)}: they are 0`;
+    const [verb, one] = [lackers === 1 ? 'lacks' : 'lack', tokens.length === 1];
+    const source = joined(from.map(name));
+    const has =
+      `${joined(lacking.map(name))} ${verb} ${tokens.length} ${one ? 'token' : 'tokens'} that ${source} ` +
+      `${from.length === 1 ? 'has' : 'have'} (${quoted(tokens)})`;
+    if (from.length === 1) return `${has}: ${one ? 'its row comes' : 'their rows come'} from ${source}`;
+    return `${has}: ${one ? 'its row is' : 'their rows are'} the mean of theirs`;
+  });
+};
+
+/** Says how many rows the output has, where models differ in theirs. */
+export const rowsWarning = (models: readonly ModelTokens[], rows: number): string[] => {
+  if (models.every((model) => model.rows === rows)) return [];
+  const counts = [...new Set(models.map((model) => model.rows))].map(
+    (count) =>
+      `${count} in ${joined(models.filter((model) => model.rows === count).map(({ name }) => name))}`,
+  );
+  return [`the output’s embeddings have ${rows} rows (${counts.join(', ')})`];
+};
+
+/** Says which tokens have another id in the output than in a model. */
+export const movedWarnings = (models: readonly ModelTokens[], ids: ReadonlyMap<string, number>): string[] => {
+  const told = new Set<ModelTokens['tokenizer']>();
+  return models.flatMap(({ name, rows, tokenizer }) => {
+    if (told.has(tokenizer)) return [];
+    told.add(tokenizer);
+    const moved = [...tokenizer.ids].filter(([token, id]) => id < rows && (ids.get(token) ?? id) !== id);
+    return moved.length === 0
+      ? []
+      : [
+          `${someTokens(moved.map(([token]) => token))} of ${name} ${moved.length === 1 ? 'has another id' : 'have other ids'} in the output`,
+        ];
+  });
+};
+
+/** Says which tokens have no row, in models whose tokenizer is not the output's. */
+export const rowlessWarnings = (models: readonly ModelTokens[], donor: number): string[] => {
+  const told = new Set([itemAt(models, donor).tokenizer]);
+  return models.flatMap(({ name, rows, tokenizer }) => {
+    if (told.has(tokenizer)) return [];
+    told.add(tokenizer);
+    const rowless = [...tokenizer.ids].filter(([, id]) => id >= rows).map(([token]) => token);
+    return rowless.length === 0 ? [] : [`${name} has ${rows} rows, and none for ${someTokens(rowless)}`];
+  });
+};
