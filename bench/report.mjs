@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { chromium } from 'playwright-core';
+import { layouts } from '../dist/api/layouts.js';
 import { writeReportOf } from '../dist/documents/report/write-report.js';
 import { constructedExperiment, writeRecord } from './constructed-experiment.mjs';
 
@@ -64,7 +65,7 @@ try {
   const experiment = constructedExperiment({ directory });
   writeRecord(experiment);
   const started = performance.now();
-  const { merges, results, bytes } = await writeReportOf(experiment, { out, force: true });
+  const { merges, results, bytes } = await writeReportOf(experiment, layouts, { out, force: true });
   console.log(
     `${merges} merges, ${results} results of 250 problems: ${(bytes / 1e6).toFixed(2)} MB, written in ${((performance.now() - started) / 1000).toFixed(1)} s`,
   );

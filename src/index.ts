@@ -80,7 +80,6 @@ export {
 } from './experiment/file/read-experiment.js';
 export { type ExperimentReference, experimentReferences } from './experiment/file/references.js';
 export type { SearchBlock } from './experiment/file/search-block.js';
-export { experimentPreset, type PresetModels, type PresetName } from './experiment/presets/presets.js';
 export type {
   ExperimentRecord,
   MergeRecord,
@@ -211,6 +210,7 @@ export type { Expression, ModelTensor } from './operations/expression.js';
 export type { Formula } from './operations/formula.js';
 export type { Gram, GramRule, RuleParameters } from './operations/rules.js';
 export type { Sparsifier } from './operations/sparsifiers.js';
+export { experimentPreset, type PresetModels, type PresetName } from './paper/experiment.js';
 export type { Layout } from './plan/layout.js';
 export type * from './plan/plan.js';
 export { type ReadRecipe, type RecipeWarning, readRecipe } from './recipe/read-recipe.js';

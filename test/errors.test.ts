@@ -38,7 +38,6 @@ import { mergeVocabularies } from '../src/model/tokenizer/merge-vocabularies.js'
 import { checkBuildTools } from '../src/native/build-tools.js';
 import { readRecipe } from '../src/recipe/read-recipe.js';
 import { comparePaired } from '../src/scores/paired.js';
-import { tablesOf } from '../src/scores/tables.js';
 import { type AdapterFixture, lora, writeAdapter } from './fixtures/adapters.js';
 import {
   assemble,
@@ -65,6 +64,7 @@ import {
   scoredModel,
 } from './fixtures/scored.js';
 import { keyOf, newStore, publish as publishShards } from './fixtures/store.js';
+import { tablesOf } from './fixtures/tables.js';
 import { writeVocabulary } from './fixtures/vocabulary.js';
 
 /** Plans an average of a small Llama and of it with an adapter. */

@@ -31,6 +31,7 @@ const order = [
   'training',
   'documents',
   'doctor',
+  'paper',
   'api',
   'index',
   'cli',
@@ -71,5 +72,11 @@ describe('imports', () => {
       done.add(file);
     };
     for (const file of files) visit(file);
+  });
+
+  it('of paper/ are in doors alone', () => {
+    const doors = ['paper', 'api', 'index', 'cli'];
+    for (const file of files.filter((each) => !doors.includes(partOf(each))))
+      expect(importsOf(file).filter((imported) => partOf(imported) === 'paper')).toEqual([]);
   });
 });

@@ -24,12 +24,14 @@ export const writeReport = async (
   requireOut(options);
   // Loaded on demand: other functions of the library need no pages and statistics.
   const { writeReportOf } = await import('../documents/report/write-report.js');
+  const { layouts } = await import('./layouts.js');
   const { loadScores } = await import('../scores/load-scores.js');
   const { readSummaries } = await import('../scores/read-summaries.js');
   const experiment = await loadScores(directory);
   const published = await Promise.all(summaries.map(readSummaries));
   return await writeReportOf(
     { ...experiment, summaries: [...experiment.summaries, ...published.flat()] },
+    layouts,
     options,
   );
 };

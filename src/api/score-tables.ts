@@ -40,10 +40,11 @@ export const scoreTables = async (
 ): Promise<ScoreTables> => {
   // Loaded on demand: other functions of the library need no statistics.
   const { tablesOf } = await import('../scores/tables.js');
+  const { layouts } = await import('./layouts.js');
   const { readSummaries } = await import('../scores/read-summaries.js');
   const { loadScores } = await import('../scores/load-scores.js');
   const experiment = directory === undefined ? nothing : await loadScores(directory);
   const summaries = (await Promise.all(files.map(readSummaries))).flat();
   const all = { ...experiment, summaries: [...experiment.summaries, ...summaries] };
-  return { tables: tablesOf(all, options), warnings: experiment.warnings };
+  return { tables: tablesOf(all, layouts, options), warnings: experiment.warnings };
 };

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { trainingPreset } from '../paper/training.js';
 import { checkDataFiles } from '../training/check-files.js';
 import { filesOf } from '../training/data-mix.js';
 import { type Instruction, instructionsOf, type Sequel, sequelOf } from '../training/instructions.js';
@@ -49,7 +50,11 @@ export const trainInit = async (
     parameters.partition === undefined
       ? undefined
       : await readPartitionOf(parameters.partition, model === undefined ? undefined : { model, isHere });
-  const run = trainingRunOf({ ...parameters, base: model ?? partition?.base.path }, partition);
+  const run = trainingRunOf(
+    trainingPreset(parameters.preset, parameters.language),
+    { ...parameters, base: model ?? partition?.base.path },
+    partition,
+  );
   await checkDataFiles(filesOf(run.mix));
   const out = resolve(options.out);
   const files = await writeTraining(run, out);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { presetNames, presets } from '../experiment/presets/preset-merges.js';
+import { presetNames, presets } from '../paper/experiment-merges.js';
 import type { BatchCliOptions } from './batch.js';
 import type { ExperimentInitOptions } from './experiment.js';
 import { addExamples, commandGroups, helpList, optionGroups, optionOf, printsByDefault } from './help.js';

@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, relative, resolve } from 'node:path';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { replaceSides } from '../checkpoint/adapter-text.js';
 import { splitName } from '../checkpoint/model-place.js';
-import { experimentPreset, type PresetModels, type PresetName } from '../experiment/presets/presets.js';
+import { experimentPreset, type PresetModels, type PresetName } from '../paper/experiment.js';
 import { relativeTo } from '../recipe/model-path.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printLine, printText } from './print.js';

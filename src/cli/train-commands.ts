@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { presetNames } from '../training/presets.js';
+import { trainingPresets } from '../paper/training.js';
 import { trainers, trainingMethods, trainingWays } from '../training/training-run.js';
 import { addExamples, commandGroups, optionGroups, optionOf } from './help.js';
 import { addOutputOptions, toNumber } from './options.js';
@@ -24,7 +24,7 @@ const addInit = (train: Command): void => {
     .description("write a trainer's configuration for an expert of the paper or a baseline, with its data")
     .addOption(
       optionOf('--preset <name>', 'the run: a row of Table 4, joint SFT, or math-only SFT', {
-        choices: presetNames,
+        choices: trainingPresets,
         required: true,
       }),
     )

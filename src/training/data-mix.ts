@@ -2,8 +2,7 @@ import { LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
 import { splitName } from '../checkpoint/model-place.js';
 import { nearest } from '../recipe/nearest.js';
-import type { Preset } from './presets.js';
-import { type DataSet, table3 } from './table-3.js';
+import type { DataSet, PresetWithData } from './preset.js';
 
 /** A data set of a mix, and the file to read instead of the hub. */
 export interface MixedSet extends DataSet {
@@ -14,9 +13,9 @@ export interface MixedSet extends DataSet {
 export interface MixPart {
   readonly kind: 'math' | 'language';
   readonly samples: number;
-  /** The sets of Table 3; undefined if own files replace them. */
+  /** Public data sets; undefined if own files replace them. */
   readonly sets?: readonly MixedSet[];
-  /** Own files that replace the sets of Table 3. */
+  /** Own files that replace them. */
   readonly files?: readonly string[];
 }
 
@@ -34,12 +33,12 @@ interface GivenFile {
 }
 
 /**
- * Returns the data of a preset: the sets of Table 3, or the files that stand for them.
+ * Returns the data of a preset: its data sets, or the files that stand for them.
  *
  * @throws LayerloomError USAGE for a file that stands for nothing, and without one for the set without a name
  */
 export const dataMixOf = (
-  preset: Preset,
+  { preset, sets: setsOf }: PresetWithData,
   { samples, data }: { readonly samples: number; readonly data: readonly string[] },
 ): DataMix => {
   const given = data.map((text): GivenFile => {
@@ -52,7 +51,7 @@ export const dataMixOf = (
       name === kind || (name === undefined && preset.categories.length === 1) ? [path] : [],
     );
     if (files.length > 0) return { kind, samples, files };
-    const sets = table3[category].map((set): MixedSet => {
+    const sets = (setsOf[category] ?? []).map((set): MixedSet => {
       const own = given.find(({ name }) => name === set.name);
       return own === undefined ? set : { ...set, path: own.path };
     });

@@ -4,8 +4,7 @@ import type { Partition, Side } from '../measure/partition/partition.js';
 import { nearest } from '../recipe/nearest.js';
 import { choices } from './choices.js';
 import { type DataMix, dataMixOf } from './data-mix.js';
-import { type Preset, presetOf } from './presets.js';
-import type { TrainingRow } from './table-4.js';
+import type { Preset, PresetWithData, TrainingRow } from './preset.js';
 
 /** Programs that configurations are written for. */
 export const trainers = ['trl', 'axolotl', 'llama-factory'] as const;
@@ -94,14 +93,15 @@ export interface TrainingRun {
  * @throws LayerloomError INVALID_PARAMETER, USAGE
  */
 export const trainingRunOf = (
+  known: PresetWithData,
   parameters: TrainingParameters,
   partition: Partition | undefined,
 ): TrainingRun => {
-  const { preset: name, base = choices.base, rank = choices.lora.rank } = parameters;
+  const { preset } = known;
+  const { base = choices.base, rank = choices.lora.rank } = parameters;
   const trainer = oneOf('trainer', parameters.trainer ?? 'trl', trainers);
   const method = oneOf('method', parameters.method ?? 'full', trainingMethods);
   const way = oneOf('way', parameters.way ?? 'plain', trainingWays);
-  const preset = presetOf(name, parameters.language);
   const { row, number } = preset;
   if (parameters.rank !== undefined && method !== 'lora')
     throw new LayerloomError('USAGE', { reason: '--rank is for LoRA; give --method lora too' });
@@ -110,7 +110,7 @@ export const trainingRunOf = (
   checkTrainer(trainer, way);
 
   const samples = positive('samples', parameters.samples ?? choices.samples);
-  const mix = dataMixOf(preset, { samples, data: parameters.data ?? [] });
+  const mix = dataMixOf(known, { samples, data: parameters.data ?? [] });
   const { steps, stepsPerCheckpoint } = stepsOf(row, samples, samples * mix.parts.length);
   const decaySteps = row.schedule === 'wsd' ? Math.round(steps * choices.decayShare) : undefined;
 
@@ -121,7 +121,7 @@ export const trainingRunOf = (
   if (row.batchSize % devices !== 0)
     throw invalid('devices', devices, `a divisor of the batch size ${row.batchSize}`);
   return {
-    name,
+    name: parameters.preset,
     preset,
     trainer,
     base,

@@ -4,11 +4,11 @@ import { describe, expect, it, vi } from 'vitest';
 import { constructedExperiment, writeRecord } from '../../bench/constructed-experiment.mjs';
 import type { PageAnalysis, ReportData } from '../../src/documents/pages/data.js';
 import { showThresholds } from '../../src/documents/pages/numbers.js';
-import { writeReportOf } from '../../src/documents/report/write-report.js';
 import { describeAnalysis } from '../../src/documents/text/analysis-summary.js';
 import { type AnalyzeParameters, analyze } from '../../src/index.js';
 import { readVectors } from '../../src/measure/analysis/vectors-file.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { writeReportOf } from '../fixtures/tables.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 

@@ -7,7 +7,7 @@ import { parseAllDocuments } from 'yaml';
 import { version } from '../../src/base/version.js';
 import { expandExperiment } from '../../src/experiment/file/expand.js';
 import { readExperiment } from '../../src/experiment/file/read-experiment.js';
-import { experimentPreset } from '../../src/experiment/presets/presets.js';
+import { experimentPreset } from '../../src/paper/experiment.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { writeExperiment } from '../fixtures/experiment.js';

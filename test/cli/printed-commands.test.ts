@@ -106,8 +106,8 @@ const scenarios: readonly Scenario[] = [
   {
     title: 'an experiment that init writes is planned, run and scored',
     calls: [
-      'experiment/presets/presets.ts: batch FILE -o DIR --dry-run',
-      'experiment/presets/preset-evaluation.ts: evaluate DIR',
+      'paper/experiment.ts: batch FILE -o DIR --dry-run',
+      'paper/experiment-evaluation.ts: evaluate DIR',
     ],
     run: async () => {
       const { ok, read, directory } = session('preset');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { expandExperiment } from '../../src/experiment/file/expand.js';
 import { experimentReferences } from '../../src/experiment/file/references.js';
-import { experimentPreset, type PresetName, presetNames } from '../../src/experiment/presets/presets.js';
+import { experimentPreset, type PresetName, presetNames } from '../../src/paper/experiment.js';
 import { read } from './experiments.js';
 
 const models = {

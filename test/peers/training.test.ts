@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { partition, type TrainingParameters, type TrainingRun, trainInit } from '../../src/index.js';
-import { presetNames } from '../../src/training/presets.js';
+import { trainingPresets } from '../../src/paper/training.js';
 import { type Trainer, trainingMethods } from '../../src/training/training-run.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
@@ -64,7 +64,7 @@ type Workplace = Awaited<ReturnType<typeof workplace>>;
 /** Every preset, full and LoRA, in every way that the trainer has. */
 const everyRun = async ({ at, init }: Workplace, trainer: Trainer) => {
   const runs: { out: string; run: TrainingRun }[] = [];
-  for (const preset of presetNames)
+  for (const preset of trainingPresets)
     for (const method of trainingMethods) {
       const data = preset.startsWith('tel') ? [`instructions=${at('language.jsonl')}`] : [];
       const given = { preset, method, trainer, data };

@@ -8,7 +8,7 @@ import { recipeSchema } from '../../src/api/json-schema/recipe-schema.js';
 import { LayerloomError } from '../../src/base/errors.js';
 import { expandExperiment } from '../../src/experiment/file/expand.js';
 import { readExperiment } from '../../src/experiment/file/read-experiment.js';
-import { experimentPreset, presetNames } from '../../src/experiment/presets/presets.js';
+import { experimentPreset, presetNames } from '../../src/paper/experiment.js';
 import { toSnakeCase } from '../../src/recipe/case.js';
 import { readRecipe } from '../../src/recipe/read-recipe.js';
 import { parseRecipe } from '../../src/recipe/recipe.js';

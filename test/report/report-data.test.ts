@@ -8,10 +8,11 @@ import type { ReportData } from '../../src/documents/pages/data.js';
 import { signTest } from '../../src/documents/pages/sign-test.js';
 import { yamlOf } from '../../src/documents/pages/yaml.js';
 import { bandsOf } from '../../src/documents/report/layer-bands.js';
-import { drawReport, writeReportOf } from '../../src/documents/report/write-report.js';
+import { drawReport } from '../../src/documents/report/write-report.js';
 import type { ScoredExperiment } from '../../src/scores/scored-experiment.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { outcomes, scoredModel } from '../fixtures/scored.js';
+import { writeReportOf } from '../fixtures/tables.js';
 
 const options = { languages: ['swahili', 'telugu'], gridOf: [], problems: 30 };
 

@@ -5,11 +5,11 @@ import { pathToFileURL } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { constructedExperiment, writeRecord } from '../../bench/constructed-experiment.mjs';
-import { writeReportOf } from '../../src/documents/report/write-report.js';
 import { makeDirectories, withFile } from '../../src/engine/output/durable.js';
 import { encodeVectors } from '../../src/measure/analysis/vectors-file.js';
 import { violationsOn } from '../fixtures/accessibility.js';
 import { constructedVectors } from '../fixtures/mav-vectors.js';
+import { writeReportOf } from '../fixtures/tables.js';
 
 const executablePath = process.env['LAYERLOOM_CHROMIUM'] ?? '/usr/bin/chromium';
 

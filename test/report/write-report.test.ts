@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { constructedExperiment, writeRecord } from '../../bench/constructed-experiment.mjs';
 import type { ReportData } from '../../src/documents/pages/data.js';
-import { writeReportOf } from '../../src/documents/report/write-report.js';
 import { analyze, runExperiment, writeReport } from '../../src/index.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeExperiment } from '../fixtures/experiment.js';
+import { writeReportOf } from '../fixtures/tables.js';
 
 const dataOf = (file: string): ReportData =>
   JSON.parse(

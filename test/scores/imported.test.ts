@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { readSummaries } from '../../src/scores/read-summaries.js';
 import { cellText, type ScoreTable } from '../../src/scores/score-table.js';
-import { tablesOf } from '../../src/scores/tables.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { constructedExperiment } from '../fixtures/scored.js';
+import { tablesOf } from '../fixtures/tables.js';
 
 const paperFile = (name: string) => fileURLToPath(new URL(`../../docs/tables/${name}.csv`, import.meta.url));
 

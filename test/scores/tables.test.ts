@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { TableOptions } from '../../src/scores/board.js';
 import { cellText, type ScoreTable } from '../../src/scores/score-table.js';
 import type { ScoredExperiment } from '../../src/scores/scored-experiment.js';
-import { tablesOf } from '../../src/scores/tables.js';
 import {
   constructedExperiment,
   constructedResult,
@@ -13,6 +12,7 @@ import {
   scoredModel,
   seeded,
 } from '../fixtures/scored.js';
+import { tablesOf } from '../fixtures/tables.js';
 
 /** Right answers of 250 that give the paper's figures of Swahili where it states single ones (multiples of 0.4). */
 const swahili: RightAnswers = {

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import Papa from 'papaparse';
 import { describe, expect, it } from 'vitest';
-import { table3 } from '../../src/training/table-3.js';
-import { table4 } from '../../src/training/table-4.js';
+import { trainingData } from '../../src/paper/training-data.js';
+import { expertRuns } from '../../src/paper/training-runs.js';
 
 const rowsOf = (number: number): Record<string, string>[] => {
   const file = fileURLToPath(new URL(`../../docs/tables/training/table-${number}.csv`, import.meta.url));
@@ -30,12 +30,12 @@ describe('the tables of training', () => {
       },
     ]);
     expect(printed).toHaveLength(15);
-    expect(Object.entries(table4)).toEqual(printed);
+    expect(Object.entries(expertRuns)).toEqual(printed);
   });
 
   it('are the data sets that Table 3 prints, by category', () => {
     const printed = rowsOf(3).map((row) => [row['category'], row['data set'], row['hub id'] || undefined]);
-    const ours = Object.entries(table3).flatMap(([category, sets]) =>
+    const ours = Object.entries(trainingData).flatMap(([category, sets]) =>
       sets.map(({ title, hub }) => [category, title, hub]),
     );
     expect(ours).toHaveLength(17);

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { type TrainingParameters, trainInit } from '../../src/index.js';
-import { presetNames } from '../../src/training/presets.js';
-import { table4 } from '../../src/training/table-4.js';
+import { trainingPresets } from '../../src/paper/training.js';
+import { expertRuns } from '../../src/paper/training-runs.js';
 import { trainers, trainingMethods } from '../../src/training/training-run.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
@@ -37,7 +37,7 @@ const names = {
 
 const cases = trainers.flatMap((trainer) =>
   trainingMethods.flatMap((method) =>
-    Object.entries(table4).map(([preset, row]) => ({ trainer, method, preset, row })),
+    Object.entries(expertRuns).map(([preset, row]) => ({ trainer, method, preset, row })),
   ),
 );
 
@@ -97,7 +97,7 @@ describe('what the paper does not state', () => {
 });
 
 describe('the data', () => {
-  it.each(presetNames)('of %s are those of Table 3, with equal ratios', async (preset) => {
+  it.each(trainingPresets)('of %s are those of Table 3, with equal ratios', async (preset) => {
     const { data } = await init({ preset });
     const kinds = preset === 'joint' ? ['math', 'language'] : [/^math/.test(preset) ? 'math' : 'language'];
     expect(data.parts.map(({ kind }: { kind: string }) => kind)).toEqual(kinds);

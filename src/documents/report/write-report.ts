@@ -12,7 +12,7 @@ import { readRecord } from '../../experiment/record/experiment-record.js';
 import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
 import { headlineMetrics } from '../../scores/metrics.js';
 import type { ScoredExperiment } from '../../scores/scored-experiment.js';
-import { tablesOf } from '../../scores/tables.js';
+import { type Layouts, tablesOf } from '../../scores/tables.js';
 import { readAnalysis } from '../analysis/analysis-data.js';
 import { generatorMeta, htmlPage } from '../html-page.js';
 import type { ReportData } from '../pages/data.js';
@@ -90,11 +90,13 @@ export interface WrittenReport {
 /**
  * Writes the report of an experiment that is in memory: one HTML file.
  *
+ * @param layouts of the tables that it shows
  * @throws LayerloomError INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, the codes of an
  *   analysis's files
  */
 export const writeReportOf = async (
   experiment: ScoredExperiment,
+  layouts: Layouts,
   { out, samples = 50, analysis, force = false }: ReportOptions,
 ): Promise<WrittenReport> => {
   if (!Number.isInteger(samples) || samples < 0)
@@ -119,7 +121,7 @@ export const writeReportOf = async (
   const parts: ReportParts = {
     experiment,
     record,
-    tables: tablesOf(experiment),
+    tables: tablesOf(experiment, layouts),
     metricOf: headlineMetrics(experiment.models),
     analysis: found,
     layers:

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Cell, ScoreTable } from '../../../src/scores/score-table.js';
 import type { ScoredExperiment } from '../../../src/scores/scored-experiment.js';
-import { tablesOf } from '../../../src/scores/tables.js';
 import { constructedExperiment } from '../../fixtures/scored.js';
+import { tablesOf } from '../../fixtures/tables.js';
 
 // Nine pairs of which math-3 makes the best merges and math-1 the worst.
 const byTaskExpert = [70, 71, 72, 80, 81, 82, 95, 96, 97];

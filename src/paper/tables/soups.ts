@@ -1,7 +1,7 @@
-import type { Board } from '../board.js';
-import { figure, idOf, isMoreBetter, markBestIn } from '../cells.js';
-import type { ScoreTable } from '../score-table.js';
-import { benchmarkNotes } from './notes.js';
+import type { Board } from '../../scores/board.js';
+import { figure, idOf, isMoreBetter, markBestIn } from '../../scores/cells.js';
+import { benchmarkNotes } from '../../scores/layouts/notes.js';
+import type { ScoreTable } from '../../scores/score-table.js';
 
 const columns = [
   { id: 'soup-best', label: 'soup of pairs, best (mean)', kind: 'number' },
@@ -11,7 +11,7 @@ const columns = [
 ] as const;
 
 /** Table 6: merges of pairs against merges of soups, which give one model a language, or one for all. */
-export const table6 = (board: Board): ScoreTable[] =>
+export const soups = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
     const rows = board.languages.map((language) => ({
       id: language,

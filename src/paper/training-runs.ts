@@ -1,19 +1,4 @@
-/** Hyper-parameters of one training run, as Table 4 prints them. */
-export interface TrainingRow {
-  /** Peak learning rate. */
-  readonly learningRate: number;
-  /** Samples per optimiser step, over all devices. */
-  readonly batchSize: number;
-  /** Tokens. */
-  readonly sequenceLength: number;
-  readonly weightDecay: number;
-  readonly maxGradNorm: number;
-  /** `wsd` is warm-up, stable, decay. */
-  readonly schedule: 'linear' | 'wsd';
-  /** Optimiser steps: the unit is ours, the table prints a number alone. */
-  readonly warmup: number;
-  readonly beta2: number;
-}
+import type { TrainingRow } from '../training/preset.js';
 
 /** The cells of a row in the order of the table's columns. */
 type Cells = readonly [
@@ -33,7 +18,7 @@ const row = ([learningRate, batchSize, sequenceLength, weightDecay, ...rest]: Ce
 };
 
 /** Table 4 of arXiv 2410.01335: the runs of the fifteen experts. */
-export const table4 = {
+export const expertRuns = {
   'math-1': row([2.0e-8, 4, 2048, 0.1, 1.0, 'linear', 1000, 0.99]),
   'math-2': row([1.0e-7, 4, 2048, 0.01, 0.5, 'linear', 1000, 0.99]),
   'math-3': row([4.0e-8, 4, 2048, 0.1, 1.0, 'linear', 500, 0.999]),
@@ -52,4 +37,4 @@ export const table4 = {
 } as const satisfies Readonly<Record<string, TrainingRow>>;
 
 /** An expert of Table 4. */
-export type ExpertName = keyof typeof table4;
+export type ExpertName = keyof typeof expertRuns;

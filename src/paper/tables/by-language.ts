@@ -1,14 +1,14 @@
-import type { Board } from '../board.js';
-import { figure, idOf, isMoreBetter, markBestIn, statistics } from '../cells.js';
-import { labelOf } from '../groups.js';
-import { meanOf } from '../mean.js';
-import type { Cell, Derived, ScoreTable, TableRow } from '../score-table.js';
-import { benchmarkNotes, extremeNote, halfNote, hasIntervals } from './notes.js';
+import type { Board } from '../../scores/board.js';
+import { figure, idOf, isMoreBetter, markBestIn, statistics } from '../../scores/cells.js';
+import { labelOf } from '../../scores/groups.js';
+import { benchmarkNotes, extremeNote, halfNote, hasIntervals } from '../../scores/layouts/notes.js';
+import { meanOf } from '../../scores/mean.js';
+import type { Cell, Derived, ScoreTable, TableRow } from '../../scores/score-table.js';
 
 const groups = ['base', 'language', 'task', 'soup-best', 'swap-default', 'swap-best'];
 
 /** Table 1: min, mean and max of each language over the pairs of experts. */
-export const table1 = (board: Board): ScoreTable[] =>
+export const byLanguage = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
     const key = (language: string, group: string) => ({ benchmark, group, subject: language, language });
     const isHigherBetter = isMoreBetter(board, benchmark);

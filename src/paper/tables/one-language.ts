@@ -1,4 +1,4 @@
-import type { Board, Subject } from '../board.js';
+import type { Board, Subject } from '../../scores/board.js';
 import {
   type CellKey,
   figure,
@@ -9,14 +9,14 @@ import {
   meanOverLanguages,
   scaleFor,
   statistics,
-} from '../cells.js';
-import { groupsOf, labelOf, sortGroups } from '../groups.js';
-import { allLanguages } from '../imported.js';
-import { type Cell, type Derived, fixed, type ScoreTable, type TableRow } from '../score-table.js';
-import { benchmarkNotes, extremeNote, halfNote, hasIntervals } from './notes.js';
+} from '../../scores/cells.js';
+import { groupsOf, labelOf, sortGroups } from '../../scores/groups.js';
+import { allLanguages } from '../../scores/imported.js';
+import { benchmarkNotes, extremeNote, halfNote, hasIntervals } from '../../scores/layouts/notes.js';
+import { type Cell, type Derived, fixed, type ScoreTable, type TableRow } from '../../scores/score-table.js';
 
 /** The languages of "all languages" (Table 2 of the paper; its caption says nine): MGSM's without Thai. */
-export const tenLanguages = [
+const tenLanguages = [
   'english',
   'german',
   'french',
@@ -33,7 +33,7 @@ export const tenLanguages = [
  * Table 2: one language, with further references and methods, English, and the mean over all languages. One table a
  * language that has more than Table 1 shows of it.
  */
-export const table2 = (board: Board): ScoreTable[] =>
+export const oneLanguage = (board: Board): ScoreTable[] =>
   board.benchmarks.flatMap((benchmark) =>
     board.languages.map((language) => tableOf(board, benchmark, language)),
   );

@@ -1,4 +1,4 @@
-import { layerloomCommand } from '../../base/command-line.js';
+import { layerloomCommand } from '../base/command-line.js';
 
 /** The languages of the MGSM benchmark, with its codes for them. */
 const mgsm: ReadonlyMap<string, string> = new Map([

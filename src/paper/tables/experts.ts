@@ -1,10 +1,10 @@
 import { taskOf } from '../../evaluation/task-facts.js';
-import type { Board, Subject } from '../board.js';
-import { figure, markBestIn, meanCell, meanOverLanguages, scaleFor } from '../cells.js';
-import { allLanguages } from '../imported.js';
-import type { Scale } from '../metrics.js';
-import type { Cell, ScoreTable, TableRow } from '../score-table.js';
-import { summarise } from '../summaries.js';
+import type { Board, Subject } from '../../scores/board.js';
+import { figure, markBestIn, meanCell, meanOverLanguages, scaleFor } from '../../scores/cells.js';
+import { allLanguages } from '../../scores/imported.js';
+import type { Scale } from '../../scores/metrics.js';
+import type { Cell, ScoreTable, TableRow } from '../../scores/score-table.js';
+import { summarise } from '../../scores/summaries.js';
 
 /** Shares have three digits in Table 5, as the paper prints them. */
 const shown = (scale: Scale): Scale =>
@@ -19,7 +19,7 @@ interface Column {
 }
 
 /** Table 5: the mean score of every kind of expert in every benchmark and language; empty where it was not run. */
-export const table5 = (board: Board): ScoreTable[] => {
+export const experts = (board: Board): ScoreTable[] => {
   const columns: Column[] = [
     { id: 'base', label: 'base', group: 'base', language: undefined },
     { id: 'task', label: 'task experts', group: 'task', language: undefined },

@@ -1,10 +1,10 @@
-import { layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError } from '../../base/errors.js';
-import { nearest } from '../../recipe/nearest.js';
-import { presetEvaluation } from './preset-evaluation.js';
-import { isPresetName, type PresetName, presetNames, presets } from './preset-merges.js';
+import { layerloomCommand } from '../base/command-line.js';
+import { LayerloomError } from '../base/errors.js';
+import { nearest } from '../recipe/nearest.js';
+import { presetEvaluation } from './experiment-evaluation.js';
+import { isPresetName, type PresetName, presetNames, presets } from './experiment-merges.js';
 
-export { type PresetName, presetNames } from './preset-merges.js';
+export { type PresetName, presetNames } from './experiment-merges.js';
 
 /** The models of a preset. Those not given are the paper's, with placeholder paths. */
 export interface PresetModels {

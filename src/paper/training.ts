@@ -1,29 +1,16 @@
 import { LayerloomError } from '../base/errors.js';
 import { propertyAt } from '../base/lookup.js';
 import { nearest } from '../recipe/nearest.js';
-import { choices } from './choices.js';
-import type { Category } from './table-3.js';
-import { type TrainingRow, table4 } from './table-4.js';
-
-/** What a preset trains: the data, the row of Table 4, and the number of the run. */
-export interface Preset {
-  readonly title: string;
-  readonly row: TrainingRow;
-  /** Undefined where Table 4 has no such run, and the row is ours. */
-  readonly expert?: string;
-  /** Number of the run, its default seed. */
-  readonly number: number;
-  readonly categories: readonly Category[];
-}
+import { choices } from '../training/choices.js';
+import type { Category, Preset, PresetWithData, TrainingRow } from '../training/preset.js';
+import { trainingData } from './training-data.js';
+import { expertRuns } from './training-runs.js';
 
 const languages = { jpn: 'japanese', swh: 'swahili', tel: 'telugu', ben: 'bengali' } as const;
 
-/** A language's code in names of experts. */
-export type LanguageCode = keyof typeof languages;
+const languageCodes = Object.keys(languages) as readonly (keyof typeof languages)[];
 
-export const languageCodes = Object.keys(languages) as readonly LanguageCode[];
-
-export const presetNames: readonly string[] = [...Object.keys(table4), 'joint', 'math-only'];
+export const trainingPresets: readonly string[] = [...Object.keys(expertRuns), 'joint', 'math-only'];
 
 const unknown = (parameter: string, value: string, names: readonly string[]): LayerloomError =>
   new LayerloomError('INVALID_PARAMETER', {
@@ -34,19 +21,24 @@ const unknown = (parameter: string, value: string, names: readonly string[]): La
   });
 
 /**
- * Returns a preset by its name.
+ * Returns a preset of training by its name: an expert of the paper, or a baseline.
  *
  * @param language of the joint baseline. Default `swh`, the paper's only one.
  * @throws LayerloomError INVALID_PARAMETER for unknown names, USAGE for a language beside another preset
  */
-export const presetOf = (name: string, language: string | undefined): Preset => {
-  if (!presetNames.includes(name)) throw unknown('preset', name, presetNames);
+export const trainingPreset = (name: string, language: string | undefined): PresetWithData => ({
+  preset: presetOf(name, language),
+  sets: trainingData,
+});
+
+const presetOf = (name: string, language: string | undefined): Preset => {
+  if (!trainingPresets.includes(name)) throw unknown('preset', name, trainingPresets);
   if (name === 'joint') {
     const code = languageCodes.find((each) => each === (language ?? 'swh'));
     if (code === undefined) throw unknown('language', String(language), languageCodes);
     return {
       title: `Joint SFT: math and ${capital(languages[code])} in one run (§5.2).`,
-      row: table4[choices.rowOfBaselines],
+      row: expertRuns[choices.rowOfBaselines],
       number: 1,
       categories: ['math', languages[code]],
     };
@@ -58,7 +50,7 @@ export const presetOf = (name: string, language: string | undefined): Preset => 
   if (name === 'math-only')
     return {
       title: 'Math-only SFT, a baseline of the follow-up (arXiv 2505.18356).',
-      row: table4[choices.rowOfBaselines],
+      row: expertRuns[choices.rowOfBaselines],
       number: 1,
       categories: ['math'],
     };
@@ -66,7 +58,7 @@ export const presetOf = (name: string, language: string | undefined): Preset => 
   const category = stem === 'math' ? stem : propertyAt(languages, stem);
   return {
     title: `Expert ${name} of "Layer Swapping" (arXiv 2410.01335): SFT on the ${capital(category)} data.`,
-    row: propertyAt<TrainingRow>(table4, name),
+    row: propertyAt<TrainingRow>(expertRuns, name),
     expert: name,
     number: Number(number),
     categories: [category as Category],

@@ -1,34 +1,4 @@
-/** What the rows of a data set are, for `prepare_data.py` to make a prompt and a completion of each. */
-export type RowForm =
-  /** Columns joined by an empty line into the prompt, and the column of the completion. */
-  | { readonly prompt: readonly string[]; readonly completion: string }
-  /** A column with both sentences of a pair, by the codes of their languages. */
-  | { readonly translation: { readonly english: string; readonly other: string; readonly name: string } }
-  /** A column with a conversation: pairs of what the user and the assistant say; the first pair is taken. */
-  | { readonly turns: string };
-
-/** A data set of Table 3. */
-export interface DataSet {
-  /** The name in `--data NAME=PATH`. */
-  readonly name: string;
-  /** As Table 3 names it. */
-  readonly title: string;
-  /** The id on the Hugging Face hub as Table 3 prints it; absent for the one without a name. */
-  readonly hub?: string;
-  /** The id that the hub has, where the printed one is another. */
-  readonly hubToday?: string;
-  /** The hub's configuration. */
-  readonly config?: string;
-  /** Default `train`. */
-  readonly split?: string;
-  /** Rows to take: those in which a column has this value. */
-  readonly where?: Readonly<Record<string, string>>;
-  /** Files of the data set to leave out: those whose names contain this. */
-  readonly withoutFiles?: string;
-  readonly form: RowForm;
-}
-
-export type Category = 'math' | 'swahili' | 'telugu' | 'bengali' | 'japanese';
+import type { Category, DataSet } from '../training/preset.js';
 
 const questionAndAnswer = { prompt: ['question'], completion: 'answer' };
 const alpaca = { prompt: ['instruction', 'input'], completion: 'output' };
@@ -55,7 +25,7 @@ const nllb = (language: string, other: string): DataSet => ({
  * Table 3 of arXiv 2410.01335. The hub ids are the table's; configurations, splits and columns are ours, as the data
  * sets' cards and public programs that read them name them.
  */
-export const table3: Readonly<Record<Category, readonly DataSet[]>> = {
+export const trainingData: Readonly<Record<Category, readonly DataSet[]>> = {
   math: [
     {
       name: 'orca-math',
