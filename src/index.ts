@@ -44,12 +44,12 @@ export {
   LayerloomError,
 } from './base/errors.js';
 export { version } from './base/version.js';
-export type { BatchMerge, RefusedMerge } from './batch/batch-merge.js';
+export type { BatchMerge, MergeState, RefusedMerge } from './batch/batch-merge.js';
 export type { BatchPlan, PlannedMerge } from './batch/batch-plan.js';
 export type { BatchCost } from './batch/cost.js';
 export type { DistinctShard } from './batch/groups.js';
 export type { MergeShard } from './batch/merge-shards.js';
-export type { MergeOutcome, MergeState } from './batch/merge-tracker.js';
+export type { MergeOutcome } from './batch/merge-tracker.js';
 export type { Part } from './batch/part.js';
 export type { BatchOptions, BatchResult } from './batch/run-batch.js';
 export type { CheckpointIndex, FileIdentity, FileState } from './checkpoint/checkpoint.js';

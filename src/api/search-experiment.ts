@@ -1,13 +1,12 @@
-import { readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { LayerloomError, reasonOf } from '../base/errors.js';
-import { isObject } from '../checkpoint/json.js';
 import { drawPicture } from '../documents/pictures/draw-picture.js';
 import { SearchPicture } from '../documents/pictures/search.js';
 import { withFile } from '../engine/output/durable.js';
 import type { ExperimentInput } from '../experiment/file/experiment-input.js';
 import { parseExperiment, readExperiment } from '../experiment/file/read-experiment.js';
-import { fileName } from '../measure/analysis/analysis.js';
+import { expertFile, readShares } from '../measure/analysis/saved-analysis.js';
 import type { LayerShares } from '../search/promising-order.js';
 import { runSearch, type SearchOptions, type SearchRecord } from '../search/run-search.js';
 import { requireOut } from './require-out.js';
@@ -88,20 +87,16 @@ const sharesIn = async (
 
 /** @returns undefined if the expert was not analysed */
 const layersOf = async (analysis: string, name: string): Promise<readonly number[] | undefined> => {
-  const file = join(analysis, `${fileName(name)}.json`);
-  let value: unknown;
-  try {
-    value = JSON.parse(await readFile(file, 'utf8'));
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new LayerloomError(
-      'ANALYSIS_MISMATCH',
-      { file, reason: `cannot be read: ${reasonOf(cause)}` },
-      { cause },
-    );
-  }
-  const shares = isObject(value) && isObject(value['shares']) ? value['shares']['layers'] : undefined;
-  if (!Array.isArray(shares) || !shares.every((share) => typeof share === 'number'))
-    throw new LayerloomError('ANALYSIS_MISMATCH', { file, reason: 'has no shares of change by layer' });
-  return shares;
+  const file = join(analysis, expertFile(name));
+  if (!existsSync(file)) return undefined;
+  const { shares } = await readShares(
+    file,
+    ({ reason, cause, isRead }) =>
+      new LayerloomError(
+        'ANALYSIS_MISMATCH',
+        { file, reason: isRead ? reason : `cannot be read: ${reason}` },
+        { cause },
+      ),
+  );
+  return shares.layers;
 };

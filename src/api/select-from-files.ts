@@ -4,10 +4,10 @@ import Papa from 'papaparse';
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { groupBy, itemAt, propertyAt } from '../base/lookup.js';
-import { isObject } from '../checkpoint/json.js';
 import { type FoundResult, ResultFiles } from '../evaluation/result-files.js';
 import { headlineMetric } from '../evaluation/task-facts.js';
 import { type ExperimentRecord, readRecord } from '../experiment/record/experiment-record.js';
+import { overlapsName, readCosines } from '../measure/analysis/saved-analysis.js';
 import { isHigherBetter } from '../scores/metrics.js';
 import { type Pool, type SelectionByRole, selectByRole } from '../search/select-by-role.js';
 import type { SelectionDistance } from '../search/select-checkpoints.js';
@@ -73,24 +73,17 @@ const textOf = async (file: string, remedy: string): Promise<string> => {
 const howToAnalyze = `make it with ${layerloomCommand('analyze', '--base', 'BASE', 'CHECKPOINT...', '-o', 'DIR')}`;
 
 const distancesIn = async (analysis: string): Promise<SelectionDistance[]> => {
-  const file = join(analysis, 'overlap.json');
-  const text = await textOf(file, howToAnalyze);
-  let overlaps: unknown;
-  try {
-    overlaps = JSON.parse(text);
-  } catch (error) {
-    throw invalid(file, `is not JSON: ${reasonOf(error)}`, howToAnalyze);
-  }
-  if (!Array.isArray(overlaps)) throw invalid(file, 'is not a list of overlaps', howToAnalyze);
-  return overlaps.map((overlap: unknown): SelectionDistance => {
-    const { experts, whole } = isObject(overlap) ? overlap : { experts: undefined, whole: undefined };
-    const [a, b] = Array.isArray(experts) ? experts : [];
-    if (typeof a !== 'string' || typeof b !== 'string' || !isObject(whole))
-      throw invalid(file, 'has an overlap without experts', howToAnalyze);
-    const { cosine } = whole;
-    if (typeof cosine !== 'number')
-      throw invalid(file, `has no cosine of ${a} and ${b}`, 'leave out the one that equals the base');
-    return { pair: [a, b], distance: 1 - cosine };
+  const overlaps = await readCosines(analysis, ({ file, reason, isRead }) =>
+    invalid(file, isRead ? reason : `cannot be read: ${reason}`, howToAnalyze),
+  );
+  return overlaps.map(({ experts: pair, whole: { cosine } }): SelectionDistance => {
+    if (cosine === null)
+      throw invalid(
+        join(analysis, overlapsName),
+        `has no cosine of ${pair.join(' and ')}`,
+        'leave out the one that equals the base',
+      );
+    return { pair, distance: 1 - cosine };
   });
 };
 

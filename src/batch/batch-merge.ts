@@ -23,3 +23,7 @@ export interface RefusedMerge<M extends BatchMerge> {
   readonly merge: M;
   readonly error: LayerloomError;
 }
+
+/** The states of a merge of a batch. */
+export const mergeStates = ['pending', 'done', 'failed'] as const;
+export type MergeState = (typeof mergeStates)[number];

@@ -11,14 +11,11 @@ import { sourcesOfTensors } from '../plan/operands.js';
 import type { ShardStore } from '../store/shard-store.js';
 import { idByPath } from '../tensor/stored-tensor.js';
 import { assemble, isAssembled } from './assemble.js';
-import type { BatchMerge, RefusedMerge } from './batch-merge.js';
+import type { BatchMerge, MergeState, RefusedMerge } from './batch-merge.js';
 import { type BatchPlan, type PlannedMerge, plannedInputsOf, planOf } from './batch-plan.js';
 import type { Part } from './part.js';
 import type { Stage } from './stages.js';
 import { storedNonFinite } from './stored-non-finite.js';
-
-/** The state of a merge of a batch. */
-export type MergeState = 'pending' | 'done' | 'failed';
 
 /** Outcome of a merge of a batch. */
 export interface MergeOutcome {

@@ -1,11 +1,11 @@
-import { constants } from 'node:buffer';
 import { createHash, randomUUID } from 'node:crypto';
 import { access, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
-import { readSmallFile } from '../checkpoint/small-file.js';
+import { groupBy } from '../base/lookup.js';
+import { readJsonFile } from '../checkpoint/json-file.js';
 import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
 import type { EvaluationResult, ProblemResult, ProblemTexts, ResultIdentity } from './result.js';
 
@@ -41,6 +41,10 @@ const nameOf = (result: ResultIdentity): string => {
 export class ResultFiles {
   readonly directory: string;
   readonly #read = new Map<string, { stamp: string; result: ResultSummary }>();
+  /** Results by weights, and the state of the directory that they are of. */
+  #known = { stamp: '', byWeights: new Map<string, Map<string, FoundResult>>() };
+  /** Writes of this process come one after another. */
+  #writing: Promise<unknown> = Promise.resolve();
 
   /** @param experiment the experiment's directory */
   constructor(experiment: string) {
@@ -60,6 +64,32 @@ export class ResultFiles {
       if (result !== undefined) found.push({ file, result });
     }
     return found;
+  }
+
+  /**
+   * Returns the results of some weights. The directory is listed again only when another process has written to it,
+   * so that asking for each of many models takes time that grows with their number. What another process wrote
+   * while this one did is found with its next write: at worst it is made a second time.
+   */
+  async of(weights: string): Promise<FoundResult[]> {
+    const stamp = await this.#stamp();
+    if (stamp !== this.#known.stamp)
+      this.#known = {
+        stamp,
+        byWeights: new Map(
+          [...groupBy(await this.list(), ({ result }) => result.weights)].map(([key, found]) => [
+            key,
+            new Map(found.map((each) => [each.file, each])),
+          ]),
+        ),
+      };
+    return [...(this.#known.byWeights.get(weights)?.values() ?? [])];
+  }
+
+  /** The state of the directory, which changes with each file that is put there. */
+  async #stamp(): Promise<string> {
+    const status = await stat(this.directory, { bigint: true }).catch(() => undefined);
+    return status === undefined ? 'absent' : `${status.ino} ${status.mtimeNs}`;
   }
 
   /** Reads one result by the name of its file. @throws LayerloomError RESULTS_INVALID */
@@ -123,6 +153,17 @@ export class ResultFiles {
       if (there !== undefined && Date.parse(there.started) > Date.parse(result.started))
         return { file: `${name}.json`, result: there };
     }
+    const written = this.#writing.then(() => this.#write(name, result, texts));
+    this.#writing = written.catch(() => undefined);
+    return await written;
+  }
+
+  async #write(
+    name: string,
+    result: Omit<EvaluationResult, 'texts'>,
+    texts: ProblemTexts,
+  ): Promise<FoundResult> {
+    const isKnown = (await this.#stamp()) === this.#known.stamp;
     const { problems, ...summary } = result;
     const textsFile =
       Object.keys(texts).length === 0
@@ -138,7 +179,14 @@ export class ResultFiles {
     } catch (cause) {
       throw new LayerloomError('WRITE_FAILED', { file: this.directory, reason: reasonOf(cause) }, { cause });
     }
-    return { file: `${name}.json`, result: stored };
+    const found = { file: `${name}.json`, result: stored };
+    if (isKnown) {
+      const { byWeights } = this.#known;
+      const own = byWeights.get(result.weights) ?? new Map<string, FoundResult>();
+      byWeights.set(result.weights, own.set(found.file, found));
+      this.#known = { stamp: await this.#stamp(), byWeights };
+    }
+    return found;
   }
 
   async #put(name: string, value: unknown, indent?: number): Promise<void> {
@@ -156,24 +204,12 @@ export class ResultFiles {
 export const invalidResult = (file: string, reason: string): LayerloomError =>
   new LayerloomError('RESULTS_INVALID', { file, reason });
 
-/** A file is parsed as one string. */
-const longest = { most: constants.MAX_STRING_LENGTH, what: 'a file of results' };
-
-const readAs = async <T>(schema: z.ZodType<T>, path: string): Promise<T> => {
-  let value: unknown;
-  try {
-    value = JSON.parse((await readSmallFile(path, longest)).toString());
-  } catch (cause) {
-    throw new LayerloomError('RESULTS_INVALID', { file: path, reason: reasonOf(cause) }, { cause });
-  }
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw invalidResult(
-    path,
-    `is not a result of ${layerloomCommand('evaluate')}: ${issue?.path.join('.')}: ${issue?.message}`,
-  );
-};
+const readAs = <T>(schema: z.ZodType<T>, path: string): Promise<T> =>
+  readJsonFile(path, {
+    schema,
+    what: `a result of ${layerloomCommand('evaluate')}`,
+    fail: ({ file, reason, cause }) => new LayerloomError('RESULTS_INVALID', { file, reason }, { cause }),
+  });
 
 const rows = z.tuple([z.int().min(0), z.int().min(0)]).readonly();
 const fileName = z.string().regex(/^[\w.-]+$/);

@@ -170,7 +170,7 @@ const runHere = async (
         cost = planned;
         await options.onPlan?.(plan, planned);
         // A former record is kept until the states of its merges are known.
-        if (isResumed) writer.writeSoon(() => record('running'));
+        if (isResumed) writer.updateSoon(() => Promise.resolve(record('running')));
         else await writer.write(record('running'));
       },
       onProgress: (progress) => {
@@ -181,7 +181,7 @@ const runHere = async (
       onMerge: async (outcome) => {
         outcomes.set(outcome.name, { outcome, seconds: secondsSince() });
         await options.onMerge?.(outcome);
-        writer.writeSoon(() => record('running'));
+        writer.updateSoon(() => Promise.resolve(record('running')));
       },
     });
     for (const outcome of result.merges)

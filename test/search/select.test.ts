@@ -135,7 +135,8 @@ describe('selecting from files', () => {
             ...{ model: name, task, scores: [1, 0], metric, value: values[at] ?? 0, higherIsBetter: at < 4 },
           });
           const { file } = await files.write(result, {});
-          scores[task] = { metrics: result.metrics, result: `evaluations/${file}` };
+          const { taskVersion, fewshot, n, rows, metrics } = result;
+          scores[task] = { taskVersion, fewshot, n, rows, metrics, result: `evaluations/${file}` };
         }
         const isLanguage = name.startsWith('swh');
         references.push({
@@ -144,7 +145,13 @@ describe('selecting from files', () => {
           ...(isLanguage ? { expertIn: ['swahili'] } : {}),
         });
       }
-      writeFileSync(join(folder, 'experiment.json'), JSON.stringify({ merges: [], references }));
+      writeFileSync(
+        join(folder, 'experiment.json'),
+        JSON.stringify({
+          ...{ layerloom: '0.1.0', state: 'done', experiment: '', base: null, store: '', cost: {} },
+          ...{ merges: [], references, bytesRead: 0, bytesWritten: 0, seconds: 0 },
+        }),
+      );
       const names = Object.keys(figures).filter((name) => name !== 'base');
       const pairs = names.flatMap((a, at) => names.slice(at + 1).map((b) => ({ experts: [a, b] })));
       writeFileSync(

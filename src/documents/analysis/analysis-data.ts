@@ -2,15 +2,14 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt, propertyAt, valueAt } from '../../base/lookup.js';
-import { readJsonObject } from '../../checkpoint/json.js';
-import { readSmallFile } from '../../checkpoint/small-file.js';
+import type { JsonFault } from '../../checkpoint/json-file.js';
 import { analyseAt, defaultThreshold, type MavVectors } from '../../measure/analysis/analysis.js';
 import { autoThreshold } from '../../measure/analysis/auto-threshold.js';
 import { columnsOf } from '../../measure/analysis/columns.js';
 import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
 import type { Overlap } from '../../measure/analysis/overlap.js';
+import { overlapsName, readOverlaps, readThreshold } from '../../measure/analysis/saved-analysis.js';
 import { sharesOf } from '../../measure/analysis/shares.js';
-import { isThreshold } from '../../measure/analysis/thresholds.js';
 import { readVectors } from '../../measure/analysis/vectors-file.js';
 import type { PageAnalysis, PageExpert } from '../pages/data.js';
 import { advice } from './advice.js';
@@ -124,19 +123,14 @@ export const analysisOf = (
 
 const vectorsEnding = /\.mav\.safetensors$/;
 
-/** Returns the threshold that an expert's `NAME.json` records. @throws LayerloomError READ_FAILED, CONFIG_INVALID */
-const recordedThreshold = async (file: string): Promise<number> => {
-  const { threshold } = await readJsonObject(file);
-  if (!isThreshold(threshold))
-    throw new LayerloomError('CONFIG_INVALID', { file, reason: 'has no threshold; run analyze again' });
-  return threshold;
-};
+const damaged = ({ file, reason, cause, isRead }: JsonFault): LayerloomError =>
+  new LayerloomError(isRead ? 'CONFIG_INVALID' : 'READ_FAILED', { file, reason }, { cause });
 
 /**
  * Reads what `layerloom analyze` wrote to a directory; null if there is none.
  *
  * @param roles of experts by name, also of such as were not analysed
- * @throws LayerloomError the codes of `readVectors`, and READ_FAILED or CONFIG_INVALID for an expert's `NAME.json`
+ * @throws LayerloomError the codes of `readVectors`, and READ_FAILED or CONFIG_INVALID for its other files
  */
 export const readAnalysis = async (directory: string, roles: ExpertRoles): Promise<PageAnalysis | null> => {
   const names = await readdir(directory).catch((): string[] => []);
@@ -148,13 +142,13 @@ export const readAnalysis = async (directory: string, roles: ExpertRoles): Promi
     const analysis = file.replace(vectorsEnding, '.json');
     // Vectors may have been copied without the other files of their analysis.
     thresholds.push(
-      names.includes(analysis) ? await recordedThreshold(join(directory, analysis)) : defaultThreshold,
+      names.includes(analysis)
+        ? (await readThreshold(join(directory, analysis), damaged)).threshold
+        : defaultThreshold,
     );
   }
   if (experts.length === 0) return null;
-  const overlaps = names.includes('overlap.json')
-    ? (JSON.parse((await readSmallFile(join(directory, 'overlap.json'))).toString()) as Overlap[])
-    : [];
+  const overlaps = names.includes(overlapsName) ? await readOverlaps(directory, damaged) : [];
   return analysisOf(experts, overlaps, {
     bottom: 5,
     top: 2,

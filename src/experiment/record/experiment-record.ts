@@ -1,12 +1,12 @@
-import { constants } from 'node:buffer';
 import { join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import * as z from 'zod';
+import { LayerloomError } from '../../base/errors.js';
+import { type MergeState, mergeStates } from '../../batch/batch-merge.js';
 import type { BatchCost } from '../../batch/cost.js';
-import type { MergeState } from '../../batch/merge-tracker.js';
 import { recordName } from '../../batch/record-names.js';
 import { isObject } from '../../checkpoint/json.js';
-import { readSmallFile } from '../../checkpoint/small-file.js';
-import type { Scores } from '../../evaluation/result.js';
+import { readJsonFile } from '../../checkpoint/json-file.js';
+import type { Score, Scores } from '../../evaluation/result.js';
 import type { EvaluationBlock } from '../../evaluation/settings.js';
 import type { ExperimentReference } from '../file/references.js';
 
@@ -66,27 +66,81 @@ export interface ExperimentRecord {
   readonly seconds: number;
 }
 
-const longest = { most: constants.MAX_STRING_LENGTH, what: 'the record of an experiment' };
+const scoreSchema: z.ZodType<Score> = z.object({
+  taskVersion: z.string(),
+  fewshot: z.number(),
+  n: z.number(),
+  rows: z.tuple([z.number(), z.number()]).readonly().nullable(),
+  metrics: z.record(z.string(), z.number().nullable()),
+  result: z.string(),
+});
+
+const errorSchema: z.ZodType<ScoreError> = z.object({ code: z.string(), message: z.string() });
+
+const scored = {
+  scores: z.record(z.string(), scoreSchema).exactOptional(),
+  scoreErrors: z.record(z.string(), errorSchema).exactOptional(),
+};
+
+const mergeSchema: z.ZodType<MergeRecord> = z.object({
+  name: z.string(),
+  language: z.string(),
+  task: z.string().nullable(),
+  languageExpert: z.string().nullable(),
+  method: z.string(),
+  configuration: z.record(z.string(), z.unknown()),
+  path: z.string(),
+  state: z.enum(mergeStates),
+  weights: z.string().exactOptional(),
+  shards: z.object({ shared: z.number(), new: z.number() }),
+  bytesRead: z.number(),
+  bytesWritten: z.number(),
+  seconds: z.number(),
+  error: errorSchema.exactOptional(),
+  ...scored,
+});
+
+const referenceSchema: z.ZodType<ExperimentReference & Scored> = z.object({
+  name: z.string(),
+  role: z.string(),
+  languages: z.array(z.string()),
+  expertIn: z.array(z.string()).exactOptional(),
+  model: z.string(),
+  ...scored,
+});
+
+/** As `RecordFile` writes it. */
+const schema: z.ZodType<ExperimentRecord> = z.object({
+  layerloom: z.string(),
+  state: z.enum(['running', 'done', 'incomplete']),
+  experiment: z.string(),
+  base: z.string().nullable(),
+  store: z.string(),
+  merges: z.array(mergeSchema),
+  references: z.array(referenceSchema),
+  // Checked by who evaluates: an experiment with another block can still be reported.
+  evaluate: z.custom<EvaluationBlock>(isObject).exactOptional(),
+  // Shown, never computed with; earlier versions counted less.
+  cost: z.custom<BatchCost>(isObject),
+  bytesRead: z.number(),
+  bytesWritten: z.number(),
+  seconds: z.number(),
+});
 
 /**
  * Reads the record of the experiment in a directory.
  *
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID
  */
-export const readRecord = async (directory: string): Promise<ExperimentRecord> => {
-  const file = join(directory, recordName);
-  const text = await readSmallFile(file, longest).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR')
-      throw new LayerloomError('EXPERIMENT_MISSING', { directory });
-    throw new LayerloomError('EXPERIMENT_INVALID', { file, reason: reasonOf(error) });
+export const readRecord = (directory: string): Promise<ExperimentRecord> =>
+  readJsonFile(join(directory, recordName), {
+    schema,
+    what: 'the record of an experiment',
+    fail: ({ file, reason, cause }) =>
+      isMissing(cause)
+        ? new LayerloomError('EXPERIMENT_MISSING', { directory })
+        : new LayerloomError('EXPERIMENT_INVALID', { file, reason }, { cause }),
   });
-  let value: unknown;
-  try {
-    value = JSON.parse(text.toString());
-  } catch (cause) {
-    throw new LayerloomError('EXPERIMENT_INVALID', { file, reason: reasonOf(cause) }, { cause });
-  }
-  if (!isObject(value) || !Array.isArray(value['merges']) || !Array.isArray(value['references']))
-    throw new LayerloomError('EXPERIMENT_INVALID', { file, reason: 'is not the record of an experiment' });
-  return value as unknown as ExperimentRecord;
-};
+
+const isMissing = (cause: unknown): boolean =>
+  cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR');

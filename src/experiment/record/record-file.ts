@@ -20,7 +20,8 @@ const partialName = /^experiment\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12
 export class RecordFile {
   readonly #directory: string;
   readonly #scoreboard: Scoreboard;
-  #last = performance.now();
+  /** When the last write ended, and how long it took, in milliseconds. */
+  #last = { at: performance.now(), took: 0 };
   #queue: Promise<unknown> = Promise.resolve();
   #later: NodeJS.Timeout | undefined;
   #failure: unknown;
@@ -38,25 +39,40 @@ export class RecordFile {
 
   /** Makes the next record from what is in the file, while nobody else writes it. @throws LayerloomError WRITE_FAILED */
   update(next: () => Promise<ExperimentRecord>): Promise<ExperimentRecord> {
-    this.#last = performance.now();
     clearTimeout(this.#later);
     this.#later = undefined;
-    const written = this.#queue.then(() => this.#write(next));
+    const written = this.#queue.then(() => this.#timed(next));
     this.#queue = written.catch(() => undefined);
     return written;
   }
 
-  /** Schedules a write within a second. @throws the error of an earlier scheduled write */
-  writeSoon(record: () => ExperimentRecord): void {
+  /**
+   * Schedules an update, a second after the last or later: writes take at most a tenth of the time, so that the work of
+   * a run grows with its models and not with their square.
+   *
+   * @throws the error of an earlier scheduled update
+   */
+  updateSoon(next: () => Promise<ExperimentRecord>): void {
     if (this.#failure !== undefined) throw this.#failure;
+    const { at, took } = this.#last;
     this.#later ??= setTimeout(
       () => {
-        this.write(record()).catch((error: unknown) => {
+        this.update(next).catch((error: unknown) => {
           this.#failure = error;
         });
       },
-      Math.max(0, this.#last + 1000 - performance.now()),
+      Math.max(0, at + Math.max(1000, 9 * took) - performance.now()),
     );
+  }
+
+  async #timed(next: () => Promise<ExperimentRecord>): Promise<ExperimentRecord> {
+    const started = performance.now();
+    try {
+      return await this.#write(next);
+    } finally {
+      const ended = performance.now();
+      this.#last = { at: ended, took: ended - started };
+    }
   }
 
   async #write(next: () => Promise<ExperimentRecord>): Promise<ExperimentRecord> {

@@ -14,6 +14,7 @@ import { checkExpected } from '../expected.js';
 import { checkMadeHere } from '../made-here.js';
 import { type ExperimentRecord, readRecord, type ScoreError } from '../record/experiment-record.js';
 import { RecordFile } from '../record/record-file.js';
+import { WatchedRecord } from '../record/watched-record.js';
 import { type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
 import { ScoreFailures } from './score-failures.js';
 import { commandsOf, prepareScoring, type Scoring, type ScoringOutcome, scoreModel } from './score-model.js';
@@ -85,6 +86,9 @@ export interface EvaluationOutcome {
 
 /** Milliseconds between two looks for merges that a batch has finished since. */
 const lookEveryMs = 1000;
+
+const isRecent = (at: number | undefined): boolean =>
+  at !== undefined && performance.now() - at < lookEveryMs;
 
 /**
  * Scores the merges, single experts, references and base of an experiment with lm-evaluation-harness, by the
@@ -175,6 +179,12 @@ class Evaluation {
   readonly #running = new Set<string>();
   /** Models whose weights another process was scoring, and when this one last looked. */
   readonly #busy = new Map<string, number>();
+  /** Merges that were not there: when this process last looked, and whether a batch might still make them. */
+  readonly #absent = new Map<string, { readonly at: number; readonly mayCome: boolean }>();
+  readonly #watched: WatchedRecord;
+  /** The models of the record that was read last, and those of them that are not settled, by name. */
+  #listed: { readonly of: ExperimentRecord; readonly total: number } | undefined;
+  #open = new Map<string, ModelToScore>();
 
   constructor(directory: string, options: EvaluateOptions) {
     this.#directory = directory;
@@ -182,6 +192,7 @@ class Evaluation {
     this.#results = new ResultFiles(directory);
     this.#failures = new ScoreFailures(directory);
     this.#record = new RecordFile(directory);
+    this.#watched = new WatchedRecord(directory);
   }
 
   async run(): Promise<EvaluationOutcome> {
@@ -229,33 +240,52 @@ class Evaluation {
       checkInterrupt(this.#options.signal);
       // Whether a batch works is asked before its record is read: what it made before it ended is then in there.
       const isWorking = await isBatchWorking(this.#directory);
-      const models = this.#models(await readRecord(this.#directory), settings);
-      const open = models.filter(({ name }) => !this.#settled.has(name) && !this.#running.has(name));
-      const now = performance.now();
-      for (const model of open) {
-        if (now - (this.#busy.get(model.name) ?? Number.NEGATIVE_INFINITY) < lookEveryMs) continue;
-        if (model.kind === 'merge' && (await weightsOf(model)) === undefined) {
-          this.#busy.delete(model.name);
-          continue;
-        }
+      this.#list(await this.#watched.read(), settings);
+      for (const model of this.#open.values()) {
+        if (!(await this.#isThere(model, isWorking))) continue;
         // Another lane may have taken it while this one looked.
         if (this.#running.has(model.name) || this.#settled.has(model.name)) continue;
         this.#running.add(model.name);
-        this.#report(models.length, open.length);
+        this.#report();
         return model;
       }
-      this.#report(models.length, open.length);
-      if (open.every(({ name }) => !this.#busy.has(name)) && !isWorking) return undefined;
+      this.#report();
+      if (this.#busy.size === 0 && !isWorking) return undefined;
       await pause(lookEveryMs, undefined, { signal: this.#options.signal }).catch(() => undefined);
     }
   }
 
-  #report(total: number, waiting: number): void {
+  #list(record: ExperimentRecord, settings: EvaluationSettings): void {
+    if (this.#listed?.of === record) return;
+    const models = this.#models(record, settings);
+    this.#listed = { of: record, total: models.length };
+    this.#open = new Map(
+      models.filter(({ name }) => !this.#settled.has(name)).map((model) => [model.name, model]),
+    );
+  }
+
+  /** False for a model that is being scored, or was looked for too recently to look again. */
+  async #isThere(model: ModelToScore, isWorking: boolean): Promise<boolean> {
+    const { name, kind } = model;
+    if (this.#running.has(name) || isRecent(this.#busy.get(name))) return false;
+    if (kind !== 'merge') return true;
+    const absent = this.#absent.get(name);
+    if (absent !== undefined && (isWorking ? isRecent(absent.at) : !absent.mayCome)) return false;
+    if ((await weightsOf(model)) !== undefined) {
+      this.#absent.delete(name);
+      return true;
+    }
+    this.#busy.delete(name);
+    this.#absent.set(name, { at: performance.now(), mayCome: isWorking });
+    return false;
+  }
+
+  #report(): void {
     this.#options.onProgress?.({
       done: this.#settled.size,
-      total,
+      total: this.#listed?.total ?? 0,
       running: [...this.#running],
-      waiting,
+      waiting: this.#open.size - this.#running.size,
     });
   }
 
@@ -276,7 +306,8 @@ class Evaluation {
       this.#made += outcome.results.length;
       for (const failure of outcome.failed) this.#failed.push({ model: model.name, ...failure });
       this.#settled.set(model.name, outcome.failed.length > 0 ? 'failed' : outcome.state);
-      if (outcome.state === 'scored') await this.#record.update(() => readRecord(this.#directory));
+      this.#open.delete(model.name);
+      if (outcome.state === 'scored') this.#record.updateSoon(() => readRecord(this.#directory));
       this.#options.onScored?.(outcome);
     } finally {
       this.#running.delete(model.name);

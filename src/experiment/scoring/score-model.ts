@@ -205,7 +205,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
   const [weights, path] = found.value;
   if (weights === undefined) return outcome('busy');
   const missing = async () => {
-    const there = force ? [] : await results.list();
+    const there = force ? [] : await results.of(weights);
     return model.tasks.filter((task) => resultOf(there, weights, task, settings) === undefined);
   };
   const lacking = await missing();

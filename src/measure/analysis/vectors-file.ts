@@ -74,7 +74,8 @@ const modelSchema = z.object({
   ),
 });
 
-const factsSchema = z.object({
+/** What an analysis knows of an expert beside its vectors. */
+export const factsSchema = z.object({
   name: z.string().min(1),
   rows: z.enum(['input', 'output']),
   base: modelSchema,
@@ -94,8 +95,8 @@ const factsSchema = z.object({
   ),
 });
 
-/** Parses the facts of an analysis, also those in a `NAME.json`; undefined where the text is not that. */
-export const parseFacts = (text: string): z.output<typeof factsSchema> | undefined => {
+/** Parses the facts in a file of vectors; undefined where the text is not that. */
+const parseFacts = (text: string): z.output<typeof factsSchema> | undefined => {
   try {
     return factsSchema.safeParse(JSON.parse(text)).data;
   } catch {

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
-import { readSmallFile } from '../../checkpoint/small-file.js';
+import type { JsonFault } from '../../checkpoint/json-file.js';
 import { nearest } from '../../recipe/nearest.js';
-import { fileName, type MavVectors, vectorsName } from '../analysis/analysis.js';
+import { type MavVectors, vectorsName } from '../analysis/analysis.js';
+import { expertFile, readFacts } from '../analysis/saved-analysis.js';
 import { sameFiles } from '../analysis/statistics.js';
-import { parseFacts, readVectors } from '../analysis/vectors-file.js';
+import { readVectors } from '../analysis/vectors-file.js';
 
 /** An expert's change tensor by tensor, and the file that it was read from. */
 export interface AnalysedExpert extends Pick<MavVectors, 'name' | 'base' | 'tensors'> {
@@ -40,11 +41,11 @@ export const readAnalysedExpert = async (
       { cause },
     );
   });
-  const [json, vectors] = [`${fileName(name)}.json`, vectorsName(name)];
+  const [json, vectors] = [expertFile(name), vectorsName(name)];
   const found = [json, vectors].find((file) => files.includes(file));
   if (found === undefined) throw unknown(analysis, name, files);
   const file = join(analysis, found);
-  const facts = found === json ? await readFacts(file) : await readVectors(file);
+  const facts = found === json ? await readFacts(file, failOf) : await readVectors(file);
   if (!sameFiles(facts.base.files, base.files))
     throw new LayerloomError('PARTITION_INVALID', {
       file,
@@ -70,16 +71,15 @@ const unknown = (analysis: string, name: string, files: readonly string[]): Laye
   });
 };
 
-const readFacts = async (file: string): Promise<Omit<MavVectors, 'vectors'>> => {
-  const text = await readSmallFile(file).catch((cause: unknown) => {
-    throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
-  });
-  const facts = parseFacts(text.toString());
-  if (facts === undefined)
-    throw new LayerloomError('PARTITION_INVALID', {
-      file,
-      reason: 'is not the analysis of an expert, or is damaged',
-      remedy: 'analyze the expert again',
-    });
-  return facts;
-};
+const failOf = ({ file, reason, cause, isRead }: JsonFault): LayerloomError =>
+  isRead
+    ? new LayerloomError(
+        'PARTITION_INVALID',
+        {
+          file,
+          reason: 'is not the analysis of an expert, or is damaged',
+          remedy: 'analyze the expert again',
+        },
+        { cause },
+      )
+    : new LayerloomError('READ_FAILED', { file, reason }, { cause });

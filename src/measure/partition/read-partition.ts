@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { readSmallFile } from '../../checkpoint/small-file.js';
+import { LayerloomError } from '../../base/errors.js';
+import { readJsonFile } from '../../checkpoint/json-file.js';
 import { granularities, type Partition, partitionFormat, partNames } from './partition.js';
 
 const names = z.array(z.string().min(1));
@@ -45,26 +45,18 @@ const schema = z.object({
  * @throws LayerloomError READ_FAILED; PARTITION_INVALID for another file, or a parameter in two parts
  */
 export const readPartition = async (file: string): Promise<Partition> => {
-  const text = await readSmallFile(file).catch((cause: unknown) => {
-    throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
-  });
-  const invalid = (reason: string, cause?: unknown) =>
+  const invalid = (reason: string, cause?: unknown): LayerloomError =>
     new LayerloomError(
       'PARTITION_INVALID',
       { file, reason, remedy: `give a partition.json that \`${layerloomCommand('partition')}\` wrote` },
       { cause },
     );
-  let value: unknown;
-  try {
-    value = JSON.parse(text.toString());
-  } catch (cause) {
-    throw invalid('is not JSON', cause);
-  }
-  const { data, error } = schema.safeParse(value);
-  if (data === undefined) {
-    const [issue] = error.issues;
-    throw invalid(`is no partition (${issue?.path.join('.')}: ${issue?.message})`);
-  }
+  const data = await readJsonFile(file, {
+    schema,
+    what: 'a partition',
+    fail: ({ reason, cause, isRead }) =>
+      isRead ? invalid(reason, cause) : new LayerloomError('READ_FAILED', { file, reason }, { cause }),
+  });
   const seen = new Set<string>();
   for (const name of partNames.flatMap((each) => data.parts[each])) {
     if (seen.has(name)) throw invalid(`${name} is in it twice`);

@@ -1,0 +1,28 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { recordName } from '../../batch/record-names.js';
+import { type ExperimentRecord, readRecord } from './experiment-record.js';
+
+/** The record of an experiment for who looks at it again and again while others write it. */
+export class WatchedRecord {
+  readonly #directory: string;
+  #read: { readonly stamp: string; readonly record: ExperimentRecord } | undefined;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /**
+   * Returns the record, the same object as long as nobody has written it.
+   *
+   * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID
+   */
+  async read(): Promise<ExperimentRecord> {
+    // Records are replaced by renaming: another file has another number or time.
+    const status = await stat(join(this.#directory, recordName), { bigint: true }).catch(() => undefined);
+    const stamp = `${status?.ino} ${status?.size} ${status?.mtimeNs}`;
+    if (status === undefined || this.#read?.stamp !== stamp)
+      this.#read = { stamp, record: await readRecord(this.#directory) };
+    return this.#read.record;
+  }
+}
