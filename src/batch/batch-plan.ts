@@ -104,6 +104,7 @@ export const planBatch = async <M extends BatchMerge>(
     inputFileOf: inputFiles(opened.checkpoints),
     identify: identifySource,
     inputs,
+    session: opened.session,
   });
   const warnings = new Set<string>([...(options.warnings ?? []), ...fetched]);
   let bytesPlain = 0;
@@ -196,9 +197,9 @@ const checkModels = async <M extends BatchMerge>(
   for (const group of alike.values())
     for (const of of group) {
       if (refusals.has(of)) continue;
-      await refusals.during(of, () =>
-        compose(of.recipe, { ...opened, made: new Map() }, assumed).then(checkSideFiles),
-      );
+      await refusals.during(of, async () => {
+        await checkSideFiles(await compose(of.recipe, opened, assumed), opened.session);
+      });
       if (!refusals.has(of)) break;
     }
 };

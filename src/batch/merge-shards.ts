@@ -1,5 +1,6 @@
 import { itemAt } from '../base/lookup.js';
 import type { Composed } from '../compile/composed.js';
+import type { PlanningSession } from '../compile/session.js';
 import {
   divide,
   type InputFileOf,
@@ -26,6 +27,7 @@ interface ShardRules {
   readonly inputFileOf: InputFileOf;
   readonly identify: Identify;
   readonly inputs: readonly PlannedInput[];
+  readonly session: PlanningSession;
 }
 
 /** Files of merges of one frame: their names, the indexes of their tensors, and those that have been decided. */
@@ -46,9 +48,8 @@ export class MergeShards {
   readonly distinct = new Map<string, DistinctShard>();
   /** Bytes of the input files that are shards, by path. */
   readonly verbatim = new Map<string, number>();
-  readonly #files = new WeakMap<object, readonly Files[]>();
-  readonly #numbers = new WeakMap<UnplacedTensor, number>();
-  #counted = 0;
+  /** By the numbers of frames. */
+  readonly #files = new Map<number, readonly Files[]>();
 
   constructor(rules: ShardRules) {
     this.#rules = rules;
@@ -56,11 +57,14 @@ export class MergeShards {
 
   /** Returns the shards of a merge. */
   of({ tensors, frame, adapter }: Composed): MergeShard[] {
-    const files = (frame && this.#files.get(frame)) ?? this.#divide(tensors, adapter && 'adapter');
-    if (frame !== undefined) this.#files.set(frame, files);
+    const { session } = this.#rules;
+    const id = frame === undefined ? undefined : session.idOf(frame);
+    const files =
+      (id === undefined ? undefined : this.#files.get(id)) ?? this.#divide(tensors, adapter && 'adapter');
+    if (id !== undefined) this.#files.set(id, files);
     return files.map(({ file, indexes, decided }) => {
       const inFile = indexes.map((index) => itemAt(tensors, index));
-      const numbers = inFile.map((tensor) => this.#numberOf(tensor)).join();
+      const numbers = inFile.map((tensor) => session.idOf(tensor)).join();
       const known = decided.get(numbers) ?? this.#decide(placeIn(file, inFile, this.#rules.inputFileOf));
       decided.set(numbers, known);
       return known;
@@ -86,11 +90,5 @@ export class MergeShards {
     }
     if (!this.distinct.has(key)) this.distinct.set(key, { key, bytes, tensors });
     return { file, bytes, key };
-  }
-
-  #numberOf(tensor: UnplacedTensor): number {
-    const number = this.#numbers.get(tensor) ?? this.#counted++;
-    this.#numbers.set(tensor, number);
-    return number;
   }
 }

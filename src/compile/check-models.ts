@@ -1,8 +1,8 @@
 import { LayerloomError } from '../base/errors.js';
 import type { Recipe } from '../recipe/recipe.js';
-import { checkCompatible, warningOf } from './compatible.js';
+import { checkCompatible, type Fit, warningOf } from './compatible.js';
 import { at, type OpenedModel } from './models.js';
-import type { OpenedInputs } from './opened-inputs.js';
+import type { Kept, PlanningSession } from './session.js';
 
 /** Refuses a recipe that names one model twice in the same role, which is surely a mistake. */
 export const refuseTwins = (models: readonly OpenedModel[]): void => {
@@ -30,9 +30,15 @@ export const refuseTwins = (models: readonly OpenedModel[]): void => {
   }
 };
 
-/** Returns the key of a model in the cache of comparisons. */
-const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): string =>
-  `${checkpoint.path} ${checkpoint.name} ${vocabulary ?? ''}${configEdits === undefined ? '' : JSON.stringify(configEdits)}`;
+const fits: Kept<Promise<Fit>> = { most: Number.POSITIVE_INFINITY };
+
+/** Returns what tells a model from others in comparisons. */
+const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): unknown[] => [
+  checkpoint.path,
+  checkpoint.name,
+  vocabulary,
+  configEdits,
+];
 
 /**
  * Checks that every model is compatible with the first.
@@ -41,10 +47,10 @@ const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): string =>
  *   them
  */
 export const checkAll = async (
-  recipe: Recipe,
+  recipe: Pick<Recipe, 'stacksLayers' | 'chatTemplate'>,
   models: readonly OpenedModel[],
   companions: readonly OpenedModel[],
-  { fits }: OpenedInputs,
+  session: PlanningSession,
   tokensAreDecided: boolean,
 ): Promise<{ warnings: string[]; omitted: ReadonlySet<string> }> => {
   const [first] = models;
@@ -53,9 +59,10 @@ export const checkAll = async (
   for (const other of [...models.slice(1), ...companions]) {
     if (first === undefined) break;
     const { stacksLayers: stacks } = recipe;
-    const key = `${idOf(first)}\n${idOf(other)}\n${stacks} ${tokensAreDecided}`;
-    const found = fits.get(key) ?? checkCompatible(first, other, { stacks, tokensAreDecided });
-    fits.set(key, found);
+    const key = [idOf(first), idOf(other), stacks, tokensAreDecided];
+    const found = session.remember(fits, key, () =>
+      checkCompatible(first, other, { stacks, tokensAreDecided }, session.tokenizers),
+    );
     const fit = await found.catch((error: unknown) => {
       throw at(error, other.path);
     });

@@ -6,7 +6,7 @@ import { sideFilePath } from '../checkpoint/side-files.js';
 import { readSideFile } from '../checkpoint/small-file.js';
 import type { Architecture } from '../model/architecture/architecture.js';
 import { readChatTemplate } from '../model/tokenizer/chat-templates/read.js';
-import { hasTokens, readTokenIds } from '../model/tokenizer/read-tokenizer.js';
+import { TokenizerReader } from '../model/tokenizer/read-tokenizer.js';
 import { tokenDifferences } from '../model/tokenizer/tokenizer.js';
 import { isFloating } from '../tensor/dtype.js';
 
@@ -59,13 +59,14 @@ export const checkCompatible = async (
   first: Model,
   other: Model,
   { stacks = false, tokensAreDecided = false }: Tolerated = {},
+  tokenizers = new TokenizerReader(),
 ): Promise<Fit> => {
   checkArchitecture(first, other, stacks);
   // If layers are stacked, the binder compares names and shapes of the tensors that are combined (bind.ts).
   const redundant = stacks ? [] : checkNames(first, other);
   if (!stacks) checkTensors(first.checkpoint, other.checkpoint);
   const differences = checkConfig(first.checkpoint, other.checkpoint, stacks);
-  if (!tokensAreDecided) await checkTokens(first.checkpoint, other.checkpoint);
+  if (!tokensAreDecided) await checkTokens(first.checkpoint, other.checkpoint, tokenizers);
   return {
     differences: [...differences, ...(await sideFileDifferences(first.checkpoint, other.checkpoint))],
     redundant,
@@ -170,14 +171,18 @@ const readText = async (checkpoint: CheckpointIndex, name: string): Promise<stri
     ? (await readSideFile(sideFilePath(checkpoint, name))).toString()
     : undefined;
 
-const checkTokens = async (first: CheckpointIndex, other: CheckpointIndex): Promise<void> => {
+const checkTokens = async (
+  first: CheckpointIndex,
+  other: CheckpointIndex,
+  tokenizers: TokenizerReader,
+): Promise<void> => {
   if (
     (await readText(first, 'tokenizer.json')) === (await readText(other, 'tokenizer.json')) &&
     first.sideFiles.includes('tokenizer.json')
   )
     return;
-  if (!(await hasTokens(first)) || !(await hasTokens(other))) return;
-  const tokens = tokenDifferences(await readTokenIds(first), await readTokenIds(other));
+  if (!(await tokenizers.hasTokens(first)) || !(await tokenizers.hasTokens(other))) return;
+  const tokens = tokenDifferences(await tokenizers.idsOf(first), await tokenizers.idsOf(other));
   if (tokens.length > 0) throw new LayerloomError('TOKENIZER_MISMATCH', { ...pathsOf(first, other), tokens });
 };
 

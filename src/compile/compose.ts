@@ -14,6 +14,7 @@ import { frameOf } from './frame.js';
 import type { OpenedModel } from './models.js';
 import type { OpenedInputs } from './opened-inputs.js';
 import { rolesOf } from './roles.js';
+import type { Kept } from './session.js';
 
 /**
  * Compiles a recipe: checks that its models are compatible and binds the expression of each output tensor to
@@ -123,6 +124,9 @@ const textIn = (
   ).complete;
 };
 
+/** Nested recipes, which several recipes may contain. */
+const nested: Kept<Promise<Composed>> = { most: 256 };
+
 /**
  * Returns a function that opens a model of the recipe: a checkpoint, or a nested recipe, which it compiles.
  */
@@ -132,9 +136,9 @@ export const modelOpener =
     if (typeof reference.model === 'string') return fromCheckpoint(reference, inputs);
     const inner = recipe.nested.get(reference.model);
     if (inner === undefined) throw new Error(`a nested ${reference.model.method} was not parsed`);
-    const made = inputs.made.get(reference.model) ?? compose(inner, inputs, statistics);
-    inputs.made.set(reference.model, made);
-    return asModel(reference, await made);
+    const { session } = inputs;
+    const key = [session.idOf(inputs), session.idOf(reference.model)];
+    return asModel(reference, await session.remember(nested, key, () => compose(inner, inputs, statistics)));
   };
 
 const stackedEdits = ({ layersLike }: Compiled, models: readonly OpenedModel[]): Record<string, unknown> => {

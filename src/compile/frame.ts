@@ -1,6 +1,5 @@
-import { itemAt, keep, valueAt } from '../base/lookup.js';
+import { itemAt, valueAt } from '../base/lookup.js';
 import type { Compiled, ModelReference, OutputTensor } from '../methods/framework/method.js';
-import type { RecipeInput } from '../methods/recipes.js';
 import type { Expression } from '../operations/expression.js';
 import type { UnplacedTensor } from '../plan/layout.js';
 import type { Recipe } from '../recipe/recipe.js';
@@ -11,6 +10,7 @@ import type { OpenedModel } from './models.js';
 import type { OpenedInputs } from './opened-inputs.js';
 import { openRecipeModels, type RecipeModels } from './recipe-models.js';
 import { sameModelWarnings } from './same-model.js';
+import type { Kept } from './session.js';
 
 /** What recipes over the same models share: the models, found compatible, and the tensors of their outputs. */
 export interface Frame extends RecipeModels {
@@ -25,8 +25,24 @@ export interface Frame extends RecipeModels {
   tensorsOf(compiled: Compiled): UnplacedTensor[];
 }
 
+/** What a frame is made of: whatever else a recipe says, recipes that agree in this have one frame. */
+const framedOf = ({
+  models,
+  companions,
+  tokenizer,
+  needsLayers,
+  stacksLayers,
+  dtype,
+  chatTemplate,
+}: Recipe) => ({ models, companions, tokenizer, needsLayers, stacksLayers, dtype, chatTemplate });
+
+type Framed = ReturnType<typeof framedOf>;
+
+/** Each frame has the tensors of a model. */
+const frames: Kept<Promise<Frame>> = { most: 512 };
+
 /**
- * Returns the frame of a recipe, which is kept as long as the inputs.
+ * Returns the frame of a recipe over inputs, which their session keeps.
  *
  * @throws LayerloomError the codes of `openRecipeModels` and `checkAll`
  */
@@ -35,58 +51,35 @@ export const frameOf = (
   inputs: OpenedInputs,
   open: (reference: ModelReference) => Promise<OpenedModel>,
 ): Promise<Frame> => {
-  const frames = framesWith.get(inputs.made) ?? new Map<string, Promise<Frame>>();
-  framesWith.set(inputs.made, frames);
-  const key = keyOf(recipe);
-  return keep(frames, key, frames.get(key) ?? makeFrame(recipe, inputs, open), mostFrames);
-};
-
-/** Frames are kept beside the nested recipes that they may be over. */
-const framesWith = new WeakMap<OpenedInputs['made'], Map<string, Promise<Frame>>>();
-
-/** Limit on the frames that are kept, each with the tensors of a model. */
-const mostFrames = 256;
-
-/** Numbers of nested recipes, which are told apart as objects. */
-const numbers = new WeakMap<object, number>();
-let counted = 0;
-
-const numberOf = (recipe: Exclude<RecipeInput, string>): number => {
-  const number = numbers.get(recipe) ?? counted++;
-  numbers.set(recipe, number);
-  return number;
-};
-
-/** Returns the text of all that a frame depends on: recipes of one text have one frame. */
-const keyOf = (recipe: Recipe): string => {
-  const { models, companions, tokenizer, needsLayers, stacksLayers, dtype, chatTemplate } = recipe;
-  const references = [...models, ...companions].map(({ role, model, path }) => [
+  const { session } = inputs;
+  const framed = framedOf(recipe);
+  // Nested recipes are told apart as objects: what they compute is not all in their text.
+  const byId = ({ role, model, path }: ModelReference) => [
     role,
-    typeof model === 'string' ? model : numberOf(model),
+    typeof model === 'string' ? model : session.idOf(model),
     path,
-  ]);
-  return JSON.stringify([
-    models.length,
-    references,
-    { ...tokenizer, tokens: [...tokenizer.tokens] },
-    [needsLayers, stacksLayers, dtype, chatTemplate],
-  ]);
+  ];
+  const key = [
+    session.idOf(inputs),
+    { ...framed, models: framed.models.map(byId), companions: framed.companions.map(byId) },
+  ];
+  return session.remember(frames, key, () => makeFrame(framed, inputs, open));
 };
 
 const makeFrame = async (
-  recipe: Recipe,
+  recipe: Framed,
   inputs: OpenedInputs,
   open: (reference: ModelReference) => Promise<OpenedModel>,
 ): Promise<Frame> => {
-  const opened = await openRecipeModels(recipe, open);
+  const opened = await openRecipeModels(recipe, open, inputs.session);
   const { models, companions, vocabulary } = opened;
   const [first] = models;
-  if (first === undefined) throw new Error(`method ${recipe.method} merges no model`);
+  if (first === undefined) throw new Error('a recipe merges no model');
   const { warnings: found, omitted } = await checkAll(
     recipe,
     models,
     companions,
-    inputs,
+    inputs.session,
     vocabulary.isDecided,
   );
   const warnings = [...found, ...(await sameModelWarnings([...models, ...companions]))];

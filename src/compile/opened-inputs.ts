@@ -1,16 +1,14 @@
 import { basename } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
-import { itemAt, keep, valueAt } from '../base/lookup.js';
+import { itemAt, valueAt } from '../base/lookup.js';
 import type { CheckpointIndex, FileIdentity, FileState } from '../checkpoint/checkpoint.js';
 import { observePath } from '../checkpoint/identity.js';
 import { splitName } from '../checkpoint/model-place.js';
 import { modelText } from '../checkpoint/model-text.js';
 import type { ModelReference } from '../methods/framework/method.js';
-import type { RecipeInput } from '../methods/recipes.js';
 import type { Recipe } from '../recipe/recipe.js';
-import type { Fit } from './compatible.js';
-import type { Composed } from './composed.js';
 import { type OpenedCheckpoint, openAnyForm, openEach, settleNames } from './models.js';
+import { type Kept, PlanningSession } from './session.js';
 
 /** The checkpoints that recipes name, nested ones included, each opened once. */
 export interface OpenedInputs {
@@ -27,12 +25,8 @@ export interface OpenedInputs {
   textOf(model: string): string;
   /** Index in `checkpoints` of the base that an adapter names in its configuration, where it is here. */
   baseNamed(base: string | undefined): number | undefined;
-  /** Cache of comparisons, by the two models compared. */
-  readonly fits: Map<string, Promise<Fit>>;
-  /** Cache of composed nested recipes, which several recipes may contain. */
-  readonly made: Map<RecipeInput, Promise<Composed>>;
-  /** Cache of `inputsOf`, by the models that a recipe names. */
-  readonly subsets: Map<string, OpenedInputs>;
+  /** What planning over these inputs, or some of them, remembers. */
+  readonly session: PlanningSession;
 }
 
 const referencesOf = (recipe: Recipe): ModelReference[] =>
@@ -77,9 +71,7 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
     indexOf: (model) => valueAt(indexes, model),
     textOf: (model) => valueAt(texts, model),
     baseNamed: (base) => (base === undefined ? undefined : indexes.get(base)),
-    fits: new Map(),
-    made: new Map(),
-    subsets: new Map(),
+    session: new PlanningSession(),
   };
 };
 
@@ -124,11 +116,10 @@ export const observeInputs = async (
     const files = await Promise.all(opened.checkpoint.files.map(observe));
     checkpoints.push({ ...opened, checkpoint: { ...opened.checkpoint, files } });
   }
-  return { ...inputs, checkpoints, made: new Map(), subsets: new Map() };
+  return { ...inputs, checkpoints };
 };
 
-/** Limit on the subsets of inputs that are kept, with the frames of their recipes. */
-const mostSubsets = 64;
+const subsets: Kept<OpenedInputs> = { most: 64 };
 
 /**
  * Returns the inputs that one recipe names, renumbered. Files are not opened again, and comparisons are kept.
@@ -141,8 +132,8 @@ export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => 
         (index) => inputs.baseNamed(itemAt(inputs.checkpoints, index).adapter?.config.base) ?? [],
       );
   const kept = [...new Set([...wanted, ...bases])];
-  const key = kept.join();
-  return keep(inputs.subsets, key, inputs.subsets.get(key) ?? subsetOf(inputs, kept), mostSubsets);
+  const { session } = inputs;
+  return session.remember(subsets, [session.idOf(inputs), kept], () => subsetOf(inputs, kept));
 };
 
 /** Returns the inputs of some indexes, in this order. */
@@ -156,9 +147,7 @@ const subsetOf = (inputs: OpenedInputs, kept: readonly number[]): OpenedInputs =
       const index = inputs.baseNamed(base);
       return index === undefined ? undefined : renumbered.get(index);
     },
-    fits: inputs.fits,
-    made: new Map(),
-    subsets: new Map(),
+    session: inputs.session,
   };
 };
 

@@ -76,7 +76,7 @@ export const planRecipe = async (
   const shards = layOut(tensors, layout, inputFiles(opened.checkpoints), form.form);
   const planned = opened.checkpoints.map(plannedInput);
   const { family, naming } = first.architecture;
-  const sideFiles = await planSideFiles(composed);
+  const sideFiles = await planSideFiles(composed, opened.session);
   const plan: MergePlan = {
     layerloom: version,
     method: recipe.method,

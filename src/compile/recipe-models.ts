@@ -4,6 +4,7 @@ import type { Recipe } from '../recipe/recipe.js';
 import { refuseTwins } from './check-models.js';
 import { checkStructure } from './compatible.js';
 import { at, type OpenedModel } from './models.js';
+import type { PlanningSession } from './session.js';
 import { type InVocabulary, inOneVocabulary } from './vocabulary.js';
 
 /** The models of a recipe, opened and in one vocabulary. */
@@ -20,8 +21,9 @@ export interface RecipeModels {
  * @throws LayerloomError NAME_CLASH, and the codes of `inOneVocabulary`
  */
 export const openRecipeModels = async (
-  recipe: Recipe,
+  recipe: Pick<Recipe, 'models' | 'companions' | 'needsLayers' | 'stacksLayers' | 'tokenizer'>,
   open: (reference: ModelReference) => Promise<OpenedModel>,
+  session: PlanningSession,
 ): Promise<RecipeModels> => {
   const opened = await Promise.all([...recipe.models, ...recipe.companions].map(open));
   const { length } = recipe.models;
@@ -36,7 +38,7 @@ export const openRecipeModels = async (
     } catch (error) {
       throw at(error, other.path);
     }
-  const vocabulary = await inOneVocabulary(recipe, opened);
+  const vocabulary = await inOneVocabulary(recipe, opened, session);
   return {
     models: vocabulary.models.slice(0, length),
     companions: vocabulary.models.slice(length),

@@ -2,7 +2,7 @@ import { LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
 import { vocabularyEdits } from '../checkpoint/token-ids.js';
 import { vocabularyTensors } from '../model/architecture/vocabulary-tensors.js';
-import { hasTokens, readTokenIds } from '../model/tokenizer/read-tokenizer.js';
+import type { TokenizerReader } from '../model/tokenizer/read-tokenizer.js';
 import { quote } from '../model/tokenizer/words.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { Model } from './compatible.js';
@@ -23,13 +23,16 @@ export interface WithSharedRows<M extends Model> {
  * @param models the base, then experts
  * @throws LayerloomError TOKENIZER_MISMATCH where a token of two models has two ids; READ_FAILED, CONFIG_INVALID
  */
-export const withSharedRows = async <M extends Model>(models: readonly M[]): Promise<WithSharedRows<M>> => {
+export const withSharedRows = async <M extends Model>(
+  models: readonly M[],
+  tokenizers: TokenizerReader,
+): Promise<WithSharedRows<M>> => {
   const unchanged = { models, isDecided: false, warnings: [] };
   const found = models.map(({ checkpoint, architecture }) => vocabularyTensors(checkpoint, architecture));
   const counts = found.flatMap((one) => one?.rows ?? []);
-  const readable = await Promise.all(models.map(({ checkpoint }) => hasTokens(checkpoint)));
+  const readable = await Promise.all(models.map(({ checkpoint }) => tokenizers.hasTokens(checkpoint)));
   if (counts.length < models.length || readable.includes(false)) return unchanged;
-  const ids = await Promise.all(models.map(({ checkpoint }) => readTokenIds(checkpoint)));
+  const ids = await Promise.all(models.map(({ checkpoint }) => tokenizers.idsOf(checkpoint)));
   const first = itemAt(models, 0).checkpoint;
   let shared = Math.min(...counts);
   for (const [index, { checkpoint }] of models.entries()) {

@@ -12,6 +12,7 @@ import {
 } from '../model/tokenizer/chat-templates/read.js';
 import type { PlannedFile } from '../plan/plan.js';
 import type { Composed } from './composed.js';
+import type { Kept, PlanningSession } from './session.js';
 
 /** Matches the names of a tokenizer's files. */
 const tokenizerFile =
@@ -54,27 +55,24 @@ const chatTemplateFor = async (composed: Composed): Promise<string | undefined> 
   return chatTemplate;
 };
 
-/** Those that were found sound: a batch plans many merges of one checkpoint. */
-const sound = new WeakMap<CheckpointIndex, Set<string>>();
+const sound: Kept<Promise<void>> = { most: 4096 };
 
 /**
  * Refuses before any weight is read what could not be copied in the end, and a chat template with an error.
  *
  * @throws LayerloomError READ_FAILED, TEMPLATE_INVALID
  */
-export const checkSideFiles = async (composed: Composed): Promise<void> => {
+export const checkSideFiles = async (composed: Composed, session: PlanningSession): Promise<void> => {
   await chatTemplateFor(composed);
-  for (const [checkpoint, name] of sideFilesOf(composed)) {
-    const known = sound.get(checkpoint) ?? new Set();
-    sound.set(checkpoint, known);
-    if (!known.has(name)) await checkSideFile(sideFilePath(checkpoint, name));
-    known.add(name);
-  }
+  for (const [checkpoint, name] of sideFilesOf(composed))
+    await session.remember(sound, [session.idOf(checkpoint), name], () =>
+      checkSideFile(sideFilePath(checkpoint, name)),
+    );
 };
 
 /** Plans the files beside the weights that come from the models, and a chat template of the recipe's. */
-export const planSideFiles = async (composed: Composed): Promise<PlannedFile[]> => {
-  await checkSideFiles(composed);
+export const planSideFiles = async (composed: Composed, session: PlanningSession): Promise<PlannedFile[]> => {
+  await checkSideFiles(composed, session);
   const template = await chatTemplateFor(composed);
   const isKept = (name: string) => template === undefined || !onlyChatTemplates.test(name);
   // A key beside the template's file would contradict it: processors read the key, tokenizers the file.

@@ -5,7 +5,7 @@ import { isTokenizerFile } from '../checkpoint/side-files.js';
 import { movedIds, type TokenMove, vocabularyEdits } from '../checkpoint/token-ids.js';
 import { vocabularyTensors } from '../model/architecture/vocabulary-tensors.js';
 import { mergeVocabularies } from '../model/tokenizer/merge-vocabularies.js';
-import { tokenizerFilesOf } from '../model/tokenizer/read-tokenizer.js';
+import type { TokenizerReader } from '../model/tokenizer/read-tokenizer.js';
 import type { MergedVocabulary, RowRun, TokenizerRequest } from '../model/tokenizer/vocabulary.js';
 import { inVocabulary, isUnmoved, type VocabularyTensor } from '../plan/gathered.js';
 import { isStored } from '../plan/operands.js';
@@ -13,6 +13,7 @@ import type { Operand } from '../plan/plan.js';
 import type { Recipe } from '../recipe/recipe.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { OpenedModel } from './models.js';
+import type { Kept, PlanningSession } from './session.js';
 import type { Edits, TokenizerSource } from './tokenizer-source.js';
 
 /** The models of a recipe with one vocabulary. */
@@ -31,6 +32,8 @@ export interface InVocabulary {
   readonly generationEdits: (config: Edits) => Edits;
 }
 
+const vocabularies: Kept<Promise<MergedVocabulary | undefined>> = { most: 256 };
+
 /**
  * Decides the vocabulary of a recipe's output, and gives each of its models that one: tensors with a row for
  * each token get the output's rows, and `config.json` its ids.
@@ -39,8 +42,9 @@ export interface InVocabulary {
  * @throws LayerloomError VOCABULARY_UNMERGEABLE, and the codes of `mergeVocabularies`
  */
 export const inOneVocabulary = async (
-  { tokenizer: asked, stacksLayers }: Recipe,
+  { tokenizer: asked, stacksLayers }: Pick<Recipe, 'tokenizer' | 'stacksLayers'>,
   models: readonly OpenedModel[],
+  session: PlanningSession,
 ): Promise<InVocabulary> => {
   const found = models.map(({ checkpoint, architecture }) => vocabularyTensors(checkpoint, architecture));
   const [first] = found;
@@ -66,25 +70,30 @@ export const inOneVocabulary = async (
   });
   if (first === undefined || found.includes(undefined)) return unchanged(false);
   if (haveOneTokenizer(models)) return unchanged(true);
-  if (!(await haveTokenizers(models)) && request.tokens.size === 0 && request.padToMultipleOf === undefined)
+  if (
+    !(await haveTokenizers(models, session.tokenizers)) &&
+    request.tokens.size === 0 &&
+    request.padToMultipleOf === undefined
+  )
     return unchanged(false);
   // mergekit compares no tokens, and stacks layers of models whose vocabularies differ.
   if (request.source === 'rows' && stacksLayers) return unchanged(true);
   const written = models.find(({ tokenizer }) => (tokenizer?.files.length ?? 0) > 0);
   if (written !== undefined) throw ofRecipe(written);
-  const merged = await mergeVocabularies(
-    models.map((model, index) => ({
-      checkpoint: tokenizerOf(model).checkpoint,
-      rows: itemAt(found, index)?.rows ?? 0,
-    })),
-    request,
+  const inRows = models.map((model, index) => ({
+    checkpoint: tokenizerOf(model).checkpoint,
+    rows: itemAt(found, index)?.rows ?? 0,
+  }));
+  const key = [inRows.map(({ checkpoint, rows }) => [session.idOf(checkpoint), rows]), request];
+  const merged = await session.remember(vocabularies, key, () =>
+    mergeVocabularies(inRows, request, session.tokenizers),
   );
   if (merged === undefined) return unchanged(isOneSize);
   const moves = models.map((_, index) =>
     moveOf(itemAt(merged.models, index).own, itemAt(found, index)?.rows ?? 0, merged.rows),
   );
   const wrapped = models.map((model, index) =>
-    withVocabulary(model, index, models, merged, itemAt(moves, index)),
+    withVocabulary(model, index, models, { merged, id: session.idOf(merged) }, itemAt(moves, index)),
   );
   const ofDonor = itemAt(models, merged.donor);
   const donated = Object.fromEntries(
@@ -137,8 +146,11 @@ const ownerOf = (
 const tokenizerOf = ({ tokenizer, checkpoint }: OpenedModel): TokenizerSource =>
   tokenizer ?? { checkpoint, files: [] };
 
-const haveTokenizers = async (models: readonly OpenedModel[]): Promise<boolean> => {
-  const found = await Promise.all(models.map((model) => tokenizerFilesOf(tokenizerOf(model).checkpoint)));
+const haveTokenizers = async (
+  models: readonly OpenedModel[],
+  tokenizers: TokenizerReader,
+): Promise<boolean> => {
+  const found = await Promise.all(models.map((model) => tokenizers.filesOf(tokenizerOf(model).checkpoint)));
   return found.some((files) => files !== undefined);
 };
 
@@ -168,21 +180,11 @@ const moveOf = (own: readonly RowRun[], from: number, to: number): TokenMove => 
   },
 });
 
-/** Vocabularies are told apart by number in the cache of comparisons. */
-const numbers = new WeakMap<MergedVocabulary, number>();
-let counted = 0;
-
-const numberOf = (merged: MergedVocabulary): number => {
-  const number = numbers.get(merged) ?? counted++;
-  numbers.set(merged, number);
-  return number;
-};
-
 const withVocabulary = (
   model: OpenedModel,
   index: number,
   models: readonly OpenedModel[],
-  merged: MergedVocabulary,
+  { merged, id }: { readonly merged: MergedVocabulary; readonly id: number },
   move: TokenMove,
 ): OpenedModel => {
   const { checkpoint, architecture, recipe } = model;
@@ -217,7 +219,7 @@ const withVocabulary = (
       ),
       config: config === undefined ? undefined : { ...config, ...vocabularyEdits(config, move) },
     },
-    vocabulary: numberOf(merged),
+    vocabulary: id,
     operandOf,
   };
 };

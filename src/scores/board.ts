@@ -50,6 +50,7 @@ export class Board {
   /** In the order of the experiment's tasks. */
   readonly subjects: readonly Subject[];
   readonly #refusals = new Set<string>();
+  readonly #made = new Map<string, unknown>();
 
   constructor(experiment: ScoredExperiment, { metric, resamples, seed }: TableOptions = {}) {
     if (resamples !== undefined && !(Number.isSafeInteger(resamples) && resamples > 0))
@@ -119,6 +120,12 @@ export class Board {
 
   results(models: readonly ScoredModel[], { task }: Subject): EvaluationResult[] {
     return models.flatMap(({ results }) => results.get(task) ?? []);
+  }
+
+  /** Returns what layouts share of the experiment, made once. @param key names it and all that it depends on */
+  remember<T>(key: string, make: () => T): T {
+    if (!this.#made.has(key)) this.#made.set(key, make());
+    return this.#made.get(key) as T;
   }
 
   /** Runs a comparison; one that is refused is noted, and undefined. */

@@ -102,8 +102,6 @@ interface Found {
   readonly undecided: readonly Undecided[];
 }
 
-const cache = new WeakMap<Board, Map<string, Found>>();
-
 /**
  * Returns the groups of a language's models that have scores in a task: base, experts, further references, and for
  * each method the default and the best configuration over the language's pairs. The best is chosen in this very task,
@@ -115,14 +113,8 @@ export const groupsOf = (board: Board, subject: Subject): readonly Group[] => fo
 export const undecidedIn = (board: Board, subject: Subject): readonly Undecided[] =>
   foundIn(board, subject).undecided;
 
-const foundIn = (board: Board, subject: Subject): Found => {
-  const known = cache.get(board) ?? new Map<string, Found>();
-  cache.set(board, known);
-  const key = `${subject.language} ${subject.task}`;
-  const found = known.get(key) ?? makeGroups(board, subject);
-  known.set(key, found);
-  return found;
-};
+const foundIn = (board: Board, subject: Subject): Found =>
+  board.remember(`groups ${subject.language} ${subject.task}`, () => makeGroups(board, subject));
 
 const makeGroups = (board: Board, subject: Subject): Found => {
   const { models } = board.experiment;

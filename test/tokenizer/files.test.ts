@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { readTokenIds, readTokenizer, tokenizerFilesOf } from '../../src/model/tokenizer/read-tokenizer.js';
+import { TokenizerReader } from '../../src/model/tokenizer/read-tokenizer.js';
 import { abc, added, bpe, fileOf, merged, model, unigram } from './fixtures.js';
 
 const ids = async (files: string | Readonly<Record<string, string>>) =>
-  Object.fromEntries(await readTokenIds((await model('a', 1, files)).checkpoint));
+  Object.fromEntries(await new TokenizerReader().idsOf((await model('a', 1, files)).checkpoint));
 
 describe('tokens are read', () => {
   it('of BPE, and of Unigram in the order of its list', async () => {
@@ -46,8 +46,9 @@ describe('tokens are read', () => {
   it('once, where the vocabulary has all of them', async () => {
     const tokens = async (files: string) => {
       const { checkpoint } = await model('a', 1, files);
-      const found = await tokenizerFilesOf(checkpoint);
-      return found && (await readTokenizer(checkpoint, found));
+      const reader = new TokenizerReader();
+      const found = await reader.filesOf(checkpoint);
+      return found && (await reader.read(checkpoint, found));
     };
     const plain = await tokens(bpe(abc, [added(1, 'b')]));
     expect(plain?.ids).toBe(plain?.vocabulary);

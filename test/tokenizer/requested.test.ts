@@ -230,11 +230,3 @@ describe('rules for tokens', () => {
     expect(await ask([], { padToMultipleOf: 64 })).toMatchObject({ rows: 64, padFrom: 4 });
   });
 });
-
-it('computes the vocabulary of the same models once', async () => {
-  const models = [await model('a', 3, bpe(abc)), await model('b', 4, bpe(abc, [pad]))];
-  const first = await mergeVocabularies(models, request('auto'));
-  expect(await mergeVocabularies([...models], request('auto'))).toBe(first);
-  expect(await mergeVocabularies([...models].reverse(), request('auto'))).not.toBe(first);
-  expect(await mergeVocabularies(models, request('union', { padToMultipleOf: 2 }))).not.toBe(first);
-});

@@ -6,6 +6,7 @@ import { type OpenedCheckpoint, openModels, plannedInput } from '../../compile/m
 import { quantisedTensors } from '../../compile/quantised.js';
 import { withSharedRows } from '../../compile/shared-rows.js';
 import { requireLayers } from '../../model/architecture/architecture.js';
+import { TokenizerReader } from '../../model/tokenizer/read-tokenizer.js';
 import type { PlannedDifference, PlannedReduction, ReductionPlan } from '../../plan/reduction.js';
 import { changeOf, operandOf } from '../../plan/stored.js';
 import { arithmeticDtypes } from '../../tensor/dtype.js';
@@ -46,16 +47,17 @@ export const planAnalysis = async (
   experts: readonly string[],
   rows: Rows,
 ): Promise<AnalysisPlan> => {
+  const tokenizers = new TokenizerReader();
   const {
     models: [first, ...others],
     isDecided: tokensAreDecided,
     warnings: ofVocabulary,
-  } = await withSharedRows(await openBaseAndExperts(base, experts));
+  } = await withSharedRows(await openBaseAndExperts(base, experts), tokenizers);
   if (first === undefined) throw new RangeError('openModels gave no base');
   const warnings = [first, ...others].flatMap(({ checkpoint }) => checkpoint.warnings);
   warnings.push(...ofVocabulary);
   for (const expert of others) {
-    const { differences } = await checkCompatible(first, expert, { tokensAreDecided });
+    const { differences } = await checkCompatible(first, expert, { tokensAreDecided }, tokenizers);
     warnings.push(...differences.map(({ words }) => words));
   }
   if (first.architecture.stacks.length > 0) requireLayers(first.architecture, first.checkpoint.path);

@@ -7,7 +7,7 @@ import { modelOpener } from '../../compile/compose.js';
 import type { StatisticsByRecipe } from '../../compile/composed.js';
 import { type OpenedModel, plannedInput } from '../../compile/models.js';
 import { type OpenedInputs, openInputs } from '../../compile/opened-inputs.js';
-import { openRecipeModels } from '../../compile/recipe-models.js';
+import { openRecipeModels, type RecipeModels } from '../../compile/recipe-models.js';
 import type { ReduceOptions } from '../../engine/compute/reduce.js';
 import { type ComparedTensor, findTrimming, sumMagnitudes } from '../../engine/compute/whole-models.js';
 import {
@@ -118,6 +118,12 @@ const taskVectorsOf = async (
   return (await computeTaskVectors(base, experts, rows, options)).experts;
 };
 
+const recipeModelsIn = (
+  recipe: Recipe,
+  inputs: OpenedInputs,
+  found: StatisticsByRecipe,
+): Promise<RecipeModels> => openRecipeModels(recipe, modelOpener(recipe, inputs, found), inputs.session);
+
 /**
  * Gives each vector an entry for each row of the output, where vocabularies differ: NaN, which is below no
  * threshold, for tokens that the base lacks.
@@ -127,7 +133,7 @@ const ofAllRows = async (
   found: StatisticsByRecipe,
   taskVectors: readonly MavVectors[],
 ): Promise<TaskVectorStatistics[]> => {
-  const { models } = await openRecipeModels(recipe, modelOpener(recipe, await openInputs(recipe), found));
+  const { models } = await recipeModelsIn(recipe, await openInputs(recipe), found);
   const { tensors } = itemAt(models, 0).checkpoint;
   const resized = (name: string, vector: Float32Array): Float32Array => {
     const { shape } = valueAt(tensors, name);
@@ -153,7 +159,7 @@ const comparedTensors = async (
   experts: readonly ModelInput[],
 ): Promise<{ inputs: OpenedInputs; tensors: ComparedTensor[]; models: OpenedModel[] }> => {
   const inputs = await openInputs(recipe);
-  const { models, companions } = await openRecipeModels(recipe, modelOpener(recipe, inputs, found));
+  const { models, companions } = await recipeModelsIn(recipe, inputs, found);
   return { inputs, ...tensorsOf(recipe, [...models, ...companions], [base, ...experts]) };
 };
 
@@ -190,7 +196,7 @@ const tensorsOf = (
 
 /** True if models of a recipe get rows that they do not store as they are. */
 const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<boolean> => {
-  const { vocabulary } = await openRecipeModels(recipe, modelOpener(recipe, await openInputs(recipe), found));
+  const { vocabulary } = await recipeModelsIn(recipe, await openInputs(recipe), found);
   return vocabulary.models.some((model) => model.vocabulary !== undefined);
 };
 

@@ -1,8 +1,7 @@
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
-import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { autoTokens } from './auto.js';
-import { type TokenizerFiles, tokenizerFilesOf } from './read-tokenizer.js';
+import { type TokenizerFiles, TokenizerReader } from './read-tokenizer.js';
 import { resolveModels, type VocabularyModel, withoutTokenizer } from './resolve-models.js';
 import { rowsOf } from './rows.js';
 import { tokenFiles } from './token-files.js';
@@ -13,17 +12,6 @@ import { missingWarnings, movedWarnings, rowlessWarnings, rowsWarning } from './
 
 export type { VocabularyModel } from './resolve-models.js';
 
-/** Results by the first model: a batch plans many merges of the same checkpoints. */
-const known = new WeakMap<CheckpointIndex, Map<string, Promise<MergedVocabulary | undefined>>>();
-const numbers = new WeakMap<CheckpointIndex, number>();
-let counted = 0;
-
-const numberOf = (checkpoint: CheckpointIndex): number => {
-  const number = numbers.get(checkpoint) ?? counted++;
-  numbers.set(checkpoint, number);
-  return number;
-};
-
 /**
  * Returns the vocabulary of a merge: tokens, rows of the embeddings, and the tokenizer files that change.
  * Undefined where every model's rows and the donor's files can be taken as they are.
@@ -33,43 +21,28 @@ const numberOf = (checkpoint: CheckpointIndex): number => {
  * @throws LayerloomError TOKENIZER_MISMATCH, TOKENIZER_UNSUPPORTED, INVALID_PARAMETER, READ_FAILED,
  *   CONFIG_INVALID
  */
-export const mergeVocabularies = (
+export const mergeVocabularies = async (
   models: readonly VocabularyModel[],
   request: TokenizerRequest,
-): Promise<MergedVocabulary | undefined> => {
-  const { checkpoint } = itemAt(models, 0);
-  const results = known.get(checkpoint) ?? new Map<string, Promise<MergedVocabulary | undefined>>();
-  known.set(checkpoint, results);
-  const key = JSON.stringify([
-    models.map((model) => [numberOf(model.checkpoint), model.rows]),
-    { ...request, tokens: [...request.tokens] },
-  ]);
-  const result = results.get(key) ?? merge(models, request);
-  results.set(key, result);
-  return result;
-};
-
-const merge = async (
-  models: readonly VocabularyModel[],
-  request: TokenizerRequest,
+  tokenizers = new TokenizerReader(),
 ): Promise<MergedVocabulary | undefined> => {
   const { source } = request;
   const adds = request.tokens.size > 0 || request.padToMultipleOf !== undefined;
   const keepsRows = source === 'auto' || source === 'strict' || source === 'rows';
   if (models.length === 1 && keepsRows && !adds) return undefined;
-  const found = await Promise.all(models.map(({ checkpoint }) => tokenizerFilesOf(checkpoint)));
+  const found = await Promise.all(models.map(({ checkpoint }) => tokenizers.filesOf(checkpoint)));
   const hashes = new Set(found.flatMap((files) => files?.hash ?? []));
   const rows = new Set(models.map((model) => model.rows));
   const areEqual = hashes.size <= 1 && rows.size === 1 && !adds;
   // How many tokens SentencePiece's own files have is not known: as many as rows.
   const isOpaque = found.every((files) => files === undefined || files.form === 'tokenizer.model');
   if (areEqual && (keepsRows || (isOpaque && hashes.size === 1))) return undefined;
-  if (source === 'rows') return await mergeByNumbers(models, adds);
+  if (source === 'rows') return await mergeByNumbers(models, adds, tokenizers);
 
   const reference = keepsRows ? firstReadable(found) : (request.base ?? 0);
   const donated = typeof source === 'number' ? source : reference;
   if (found[donated] === undefined) throw withoutTokenizer(itemAt(models, donated).checkpoint.path);
-  const resolved = await resolveModels(models, reference, keepsRows);
+  const resolved = await resolveModels(models, { reference, assumes: keepsRows }, tokenizers);
   if (source === 'strict') checkEqual(resolved.models);
   const { donor, tokens } = outputTokens(resolved.models, request, reference);
   const end = endOf(tokens.ids);
@@ -112,6 +85,7 @@ const outputTokens = (
 const mergeByNumbers = async (
   models: readonly VocabularyModel[],
   adds: boolean,
+  tokenizers: TokenizerReader,
 ): Promise<MergedVocabulary | undefined> => {
   if (adds)
     throw new LayerloomError('INVALID_PARAMETER', {
@@ -123,12 +97,14 @@ const mergeByNumbers = async (
   if (models.some((model) => model.rows !== rows)) return undefined;
   const readable = await Promise.all(
     models.map(async (model) => {
-      const files = await tokenizerFilesOf(model.checkpoint);
+      const files = await tokenizers.filesOf(model.checkpoint);
       return files === undefined || files.form === 'tokenizer.model' ? [] : [model];
     }),
   );
   const [first, ...others] =
-    readable.flat().length === 0 ? [] : (await resolveModels(readable.flat(), 0, true)).models;
+    readable.flat().length === 0
+      ? []
+      : (await resolveModels(readable.flat(), { reference: 0, assumes: true }, tokenizers)).models;
   const warnings = others.flatMap((other) => {
     const [difference, ...further] =
       first === undefined ? [] : tokenDifferences(first.tokenizer.ids, other.tokenizer.ids);

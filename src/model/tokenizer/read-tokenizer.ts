@@ -18,26 +18,45 @@ export interface TokenizerFiles {
   readonly settings: TokenSettings;
 }
 
-const files = new WeakMap<CheckpointIndex, Promise<TokenizerFiles | undefined>>();
-const tokenizers = new WeakMap<CheckpointIndex, Promise<Tokenizer>>();
+/** Reads the tokenizers of checkpoints, each file once as long as the reader lives. */
+export class TokenizerReader {
+  readonly #files = new WeakMap<CheckpointIndex, Promise<TokenizerFiles | undefined>>();
+  readonly #tokenizers = new WeakMap<CheckpointIndex, Promise<Tokenizer>>();
 
-const remembered = <V>(
-  memory: WeakMap<CheckpointIndex, Promise<V>>,
-  checkpoint: CheckpointIndex,
-  read: () => Promise<V>,
-): Promise<V> => {
-  const known = memory.get(checkpoint) ?? read();
-  memory.set(checkpoint, known);
-  return known;
-};
+  /**
+   * Reads which tokenizer a checkpoint has; undefined where it has none.
+   *
+   * @throws LayerloomError READ_FAILED, CONFIG_INVALID
+   */
+  filesOf(checkpoint: CheckpointIndex): Promise<TokenizerFiles | undefined> {
+    const found = this.#files.get(checkpoint) ?? readFiles(checkpoint);
+    this.#files.set(checkpoint, found);
+    return found;
+  }
 
-/**
- * Reads which tokenizer a checkpoint has; undefined where it has none.
- *
- * @throws LayerloomError READ_FAILED, CONFIG_INVALID
- */
-export const tokenizerFilesOf = (checkpoint: CheckpointIndex): Promise<TokenizerFiles | undefined> =>
-  remembered(files, checkpoint, () => readFiles(checkpoint));
+  /**
+   * Reads the vocabulary of a checkpoint that has a tokenizer.
+   *
+   * @throws LayerloomError READ_FAILED, CONFIG_INVALID, TOKENIZER_UNSUPPORTED
+   */
+  read(checkpoint: CheckpointIndex, found: TokenizerFiles): Promise<Tokenizer> {
+    const tokenizer = this.#tokenizers.get(checkpoint) ?? parse(checkpoint, found);
+    this.#tokenizers.set(checkpoint, tokenizer);
+    return tokenizer;
+  }
+
+  /** True if a checkpoint has a tokenizer that can be read as text. */
+  async hasTokens(checkpoint: CheckpointIndex): Promise<boolean> {
+    const found = await this.filesOf(checkpoint);
+    return found !== undefined && found.form !== 'tokenizer.model';
+  }
+
+  /** Reads every token's id. @throws as `read` */
+  async idsOf(checkpoint: CheckpointIndex): Promise<ReadonlyMap<string, number>> {
+    const found = await this.filesOf(checkpoint);
+    return found === undefined ? new Map() : (await this.read(checkpoint, found)).ids;
+  }
+}
 
 const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | undefined> => {
   const { sideFiles } = checkpoint;
@@ -55,26 +74,6 @@ const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | 
     .update(JSON.stringify([decoder, missing]))
     .digest('hex');
   return { hash, form, settings };
-};
-
-/**
- * Reads the vocabulary of a checkpoint that has a tokenizer; one checkpoint's is parsed once.
- *
- * @throws LayerloomError READ_FAILED, CONFIG_INVALID, TOKENIZER_UNSUPPORTED
- */
-export const readTokenizer = (checkpoint: CheckpointIndex, found: TokenizerFiles): Promise<Tokenizer> =>
-  remembered(tokenizers, checkpoint, () => parse(checkpoint, found));
-
-/** True if a checkpoint has a tokenizer that can be read as text. */
-export const hasTokens = async (checkpoint: CheckpointIndex): Promise<boolean> => {
-  const found = await tokenizerFilesOf(checkpoint);
-  return found !== undefined && found.form !== 'tokenizer.model';
-};
-
-/** Reads every token's id. @throws as `readTokenizer` */
-export const readTokenIds = async (checkpoint: CheckpointIndex): Promise<ReadonlyMap<string, number>> => {
-  const found = await tokenizerFilesOf(checkpoint);
-  return found === undefined ? new Map() : (await readTokenizer(checkpoint, found)).ids;
 };
 
 const sentencePiece =

@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
-import { readTokenizer, type TokenizerFiles, tokenizerFilesOf } from './read-tokenizer.js';
+import type { TokenizerFiles, TokenizerReader } from './read-tokenizer.js';
 import type { ModelTokens, Tokenizer } from './tokenizer.js';
 
 /** A model of a merge whose vocabularies may differ. */
@@ -13,31 +13,31 @@ export interface VocabularyModel {
 
 /**
  * Reads the tokenizers of models, equal ones once. A model without one is taken to have the one of
- * `models[reference]`, if it has as many rows.
+ * `models[options.reference]`, if it has as many rows.
  *
- * @param assumes true to take this also of a model whose tokenizer cannot be read as text
+ * @param options.assumes true to take this also of a model whose tokenizer cannot be read as text
  * @throws LayerloomError TOKENIZER_UNSUPPORTED, READ_FAILED, CONFIG_INVALID
  */
 export const resolveModels = async (
   models: readonly VocabularyModel[],
-  reference: number,
-  assumes: boolean,
+  { reference, assumes }: { readonly reference: number; readonly assumes: boolean },
+  tokenizers: TokenizerReader,
 ): Promise<{ readonly models: readonly ModelTokens[]; readonly warnings: readonly string[] }> => {
   const first = itemAt(models, reference);
   const warnings: string[] = [];
   const byHash = new Map<string, Tokenizer>();
   const read = async (checkpoint: CheckpointIndex, found: TokenizerFiles): Promise<Tokenizer> => {
-    const tokenizer = byHash.get(found.hash) ?? (await readTokenizer(checkpoint, found));
+    const tokenizer = byHash.get(found.hash) ?? (await tokenizers.read(checkpoint, found));
     byHash.set(found.hash, tokenizer);
     return tokenizer;
   };
-  const files = await tokenizerFilesOf(first.checkpoint);
+  const files = await tokenizers.filesOf(first.checkpoint);
   if (files === undefined) throw withoutTokenizer(first.checkpoint.path);
   const assumed = await read(first.checkpoint, files);
   const resolved: ModelTokens[] = [];
   for (const { checkpoint, rows } of models) {
     const { name, path } = checkpoint;
-    const found = await tokenizerFilesOf(checkpoint);
+    const found = await tokenizers.filesOf(checkpoint);
     const isAssumed =
       found === undefined || (found.form === 'tokenizer.model' && assumes && rows === first.rows);
     if (isAssumed) {

@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { type Kept, PlanningSession } from '../../src/compile/session.js';
+
+describe('a planning session', () => {
+  it('numbers objects by identity', () => {
+    const session = new PlanningSession();
+    const [a, b] = [{ name: 'same' }, { name: 'same' }];
+    expect(session.idOf(a)).toBe(session.idOf(a));
+    expect(session.idOf(a)).not.toBe(session.idOf(b));
+  });
+
+  it('makes a result once for each key of a kind, maps in keys included', () => {
+    const session = new PlanningSession();
+    const kind: Kept<object> = { most: 8 };
+    const ask = (tokens: Map<string, number>, of = kind) =>
+      session.remember(of, ['union', { tokens }], () => ({}));
+    const first = ask(new Map([['<pad>', 0]]));
+    expect(ask(new Map([['<pad>', 0]]))).toBe(first);
+    expect(ask(new Map([['<pad>', 1]]))).not.toBe(first);
+    expect(ask(new Map([['<pad>', 0]]), { most: 8 })).not.toBe(first);
+  });
+
+  it('keeps results that are undefined, and drops those that were used longest ago', () => {
+    const session = new PlanningSession();
+    const kind: Kept<undefined> = { most: 2 };
+    const made: string[] = [];
+    const ask = (key: string) => session.remember(kind, key, () => void made.push(key));
+    for (const key of ['a', 'b', 'a', 'c', 'a', 'b']) ask(key);
+    expect(made).toEqual(['a', 'b', 'c', 'b']);
+  });
+});
