@@ -4,7 +4,7 @@ import { LayerloomError, reasonOf } from '../base/errors.js';
 import { drawPicture } from '../documents/pictures/draw-picture.js';
 import { SearchPicture } from '../documents/pictures/search.js';
 import { withFile } from '../engine/output/durable.js';
-import type { ExperimentInput } from '../experiment/file/experiment-input.js';
+import type { ExperimentInput } from '../experiment/file/experiment-block.js';
 import { parseExperiment, readExperiment } from '../experiment/file/read-experiment.js';
 import { expertFile, readShares } from '../measure/analysis/saved-analysis.js';
 import type { LayerShares } from '../search/promising-order.js';

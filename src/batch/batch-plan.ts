@@ -207,7 +207,7 @@ const checkModels = async <M extends BatchMerge>(
 /** All merges of a batch share one layout, since they share shards. */
 const parseInBatch = (input: RecipeInput): Recipe => {
   const recipe = parseRecipe(input);
-  refuseLayout(recipe, [], 'of a batch, which has one layout for all');
+  refuseLayout(recipe, 'of a batch, which has one layout for all');
   if (recipe.rank !== undefined)
     throw invalid(
       ['rank'],

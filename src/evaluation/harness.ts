@@ -47,12 +47,12 @@ const completionsAt = (url: string, backend: string): string => {
 const modelArguments = async ({ path, settings, server }: HarnessRun): Promise<Record<string, unknown>> => {
   const url = server ?? settings.baseUrl;
   const weights = await weightsArguments(path, url === undefined ? settings.backend : 'servers');
-  if (url === undefined) return { ...weights, ...settings.modelArguments };
+  if (url === undefined) return { ...weights, ...settings.modelArgs };
   return {
     ...{ model: path, base_url: completionsAt(url, settings.backend) },
     ...{ tokenizer_backend: 'huggingface', tokenizer: path },
     ...(await promptArguments(path, settings.arguments.includes('--apply_chat_template'))),
-    ...settings.modelArguments,
+    ...settings.modelArgs,
   };
 };
 

@@ -1,76 +1,24 @@
 import { resolve } from 'node:path';
-import * as z from 'zod';
-import { LayerloomError } from '../base/errors.js';
+import type { z } from 'zod';
 import { isObject } from '../checkpoint/json.js';
-import { unknownKeyOf } from '../recipe/invalid.js';
+import { faultIn, parseBlock } from '../recipe/block.js';
 import { nearest } from '../recipe/nearest.js';
+import { evaluationSchema } from './evaluation-block.js';
 import { misspelt } from './local-data.js';
 import { isZeroShot } from './task-facts.js';
 
-/** `evaluate:` of an experiment that is given as an object; files have the same keys in snake case. */
-export interface Evaluation {
-  readonly harness?: 'lm-eval';
-  /** Tasks of the harness, by language. */
-  readonly tasks: Readonly<Record<string, string | readonly string[]>>;
-  readonly everyLanguage?: boolean;
-  /** Worked examples before each problem, for all tasks or by task; default: the task's own. */
-  readonly fewshot?: number | Readonly<Record<string, number>>;
-  /** The first problems of every task. */
-  readonly limit?: number;
-  /** The first and the last row to take, for all tasks or by task: `200-249`. */
-  readonly problems?: string | Readonly<Record<string, string>>;
-  readonly seed?: number | string;
-  readonly backend?: string;
-  readonly modelArgs?: Readonly<Record<string, string | number | boolean>>;
-  readonly baseUrl?: string;
-  readonly serve?: string;
-  readonly serveTimeout?: number;
-  readonly batchSize?: number | string;
-  readonly device?: string;
-  readonly devices?: readonly (string | number)[];
-  readonly arguments?: readonly (string | number | boolean)[];
-  readonly data?: string;
-  readonly timeout?: number;
-  readonly jobs?: number;
-}
+/** Settings of `evaluate:` that mean something other than what stands there. */
+type Interpreted = 'harness' | 'tasks' | 'fewshot' | 'limit' | 'problems';
 
-/** `evaluate:` as an experiment's file has it. */
-export interface EvaluationBlock {
-  readonly tasks?: Readonly<Record<string, string | readonly string[]>>;
-  readonly every_language?: boolean;
-  readonly [key: string]: unknown;
-}
-
-/** What `evaluate:` of an experiment says, checked. */
-export interface EvaluationSettings {
+/** What `evaluate:` of an experiment says, checked, with the defaults of what it does not say. */
+export interface EvaluationSettings
+  extends Omit<z.output<typeof evaluationSchema>, Interpreted | 'seed' | 'devices' | 'arguments'> {
   /** Tasks of the harness by language, in the file's order. */
   readonly tasks: ReadonlyMap<string, readonly string[]>;
-  /** Measure every model in every language, not only in its own. */
-  readonly everyLanguage: boolean;
-  /** The harness's back end: `hf`, `vllm`, `local-completions`, … */
-  readonly backend: string;
-  /** Further arguments of the back end: `{dtype: bfloat16}`. */
-  readonly modelArguments: Readonly<Record<string, string | number | boolean>>;
-  /** The URL of a running server, for back ends that speak to one. */
-  readonly baseUrl: string | undefined;
-  /** Command that starts a server for a checkpoint: `{model}`, `{name}` and `{port}` are replaced. */
-  readonly serve: string | undefined;
-  /** Seconds until a server must answer. */
-  readonly serveTimeout: number;
-  readonly batchSize: number | string;
-  readonly device: string | undefined;
-  /** GPUs to divide among the jobs, one a job. */
-  readonly devices: readonly string[];
-  /** Further arguments of the harness's command line. */
-  readonly arguments: readonly string[];
-  /** Directory of local data for tasks; undefined to take them from the hub. */
-  readonly data: string | undefined;
-  /** Seconds until a model's run is given up. */
-  readonly timeout: number | undefined;
-  /** Number of models that are scored at once. */
-  readonly jobs: number;
   /** As `--seed` of the harness takes it, all four. */
   readonly seed: string;
+  readonly devices: readonly string[];
+  readonly arguments: readonly string[];
   /** Returns the number of worked examples before a problem; undefined: the task's own. */
   fewshotOf(task: string): number | undefined;
   /** Returns the rows of a task to take, the first and the one after the last; null: all. */
@@ -79,72 +27,8 @@ export interface EvaluationSettings {
 
 export type Rows = readonly [from: number, to: number];
 
-const count = z.int().min(0);
-const rowsText = z.string().regex(/^\d+-\d+$/);
-const scalar = z.union([z.string(), z.number(), z.boolean()]);
-
-const byTask = <Value extends z.ZodType>(value: Value) => z.union([value, z.record(z.string(), value)]);
-
-/** `evaluate:` as files have it, with keys in snake case. */
-export const evaluationSchema = z.strictObject({
-  harness: z.literal('lm-eval').optional(),
-  tasks: z.record(z.string(), z.union([z.string().min(1), z.array(z.string().min(1)).min(1)])),
-  every_language: z.boolean().default(false),
-  fewshot: byTask(count).optional(),
-  limit: z.int().min(1).optional(),
-  problems: byTask(rowsText).optional(),
-  seed: z.union([z.int(), z.string()]).default('0,1234,1234,1234'),
-  backend: z.string().min(1).default('hf'),
-  model_args: z.record(z.string(), scalar).default({}),
-  base_url: z.url().optional(),
-  serve: z.string().min(1).optional(),
-  serve_timeout: z.number().positive().default(600),
-  batch_size: z.union([z.int().min(1), z.string().regex(/^auto(:\d+)?$/)]).default(1),
-  device: z.string().optional(),
-  devices: z.array(z.union([z.string(), z.int()])).default([]),
-  arguments: z.array(scalar).default([]),
-  data: z.string().min(1).optional(),
-  timeout: z.number().positive().optional(),
-  jobs: z.int().min(1).default(1),
-});
-
-/** Words for the values of each key, for messages and JSON Schemas. */
-export const evaluationWords: Readonly<Record<keyof typeof evaluationSchema.shape, string>> = {
-  harness: 'lm-eval',
-  tasks: "languages, each with the harness's task or a list of tasks",
-  every_language: 'true or false',
-  fewshot: 'a whole number, 0 or more, or one for each task',
-  limit: 'a whole number, 1 or more',
-  problems: 'the first and the last row, 200-249, or such a range for each task',
-  seed: 'a number, or four separated by commas: 0,1234,1234,1234',
-  backend: 'a model type of lm_eval: hf, vllm, local-completions',
-  model_args: 'names and values: {dtype: bfloat16}',
-  base_url: 'the URL of a server: http://localhost:8000/v1',
-  serve: 'a command, with {model} and {port}',
-  serve_timeout: 'a number of seconds',
-  batch_size: 'a whole number, 1 or more, or auto',
-  device: 'a device: cpu, cuda:0',
-  devices: 'a list of GPUs: [0, 1]',
-  arguments: 'a list of arguments of lm_eval run',
-  data: 'a directory',
-  timeout: 'a number of seconds',
-  jobs: 'a whole number, 1 or more',
-};
-
-export const evaluationKeys = Object.keys(evaluationSchema.shape);
-
-const fail = (
-  path: readonly (string | number)[],
-  {
-    nearest: meant,
-    ...fault
-  }: { key: string; reason: string; expected?: string; nearest?: string | undefined },
-) =>
-  new LayerloomError(
-    'RECIPE_INVALID',
-    { file: 'evaluate', ...fault, ...(meant === undefined ? {} : { nearest: meant }) },
-    { context: { recipePath: ['evaluate', ...path] } },
-  );
+const fail = (path: readonly (string | number)[], fault: Parameters<typeof faultIn>[2]) =>
+  faultIn('evaluate', path, fault);
 
 /**
  * Checks what `evaluate:` says, with keys in snake case.
@@ -157,27 +41,32 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     throw fail(['harness'], {
       key: String(given['harness']),
       reason: 'layerloom runs no such harness',
-      expected: evaluationWords.harness,
+      expected: 'lm-eval',
     });
-  const { data, error } = evaluationSchema.safeParse(given, { reportInput: true });
-  if (error !== undefined) throw faultOf(error);
-  if (data.limit !== undefined && data.problems !== undefined)
+  const {
+    harness: _harness,
+    fewshot,
+    limit,
+    problems,
+    ...settings
+  } = parseBlock(evaluationSchema, 'evaluate', given);
+  if (limit !== undefined && problems !== undefined)
     throw fail(['limit'], { key: 'limit', reason: 'stands beside problems', expected: 'one of the two' });
-  if (data.serve !== undefined && data.base_url !== undefined)
+  const { serve, baseUrl, data } = settings;
+  if (serve !== undefined && baseUrl !== undefined)
     throw fail(['serve'], {
       key: 'serve',
       reason: 'stands beside base_url',
       expected: 'a server to start or one that runs',
     });
-  if (data.serve !== undefined && !/\{(model|name)\}/.test(data.serve))
+  if (serve !== undefined && !/\{(model|name)\}/.test(serve))
     throw fail(['serve'], {
       key: 'serve',
       reason: 'lacks {model}, so that every model would get the answers of the same',
-      expected: evaluationWords.serve,
+      expected: 'a command, with {model} and {port}',
     });
-  const { fewshot, problems, limit } = data;
   const tasks = new Map(
-    Object.entries(data.tasks).map(([language, of]) => [language, typeof of === 'string' ? [of] : of]),
+    Object.entries(settings.tasks).map(([language, of]) => [language, typeof of === 'string' ? [of] : of]),
   );
   for (const [language, of] of tasks) for (const task of of) checkSpelling(language, task);
   checkTasks({ fewshot, problems }, new Set([...tasks.values()].flat()));
@@ -188,21 +77,12 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
   );
   const rowsOfAll = typeof problems === 'string' ? rowsIn(problems, ['problems']) : rows;
   return {
+    ...settings,
     tasks,
-    everyLanguage: data.every_language,
-    backend: data.backend,
-    modelArguments: data.model_args,
-    baseUrl: data.base_url,
-    serve: data.serve,
-    serveTimeout: data.serve_timeout,
-    batchSize: data.batch_size,
-    device: data.device,
-    devices: data.devices.map(String),
-    arguments: data.arguments.map(String),
-    data: data.data === undefined ? undefined : resolve(directory, data.data),
-    timeout: data.timeout,
-    jobs: data.jobs,
-    seed: seedOf(data.seed),
+    devices: settings.devices.map(String),
+    arguments: settings.arguments.map(String),
+    data: data === undefined ? undefined : resolve(directory, data),
+    seed: seedOf(settings.seed),
     fewshotOf: (task) => {
       const asked = typeof fewshot === 'object' ? fewshot[task] : fewshot;
       return asked !== undefined && isZeroShot(task) ? 0 : asked;
@@ -253,26 +133,9 @@ const seedOf = (seed: number | string): string => {
     throw fail(['seed'], {
       key: 'seed',
       reason: 'not a seed of the harness',
-      expected: evaluationWords.seed,
+      expected: 'a number, or four separated by commas: 0,1234,1234,1234',
     });
   return (parts.length === 4 ? parts : Array.from({ length: 4 }, () => parts[0] ?? ''))
     .map((part) => part.trim())
     .join(',');
-};
-
-const faultOf = ({ issues }: z.ZodError): LayerloomError => {
-  // A misspelt key is also a missing one: its own message says more.
-  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
-  if (issue === undefined) throw new Error('a failed check has an issue');
-  const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)));
-  if (issue.code === 'unrecognized_keys')
-    return unknownKeyOf('evaluate', issue.keys[0] ?? '', evaluationKeys);
-  const [key] = path;
-  if (key === undefined) return fail([], { key: 'evaluate', reason: issue.message });
-  const isMissing = issue.code === 'invalid_type' && path.length === 1 && issue.input === undefined;
-  return fail(path, {
-    key: path.join('.'),
-    reason: isMissing ? 'is missing' : 'not what it takes',
-    expected: evaluationWords[key as keyof typeof evaluationWords],
-  });
 };

@@ -43,11 +43,11 @@ const plainArguments: ReadonlySet<string> = new Set([
 export const commandsIn = ({
   serve,
   arguments: words,
-  modelArguments,
-}: Pick<EvaluationSettings, 'serve' | 'arguments' | 'modelArguments'>): string[] => [
+  modelArgs,
+}: Pick<EvaluationSettings, 'serve' | 'arguments' | 'modelArgs'>): string[] => [
   ...(serve === undefined ? [] : [`serve: ${serve}`]),
   ...(words.length === 0 ? [] : [`arguments: ${words.join(' ')}`]),
-  ...Object.entries(modelArguments)
+  ...Object.entries(modelArgs)
     .filter(([name]) => !plainArguments.has(name))
     .map(([name, value]) => `model_args: ${name}=${value}`),
 ];

@@ -15,12 +15,11 @@ import { parseEvaluation } from '../evaluation/settings.js';
 import { tryLock } from '../native/addon.js';
 import { missingWeights } from '../plan/missing-weights.js';
 import type { PlannedDownload } from '../plan/plan.js';
-import { sourceWords } from '../recipe/model-places.js';
 import { withPlace } from '../recipe/read-recipe.js';
 import { ownClaimant } from '../store/claimant.js';
 import { checkExpected, stampOf } from './expected.js';
 import { type ExperimentMerge, expandExperiment } from './file/expand.js';
-import type { ExperimentInput } from './file/experiment-input.js';
+import { type ExperimentInput, mergeSettings } from './file/experiment-block.js';
 import { missingReferences } from './file/missing-references.js';
 import { type Experiment, parseExperiment, readExperiment } from './file/read-experiment.js';
 import { experimentReferences } from './file/references.js';
@@ -270,7 +269,8 @@ const openExperiment = async (
     expect,
   }: Pick<ExperimentOptions, 'directory' | 'tokenizer' | 'allowNonFinite' | 'expect'>,
 ): Promise<Experiment> => {
-  if (tokenizer !== undefined && !sourceWords.has(tokenizer))
+  const asked = mergeSettings.shape.tokenizerSource.safeParse(tokenizer);
+  if (!asked.success)
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: 'tokenizer',
       value: tokenizer,
@@ -281,7 +281,7 @@ const openExperiment = async (
   if (expect !== undefined) checkExpected(expect, experiment.text, experiment.file ?? 'the experiment');
   return {
     ...experiment,
-    ...(tokenizer === undefined ? {} : { tokenizerSource: tokenizer }),
+    ...(asked.data === undefined ? {} : { tokenizerSource: asked.data }),
     ...(allowNonFinite === undefined ? {} : { allowNonFinite }),
   };
 };

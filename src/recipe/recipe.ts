@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { LayerloomError } from '../base/errors.js';
+import { commonSettings, layoutSettings, outputSettings } from '../methods/framework/common-settings.js';
 import type {
   Citation,
   CompileContext,
@@ -12,13 +13,10 @@ import type {
 import { invalid } from '../methods/framework/settings.js';
 import { methods } from '../methods/index.js';
 import type { RecipeInput } from '../methods/recipes.js';
-import {
-  chatTemplateNames,
-  chatTemplateOf,
-  chatTemplateWords,
-} from '../model/tokenizer/chat-templates/chat-template.js';
+import { chatTemplateOf } from '../model/tokenizer/chat-templates/chat-template.js';
 import type { TokenizerRequest } from '../model/tokenizer/vocabulary.js';
-import { type ArithmeticDtype, dtypeNames, parseDtype } from '../tensor/dtype.js';
+import { type ArithmeticDtype, parseDtype } from '../tensor/dtype.js';
+import { checkOptions } from './block.js';
 import { toSnakeCase } from './case.js';
 import { checkTokenizer } from './check-tokenizer.js';
 import { nearest } from './nearest.js';
@@ -38,8 +36,8 @@ export interface Recipe {
   /** The recipe as it was given: what is not about models is the same in a recipe that makes it again. */
   readonly given: UncheckedRecipe;
   /** How the recipe itself wants its shards; options go before it. */
-  readonly layout: unknown;
-  readonly maxShardSize: unknown;
+  readonly layout: 'layer' | 'size' | undefined;
+  readonly maxShardSize: string | number | undefined;
   readonly dtype: ArithmeticDtype | undefined;
   /** Of a merge of adapters: the rank of averaged products, at most. */
   readonly rank: number | undefined;
@@ -65,9 +63,6 @@ export interface Recipe {
 /** The deepest nesting of recipes in recipes. */
 const mostNesting = 16;
 
-/** The highest rank that products are truncated to. */
-export const mostRank = 4096;
-
 /**
  * Checks a recipe before anything is read.
  *
@@ -78,10 +73,7 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
   if (typeof input !== 'object' || input === null)
     throw invalid(path.length === 0 ? ['recipe'] : path, input, 'a recipe: an object with its method');
   const given = input as UncheckedRecipe;
-  const { method: name, dtype, outDtype, tokenizerSource: _source, tokenizer: _tokenizer, ...named } = given;
-  const { chatTemplate, ...others } = named;
-  // The form is settled before a recipe is parsed (plan/adapters/form.ts).
-  const { layout, maxShardSize, as, rank, allowNonFinite, ...rest } = others;
+  const name = given.method;
   const method = methods.get(name);
   if (method === undefined) {
     const at = [...path, 'method'];
@@ -96,19 +88,13 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
       { context: { recipePath: at } },
     );
   }
-  if (path.length > 0) refuseLayout({ layout, maxShardSize }, path, 'in the place of a model');
-  if (path.length > 0 && as !== undefined)
-    throw invalid([...path, 'as'], as, 'no such key of a recipe in the place of a model');
-  if (path.length > 0 && rank !== undefined)
-    throw invalid([...path, 'rank'], rank, 'no such key of a recipe in the place of a model');
-  if (path.length > 0 && allowNonFinite !== undefined)
-    throw invalid(
-      [...path, 'allowNonFinite'],
-      allowNonFinite,
-      'no such key of a recipe in the place of a model',
-    );
+  if (path.length > 0) refuse(given, Object.keys(outputSettings.shape), path, 'in the place of a model');
   if (path.length > 4 * mostNesting)
     throw invalid(path, name, `at most ${mostNesting} recipes in one another`);
+  const common = checkSettings(commonSettings, given, path);
+  // Nothing of the form: it is settled before a recipe is parsed (compile/adapters/form.ts).
+  const output = checkSettings(outputSettings, given, path);
+  const rest = Object.fromEntries(Object.entries(given).filter(([key]) => !settingsOfAll.has(key)));
   // A recipe of mergekit's says so; to methods without dialects that is all they know.
   const { dialect: _dialect, ...plain } = rest;
   const parameters = within(path, () =>
@@ -130,13 +116,13 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     tags: method.tags,
     citations: method.citations ?? [],
     given,
-    layout,
-    maxShardSize,
-    dtype: checkDtype(outDtype ?? dtype, [...path, outDtype === undefined ? 'dtype' : 'outDtype']),
-    rank: checkRank(rank),
-    allowNonFinite: checkFlag(allowNonFinite, 'allowNonFinite'),
+    layout: output.layout,
+    maxShardSize: output.maxShardSize,
+    dtype: parseDtype(common.outDtype ?? common.dtype ?? ''),
+    rank: output.rank,
+    allowNonFinite: output.allowNonFinite ?? false,
     tokenizer: checkTokenizer(given, [...models, ...companions], path),
-    chatTemplate: checkTemplate(chatTemplate, [...path, 'chatTemplate']),
+    chatTemplate: chatTemplateOf(common.chatTemplate),
     models: models.map((reference) => under(path, reference)),
     companions: companions.map((reference) => under(path, reference)),
     nested,
@@ -153,13 +139,13 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
  *
  * @throws LayerloomError INVALID_PARAMETER
  */
-export const refuseLayout = (
-  { layout, maxShardSize }: Pick<Recipe, 'layout' | 'maxShardSize'>,
-  path: RecipePath,
-  where: string,
-): void => {
-  for (const [key, value] of Object.entries({ layout, maxShardSize }))
-    if (value !== undefined) throw invalid([...path, key], value, `no such key of a recipe ${where}`);
+export const refuseLayout = ({ given }: Recipe, where: string): void =>
+  refuse(given, Object.keys(layoutSettings), [], where);
+
+const refuse = (given: UncheckedRecipe, keys: readonly string[], path: RecipePath, where: string): void => {
+  for (const key of keys)
+    if (given[key] !== undefined)
+      throw invalid([...path, key], given[key], `no such key of a recipe ${where}`);
 };
 
 /** A recipe and those in it, which come first. */
@@ -201,35 +187,22 @@ const checkParameters = (method: Method<never>, given: Readonly<Record<string, u
   return result.data;
 };
 
-const checkDtype = (dtype: unknown, path: RecipePath): ArithmeticDtype | undefined => {
-  if (dtype === undefined || dtype === null) return undefined;
-  const parsed = typeof dtype === 'string' ? parseDtype(dtype) : undefined;
-  if (parsed === undefined) throw invalid(path, dtype, `one of ${dtypeNames.join(', ')}`);
-  return parsed;
-};
+/** The keys that recipes have whatever their method. */
+const settingsOfAll: ReadonlySet<string> = new Set([
+  ...['method', 'tokenizerSource', 'tokenizer'],
+  ...Object.keys(commonSettings.shape),
+  ...Object.keys(outputSettings.shape),
+]);
 
-const checkRank = (rank: unknown): number | undefined => {
-  if (rank === undefined || rank === null) return undefined;
-  if (typeof rank === 'number' && Number.isInteger(rank) && rank >= 1 && rank <= mostRank) return rank;
-  throw invalid(['rank'], rank, `a whole number from 1 to ${mostRank}`);
-};
-
-const checkFlag = (flag: unknown, key: string): boolean => {
-  if (flag === undefined || flag === null) return false;
-  if (typeof flag === 'boolean') return flag;
-  throw invalid([key], flag, 'true or false');
-};
-
-const checkTemplate = (value: unknown, path: RecipePath): string | undefined => {
-  if (value === undefined || value === null) return undefined;
-  const template = chatTemplateOf(value);
-  if (template !== undefined) return template;
-  const near = typeof value === 'string' ? nearest(value, chatTemplateNames) : undefined;
-  throw new LayerloomError(
-    'INVALID_PARAMETER',
-    { parameter: path.join('.'), value, expected: chatTemplateWords, nearest: near },
-    { context: { recipePath: path } },
-  );
+/** @throws LayerloomError INVALID_PARAMETER */
+const checkSettings = <Block extends z.ZodObject>(
+  schema: Block,
+  given: UncheckedRecipe,
+  path: RecipePath,
+): z.output<Block> => {
+  // A key without a value means the same as no key.
+  const values = Object.fromEntries(Object.keys(schema.shape).map((key) => [key, given[key] ?? undefined]));
+  return checkOptions(schema, values, path);
 };
 
 const fromIssue = (

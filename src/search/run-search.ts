@@ -6,9 +6,9 @@ import { recordName } from '../batch/record-names.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { ResultFiles } from '../evaluation/result-files.js';
 import { expandExperiment } from '../experiment/file/expand.js';
-import type { ExperimentInput } from '../experiment/file/experiment-input.js';
+import type { ExperimentInput } from '../experiment/file/experiment-block.js';
 import { parseExperiment, readExperiment } from '../experiment/file/read-experiment.js';
-import { budgetText, type SearchBlock } from '../experiment/file/search-block.js';
+import { type SearchBlock, searchSchema } from '../experiment/file/search-block.js';
 import { readRecord } from '../experiment/record/experiment-record.js';
 import { type ExperimentOptions, runExperiment } from '../experiment/run-experiment.js';
 import {
@@ -17,12 +17,13 @@ import {
   settingsOf,
 } from '../experiment/scoring/evaluate-experiment.js';
 import { resultOf } from '../experiment/scoring/score-model.js';
+import { checkOptions } from '../recipe/block.js';
 import { ExperimentLandscape, type Merger, type Scorer } from './experiment-landscape.js';
 import { experimentSpace, pairOf } from './experiment-space.js';
 import type { Rows } from './landscape.js';
 import { type LayerShares, orderByAnalysis, orderBySeed } from './promising-order.js';
 import { searchSpace } from './search.js';
-import type { SearchStep, SearchTrace, Strategy } from './trace.js';
+import type { SearchStep, SearchTrace } from './trace.js';
 
 export interface SearchOptions
   extends SearchBlock,
@@ -83,35 +84,18 @@ export interface SearchRecord extends SearchTrace {
 }
 
 /** Returns what options say, else the experiment's `search:` block, else the defaults. */
-const searchSettingsOf = (options: SearchBlock, block: SearchBlock = {}) => {
-  const problems = options.problems ?? block.problems ?? 250;
-  return checked({
-    problems,
-    strategy: options.strategy ?? block.strategy ?? ('halving' as const),
-    budget: options.budget ?? block.budget ?? '25%',
-    holdOut: options.holdOut ?? block.holdOut ?? heldOutOf(problems),
-    seed: options.seed ?? block.seed ?? 0,
-    metric: options.metric ?? block.metric,
-    task: options.task ?? block.task,
-    default: options.default ?? block.default,
-    entries: options.entries ?? block.entries,
-  });
-};
-
-const checked = <Settings extends { problems: number; holdOut: number; seed: number; strategy: Strategy }>(
-  settings: Settings,
-): Settings => {
-  const { problems, holdOut, seed, strategy } = settings;
-  const refuse = (parameter: string, value: unknown, expected: string) =>
-    new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });
-  if (strategy !== 'halving' && strategy !== 'descent')
-    throw refuse('strategy', strategy, 'halving or descent');
-  if (!Number.isSafeInteger(problems) || problems < 2)
-    throw refuse('problems', problems, 'a whole number from 2 on');
-  if (!Number.isSafeInteger(holdOut) || holdOut < 1 || holdOut >= problems)
-    throw refuse('hold-out', holdOut, `a whole number from 1 to ${problems - 1}`);
-  if (!Number.isSafeInteger(seed)) throw refuse('seed', seed, 'a whole number');
-  return settings;
+const searchSettingsOf = (options: SearchOptions, block: SearchBlock | undefined) => {
+  const asked = Object.entries(options).filter(
+    ([key, value]) => Object.hasOwn(searchSchema.shape, key) && value !== undefined,
+  );
+  const settings = checkOptions(searchSchema, { ...block, ...Object.fromEntries(asked) });
+  const { problems, holdOut = heldOutOf(problems) } = settings;
+  if (holdOut >= problems)
+    throw new LayerloomError('INVALID_PARAMETER', {
+      ...{ parameter: 'hold-out', value: holdOut },
+      expected: `a whole number from 1 to ${problems - 1}`,
+    });
+  return { ...settings, holdOut };
 };
 
 /** A third of the problems, in tens: 80 of 250. */
@@ -203,16 +187,8 @@ const taskOf = (tasks: string | readonly string[] | undefined, language: string)
   });
 };
 
-const budgetOf = (given: number | string, grid: number): number => {
-  if (typeof given === 'number' && Number.isSafeInteger(given) && given > 0) return given;
-  if (typeof given === 'string' && budgetText.test(given))
-    return Math.floor((grid * Number.parseFloat(given)) / 100);
-  throw new LayerloomError('INVALID_PARAMETER', {
-    parameter: 'budget',
-    value: given,
-    expected: 'a number of problem-evaluations, or a share such as 25%',
-  });
-};
+const budgetOf = (given: number | string, grid: number): number =>
+  typeof given === 'number' ? given : Math.floor((grid * Number.parseFloat(given)) / 100);
 
 /** Makes merges by `runExperiment`, which records those made before too. */
 const mergerOf = (input: ExperimentInput | string, options: SearchOptions): Merger => {

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { expandExperiment } from '../../src/experiment/file/expand.js';
-import type { ExperimentInput } from '../../src/experiment/file/experiment-input.js';
+import type { ExperimentInput } from '../../src/experiment/file/experiment-block.js';
 import { parseExperiment } from '../../src/experiment/file/read-experiment.js';
 import { experimentReferences } from '../../src/experiment/file/references.js';
 import { writeFiles, yaml } from '../recipe/recipes.js';
@@ -224,11 +224,20 @@ describe('an experiment', () => {
     ],
     ['nothing', '', '1:1: the file is empty; expected an experiment'],
     ['a list', '[]', 'expected a mapping with tasks, languages and merges'],
-    ['a dtype that is none', `${head}${swap}dtype: bflot16\n`, '8:8: bflot16: not a dtype of weights'],
+    [
+      'a dtype that is none',
+      `${head}${swap}dtype: bflot16\n`,
+      '; did you mean bfloat16?\n  dtype: bflot16\n',
+    ],
     [
       'a layout that is none',
       `${head}${swap}layout: big\n`,
-      '8:9: big: not a layout; expected layer or size',
+      '8:9: layout: not what it takes; expected layer or size',
+    ],
+    [
+      'a flag that is text',
+      `${head}${swap}allow_non_finite: maybe\n`,
+      '8:19: allow_non_finite: not what it takes; expected true or false',
     ],
     ['a size that is none', `${head}${swap}max_shard_size: big\n`, '8:17: max-shard-size: expected a size'],
     ['a flag that is none', `${head}${swap}references: 1\n`, '8:13: references: neither true nor false'],

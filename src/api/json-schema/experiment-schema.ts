@@ -1,23 +1,22 @@
-import { layerloomCommand } from '../../base/command-line.js';
-import { evaluationSchema, evaluationWords } from '../../evaluation/settings.js';
-import { searchSchema } from '../../experiment/file/search-block.js';
+import { experimentSchema as fileSchema } from '../../experiment/file/experiment-block.js';
+import { commonSettings, outputSettings } from '../../methods/framework/common-settings.js';
 import type { Method } from '../../methods/framework/method.js';
 import { factsOf } from '../../methods/framework/parameter-facts.js';
 import { methods } from '../../methods/index.js';
+import { spelt } from '../../recipe/block.js';
 import {
   byKey,
   converted,
-  dtype,
   type JsonSchema,
   listOf,
   oneValueOf,
   type Properties,
+  propertiesOf,
   reference,
-  spelt,
   strict,
   text,
 } from './json-schema.js';
-import { allowNonFinite, commonProperties, layoutProperties, shapeOf } from './recipe-schema.js';
+import { shapeOf } from './recipe-schema.js';
 
 /** One value, or a list of values to try. */
 const grid = (value: JsonSchema): JsonSchema => ({
@@ -55,6 +54,16 @@ const rolesOf = ({ takes }: Method<never>): Properties =>
         language: { ...grid(text), description: 'Language experts by name, soup or all-soup. Default each.' },
       };
 
+/** Keys of an entry that recipes have too, whatever their method. */
+const common: Properties = {
+  ...propertiesOf(commonSettings),
+  ...propertiesOf(outputSettings.omit({ layout: true, maxShardSize: true })),
+  tokenizer_source: {
+    ...text,
+    description: 'The model whose tokenizer the output gets: base, union or a model. Default the first.',
+  },
+};
+
 const parametersOf = (method: Method<never>): Properties => {
   const shape = Object.entries(shapeOf(method)).filter(
     ([name]) => !['task', 'language', 'model', 'models', 'slices', 'base', 'weights'].includes(name),
@@ -69,7 +78,7 @@ const parametersOf = (method: Method<never>): Properties => {
     ...('weights' in shapeOf(method) ? { weights } : {}),
     ...('bottom' in parameters ? { layers } : {}),
     ...parameters,
-    ...Object.fromEntries(Object.entries(commonProperties).map(([name, value]) => [name, grid(value)])),
+    ...Object.fromEntries(Object.entries(common).map(([name, value]) => [name, grid(value)])),
   };
 };
 
@@ -90,72 +99,26 @@ const severalMethods = (known: readonly Method<never>[]): JsonSchema =>
     ...{ name: text, base, method: listOf({ enum: known.map(({ name }) => name) }) },
   });
 
-const experts = (description: string): JsonSchema => ({
+/** `evaluate:`. Settings of another harness are not checked. */
+const evaluation = ({ description, ...settings }: JsonSchema): JsonSchema => ({
   description,
-  type: 'object',
-  minProperties: 1,
-  additionalProperties: text,
+  if: { properties: { harness: { not: { const: 'lm-eval' } } }, required: ['harness'] },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: { type: 'object' },
+  else: { ...settings, required: [] },
 });
-
-const furtherReference: JsonSchema = {
-  anyOf: [text, strict({ model: text, role: text, languages: grid(text) }, ['model'])],
-};
-
-/** `evaluate:`, each key with the words that its errors have. Settings of another harness are not checked. */
-const evaluate = (): JsonSchema => {
-  const { properties, ...rest } = converted(evaluationSchema) as { properties: Properties };
-  const words: Readonly<Record<string, string>> = evaluationWords;
-  const described = Object.fromEntries(
-    Object.entries(properties).map(([name, value]) => [name, { description: words[name], ...value }]),
-  );
-  return {
-    description: `What to measure, by ${layerloomCommand('evaluate')}.`,
-    if: { properties: { harness: { not: { const: 'lm-eval' } } }, required: ['harness'] },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: { type: 'object' },
-    else: { ...rest, properties: described, required: [] },
-  };
-};
 
 /** Makes the JSON Schema of an experiment's file from the methods' schemas. */
 export const experimentSchema = (): JsonSchema => {
+  const file = converted(fileSchema) as { properties: Properties };
   const known = [...methods.values()];
   const names = known.map(({ name }) => name);
   const entries = new Map(names.map((name) => [name, reference(name)]));
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'An experiment of layerloom',
-    ...strict(
-      {
-        base: { ...text, description: 'The model that all experts were fine-tuned from.' },
-        tasks: experts('Task experts: NAME: PATH each.'),
-        languages: {
-          description: 'Languages, each with its experts.',
-          type: 'object',
-          minProperties: 1,
-          additionalProperties: experts('Language experts: NAME: PATH each.'),
-        },
-        merges: { ...listOf(reference('merge')), description: 'The merges of every pair of experts.' },
-        evaluate: evaluate(),
-        search: { ...converted(searchSchema), description: `Defaults of ${layerloomCommand('search')}.` },
-        references: {
-          description:
-            'List the base and the experts beside the merges, or further models by name. Default true.',
-          anyOf: [
-            { type: 'boolean' },
-            { type: 'object', minProperties: 1, additionalProperties: furtherReference },
-          ],
-        },
-        dtype: { ...dtype, description: 'The floating dtype of merges that say no other.' },
-        allow_non_finite: allowNonFinite,
-        tokenizer_source: {
-          enum: ['auto', 'strict', 'union', 'base'],
-          description: 'Whose vocabulary merges have that say no other, where their models differ in theirs.',
-        },
-        ...layoutProperties,
-      },
-      ['tasks', 'languages', 'merges'],
-    ),
+    ...file,
+    properties: { ...file.properties, evaluate: evaluation(file.properties['evaluate'] ?? {}) },
     $defs: {
       merge: {
         type: 'object',

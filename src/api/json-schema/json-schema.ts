@@ -1,8 +1,8 @@
 import * as z from 'zod';
+import { type SettingWords, wordsOf } from '../../base/setting.js';
 import { modelSchema } from '../../methods/framework/parameters.js';
 import type { ParameterSpec } from '../../methods/framework/settings.js';
-import { toSnakeCase } from '../../recipe/case.js';
-import { dtypeNames } from '../../tensor/dtype.js';
+import { spelt } from '../../recipe/block.js';
 
 /** A JSON Schema (draft 7, which editors know best). */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -23,16 +23,13 @@ export const strict = (properties: Properties, required: readonly string[] = [])
   additionalProperties: false,
 });
 
-/** Returns the name of a parameter in files. */
-export const spelt = (name: string): string => toSnakeCase(name) ?? name;
-
 /** The words of a parameter's values: `a share above 0, at most 1. Default 1.` */
-const wordsOf = ({ expected, default: preset }: ParameterSpec): string =>
+const valuesOf = ({ expected, default: preset }: ParameterSpec): string =>
   `${expected.charAt(0).toUpperCase()}${expected.slice(1)}.${preset === undefined ? '' : ` Default ${preset}.`}`;
 
 /** One value of a parameter. */
 export const oneValueOf = (spec: ParameterSpec): JsonSchema => ({
-  description: wordsOf(spec),
+  description: valuesOf(spec),
   ...(spec.json ?? { type: ['number', 'boolean', 'string'] }),
 });
 
@@ -42,12 +39,18 @@ export const settingOf = (spec: ParameterSpec): JsonSchema => {
   const values = { anyOf: [value, listOf(value)] };
   const filtered = strict({ filter: { type: ['string', 'null'] }, value: values }, ['value']);
   return {
-    description: `${wordsOf(spec)} A list is a gradient over the layers; filter and value choose by name.`,
+    description: `${valuesOf(spec)} A list is a gradient over the layers; filter and value choose by name.`,
     anyOf: [value, listOf(value), filtered, listOf(filtered)],
   };
 };
 
-/** Converts a zod schema, in which models are `$ref`s. */
+/** Words for editors, which show text without marks. */
+const description = ({ meaning, otherwise }: SettingWords): string => {
+  const text = `${meaning}${otherwise === undefined ? '' : ` Default ${otherwise}.`}`;
+  return text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '');
+};
+
+/** Converts a zod schema, in which models are `$ref`s and keys are spelt as in files. */
 export const converted = (schema: z.ZodType): JsonSchema => {
   const { $schema: _schema, ...json } = z.toJSONSchema(schema, {
     io: 'input',
@@ -55,24 +58,22 @@ export const converted = (schema: z.ZodType): JsonSchema => {
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => {
       if (zodSchema === (modelSchema as z.core.$ZodType)) Object.assign(jsonSchema, reference('model'));
+      const words = wordsOf(zodSchema);
+      if (words !== undefined) jsonSchema.description = description(words);
+      const { properties, required } = jsonSchema;
+      if (properties !== undefined)
+        jsonSchema.properties = Object.fromEntries(
+          Object.entries(properties).map(([name, value]) => [spelt(name), value]),
+        );
+      if (required !== undefined) jsonSchema.required = required.map(spelt);
     },
   });
   return json;
 };
 
-/** Every spelling of a dtype, the shortest offered first. */
-export const dtype: JsonSchema = {
-  description: 'The floating dtype of the output. Default: each tensor keeps its own.',
-  anyOf: [
-    { enum: dtypeNames },
-    { type: 'string', pattern: `^([Tt][Oo][Rr][Cc][Hh]\\.)?(${dtypeNames.map(anyCase).join('|')})$` },
-  ],
-};
-
-/** A pattern that matches a name in any case: JSON Schema has no flag for it. */
-function anyCase(name: string): string {
-  return name.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
-}
+/** Converts a block of settings. */
+export const propertiesOf = (block: z.ZodObject): Properties =>
+  (converted(block) as { properties: Properties }).properties;
 
 /** Chooses a schema by the value of a key, so that an editor reports a mistake against one method alone. */
 export const byKey = (key: string, cases: ReadonlyMap<string, JsonSchema>): readonly JsonSchema[] =>

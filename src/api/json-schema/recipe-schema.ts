@@ -1,20 +1,18 @@
 import type { z } from 'zod';
-import { outputForms } from '../../compile/adapters/output-forms.js';
+import { commonSettings, outputSettings } from '../../methods/framework/common-settings.js';
 import type { Method } from '../../methods/framework/method.js';
 import { factsOf, type ParameterFacts } from '../../methods/framework/parameter-facts.js';
 import { methods } from '../../methods/index.js';
-import { chatTemplateWords } from '../../model/tokenizer/chat-templates/chat-template.js';
-import { mostRank } from '../../recipe/recipe.js';
+import { spelt } from '../../recipe/block.js';
 import {
   byKey,
   converted,
-  dtype,
   type JsonSchema,
   listOf,
   type Properties,
+  propertiesOf,
   reference,
   settingOf,
-  spelt,
   strict,
   text,
 } from './json-schema.js';
@@ -46,42 +44,16 @@ const token: JsonSchema = strict(
   ['token'],
 );
 
-export const allowNonFinite: JsonSchema = {
-  type: 'boolean',
-  description:
-    'Compute with values that are NaN or infinite instead of refusing them, in recipes that are merged themselves. Copies are never looked at. Default false.',
-};
-
 /** Keys that every recipe may have. */
-export const commonProperties: Properties = {
-  dtype,
-  out_dtype: { ...dtype, description: 'The same as dtype, and goes before it.' },
-  as: {
-    enum: [...outputForms],
-    description:
-      'The form of the output, of recipes that are merged themselves: a LoRA adapter, or full weights. Default an adapter where all models are bare adapters.',
-  },
-  rank: {
-    type: 'integer',
-    minimum: 1,
-    maximum: mostRank,
-    description:
-      'Where the output is an adapter, of recipes that are merged themselves: the rank of averaged products, at most. Default all that they have.',
-  },
-  allow_non_finite: allowNonFinite,
-  tokenizer_source: {
-    ...text,
-    description: 'The model whose tokenizer the output gets: base, union or a model. Default the first.',
-  },
-  chat_template: {
-    ...text,
-    description: `The chat template: ${chatTemplateWords}. Default that of the tokenizer's model.`,
-  },
-};
+const common = propertiesOf(commonSettings);
+
+/** Keys of a recipe that is merged itself; the schema of a nested one allows them too. */
+const output = propertiesOf(outputSettings);
 
 /** Keys that every recipe of a file may have, where models may be recipes. */
 const recipeProperties: Properties = {
-  ...commonProperties,
+  ...common,
+  ...output,
   tokenizer_source: tokenizerSource,
   tokenizer: {
     ...strict({
@@ -90,18 +62,6 @@ const recipeProperties: Properties = {
       pad_to_multiple_of: { type: 'integer', minimum: 1 },
     }),
     description: "The output's tokenizer and vocabulary, where the models differ in theirs.",
-  },
-};
-
-/** Keys of a recipe that is merged itself, and of an experiment; nested recipes and merges of an experiment have none. */
-export const layoutProperties: Properties = {
-  layout: {
-    enum: ['layer', 'size'],
-    description: 'Shards of the output: one per layer, or of up to the maximum size. Default layer.',
-  },
-  max_shard_size: {
-    anyOf: [text, { type: 'integer', minimum: 1 }],
-    description: 'Maximum tensor data in a shard: 5GB, 500MB, or bytes. Default 5GB.',
   },
 };
 
@@ -183,7 +143,6 @@ const tensorRecipe = (method: Method<never>, named: JsonSchema): JsonSchema => {
       models: listOf({ anyOf: [reference('model'), { ...entry, required: ['model'] }] }),
       slices: listOf({ ...slice, required: ['sources'] }),
       ...recipeProperties,
-      ...layoutProperties,
       name: text,
     },
     { ...plain, ...settings },
@@ -202,11 +161,7 @@ const recipeOf = (method: Method<never>): JsonSchema => {
     .filter(([, schema]) => !schema.safeParse(undefined).success)
     .map(([name]) => spelt(name));
   const properties = ownProperties(shape);
-  return withParameters(
-    { method: named, ...recipeProperties, ...layoutProperties, name: text },
-    properties,
-    required,
-  );
+  return withParameters({ method: named, ...recipeProperties, name: text }, properties, required);
 };
 
 /** Makes the JSON Schema of a recipe's file, of either dialect, from the methods' schemas. */

@@ -12,6 +12,7 @@ import { parseRecipe, refuseLayout } from '../../recipe/recipe.js';
 import { locationOf } from '../../recipe/source.js';
 import { isText, locate, type Mapping, mapping, type Text, toPlain } from '../../recipe/tree.js';
 import { checkDirectories } from './directories.js';
+import { mergeSettings } from './experiment-block.js';
 import { type Configuration, configurationsOf, dimensionsOf, sizeOf } from './grid.js';
 import type { Experiment, MergeEntry } from './read-experiment.js';
 import { Models, pairsOf, type Subject, singlesOf } from './subjects.js';
@@ -175,21 +176,26 @@ const defaultsOf = (method: Method<never>): Record<string, unknown> =>
     }),
   );
 
+/** Names of the experiment's settings that merges have which say nothing else. */
+const settingNames = mergeSettings.keyof().options;
+
 const parametersOf = (
   { entries }: Configuration,
   method: Method<never>,
-  { dtype, allowNonFinite, tokenizerSource }: Experiment,
+  experiment: Experiment,
 ): Record<string, unknown> => {
   const parameters = Object.fromEntries([...entries].map(([key, { value }]) => [key, toPlain(value)]));
   const isWeighted = 'weights' in shapeOf(method) && !entries.has('weights') && !entries.has('weight');
   return {
     ...parameters,
     ...(isWeighted ? { weights: [1, 1] } : {}),
-    ...(dtype === undefined || entries.has('dtype') ? {} : { dtype }),
-    ...(allowNonFinite === undefined || entries.has('allowNonFinite') ? {} : { allowNonFinite }),
-    ...(tokenizerSource === undefined || entries.has('tokenizerSource') || entries.has('tokenizer')
-      ? {}
-      : { tokenizerSource }),
+    ...Object.fromEntries(
+      settingNames
+        .filter((name) => experiment[name] !== undefined && !entries.has(name))
+        // The block `tokenizer` has a source of its own.
+        .filter((name) => name !== 'tokenizerSource' || !entries.has('tokenizer'))
+        .map((name) => [name, experiment[name]]),
+    ),
   };
 };
 
@@ -233,7 +239,7 @@ const check = (
   experiment: Experiment,
 ): void => {
   try {
-    refuseLayout(parseRecipe(recipe), [], 'of an experiment, which has one layout for all');
+    refuseLayout(parseRecipe(recipe), 'of an experiment, which has one layout for all');
   } catch (error) {
     if (!(error instanceof LayerloomError)) throw error;
     const tree = mapping(entry.tree.mark, entries);

@@ -2,7 +2,7 @@ import { expectKey, expectList } from '../../recipe/fields.js';
 import { checkKeys, invalid } from '../../recipe/invalid.js';
 import { nearest } from '../../recipe/nearest.js';
 import { isText, type MappingEntry, type Tree } from '../../recipe/tree.js';
-import { expectText, flagOf } from './common-settings.js';
+import { expectText, flagOf } from './blocks.js';
 import { modelAt } from './model-at.js';
 import { checkName, type ModelNames } from './names.js';
 

@@ -1,9 +1,10 @@
 import { dirname, resolve } from 'node:path';
 import { stringify } from 'yaml';
+import type { z } from 'zod';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
-import type { EvaluationBlock } from '../../evaluation/settings.js';
-import type { Layout } from '../../plan/layout.js';
+import type { EvaluationBlock } from '../../evaluation/evaluation-block.js';
+import { keysOf } from '../../recipe/block.js';
 import { isSnakeCase, toSnakeCase } from '../../recipe/case.js';
 import { type DocumentKind, parseDocuments } from '../../recipe/document.js';
 import { expectKey, expectList, expectMapping, inCamelCase } from '../../recipe/fields.js';
@@ -22,27 +23,18 @@ import {
   type Path,
   type Tree,
 } from '../../recipe/tree.js';
-import {
-  dtypeOf,
-  evaluationOf,
-  expectText,
-  flagOf,
-  layoutOf,
-  searchBlockOf,
-  shardSizeOf,
-  tokenizerSourceOf,
-} from './common-settings.js';
-import type { ExperimentInput } from './experiment-input.js';
+import { evaluationOf, expectText, plainSettingsOf, searchOf } from './blocks.js';
+import { type ExperimentInput, experimentSchema, type plainSettings } from './experiment-block.js';
 import { type FurtherReference, referencesOf } from './further-references.js';
 import { modelAt, nameAndPath } from './model-at.js';
 import { checkName, folded, ModelNames, placeOf } from './names.js';
-import type { SearchBlock } from './search-block.js';
+import type { SearchSettings } from './search-block.js';
 
 /**
  * An experiment after reading: its names are unique and its paths are absolute. Parameters of methods are not
  * checked yet.
  */
-export interface Experiment {
+export interface Experiment extends z.output<typeof plainSettings> {
   /** Absolute path; undefined if the experiment was given as an object. */
   readonly file: string | undefined;
   /** Folder in which relative paths begin. */
@@ -59,19 +51,11 @@ export interface Experiment {
   /** `evaluate:` as the file has it, checked. */
   readonly evaluate: EvaluationBlock | undefined;
   /** `search:`, checked. */
-  readonly search: SearchBlock | undefined;
+  readonly search: SearchSettings | undefined;
   /** True if the merges are to be compared with the base and the single experts. */
   readonly references: boolean;
   /** Further models that the merges are to be compared with. They are never merged. */
   readonly furtherReferences: readonly FurtherReference[];
-  /** The dtype of merges that set none. */
-  readonly dtype: string | undefined;
-  /** True where merges that say nothing else compute with values that are no finite numbers. */
-  readonly allowNonFinite: boolean | undefined;
-  /** The source of the tokenizer of merges that set none. */
-  readonly tokenizerSource: string | undefined;
-  readonly layout: Layout | undefined;
-  readonly maxShardSize: string | number | undefined;
   /**
    * Returns the place in the file of the value, or key, at a path: `['tasks', 'math-1']`, `['merges', 2,
    * 'bottomTransition']`. If there is no such value, the place of the innermost one on the path.
@@ -91,20 +75,7 @@ export interface MergeEntry {
 
 const kind: DocumentKind = { name: 'an experiment', document: 'a mapping with tasks, languages and merges' };
 
-const known = [
-  'base',
-  'tasks',
-  'languages',
-  'merges',
-  'evaluate',
-  'search',
-  'references',
-  'dtype',
-  'allow_non_finite',
-  'tokenizer_source',
-  'layout',
-  'max_shard_size',
-];
+const known = keysOf(experimentSchema);
 
 /**
  * Reads an experiment's file. Relative paths begin in its folder.
@@ -216,13 +187,9 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
     languages,
     merges,
     evaluate: evaluationOf(entries.get('evaluate'), [...languages.keys()], directory),
-    search: searchBlockOf(entries.get('search')),
+    search: searchOf(entries.get('search')),
     ...references,
-    dtype: dtypeOf(entries.get('dtype')),
-    allowNonFinite: flagOf(entries.get('allowNonFinite'), 'allow_non_finite'),
-    tokenizerSource: tokenizerSourceOf(entries.get('tokenizerSource')),
-    layout: layoutOf(entries.get('layout')),
-    maxShardSize: shardSizeOf(entries.get('maxShardSize')),
+    ...plainSettingsOf(document),
     locate: (path, part) => locate(root, path, part),
   };
 };

@@ -6,8 +6,8 @@ import type { BatchCost } from '../../batch/cost.js';
 import { recordName } from '../../batch/record-names.js';
 import { isObject } from '../../checkpoint/json.js';
 import { readJsonFile } from '../../checkpoint/json-file.js';
+import type { EvaluationBlock } from '../../evaluation/evaluation-block.js';
 import type { Score, Scores } from '../../evaluation/result.js';
-import type { EvaluationBlock } from '../../evaluation/settings.js';
 import type { ExperimentReference } from '../file/references.js';
 
 /** Why a model has no score in a task. */

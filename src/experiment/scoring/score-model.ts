@@ -78,8 +78,8 @@ export const prepareScoring = async (
 };
 
 /** Spells the back end and what else of the settings may change answers. */
-const backendIn = ({ backend, modelArguments, arguments: others }: EvaluationSettings): string =>
-  [backendOf(backend, modelArguments), ...others].join(' ');
+const backendIn = ({ backend, modelArgs, arguments: others }: EvaluationSettings): string =>
+  [backendOf(backend, modelArgs), ...others].join(' ');
 
 /** Returns the result of some weights in a task, as the settings ask for it. */
 export const resultOf = (

@@ -1,4 +1,5 @@
-import type { DtypeName } from '../../tensor/dtype.js';
+import type { z } from 'zod';
+import type { commonSettings, outputSettings } from './common-settings.js';
 
 /**
  * Parameters of layerloom's methods by the method's name. methods/recipes.ts fills it, since parameters name
@@ -49,51 +50,12 @@ export interface TokenParameters {
   force?: boolean | undefined;
 }
 
-/** Parameters that every recipe may have, whatever its method. */
-export interface CommonParameters {
-  /**
-   * The output's floating dtype: every floating tensor is converted, copied ones too. Default: each tensor
-   * keeps the dtype that it has in the first model.
-   */
-  dtype?: DtypeName | undefined;
-  /**
-   * The same as `dtype`, and goes before it: in mergekit's recipes, which may have both, `dtype` is that of
-   * the arithmetic.
-   */
-  outDtype?: DtypeName | undefined;
+/** Parameters that every recipe may have, whatever its method (common-settings.ts has the others). */
+export interface CommonParameters extends z.input<typeof commonSettings>, z.input<typeof outputSettings> {
   /** `source` of `tokenizer`, where that is all there is to say. */
   tokenizerSource?: ModelInput | undefined;
   /** The output's tokenizer and vocabulary, where the models differ in theirs. */
   tokenizer?: TokenizerParameters | undefined;
-  /**
-   * The output's chat template: its text (Jinja), the name of a known format (`chatml`, `llama3`, …), or `auto`,
-   * which is the one that most of the models have. Default: that of the model whose tokenizer it gets.
-   */
-  chatTemplate?: string | undefined;
-  /**
-   * The form of the output: a LoRA adapter, or full weights; an option of the call goes before it. Default: an adapter where
-   * all models are bare adapters. Not in a recipe that stands in a model's place.
-   */
-  as?: 'adapter' | 'full' | undefined;
-  /**
-   * Where the output is a LoRA adapter: the rank of averaged products, at most. Those of a higher one are truncated, by their
-   * singular value decomposition; copies keep their rank. Default: averages are exact, of the rank that all have together.
-   * Not in a recipe that stands in a model's place.
-   */
-  rank?: number | undefined;
-  /**
-   * Compute with values that are NaN or infinite, and write what comes of them, instead of refusing them with NON_FINITE; an
-   * option of the call goes before it. Copies are never looked at. Not in a recipe that stands in a model's place. Default
-   * false.
-   */
-  allowNonFinite?: boolean | undefined;
-  /**
-   * A shard for each layer, or shards as full as `maxShardSize` allows; options of the call go before it.
-   * Not in a recipe that stands in a model's place. Default `layer`.
-   */
-  layout?: 'layer' | 'size' | undefined;
-  /** Bytes of tensors in a shard at most, or a size such as `5GB`, the default; as `layout`. */
-  maxShardSize?: string | number | undefined;
 }
 
 type RecipesOf<ByMethod> = {

@@ -1,0 +1,103 @@
+import * as z from 'zod';
+import { setting } from '../../base/setting.js';
+import {
+  chatTemplateNames,
+  chatTemplateOf,
+  chatTemplateWords,
+} from '../../model/tokenizer/chat-templates/chat-template.js';
+import { type DtypeName, dtypeNames, parseDtype } from '../../tensor/dtype.js';
+
+// Settings of recipes, whatever their method.
+
+/** The highest rank that products are truncated to. */
+const mostRank = 4096;
+
+/** Matches a name in any case: JSON Schema has no flag for it. */
+const anyCase = (name: string): string =>
+  name.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
+
+/** Every spelling of a floating dtype, the shortest offered first. */
+export const dtypeSchema = z
+  .custom<DtypeName>((value) => typeof value === 'string' && parseDtype(value) !== undefined)
+  .meta({
+    anyOf: [
+      { enum: dtypeNames },
+      {
+        type: 'string',
+        pattern: `^([Tt][Oo][Rr][Cc][Hh]\\.)?(${dtypeNames.map(anyCase).join('|')})$`,
+      },
+    ],
+  });
+
+/** Words for the values of a dtype. */
+export const dtypeWords = { expected: `one of ${dtypeNames.join(', ')}`, names: dtypeNames };
+
+/** A size; what units it may have is checked where shards are laid out. */
+const sizeSchema = z
+  .custom<string | number>((value) => typeof value === 'string' || typeof value === 'number')
+  .meta({
+    anyOf: [
+      { type: 'string', minLength: 1 },
+      { type: 'integer', minimum: 1 },
+    ],
+  });
+
+/** Settings of the files of an output: of a recipe that is merged itself, and of an experiment. */
+export const layoutSettings = {
+  layout: setting(z.enum(['layer', 'size']).optional(), {
+    meaning:
+      'Shards of the output: `layer`, one for each layer, or `size`, as full as `max_shard_size` allows. The option `--layout` goes before it.',
+    otherwise: '`layer`',
+  }),
+  maxShardSize: setting(sizeSchema.optional(), {
+    meaning:
+      'Tensor data in a shard, at most: `5GB`, `500MB`, or bytes. The option `--max-shard-size` goes before it.',
+    expected: 'a size such as 5GB or 500MB',
+    otherwise: '`5GB`',
+  }),
+};
+
+/** Settings that every recipe may have, also one that stands in a model's place. */
+export const commonSettings = z.strictObject({
+  dtype: setting(dtypeSchema.optional(), {
+    meaning: 'The floating dtype of the output: every floating tensor is converted, copied ones too.',
+    ...dtypeWords,
+    otherwise: 'that of each tensor in the first model',
+  }),
+  outDtype: setting(dtypeSchema.optional(), {
+    meaning: 'The same as `dtype`, and goes before it.',
+    ...dtypeWords,
+  }),
+  chatTemplate: setting(
+    z
+      .custom<string>((value) => chatTemplateOf(value) !== undefined)
+      .meta({ type: 'string', minLength: 1 })
+      .optional(),
+    {
+      meaning: `The chat template: ${chatTemplateWords}.`,
+      expected: chatTemplateWords,
+      names: chatTemplateNames,
+      otherwise: "that of the tokenizer's model",
+    },
+  ),
+});
+
+/** Settings of a recipe that is merged itself, and not of one that stands in a model's place. */
+export const outputSettings = z.strictObject({
+  as: setting(z.enum(['adapter', 'full']).optional(), {
+    meaning: 'The form of the output: a LoRA adapter, or full weights. The option `--as` goes before it.',
+    otherwise: 'an adapter where all models are bare adapters',
+  }),
+  rank: setting(z.int().min(1).max(mostRank).optional(), {
+    meaning:
+      'Where the output is an adapter: the rank of averaged products, at most. Those of a higher one are truncated; copies keep their rank.',
+    expected: `a whole number from 1 to ${mostRank}`,
+    otherwise: 'all that they have together',
+  }),
+  allowNonFinite: setting(z.boolean().optional(), {
+    meaning:
+      'Compute with values that are NaN or infinite, and write what comes of them, instead of refusing them. Copies are never looked at.',
+    otherwise: '`false`',
+  }),
+  ...layoutSettings,
+});
