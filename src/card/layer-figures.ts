@@ -2,7 +2,7 @@ import { itemAt } from '../base/lookup.js';
 import type { Formula } from '../operations/formula.js';
 import { mapOperands, operationOf } from '../operations/index.js';
 import type { Figure } from '../operations/operation.js';
-import { adaptedIn, isColumns, isGathered, isLowRank, isStored, sourcesOfOperand } from '../plan/operands.js';
+import { adaptedIn, formulaOf, sourcesOfOperand, weightsOf } from '../plan/operands.js';
 import type { Operand, PlannedInput, PlannedTensor } from '../plan/plan.js';
 
 /**
@@ -17,10 +17,8 @@ export const figuresOf = (
   const weights = weightsIn(expression);
   if (weights !== undefined)
     return [...weights].map(([input, value]) => ({ name: 'weight', of: nameOf(input), value }));
-  const named = (operand: Operand): string => {
-    if (isStored(operand)) return nameOf(operand.input);
-    return [...new Set(sourcesOfOperand(operand).map(({ input }) => nameOf(input)))].join('+');
-  };
+  const named = (operand: Operand): string =>
+    [...new Set(sourcesOfOperand(operand).map(({ input }) => nameOf(input)))].join('+');
   return operationOf(expression).figures?.(mapOperands(expression, named), shape) ?? [];
 };
 
@@ -38,11 +36,8 @@ const weightsIn = (formula: Formula<Operand>): ReadonlyMap<number, number> | und
 };
 
 const weightsInOperand = (operand: Operand): ReadonlyMap<number, number> | undefined => {
-  if (isStored(operand)) return new Map([[operand.input, 1]]);
-  if (isLowRank(operand)) return new Map();
-  return isGathered(operand) || isColumns(operand)
-    ? weightsInOperand(operand.source)
-    : weightsIn(operand.expression);
+  const formula = formulaOf(operand);
+  return formula === undefined ? weightsOf(operand) : weightsIn(formula);
 };
 
 const termsOf = (formula: Formula<Operand>): readonly { source: Operand; weight: number }[] | undefined => {

@@ -1,6 +1,7 @@
 import { itemAt } from '../base/lookup.js';
 import type { ModelReference } from '../methods/framework/method.js';
 import type { Place } from '../model/architecture/architecture.js';
+import { computedTensor } from '../plan/operands/computed.js';
 import type { Operand } from '../plan/plan.js';
 import { operandOf } from '../plan/stored.js';
 import { adapterModel } from './adapters/adapter-model.js';
@@ -43,7 +44,7 @@ export const asModel = (reference: ModelReference, composed: Composed): OpenedMo
   const operands = new Map(
     tensors.map(({ name, dtype, expression }): [string, Operand] => [
       name,
-      expression.kind === 'copy' ? expression.source : { dtype, expression },
+      expression.kind === 'copy' ? expression.source : computedTensor(dtype, expression),
     ]),
   );
   const places = new Map<string, Place>(tensors.map(({ name, place }) => [name, place]));

@@ -3,7 +3,7 @@ import { itemAt } from '../base/lookup.js';
 import type { Expression, ModelTensor } from '../operations/expression.js';
 import type { Computation } from '../operations/formula.js';
 import { mapOperands, operandsOf, operationOf } from '../operations/index.js';
-import { inDtype, isColumns, isGathered, isLowRank, isStored, sourcesOfOperand } from '../plan/operands.js';
+import { expressionOf, inDtype, sourcesOfOperand } from '../plan/operands.js';
 import type { Operand, PlannedExpression } from '../plan/plan.js';
 import { type ArithmeticDtype, type Dtype, isFloating } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
@@ -97,16 +97,6 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     }
   };
 
-  const bindCopy = (operand: Operand, output: Dtype): PlannedExpression => {
-    if (operand.dtype !== output || isLowRank(operand))
-      return { kind: 'linear', terms: [{ source: operand, weight: 1 }] };
-    if (isStored(operand)) return { kind: 'copy', source: operand };
-    if (isGathered(operand))
-      return { kind: 'assemble', parts: [{ source: operand, rows: [[0, operand.rows]] }] };
-    if (isColumns(operand)) throw new Error('columns are parts of a matrix, and no tensor of a model');
-    return operand.expression;
-  };
-
   return (wanted: TensorToBind, expression: Expression): BoundTensor => {
     const output = dtypeOf(wanted);
     const over = operandsOf<ModelTensor>(expression);
@@ -118,7 +108,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     const only = soleCopy(expression);
     if (only !== undefined) {
       const operand = bind(only);
-      if (operand.dtype === output) return { dtype: output, expression: bindCopy(operand, output) };
+      if (operand.dtype === output) return { dtype: output, expression: expressionOf(operand, output) };
     }
     const takesBits = expression.kind !== 'copy' && operationOf(expression).takesBits === true;
     if (takesBits) checkBits(wanted, output, over);
@@ -130,7 +120,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
         expression: { kind: 'same', sources: over.flatMap((of) => sourcesOfOperand(bind(of))) },
       };
     if (expression.kind === 'copy')
-      return { dtype: output, expression: bindCopy(bind(expression.source), output) };
+      return { dtype: output, expression: expressionOf(bind(expression.source), output) };
     // What is selected is rounded one by one: the same bits as selecting first and rounding then.
     const bindTo = takesBits ? (of: ModelTensor) => inDtype(bind(of), output) : bind;
     return { dtype: output, expression: mapOperands(expression, bindTo) as Computation<Operand> };

@@ -7,7 +7,7 @@ import { vocabularyTensors } from '../model/architecture/vocabulary-tensors.js';
 import { mergeVocabularies } from '../model/tokenizer/merge-vocabularies.js';
 import type { TokenizerReader } from '../model/tokenizer/read-tokenizer.js';
 import type { MergedVocabulary, RowRun, TokenizerRequest } from '../model/tokenizer/vocabulary.js';
-import { inVocabulary, isUnmoved, type VocabularyTensor } from '../plan/gathered.js';
+import { inVocabulary, isUnmoved, type VocabularyTensor } from '../plan/in-vocabulary.js';
 import { isStored } from '../plan/operands.js';
 import type { Operand } from '../plan/plan.js';
 import type { Recipe } from '../recipe/recipe.js';

@@ -1,9 +1,8 @@
 import { tensorParameters } from '../methods/framework/parameter-facts.js';
 import { snakeCase } from '../methods/framework/tensor-method.js';
 import { isBuiltIn, methods } from '../methods/index.js';
-import { operandsOf } from '../operations/index.js';
-import { isGathered } from '../plan/operands.js';
-import type { MergePlan, Operand, PlannedExpression } from '../plan/plan.js';
+import { movesRows } from '../plan/operands.js';
+import type { MergePlan } from '../plan/plan.js';
 import { parseDtype, torchName } from '../tensor/dtype.js';
 import { modelEntry, modelOf, textOfModel, withBase } from './mergekit-models.js';
 import { averagesIn } from './mergekit-slices.js';
@@ -64,14 +63,8 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
 };
 
 /** True for a plan in which rows of embeddings stand in another order than in a model. */
-const unitesVocabularies = ({ shards }: MergePlan): boolean => {
-  const isGathering = (expression: PlannedExpression): boolean =>
-    expression.kind === 'assemble' ||
-    operandsOf<Operand>(expression).some(
-      (operand) => isGathered(operand) || ('expression' in operand && isGathering(operand.expression)),
-    );
-  return shards.some(({ tensors }) => tensors.some(({ expression }) => isGathering(expression)));
-};
+const unitesVocabularies = ({ shards }: MergePlan): boolean =>
+  shards.some(({ tensors }) => tensors.some(({ expression }) => movesRows(expression)));
 
 /** Methods for which a base is one of the models, in mergekit, or only a companion. */
 const ignoresBase: ReadonlySet<string> = new Set(['linear', 'passthrough', 'karcher']);

@@ -6,8 +6,9 @@ import { adapterWeightsName } from '../model/adapters/peft-config.js';
 import { byteLength, elementCount } from '../tensor/reference.js';
 import { parseExpression } from './check-expression.js';
 import { indexTextOf } from './layout.js';
+import { parseBy, type Refuse } from './parse.js';
 import type { MergePlan, PlannedFile, PlannedInput, PlannedShard, PlannedTensor } from './plan.js';
-import { parseBy, planSchema, type Refuse, type UnparsedShard, type UnparsedTensor } from './plan-schema.js';
+import { planSchema, type UnparsedShard, type UnparsedTensor } from './plan-schema.js';
 
 /**
  * Parses a plan, which may have come through JSON from another program: its structure, and what its parts say

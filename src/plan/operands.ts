@@ -1,7 +1,3 @@
-import { itemAt } from '../base/lookup.js';
-import type { RowRun } from '../model/tokenizer/vocabulary.js';
-import { rowWidth } from '../operations/assemble.js';
-import { commonWidth } from '../operations/concatenate.js';
 import type { Formula } from '../operations/formula.js';
 import {
   isMove,
@@ -13,97 +9,48 @@ import {
 import type { Lowering } from '../operations/lowering.js';
 import type { Value } from '../operations/program.js';
 import { type ArithmeticDtype, arithmeticOf, type Dtype } from '../tensor/dtype.js';
-import { distinctSources, type StoredTensor } from '../tensor/stored-tensor.js';
-import type { ColumnTensor, ComputedTensor, GatheredTensor, LowRankTensor, Operand } from './plan.js';
+import { distinctSources, operandKind, type StoredTensor } from '../tensor/stored-tensor.js';
+import { columns } from './operands/columns.js';
+import { computed, computedTensor } from './operands/computed.js';
+import { gathered } from './operands/gathered.js';
+import type { OperandKind, ParseContext, Weights, Words } from './operands/kind.js';
+import { lowRank } from './operands/low-rank.js';
+import { stored } from './operands/stored.js';
+import type { ComputedTensor, Operand, PlannedExpression } from './plan.js';
 
-/** Returns the text of a stored tensor, from which descriptions and keys of operands are made. */
-type Words = (stored: StoredTensor) => string;
+// Formulas of operands, of whatever kinds: what is asked of a kind is asked here, by its entry in this table.
 
-/**
- * Everything the rest of the tree knows about one kind of operand. Programs compute on float32 tiles of the
- * output's shape, whatever an operand is made of. An operand with another shape or slicing (a low-rank
- * product, a transposed or a dequantised tensor) is a further kind, which returns its byte ranges here and
- * appends nodes that produce its tiles.
- */
-interface OperandKind<O> {
-  /** Returns the byte ranges that the operand is made of, in order. */
-  sources(operand: O): readonly StoredTensor[];
-  /** Returns the formula that computes the operand, for kinds that are computed. */
-  formula?(operand: O): Formula<Operand>;
-  /** Returns its words for people. */
-  describe(operand: O, nameOf: Words): string;
-  /** Returns its text in a shard's key. A change invalidates such shards in every store. */
-  key(operand: O, identify: Words): string;
-  /**
-   * Appends the operand to a program. With `asBits` its elements are moved bit by bit, and may have a dtype
-   * without arithmetic.
-   */
-  lower(operand: O, to: Lowering, asBits: boolean): Promise<Value>;
-}
+type KindName = Operand[typeof operandKind];
 
-interface OperandsByKind {
-  stored: StoredTensor;
-  computed: ComputedTensor;
-  gathered: GatheredTensor;
-  columns: ColumnTensor;
-  lowRank: LowRankTensor;
-}
+const kinds: {
+  readonly [Name in KindName]: OperandKind<
+    Extract<Operand, { readonly [operandKind]: Name }>,
+    PlannedExpression
+  >;
+} = {
+  stored,
+  gathered,
+  columns,
+  lowRank,
+  computed: computed({
+    sourcesOf: (formula) => sourcesOf(formula),
+    describe: (formula, nameOf) => describe(formula, nameOf),
+    keyOf: (formula, identify) => keyOf(formula, identify),
+    lower: (formula, dtype, to) => lower(formula, dtype, to),
+  }),
+};
 
-const kinds: { readonly [Name in keyof OperandsByKind]: OperandKind<OperandsByKind[Name]> } = {
-  stored: {
-    sources: (stored) => [stored],
-    describe: (stored, nameOf) => nameOf(stored),
-    key: (stored, identify) => `${identify(stored)}:${stored.begin}-${stored.end}:${stored.dtype}`,
-    lower: async (stored, { program }, asBits) =>
-      program.source(asBits ? { ...stored, dtype: arithmeticOf(stored.dtype) } : stored),
-  },
-  computed: {
-    sources: ({ expression }) => sourcesOf(expression),
-    formula: ({ expression }) => expression,
-    describe: ({ expression }, nameOf) => {
-      const inner = describe(expression, nameOf);
-      return inner.includes(' ') ? `(${inner})` : inner;
-    },
-    key: ({ dtype, expression }, identify) => `(${dtype} ${keyOf(expression, identify)})`,
-    lower: async ({ dtype, expression }, to) => {
-      const value = await lower(expression, dtype as ArithmeticDtype, to);
-      to.program.markResult(value);
-      return value;
-    },
-  },
-  gathered: {
-    sources: ({ source }) => [source],
-    describe: ({ source }, nameOf) => nameOf(source),
-    key: ({ rows, runs, source }, identify) =>
-      `[${rows} rows ${runs.map((run) => run.join(' ')).join(',')} of ${kinds.stored.key(source, identify)}]`,
-    lower: async ({ runs, source }, { program }, asBits) =>
-      program.gather(
-        asBits ? { ...source, dtype: arithmeticOf(source.dtype) } : source,
-        rowWidth(program.shape),
-        runs,
-      ),
-  },
-  columns: {
-    sources: ({ source }) => [source],
-    describe: ({ source }, nameOf) => nameOf(source),
-    key: ({ columns, first, count, source }, identify) =>
-      `[columns ${first} ${count} of ${columns} of ${kinds.stored.key(source, identify)}]`,
-    lower: async ({ columns, first, count, source }, { program }, asBits) => {
-      const width = commonWidth([columns, first, count]);
-      const runs = Array.from(
-        { length: itemAt(program.shape, 0) },
-        (_, row): RowRun => [(row * columns + first) / width, (row * count) / width, count / width],
-      );
-      return program.gather(asBits ? { ...source, dtype: arithmeticOf(source.dtype) } : source, width, runs);
-    },
-  },
-  lowRank: {
-    sources: ({ a, b }) => [a, b],
-    describe: ({ a }, nameOf) => nameOf(a),
-    key: ({ rank, transposed, a, b }, identify) =>
-      `{${transposed ? 'transposed ' : ''}product of rank ${rank}, ${kinds.stored.key(b, identify)} by ${kinds.stored.key(a, identify)}}`,
-    lower: async ({ rank, transposed, a, b }, { program }) => program.product(a, b, { rank, transposed }),
-  },
+// The cast holds: the entry of an operand's tag is of its kind.
+const kindOf = (operand: Operand): OperandKind<Operand, PlannedExpression> =>
+  kinds[operand[operandKind]] as OperandKind<Operand, PlannedExpression>;
+
+/** Parses the JSON of an operand, of the kind whose key it has. */
+export const parseOperand = (value: unknown, context: ParseContext<PlannedExpression>): Operand => {
+  const kind =
+    typeof value === 'object' && value !== null
+      ? Object.values(kinds).find(({ key }) => key in value)
+      : undefined;
+  return (kind ?? kinds.computed).parse(value, context);
 };
 
 /**
@@ -115,34 +62,39 @@ export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined =
   const [tensor, change] = formula.terms;
   if (tensor === undefined || change === undefined) return undefined;
   if (tensor.weight !== 1 || !isStored(tensor.source)) return undefined;
-  const added = isLowRank(change.source) ? change.source.a : change.source;
-  return isStored(added) && added.input === tensor.source.input ? tensor.source : undefined;
+  if (!isStored(change.source) && rankOf(change.source) === undefined) return undefined;
+  return sourcesOfOperand(change.source)[0]?.input === tensor.source.input ? tensor.source : undefined;
 };
+
+/** Parses the JSON of an operand that must be stored as it is. */
+export const parseStored = (value: unknown, context: ParseContext<PlannedExpression>): StoredTensor =>
+  kinds.stored.parse(value, context);
 
 /** True for a tensor that an input stores, false for one that is computed. */
-export const isStored = (operand: Operand): operand is StoredTensor => 'input' in operand;
+export const isStored = (operand: Operand): operand is StoredTensor => operand[operandKind] === 'stored';
 
-/** True for rows of a stored tensor in another order. */
-export const isGathered = (operand: Operand): operand is GatheredTensor => 'runs' in operand;
+/** Returns the rank of a product of matrices; undefined for other operands. */
+export const rankOf = (operand: Operand): number | undefined => kindOf(operand).rank?.(operand);
 
-/** True for a stored matrix as some columns of a larger one. */
-export const isColumns = (operand: Operand): operand is ColumnTensor => 'columns' in operand;
+/** Returns the formula that computes an operand; undefined for those that are stored in whatever form. */
+export const formulaOf = (operand: Operand): PlannedExpression | undefined =>
+  kindOf(operand).formula?.(operand);
 
-/** True for the product of a LoRA adapter's two matrices. */
-export const isLowRank = (operand: Operand): operand is LowRankTensor => 'rank' in operand;
+/** Returns the weights of inputs in the values of an operand without a formula. */
+export const weightsOf = (operand: Operand): Weights => kindOf(operand).weights?.(operand) ?? new Map();
 
-const kindOf = (operand: Operand): OperandKind<Operand> => {
-  if (isStored(operand)) return kinds.stored as OperandKind<Operand>;
-  if (isColumns(operand)) return kinds.columns as OperandKind<Operand>;
-  if (isLowRank(operand)) return kinds.lowRank as OperandKind<Operand>;
-  return (isGathered(operand) ? kinds.gathered : kinds.computed) as OperandKind<Operand>;
-};
+const asSum = (operand: Operand): PlannedExpression => ({
+  kind: 'linear',
+  terms: [{ source: operand, weight: 1 }],
+});
+
+/** Returns the expression of an output of a dtype that is the operand: moved where it has that dtype, else converted. */
+export const expressionOf = (operand: Operand, dtype: Dtype): PlannedExpression =>
+  (operand.dtype === dtype ? kindOf(operand).move?.(operand) : undefined) ?? asSum(operand);
 
 /** Returns the operand converted to a dtype by one rounding, or itself where it has that dtype. */
 export const inDtype = (operand: Operand, dtype: Dtype): Operand =>
-  operand.dtype === dtype
-    ? operand
-    : { dtype, expression: { kind: 'linear', terms: [{ source: operand, weight: 1 }] } };
+  operand.dtype === dtype ? operand : computedTensor(dtype, asSum(operand));
 
 export const sourcesOfOperand = (operand: Operand): readonly StoredTensor[] =>
   kindOf(operand).sources(operand);
@@ -169,13 +121,13 @@ export const describe = (formula: Formula<Operand>, nameOf: Words): string => {
  * Returns a formula's text in a shard's key; `identify` names the input file of a byte range by its contents.
  */
 export const keyOf = (formula: Formula<Operand>, identify: Words): string => {
-  const worded = mapOperands(formula, (operand) => kindOf(operand).key(operand, identify));
+  const worded = mapOperands(formula, (operand) => kindOf(operand).keyText(operand, identify));
   return operationOf(formula).key?.(worded) ?? JSON.stringify(worded);
 };
 
 /** Returns the formulas of a formula's computed operands. */
 const nestedOf = (formula: Formula<Operand>): readonly Formula<Operand>[] =>
-  operandsOf(formula).flatMap((operand) => kindOf(operand).formula?.(operand) ?? []);
+  operandsOf(formula).flatMap((operand) => formulaOf(operand) ?? []);
 
 /**
  * Returns the matrices of adapters that a formula multiplies or puts together, at any depth: they must be finite, since a
@@ -185,7 +137,9 @@ export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] =>
   ...nestedOf(formula).flatMap(factorsIn),
   ...(formula.kind === 'concatenate'
     ? sourcesOf(formula)
-    : operandsOf(formula).flatMap((operand) => (isLowRank(operand) ? [operand.a, operand.b] : []))),
+    : operandsOf(formula).flatMap((operand) =>
+        rankOf(operand) === undefined ? [] : sourcesOfOperand(operand),
+      )),
 ];
 
 /**
@@ -194,7 +148,7 @@ export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] =>
  */
 export const needsRows = (formula: Formula<Operand>): boolean =>
   (operationOf(formula).needsRows?.(formula) ?? false) ||
-  operandsOf(formula).some(isLowRank) ||
+  operandsOf(formula).some((operand) => kindOf(operand).needsRows) ||
   nestedOf(formula).some(needsRows);
 
 /**
@@ -203,7 +157,13 @@ export const needsRows = (formula: Formula<Operand>): boolean =>
  */
 export const keepsBits = (formula: Formula<Operand>): boolean =>
   operationOf(formula).takesBits === true &&
-  operandsOf(formula).every((operand) => isStored(operand) || isGathered(operand) || isColumns(operand));
+  operandsOf(formula).every((operand) => kindOf(operand).keepsBits);
+
+/** True if rows of the output, or of a nested formula's, stand in another order than in an input. */
+export const movesRows = (formula: Formula<Operand>): boolean =>
+  formula.kind === 'assemble' ||
+  operandsOf(formula).some((operand) => kindOf(operand).movesRows) ||
+  nestedOf(formula).some(movesRows);
 
 /** A pass over inputs of a tensor that measures one statistic, before the tensor is computed. */
 export interface Pass {
@@ -265,7 +225,9 @@ export const lowerOperand = (operand: Operand, to: Lowering, asBits = false): Pr
   kindOf(operand).lower(operand, to, asBits);
 
 /** Appends an output tensor to a program, computed or moved bit by bit. */
-export const lowerTensor = ({ dtype, expression }: ComputedTensor, to: Lowering): Promise<Value> =>
-  lower(expression, arithmeticOf(dtype), to);
+export const lowerTensor = (
+  { dtype, expression }: Pick<ComputedTensor, 'dtype' | 'expression'>,
+  to: Lowering,
+): Promise<Value> => lower(expression, arithmeticOf(dtype), to);
 
 export { isMove };

@@ -1,13 +1,10 @@
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
 import type { FileIdentity, FileState } from '../checkpoint/checkpoint.js';
-import { isObject } from '../checkpoint/json.js';
 import type { HubRevision, Location } from '../checkpoint/model-place.js';
-import type { RowRun } from '../model/tokenizer/vocabulary.js';
 import type { Formula } from '../operations/formula.js';
 import { formulaSchemas } from '../operations/index.js';
-import { type Dtype, isDtype } from '../tensor/dtype.js';
-import type { StoredTensor } from '../tensor/stored-tensor.js';
+import { count, dtype, isCount } from './parse.js';
 import type {
   Cost,
   MergePlan,
@@ -22,12 +19,9 @@ import type {
 // parts agree with each other. Unknown keys are refused, since a later version may give them a meaning that
 // must not be ignored.
 
-const count = z.int().nonnegative();
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 const text = z.string();
 /** An integer as text, since nanoseconds may exceed what a float64 holds exactly. */
 const digits = z.string().regex(/^-?\d{1,40}$/);
-const dtype = z.custom<Dtype>(isDtype, { error: 'no known dtype' });
 const path = z
   .string()
   .refine((value) => isAbsolute(value) && !value.includes('\0'), { error: 'no absolute path' });
@@ -35,51 +29,6 @@ const path = z
 export const formulaSchema = z.discriminatedUnion('kind', formulaSchemas as never) as unknown as z.ZodType<
   Formula<unknown>
 >;
-
-/**
- * Returns a copy of a source, or undefined if the value is not one. Written by hand, since a plan has more
- * sources than anything else and zod takes four times as long.
- */
-export const asSource = (value: unknown): StoredTensor | undefined => {
-  if (!isObject(value)) return undefined;
-  const { input, file, begin, end, dtype, ...rest } = value;
-  const isWhole = isCount(input) && isCount(file) && isCount(begin) && isCount(end) && isDtype(dtype);
-  return isWhole && Object.keys(rest).length === 0 ? { input, file, begin, end, dtype } : undefined;
-};
-
-export const computedSchema = z.strictObject({ dtype, expression: z.unknown() });
-
-const isRun = (value: unknown): value is RowRun =>
-  Array.isArray(value) && value.length === 3 && value.every(isCount);
-
-export const gatheredSchema = z.strictObject({
-  dtype,
-  rows: count,
-  // By hand like sources: a vocabulary in another order has as many runs as tokens.
-  runs: z
-    .custom<readonly RowRun[]>((value) => Array.isArray(value) && value.every(isRun), {
-      error: 'no runs of rows',
-    })
-    .transform((runs) => runs.map(([to, from, rows]): RowRun => [to, from, rows])),
-  source: z.unknown(),
-});
-
-/** A matrix as columns of a larger one; its source is parsed apart. */
-export const columnSchema = z.strictObject({
-  dtype,
-  columns: count,
-  first: count,
-  count: count.positive(),
-  source: z.unknown(),
-});
-
-export const lowRankSchema = z.strictObject({
-  dtype: z.literal('F32'),
-  rank: z.int().positive(),
-  transposed: z.boolean(),
-  a: z.unknown(),
-  b: z.unknown(),
-});
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
@@ -193,18 +142,3 @@ export const planSchema = z.strictObject({
   download: download.exactOptional(),
   warnings: z.array(text),
 }) satisfies z.ZodType<Omit<MergePlan, 'shards'> & { readonly shards: readonly UnparsedShard[] }>;
-
-/** Throws an error with a reason. */
-export type Refuse = (reason: string) => never;
-
-/**
- * Parses a value by a schema. The result is a copy, so that a getter or a proxy cannot change what has been
- * checked.
- */
-export const parseBy = <T>(schema: z.ZodType<T>, value: unknown, refuse: Refuse): T => {
-  const { data, error } = schema.safeParse(value);
-  if (error === undefined) return data;
-  const [issue] = error.issues;
-  const at = issue === undefined || issue.path.length === 0 ? '' : `${issue.path.join('.')}: `;
-  return refuse(`${at}${issue?.message}`);
-};

@@ -1,13 +1,15 @@
 import type { AdaptedFrom, FileIdentity } from '../checkpoint/checkpoint.js';
 import type { HubRevision } from '../checkpoint/model-place.js';
-import type { RowRun } from '../model/tokenizer/vocabulary.js';
 import type { Copy } from '../operations/copy.js';
 import type { Computation } from '../operations/formula.js';
 import type { Same } from '../operations/same.js';
 import type { Dtype } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
-import type { StoredTensor } from '../tensor/stored-tensor.js';
+import type { operandKind, StoredTensor } from '../tensor/stored-tensor.js';
 import type { CompleteRecipe } from './complete-recipe.js';
+import type { ColumnTensor } from './operands/columns.js';
+import type { GatheredTensor } from './operands/gathered.js';
+import type { LowRankTensor } from './operands/low-rank.js';
 
 export type { StoredTensor };
 
@@ -16,48 +18,12 @@ export type { StoredTensor };
  * give the same bits.
  */
 export interface ComputedTensor {
+  readonly [operandKind]: 'computed';
   readonly dtype: Dtype;
   readonly expression: PlannedExpression;
 }
 
-/**
- * A tensor of `rows` rows that are rows of a stored one in another order, along dimension 0: rows
- * [to, to + count) are rows [from, from + count) of the source; rows that no run has are 0.
- */
-export interface GatheredTensor {
-  readonly dtype: Dtype;
-  readonly rows: number;
-  /** Ascending by `to`, and disjoint. */
-  readonly runs: readonly RowRun[];
-  /** The rows from the first to the last that runs are of: `from` counts from its first. */
-  readonly source: StoredTensor;
-}
-
-/**
- * A stored matrix as columns [first, first + count) of a matrix of `columns` columns and as many rows, which is 0 in the
- * others.
- */
-export interface ColumnTensor {
-  readonly dtype: Dtype;
-  readonly columns: number;
-  readonly first: number;
-  readonly count: number;
-  readonly source: StoredTensor;
-}
-
-/**
- * The product B · A of a LoRA adapter, unscaled and in float32, or its transpose: `a` is [rank, in], `b` [out, rank], the
- * product [out, in]. Sums over the rank are taken in one fixed order (docs/numbers.md).
- */
-export interface LowRankTensor {
-  readonly dtype: 'F32';
-  readonly rank: number;
-  readonly transposed: boolean;
-  readonly a: StoredTensor;
-  readonly b: StoredTensor;
-}
-
-/** An operand of a formula in a plan (operands.ts has what each kind is). */
+/** An operand of a formula in a plan (a file a kind in operands/). */
 export type Operand = StoredTensor | ComputedTensor | GatheredTensor | ColumnTensor | LowRankTensor;
 
 /** One output tensor down to byte ranges: moved as they are, or computed. */

@@ -1,23 +1,19 @@
 import type { TensorChange, TensorReference } from '../tensor/reference.js';
-import type { StoredTensor } from '../tensor/stored-tensor.js';
-import type { LowRankTensor, Operand } from './plan.js';
-
-/** Returns a tensor's bytes as a plan names them. A tensor with a `change` is not these alone: `operandOf` has its value. */
-const storedOf = (input: number, { file, begin, end, dtype }: TensorReference): StoredTensor => ({
-  ...{ input, file, begin, end, dtype },
-});
+import { type StoredTensor, storedTensor } from '../tensor/stored-tensor.js';
+import { computedTensor } from './operands/computed.js';
+import { type LowRankTensor, lowRankTensor } from './operands/low-rank.js';
+import type { Operand } from './plan.js';
 
 /** Returns the operand that a change is a multiple of: the change is `change.scale` of it. */
 export const changeOf = (input: number, change: TensorChange): StoredTensor | LowRankTensor =>
   change.kind === 'added'
-    ? storedOf(input, change.tensor)
-    : {
-        dtype: 'F32',
+    ? storedTensor(input, change.tensor)
+    : lowRankTensor({
         rank: change.rank,
         transposed: change.transposed,
-        a: storedOf(input, change.a),
-        b: storedOf(input, change.b),
-      };
+        a: storedTensor(input, change.a),
+        b: storedTensor(input, change.b),
+      });
 
 /**
  * Returns a tensor of an input as an operand: its bytes, or the formula of what an adapter makes of them, rounded to
@@ -26,12 +22,12 @@ export const changeOf = (input: number, change: TensorChange): StoredTensor | Lo
  * @param input the index of its model in the inputs of the plan
  */
 export const operandOf = (input: number, reference: TensorReference): Operand => {
-  const stored = storedOf(input, reference);
+  const stored = storedTensor(input, reference);
   const { change, dtype } = reference;
   if (change === undefined) return stored;
   const terms = [
     { source: stored, weight: 1 },
     { source: changeOf(input, change), weight: change.scale },
   ];
-  return { dtype, expression: { kind: 'linear', terms } };
+  return computedTensor(dtype, { kind: 'linear', terms });
 };

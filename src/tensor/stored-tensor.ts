@@ -1,14 +1,27 @@
 import { itemAt } from '../base/lookup.js';
 import { bitsOf, type Dtype } from './dtype.js';
 
+/**
+ * The key under which an operand of a formula has its kind. A symbol, so that it is in memory only: JSON of a plan has the
+ * operand without it.
+ */
+export const operandKind: unique symbol = Symbol('kind of operand');
+
 /** A tensor's bytes in an input of a plan: `inputs[input].files[file]` from `begin` to `end`. */
 export interface StoredTensor {
+  readonly [operandKind]: 'stored';
   readonly input: number;
   readonly file: number;
   readonly begin: number;
   readonly end: number;
   readonly dtype: Dtype;
 }
+
+/** Returns a range of an input's file as an operand. */
+export const storedTensor = (
+  input: number,
+  { file, begin, end, dtype }: Pick<StoredTensor, 'file' | 'begin' | 'end' | 'dtype'>,
+): StoredTensor => ({ [operandKind]: 'stored', input, file, begin, end, dtype });
 
 /** Returns a key of a byte range. Ranges of equal keys are the same bytes. */
 export const sourceId = ({ input, file, begin, end }: StoredTensor): string =>

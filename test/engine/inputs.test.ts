@@ -14,6 +14,7 @@ import { describe, expect, it } from 'vitest';
 import { InputFiles } from '../../src/engine/input-files.js';
 import { layerSwap, openCheckpoint, planMerge, runPlan, soup } from '../../src/index.js';
 import type { PlannedInput } from '../../src/plan/plan.js';
+import { storedTensor } from '../../src/tensor/stored-tensor.js';
 import {
   llama,
   temporaryDirectory,
@@ -31,7 +32,7 @@ const planned = async (): Promise<{ inputs: PlannedInput[]; file: string; root: 
   return { inputs: [{ role: 'model', name, path, files }], file: join(path, 'model.safetensors'), root };
 };
 
-const sources = [{ input: 0, file: 0, begin: 0, end: 8, dtype: 'BF16' }] as const;
+const sources = [storedTensor(0, { file: 0, begin: 0, end: 8, dtype: 'BF16' })];
 
 const changed = { code: 'INPUT_CHANGED', exitCode: 3 };
 

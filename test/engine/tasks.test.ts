@@ -17,6 +17,7 @@ import { sourcesOf } from '../../src/plan/operands.js';
 import type { PlannedShard, PlannedTensor } from '../../src/plan/plan.js';
 import type { ArithmeticDtype, Dtype } from '../../src/tensor/dtype.js';
 import type { Extent } from '../../src/tensor/extent.js';
+import { storedTensor } from '../../src/tensor/stored-tensor.js';
 
 const MiB = 1024 * 1024;
 
@@ -28,7 +29,7 @@ const shardOf = (
   const planned = tensors.map(({ bytes, kind, dtype }, index): PlannedTensor => {
     const begin = position;
     position += bytes;
-    const source = { input: 0, file: 0, begin: 1000 + begin, end: 1000 + position, dtype };
+    const source = storedTensor(0, { file: 0, begin: 1000 + begin, end: 1000 + position, dtype });
     const expression =
       kind === 'copy' ? ({ kind, source } as const) : ({ kind, terms: [{ source, weight: 1 }] } as const);
     return { name: `t${index}`, dtype, shape: [bytes], begin, end: position, layer: null, expression };

@@ -1,17 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { type DistinctShard, groupShards } from '../../src/batch/groups.js';
+import { computedTensor } from '../../src/plan/operands/computed.js';
 import type { PlannedExpression, PlannedTensor } from '../../src/plan/plan.js';
 import type { Dtype } from '../../src/tensor/dtype.js';
 import type { StoredTensor } from '../../src/tensor/stored-tensor.js';
+import { storedTensor } from '../../src/tensor/stored-tensor.js';
 
 /** The range of `bytes` bytes that input `input` has from `begin` on. */
-const range = (input: number, begin = 0, bytes = 16, dtype: Dtype = 'BF16'): StoredTensor => ({
-  input,
-  file: 0,
-  begin,
-  end: begin + bytes,
-  dtype,
-});
+const range = (input: number, begin = 0, bytes = 16, dtype: Dtype = 'BF16'): StoredTensor =>
+  storedTensor(input, { file: 0, begin, end: begin + bytes, dtype });
 
 const copyOf = (source: StoredTensor): PlannedExpression => ({ kind: 'copy', source });
 
@@ -78,7 +75,7 @@ describe('groups of shards', () => {
   it('look into nested recipes', () => {
     const nested: PlannedExpression = {
       kind: 'linear',
-      terms: [{ source: { dtype: 'BF16', expression: meanOf(range(0), range(1)) }, weight: 1 }],
+      terms: [{ source: computedTensor('BF16', meanOf(range(0), range(1))), weight: 1 }],
     };
     expect(keysOf([shard('a', tensor(nested)), shard('b', tensor(copyOf(range(1))))])).toEqual([['a', 'b']]);
   });

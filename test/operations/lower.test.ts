@@ -9,10 +9,12 @@ import type { Lowering } from '../../src/operations/lowering.js';
 import type { Measurer } from '../../src/operations/measurer.js';
 import { Program, type Value } from '../../src/operations/program.js';
 import type { Sparsifier } from '../../src/operations/sparsifiers.js';
+import { computedTensor } from '../../src/plan/operands/computed.js';
 import { lowerTensor } from '../../src/plan/operands.js';
 import type { PlannedExpression } from '../../src/plan/plan.js';
 import type { ArithmeticDtype, Dtype } from '../../src/tensor/dtype.js';
 import { bitsOfFloat } from '../../src/tensor/float-bits.js';
+import { storedTensor } from '../../src/tensor/stored-tensor.js';
 
 const builders = [
   'source',
@@ -121,7 +123,8 @@ const lowered = async (
   }: Findings & { dtype?: ArithmeticDtype; shape?: number[] } = {},
 ) => {
   const { program, calls } = recording(shape);
-  for (const input of [0, 1, 2]) program.source({ input, file: 0, begin: 0, end: 8, dtype: 'BF16' });
+  for (const input of [0, 1, 2])
+    program.source(storedTensor(input, { file: 0, begin: 0, end: 8, dtype: 'BF16' }));
   calls.length = 0;
   const { measurer, asked } = measuring(findings);
   const to: Lowering = { tensor: 'w', program, measurer };
@@ -219,7 +222,8 @@ describe('lowering a formula of Gram matrices', () => {
 
   it('takes input rows along dimension 0, and in one program no other rows beside them', async () => {
     const program = new Program([3, 2, 5]);
-    for (const input of [0, 1]) program.source({ input, file: 0, begin: 0, end: 60, dtype: 'BF16' });
+    for (const input of [0, 1])
+      program.source(storedTensor(input, { file: 0, begin: 0, end: 60, dtype: 'BF16' }));
     const [first, second] = [{ source: 0 }, { source: 1 }];
     const to: Lowering = { tensor: 'w', program, measurer: measuring({ gram: [1, 0, 1] }).measurer };
     const rows = async (of: 'input' | 'output') => {
@@ -422,7 +426,7 @@ describe('lowering fusion', () => {
 });
 
 describe('lowering a tensor of a plan', () => {
-  const stored = (input: number, dtype: Dtype) => ({ input, file: 0, begin: 0, end: 8, dtype });
+  const stored = (input: number, dtype: Dtype) => storedTensor(input, { file: 0, begin: 0, end: 8, dtype });
   const lower = async (dtype: Dtype, expression: PlannedExpression) => {
     const { program, calls } = recording([2, 2]);
     const { measurer } = measuring({});
@@ -436,7 +440,7 @@ describe('lowering a tensor of a plan', () => {
       kind: 'linear',
       terms: [
         { source: stored(0, 'BF16'), weight: 2 },
-        { source: { dtype: 'BF16', expression: inner }, weight: 3 },
+        { source: computedTensor('BF16', inner), weight: 3 },
       ],
     });
     expect(calls).toEqual([

@@ -2,9 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { binder } from '../../src/compile/bind.js';
 import type { OpenedModel } from '../../src/compile/models.js';
 import type { Expression } from '../../src/operations/expression.js';
+import { computedTensor } from '../../src/plan/operands/computed.js';
 import type { Operand, PlannedExpression } from '../../src/plan/plan.js';
 import type { ArithmeticDtype, Dtype } from '../../src/tensor/dtype.js';
 import type { Shape, TensorReference } from '../../src/tensor/reference.js';
+import { storedTensor } from '../../src/tensor/stored-tensor.js';
 
 /** Dtype and shape of each tensor, and how those are computed that a recipe makes. */
 type Tensors = Readonly<Record<string, readonly [Dtype, Shape, PlannedExpression?]>>;
@@ -21,7 +23,7 @@ const model = (input: number, tensors: Tensors): OpenedModel => {
     const found = tensors[name];
     if (found === undefined) return undefined;
     const [dtype, , expression] = found;
-    return expression === undefined ? { input, file: 0, begin: 0, end: 8, dtype } : { dtype, expression };
+    return expression === undefined ? stored(input, dtype) : computedTensor(dtype, expression);
   };
   return {
     role: 'model',
@@ -30,7 +32,7 @@ const model = (input: number, tensors: Tensors): OpenedModel => {
   } as unknown as OpenedModel;
 };
 
-const stored = (input: number, dtype: Dtype) => ({ input, file: 0, begin: 0, end: 8, dtype });
+const stored = (input: number, dtype: Dtype) => storedTensor(input, { file: 0, begin: 0, end: 8, dtype });
 
 const shape = [2, 2];
 
@@ -126,7 +128,7 @@ describe('a recipe in a model’s place', () => {
   });
 
   it('is rounded to its own dtype before it is converted or averaged', () => {
-    const source = { dtype: 'BF16', expression: inner };
+    const source = computedTensor('BF16', inner);
     expect(bound(models, copyOf(0), 'F32').expression).toEqual({
       kind: 'linear',
       terms: [{ source, weight: 1 }],
@@ -171,10 +173,8 @@ describe('rows that are selected', () => {
 
   it('are converted to the output’s dtype where theirs is another', () => {
     const models = [model(0, { w: ['BF16', shape] }), model(1, { w: ['F32', shape] })];
-    const inF32 = (input: number, dtype: Dtype) => ({
-      dtype: 'F32',
-      expression: { kind: 'linear', terms: [{ source: stored(input, dtype), weight: 1 }] },
-    });
+    const inF32 = (input: number, dtype: Dtype) =>
+      computedTensor('F32', { kind: 'linear', terms: [{ source: stored(input, dtype), weight: 1 }] });
     expect(binder(models, undefined)({ name: 'w', like: { model: 1, tensor: 'w' } }, rows)).toEqual({
       dtype: 'F32',
       expression: { ...rows, source: stored(1, 'F32'), base: inF32(0, 'BF16') },

@@ -56,13 +56,13 @@ describe('a plan', () => {
     });
     expect(checkPlan(plan).shards[0]?.file).toBe(file);
     const other = await planOf('linear');
-    expect(checkPlan(new Proxy(other, {}))).toEqual(other);
+    expect(JSON.stringify(checkPlan(new Proxy(other, {})))).toBe(JSON.stringify(other));
   });
 
   it('may tell its input files apart by more than it must', async () => {
     const seen = { ctimeNs: '1700000000123456789', links: 2, hash: 'a'.repeat(64), hashOf: 'samples' };
     const plan = put(await planOf('linear'), 'inputs.0.files.0.seen', seen);
-    expect(checkPlan(plan)).toEqual(plan);
+    expect(JSON.stringify(checkPlan(plan))).toBe(JSON.stringify(plan));
     for (const [key, value] of Object.entries({ ctimeNs: 17, links: -1, hash: 'a', hashOf: 'name' }))
       expect(() => checkPlan(put(structuredClone(plan), `inputs.0.files.0.seen.${key}`, value))).toThrow(
         `inputs.0.files.0.seen.${key}`,

@@ -8,12 +8,13 @@ import {
   parseShardSize,
   type UnplacedTensor,
 } from '../../src/plan/layout.js';
+import { storedTensor } from '../../src/tensor/stored-tensor.js';
 
 /** Over inputs whose files hold other tensors besides. */
 const layOut = (tensors: readonly UnplacedTensor[], options: LayoutOptions) =>
   layOutOver(tensors, options, () => undefined);
 
-const source = { input: 0, file: 0, begin: 0, end: 0, dtype: 'BF16' } as const;
+const source = storedTensor(0, { file: 0, begin: 0, end: 0, dtype: 'BF16' });
 
 const tensor = (name: string, elements: number, place: Partial<Place>): UnplacedTensor => ({
   name,

@@ -1,22 +1,17 @@
 import { expect, describe as group, it } from 'vitest';
 import type { Sparsifier } from '../../src/operations/sparsifiers.js';
+import { computedTensor } from '../../src/plan/operands/computed.js';
 import { describe, keepsBits, keyOf, needsRows, passesOf, sourcesOf } from '../../src/plan/operands.js';
 import type { ComputedTensor, Operand, PlannedExpression } from '../../src/plan/plan.js';
 import type { Dtype } from '../../src/tensor/dtype.js';
 import type { StoredTensor } from '../../src/tensor/stored-tensor.js';
+import { storedTensor } from '../../src/tensor/stored-tensor.js';
 
-const stored = (input: number, begin = 0, dtype: Dtype = 'BF16'): StoredTensor => ({
-  input,
-  file: 0,
-  begin,
-  end: begin + 8,
-  dtype,
-});
+const stored = (input: number, begin = 0, dtype: Dtype = 'BF16'): StoredTensor =>
+  storedTensor(input, { file: 0, begin, end: begin + 8, dtype });
 
-const computed = (expression: PlannedExpression, dtype: Dtype = 'BF16'): ComputedTensor => ({
-  dtype,
-  expression,
-});
+const computed = (expression: PlannedExpression, dtype: Dtype = 'BF16'): ComputedTensor =>
+  computedTensor(dtype, expression);
 
 const [x, y, z] = [stored(0), stored(1), stored(2)];
 

@@ -1,17 +1,17 @@
 import { expect, it } from 'vitest';
 import type { Sparsifier } from '../../src/index.js';
+import { columnTensor } from '../../src/plan/operands/columns.js';
+import { computedTensor } from '../../src/plan/operands/computed.js';
+import { gatheredTensor } from '../../src/plan/operands/gathered.js';
+import { lowRankTensor } from '../../src/plan/operands/low-rank.js';
 import type { PlannedExpression, PlannedTensor, StoredTensor } from '../../src/plan/plan.js';
 import { type Identify, shardKey } from '../../src/plan/shard-key.js';
+import { storedTensor } from '../../src/tensor/stored-tensor.js';
 
 // Keys name shards in stores that are there: they were computed by the code of version 1 as it first was.
 
-const stored = (input: number, dtype: StoredTensor['dtype'] = 'BF16'): StoredTensor => ({
-  input,
-  file: 0,
-  begin: 128 + input,
-  end: 192 + input,
-  dtype,
-});
+const stored = (input: number, dtype: StoredTensor['dtype'] = 'BF16'): StoredTensor =>
+  storedTensor(input, { file: 0, begin: 128 + input, end: 192 + input, dtype });
 
 const [a, b, c] = [stored(0), stored(1), stored(2, 'F32')];
 
@@ -133,7 +133,7 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     {
       kind: 'assemble',
       parts: [
-        { source: { dtype: 'BF16', source: a, rows: 4, runs: [[0, 1, 2]] }, rows: [[0, 2]] },
+        { source: gatheredTensor(4, [[0, 1, 2]], a), rows: [[0, 2]] },
         { source: b, rows: [[2, 2]] },
       ],
     },
@@ -151,13 +151,13 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
       along: 'columns',
       parts: [
         {
-          source: { dtype: 'BF16', columns: 4, first: 0, count: 3, source: a },
+          source: columnTensor({ columns: 4, first: 0, count: 3 }, a),
           count: 3,
           factor: 1,
           weight: 0.5,
         },
         {
-          source: { dtype: 'BF16', columns: 4, first: 3, count: 1, source: b },
+          source: columnTensor({ columns: 4, first: 3, count: 1 }, b),
           count: 1,
           factor: 2,
           weight: 0.5,
@@ -174,8 +174,8 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
       side: 'left',
       shape: [4, 16],
       terms: [
-        { source: { dtype: 'F32', rank: 2, transposed: false, a, b }, coefficient: 1.5, weight: 0.5 },
-        { source: { dtype: 'F32', rank: 2, transposed: false, a: b, b: a }, coefficient: 1, weight: 0.5 },
+        { source: lowRankTensor({ rank: 2, transposed: false, a, b }), coefficient: 1.5, weight: 0.5 },
+        { source: lowRankTensor({ rank: 2, transposed: false, a: b, b: a }), coefficient: 1, weight: 0.5 },
       ],
     },
     '02a1e2b1caa4049a11965c542d5e242b240a8a0d8d3913f853eb421fe5036404',
@@ -185,7 +185,7 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     {
       kind: 'linear',
       terms: [
-        { source: { dtype: 'F32', expression: linear }, weight: 0.5 },
+        { source: computedTensor('F32', linear), weight: 0.5 },
         { source: b, weight: 0.5 },
       ],
     },
@@ -195,10 +195,12 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     'a recipe in a formula',
     {
       kind: 'nearSwap',
-      base: {
-        dtype: 'BF16',
-        expression: { kind: 'sce', base: a, sources: [{ dtype: 'F16', expression: linear }], share: 1 },
-      },
+      base: computedTensor('BF16', {
+        kind: 'sce',
+        base: a,
+        sources: [computedTensor('F16', linear)],
+        share: 1,
+      }),
       source: b,
       t: 1,
     },
@@ -206,7 +208,7 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
   ],
   [
     'a copy in a formula',
-    { kind: 'fusion', base: { dtype: 'BF16', expression: { kind: 'copy', source: a } }, source: b },
+    { kind: 'fusion', base: computedTensor('BF16', { kind: 'copy', source: a }), source: b },
     'b81bd3e5fe7fcf2ea7c6e8e9c46375dcb41282976d3904ecf471d3b1bf22046e',
   ],
 ];

@@ -1,6 +1,7 @@
 import type { Adapter } from '../../model/adapters/adapter.js';
 import type { Operand } from '../../plan/plan.js';
 import type { TensorReference } from '../../tensor/reference.js';
+import { storedTensor } from '../../tensor/stored-tensor.js';
 import { type Change, changeOf } from './change.js';
 
 /** A tensor that an adapter has in the place of its base's: what it is, and its value. */
@@ -31,7 +32,7 @@ export interface AdapterModel {
 /** @param input the adapter's index among a plan's inputs */
 export const adapterModel = (adapter: Adapter, input: number): AdapterModel => {
   const { pairs, replaced, added, config, checkpoint } = adapter;
-  const stored = ({ file, begin, end, dtype }: TensorReference) => ({ input, file, begin, end, dtype });
+  const stored = (tensor: TensorReference) => storedTensor(input, tensor);
   const of = { input, rsLora: config.rsLora, path: checkpoint.path };
   return {
     adapters: [adapter],

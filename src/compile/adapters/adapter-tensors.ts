@@ -2,8 +2,8 @@ import { valueAt } from '../../base/lookup.js';
 import { factorNames, parseAdapterTensor, wholeName } from '../../model/adapters/tensor-names.js';
 import type { Place } from '../../model/architecture/architecture.js';
 import type { UnplacedTensor } from '../../plan/layout.js';
-import { isStored } from '../../plan/operands.js';
-import type { Operand, PlannedExpression } from '../../plan/plan.js';
+import { expressionOf } from '../../plan/operands.js';
+import type { PlannedExpression } from '../../plan/plan.js';
 import type { ArithmeticDtype, Dtype } from '../../tensor/dtype.js';
 import { bytesOfTensor, type Shape } from '../../tensor/reference.js';
 import type { AdapterModel, AddedBias } from './adapter-model.js';
@@ -23,12 +23,6 @@ export interface AdapterTensors {
   readonly tensors: readonly UnplacedTensor[];
   readonly targets: readonly TargetModule[];
 }
-
-const expressionOf = (operand: Operand): PlannedExpression => {
-  if (isStored(operand)) return { kind: 'copy', source: operand };
-  if ('expression' in operand) return operand.expression;
-  throw new Error('a tensor of an adapter is stored or computed');
-};
 
 /**
  * Plans the tensors of the adapter that a merge of adapters gives. A tensor in the place of the base's stands under
@@ -67,7 +61,7 @@ export const adapterTensors = (
   for (const [parameter, { reference, operand }] of whole) {
     const [module, last] = split(parameter);
     const inside = targets.has(module) ? `${module}.base_layer.${last}` : parameter;
-    add(wholeName(inside), parameter, { ...reference, expression: expressionOf(operand) });
+    add(wholeName(inside), parameter, { ...reference, expression: expressionOf(operand, operand.dtype) });
   }
   for (const [parameter, bias] of added) {
     const target = targets.get(split(parameter)[0]);
@@ -94,11 +88,7 @@ const biasOf = (
   if (only !== undefined && others.length === 0 && only.coefficient === scale) {
     const { operand } = only;
     const of = dtype ?? operand.dtype;
-    const expression: PlannedExpression =
-      operand.dtype === of
-        ? expressionOf(operand)
-        : { kind: 'linear', terms: [{ source: operand, weight: 1 }] };
-    return { dtype: of, shape, expression };
+    return { dtype: of, shape, expression: expressionOf(operand, of) };
   }
   const linear = terms.map(({ operand, coefficient }) => ({ source: operand, weight: coefficient / scale }));
   return { dtype: dtype ?? 'F32', shape, expression: { kind: 'linear', terms: linear } };

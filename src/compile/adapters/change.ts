@@ -1,8 +1,8 @@
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { LowRankPair } from '../../model/adapters/adapter.js';
-import type { StoredTensor } from '../../plan/plan.js';
 import type { TensorReference } from '../../tensor/reference.js';
+import { type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 
 /** A matrix of an adapter: its bytes, and its shape. */
 export interface Factor {
@@ -36,10 +36,10 @@ export interface Change {
   readonly path: string;
 }
 
-const factorOf = (input: number, { file, begin, end, dtype, shape }: TensorReference): Factor => ({
-  source: { input, file, begin, end, dtype },
-  rows: itemAt(shape, 0),
-  columns: itemAt(shape, 1),
+const factorOf = (input: number, reference: TensorReference): Factor => ({
+  source: storedTensor(input, reference),
+  rows: itemAt(reference.shape, 0),
+  columns: itemAt(reference.shape, 1),
 });
 
 /** Returns a pair of an adapter as the change that it makes. */

@@ -3,6 +3,7 @@ import { itemAt, valueAt } from '../../base/lookup.js';
 import type { Compiled } from '../../methods/framework/method.js';
 import type { Place } from '../../model/architecture/architecture.js';
 import type { Expression } from '../../operations/expression.js';
+import { computedTensor } from '../../plan/operands/computed.js';
 import type { Operand } from '../../plan/plan.js';
 import type { ArithmeticDtype } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
@@ -150,7 +151,10 @@ const wholeCombiner = (models: readonly MergedModel[], { dtype, base, places }: 
     const { shape } = valueAt(itemAt(own, like.model), parameter).reference;
     return {
       reference: { file: 0, begin: 0, end: 0, dtype: bound.dtype, shape },
-      operand: bound.expression.kind === 'copy' ? bound.expression.source : bound,
+      operand:
+        bound.expression.kind === 'copy'
+          ? bound.expression.source
+          : computedTensor(bound.dtype, bound.expression),
     };
   };
 };

@@ -1,6 +1,9 @@
 import { itemAt } from '../../base/lookup.js';
 import { invalid } from '../../methods/framework/settings.js';
 import { type FactorDtype, factorDtypes } from '../../native/factorise.js';
+import { columnTensor } from '../../plan/operands/columns.js';
+import { gatheredTensor } from '../../plan/operands/gathered.js';
+import { lowRankTensor } from '../../plan/operands/low-rank.js';
 import type { Operand, PlannedExpression } from '../../plan/plan.js';
 import { type ArithmeticDtype, bitsOf, type Dtype, torchName } from '../../tensor/dtype.js';
 import type { Shape } from '../../tensor/reference.js';
@@ -104,11 +107,7 @@ const truncated = (
   const { a, b } = itemAt(terms, 0);
   const shape = [b.rows, a.columns] as const;
   const summed = terms.map(({ weight, scale, ...term }) => ({
-    source: {
-      ...({ dtype: 'F32', rank: term.rank, transposed: false } as const),
-      a: term.a.source,
-      b: term.b.source,
-    },
+    source: lowRankTensor({ rank: term.rank, transposed: false, a: term.a.source, b: term.b.source }),
     coefficient: weight * scale,
     weight,
   }));
@@ -145,12 +144,10 @@ const placed = (
   { source, rows, columns }: Factor,
   first: number,
   of: number,
-): Operand => {
-  const { dtype } = source;
-  return along === 'rows'
-    ? { dtype, rows: of, runs: [[first, 0, rows]], source }
-    : { dtype, columns: of, first, count: columns, source };
-};
+): Operand =>
+  along === 'rows'
+    ? gatheredTensor(of, [[first, 0, rows]], source)
+    : columnTensor({ columns: of, first, count: columns }, source);
 
 /**
  * Returns the dtype that holds matrices times factors: their own where they share it and no product is rounded in it, else

@@ -2,6 +2,7 @@ import { LayerloomError } from '../../base/errors.js';
 import { valueAt } from '../../base/lookup.js';
 import { type FactorDtype, factorDtypes } from '../../native/factorise.js';
 import type { Location } from '../../native/job.js';
+import { computedTensor } from '../../plan/operands/computed.js';
 import { sourcesOf } from '../../plan/operands.js';
 import type { Dtype } from '../../tensor/dtype.js';
 import type { InputFiles } from '../input-files.js';
@@ -35,13 +36,10 @@ export const makeFactors = async <S>(
     tensor: of,
     seed: '0',
     shape,
-    matrix: {
-      dtype: 'F32',
-      expression: {
-        kind: 'linear',
-        terms: terms.map(({ source, coefficient }) => ({ source, weight: coefficient })),
-      },
-    },
+    matrix: computedTensor('F32', {
+      kind: 'linear',
+      terms: terms.map(({ source, coefficient }) => ({ source, weight: coefficient })),
+    }),
     rank: Number(output.tensor.shape[0]),
     dtype: factorDtypeOf(output.tensor.dtype),
     transposed: false,

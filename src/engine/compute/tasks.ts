@@ -3,6 +3,7 @@ import { needsRows } from '../../plan/operands.js';
 import type { PlannedShard, PlannedTensor } from '../../plan/plan.js';
 import { bitsOf } from '../../tensor/dtype.js';
 import type { Extent } from '../../tensor/extent.js';
+import { storedTensor } from '../../tensor/stored-tensor.js';
 
 /** Output bytes of a task: a few milliseconds of work, so that threads finish at nearly the same time. */
 export const defaultSliceBytes = 8 * 1024 * 1024;
@@ -158,5 +159,5 @@ const wholeFile = (
   begin: 0,
   end: bytes,
   layer: null,
-  expression: { kind: 'copy', source: { input, file, begin: 0, end: bytes, dtype: 'U8' } },
+  expression: { kind: 'copy', source: storedTensor(input, { file, begin: 0, end: bytes, dtype: 'U8' }) },
 });

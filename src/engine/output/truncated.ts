@@ -1,4 +1,5 @@
 import { valueAt } from '../../base/lookup.js';
+import { rankOf } from '../../plan/operands.js';
 import type { MergePlan } from '../../plan/plan.js';
 import type { Factors } from '../compute/factorise.js';
 
@@ -27,10 +28,7 @@ export const describeTruncated = (
       if (expression.kind !== 'factor' || expression.side !== 'right') return [];
       const { of, terms } = expression;
       const { squares, error } = valueAt(factors, of);
-      const exactRank = terms.reduce(
-        (total, { source }) => total + ('rank' in source ? source.rank : rank),
-        0,
-      );
+      const exactRank = terms.reduce((total, { source }) => total + (rankOf(source) ?? rank), 0);
       return [
         {
           ...{ parameter: of, layer, rank, exactRank },

@@ -4,6 +4,7 @@ import { checkCompatible, warningOf } from '../../compile/compatible.js';
 import { type OpenedCheckpoint, openModels, plannedInput } from '../../compile/models.js';
 import { quantisedTensors } from '../../compile/quantised.js';
 import { type FactorDtype, factorDtypes } from '../../native/factorise.js';
+import { computedTensor } from '../../plan/operands/computed.js';
 import { isStored } from '../../plan/operands.js';
 import type { Operand, PlannedInput } from '../../plan/plan.js';
 import { operandOf } from '../../plan/stored.js';
@@ -101,7 +102,7 @@ export const planExtraction = async (
       { source: after, weight: 1 },
       { source: before, weight: -1 },
     ];
-    const change: Operand = { dtype: 'F32', expression: { kind: 'linear', terms } };
+    const change = computedTensor('F32', { kind: 'linear', terms });
     return { name, shape: valueAt(tensors, name).shape, base: before, expert: after, change };
   };
   return {

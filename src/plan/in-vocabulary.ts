@@ -4,6 +4,8 @@ import type { MergedVocabulary, ModelRows, RowRun } from '../model/tokenizer/voc
 import type { RowRange } from '../operations/assemble.js';
 import { bitsOf, isFloating } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
+import { computedTensor } from './operands/computed.js';
+import { gatheredTensor } from './operands/gathered.js';
 import { inDtype } from './operands.js';
 import type { Operand, PlannedExpression, StoredTensor } from './plan.js';
 
@@ -62,17 +64,17 @@ export const inVocabulary = (
       kind: 'linear',
       terms: sources.map((source) => ({ source, weight })),
     };
-    return [{ source: { dtype, expression: mean } as Operand, rows: ranges }];
+    return [{ source: computedTensor(dtype, mean), rows: ranges }];
   });
   const ownRows = own.map(([to, , count]): RowRange => [to, count]);
   const kept = own.length === 0 ? undefined : gathered(like, own, rows);
   const parts = [...(kept === undefined ? [] : [{ source: kept, rows: ownRows }]), ...filled];
   if (parts.length === 0) return refuse('would have no row with a value');
   const assembled: Operand =
-    kept !== undefined && filled.length === 0 ? kept : { dtype, expression: { kind: 'assemble', parts } };
+    kept !== undefined && filled.length === 0 ? kept : computedTensor(dtype, { kind: 'assemble', parts });
   if (padFrom === rows) return assembled;
   if (!isFloating(dtype) || like.shape.length !== 2) refuse('cannot be padded by the mean of its rows');
-  return { dtype, expression: { kind: 'padRows', source: assembled, from: padFrom } };
+  return computedTensor(dtype, { kind: 'padRows', source: assembled, from: padFrom });
 };
 
 /** Rows of a tensor in another order: of the file no more than from the first that is used to the last. */
@@ -90,6 +92,9 @@ const gathered = ({ shape, stored }: VocabularyTensor, runs: readonly RowRun[], 
   };
   const [only, ...more] = runs;
   if (only?.[0] === 0 && only[2] === rows && more.length === 0) return source;
-  const { dtype } = stored;
-  return { dtype, rows, runs: runs.map(([to, from, count]) => [to, from - first, count]), source };
+  return gatheredTensor(
+    rows,
+    runs.map(([to, from, count]) => [to, from - first, count]),
+    source,
+  );
 };

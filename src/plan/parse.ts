@@ -1,0 +1,25 @@
+import * as z from 'zod';
+import { type Dtype, isDtype } from '../tensor/dtype.js';
+
+// What the parsers of a plan's parts have in common.
+
+/** Throws an error with a reason. */
+export type Refuse = (reason: string) => never;
+
+export const count = z.int().nonnegative();
+
+export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
+
+export const dtype = z.custom<Dtype>(isDtype, { error: 'no known dtype' });
+
+/**
+ * Parses a value by a schema. The result is a copy, so that a getter or a proxy cannot change what has been
+ * checked.
+ */
+export const parseBy = <T>(schema: z.ZodType<T>, value: unknown, refuse: Refuse): T => {
+  const { data, error } = schema.safeParse(value);
+  if (error === undefined) return data;
+  const [issue] = error.issues;
+  const at = issue === undefined || issue.path.length === 0 ? '' : `${issue.path.join('.')}: `;
+  return refuse(`${at}${issue?.message}`);
+};
