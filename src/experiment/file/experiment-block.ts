@@ -48,22 +48,22 @@ const text = z.string().min(1);
 
 const experts = z.record(z.string(), text).meta({ minProperties: 1 });
 
-const reference = z.union([
-  text,
-  z.strictObject({
-    model: setting(text, { meaning: 'The checkpoint, as experts are given.' }),
-    role: setting(text.optional(), {
-      meaning:
-        'A word of yours for models of a kind, in lower-case letters, digits and hyphens. Not `base`, `task`, `language` or `merge`, the roles of merged models and merges.',
-      otherwise: '`checkpoint`',
-    }),
-    languages: setting(z.union([text, z.array(text).min(1)]).optional(), {
-      meaning:
-        "The experiment's languages that it is for, one or a list. It is measured in these, and in tables, reports and comparisons it counts in these alone, also with `every_language: true`.",
-      otherwise: 'all',
-    }),
+/** A model under `references:` that is given with more than its path. */
+export const furtherReference = z.strictObject({
+  model: setting(text, { meaning: 'The checkpoint, as experts are given.' }),
+  role: setting(text.optional(), {
+    meaning:
+      'A word of yours for models of a kind, in lower-case letters, digits and hyphens. Not `base`, `task`, `language` or `merge`, the roles of merged models and merges.',
+    otherwise: '`checkpoint`',
   }),
-]);
+  languages: setting(z.union([text, z.array(text).min(1)]).optional(), {
+    meaning:
+      "The experiment's languages that it is for, one or a list. It is measured in these, and in tables, reports and comparisons it counts in these alone, also with `every_language: true`.",
+    otherwise: 'all',
+  }),
+});
+
+const reference = z.union([text, furtherReference]);
 
 /** Settings of an experiment that its merges have where they say nothing else. */
 export const mergeSettings = z.strictObject({

@@ -74,7 +74,7 @@ export const commonSettings = z.strictObject({
       .meta({ type: 'string', minLength: 1 })
       .optional(),
     {
-      meaning: `The chat template: ${chatTemplateWords}.`,
+      meaning: `The [chat template](#chat-templates): ${chatTemplateWords}.`,
       expected: chatTemplateWords,
       names: chatTemplateNames,
       otherwise: "that of the tokenizer's model",
