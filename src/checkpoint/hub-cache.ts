@@ -1,18 +1,25 @@
 import { homedir } from 'node:os';
 import { join, sep } from 'node:path';
+import { variable } from './hub-variables.js';
 import { exists, type HubRevision, type ModelPlace } from './model-place.js';
 import { readSmallFile } from './small-file.js';
 
 /** The directory of all that the hub's own library keeps: caches and the token. */
 export const hubHome = (env: NodeJS.ProcessEnv = process.env): string =>
-  expandPath(env['HF_HOME'] ?? join(env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'huggingface'), env);
+  expandPath(
+    variable(env, 'HF_HOME') ?? join(env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'huggingface'),
+    env,
+  );
 
 /**
  * The local cache of the Hugging Face hub, by the variables that its own library reads, the older name of the
  * first among them.
  */
 export const hubCacheRoot = (env: NodeJS.ProcessEnv = process.env): string =>
-  expandPath(env['HF_HUB_CACHE'] ?? env['HUGGINGFACE_HUB_CACHE'] ?? join(hubHome(env), 'hub'), env);
+  expandPath(
+    variable(env, 'HF_HUB_CACHE') ?? variable(env, 'HUGGINGFACE_HUB_CACHE') ?? join(hubHome(env), 'hub'),
+    env,
+  );
 
 /** `~` and `$NAME` as the library expands them: a service's file of variables does not. */
 export const expandPath = (path: string, env: NodeJS.ProcessEnv): string =>

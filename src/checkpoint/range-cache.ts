@@ -2,6 +2,7 @@ import { lstat, readlink, realpath, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { type Extent, subtractExtents } from '../tensor/extent.js';
 import { expandPath, type HubModel, hubCacheRoot, hubHome, modelFolder, parseHubId } from './hub-cache.js';
+import { variable } from './hub-variables.js';
 import { isObject } from './json.js';
 import { allExist, exists, type Location } from './model-place.js';
 import { type HubContent, isComplete, type RangeRecord, readRangeRecord } from './range-record.js';
@@ -23,7 +24,7 @@ const recordsName = '.ranges';
 
 /** The cache of ranges: `$LAYERLOOM_CACHE`, else `layerloom` beside the hub's cache. */
 export const rangeCacheRoot = (env: NodeJS.ProcessEnv = process.env): string =>
-  expandPath(env['LAYERLOOM_CACHE'] ?? join(hubHome(env), 'layerloom'), env);
+  expandPath(variable(env, 'LAYERLOOM_CACHE') ?? join(hubHome(env), 'layerloom'), env);
 
 /** The folder of a commit. */
 export const rangeFolder = (id: string, commit: string, root = rangeCacheRoot()): string =>

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { expandPath, hubCacheRoot, hubHome } from '../checkpoint/hub-cache.js';
+import { variable } from '../checkpoint/hub-variables.js';
 import { rangeCacheRoot } from '../checkpoint/range-cache.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { withoutCredentials } from './address.js';
@@ -33,12 +34,12 @@ type Token = Pick<HubEnvironment, 'token' | 'tokenFrom'>;
 const none: Token = { token: undefined, tokenFrom: undefined };
 
 const readToken = async (env: NodeJS.ProcessEnv): Promise<Token> => {
-  if (isTrue(env['HF_HUB_DISABLE_IMPLICIT_TOKEN'])) return none;
-  for (const tokenFrom of ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN']) {
-    const token = cleaned(env[tokenFrom]);
+  if (isTrue(variable(env, 'HF_HUB_DISABLE_IMPLICIT_TOKEN'))) return none;
+  for (const tokenFrom of ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN'] as const) {
+    const token = cleaned(variable(env, tokenFrom));
     if (token !== undefined) return { token, tokenFrom };
   }
-  const tokenFrom = expandPath(env['HF_TOKEN_PATH'] ?? join(hubHome(env), 'token'), env);
+  const tokenFrom = expandPath(variable(env, 'HF_TOKEN_PATH') ?? join(hubHome(env), 'token'), env);
   const text = await readSmallFile(tokenFrom).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') return undefined;
     throw new LayerloomError('READ_FAILED', { file: tokenFrom, reason: reasonOf(cause) }, { cause });
@@ -53,16 +54,15 @@ const defaultStallSeconds = 30;
 /** A day: timers take no more than a month, and some waits are several of these. */
 const mostStallSeconds = 86_400;
 
-/**
- * Reads `HF_ENDPOINT`, `HF_TOKEN`, `HUGGING_FACE_HUB_TOKEN`, the file of the token, `HF_HUB_DISABLE_IMPLICIT_TOKEN`,
- * `HF_HUB_OFFLINE`, `HF_HUB_DOWNLOAD_TIMEOUT` and the variables of the caches.
- */
+/** Reads the variables of the hub (hub-variables.ts), but for those of the proxy. */
 export const hubEnvironment = async (env: NodeJS.ProcessEnv = process.env): Promise<HubEnvironment> => {
-  const seconds = Number(env['HF_HUB_DOWNLOAD_TIMEOUT']);
+  const seconds = Number(variable(env, 'HF_HUB_DOWNLOAD_TIMEOUT'));
   return {
-    endpoint: withoutCredentials(env['HF_ENDPOINT'] || 'https://huggingface.co'),
+    endpoint: withoutCredentials(variable(env, 'HF_ENDPOINT') || 'https://huggingface.co'),
     ...(await readToken(env)),
-    offline: ['HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE'].find((name) => isTrue(env[name])),
+    offline: (['HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE'] as const).find((name) =>
+      isTrue(variable(env, name)),
+    ),
     cache: hubCacheRoot(env),
     ranges: rangeCacheRoot(env),
     stallMs: Math.min(seconds > 0 ? seconds : defaultStallSeconds, mostStallSeconds) * 1000,

@@ -1,5 +1,6 @@
 import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { LayerloomError } from '../base/errors.js';
+import { type HubVariable, variable } from '../checkpoint/hub-variables.js';
 import { parseAddress } from './address.js';
 
 /** Limits of connections. */
@@ -16,8 +17,9 @@ export interface Connections {
   close(): Promise<void>;
 }
 
-const variable = (env: NodeJS.ProcessEnv, name: string): string | undefined =>
-  env[name] || env[name.toUpperCase()] || undefined;
+/** Variables of proxies count in either case. */
+const inEitherCase = (env: NodeJS.ProcessEnv, name: HubVariable): string | undefined =>
+  env[name.toLowerCase()] || variable(env, name) || undefined;
 
 /** True if an entry of `NO_PROXY` is about a host: `*`, a name, a domain with or without its dot, with or without port. */
 const excludes = (entry: string, { hostname, host }: URL): boolean => {
@@ -27,9 +29,11 @@ const excludes = (entry: string, { hostname, host }: URL): boolean => {
 
 /** The proxy for an address by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in either case. */
 export const proxyFor = (url: URL, env: NodeJS.ProcessEnv): string | undefined => {
-  const exceptions = (variable(env, 'no_proxy') ?? '').split(/[\s,]+/).filter((entry) => entry !== '');
+  const exceptions = (inEitherCase(env, 'NO_PROXY') ?? '').split(/[\s,]+/).filter((entry) => entry !== '');
   if (exceptions.some((entry) => excludes(entry.toLowerCase(), url))) return undefined;
-  const proxy = variable(env, `${url.protocol.slice(0, -1)}_proxy`) ?? variable(env, 'all_proxy');
+  const proxy =
+    inEitherCase(env, url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY') ??
+    inEitherCase(env, 'ALL_PROXY');
   return proxy === undefined || /^\w+:\/\//.test(proxy) ? proxy : `http://${proxy}`;
 };
 
