@@ -1,70 +1,8 @@
 #!/usr/bin/env node
-import { inspect } from 'node:util';
-import { type Command, CommanderError } from 'commander';
-import { exitCodes, LayerloomError } from '../base/errors.js';
-import { version } from '../base/version.js';
+import { exitCodes } from '../base/errors.js';
 import { type Wait, waits } from '../hub/waits.js';
-import { instructionSets } from '../native/addon.js';
-import { type CommandDescription, describeCommands } from './describe.js';
-import { note, printedJson, printJson, printLine, warn } from './print.js';
-import { buildProgram } from './program.js';
-import { commandOf, unknownHelpOf, usageErrorOf } from './usage-error.js';
-
-/**
- * Prints an error as one message, behind the warnings that may explain it; with --json also as an object on stdout,
- * with -v its stack. Returns the exit code.
- */
-const report = (error: unknown, args: readonly string[], program: Command): number => {
-  const known = asLayerloomError(error, args, program);
-  const message = known?.message ?? (error instanceof Error ? error.message : String(error));
-  if (!args.includes('-q') && !args.includes('--quiet')) known?.context.warnings?.forEach(warn);
-  note(`error: ${message}`);
-  if (args.includes('-v') || args.includes('--verbose')) note(inspect(error));
-  if (args.includes('--json'))
-    printError({ error: known ?? { code: 'INTERNAL', message, details: {} } }, args);
-  return known?.exitCode ?? exitCodes.failed;
-};
-
-/** Commands that print a line of JSON for each event, and their error as the last line. */
-const eventCommands = ['batch', 'evaluate', 'search'];
-
-/** Prints an error as JSON, unless stdout has a result already, which is one document and says what failed. */
-const printError = (value: object, [command = '']: readonly string[]): void => {
-  if (printedJson() === 'document') return;
-  if (printedJson() === 'events' || eventCommands.includes(command)) printLine(JSON.stringify(value));
-  else printJson(value);
-};
-
-const asLayerloomError = (
-  error: unknown,
-  args: readonly string[],
-  program: Command,
-): LayerloomError | undefined => {
-  if (error instanceof LayerloomError) {
-    const option = optionOf(error, args, program);
-    return option === undefined ? error : error.with({ option });
-  }
-  return error instanceof CommanderError ? usageErrorOf(error, args, program) : undefined;
-};
-
-/** Options whose parameters have other names. */
-const otherNames: Readonly<Record<string, string>> = { language: '--lang', thresholds: '--threshold' };
-
-/** Returns the option that an error's parameter was given by; undefined if it is one of a file. */
-const optionOf = (
-  { code, details, context }: LayerloomError,
-  args: readonly string[],
-  program: Command,
-): string | undefined => {
-  if (code !== 'INVALID_PARAMETER' || context.place !== undefined || !('parameter' in details))
-    return undefined;
-  const { command } = commandOf(program, args);
-  const name = details.parameter.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-  const found = command.options.find(
-    (option) => option.attributeName() === name || option.long === otherNames[name],
-  );
-  return found?.long;
-};
+import { note } from './print.js';
+import { reportError, runCommandLine } from './run-command-line.js';
 
 // A closed pipe (`| head`) is no error. Any other failed write is, although the merge itself may be complete.
 for (const stream of [process.stdout, process.stderr])
@@ -75,30 +13,7 @@ for (const stream of [process.stdout, process.stderr])
     process.exit(exitCodes.failed);
   });
 
-/** True for `layerloom --version --json`, which prints the version and the platform. */
-const asksForVersionAsJson = (args: readonly string[]): boolean =>
-  args.length === 2 && args.includes('--json') && (args.includes('--version') || args.includes('-V'));
-
-/** True for `layerloom COMMAND --help --json`, which prints the definition of a command. */
-const asksForHelpAsJson = (args: readonly string[]): boolean =>
-  args.includes('--json') && (args.includes('--help') || args.includes('-h'));
-
-/** Returns the command that the first words name, with its subcommands. */
-const describeNamed = (program: Command, args: readonly string[]): CommandDescription[] => {
-  const commands = describeCommands(program);
-  const isNamed = ({ path }: CommandDescription) => path.every((name, index) => name === args[index]);
-  const depth = Math.max(...commands.filter(isNamed).map(({ path }) => path.length));
-  return commands.filter(({ path }) => path.slice(0, depth).join() === args.slice(0, depth).join());
-};
-
-const describeInstallation = () => {
-  const { chosen, available } = instructionSets();
-  const { versions, platform, arch } = process;
-  return { version, node: versions.node, platform, arch, instructionSet: chosen, instructionSets: available };
-};
-
 const args = process.argv.slice(2);
-const program = buildProgram();
 
 // Also with --quiet: a command that stands still is never silent.
 waits.subscribe((message) => {
@@ -106,38 +21,17 @@ waits.subscribe((message) => {
   note(`waiting ${seconds} s: ${reason}`);
 });
 
-const run = async (): Promise<number> => {
-  try {
-    const unknownHelp = unknownHelpOf(args, program);
-    if (unknownHelp !== undefined) throw unknownHelp;
-    if (asksForVersionAsJson(args)) printJson(describeInstallation());
-    else if (asksForHelpAsJson(args)) printJson({ commands: describeNamed(program, args) });
-    else await program.parseAsync(process.argv);
-    // `diff --exit-code` sets it.
-    return Number(process.exitCode ?? 0);
-  } catch (error) {
-    // Commander also throws after printing help or the version.
-    if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    if (error instanceof CommanderError && error.code === 'commander.help') {
-      const command = program.commands.find((known) => known.name() === args[0]);
-      process.stderr.write((command ?? program).helpInformation());
-      return exitCodes.usage;
-    }
-    return report(error, args, program);
-  }
-};
-
 // The bundle is CommonJS, which has no top-level await. Node ends once nothing is left that could continue a command,
 // as where a promise is forgotten: such an end is no success, and is never silent.
 const endedUnsettled = (): void => {
-  process.exitCode = report(new Error('the command ended before its work was done'), args, program);
+  process.exitCode = reportError(new Error('the command ended before its work was done'), args);
 };
 process.once('exit', endedUnsettled);
 
 /** Milliseconds that what a library has left running keeps a command that has ended. */
 const graceMs = 2000;
 
-void run().then((code) => {
+void runCommandLine(args).then((code) => {
   process.off('exit', endedUnsettled);
   process.exitCode = code;
   const endOnceWritten = () => {

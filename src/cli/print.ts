@@ -22,6 +22,11 @@ let printed: 'nothing' | 'document' | 'events' = 'nothing';
 /** The form of the JSON that stdout has so far: one document, or a line for each event. */
 export const printedJson = (): typeof printed => printed;
 
+/** Begins the output of a command. */
+export const forgetPrinted = (): void => {
+  printed = 'nothing';
+};
+
 /** Prints indented JSON, escaped as by `printLine`, which leaves its value the same. */
 export const printJson = (value: unknown): void => {
   printed = 'document';

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
-import { cli } from '../fixtures/cli.js';
+import { cliProcess as cli } from '../fixtures/cli.js';
 import { writeFamily } from '../fixtures/family.js';
 
 /** Runs a merge, with a plugin of some code. */
