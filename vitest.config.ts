@@ -1,20 +1,66 @@
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { defineConfig } from 'vitest/config';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { defineConfig, type Plugin } from 'vitest/config';
 
-export default defineConfig({
+const root = fileURLToPath(new URL('.', import.meta.url));
+
+/** Tests import `src/` and are checked against its types; what runs is the compiled `dist/`, as where it is installed. */
+const compiled: Plugin = {
+  name: 'compiled',
+  enforce: 'pre',
+  resolveId(imported, importer) {
+    if (importer === undefined || !imported.startsWith('.')) return undefined;
+    const file = relative(join(root, 'src'), resolve(dirname(importer), imported));
+    return file.startsWith('..') ? undefined : join(root, 'dist', file);
+  },
+};
+
+/** What all runs of vitest have in common, those with a configuration of their own too. */
+export const common = {
+  plugins: [compiled],
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/peers/**', 'test/aborts/**', 'test/sweeps/**', 'test/install/**', 'test/prebuilds/**'],
+    globalSetup: [join(root, 'test/fixtures/fresh-build.ts')],
+    // Node itself loads what is compiled, which is several times as fast as through Vite.
+    server: { deps: { external: [/\/dist\//] } },
     // Commands keep their compiled code and their state there, and nothing in the user's own folders.
     env: {
       XDG_CACHE_HOME: join(tmpdir(), 'layerloom-tests-cache'),
       XDG_STATE_HOME: join(tmpdir(), 'layerloom-tests-state'),
     },
+    hookTimeout: 60_000,
+  },
+};
+
+const tests = ['test/**/*.test.ts'];
+const apart = ['test/peers/**', 'test/aborts/**', 'test/sweeps/**', 'test/install/**', 'test/prebuilds/**'];
+
+/** Files that put modules in the place of others, or load modules anew: only Vite can do that. */
+const mocking = [
+  'test/checkpoint/small-file.test.ts',
+  'test/engine/durable.test.ts',
+  'test/engine/link.test.ts',
+  'test/engine/run-plan.test.ts',
+  'test/engine/shard-files.test.ts',
+  'test/store/claims.test.ts',
+  'test/store/gc.test.ts',
+  'test/store/store.test.ts',
+];
+
+export default defineConfig({
+  ...common,
+  test: {
+    ...common.test,
     // Tests wait for disks and processes more than they compute: one file for each core.
     maxWorkers: '100%',
     // Ten times what most tests take; files of batches and of large merges say more.
     testTimeout: 30_000,
-    hookTimeout: 60_000,
+    projects: [
+      { extends: true, test: { name: 'tests', include: tests, exclude: [...apart, ...mocking] } },
+      {
+        extends: true,
+        test: { name: 'mocking', include: mocking, server: { deps: { inline: [/\/dist\//] } } },
+      },
+    ],
   },
 });

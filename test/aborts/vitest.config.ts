@@ -1,5 +1,12 @@
 import { defineConfig } from 'vitest/config';
+import { common } from '../../vitest.config.js';
 
 export default defineConfig({
-  test: { include: ['test/aborts/**/*.test.ts'], testTimeout: 3_600_000, hookTimeout: 600_000 },
+  ...common,
+  test: {
+    ...common.test,
+    include: ['test/aborts/**/*.test.ts'],
+    testTimeout: 3_600_000,
+    hookTimeout: 600_000,
+  },
 });

@@ -1,5 +1,7 @@
 import { defineConfig } from 'vitest/config';
+import { common } from '../../vitest.config.js';
 
 export default defineConfig({
-  test: { include: ['test/peers/**/*.test.ts'], testTimeout: 600_000, hookTimeout: 600_000 },
+  ...common,
+  test: { ...common.test, include: ['test/peers/**/*.test.ts'], testTimeout: 600_000, hookTimeout: 600_000 },
 });

@@ -1,6 +1,8 @@
 import { defineConfig } from 'vitest/config';
+import { common } from '../../vitest.config.js';
 
 // Exhaustive sweeps: minutes of work that few changes can break. `.ci/run` runs them after `npm cit`.
 export default defineConfig({
-  test: { include: ['test/sweeps/**/*.test.ts'], testTimeout: 600_000, hookTimeout: 60_000 },
+  ...common,
+  test: { ...common.test, include: ['test/sweeps/**/*.test.ts'], testTimeout: 600_000 },
 });
