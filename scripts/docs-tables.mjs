@@ -13,6 +13,7 @@ import { searchSchema } from '../dist/experiment/file/search-block.js';
 import { commonSettings, outputSettings } from '../dist/methods/framework/common-settings.js';
 import { spelt } from '../dist/recipe/block.js';
 import { choices } from '../dist/training/choices.js';
+import { trainingSettings } from '../dist/training/training-settings.js';
 
 /** @param {readonly string[]} head @param {readonly (readonly string[])[]} rows */
 const table = (head, rows) =>
@@ -115,6 +116,7 @@ export const tables = new Map([
       ]),
     ),
   ],
+  ['train-init', settings('option', trainingSettings, (key) => `\`--${key}\``)],
   ['training', training],
   ['recipe', settings('key', commonSettings.extend(outputSettings.shape))],
 ]);

@@ -244,4 +244,5 @@ export type { DamagedShard, Verification, VerifyOptions } from './store/verify.j
 export type { ArithmeticDtype, Dtype, DtypeName } from './tensor/dtype.js';
 export type { Shape, TensorReference } from './tensor/reference.js';
 export type { Rows } from './tensor/rows.js';
-export type { TrainingParameters, TrainingRun } from './training/training-run.js';
+export type { TrainingRun } from './training/training-run.js';
+export type { TrainingParameters } from './training/training-settings.js';

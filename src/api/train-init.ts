@@ -5,7 +5,8 @@ import { checkDataFiles } from '../training/check-files.js';
 import { filesOf } from '../training/data-mix.js';
 import { type Instruction, instructionsOf, type Sequel, sequelOf } from '../training/instructions.js';
 import { readPartitionOf } from '../training/partition-of-run.js';
-import { type TrainingParameters, type TrainingRun, trainingRunOf } from '../training/training-run.js';
+import { type TrainingRun, trainingRunOf } from '../training/training-run.js';
+import type { TrainingParameters } from '../training/training-settings.js';
 import { writeTraining } from '../training/write-training.js';
 import { requireOut } from './require-out.js';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { trainingPresets } from '../paper/training.js';
-import { trainers, trainingMethods, trainingWays } from '../training/training-run.js';
+import { trainers, trainingMethods, trainingWays } from '../training/choices.js';
 import { addExamples, commandGroups, optionGroups, optionOf } from './help.js';
 import { addOutputOptions, toNumber } from './options.js';
 import type { TrainInitCliOptions } from './train.js';

@@ -1,5 +1,5 @@
 import { trainInit } from '../api/train-init.js';
-import type { TrainingParameters } from '../training/training-run.js';
+import type { TrainingParameters } from '../training/training-settings.js';
 import { type OutputOptions, requireOut } from './options.js';
 import { printJson, printLine } from './print.js';
 

@@ -1,3 +1,13 @@
+/** Programs that configurations are written for. */
+export const trainers = ['trl', 'axolotl', 'llama-factory'] as const;
+export type Trainer = (typeof trainers)[number];
+
+export const trainingMethods = ['full', 'lora'] as const;
+
+/** Ways of modular fine-tuning (the follow-up); `plain` is training of all parameters, for layer swapping. */
+export const trainingWays = ['plain', 'revert', 'freeze', 'simultaneous'] as const;
+export type TrainingWay = (typeof trainingWays)[number];
+
 /** What neither paper states and a trainer must know: the project's own choices, one place for each. */
 export const choices = {
   base: 'meta-llama/Llama-3.1-8B',

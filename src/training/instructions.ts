@@ -1,8 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { layerloomCommand } from '../base/command-line.js';
 import type { Side } from '../measure/partition/partition.js';
+import type { Trainer } from './choices.js';
 import { preparedFile } from './data-mix.js';
-import type { Trainer, TrainingRun } from './training-run.js';
+import type { TrainingRun } from './training-run.js';
 import { partitionCopy, trlProgram } from './trl.js';
 
 /** Commands to type in the directory of a run, in order, each with its purpose. */

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { type TrainingParameters, trainInit } from '../../src/index.js';
 import { trainingPresets } from '../../src/paper/training.js';
 import { expertRuns } from '../../src/paper/training-runs.js';
-import { trainers, trainingMethods } from '../../src/training/training-run.js';
+import { trainers, trainingMethods } from '../../src/training/choices.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 const rowsFile = (): string => {
@@ -185,7 +185,7 @@ const refusals: [string, Partial<TrainingParameters>, string, RegExp][] = [
   ['the set without a name', { preset: 'tel-1' }, 'USAGE', /does not name.*--data instructions=PATH/],
   ['a misspelt trainer', { trainer: 'axolot' as 'axolotl' }, 'INVALID_PARAMETER', /did you mean axolotl\?/],
   ['a rank of full training', { rank: 8 }, 'USAGE', /give --method lora/],
-  ['rank 0', { method: 'lora', rank: 0 }, 'INVALID_PARAMETER', /rank: expected a positive integer/],
+  ['rank 0', { method: 'lora', rank: 0 }, 'INVALID_PARAMETER', /rank: expected a whole number, 1 or more/],
   ['devices that do not divide', { devices: 3 }, 'INVALID_PARAMETER', /a divisor of the batch size 4/],
   ['fewer samples than the warm-up', { samples: 4000 }, 'INVALID_PARAMETER', /the warm-up's 1000/],
   ['an unreadable file', { data: ['./none.jsonl'] }, 'READ_FAILED', /none\.jsonl cannot be read: ENOENT/],

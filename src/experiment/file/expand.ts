@@ -245,7 +245,7 @@ const check = (
     const tree = mapping(entry.tree.mark, entries);
     const placed = withPlace(error, {
       locate: (path, part) =>
-        path[0] === 'dtype' && !entries.has('dtype')
+        settingNames.some((name) => name === path[0] && !entries.has(name))
           ? experiment.locate(path, part)
           : locate(tree, path, part),
     });
