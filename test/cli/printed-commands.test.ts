@@ -259,7 +259,7 @@ describe('the source', () => {
 
   it('suggests no option that no command has, where it speaks of no other program', () => {
     const ofOthers =
-      /^(evaluation\/harness|native\/|experiment\/schedulers\/|cli\/scheduler-|training\/instructions|export\/mergekit-|documents\/pages\/heat)/;
+      /^(evaluation\/(harness|evaluation-block)|native\/|experiment\/schedulers\/|cli\/scheduler-|training\/instructions|export\/mergekit-|documents\/pages\/heat)/;
     const hidden = '--out-shard-size';
     const own = new Set(
       describeCommands(buildProgram()).flatMap(({ optionGroups }) =>

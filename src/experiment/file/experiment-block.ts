@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { layerloomCommand } from '../../base/command-line.js';
 import { type Given, setting } from '../../base/setting.js';
 import { evaluationSchema } from '../../evaluation/evaluation-block.js';
 import { dtypeSchema, dtypeWords, layoutSettings } from '../../methods/framework/common-settings.js';
@@ -110,10 +111,11 @@ export const experimentSchema = z.strictObject({
     },
   ),
   evaluate: setting(evaluationSchema.optional(), {
-    meaning:
-      'What to measure: `tasks` by language, and [other keys](evaluation.md#the-evaluate-block). It is checked and copied into `experiment.json`; a batch runs no evaluation, [`layerloom evaluate`](evaluation.md) does. Its commands (`serve`, `arguments`) are run without a question only in [folders that your own batches made](evaluation.md#folders-of-others).',
+    meaning: `What to measure: \`tasks\` by language, and [other keys](evaluation.md#the-evaluate-block). It is checked and copied into \`experiment.json\`; a batch runs no evaluation, [\`${layerloomCommand('evaluate')}\`](evaluation.md) does. Its commands (\`serve\`, \`arguments\`) are run without a question only in [folders that your own batches made](evaluation.md#folders-of-others).`,
   }),
-  search: setting(searchSchema.optional(), { meaning: 'Defaults of [`layerloom search`](search.md).' }),
+  search: setting(searchSchema.optional(), {
+    meaning: `Defaults of [\`${layerloomCommand('search')}\`](search.md).`,
+  }),
   ...plainSettings.shape,
 });
 
