@@ -6,11 +6,12 @@
  * modules with the library that they import.
  */
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { licencesOf } from './licences.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(root, 'dist/cli');
@@ -22,7 +23,6 @@ const folder = join(root, 'dist/cli');
 const external = [
   '@huggingface/hub',
   '@huggingface/jinja',
-  '@stdlib/*',
   'detect-libc',
   'minisearch',
   'ml-matrix',
@@ -97,13 +97,4 @@ await build({
   logLevel: 'warning',
 });
 
-const libraries = new Set(
-  Object.keys(metafile.inputs).flatMap((file) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []),
-);
-const licences = [...libraries].sort().map((library) => {
-  const licence = readdirSync(join(root, library)).find((file) => /^(licen[cs]e|copying)/i.test(file));
-  if (licence === undefined) throw new Error(`${library} has no licence file`);
-  const { name, version } = JSON.parse(readFileSync(join(root, library, 'package.json'), 'utf8'));
-  return `${name} ${version}\n\n${readFileSync(join(root, library, licence), 'utf8').trim()}\n`;
-});
-writeFileSync(join(folder, 'layerloom.licences.txt'), licences.join(`\n${'-'.repeat(80)}\n\n`));
+writeFileSync(join(folder, 'layerloom.licences.txt'), licencesOf(root, metafile));

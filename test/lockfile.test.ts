@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 interface Locked {
+  readonly dev?: boolean;
+  readonly peer?: boolean;
+  readonly license?: string;
   readonly resolved?: string;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
@@ -24,5 +27,18 @@ describe('the lockfile', () => {
       Object.keys(optionalDependencies),
     );
     expect(wanted.filter((name) => !names.has(name))).toEqual([]);
+  });
+
+  it('installs few packages, of licences that ask for no more than a notice', () => {
+    const permissive = ['MIT', 'ISC', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'BlueOak-1.0.0'];
+    const installed = Object.entries(lockfile.packages).filter(
+      ([path, { dev, peer }]) => path !== '' && dev !== true && peer !== true,
+    );
+    expect(installed.length).toBeLessThan(70);
+    expect(
+      installed.flatMap(([path, { license = 'none' }]) =>
+        permissive.includes(license) ? [] : [`${path}: ${license}`],
+      ),
+    ).toEqual([]);
   });
 });

@@ -23,7 +23,7 @@ export interface BuiltAddon {
 
 /**
  * Builds the native addon from the package's sources, for platforms that no shipped one fits. Needs CMake and a C++20
- * compiler, and no network: the headers are those of two dependencies. The addon takes the place of a shipped one by
+ * compiler, node-addon-api and node-api-headers, and no network. The addon takes the place of a shipped one by
  * a rename, after it was loaded once; a failed build leaves what was there.
  *
  * @throws LayerloomError PLATFORM_UNSUPPORTED, BUILD_FAILED, INTERRUPTED
@@ -32,6 +32,7 @@ export const buildAddon = async (options: BuildOptions = {}): Promise<BuiltAddon
   const started = performance.now();
   const target = targetOf(currentHost());
   checkBuildTools();
+  const headers = headersIn();
   const file = addonFile(target);
   // A folder beside the addon's, so that a package that cannot be written is found before the build.
   const built = addonFile(`${target}.built`);
@@ -39,7 +40,7 @@ export const buildAddon = async (options: BuildOptions = {}): Promise<BuiltAddon
   makeDirectory(dirname(built));
   const work = mkdtempSync(join(tmpdir(), 'layerloom-build-'));
   try {
-    await cmake(['-S', packageRoot, '-B', work, ...definitions(target)], options);
+    await cmake(['-S', packageRoot, '-B', work, ...definitions(target, headers)], options);
     const threads = String(availableParallelism());
     await cmake(['--build', work, '--target', 'layerloom', '--parallel', threads], options);
     checkLoads(built);
@@ -60,13 +61,36 @@ const makeDirectory = (directory: string): void => {
   }
 };
 
+/**
+ * Returns the folder of Node-API's headers. Only a build needs them and node-addon-api, which an installation therefore lacks.
+ *
+ * @throws LayerloomError BUILD_FAILED where either is not installed
+ */
+const headersIn = (): string => {
+  const require = createRequire(import.meta.url);
+  try {
+    require.resolve('node-addon-api');
+    const { include_dir } = require('node-api-headers') as { include_dir: string };
+    return include_dir;
+  } catch (cause) {
+    throw new LayerloomError(
+      'BUILD_FAILED',
+      {
+        reason: 'the headers of Node-API are not installed',
+        remedy:
+          'install them where layerloom is: `npm install node-addon-api@8 node-api-headers@1` (with -g beside a global layerloom)',
+      },
+      { cause },
+    );
+  }
+};
+
 /** Settings of CMakeLists.txt; it knows those of cmake-js, which needs a package of its own and a network. */
-const definitions = (target: string): string[] => {
-  const { include_dir } = createRequire(import.meta.url)('node-api-headers') as { include_dir: string };
+const definitions = (target: string, headers: string): string[] => {
   const values = {
     CMAKE_BUILD_TYPE: 'Release',
     CMAKE_JS_VERSION: 'none',
-    CMAKE_JS_INC: include_dir,
+    CMAKE_JS_INC: headers,
     LAYERLOOM_PREBUILD: `${target}.built`,
   };
   return Object.entries(values).map(([name, value]) => `-D${name}=${value}`);

@@ -1,8 +1,7 @@
-import binomialCdf from '@stdlib/stats-base-dists-binomial-cdf';
-import padjust from '@stdlib/stats-padjust';
 import { itemAt } from '../base/lookup.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { type Aligned, alignResults, type Column, meanScore, pseudoValues, whyUnpaired } from './align.js';
+import { binomialCdf, padjust } from './distributions.js';
 import { choiceErrors, choiceSpread } from './intervals/chosen.js';
 import { crossedSpread, spreadOf } from './intervals/crossed.js';
 import { estimateAt, meansByProblem } from './intervals/estimates.js';

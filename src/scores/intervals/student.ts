@@ -1,4 +1,4 @@
-import tCdf from '@stdlib/stats-base-dists-t-cdf';
+import { tCdf } from '../distributions.js';
 
 /** Degrees of freedom from which on Student's t is the normal distribution, to ten digits. */
 const most = 1e8;
