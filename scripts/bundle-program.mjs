@@ -11,6 +11,7 @@ import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { libraryModules } from './library-modules.mjs';
 import { licencesOf } from './licences.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -21,12 +22,10 @@ const folder = join(root, 'dist/cli');
  * form, which every Node can `require`.
  */
 const external = [
-  '@huggingface/hub',
   '@huggingface/jinja',
   'detect-libc',
   'minisearch',
   'ml-matrix',
-  'node-api-headers',
   'papaparse',
   'piscina',
   'preact',
@@ -50,6 +49,20 @@ const places = {
         contents: text.replaceAll('import.meta.url', `urlOf$("${relative(folder, compiled)}")`),
         loader: path.endsWith('x') ? 'tsx' : 'ts',
       };
+    }),
+};
+
+/**
+ * Leaves the bundles of libraries apart, since few commands load them.
+ *
+ * @type {import('esbuild').Plugin}
+ */
+const libraries = {
+  name: 'libraries',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^\..*\.js$/ }, ({ path, resolveDir }) => {
+      const module = relative(join(root, 'src'), join(resolveDir, path)).replace(/\.js$/, '');
+      return libraryModules.includes(module) ? { path: `../${module}.cjs`, external: true } : undefined;
     }),
 };
 
@@ -77,7 +90,7 @@ const { metafile, outputFiles } = await build({
   banner: {
     js: `const urlOf$ = (file) => require('node:url').pathToFileURL(require('node:path').join(__dirname, file)).href;`,
   },
-  plugins: [places],
+  plugins: [places, libraries],
   logLevel: 'warning',
 });
 

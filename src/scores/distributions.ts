@@ -1,16 +1,17 @@
-import { createRequire } from 'node:module';
+/**
+ * The functions of statistics that come from libraries. The build replaces the compiled module by its bundle
+ * (`scripts/bundle-libraries.mjs`), so that the libraries' 200 packages are not installed; the types here name none of
+ * them.
+ */
+import stdlibBinomialCdf from '@stdlib/stats-base-dists-binomial-cdf';
+import stdlibTCdf from '@stdlib/stats-base-dists-t-cdf';
+import stdlibPadjust from '@stdlib/stats-padjust';
 
-/** Functions of @stdlib, bundled by scripts/bundle-distributions.mjs: by themselves they are two hundred packages. */
-interface Distributions {
-  /** P(X ≤ x) of the number of successes in `n` trials. */
-  binomialCdf(x: number, n: number, probability: number): number;
-  /** P(X ≤ x) of Student's t. */
-  tCdf(x: number, degreesOfFreedom: number): number;
-  /** Returns p-values adjusted for their number. */
-  padjust(p: readonly number[], method: 'holm'): ArrayLike<number> & Iterable<number>;
-}
+/** Returns the probability of at most `x` successes in `n` trials, each of probability `p`. */
+export const binomialCdf: (x: number, n: number, p: number) => number = stdlibBinomialCdf;
 
-// By name, since the bundle is made from no file of src/; CommonJS, which every Node can `require`.
-const bundle = '../../dist/scores/stdlib.cjs';
+/** Returns the probability that Student's t with `df` degrees of freedom is at most `x`. */
+export const tCdf: (x: number, df: number) => number = stdlibTCdf;
 
-export const { binomialCdf, tCdf, padjust } = createRequire(import.meta.url)(bundle) as Distributions;
+/** Returns p-values adjusted by Holm's method for as many comparisons. */
+export const adjustByHolm = (values: readonly number[]): number[] => [...stdlibPadjust([...values], 'holm')];

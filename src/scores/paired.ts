@@ -1,7 +1,7 @@
 import { itemAt } from '../base/lookup.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { type Aligned, alignResults, type Column, meanScore, pseudoValues, whyUnpaired } from './align.js';
-import { binomialCdf, padjust } from './distributions.js';
+import { adjustByHolm, binomialCdf } from './distributions.js';
 import { choiceErrors, choiceSpread } from './intervals/chosen.js';
 import { crossedSpread, spreadOf } from './intervals/crossed.js';
 import { estimateAt, meansByProblem } from './intervals/estimates.js';
@@ -218,6 +218,6 @@ const rounded = (difference: number): number => (Math.abs(difference) < 1e-12 ? 
 export const holm = (values: readonly (number | undefined)[]): (number | undefined)[] => {
   const given = values.filter((value) => value !== undefined);
   if (given.length === 0) return [...values];
-  const adjusted = [...padjust(given, 'holm')];
+  const adjusted = adjustByHolm(given);
   return values.map((value) => (value === undefined ? undefined : adjusted.shift()));
 };

@@ -1,8 +1,12 @@
-import type { PathInfo } from '@huggingface/hub';
 import type { ListedFile } from '../remote-file.js';
 
 /** A file of a repository, as the hub lists it. */
-export type RemoteEntry = Pick<PathInfo, 'path' | 'size' | 'oid' | 'lfs'>;
+export interface RemoteEntry {
+  readonly path: string;
+  readonly size: number;
+  readonly oid?: string;
+  readonly lfs?: { readonly oid: string };
+}
 
 /** What asks the hub: its own library with the parameters that all calls have in common. */
 export interface HubCalls {

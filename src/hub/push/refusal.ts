@@ -1,6 +1,6 @@
-import { HubApiError } from '@huggingface/hub';
 import { LayerloomError } from '../../base/errors.js';
 import type { HubSession } from '../session.js';
+import { HubApiError } from './hub-library.js';
 
 /** Returns the error for one that the hub's own library threw, with what the user can do. */
 export const pushError = (hub: HubSession, model: string, error: unknown): unknown => {

@@ -20,8 +20,8 @@ const openLibrary = async (hub: HubSession, onSent: (bytes: number) => void) => 
     fetch: uploadFetch(hub, { add: onSent }),
     accessToken: placeholderToken,
   };
-  // Loaded on demand: nothing else needs its megabytes.
-  return { common, ...(await import('@huggingface/hub')) };
+  // Loaded on demand: nothing else needs it.
+  return { common, ...(await import('./hub-library.js')) };
 };
 
 /** Sends files to a repository in one commit; the repository and the branch are made where they are missing. */
