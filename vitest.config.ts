@@ -33,7 +33,16 @@ export const common = {
 };
 
 const tests = ['test/**/*.test.ts'];
-const apart = ['test/peers/**', 'test/aborts/**', 'test/sweeps/**', 'test/install/**', 'test/prebuilds/**'];
+/** These need other programs, a network or hours, and have configurations of their own. */
+const apart = ['test/peers/**', 'test/aborts/**', 'test/install/**', 'test/prebuilds/**'];
+
+/** Long searches, and the pages carried out: minutes of work that few changes can break. `.ci/run` runs them after the others. */
+const sweeps = ['test/sweeps/**/*.test.ts', 'test/docs/fences.test.ts'];
+
+/** These leave nothing behind in their process, and share it: each module is loaded once. */
+const unit = ['architecture', 'methods', 'operations', 'recipe', 'scores', 'tensor', 'tokenizer'].map(
+  (folder) => `test/${folder}/**/*.test.ts`,
+);
 
 /** Files that put modules in the place of others, or load modules anew: only Vite can do that. */
 const mocking = [
@@ -56,11 +65,16 @@ export default defineConfig({
     // Ten times what most tests take; files of batches and of large merges say more.
     testTimeout: 30_000,
     projects: [
-      { extends: true, test: { name: 'tests', include: tests, exclude: [...apart, ...mocking] } },
+      { extends: true, test: { name: 'unit', include: unit, isolate: false } },
+      {
+        extends: true,
+        test: { name: 'integration', include: tests, exclude: [...apart, ...sweeps, ...mocking, ...unit] },
+      },
       {
         extends: true,
         test: { name: 'mocking', include: mocking, server: { deps: { inline: [/\/dist\//] } } },
       },
+      { extends: true, test: { name: 'sweeps', include: sweeps, testTimeout: 600_000 } },
     ],
   },
 });

@@ -12,16 +12,35 @@ import { planOverAdapters, writeAdapted } from '../fixtures/low-rank.js';
 import { average, readTensors } from '../fixtures/merged.js';
 import { writePlans } from '../fixtures/plans.js';
 
-/** A plan by one of `everyMethod`'s recipes, as another program may have it, over three tensors: in two shards, or one with `size`. */
-const planOf = async (method: string, layout: 'layer' | 'size' = 'layer'): Promise<MergePlan> => {
+/** Makes what it is asked for once, and gives each who asks a copy of their own, as another program may have it. */
+const madeOnce = <A extends readonly (string | undefined)[]>(make: (...args: A) => Promise<MergePlan>) => {
+  const made = new Map<string, Promise<string>>();
+  return async (...args: A): Promise<MergePlan> => {
+    const key = args.join();
+    const text = made.get(key) ?? make(...args).then((plan) => JSON.stringify(plan));
+    made.set(key, text);
+    return JSON.parse(await text);
+  };
+};
+
+/** A plan by one of `everyMethod`'s recipes over three tensors: in two shards, or one with `size`. */
+const planOf = madeOnce(async (method: string, layout: 'layer' | 'size' = 'layer') => {
   const models = writeFamilyOf({
     'layers.0.a.weight': [6, 4],
     'layers.0.b.weight': [4, 6],
     'model.norm.weight': [6],
   });
   const recipe = everyMethod(models)[method] as RecipeInput;
-  return JSON.parse(JSON.stringify(await planMerge(recipe, { layout })));
+  return planMerge(recipe, { layout });
+});
+
+/** A plan over adapters, whose first tensor has a product among its operands. */
+const planProduct = async () => {
+  const family = await writeAdapted({ 'model.layers.0.mlp.up_proj.weight': [10, 6] });
+  return planOverAdapters({ method: 'soup', models: [family.a, family.b] }, family);
 };
+
+const productPlan = madeOnce(planProduct);
 
 /** Puts a value at a path: `shards.0.file`. */
 const put = <T>(plan: T, path: string, value: unknown): T => {
@@ -145,10 +164,7 @@ describe('a plan', () => {
     ],
     ['a key more', (product) => ({ ...product, scale: 2 }), /Unrecognized key: "scale"/],
   ])('over a product with %s is refused', async (_, change, reason) => {
-    const family = await writeAdapted({ 'model.layers.0.mlp.up_proj.weight': [10, 6] });
-    const plan = await planOverAdapters({ method: 'soup', models: [family.a, family.b] }, family);
-    const given = JSON.parse(JSON.stringify(plan)) as MergePlan;
-    expect(checkPlan(given)).toEqual(plan);
+    const given = await productPlan();
     const path = 'shards.0.tensors.0.expression.terms.0.source.expression.terms.1.source';
     const product = path.split('.').reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], given);
     put(given, path, change(product as Record<string, unknown>));
@@ -157,9 +173,13 @@ describe('a plan', () => {
     );
   });
 
+  it('over a product passes as it is in memory', async () => {
+    const plan = await planProduct();
+    expect(checkPlan(JSON.parse(JSON.stringify(plan)))).toEqual(plan);
+  });
+
   it('over a product that is no matrix is refused', async () => {
-    const family = await writeAdapted({ 'model.layers.0.mlp.up_proj.weight': [10, 6] });
-    const plan = await planOverAdapters({ method: 'soup', models: [family.a, family.b] }, family);
+    const plan = await productPlan();
     put(plan, 'shards.0.tensors.0.shape', [60]);
     expect(() => checkPlan(plan)).toThrow(/for a tensor that is none/);
   });
