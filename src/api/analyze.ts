@@ -1,4 +1,5 @@
 import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt } from '../base/lookup.js';
 import {
   type AnalysisResult,
@@ -54,9 +55,6 @@ export interface AnalyzeOptions extends ReduceOptions {
   out: string;
 }
 
-const invalid = (parameter: string, value: unknown, expected: string) =>
-  new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });
-
 /**
  * Analyses which layers and matrices fine-tuning changed (paper §3.2), and writes tables, pictures and a
  * page: the mean absolute value (MAV) of each row of the task vector of every 1-D and 2-D parameter, the
@@ -72,15 +70,15 @@ export const analyze = async (
   const started = performance.now();
   const { base, experts = [], from = [], rows = 'input', bottom = 5, top = 2 } = parameters;
   const thresholds = readThresholds(parameters.threshold, parameters.thresholds);
-  if (rows !== 'input' && rows !== 'output') throw invalid('rows', rows, 'input or output');
+  if (rows !== 'input' && rows !== 'output') throw invalidParameter('rows', rows, 'input or output');
   for (const [name, count] of Object.entries({ bottom, top }))
     if (!Number.isInteger(count) || count < 0)
-      throw invalid(name, count, 'a whole number of layers, 0 or more');
+      throw invalidParameter(name, count, 'a whole number of layers, 0 or more');
   if (from.length > 0 && experts.length > 0)
-    throw invalid('from', from, 'either saved vectors or experts, not both');
-  if (from.length + experts.length === 0) throw invalid('experts', [], 'at least one expert');
+    throw invalidParameter('from', from, 'either saved vectors or experts, not both');
+  if (from.length + experts.length === 0) throw invalidParameter('experts', [], 'at least one expert');
   if (from.length > 0 && (base !== undefined || parameters.rows !== undefined))
-    throw invalid(
+    throw invalidParameter(
       base === undefined ? 'rows' : 'base',
       base ?? rows,
       'not to be given with saved vectors, which record it',
@@ -122,7 +120,8 @@ export const analyze = async (
 };
 
 const requireBase = (base: string | undefined): string => {
-  if (base === undefined) throw invalid('base', null, 'the model that the experts were fine-tuned from');
+  if (base === undefined)
+    throw invalidParameter('base', null, 'the model that the experts were fine-tuned from');
   return base;
 };
 

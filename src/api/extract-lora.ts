@@ -1,4 +1,4 @@
-import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { bringModels } from '../hub/bring-models.js';
 import type { Choice } from '../measure/extraction/choose-tensors.js';
 import type { ExtractionResult } from '../measure/extraction/extraction.js';
@@ -46,19 +46,24 @@ export const extractLora = async (
   const { base, expert, rank, energy, dtype, seed = 0, ...choice } = parameters;
   for (const [parameter, value] of Object.entries({ base, expert }))
     if (typeof value !== 'string' || value === '')
-      throw invalid(
+      throw invalidParameter(
         parameter,
         value ?? null,
         parameter === 'base' ? 'the model that the expert was fine-tuned from' : 'the fine-tuned model',
       );
   if (rank === undefined && energy === undefined)
-    throw invalid('rank', null, 'the rank of the factors, or energy, the share of the change to keep');
+    throw invalidParameter(
+      'rank',
+      null,
+      'the rank of the factors, or energy, the share of the change to keep',
+    );
   const most = rank ?? mostOfEnergy;
   if (!Number.isInteger(most) || most < 1 || most > 4096)
-    throw invalid('rank', rank, 'a whole number from 1 to 4096');
+    throw invalidParameter('rank', rank, 'a whole number from 1 to 4096');
   if (energy !== undefined && !(energy > 0 && energy < 1))
-    throw invalid('energy', energy, 'a number above 0 and below 1');
-  if (!Number.isSafeInteger(seed) || seed < 0) throw invalid('seed', seed, 'a whole number, 0 or more');
+    throw invalidParameter('energy', energy, 'a number above 0 and below 1');
+  if (!Number.isSafeInteger(seed) || seed < 0)
+    throw invalidParameter('seed', seed, 'a whole number, 0 or more');
   const wanted = { rank: most, energy, dtype: factorDtypeOf(dtype), seed };
   requireOut(options);
   const fetched = await bringModels([base, expert], options);
@@ -67,13 +72,10 @@ export const extractLora = async (
   return { ...result, warnings: [...fetched, ...result.warnings] };
 };
 
-const invalid = (parameter: string, value: unknown, expected: string): LayerloomError =>
-  new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });
-
 const factorDtypeOf = (name: DtypeName | undefined): FactorDtype | undefined => {
   if (name === undefined) return undefined;
   const parsed = parseDtype(name);
   const found = factorDtypes.find((one) => one === parsed);
-  if (found === undefined) throw invalid('dtype', name, 'bfloat16, float16 or float32');
+  if (found === undefined) throw invalidParameter('dtype', name, 'bfloat16, float16 or float32');
   return found;
 };

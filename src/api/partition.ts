@@ -1,4 +1,4 @@
-import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { openCheckpoint } from '../checkpoint/open.js';
 import { bringModels } from '../hub/bring-models.js';
 import { readAnalysedExpert } from '../measure/partition/analysed-expert.js';
@@ -86,19 +86,17 @@ export const partition = async (
 
 const check = ({ from, language, task, granularity, bottom, top, scaled }: PartitionParameters): void => {
   if (granularity !== undefined && !granularities.includes(granularity))
-    throw invalid('granularity', granularity, granularities.join(', '));
+    throw invalidParameter('granularity', granularity, granularities.join(', '));
   if (from === undefined) {
     for (const [name, value] of Object.entries({ language, task, granularity }))
-      if (value !== undefined) throw invalid(name, value, 'only with from, the directory of an analysis');
+      if (value !== undefined)
+        throw invalidParameter(name, value, 'only with from, the directory of an analysis');
     return;
   }
   for (const [name, value] of Object.entries({ bottom, top, scaled }))
     if (value !== undefined)
-      throw invalid(name, value, 'not to be given with from: an analysis decides instead');
+      throw invalidParameter(name, value, 'not to be given with from: an analysis decides instead');
   for (const [name, value] of Object.entries({ language, task }))
     if (value === undefined || value === '')
-      throw invalid(name, null, `the name of the ${name} expert in the analysis`);
+      throw invalidParameter(name, null, `the name of the ${name} expert in the analysis`);
 };
-
-const invalid = (parameter: string, value: unknown, expected: string): LayerloomError =>
-  new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });

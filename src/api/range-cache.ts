@@ -1,4 +1,4 @@
-import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { parseHubId } from '../checkpoint/hub-cache.js';
 import { rangeCacheRoot } from '../checkpoint/range-cache.js';
 import { listRangeCache, type RangeCacheEntry } from '../checkpoint/range-cache-list.js';
@@ -51,9 +51,10 @@ export const clearRangeCache = async ({
 }: ClearRangeCacheOptions): Promise<RangeCacheRemoval> => {
   const { removeFromRangeCache } = await import('../hub/remove-ranges.js');
   if (!all && models.length === 0 && olderThan === undefined)
-    throw invalid('models', [], 'names of models, --older-than or --all');
+    throw invalidParameter('models', [], 'names of models, --older-than or --all');
   for (const model of models)
-    if (parseHubId(model) === undefined) throw invalid('models', model, 'org/name or org/name@commit');
+    if (parseHubId(model) === undefined)
+      throw invalidParameter('models', model, 'org/name or org/name@commit');
   const unusedFor = olderThan === undefined ? (all ? 0 : undefined) : durationOf(olderThan);
   return await removeFromRangeCache({
     ...(models.length === 0 ? {} : { models }),
@@ -67,9 +68,7 @@ const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86
 const durationOf = (text: string): number => {
   const { count, unit = '' } = /^(?<count>\d+(?:\.\d+)?)\s*(?<unit>[mhd])$/.exec(text.trim())?.groups ?? {};
   const milliseconds = units[unit];
-  if (milliseconds === undefined) throw invalid('older-than', text, 'a time such as 30d, 12h or 90m');
+  if (milliseconds === undefined)
+    throw invalidParameter('older-than', text, 'a time such as 30d, 12h or 90m');
   return Number(count) * milliseconds;
 };
-
-const invalid = (parameter: string, value: unknown, expected: string): LayerloomError =>
-  new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });

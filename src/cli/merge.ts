@@ -128,6 +128,7 @@ const explainCommand = async (
     rank,
     threads: checkThreads(threads),
     dtype: typeof recipe === 'string' ? dtype : undefined,
+    chatTemplate: await chatTemplateOption(options.chatTemplate),
     tokenizer: typeof recipe === 'string' ? tokenizer : undefined,
   });
   if (json) printJson(explanation);

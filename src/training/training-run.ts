@@ -1,5 +1,6 @@
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import type { Partition, Side } from '../measure/partition/partition.js';
 import { checkOptions } from '../recipe/block.js';
 import { choices, type Trainer, type TrainingWay } from './choices.js';
@@ -67,9 +68,13 @@ export const trainingRunOf = (
 
   const { devices = way === 'simultaneous' ? 1 : choices.devices[method] } = settings;
   if (way === 'simultaneous' && devices > 1)
-    throw invalid('devices', devices, '1 for simultaneous training, whose steps each have one kind of data');
+    throw invalidParameter(
+      'devices',
+      devices,
+      '1 for simultaneous training, whose steps each have one kind of data',
+    );
   if (row.batchSize % devices !== 0)
-    throw invalid('devices', devices, `a divisor of the batch size ${row.batchSize}`);
+    throw invalidParameter('devices', devices, `a divisor of the batch size ${row.batchSize}`);
   return {
     name: settings.preset,
     preset,
@@ -136,7 +141,7 @@ const stepsOf = ({ batchSize, warmup, schedule }: TrainingRow, samples: number, 
   const steps = all / batchSize;
   const decayed = schedule === 'wsd' ? steps * (1 - choices.decayShare) : steps;
   if (!Number.isInteger(steps) || !(decayed > warmup))
-    throw invalid(
+    throw invalidParameter(
       'samples',
       samples,
       `a multiple of the batch size ${batchSize}, for more steps than the warm-up's ${warmup}`,
@@ -146,6 +151,3 @@ const stepsOf = ({ batchSize, warmup, schedule }: TrainingRow, samples: number, 
 
 /** The product of a number of few digits, without the error of binary fractions. */
 const scaled = (value: number, factor: number): number => Number((value * factor).toPrecision(12));
-
-const invalid = (parameter: string, value: unknown, expected: string): LayerloomError =>
-  new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });

@@ -75,6 +75,8 @@ out_dtype: bfloat16
     expect(explanation).toMatchObject({ tensor, layer: 2, expression: { kind: 'consensus' } });
     const unknown = await run('--explain', tensor.replace('q_proj', 'q_prj'));
     expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining(`such as ${tensor}`) });
+    const template = await run('--explain', tensor, '--chat-template', 'chatml-2');
+    expect(template).toMatchObject({ code: 2, stderr: expect.stringContaining('--chat-template') });
     expect(readdirSync(root).sort()).toEqual(['a', 'b', 'base', 'c', 'merge.yaml']);
   });
 

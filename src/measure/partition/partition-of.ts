@@ -1,4 +1,5 @@
 import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { itemAt, valueAt } from '../../base/lookup.js';
 import { paperLayers, scaledCount } from '../../methods/framework/counts.js';
 import { type Architecture, type Place, requireLayers } from '../../model/architecture/architecture.js';
@@ -165,16 +166,14 @@ const empty = <Value>(make: () => Value): Record<PartName, Value> => ({
 const check = (parameters: PartitionByLocation | PartitionByAnalysis): void => {
   const { others, norms } = parameters;
   if (others !== undefined && !partNames.includes(others))
-    throw invalid('others', others, partNames.join(', '));
+    throw invalidParameter('others', others, partNames.join(', '));
   if (norms !== undefined && norms !== 'layer' && norms !== 'others')
-    throw invalid('norms', norms, 'layer or others');
+    throw invalidParameter('norms', norms, 'layer or others');
   if ('experts' in parameters) return;
   const { bottom, top, scaled } = parameters;
   for (const [name, count] of Object.entries({ bottom, top }))
     if (count !== undefined && (!Number.isInteger(count) || count < 0))
-      throw invalid(name, count, 'a whole number of layers, 0 or more');
-  if (scaled !== undefined && typeof scaled !== 'boolean') throw invalid('scaled', scaled, 'true or false');
+      throw invalidParameter(name, count, 'a whole number of layers, 0 or more');
+  if (scaled !== undefined && typeof scaled !== 'boolean')
+    throw invalidParameter('scaled', scaled, 'true or false');
 };
-
-const invalid = (parameter: string, value: unknown, expected: string): LayerloomError =>
-  new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });

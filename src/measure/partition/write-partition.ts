@@ -1,6 +1,7 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { makeDirectories, syncDirectory, writeDurably } from '../../engine/output/durable.js';
 import { formatPartition, type PartitionFile } from './formats/index.js';
 import { type PartitionFormat, partitionFormats } from './formats/names.js';
@@ -16,9 +17,13 @@ export interface WrittenPartition {
 export const checkFormats = (formats: readonly string[] | undefined, out: string | undefined): void => {
   for (const format of formats ?? [])
     if (!(partitionFormats as readonly string[]).includes(format))
-      throw invalid('format', format, partitionFormats.join(', '));
+      throw invalidParameter('format', format, partitionFormats.join(', '));
   if (out !== undefined && isFile(out) && formats?.some((format) => format !== 'json'))
-    throw invalid('out', out, 'a directory, since the formats of trainers have a file for each side');
+    throw invalidParameter(
+      'out',
+      out,
+      'a directory, since the formats of trainers have a file for each side',
+    );
 };
 
 /**
@@ -86,6 +91,3 @@ const write = async (file: string, text: string): Promise<void> => {
     throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
   }
 };
-
-const invalid = (parameter: string, value: unknown, expected: string): LayerloomError =>
-  new LayerloomError('INVALID_PARAMETER', { parameter, value, expected });
