@@ -1,4 +1,4 @@
-import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import type { RunControls } from '../engine/run.js';
 import { bringModels } from '../hub/bring-models.js';
 import { compareModels } from '../measure/comparison/compare-models.js';
@@ -40,11 +40,11 @@ export const diff = async (
   const compared = await compareModels(a, b, wanted, controls);
   const comparison = { ...compared, warnings: [...fetched, ...compared.warnings] };
   if (comparison.tensors.length === 0)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'only',
-      value: only,
-      expected: `a pattern of tensor names such as "*.mlp.*", with a match in ${comparison.a.path} or ${comparison.b.path}`,
-    });
+    throw invalidParameter(
+      'only',
+      only,
+      `a pattern of tensor names such as "*.mlp.*", with a match in ${comparison.a.path} or ${comparison.b.path}`,
+    );
   if (out !== undefined) await report?.writeComparison(comparison, out, force);
   return comparison;
 };

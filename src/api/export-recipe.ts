@@ -1,4 +1,4 @@
-import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { exportDialects } from '../export/export-dialects.js';
 import { mergekitRecipe } from '../export/mergekit-recipe.js';
 import { recipeFrom } from '../export/recipe-of.js';
@@ -37,11 +37,7 @@ export const exportRecipe = async (
   { dialect = 'mergekit', folder = '.', ...options }: ExportOptions = {},
 ): Promise<ExportedRecipe> => {
   if (!exportDialects.includes(dialect))
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'dialect',
-      value: dialect,
-      expected: exportDialects.join(', '),
-    });
+    throw invalidParameter('dialect', dialect, exportDialects.join(', '));
   const plan = await planMerge(input, options);
   const { recipe, notes } = mergekitRecipe(plan, recipeFrom(plan, folder));
   return { text: `${notes.map((note) => `# ${note}\n`).join('')}${recipeYaml(recipe)}\n`, notes };

@@ -58,7 +58,8 @@ export const clearRangeCache = async ({
   const unusedFor = olderThan === undefined ? (all ? 0 : undefined) : durationOf(olderThan);
   return await removeFromRangeCache({
     ...(models.length === 0 ? {} : { models }),
-    ...{ unusedFor, dryRun },
+    unusedFor,
+    dryRun,
   });
 };
 

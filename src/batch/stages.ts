@@ -1,4 +1,4 @@
-import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { groupBy, valueAt } from '../base/lookup.js';
 import { matches } from '../methods/framework/match-names.js';
 import { sourcesOf } from '../plan/operands.js';
@@ -64,11 +64,11 @@ const ordered = <M extends BatchMerge>(
   const urgent = first.map((pattern) => {
     const isNamed = ({ merge }: PlannedMerge<M>) => matches(merge.name, pattern);
     if (!plan.merges.some(isNamed))
-      throw new LayerloomError('INVALID_PARAMETER', {
-        parameter: 'first',
-        value: pattern,
-        expected: `names of merges, in which * is any text, such as ${plan.merges[0]?.merge.name}`,
-      });
+      throw invalidParameter(
+        'first',
+        pattern,
+        `names of merges, in which * is any text, such as ${plan.merges[0]?.merge.name}`,
+      );
     const named = left.filter(isNamed);
     left = left.filter((merge) => !isNamed(merge));
     return named;

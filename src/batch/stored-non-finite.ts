@@ -48,7 +48,11 @@ const lookAt = async (
       const result = await pool.measure({
         program: {
           sources: [{ fd: file.fd, begin: tensor.begin, dtype, slicing: 'elements' }],
-          ...{ nodes: [], first: 0, count, columns: Math.max(1, count), watched: [0] },
+          nodes: [],
+          first: 0,
+          count,
+          columns: Math.max(1, count),
+          watched: [0],
         },
         measures: [{ kind: 'magnitudes', value: 0 }],
       });

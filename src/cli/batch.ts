@@ -107,8 +107,20 @@ const dryRun = async (
     download: toFetch,
     wanted,
   } = await planExperiment(file, {
-    ...{ layout, maxShardSize, analysis, tokenizer, threads, first, expect, allowNonFinite },
-    ...{ out, store, link, range, resume, force },
+    layout,
+    maxShardSize,
+    analysis,
+    tokenizer,
+    threads,
+    first,
+    expect,
+    allowNonFinite,
+    out,
+    store,
+    link,
+    range,
+    resume,
+    force,
     download: download && 'headers',
   });
   const tasks = await checkTasks(experiment, options);
@@ -129,7 +141,12 @@ const dryRun = async (
       },
       merges: plan.merges.map(
         ({ merge: { name, language, task, languageExpert, method, configuration }, bytes, shards }) => ({
-          ...{ name, language, task, languageExpert, method, configuration },
+          name,
+          language,
+          task,
+          languageExpert,
+          method,
+          configuration,
           bytes,
           shards: shards.length,
         }),

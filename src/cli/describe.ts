@@ -100,13 +100,19 @@ const describeOption = (option: Option): OptionDescription => {
   const [requirement, preset] = [requirementOf(option), defaultOf(option)];
   const name = /[<[]([^\]>]+?)(?:\.\.\.)?[\]>]/.exec(flags)?.[1];
   return {
-    ...{ flags, long, description, repeatable: isRepeatable(option) },
+    flags,
+    long,
+    description,
+    repeatable: isRepeatable(option),
     ...(short === undefined ? {} : { short }),
     ...(name === undefined
       ? {}
       : {
           value: {
-            ...{ name, description: '', required: option.required, variadic: option.variadic },
+            name,
+            description: '',
+            required: option.required,
+            variadic: option.variadic,
             choices: option.argChoices ?? [],
           },
         }),

@@ -45,7 +45,13 @@ export const evaluateCommand = async (directory: string, options: EvaluateCliOpt
   let last = '';
   try {
     const outcome = await evaluateExperiment(directory, {
-      ...{ ...given, resume, force, download, allowServe, expect, signal },
+      ...given,
+      resume,
+      force,
+      download,
+      allowServe,
+      expect,
+      signal,
       onImpossible: (task, { message }) => {
         if (!quiet) warn(`${task}: ${message}`);
       },

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { type OutputForm, outputForms } from '../compile/adapters/output-forms.js';
 import { type Link, links } from '../engine/output/link.js';
 import { chatTemplateNames } from '../model/tokenizer/chat-templates/chat-template.js';
@@ -67,12 +68,7 @@ export const toWeights = (text: string): number[] | 'magnitude' =>
 export const toPart = (parameter: string, text: string): { index: number; count: number } => {
   const groups = /^(?<index>\d+)\/(?<count>\d+)$/.exec(text)?.groups;
   const [index, count] = [Number(groups?.['index']), Number(groups?.['count'])];
-  if (!(count >= 1 && index < count))
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter,
-      value: text,
-      expected: 'i/n with i from 0 to n − 1',
-    });
+  if (!(count >= 1 && index < count)) throw invalidParameter(parameter, text, 'i/n with i from 0 to n − 1');
   return { index, count };
 };
 

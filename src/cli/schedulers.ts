@@ -71,7 +71,13 @@ export const experimentSlurmCommand = async (
   const own = evaluationOf(options, read);
   const script = slurmScript({
     ...read.jobs,
-    ...{ parts, time, partition, account, qos, memory, cpus },
+    parts,
+    time,
+    partition,
+    account,
+    qos,
+    memory,
+    cpus,
     directives: directive,
     evaluation: own && { ...own, ...slurmEvaluation(options), directives: evaluateDirective },
   });
@@ -88,7 +94,14 @@ export const experimentSnakemakeCommand = async (
   const own = evaluationOf(options, read);
   const workflow = snakemakeWorkflow({
     ...read.jobs,
-    ...{ parts, time, partition, account, qos, memory, cpus, retries },
+    parts,
+    time,
+    partition,
+    account,
+    qos,
+    memory,
+    cpus,
+    retries,
     evaluation: own && { ...own, ...slurmEvaluation(options) },
   });
   print(read, options, { workflow });
@@ -105,7 +118,14 @@ export const experimentKubernetesCommand = async (
   const experiment = posix.resolve(options.experimentPath ?? read.jobs.experiment);
   const manifest = kubernetesManifest({
     ...read.jobs,
-    ...{ parts, time, memory, cpus, image, name, namespace, experiment },
+    parts,
+    time,
+    memory,
+    cpus,
+    image,
+    name,
+    namespace,
+    experiment,
     command: [command ?? 'layerloom'],
     volumes: (options.volume ?? []).map(volumeOf),
     evaluation: own && { ...own, image: evaluateImage },
@@ -136,8 +156,11 @@ const checked = async (
   const read = await readExperiment(file);
   const { evaluate, evaluateParts, gpus, evaluateTime, lmEval, out, store } = options;
   const given = {
-    ...{ '--evaluate-parts': evaluateParts, '--gpus': gpus, '--evaluate-time': evaluateTime },
-    ...{ '--lm-eval': lmEval, ...further },
+    '--evaluate-parts': evaluateParts,
+    '--gpus': gpus,
+    '--evaluate-time': evaluateTime,
+    '--lm-eval': lmEval,
+    ...further,
   };
   for (const [option, value] of Object.entries(given))
     if (!evaluate && value !== undefined)
@@ -179,7 +202,9 @@ const evaluationOf = (
   evaluate ? { parts: evaluateParts, gpus, lmEval, allowServe, time: evaluateTime } : undefined;
 
 const slurmEvaluation = ({ evaluatePartition, evaluateAccount, evaluateQos }: SlurmEvaluationOptions) => ({
-  ...{ partition: evaluatePartition, account: evaluateAccount, qos: evaluateQos },
+  partition: evaluatePartition,
+  account: evaluateAccount,
+  qos: evaluateQos,
 });
 
 const slurmEvaluationOptions = (options: SlurmEvaluationOptions) => ({

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { printText } from './print.js';
 
 /** Kinds of files that have a JSON Schema. */
@@ -16,12 +16,7 @@ const schemaFile = (name: SchemaName): string =>
 /** Prints a JSON Schema. @throws LayerloomError INVALID_PARAMETER */
 export const schemaCommand = async (name: string): Promise<void> => {
   const known = schemaNames.find((each) => each === name);
-  if (known === undefined)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'kind',
-      value: name,
-      expected: schemaNames.join(' or '),
-    });
+  if (known === undefined) throw invalidParameter('kind', name, schemaNames.join(' or '));
   printText((await readFile(schemaFile(known), 'utf8')).trimEnd());
 };
 

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt } from '../base/lookup.js';
 import { describeExpression } from '../card/origins.js';
 import type { PlannedExpression, PlannedInput } from '../plan/plan.js';
@@ -38,11 +38,11 @@ export const explain = (
   const found = tensors.find(({ name }) => name === tensor);
   if (found === undefined) {
     const names = tensors.map(({ name }) => name);
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'explain',
-      value: tensor,
-      expected: `a tensor of the output, such as ${nearestTensor(tensor, names)}`,
-    });
+    throw invalidParameter(
+      'explain',
+      tensor,
+      `a tensor of the output, such as ${nearestTensor(tensor, names)}`,
+    );
   }
   const { name, dtype, shape, place, expression } = found;
   return {

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt } from '../base/lookup.js';
 import { version } from '../base/version.js';
 import { pictureOf } from '../card/layer-picture.js';
@@ -140,12 +140,7 @@ const planCard = async (
 };
 
 export const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize }: PlanOptions) => {
-  if (layout !== 'layer' && layout !== 'size')
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'layout',
-      value: layout,
-      expected: 'layer or size',
-    });
+  if (layout !== 'layer' && layout !== 'size') throw invalidParameter('layout', layout, 'layer or size');
   return { layout, maxShardBytes: parseShardSize(maxShardSize) };
 };
 

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { checkSpace } from '../checkpoint/disk-space.js';
 import type { MethodReport } from '../methods/framework/method.js';
 import { checkPlan } from '../plan/check-plan.js';
@@ -170,10 +171,6 @@ const giveUp = async (error: unknown, staging: Staging, resume: boolean): Promis
 
 const checkSliceBytes = (bytes: number | undefined): number | undefined => {
   if (bytes !== undefined && (!Number.isSafeInteger(bytes) || bytes < 4096 || bytes % 8 !== 0))
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'sliceBytes',
-      value: bytes,
-      expected: 'a multiple of 8, 4096 at least',
-    });
+    throw invalidParameter('sliceBytes', bytes, 'a multiple of 8, 4096 at least');
   return bytes;
 };

@@ -1,4 +1,5 @@
 import { type ErrorCode, type ErrorDetails, LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import type { Download } from '../hub/download.js';
 import { instructionSets } from '../native/addon.js';
 import { missingWeights } from '../plan/missing-weights.js';
@@ -146,10 +147,6 @@ export const resumable: readonly ErrorCode[] = ['INTERRUPTED', 'DISK_SPACE', 'WR
 /** Returns a valid number of threads. @throws LayerloomError INVALID_PARAMETER */
 export const checkThreads = (threads = usableCores()): number => {
   if (!Number.isInteger(threads) || threads < 1 || threads > 1024)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'threads',
-      value: threads,
-      expected: 'a whole number from 1 to 1024',
-    });
+    throw invalidParameter('threads', threads, 'a whole number from 1 to 1024');
   return threads;
 };

@@ -44,7 +44,11 @@ export const readSamples = async (
   const problems = [...byId.values()]
     .sort((a, b) => a.id - b.id)
     .map(({ id, document, prompt, target, scores, answers, response }) => ({
-      ...{ id, document, prompt, target, response },
+      id,
+      document,
+      prompt,
+      target,
+      response,
       scores: Object.fromEntries(scores),
       answers: Object.fromEntries(answers),
     }));

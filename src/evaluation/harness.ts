@@ -49,8 +49,10 @@ const modelArguments = async ({ path, settings, server }: HarnessRun): Promise<R
   const weights = await weightsArguments(path, url === undefined ? settings.backend : 'servers');
   if (url === undefined) return { ...weights, ...settings.modelArgs };
   return {
-    ...{ model: path, base_url: completionsAt(url, settings.backend) },
-    ...{ tokenizer_backend: 'huggingface', tokenizer: path },
+    model: path,
+    base_url: completionsAt(url, settings.backend),
+    tokenizer_backend: 'huggingface',
+    tokenizer: path,
     ...(await promptArguments(path, settings.arguments.includes('--apply_chat_template'))),
     ...settings.modelArgs,
   };

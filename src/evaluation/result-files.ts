@@ -1,12 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { access, readdir, rename, rm, stat } from 'node:fs/promises';
+import { access, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { groupBy } from '../base/lookup.js';
 import { readJsonFile } from '../checkpoint/json-file.js';
-import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
+import { makeDirectories, replaceFile, syncDirectory } from '../engine/output/durable.js';
 import type { EvaluationResult, ProblemResult, ProblemTexts, ResultIdentity } from './result.js';
 
 /** A result without its problems: what is read to know which results there are. */
@@ -191,13 +191,7 @@ export class ResultFiles {
 
   async #put(name: string, value: unknown, indent?: number): Promise<void> {
     const partial = join(this.directory, `.${name}.${randomUUID()}`);
-    try {
-      await writeDurably(partial, `${JSON.stringify(value, null, indent)}\n`);
-      await rename(partial, join(this.directory, name));
-    } catch (error) {
-      await rm(partial, { force: true });
-      throw error;
-    }
+    await replaceFile(join(this.directory, name), `${JSON.stringify(value, null, indent)}\n`, partial);
   }
 }
 

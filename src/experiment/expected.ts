@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { version } from '../base/version.js';
 
 /** Hexadecimal digits of the text's SHA-256 that a stamp has. */
@@ -23,11 +24,7 @@ export const stampOf = (text: string): string => `${version}:${digestOf(text)}`;
 export const checkExpected = (stamp: string, text: string, place: string): void => {
   const groups = /^(?<of>[^\s:]+):(?<digest>[0-9a-f]{16})$/.exec(stamp)?.groups;
   if (groups === undefined)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'expect',
-      value: stamp,
-      expected: `VERSION:DIGITS, such as ${version}:${'0'.repeat(digits)}`,
-    });
+    throw invalidParameter('expect', stamp, `VERSION:DIGITS, such as ${version}:${'0'.repeat(digits)}`);
   const { of: expected = '', digest = '' } = groups;
   const [found, foundVersion] = [digestOf(text), version];
   if (expected !== foundVersion)

@@ -1,6 +1,7 @@
 import { lstat, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { LayerloomError, reasonOf } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { version } from '../base/version.js';
 import { clearStaging } from '../batch/assemble.js';
 import { type BatchPlan, planBatch } from '../batch/batch-plan.js';
@@ -271,11 +272,11 @@ const openExperiment = async (
 ): Promise<Experiment> => {
   const asked = mergeSettings.shape.tokenizerSource.safeParse(tokenizer);
   if (!asked.success)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'tokenizer',
-      value: tokenizer,
-      expected: 'auto, strict, union or base: models differ from merge to merge',
-    });
+    throw invalidParameter(
+      'tokenizer',
+      tokenizer,
+      'auto, strict, union or base: models differ from merge to merge',
+    );
   const experiment =
     typeof input === 'string' ? await readExperiment(input) : await parseExperiment(input, { directory });
   if (expect !== undefined) checkExpected(expect, experiment.text, experiment.file ?? 'the experiment');

@@ -1,6 +1,7 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { parsePrefix, prefixBytes } from '../checkpoint/formats/header.js';
 import { type HubModel, parseHubId } from '../checkpoint/hub-cache.js';
 import { allExist, exists } from '../checkpoint/model-place.js';
@@ -71,11 +72,7 @@ const bringCommit = async (hub: HubSession, at: HubCacheCommit, folder: string):
 const parseModel = (model: string): HubModel => {
   const asked = parseHubId(model);
   if (asked === undefined || asked.revision.split('/').some((part) => /^\.{0,2}$/.test(part)))
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'model',
-      value: model,
-      expected: 'org/name or org/name@revision',
-    });
+    throw invalidParameter('model', model, 'org/name or org/name@revision');
   return asked;
 };
 

@@ -33,7 +33,14 @@ export const completeRecipe = (
   const { task, language, model, models, slices, base, ...rest } = named;
   const { tokenizerSource, tokenizer, chatTemplate, ...parameters } = rest;
   return inYamlSpelling({
-    ...{ method, dialect, task, language, model, models, slices, base },
+    method,
+    dialect,
+    task,
+    language,
+    model,
+    models,
+    slices,
+    base,
     ...(again ?? parameters),
     dtype: dtype === undefined ? undefined : torchName(dtype),
     tokenizerSource,

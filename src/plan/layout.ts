@@ -1,4 +1,4 @@
-import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { outputFormat } from '../checkpoint/formats/formats.js';
 import { adapterWeightsName } from '../model/adapters/peft-config.js';
 import type { Place } from '../model/architecture/architecture.js';
@@ -46,11 +46,7 @@ export const parseShardSize = (size: string | number): number => {
     Number(groups?.['number']) * (units[groups?.['unit']?.toUpperCase() ?? ''] ?? Number.NaN),
   );
   if (!Number.isSafeInteger(bytes) || bytes < 1)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'max-shard-size',
-      value: size,
-      expected: 'a size such as 5GB or 500MB',
-    });
+    throw invalidParameter('max-shard-size', size, 'a size such as 5GB or 500MB');
   return bytes;
 };
 

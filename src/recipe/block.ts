@@ -47,7 +47,8 @@ export const faultIn = (
   new LayerloomError(
     'RECIPE_INVALID',
     {
-      ...{ key, reason },
+      key,
+      reason,
       ...(block === undefined ? {} : { file: block }),
       ...(expected === undefined ? {} : { expected }),
       ...(nearest === undefined ? {} : { nearest }),
@@ -67,7 +68,10 @@ const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record
   const meant = typeof value === 'string' ? nearest(value, names) : undefined;
   return {
     wrong: {
-      ...{ path, value, expected, isMissing: !Object.hasOwn(values, key) },
+      path,
+      value,
+      expected,
+      isMissing: !Object.hasOwn(values, key),
       ...(meant === undefined ? {} : { nearest: meant }),
     },
   };
@@ -96,7 +100,9 @@ export const parseBlock = <Block extends z.ZodObject>(
   const [key, ...inner] = wrong.path;
   const path = [spelt(String(key)), ...inner];
   throw faultIn(block, path, {
-    ...{ key: path.join('.'), expected, nearest: meant },
+    key: path.join('.'),
+    expected,
+    nearest: meant,
     reason: isMissing ? 'is missing' : 'not what it takes',
   });
 };

@@ -129,7 +129,8 @@ class MergekitReader {
     if (!isUnknown || entries.has('tokenizer') || entries.has('tokenizer_source'))
       return [['chatTemplate', given]];
     this.#scope.warn({
-      ...{ mark: value.mark, key: 'chat_template' },
+      mark: value.mark,
+      key: 'chat_template',
       reason: `no chat template has the name ${JSON.stringify(value.value)}`,
       effect: 'ignored, as mergekit does',
       expected: chatTemplateWords,
@@ -243,7 +244,8 @@ class MergekitReader {
     const override = entries.get('override_architecture');
     if (override !== undefined)
       this.#scope.warn({
-        ...{ mark: override.key, key: 'override_architecture' },
+        mark: override.key,
+        key: 'override_architecture',
         reason: 'tensors are taken by their names, whatever the architecture',
         effect: 'ignored',
       });

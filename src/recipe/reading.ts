@@ -70,7 +70,9 @@ export class Reading {
       for (const { key, mark: place } of repeated)
         this.warnings.push(
           warningOf({
-            ...{ key, mark: place, reason: 'this key stands twice in one mapping' },
+            key,
+            mark: place,
+            reason: 'this key stands twice in one mapping',
             effect: 'the last one counts, as in mergekit',
           }),
         );

@@ -110,7 +110,9 @@ const unusedParameter = (
 ): Oddity => {
   if (isShared)
     return {
-      ...{ key, mark, reason: 'a parameter of the whole merge, not of one model' },
+      key,
+      mark,
+      reason: 'a parameter of the whole merge, not of one model',
       expected: 'it under the parameters of the recipe',
     };
   const reason = `${method} has no such parameter`;

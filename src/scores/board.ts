@@ -1,4 +1,5 @@
 import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { taskOf } from '../evaluation/task-facts.js';
 import { nearest } from '../recipe/nearest.js';
@@ -54,11 +55,7 @@ export class Board {
 
   constructor(experiment: ScoredExperiment, { metric, resamples, seed }: TableOptions = {}) {
     if (resamples !== undefined && !(Number.isSafeInteger(resamples) && resamples > 0))
-      throw new LayerloomError('INVALID_PARAMETER', {
-        parameter: 'resamples',
-        value: resamples,
-        expected: 'a whole number above 0',
-      });
+      throw invalidParameter('resamples', resamples, 'a whole number above 0');
     this.experiment = experiment;
     this.resampling = { resamples, seed };
     const headline = headlineMetrics(experiment.models);

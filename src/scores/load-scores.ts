@@ -101,7 +101,13 @@ const mergeOf = (merge: MergeRecord, directory: string): Omit<ScoredModel, 'resu
   const { name, language, task, languageExpert, method, configuration, path } = merge;
   const variant = variantOf(merge);
   return {
-    ...{ name, language, task, languageExpert, method, configuration, variant },
+    name,
+    language,
+    task,
+    languageExpert,
+    method,
+    configuration,
+    variant,
     role: 'merge',
     languages: [language],
     entry: variant.split('/', 1)[0] ?? variant,

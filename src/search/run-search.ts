@@ -1,6 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { checkInterrupt, LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt } from '../base/lookup.js';
 import { recordName } from '../batch/record-names.js';
 import type { EvaluationResult } from '../evaluation/result.js';
@@ -91,10 +92,7 @@ const searchSettingsOf = (options: SearchOptions, block: SearchBlock | undefined
   const settings = checkOptions(searchSchema, { ...block, ...Object.fromEntries(asked) });
   const { problems, holdOut = heldOutOf(problems) } = settings;
   if (holdOut >= problems)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      ...{ parameter: 'hold-out', value: holdOut },
-      expected: `a whole number from 1 to ${problems - 1}`,
-    });
+    throw invalidParameter('hold-out', holdOut, `a whole number from 1 to ${problems - 1}`);
   return { ...settings, holdOut };
 };
 
@@ -205,7 +203,17 @@ const mergerOf = (input: ExperimentInput | string, options: SearchOptions): Merg
     const resume = options.resume === true || asked.size > 0;
     for (const name of names) asked.add(name);
     const { merges } = await runExperiment(input, {
-      ...{ out, store, link, threads, download, signal, onProgress, layout, maxShardSize, directory, resume },
+      out,
+      store,
+      link,
+      threads,
+      download,
+      signal,
+      onProgress,
+      layout,
+      maxShardSize,
+      directory,
+      resume,
       allowNonFinite,
       only: ({ name }) => asked.has(name) || recorded.has(name),
     });
@@ -233,7 +241,12 @@ const harnessScorer = (
     const asked = { rows, tasks: [task] };
     let done = 0;
     const { failed, warnings, experiment } = await evaluateExperiment(out, {
-      ...{ lmEval, jobs, signal, ...asked, only: merges, resume: true },
+      lmEval,
+      jobs,
+      signal,
+      ...asked,
+      only: merges,
+      resume: true,
       // The experiment's file, which the user named, has them.
       allowServe: true,
       onScored: ({ model }) => {

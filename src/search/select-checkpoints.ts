@@ -1,5 +1,6 @@
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt, valueAt } from '../base/lookup.js';
 
 /** A checkpoint to choose from. */
@@ -149,17 +150,9 @@ const shortfallOf = (
 
 const checkNumbers = (count: number, balance: number): void => {
   if (!Number.isSafeInteger(count) || count < 1)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'count',
-      value: count,
-      expected: 'a whole number from 1 on',
-    });
+    throw invalidParameter('count', count, 'a whole number from 1 on');
   if (typeof balance !== 'number' || !(balance >= 0) || !Number.isFinite(balance))
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'balance',
-      value: balance,
-      expected: 'a number from 0 on',
-    });
+    throw invalidParameter('balance', balance, 'a number from 0 on');
 };
 
 const checkCount = (candidates: number, count: number, leftOut: Selection['leftOut'] = []): void => {

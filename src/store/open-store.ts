@@ -1,12 +1,10 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, realpath, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { linkBelow } from '../base/own-directory.js';
 import { version } from '../base/version.js';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
-import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
+import { makeDirectories, replaceFile, syncDirectory } from '../engine/output/durable.js';
 import { absent, codeOf, writing } from './failures.js';
 import { markerName, pathsOf, type StorePaths } from './paths.js';
 
@@ -76,9 +74,7 @@ const prepare = async (directory: string): Promise<void> => {
         store: directory,
         reason: `is not a store, and not empty (${others.slice(0, 3).join(', ')}); name an empty or a new directory`,
       });
-    const partial = join(directory, `${markerName}.${randomUUID()}`);
-    await writeDurably(partial, `${JSON.stringify({ layerloomStore: format, layerloom: version })}\n`);
-    await rename(partial, paths.marker);
+    await replaceFile(paths.marker, `${JSON.stringify({ layerloomStore: format, layerloom: version })}\n`);
     await syncDirectory(directory);
   }
   if ((await formatOf(paths)) !== format) return;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { outputFormat } from '../checkpoint/formats/formats.js';
 
 const { extension } = outputFormat;
@@ -82,10 +82,6 @@ export const parsePartialName = (
 /** Checks a key, which becomes a file name. @throws LayerloomError INVALID_PARAMETER */
 export const checkKey = (key: string): string => {
   if (typeof key !== 'string' || !isKey(key))
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'key',
-      value: key,
-      expected: 'a hash in hexadecimal, lower case',
-    });
+    throw invalidParameter('key', key, 'a hash in hexadecimal, lower case');
   return key;
 };

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import type { ArgumentDescription, CommandDescription, OptionDescription } from '../describe.js';
 
 /** The values that a shell offers for an argument: words, names of files or directories, or nothing. */
@@ -48,9 +48,5 @@ export type Shell = (typeof shells)[number];
 export const checkShell = (name: string): Shell => {
   const shell = shells.find((each) => each === name);
   if (shell !== undefined) return shell;
-  throw new LayerloomError('INVALID_PARAMETER', {
-    parameter: 'shell',
-    value: name,
-    expected: shells.join(', '),
-  });
+  throw invalidParameter('shell', name, shells.join(', '));
 };

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { itemAt } from '../../base/lookup.js';
 import { version } from '../../base/version.js';
 import { formats } from '../../checkpoint/formats/formats.js';
@@ -105,7 +106,11 @@ export const writeAnalysis = async (
     ]);
   if (overlaps.length > 0) files.set('overlap.json', [`${JSON.stringify(overlaps, null, 2)}\n`]);
   const page = analysisOf(vectors, overlaps, {
-    ...{ bottom, top, thresholds, published, roles },
+    bottom,
+    top,
+    thresholds,
+    published,
+    roles,
     perDecade: stopsPerDecade.analysis,
   });
   files.set(pageName, [await writeAnalysisPage(page), recordOf([...files.keys(), pageName])]);
@@ -143,11 +148,11 @@ const checkFileNames = (vectors: readonly MavVectors[]): void => {
     const twin = names.get(key);
     if (twin !== undefined) throw new LayerloomError('NAME_CLASH', { name, paths: [twin, expert.path] });
     if (reserved.includes(key))
-      throw new LayerloomError('INVALID_PARAMETER', {
-        parameter: 'experts',
-        value: name,
-        expected: `another name (NAME=PATH), since ${name}.json is the name of another file`,
-      });
+      throw invalidParameter(
+        'experts',
+        name,
+        `another name (NAME=PATH), since ${name}.json is the name of another file`,
+      );
     names.set(key, expert.path);
   }
 };
@@ -159,8 +164,7 @@ const checkFileNames = (vectors: readonly MavVectors[]): void => {
  * @throws LayerloomError OUTPUT_INVALID, INVALID_PARAMETER, WRITE_FAILED
  */
 export const prepareDirectory = async (out: string): Promise<void> => {
-  if (typeof out !== 'string' || out === '')
-    throw new LayerloomError('INVALID_PARAMETER', { parameter: 'out', value: out, expected: 'a directory' });
+  if (typeof out !== 'string' || out === '') throw invalidParameter('out', out, 'a directory');
   const directory = resolve(out);
   await makeDirectories(directory).catch((cause: unknown) => {
     throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
@@ -185,10 +189,10 @@ export const readPublishedTable = async (path: string): Promise<PublishedTable> 
   });
   const table = parseTable(text.toString());
   if (table === undefined)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'compare',
-      value: path,
-      expected: 'a table as analyze writes it: layer, then a column for each matrix',
-    });
+    throw invalidParameter(
+      'compare',
+      path,
+      'a table as analyze writes it: layer, then a column for each matrix',
+    );
   return { name: path.replace(/^.*\//, '').replace(/\.csv$/, ''), ...table };
 };

@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
-import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import type { Comparison } from '../../measure/comparison/comparison.js';
 import { htmlPage } from '../html-page.js';
 import { ComparisonPage } from '../pages/comparison-page.js';
@@ -31,11 +31,7 @@ const texts: Readonly<Record<string, (comparison: Comparison) => string | Promis
 /** @throws LayerloomError INVALID_PARAMETER unless a comparison can be written to a file of that name */
 export const checkComparisonFile = (out: string): void => {
   if (!Object.hasOwn(texts, extname(out)))
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'out',
-      value: out,
-      expected: `a file name that ends in ${Object.keys(texts).join(', ')}`,
-    });
+    throw invalidParameter('out', out, `a file name that ends in ${Object.keys(texts).join(', ')}`);
 };
 
 /**

@@ -1,13 +1,13 @@
-import { rename, rm } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { provenanceName } from '../../checkpoint/file-names.js';
 import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
-import { makeDirectories, syncDirectory, writeDurably } from '../../engine/output/durable.js';
+import { makeDirectories, replaceFile, syncDirectory } from '../../engine/output/durable.js';
 import { readRecord } from '../../experiment/record/experiment-record.js';
 import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
 import { headlineMetrics } from '../../scores/metrics.js';
@@ -43,11 +43,9 @@ export const writePage = async (out: string, text: string, force: boolean): Prom
   const partial = join(dirname(path), `.${basename(path)}.${process.pid}.partial`);
   try {
     await makeDirectories(dirname(path));
-    await writeDurably(partial, text);
-    await rename(partial, path);
+    await replaceFile(path, text, partial);
     await syncDirectory(dirname(path));
   } catch (cause) {
-    await rm(partial, { force: true });
     throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   }
 };
@@ -100,11 +98,7 @@ export const writeReportOf = async (
   { out, samples = 50, analysis, force = false }: ReportOptions,
 ): Promise<WrittenReport> => {
   if (!Number.isInteger(samples) || samples < 0)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'samples',
-      value: samples,
-      expected: 'a whole number of problems, 0 or more',
-    });
+    throw invalidParameter('samples', samples, 'a whole number of problems, 0 or more');
   const { directory } = experiment;
   const record = directory === null ? null : await readRecord(directory);
   const own = directory === null ? undefined : join(directory, 'analysis');

@@ -73,7 +73,12 @@ export const factoriseMatrix = async (
   const result = await pool.factorise({
     program: nativeProgram(emitted, (source) => inputs.fdOf(source), { first: 0, count: program.elements }),
     value: itemAt(emitted.values, 0),
-    ...{ rank, share, dtype, transposed, left, right },
+    rank,
+    share,
+    dtype,
+    transposed,
+    left,
+    right,
     key: createHash('sha256').update(`${target.seed}\n${tensor}`).digest().readBigUInt64BE(),
   });
   if (!result.ok)

@@ -1,4 +1,5 @@
-import { access, constants, type FileHandle, mkdir, open, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { access, constants, type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 
@@ -39,6 +40,26 @@ export const writeDurably = (path: string, content: string | Uint8Array): Promis
     await file.writeFile(content);
     await file.sync();
   });
+
+/**
+ * Writes a file beside its place and renames it, so that readers find the former one or the new one, whole. Its name is
+ * durable only after `syncDirectory` of its directory.
+ *
+ * @param partial its path meanwhile, by which leftovers of killed writers are known
+ */
+export const replaceFile = async (
+  path: string,
+  content: string | Uint8Array,
+  partial = `${path}.${randomUUID()}`,
+): Promise<void> => {
+  try {
+    await writeDurably(partial, content);
+    await rename(partial, path);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
+  }
+};
 
 /** Fsyncs a directory, which makes creations, renames and removals in it durable. */
 export const syncDirectory = (directory: string): Promise<void> =>

@@ -1,9 +1,9 @@
-import { type FileHandle, open, rename } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import type { Extent } from '../../tensor/extent.js';
-import { syncDirectory, writeDurably } from './durable.js';
+import { replaceFile, syncDirectory } from './durable.js';
 
 /** Extents of shards by file name. */
 export type Extents = ReadonlyMap<string, readonly Extent[]>;
@@ -80,8 +80,8 @@ export class Journal {
    * that no longer hold are gone before a shard is written.
    */
   static async open(path: string, known: Extents): Promise<Journal> {
-    await writeDurably(`${path}.new`, [...known].map(([shard, extents]) => linesOf(shard, extents)).join(''));
-    await rename(`${path}.new`, path);
+    const lines = [...known].map(([shard, extents]) => linesOf(shard, extents)).join('');
+    await replaceFile(path, lines, `${path}.new`);
     await syncDirectory(dirname(path));
     return new Journal(await open(path, 'a'));
   }

@@ -1,6 +1,7 @@
 import { chmod, constants, copyFile, link as linkFile, realpath, rm, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { type MergePlan, verbatimPath } from '../../plan/plan.js';
 import type { InputFiles } from '../input-files.js';
 import { withFile } from './durable.js';
@@ -18,11 +19,7 @@ export type Link = (typeof links)[number];
 /** Returns `link` if it is one of `links`. @throws LayerloomError INVALID_PARAMETER */
 export const checkLink = (link: Link): Link => {
   if (links.includes(link)) return link;
-  throw new LayerloomError('INVALID_PARAMETER', {
-    parameter: 'link',
-    value: link,
-    expected: links.join(', '),
-  });
+  throw invalidParameter('link', link, links.join(', '));
 };
 
 /**

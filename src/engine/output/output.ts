@@ -1,6 +1,7 @@
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { placesOf } from '../../checkpoint/adapter-text.js';
 import { provenanceName } from '../../checkpoint/file-names.js';
 import { isWeightsName } from '../../checkpoint/formats/formats.js';
@@ -57,12 +58,7 @@ export const checkOutput = async (
   force: boolean,
 ): Promise<Output> => {
   const invalid = (reason: string) => new LayerloomError('OUTPUT_INVALID', { out, reason });
-  if (typeof out !== 'string' || out === '')
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'out',
-      value: out,
-      expected: 'a directory to create',
-    });
+  if (typeof out !== 'string' || out === '') throw invalidParameter('out', out, 'a directory to create');
   const path = await realPathOf(resolve(out));
   await checkAgainstInputs(plan, path);
   const kind = await kindOf(path);

@@ -7,7 +7,7 @@ import { foreignDirectory } from '../../base/own-directory.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { exchange, tryLock } from '../../native/addon.js';
 import { bytesOf } from '../../tensor/extent.js';
-import { makeDirectories, syncDirectory, writeDurably } from './durable.js';
+import { makeDirectories, replaceFile, syncDirectory } from './durable.js';
 import { type Extents, readJournal } from './journal.js';
 import { foreignFiles, type Output } from './output.js';
 import { planDifferences, type StagedPlan } from './plan-differences.js';
@@ -171,8 +171,7 @@ const begin = async (
   // Synced, so that a crash cannot bring a former plan or journal back to this merge's shards.
   await syncDirectory(directory);
   // Renamed into place, so that the plan is complete or absent: a truncated one would look like another plan.
-  await writeDurably(`${paths.plan}.new`, JSON.stringify(plan));
-  await rename(`${paths.plan}.new`, paths.plan);
+  await replaceFile(paths.plan, JSON.stringify(plan), `${paths.plan}.new`);
   await syncDirectory(directory);
 };
 

@@ -31,7 +31,10 @@ export const describeTruncated = (
       const exactRank = terms.reduce((total, { source }) => total + (rankOf(source) ?? rank), 0);
       return [
         {
-          ...{ parameter: of, layer, rank, exactRank },
+          parameter: of,
+          layer,
+          rank,
+          exactRank,
           norm: Math.sqrt(squares),
           error: squares === 0 ? 0 : Math.sqrt(error / squares),
         },

@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { lstat, readdir, rename, rm, stat } from 'node:fs/promises';
+import { lstat, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { recordName } from '../../batch/record-names.js';
-import { writeDurably } from '../../engine/output/durable.js';
+import { replaceFile } from '../../engine/output/durable.js';
 import { evaluationsName } from '../../evaluation/result-files.js';
 import { holdClaim } from '../../store/hold-claim.js';
 import { Scoreboard } from '../scoring/scoreboard.js';
@@ -81,12 +80,9 @@ export class RecordFile {
     return await holdClaim(beside('.experiment.claim'), beside('.layerloom-clock'), async () => {
       await this.#removePartials();
       const record = await this.#withScores(await next());
-      const partial = `${path}.${randomUUID()}`;
       try {
-        await writeDurably(partial, `${JSON.stringify(record, null, 2)}\n`);
-        await rename(partial, path);
+        await replaceFile(path, `${JSON.stringify(record, null, 2)}\n`);
       } catch (cause) {
-        await rm(partial, { force: true });
         throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
       }
       return record;

@@ -1,13 +1,9 @@
-import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 
 /** @throws LayerloomError INVALID_PARAMETER unless it is a whole number of at least `least` */
 export const checkCount = (parameter: string, value: number, least = 1): void => {
   if (!Number.isSafeInteger(value) || value < least)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter,
-      value,
-      expected: `a whole number, ${least} or more`,
-    });
+    throw invalidParameter(parameter, value, `a whole number, ${least} or more`);
 };
 
 /**
@@ -20,11 +16,7 @@ export const isPlain = (text: string): boolean => !/[\p{Cc}\p{Cs}\u2028\u2029\uf
 export const checkTexts = (texts: Readonly<Record<string, string | undefined>>): void => {
   for (const [parameter, value] of Object.entries(texts))
     if (value !== undefined && (value === '' || !isPlain(value)))
-      throw new LayerloomError('INVALID_PARAMETER', {
-        parameter,
-        value,
-        expected: 'text without control characters and line separators',
-      });
+      throw invalidParameter(parameter, value, 'text without control characters and line separators');
 };
 
 /**
@@ -44,11 +36,7 @@ export const secondsOf = (parameter: string, text: string): number => {
         ? (first * 60 + second) * 60 + third
         : first * 60 + second;
   if (seconds === 0 || !Number.isSafeInteger(seconds))
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter,
-      value: text,
-      expected: 'a time as sbatch takes it, such as 02:00:00 or 1-12',
-    });
+    throw invalidParameter(parameter, text, 'a time as sbatch takes it, such as 02:00:00 or 1-12');
   return seconds;
 };
 
@@ -62,10 +50,6 @@ export const mebibytesOf = (parameter: string, text: string): number => {
   const factor = { K: 1 / 1024, M: 1, G: 1024, T: 1024 ** 2 }[unit.toUpperCase()];
   const size = number === undefined || factor === undefined ? 0 : Math.ceil(Number(number) * factor);
   if (size === 0 || !Number.isSafeInteger(size))
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter,
-      value: text,
-      expected: 'a size as sbatch takes it, such as 32G or 500M',
-    });
+    throw invalidParameter(parameter, text, 'a size as sbatch takes it, such as 32G or 500M');
   return size;
 };

@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import { shellWord } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { checkTexts, isPlain, mebibytesOf, secondsOf } from './checks.js';
 import { type EvaluationJobs, type Job, type JobParameters, jobsOf } from './jobs.js';
 
@@ -206,11 +207,11 @@ const nameOf = (out: string): string => {
 
 const checkName = (parameter: string, value: string, longest: number): void => {
   if (!/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(value) || value.length > longest)
-    throw new LayerloomError('INVALID_PARAMETER', {
+    throw invalidParameter(
       parameter,
       value,
-      expected: `lower-case letters, digits and hyphens between them, at most ${longest}`,
-    });
+      `lower-case letters, digits and hyphens between them, at most ${longest}`,
+    );
 };
 
 const checkVolumes = (
@@ -229,9 +230,9 @@ const checkVolumes = (
     at === '/' || path === at || path.startsWith(`${at.replace(/\/+$/, '')}/`);
   for (const [parameter, path] of Object.entries(paths))
     if (path !== undefined && !volumes.some((volume) => isOn(path, volume.path)))
-      throw new LayerloomError('INVALID_PARAMETER', {
+      throw invalidParameter(
         parameter,
-        value: path,
-        expected: 'a path, as pods see it, on one of the volumes, each given as CLAIM=/PATH',
-      });
+        path,
+        'a path, as pods see it, on one of the volumes, each given as CLAIM=/PATH',
+      );
 };

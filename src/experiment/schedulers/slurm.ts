@@ -1,5 +1,5 @@
 import { shellWord } from '../../base/command-line.js';
-import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { checkTexts } from './checks.js';
 import { type EvaluationJobs, type Job, type JobParameters, jobsOf } from './jobs.js';
 
@@ -136,11 +136,11 @@ const checkDirective = (parameter: string, directive: string): void => {
   const name = /^--(?<name>[a-z][a-z-]*)(?:=.+)?$/.exec(directive)?.groups?.['name'];
   // sbatch takes any unique beginning of an option for it.
   if (name === undefined || reserved.some((option) => option.startsWith(name)))
-    throw new LayerloomError('INVALID_PARAMETER', {
+    throw invalidParameter(
       parameter,
-      value: directive,
-      expected: `a long option of sbatch, as --constraint=a100, and none of ${reserved.join(', ')}`,
-    });
+      directive,
+      `a long option of sbatch, as --constraint=a100, and none of ${reserved.join(', ')}`,
+    );
 };
 
 const rangeOf = ({ count }: Job): string => (count === 1 ? '0' : `0 to ${count - 1}`);

@@ -1,5 +1,5 @@
 import { shellWord } from '../../base/command-line.js';
-import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { checkCount, checkTexts, mebibytesOf, secondsOf } from './checks.js';
 import { type EvaluationJobs, type Job, type JobParameters, jobsOf } from './jobs.js';
 
@@ -143,9 +143,5 @@ const command = ({ words }: Job): string => text(words.map(shellWord).join(' '))
 
 const checkBraces = (parameter: string, value: string): void => {
   if (/[{}]/.test(value))
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter,
-      value,
-      expected: 'a path without braces, which Snakemake reads as wildcards',
-    });
+    throw invalidParameter(parameter, value, 'a path without braces, which Snakemake reads as wildcards');
 };

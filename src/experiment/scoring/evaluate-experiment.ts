@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { layerloomCommand } from '../../base/command-line.js';
 import { checkInterrupt, LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { checkPart, type Part } from '../../batch/part.js';
 import { lockName } from '../../batch/record-names.js';
 import { knownHarnessVersion } from '../../evaluation/harness.js';
@@ -154,11 +155,11 @@ const selected = (
   const isNamed = ({ name }: ModelToScore) =>
     only === undefined || only.some((pattern) => matches(name, pattern));
   if (models.length > 0 && !models.some(isNamed))
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'only',
-      value: only?.join(' '),
-      expected: `names of models, in which * is any text, such as ${models[0]?.name} or ${models.at(-1)?.name}`,
-    });
+    throw invalidParameter(
+      'only',
+      only?.join(' '),
+      `names of models, in which * is any text, such as ${models[0]?.name} or ${models.at(-1)?.name}`,
+    );
   return models.filter(
     (model, index) => isNamed(model) && (part === undefined || index % part.count === part.index),
   );
@@ -293,7 +294,12 @@ class Evaluation {
     const { force = false, resume = false, download = false, signal } = this.#options;
     try {
       const outcome = await scoreModel(model, {
-        ...{ scoring, device, force, resume, download, signal },
+        scoring,
+        device,
+        force,
+        resume,
+        download,
+        signal,
         results: this.#results,
         failures: this.#failures,
       });

@@ -68,9 +68,13 @@ export const prepareScoring = async (
   const unknown = keep ? [] : await unknownTasks(settings, prepared, command, signal);
   const without = [...prepared.failures, ...unknown];
   return {
-    ...{ settings, command, directory },
+    settings,
+    command,
+    directory,
     without: new Map(without.map(([task, { code, message }]) => [task, { code, message }])),
-    ...{ includePath: prepared.includePath, environment: prepared.environment, notes: prepared.notes },
+    includePath: prepared.includePath,
+    environment: prepared.environment,
+    notes: prepared.notes,
     [Symbol.asyncDispose]: async () => {
       if (!keep) await rm(folder, { recursive: true, force: true });
     },
@@ -120,7 +124,14 @@ const runOf = (
   const what = [weights, [...rows], fewshot ?? null, settings.seed, backendIn(settings)];
   const key = createHash('sha256').update(JSON.stringify(what)).digest('hex').slice(0, 32);
   return {
-    ...{ name, path, tasks, fewshot, rows, settings, includePath, server },
+    name,
+    path,
+    tasks,
+    fewshot,
+    rows,
+    settings,
+    includePath,
+    server,
     directory: join(directory, '.runs', key),
   };
 };
@@ -188,7 +199,9 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
   const done: FoundResult[] = [];
   const failed: (ScoreError & { task: string })[] = [];
   const outcome = (state: ScoringOutcome['state']): ScoringOutcome => ({
-    ...{ model: model.name, state, failed },
+    model: model.name,
+    state,
+    failed,
     results: done,
     seconds: (performance.now() - started) / 1000,
   });
@@ -284,7 +297,10 @@ const serverFor = async (
   const log = logOf(model, context.scoring);
   await makeDirectories(join(context.scoring.directory, 'logs'));
   return await startServer({
-    ...{ command: settings.serve, model: path, name: model.name, log },
+    command: settings.serve,
+    model: path,
+    name: model.name,
+    log,
     timeoutSeconds: settings.serveTimeout,
     environment: environmentOf(context),
     signal: context.signal,
@@ -302,11 +318,15 @@ const runOnce = async (
   const log = logOf(model, scoring);
   try {
     const all = await runHarness(run, {
-      ...{ command: scoring.command, environment: environmentOf(context), log, signal },
+      command: scoring.command,
+      environment: environmentOf(context),
+      log,
+      signal,
     });
     if ((await weightsOf(model)) !== weights)
       throw new LayerloomError('HARNESS_FAILED', {
-        ...{ model: model.name, log },
+        model: model.name,
+        log,
         reason: 'its weights were replaced while it was scored',
       });
     const ofTasks = run.tasks.map((task) => {
@@ -337,7 +357,10 @@ const writeResult = (
   results.write(
     {
       ...result,
-      ...{ layerloom: version, model: name, weights, source: 'run' as const },
+      layerloom: version,
+      model: name,
+      weights,
+      source: 'run' as const,
       rows: rows.get(result.task) ?? null,
       // As it was asked for: the harness spells seeds and back ends in its own way.
       seed: settings.seed,

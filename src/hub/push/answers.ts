@@ -70,7 +70,8 @@ const checkBatch = (value: unknown, asked: unknown): unknown => {
     const upload = actions?.upload;
     const given = transfer === 'xet' ? upload?.header : checkParts(upload?.header ?? {}, bytes);
     return {
-      ...{ oid, size: bytes },
+      oid,
+      size: bytes,
       ...(error ? { error } : {}),
       ...(upload ? { actions: { upload: { href: upload.href, header: given ?? {} } } } : {}),
     };

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { cardName, provenanceName } from '../../checkpoint/file-names.js';
 import { parseHubId } from '../../checkpoint/hub-cache.js';
 import { isObject, readJsonObject } from '../../checkpoint/json.js';
@@ -63,11 +64,7 @@ export const pushCheckpoint = async (
 const checkRepository = (repository: string): string => {
   const { id } = parseHubId(repository) ?? {};
   if (id === undefined || id !== repository)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'repository',
-      value: repository,
-      expected: 'org/name; a branch is given by --revision',
-    });
+    throw invalidParameter('repository', repository, 'org/name; a branch is given by --revision');
   return id;
 };
 

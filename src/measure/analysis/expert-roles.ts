@@ -1,4 +1,5 @@
 import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { type Side, sides } from '../../methods/framework/part-names.js';
 import { nearest } from '../../recipe/nearest.js';
 
@@ -26,11 +27,7 @@ export const rolesOf = (
         });
       const other = roles.get(name);
       if (other !== undefined && other !== side)
-        throw new LayerloomError('INVALID_PARAMETER', {
-          parameter: side,
-          value: name,
-          expected: `one role for an expert; ${name} is given as ${other} too`,
-        });
+        throw invalidParameter(side, name, `one role for an expert; ${name} is given as ${other} too`);
       roles.set(name, side);
     }
   return roles;

@@ -1,6 +1,7 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { itemAt, valueAt } from '../../base/lookup.js';
 import type { FileIdentity } from '../../checkpoint/checkpoint.js';
 import { modelOpener } from '../../compile/compose.js';
@@ -217,11 +218,11 @@ const sumOperands = async (
 ): Promise<TaskVectorStatistics[]> => {
   const { rows, eachRow } = what;
   if (eachRow)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'threshold',
-      value: null,
-      expected: 'only checkpoints, where rows are reverted; write an inner recipe out first',
-    });
+    throw invalidParameter(
+      'threshold',
+      null,
+      'only checkpoints, where rows are reverted; write an inner recipe out first',
+    );
   const { inputs, tensors, models } = await comparedTensors(recipe, found, base, experts);
   const counted = tensors.filter(({ shape }) => shape.length === 1 || shape.length === 2);
   const sums = assume

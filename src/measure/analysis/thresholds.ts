@@ -1,4 +1,5 @@
 import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { nearest } from '../../recipe/nearest.js';
 import { defaultThreshold, type MavVectors } from './analysis.js';
 import { autoThreshold } from './auto-threshold.js';
@@ -23,18 +24,9 @@ export const readThresholds = (
   own: Readonly<Record<string, number>> = {},
 ): Thresholds => {
   if (all !== 'auto' && !isThreshold(all))
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'threshold',
-      value: all,
-      expected: 'a number, 0 or more, or auto',
-    });
+    throw invalidParameter('threshold', all, 'a number, 0 or more, or auto');
   for (const [name, value] of Object.entries(own))
-    if (!isThreshold(value))
-      throw new LayerloomError('INVALID_PARAMETER', {
-        parameter: 'thresholds',
-        value,
-        expected: `a number, 0 or more, for ${name}`,
-      });
+    if (!isThreshold(value)) throw invalidParameter('thresholds', value, `a number, 0 or more, for ${name}`);
   return { all, own: new Map(Object.entries(own)) };
 };
 

@@ -1,4 +1,5 @@
 import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import type { Architecture } from '../../model/architecture/architecture.js';
 import { isFloating } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
@@ -60,11 +61,7 @@ export const chooseTensors = (
   }
   for (const module of saveModules)
     if (!chosen.saved.some((name) => isNamed(moduleOf(name), module)))
-      throw new LayerloomError('INVALID_PARAMETER', {
-        parameter: 'saveModules',
-        value: module,
-        expected: 'the name of a module of the expert, or its end',
-      });
+      throw invalidParameter('saveModules', module, 'the name of a module of the expert, or its end');
   if (chosen.factorised.length === 0)
     throw new LayerloomError('INVALID_PARAMETER', {
       parameter: modules === undefined ? 'exclude' : 'modules',

@@ -199,7 +199,11 @@ const assemble = async (
     source: Location,
     from: string,
   ): Piece => ({
-    ...{ name, dtype, shape, source, from },
+    name,
+    dtype,
+    shape,
+    source,
+    from,
     bytes: bytesOfTensor(dtype, shape),
   });
   const pieces = [

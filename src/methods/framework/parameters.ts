@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { isObject } from '../../checkpoint/json.js';
 import type { NeededStatistics, ReportedPlan, TaskVectorStatistics } from './method.js';
 import type { ModelInput } from './recipe-input.js';
@@ -76,11 +77,11 @@ export const magnitudeStatistics = (
   experts: readonly ModelInput[],
 ): NeededStatistics => {
   if (base === undefined)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'base',
-      value: null,
-      expected: 'the model that the experts were fine-tuned from, which magnitude weights need',
-    });
+    throw invalidParameter(
+      'base',
+      null,
+      'the model that the experts were fine-tuned from, which magnitude weights need',
+    );
   return { base, experts, what: { kind: 'rows', rows: 'input', eachRow: false } };
 };
 

@@ -52,7 +52,8 @@ export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: stri
   const hasTokenizer = sideFiles.some((name) => /^(tokenizer\.(json|model)|vocab\.json)$/.test(name));
   const kept = base.sideFiles.filter((name) => !(hasTokenizer && isTokenizerFile(name)));
   const location = ({ name, path, hub }: CheckpointIndex) => ({
-    ...{ name, path },
+    name,
+    path,
     ...(hub === undefined ? {} : { hub }),
   });
   return {

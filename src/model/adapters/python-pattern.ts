@@ -28,8 +28,12 @@ const digits = '0123456789';
 const without = (characters: string): string =>
   [...printable].filter((one) => !characters.includes(one)).join('');
 const categories: Readonly<Record<string, string>> = {
-  ...{ d: digits, w: word, s: ' ' },
-  ...{ D: without(digits), W: without(word), S: without(' ') },
+  d: digits,
+  w: word,
+  s: ' ',
+  D: without(digits),
+  W: without(word),
+  S: without(' '),
 };
 const assertions = {
   '^': 'atStart',

@@ -1,4 +1,5 @@
 import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
 import { itemAt } from '../../base/lookup.js';
 import { autoTokens } from './auto.js';
 import { type TokenizerFiles, TokenizerReader } from './read-tokenizer.js';
@@ -88,11 +89,11 @@ const mergeByNumbers = async (
   tokenizers: TokenizerReader,
 ): Promise<MergedVocabulary | undefined> => {
   if (adds)
-    throw new LayerloomError('INVALID_PARAMETER', {
-      parameter: 'tokenizer.source',
-      value: 'rows',
-      expected: 'union, base or a model, for tokens and padding to be added',
-    });
+    throw invalidParameter(
+      'tokenizer.source',
+      'rows',
+      'union, base or a model, for tokens and padding to be added',
+    );
   const { rows } = itemAt(models, 0);
   if (models.some((model) => model.rows !== rows)) return undefined;
   const readable = await Promise.all(

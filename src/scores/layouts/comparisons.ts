@@ -95,7 +95,9 @@ const rowOf = ({ subject, a, b, result }: Compared, adjusted: number | undefined
       cell(adjusted, 4, flag),
       textCell(
         conclude({
-          ...{ metric: subject.metric, ...result, p: adjusted },
+          metric: subject.metric,
+          ...result,
+          p: adjusted,
           candidates: { first: candidatesOf(a), second: candidatesOf(b) },
         }).words,
       ),
