@@ -189,7 +189,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   },
   ADAPTER_WITHOUT_BASE: () => openCheckpoint(writeAdapter(join(temporaryDirectory(), 'lora'))),
   ADAPTER_INVALID: () => soupOfAdapter(lora({ config: { r: 0 } })),
-  ADAPTER_UNSUPPORTED: () => soupOfAdapter(lora({ config: { use_dora: true } })),
+  ADAPTER_UNSUPPORTED: () => soupOfAdapter(lora({ config: { use_qalora: true } })),
   ADAPTER_MISMATCH: () => soupOfAdapter(lora({ shapes: { 'model.layers.0.q_proj.weight': [8, 8] } })),
   FORMS_MIXED: () => {
     const { root, task } = writePair();

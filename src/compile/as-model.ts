@@ -1,9 +1,9 @@
 import { itemAt } from '../base/lookup.js';
 import type { ModelReference } from '../methods/framework/method.js';
 import type { Place } from '../model/architecture/architecture.js';
+import { operandOf } from '../plan/adapted.js';
 import { computedTensor } from '../plan/operands/computed.js';
 import type { Operand } from '../plan/plan.js';
-import { operandOf } from '../plan/stored.js';
 import { adapterModel } from './adapters/adapter-model.js';
 import type { Composed } from './composed.js';
 import type { OpenedModel } from './models.js';

@@ -1,7 +1,7 @@
 import { itemAt, valueAt } from '../base/lookup.js';
 import { normalise } from '../methods/framework/parameters.js';
 import { roleOutside } from '../model/architecture/roles.js';
-import { adaptedIn, formulaOf, isStored } from '../plan/operands.js';
+import { adaptedIn, tensorOf } from '../plan/operands.js';
 import type { MergePlan, PlannedExpression, PlannedTensor } from '../plan/plan.js';
 import { modelOf } from './mergekit-models.js';
 import { cannotSay } from './mergekit-unsupported.js';
@@ -94,9 +94,8 @@ const termsOf = (name: string, expression: PlannedExpression): { input: number; 
   if (adapted !== undefined) return [{ input: adapted.input, weight: 1 }];
   if (expression.kind !== 'linear') return cannotSay(`how ${name} is made`, 'merge with layerloom');
   return expression.terms.map(({ source, weight }) => {
-    const formula = formulaOf(source);
-    const tensor = formula === undefined ? source : adaptedIn(formula);
-    return tensor !== undefined && isStored(tensor)
+    const tensor = tensorOf(source);
+    return tensor !== undefined
       ? { input: tensor.input, weight }
       : cannotSay(`a recipe in the place of a model (${name})`, 'merge it by itself, and name its output');
   });

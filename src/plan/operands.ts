@@ -12,8 +12,9 @@ import { type ArithmeticDtype, arithmeticOf, type Dtype } from '../tensor/dtype.
 import { distinctSources, operandKind, type StoredTensor } from '../tensor/stored-tensor.js';
 import { columns } from './operands/columns.js';
 import { computed, computedTensor } from './operands/computed.js';
+import { dora } from './operands/dora.js';
 import { gathered } from './operands/gathered.js';
-import type { OperandKind, ParseContext, Weights, Words } from './operands/kind.js';
+import type { OperandKind, ParseContext, Pass, Weights, Words } from './operands/kind.js';
 import { lowRank } from './operands/low-rank.js';
 import { stored } from './operands/stored.js';
 import type { ComputedTensor, Operand, PlannedExpression } from './plan.js';
@@ -32,6 +33,7 @@ const kinds: {
   gathered,
   columns,
   lowRank,
+  dora,
   computed: computed({
     sourcesOf: (formula) => sourcesOf(formula),
     describe: (formula, nameOf) => describe(formula, nameOf),
@@ -58,12 +60,15 @@ export const parseOperand = (value: unknown, context: ParseContext<PlannedExpres
  * and weights it is its model's tensor, like any other.
  */
 export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined => {
-  if (formula.kind !== 'linear' || formula.terms.length !== 2) return undefined;
+  if (formula.kind !== 'linear' || formula.terms.length > 2) return undefined;
   const [tensor, change] = formula.terms;
-  if (tensor === undefined || change === undefined) return undefined;
-  if (tensor.weight !== 1 || !isStored(tensor.source)) return undefined;
-  if (!isStored(change.source) && rankOf(change.source) === undefined) return undefined;
-  return sourcesOfOperand(change.source)[0]?.input === tensor.source.input ? tensor.source : undefined;
+  if (tensor?.weight !== 1) return undefined;
+  const { source } = tensor;
+  if (change === undefined) return isStored(source) ? undefined : kindOf(source).tensor?.(source);
+  if (!isStored(source)) return undefined;
+  const kind = kindOf(change.source);
+  const [added] = kind.factors?.(change.source) ?? [kind.tensor?.(change.source)];
+  return added?.input === source.input ? source : undefined;
 };
 
 /** Parses the JSON of an operand that must be stored as it is. */
@@ -72,6 +77,12 @@ export const parseStored = (value: unknown, context: ParseContext<PlannedExpress
 
 /** True for a tensor that an input stores, false for one that is computed. */
 export const isStored = (operand: Operand): operand is StoredTensor => operand[operandKind] === 'stored';
+
+/** Returns the model's tensor that an operand stands for: stored, or changed by an adapter alone. */
+export const tensorOf = (operand: Operand): StoredTensor | undefined => {
+  const formula = formulaOf(operand);
+  return formula === undefined ? kindOf(operand).tensor?.(operand) : adaptedIn(formula);
+};
 
 /** Returns the rank of a product of matrices; undefined for other operands. */
 export const rankOf = (operand: Operand): number | undefined => kindOf(operand).rank?.(operand);
@@ -137,9 +148,7 @@ export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] =>
   ...nestedOf(formula).flatMap(factorsIn),
   ...(formula.kind === 'concatenate'
     ? sourcesOf(formula)
-    : operandsOf(formula).flatMap((operand) =>
-        rankOf(operand) === undefined ? [] : sourcesOfOperand(operand),
-      )),
+    : operandsOf(formula).flatMap((operand) => kindOf(operand).factors?.(operand) ?? [])),
 ];
 
 /**
@@ -165,13 +174,6 @@ export const movesRows = (formula: Formula<Operand>): boolean =>
   operandsOf(formula).some((operand) => kindOf(operand).movesRows) ||
   nestedOf(formula).some(movesRows);
 
-/** A pass over inputs of a tensor that measures one statistic, before the tensor is computed. */
-export interface Pass {
-  /** The statistic's name in reports: `Gram matrices`. */
-  readonly what: string;
-  readonly sources: readonly StoredTensor[];
-}
-
 /**
  * Returns the passes that a formula needs: one over the factors of adapters, which are checked, then one for each
  * statistic, those of nested formulas first. Finding a
@@ -189,6 +191,7 @@ const checksOf = (formula: Formula<Operand>): readonly Pass[] => {
 
 const statisticPassesOf = (formula: Formula<Operand>): readonly Pass[] => [
   ...nestedOf(formula).flatMap(statisticPassesOf),
+  ...operandsOf(formula).flatMap((operand) => kindOf(operand).statistics?.(operand) ?? []),
   ...statisticsOfFormula(formula).map(({ what, operands }) => ({
     what,
     sources: distinctSources(operands.flatMap(sourcesOfOperand)),

@@ -8,6 +8,7 @@ import type { Shape } from '../tensor/reference.js';
 import type { operandKind, StoredTensor } from '../tensor/stored-tensor.js';
 import type { CompleteRecipe } from './complete-recipe.js';
 import type { ColumnTensor } from './operands/columns.js';
+import type { DoraTensor } from './operands/dora.js';
 import type { GatheredTensor } from './operands/gathered.js';
 import type { LowRankTensor } from './operands/low-rank.js';
 
@@ -24,7 +25,13 @@ export interface ComputedTensor {
 }
 
 /** An operand of a formula in a plan (a file a kind in operands/). */
-export type Operand = StoredTensor | ComputedTensor | GatheredTensor | ColumnTensor | LowRankTensor;
+export type Operand =
+  | StoredTensor
+  | ComputedTensor
+  | GatheredTensor
+  | ColumnTensor
+  | LowRankTensor
+  | DoraTensor;
 
 /** One output tensor down to byte ranges: moved as they are, or computed. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;

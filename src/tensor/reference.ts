@@ -15,27 +15,16 @@ export interface TensorReference {
   readonly dtype: Dtype;
   readonly shape: Shape;
   /**
-   * A change that an adapter makes: the tensor is that of these bytes, plus the change, rounded to `dtype`. Its bytes
-   * alone are not its value.
+   * A change that an adapter makes: the tensor is what that makes of these bytes, rounded to `dtype`. Its bytes alone are
+   * not its value.
    */
   readonly change?: TensorChange;
 }
 
-/** A change of a stored tensor, made of tensors of the same checkpoint's files. */
-export type TensorChange =
-  /** s · B · A of a LoRA adapter, `a` [rank, in] and `b` [out, rank], or its transpose. */
-  | {
-      readonly kind: 'lowRank';
-      readonly a: TensorReference;
-      readonly b: TensorReference;
-      readonly rank: number;
-      /** s: alpha / rank, or alpha / √rank (rsLoRA). */
-      readonly scale: number;
-      /** The tensor is stored as [in, out], as embeddings and `fan_in_fan_out` layers are: the change is (B · A)ᵀ. */
-      readonly transposed: boolean;
-    }
-  /** scale · a tensor of the same shape, as the bias of `lora_B` is added (`lora_bias`). */
-  | { readonly kind: 'added'; readonly tensor: TensorReference; readonly scale: number };
+/** A change of a stored tensor; what there are is known where adapters are (`src/model/adapters/kinds/`). */
+export interface TensorChange {
+  readonly kind: string;
+}
 
 /**
  * Returns the number of elements, 1 for a scalar (`[]`); undefined if the product of the extents, taken in

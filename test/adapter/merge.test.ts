@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { layerSwap, merge, planMerge, relayout, soup } from '../../src/index.js';
@@ -75,6 +75,16 @@ describe('BASE+ADAPTER', () => {
       { dtype: 'F32', tied: false },
     ],
     ['factors in bfloat16', lora({ dtype: 'BF16' }), { dtype: 'F32' }],
+    ['magnitudes (DoRA)', lora({ config: { use_dora: true } }), { dtype: 'F32' }],
+    [
+      'magnitudes of embeddings and a head (DoRA)',
+      lora({
+        shapes: llamaShapes({ tied: false }),
+        targets: ['embed_tokens', 'lm_head', 'o_proj'],
+        config: { use_dora: true },
+      }),
+      { dtype: 'F32', tied: false },
+    ],
   ])('is W + s · B · A of an adapter with %s', async (_, adapter, options) => {
     const { root, tensors, models } = make(options, adapter);
     const found = await readTensors(await written(models[0] ?? '', root, 'out'));
@@ -95,6 +105,58 @@ describe('BASE+ADAPTER', () => {
     }
     expect(equal / count).toBeGreaterThan(0.9998);
     expectTensors(found, expected, 2 ** -8);
+  });
+
+  it('scales columns to their norms where DoRA changes a transposed layer, as of GPT-2', async () => {
+    const adapter = lora({ config: { use_dora: true, fan_in_fan_out: true } });
+    const { base, root, tensors } = make({ dtype: 'F32' }, adapter);
+    const model = `${base}+${writeAdapter(join(root, 'conv1d'), adapter)}`;
+    // A family that is not known, so that the adapter's configuration decides.
+    const config = JSON.parse(readFileSync(join(base, 'config.json'), 'utf8')) as Record<string, unknown>;
+    const { model_type: _, ...rest } = config;
+    writeFileSync(join(base, 'config.json'), JSON.stringify(rest));
+    const found = await readTensors(await written(model, root, 'out'));
+    expectTensors(found, adaptedTensors(tensors, adapter), 1e-6);
+  });
+
+  it('gives the bits of a DoRA adapter written out', async () => {
+    const dora = lora({ rank: 3, seed: 2, config: { use_dora: true } });
+    const { root, base, models } = make({}, dora);
+    const [model = ''] = models;
+    const full = await written(model, root, 'full');
+    const out = (name: string) => join(root, name);
+    const recipe = { method: 'ties', base, density: 0.5, weight: 1 } as const;
+    const one = await merge({ ...recipe, models: [model, base] }, { out: out('ties') });
+    const other = await merge({ ...recipe, models: [full, base] }, { out: out('ties-full') });
+    expect(hashOf(one.out)).toBe(hashOf(other.out));
+  });
+
+  it('refuses an output of DoRA without a direction, and vectors that are not those of their factors', async () => {
+    const name = 'model.layers.0.self_attn.q_proj.weight';
+    const dora = lora({ config: { use_dora: true } });
+    const shape = llamaShapes()[name] ?? [];
+    const zero = { dtype: 'F32', shape, data: new Uint8Array(shape.reduce((x, y) => x * y, 4)) } as const;
+    const root = temporaryDirectory();
+    const tensors = { ...llama({ dtype: 'F32' }).tensors, [name]: zero };
+    const base = writeCheckpoint(join(root, 'base'), { ...llama({ dtype: 'F32' }), tensors });
+    const prefix = 'base_model.model.model.layers.0.self_attn.q_proj';
+    const b = dora.tensors[`${prefix}.lora_B.weight`] as TensorFixture;
+    const still = withTensors(dora, {
+      [`${prefix}.lora_B.weight`]: { ...b, data: new Uint8Array(b.data.length) },
+    });
+    const merged = written(`${base}+${writeAdapter(join(root, 'still'), still)}`, root, 'out');
+    await expect(merged).rejects.toMatchObject({ code: 'MERGE_UNDEFINED' });
+    const vector = `${prefix}.lora_magnitude_vector`;
+    for (const [index, changed] of [
+      withTensors(dora, { [vector]: undefined }),
+      withTensors(dora, { [vector]: { dtype: 'F32', shape: [3], data: new Uint8Array(12) } }),
+      { ...dora, config: { ...dora.config, use_dora: false } },
+    ].entries()) {
+      const model = `${base}+${writeAdapter(join(root, `bad-${index}`), changed)}`;
+      await expect(planMerge({ method: 'relayout', model })).rejects.toMatchObject({
+        code: 'ADAPTER_INVALID',
+      });
+    }
   });
 
   it('divides by √rank with rsLoRA, and takes alpha by module', async () => {

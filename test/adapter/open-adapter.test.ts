@@ -132,7 +132,6 @@ describe('openAdapter', () => {
   });
 
   it.each([
-    ['use_dora', { use_dora: true }],
     ['use_qalora', { use_qalora: true }],
     ['layer_replication', { layer_replication: [[0, 2]] }],
     ['trainable_token_indices', { trainable_token_indices: [1] }],
@@ -189,14 +188,13 @@ describe('openAdapter', () => {
     await expect(openWith({}, { config })).rejects.toThrow(/target_parameters weight names no module/);
   });
 
-  it('refuses experts of a mixture, DoRA and parameters of one module by their tensors', async () => {
+  it('refuses experts of a mixture and parameters of one module by their tensors', async () => {
     const refusals = [
       () =>
         openWith(
           { [qA]: tensor(8, 16), [qB]: tensor(16, 8) },
           { config: { target_parameters: ['q_proj.weight'] } },
         ),
-      () => openWith({ [`base_model.model.${q}.lora_magnitude_vector`]: tensor(16) }),
       () => openWith({}, { config: { target_parameters: ['q_proj.weight', 'self_attn.q_proj.other'] } }),
     ];
     for (const refusal of refusals)
@@ -219,8 +217,9 @@ describe('openAdapter', () => {
       modulesToSave: ['lm_head'],
       base: 'org/base',
     };
-    const { raw, rankOf, alphaOf, ...config } = parseAdapterConfig(adapterConfigText(content), 'it');
+    const { raw, kind, rankOf, alphaOf, ...config } = parseAdapterConfig(adapterConfigText(content), 'it');
     expect(raw['task_type']).toBe('CAUSAL_LM');
+    expect(kind.key).toBeUndefined();
     expect([rankOf('x.k_proj'), rankOf('x.q_proj'), alphaOf('x.k_proj')]).toEqual([2, 3, 6]);
     const { rankPattern, ...same } = content;
     expect(config).toEqual({

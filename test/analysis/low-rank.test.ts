@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { type ReducedTensor, runReductions } from '../../src/engine/compute/reduce.js';
 import { planMerge } from '../../src/index.js';
+import type { LowRankChange } from '../../src/model/adapters/kinds/lora.js';
+import { additionOf, operandOf } from '../../src/plan/adapted.js';
 import { sourcesOfTensors } from '../../src/plan/operands.js';
 import type { PlannedInput } from '../../src/plan/plan.js';
 import type { PlannedDifference, PlannedReduction } from '../../src/plan/reduction.js';
-import { changeOf, operandOf } from '../../src/plan/stored.js';
-import type { TensorChange, TensorReference } from '../../src/tensor/reference.js';
+import type { TensorReference } from '../../src/tensor/reference.js';
 import type { Rows } from '../../src/tensor/rows.js';
 import { type TensorFixture, type Tensors, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { type AdaptedFamily, productOf, transpose, writeAdapted } from '../fixtures/low-rank.js';
@@ -82,12 +83,14 @@ const adapted = async () => {
   const difference = (expert: 'a' | 'b'): Extract<PlannedDifference, { kind: 'change' }> => {
     const input = expert === 'a' ? 3 : 4;
     const { rank, scale, transposed } = family.adaptations[expert];
-    const change: TensorChange = {
+    const change: LowRankChange = {
       ...{ kind: 'lowRank', rank, scale, transposed },
       a: at(input, `${name}.A`),
       b: at(input, `${name}.B`),
     };
-    return { kind: 'change', change: changeOf(input, change), scale };
+    const addition = additionOf(input, change);
+    if (addition === undefined) throw new Error('a product is added');
+    return { kind: 'change', ...addition };
   };
   const deltas = {
     a: changeIn(family, 'a', await readTensors(family.factors.a)),

@@ -353,6 +353,15 @@ describe('the form of the output', () => {
     expect(missing.message).toContain(base);
   });
 
+  it('refuses DoRA adapters, whose sum is none, and merges them with their base', async () => {
+    const { task, language, base } = pair({}, { config: { use_dora: true } });
+    const refused = await failure(planMerge({ method: 'layer_swap', task, language }));
+    expect(refused.code).toBe('ADAPTER_UNSUPPORTED');
+    expect(refused.message).toContain('use_dora divides by norms');
+    const models = [`${base}+${task}`, `${base}+${language}`];
+    expect((await planMerge({ method: 'soup', models })).form).toBeUndefined();
+  });
+
   it.each([
     ['fan_in_fan_out', 'ADAPTERS_DIFFER', { config: { fan_in_fan_out: true } }],
     ['the base', 'ADAPTERS_DIFFER', { config: { base_model_name_or_path: 'org/another' } }],

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import type { Sparsifier } from '../../src/index.js';
 import { columnTensor } from '../../src/plan/operands/columns.js';
 import { computedTensor } from '../../src/plan/operands/computed.js';
+import { doraTensor } from '../../src/plan/operands/dora.js';
 import { gatheredTensor } from '../../src/plan/operands/gathered.js';
 import { lowRankTensor } from '../../src/plan/operands/low-rank.js';
 import type { PlannedExpression, PlannedTensor, StoredTensor } from '../../src/plan/plan.js';
@@ -181,6 +182,22 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     '02a1e2b1caa4049a11965c542d5e242b240a8a0d8d3913f853eb421fe5036404',
   ],
   [
+    'a matrix with a DoRA adapter',
+    {
+      kind: 'linear',
+      terms: [
+        {
+          source: doraTensor({
+            ...{ dtype: 'BF16', tensor: a, scale: 0.5, magnitudes: c },
+            product: lowRankTensor({ rank: 2, transposed: false, a, b }),
+          }),
+          weight: 1,
+        },
+      ],
+    },
+    'de3a644b629bc2e08c8be5c00489ca23cdb8eed6edcc69ee9c25ce70a6f91717',
+  ],
+  [
     'a recipe in a recipe',
     {
       kind: 'linear',
@@ -228,7 +245,7 @@ it.each(golden)('gives a shard of one tensor the key it always had: %s', (name, 
 });
 
 it('gives a shard of several tensors the key it always had, in the order of the file', () => {
-  const since = ['ram', 'assemble', 'padRows', 'concatenate', 'factor'];
+  const since = ['ram', 'assemble', 'padRows', 'concatenate', 'factor', 'a matrix with a DoRA adapter'];
   const tensors = golden
     .filter(([name]) => !since.includes(name))
     .map(([name, expression]) => tensorOf(name, expression));

@@ -1,22 +1,31 @@
 import { realpath } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import type { Adapter } from '../../model/adapters/adapter.js';
 import { applyAdapter } from '../../model/adapters/apply.js';
+import { adapterConfigName } from '../../model/adapters/peft-config.js';
 
 /**
  * Checks that adapters can be one: of one base, by what their configurations name, unless the recipe says what the base is;
  * with weights that are stored alike, and that fit the base where it is here.
  *
  * @returns warnings
- * @throws LayerloomError ADAPTERS_DIFFER, ADAPTER_INVALID, ADAPTER_MISMATCH
+ * @throws LayerloomError ADAPTER_UNSUPPORTED (adapters whose sum is none), ADAPTERS_DIFFER, ADAPTER_INVALID, ADAPTER_MISMATCH
  */
 export const checkAdapters = async (
   [first, ...others]: readonly Adapter[],
   { base, isNamed }: { readonly base: CheckpointIndex | undefined; readonly isNamed: boolean },
 ): Promise<readonly string[]> => {
   if (first === undefined) return [];
+  for (const { config, checkpoint } of [first, ...others])
+    if (config.kind.noSum !== undefined)
+      throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+        file: join(checkpoint.path, adapterConfigName),
+        what: String(config.kind.key),
+        reason: `${config.kind.noSum}, so that a merge of such adapters is no adapter`,
+        remedy: 'give BASE+ADAPTER for each model, and get full weights',
+      });
   for (const other of others) {
     const differ = (what: string) =>
       new LayerloomError('ADAPTERS_DIFFER', {

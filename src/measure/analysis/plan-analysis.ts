@@ -5,10 +5,11 @@ import { checkCompatible } from '../../compile/compatible.js';
 import { type OpenedCheckpoint, openModels, plannedInput } from '../../compile/models.js';
 import { quantisedTensors } from '../../compile/quantised.js';
 import { withSharedRows } from '../../compile/shared-rows.js';
+import { changeIn } from '../../model/adapters/kinds/kinds.js';
 import { requireLayers } from '../../model/architecture/architecture.js';
 import { TokenizerReader } from '../../model/tokenizer/read-tokenizer.js';
+import { additionOf, operandOf } from '../../plan/adapted.js';
 import type { PlannedDifference, PlannedReduction, ReductionPlan } from '../../plan/reduction.js';
-import { changeOf, operandOf } from '../../plan/stored.js';
 import { arithmeticDtypes } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import type { Rows } from '../../tensor/rows.js';
@@ -127,10 +128,13 @@ const differenceOf = ({ input, reference, path }: ModelTensor, base: ModelTensor
     path === base.path &&
     reference.begin === base.reference.begin &&
     reference.end === base.reference.end;
-  const { change } = reference;
+  const change = changeIn(reference);
   if (!isOfBase) return { kind: 'tensor', tensor: operandOf(input, reference) };
   if (change === undefined) return { kind: 'none' };
-  return { kind: 'change', change: changeOf(input, change), scale: change.scale };
+  const addition = additionOf(input, change);
+  return addition === undefined
+    ? { kind: 'tensor', tensor: operandOf(input, reference) }
+    : { kind: 'change', ...addition };
 };
 
 const refuseQuantised = (models: readonly OpenedCheckpoint[]): void => {

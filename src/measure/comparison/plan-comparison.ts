@@ -1,8 +1,8 @@
 import { LayerloomError } from '../../base/errors.js';
 import { type OpenedCheckpoint, openModels, plannedInput } from '../../compile/models.js';
+import { operandOf } from '../../plan/adapted.js';
 import type { ComparisonPlan, PlannedComparison } from '../../plan/comparison.js';
 import type { Operand } from '../../plan/plan.js';
-import { operandOf } from '../../plan/stored.js';
 import { bitsOf, isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type TensorReference } from '../../tensor/reference.js';
 import type { StoredAs, TensorComparison, TensorState } from './comparison.js';

@@ -1,5 +1,7 @@
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import type { TensorReference } from '../../tensor/reference.js';
+import type { AdapterKind } from './kinds/kind.js';
+import type { AdapterChange } from './kinds/kinds.js';
 import type { NumberOf } from './module-numbers.js';
 
 /** The two matrices of a LoRA adapter for one parameter of the base. */
@@ -8,6 +10,8 @@ export interface LowRankPair {
   readonly a: TensorReference;
   /** `lora_B`: [out, rank]. */
   readonly b: TensorReference;
+  /** The tensor that the adapter's kind has beside them: [out]. */
+  readonly beside?: TensorReference | undefined;
   /** Names of the two in the adapter's file. */
   readonly names: { readonly a: string; readonly b: string };
   readonly rank: number;
@@ -27,7 +31,7 @@ export interface Adapter {
   /** Its directory: name, path, hub, files (`adapter_model.safetensors`), side files; `config` is `adapter_config.json`. */
   readonly checkpoint: CheckpointIndex;
   readonly config: AdapterConfig;
-  /** W + s · B · A. */
+  /** By kind: W + s · B · A, or what `config.kind` makes of that. */
   readonly pairs: ReadonlyMap<string, LowRankPair>;
   /** Replaced by a tensor of the adapter: `modules_to_save`, biases that were trained (`bias`). */
   readonly replaced: ReadonlyMap<string, { readonly name: string; readonly tensor: TensorReference }>;
@@ -42,6 +46,7 @@ export interface Adapter {
 export interface AdapterConfig {
   /** `base_model_name_or_path`, where it is written. */
   readonly base?: string;
+  readonly kind: AdapterKind<AdapterChange>;
   readonly rank: number;
   readonly alpha: number;
   readonly rsLora: boolean;

@@ -9,6 +9,7 @@ import type { Adapter, LowRankPair } from './adapter.js';
 import { checkComplete } from './check-complete.js';
 import { isConv1d } from './conv1d.js';
 import { asInBase } from './in-base.js';
+import { addition } from './kinds/kinds.js';
 import { embeddingOf, headOf, isTied } from './tied.js';
 
 /**
@@ -30,9 +31,16 @@ export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: stri
   const configEdits = replaceWhole(base, adapter, tensors, ofAdapter);
   for (const [name, pair] of adapter.pairs) {
     const reference = changeable(base, adapter, tensors, name);
-    const { a, b, rank, scale } = pair;
+    const { a, b, beside, rank, scale } = pair;
     const transposed = isTransposed(base, adapter, name, pair, reference.shape);
-    const change = { kind: 'lowRank', a: ofAdapter(a), b: ofAdapter(b), rank, scale, transposed } as const;
+    const change = adapter.config.kind.change({
+      a: ofAdapter(a),
+      b: ofAdapter(b),
+      beside: beside && ofAdapter(beside),
+      rank,
+      scale,
+      transposed,
+    });
     tensors.set(name, { ...reference, change });
   }
   for (const [name, { tensor, scale }] of adapter.added) {
@@ -44,7 +52,7 @@ export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: stri
         name,
         `is [${reference.shape.join(', ')}] there, and [${tensor.shape.join(', ')}] here`,
       );
-    tensors.set(name, { ...reference, change: { kind: 'added', tensor: ofAdapter(tensor), scale } });
+    tensors.set(name, { ...reference, change: addition(ofAdapter(tensor), scale) });
   }
   const incomplete = checkComplete(base, adapter);
   const sideFiles = checkpoint.sideFiles.filter(isTokenizerFile);

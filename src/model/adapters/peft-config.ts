@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { LayerloomError } from '../../base/errors.js';
 import { entriesInOrder, isObject, parseJsonObject } from '../../checkpoint/json.js';
 import type { AdapterConfig } from './adapter.js';
+import { keyedKinds, plainLora } from './kinds/kinds.js';
 import { type NumbersByPattern, numbersByModule } from './module-numbers.js';
 
 /** Names of PEFT's two files in an adapter's directory; its pickled weights are refused. */
@@ -27,7 +28,6 @@ const honoured = new Set([
 
 /** Keys that change what an adapter computes in a way that is not read here; the reasons name the arithmetic. */
 const refused: Readonly<Record<string, string>> = {
-  use_dora: 'scales each row by its norm (DoRA)',
   use_qalora: 'pools inputs by groups (QA-LoRA)',
   use_bdlora: 'has block-diagonal factors (BD-LoRA)',
   alora_invocation_tokens: 'acts on a part of the sequence only (activated LoRA)',
@@ -106,7 +106,8 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
       remedy: 'write it again with PEFT',
     });
   for (const [key, value] of Object.entries(raw)) {
-    if (ignored.has(key) || honoured.has(key) || isUnused(value)) continue;
+    const isKind = value === true && keyedKinds.some((kind) => kind.key === key);
+    if (ignored.has(key) || honoured.has(key) || isKind || isUnused(value)) continue;
     const reason = refused[key];
     if (reason !== undefined) throw unsupported(key, `${reason}, which is not supported`);
     throw unsupported(key, `is set (${JSON.stringify(value)}), and its meaning is unknown here`);
@@ -123,6 +124,7 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
     numbersByModule(entriesInOrder(text, raw, option, file) as NumbersByPattern, fallback, { option, file });
   return {
     ...(data.base_model_name_or_path ? { base: data.base_model_name_or_path } : {}),
+    kind: keyedKinds.find(({ key = '' }) => raw[key] === true) ?? plainLora,
     rank: data.r,
     alpha: data.lora_alpha,
     rsLora: data.use_rslora ?? false,

@@ -1,8 +1,9 @@
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import { isFloating } from '../../tensor/dtype.js';
-import type { TensorReference } from '../../tensor/reference.js';
+import { elementsOf, type TensorReference } from '../../tensor/reference.js';
 import type { Adapter, AdapterConfig, LowRankPair } from './adapter.js';
+import { keyedKinds } from './kinds/kinds.js';
 import { scaleOf } from './peft-config.js';
 import { parseAdapterTensor } from './tensor-names.js';
 
@@ -16,6 +17,7 @@ interface Factors {
   a?: Named;
   b?: Named;
   bias?: Named;
+  beside?: Named;
   embedding: boolean;
 }
 
@@ -39,18 +41,20 @@ export const readAdapterTensors = (
   for (const [name, tensor] of tensors) {
     const parsed = parseAdapterTensor(name);
     if (parsed.kind === 'unused') continue;
-    if (parsed.kind === 'magnitude')
-      throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+    if (parsed.kind === 'beside' && parsed.name !== config.kind.beside)
+      throw invalid(
         file,
-        what: `tensor ${name}`,
-        reason: 'scales rows by their norms (DoRA), which is not supported',
-      });
+        name,
+        `needs ${keyOfBeside(parsed.name)} in adapter_config.json`,
+        'save it again with PEFT',
+      );
     if (parsed.kind === 'whole') {
       checkWhole(name, parsed, config, file);
       replaced.set(parsed.parameter, { name, tensor });
       continue;
     }
-    const factors = modules.get(parsed.module) ?? { embedding: parsed.embedding };
+    const factors = modules.get(parsed.module) ?? { embedding: false };
+    if (parsed.kind !== 'beside') factors.embedding = parsed.embedding;
     if (factors[parsed.kind] !== undefined)
       throw invalid(file, name, 'stands twice, under two adapter names', 'save one adapter alone with PEFT');
     factors[parsed.kind] = { name, tensor };
@@ -82,6 +86,24 @@ export const readAdapterTensors = (
     added.set(`${module}.bias`, { ...factors.bias, scale: pair.scale });
   }
   return { pairs, replaced, added };
+};
+
+const keyOfBeside = (name: string): string =>
+  keyedKinds.find((kind) => kind.beside === name)?.key ?? 'another key';
+
+/** Checks the tensor that adapters of a kind have beside a module's factors: one number for each output. */
+const checkBeside = (beside: Named | undefined, b: Named, { kind }: AdapterConfig, file: string): void => {
+  if (kind.beside === undefined) return;
+  if (beside === undefined)
+    throw invalid(file, b.name, `has no ${kind.beside} beside it`, 'download or save the adapter again');
+  const { name, tensor } = beside;
+  if (!isFloating(tensor.dtype) || elementsOf(tensor.shape) !== b.tensor.shape[0])
+    throw invalid(
+      file,
+      name,
+      `is ${tensor.dtype} [${tensor.shape.join(', ')}], and ${b.name} [${b.tensor.shape.join(', ')}]`,
+      'download or save the adapter again',
+    );
 };
 
 const invalid = (file: string, tensor: string, reason: string, remedy: string): LayerloomError =>
@@ -148,7 +170,7 @@ const targetOf = (
 const pairOf = (
   matched: string,
   module: string,
-  { a, b, embedding }: Factors,
+  { a, b, beside, embedding }: Factors,
   config: AdapterConfig,
   file: string,
 ): LowRankPair => {
@@ -176,6 +198,7 @@ const pairOf = (
     if (!isFloating(tensor.dtype))
       throw invalid(file, name, `is ${tensor.dtype}`, 'save the adapter in bfloat16, float16 or float32');
   }
+  checkBeside(beside, b, config, file);
   const rank = itemAt(a.tensor.shape, 0);
   if (itemAt(b.tensor.shape, 1) !== rank)
     throw invalid(
@@ -202,6 +225,7 @@ const pairOf = (
   return {
     a: a.tensor,
     b: b.tensor,
+    beside: beside?.tensor,
     names: { a: a.name, b: b.name },
     rank,
     alpha,

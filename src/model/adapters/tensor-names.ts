@@ -1,15 +1,19 @@
+import { keyedKinds } from './kinds/kinds.js';
+
 /** PEFT's prefix of names in an adapter's file. Adapters that transformers writes by itself may lack it. */
 const prefix = 'base_model.model.';
 
 /** A tensor of an adapter's file, by its name. */
 export type AdapterTensorName =
   | {
-      readonly kind: 'a' | 'b' | 'bias' | 'magnitude';
+      readonly kind: 'a' | 'b' | 'bias';
       /** The module without the prefix: `model.layers.0.self_attn.q_proj`. */
       readonly module: string;
       /** The module is an embedding (`lora_embedding_A`), which is stored as [in, out]. */
       readonly embedding: boolean;
     }
+  /** Stands beside the factors of a module, for adapters of a kind. */
+  | { readonly kind: 'beside'; readonly name: string; readonly module: string }
   /** Takes the place of a parameter of the base: `modules_to_save`, biases, an embedding saved whole. */
   | { readonly kind: 'whole'; readonly parameter: string; readonly module: string }
   /** The base's own weights beside a module that was trained; not used. */
@@ -17,7 +21,9 @@ export type AdapterTensorName =
 
 const factor =
   /^(?<module>.+)\.lora_(?<embedding>embedding_)?(?<letter>[AB])(?:\.(?!weight$|bias$)[^.]+)?(?:\.(?<what>weight|bias))?$/;
-const magnitude = /^(?<module>.+)\.lora_magnitude_vector(\..+)?$/;
+const beside = keyedKinds
+  .flatMap((kind) => kind.beside ?? [])
+  .map((name) => ({ name, pattern: new RegExp(`^(?<module>.+)\\.${name}(\\..+)?$`) }));
 const saved = /^(?<module>.+)\.modules_to_save(?:\.(?!weight$|bias$)[^.]+)?\.(?<rest>.+)$/;
 
 /**
@@ -33,8 +39,10 @@ export const parseAdapterTensor = (name: string): AdapterTensorName => {
       letter === 'B' && what === 'bias' ? 'bias' : isFactor ? (letter === 'A' ? 'a' : 'b') : undefined;
     if (kind !== undefined) return { kind, module, embedding: embedding !== undefined };
   }
-  const scaled = magnitude.exec(plain)?.groups?.['module'];
-  if (scaled !== undefined) return { kind: 'magnitude', module: scaled, embedding: false };
+  for (const { name, pattern } of beside) {
+    const of = pattern.exec(plain)?.groups?.['module'];
+    if (of !== undefined) return { kind: 'beside', name, module: of };
+  }
   if (plain.includes('.original_module.')) return { kind: 'unused' };
   const { module: savedModule, rest } = saved.exec(plain)?.groups ?? {};
   const parameter =

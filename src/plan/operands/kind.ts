@@ -35,6 +35,13 @@ export interface FormulaReadings<F> {
   lower(formula: F, dtype: ArithmeticDtype, to: Lowering): Promise<Value>;
 }
 
+/** A pass over inputs of a tensor that measures one statistic, before the tensor is computed. */
+export interface Pass {
+  /** The statistic's name in reports: `Gram matrices`. */
+  readonly what: string;
+  readonly sources: readonly StoredTensor[];
+}
+
 /** The weight of each input in a value, by the input's index. */
 export type Weights = ReadonlyMap<number, number>;
 
@@ -75,6 +82,12 @@ export interface OperandKind<O, F = never> {
   readonly movesRows?: true;
   /** It needs whole rows: tensors of it are sliced between rows only. */
   readonly needsRows?: true;
-  /** Returns its rank, for products of matrices: its sources must then be finite, since a product spreads what is not. */
+  /** Returns those of its sources that must be finite, since a product spreads what is not over rows and columns. */
+  factors?(operand: O): readonly StoredTensor[];
+  /** Returns its rank, for products of matrices. */
   rank?(operand: O): number;
+  /** Returns the passes over sources that find its statistics. */
+  statistics?(operand: O): readonly Pass[];
+  /** Returns the model's tensor that it stands for, in words and weights: itself, or the one that an adapter changes. */
+  tensor?(operand: O): StoredTensor;
 }

@@ -67,5 +67,6 @@ export const lowRank: OperandKind<LowRankTensor> = {
   weights: () => new Map(),
   lower: async ({ rank, transposed, a, b }, { program }) => program.product(a, b, { rank, transposed }),
   needsRows: true,
+  factors: ({ a, b }) => [a, b],
   rank: ({ rank }) => rank,
 };

@@ -48,6 +48,7 @@ export const stored: OperandKind<StoredTensor> = {
     return source;
   },
   sources: (tensor) => [tensor],
+  tensor: (tensor) => tensor,
   describe: (tensor, nameOf) => nameOf(tensor),
   keyText: keyOfStored,
   weights: ({ input }) => new Map([[input, 1]]),

@@ -42,6 +42,13 @@ cases = {
     'phi-biases': (PhiConfig(**small, tie_word_embeddings=False), torch.float32, [
         dict(r=4, lora_alpha=8, target_modules=['q_proj', 'dense', 'fc1'], bias='all'),
         dict(r=8, lora_alpha=8, target_modules=['fc2'], modules_to_save=['lm_head'])]),
+    'llama-dora': (llama, torch.float32, [
+        dict(r=4, lora_alpha=8, target_modules=attention + mlp, use_dora=True),
+        dict(r=6, lora_alpha=9, target_modules=['embed_tokens', 'lm_head', 'q_proj'], use_dora=True, use_rslora=True,
+             rank_pattern={'lm_head': 3}, alpha_pattern={'q_proj': 5})]),
+    'gpt2-dora': (GPT2Config(vocab_size=96, n_embd=64, n_layer=8, n_head=4, n_positions=64), torch.float32, [
+        dict(r=4, lora_alpha=8, target_modules=['c_attn', 'c_proj'], fan_in_fan_out=True, use_dora=True),
+        dict(r=9, lora_alpha=8, target_modules=['c_fc'], fan_in_fan_out=True, use_dora=True, bias='all')]),
     'mistral-parameters': (MistralConfig(**small, tie_word_embeddings=False), torch.float32, [
         dict(r=4, lora_alpha=8, target_modules=[], target_parameters=['mlp.up_proj.weight']),
         dict(r=8, lora_alpha=4, target_modules='all-linear')]),
@@ -52,7 +59,9 @@ def train(model, exact):
     """Random numbers in the place of training; exact: products of so few bits that the order of sums is no matter."""
     with torch.no_grad():
         for name, tensor in model.named_parameters():
-            if 'lora_' in name and exact:
+            if 'lora_magnitude_vector' in name:
+                tensor.mul_(1 + torch.randn(tensor.shape) * 0.1)
+            elif 'lora_' in name and exact:
                 tensor.copy_(torch.randint(-3, 4, tensor.shape) / 16)
             elif 'lora_' in name:
                 tensor.copy_(torch.randn(tensor.shape) * 0.1)

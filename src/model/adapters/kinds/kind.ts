@@ -1,0 +1,28 @@
+import type { TensorChange, TensorReference } from '../../../tensor/reference.js';
+
+/** The factors of one parameter, among the files of a base with its adapter. */
+export interface PlacedFactors {
+  /** [rank, in] */
+  readonly a: TensorReference;
+  /** [out, rank] */
+  readonly b: TensorReference;
+  /** The tensor that the kind has beside them (`AdapterKind.beside`). */
+  readonly beside?: TensorReference | undefined;
+  readonly rank: number;
+  /** s: alpha / rank, or alpha / √rank (rsLoRA). */
+  readonly scale: number;
+  /** The parameter is stored as [in, out], as embeddings and `fan_in_fan_out` layers are: the product is (B · A)ᵀ. */
+  readonly transposed: boolean;
+}
+
+/** What is known of one kind of adapters. What it makes of a tensor is an operand: `src/plan/adapted.ts` lists these by change. */
+export interface AdapterKind<C extends TensorChange = TensorChange> {
+  /** The key of `adapter_config.json` that is true for adapters of this kind; without, it is plain LoRA. */
+  readonly key?: string;
+  /** The last part of the names of the tensors that modules have beside their factors, one number for each output. */
+  readonly beside?: string;
+  /** Why a sum of such adapters is none, for errors; without, a sum of their changes is a change. */
+  readonly noSum?: string;
+  /** Returns the change of the base's tensor. */
+  change(factors: PlacedFactors): C;
+}

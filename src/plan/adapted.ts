@@ -1,0 +1,55 @@
+import type { DoraChange } from '../model/adapters/kinds/dora.js';
+import { type AdapterChange, changeIn } from '../model/adapters/kinds/kinds.js';
+import type { LowRankChange } from '../model/adapters/kinds/lora.js';
+import { isFloating } from '../tensor/dtype.js';
+import type { TensorReference } from '../tensor/reference.js';
+import { type StoredTensor, storedTensor } from '../tensor/stored-tensor.js';
+import { computedTensor } from './operands/computed.js';
+import { doraTensor } from './operands/dora.js';
+import { type LowRankTensor, lowRankTensor } from './operands/low-rank.js';
+import type { Operand } from './plan.js';
+
+/** A change of a tensor that is added to the base's: `scale` · `change`. */
+export interface Addition {
+  readonly change: Operand;
+  readonly scale: number;
+}
+
+const productOf = (input: number, { rank, transposed, a, b }: Omit<LowRankChange, 'kind'>): LowRankTensor =>
+  lowRankTensor({ rank, transposed, a: storedTensor(input, a), b: storedTensor(input, b) });
+
+const addition = (input: number, change: Exclude<AdapterChange, DoraChange>): Addition => ({
+  change: change.kind === 'added' ? storedTensor(input, change.tensor) : productOf(input, change),
+  scale: change.scale,
+});
+
+/** Returns what a change adds to the base's tensor; undefined for one that is no sum with it. */
+export const additionOf = (input: number, change: AdapterChange): Addition | undefined =>
+  change.kind === 'dora' ? undefined : addition(input, change);
+
+const adapted = (stored: StoredTensor, change: AdapterChange): Operand => {
+  const { input, dtype } = stored;
+  if (change.kind === 'dora') {
+    if (!isFloating(dtype)) throw new Error(`an adapter changes a tensor of ${dtype}`);
+    const [product, magnitudes] = [productOf(input, change), storedTensor(input, change.magnitudes)];
+    return doraTensor({ dtype, tensor: stored, product, scale: change.scale, magnitudes });
+  }
+  const { change: source, scale } = addition(input, change);
+  const terms = [
+    { source: stored, weight: 1 },
+    { source, weight: scale },
+  ];
+  return computedTensor(dtype, { kind: 'linear', terms });
+};
+
+/**
+ * Returns a tensor of an input as an operand: its bytes, or what an adapter makes of them, rounded to its dtype, so that a
+ * merge gives the bits that it gives of the model with the adapter written out.
+ *
+ * @param input the index of its model in the inputs of the plan
+ */
+export const operandOf = (input: number, reference: TensorReference): Operand => {
+  const stored = storedTensor(input, reference);
+  const change = changeIn(reference);
+  return change === undefined ? stored : adapted(stored, change);
+};
