@@ -6,12 +6,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { wordsOf } from '../dist/base/setting.js';
-import { hubVariables } from '../dist/checkpoint/hub-variables.js';
 import { evaluationSchema } from '../dist/evaluation/evaluation-block.js';
 import { experimentSchema, furtherReference } from '../dist/experiment/file/experiment-block.js';
 import { searchSchema } from '../dist/experiment/file/search-block.js';
 import { commonSettings, outputSettings } from '../dist/methods/framework/common-settings.js';
 import { spelt } from '../dist/recipe/block.js';
+import { hubVariables } from '../dist/sources/hub/variables.js';
 import { choices } from '../dist/training/choices.js';
 import { trainingSettings } from '../dist/training/training-settings.js';
 

@@ -54,7 +54,6 @@ export type { Part } from './batch/part.js';
 export type { BatchOptions, BatchResult } from './batch/run-batch.js';
 export type { CheckpointIndex, FileIdentity, FileState } from './checkpoint/checkpoint.js';
 export { encodeHeader, type Header, type HeaderTensor, parseHeader } from './checkpoint/formats/header.js';
-export type { RangeCacheEntry, RangeCacheFile } from './checkpoint/range-cache-list.js';
 export type { Explanation } from './compile/explanation.js';
 export { type Examination, examineInstallation } from './doctor/examine.js';
 export type { Finding } from './doctor/finding.js';
@@ -115,8 +114,6 @@ export {
 export { type ImportOutcome, importResults } from './experiment/scoring/import-results.js';
 export type { ScoringOutcome } from './experiment/scoring/score-model.js';
 export { recipeOf } from './export/recipe-of.js';
-export type { PushedFile, PushOptions, PushResult } from './hub/push/push-result.js';
-export type { RangeCacheRemoval } from './hub/remove-ranges.js';
 export type { AnalysedModel, Analysis, TensorAnalysis } from './measure/analysis/analysis.js';
 export type { Overlap, OverlapPart } from './measure/analysis/overlap.js';
 export type { Shares } from './measure/analysis/shares.js';
@@ -232,6 +229,9 @@ export {
 } from './search/select-checkpoints.js';
 export type { SelectionWishes } from './search/selection-wishes.js';
 export type { Candidate, SearchStep, SearchTrace, Strategy } from './search/trace.js';
+export type { RangeCacheEntry, RangeCacheFile } from './sources/hub/cache/range-cache-list.js';
+export type { RangeCacheRemoval } from './sources/hub/cache/remove-ranges.js';
+export type { PushedFile, PushOptions, PushResult } from './sources/hub/push/push-result.js';
 export type { Claim, FinishedShard } from './store/claim.js';
 export type { ExperimentFound, ExperimentShards } from './store/experiments.js';
 export type { Collection, GcOptions } from './store/gc.js';

@@ -10,7 +10,6 @@ import { storeVerifyCommand } from '../src/cli/store.js';
 import { checkComplete } from '../src/cli/table.js';
 import { openStaging } from '../src/engine/output/staging.js';
 import { prepareTasks } from '../src/evaluation/prepare-tasks.js';
-import { bringHeaders } from '../src/hub/bring-headers.js';
 import {
   analyze,
   type ErrorCode,
@@ -38,6 +37,7 @@ import { mergeVocabularies } from '../src/model/tokenizer/merge-vocabularies.js'
 import { checkBuildTools } from '../src/native/build-tools.js';
 import { readRecipe } from '../src/recipe/read-recipe.js';
 import { comparePaired } from '../src/scores/paired.js';
+import { bringHeaders } from '../src/sources/hub/bring-headers.js';
 import { type AdapterFixture, lora, writeAdapter } from './fixtures/adapters.js';
 import {
   assemble,

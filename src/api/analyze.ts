@@ -8,13 +8,13 @@ import {
   writeAnalysis,
 } from '../documents/analysis/write-analysis.js';
 import type { ReduceOptions } from '../engine/compute/reduce.js';
-import { bringModels } from '../hub/bring-models.js';
 import type { MavVectors } from '../measure/analysis/analysis.js';
 import { rolesOf } from '../measure/analysis/expert-roles.js';
 import type { Overlap } from '../measure/analysis/overlap.js';
 import { computeTaskVectors } from '../measure/analysis/task-vectors.js';
 import { checkThresholdNames, readThresholds, thresholdsOf } from '../measure/analysis/thresholds.js';
 import { readVectors } from '../measure/analysis/vectors-file.js';
+import { bringModels } from '../sources/bring-models.js';
 import type { Rows } from '../tensor/rows.js';
 import { requireOut } from './require-out.js';
 

@@ -1,9 +1,9 @@
 import { invalidParameter } from '../base/invalid-parameter.js';
 import type { RunControls } from '../engine/run.js';
-import { bringModels } from '../hub/bring-models.js';
 import { compareModels } from '../measure/comparison/compare-models.js';
 import type { Comparison } from '../measure/comparison/comparison.js';
 import { matches } from '../methods/framework/match-names.js';
+import { bringModels } from '../sources/bring-models.js';
 
 export interface DiffOptions extends RunControls {
   /** Compares the tensors whose names match, `*` standing for any text. Default: all. */

@@ -1,10 +1,10 @@
 import { invalidParameter } from '../base/invalid-parameter.js';
-import { bringModels } from '../hub/bring-models.js';
 import type { Choice } from '../measure/extraction/choose-tensors.js';
 import type { ExtractionResult } from '../measure/extraction/extraction.js';
 import { planExtraction } from '../measure/extraction/plan-extraction.js';
 import { type ExtractionOptions, runExtraction } from '../measure/extraction/run-extraction.js';
 import { type FactorDtype, factorDtypes } from '../native/factorise.js';
+import { bringModels } from '../sources/bring-models.js';
 import { type DtypeName, parseDtype } from '../tensor/dtype.js';
 import { requireOut } from './require-out.js';
 

@@ -1,12 +1,13 @@
+import { parseAddress } from '../address/address.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
-import { openCheckpoint } from '../checkpoint/open.js';
-import { bringModels } from '../hub/bring-models.js';
 import { readAnalysedExpert } from '../measure/partition/analysed-expert.js';
 import type { PartitionFormat } from '../measure/partition/formats/names.js';
 import { type Granularity, granularities, type Partition } from '../measure/partition/partition.js';
 import { type PartitionByLocation, partitionOf } from '../measure/partition/partition-of.js';
 import { checkFormats, writePartition } from '../measure/partition/write-partition.js';
 import { describeArchitecture } from '../model/architecture/architecture.js';
+import { bringModels } from '../sources/bring-models.js';
+import { openCheckpoint } from '../sources/open-checkpoint.js';
 
 /** How the parameters of a model are divided: by location, or by an analysis. */
 export interface PartitionParameters extends PartitionByLocation {
@@ -59,7 +60,7 @@ export const partition = async (
   check(parameters);
   checkFormats(formats, out);
   const fetched = await bringModels([base], { download: download ? 'headers' : false });
-  const checkpoint = await openCheckpoint(base);
+  const checkpoint = await openCheckpoint(await parseAddress(base));
   const opened = { checkpoint, architecture: describeArchitecture(checkpoint) };
   const { from, language, task, granularity, ...location } = parameters;
   const { others, norms } = location;

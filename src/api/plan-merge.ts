@@ -1,13 +1,12 @@
 import { dirname, resolve } from 'node:path';
+import { splitName } from '../address/name.js';
 import { checkInterrupt, LayerloomError } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
-import { splitName } from '../checkpoint/model-place.js';
 import { inForm } from '../compile/adapters/form.js';
 import type { OutputForm } from '../compile/adapters/output-forms.js';
 import type { StatisticsByRecipe } from '../compile/composed.js';
 import { modelsIn, type OpenedInputs, observeInputs, openInputs } from '../compile/opened-inputs.js';
 import { type PlanOptions, planRecipe } from '../compile/plan-recipe.js';
-import { bringModels } from '../hub/bring-models.js';
 import { gatherStatistics, type StatisticsOptions } from '../measure/analysis/statistics.js';
 import { patternsOf } from '../measure/partition/patterns.js';
 import { readPartition } from '../measure/partition/read-partition.js';
@@ -18,6 +17,7 @@ import type { MergePlan } from '../plan/plan.js';
 import { readRecipe, withPlace, withWarnings } from '../recipe/read-recipe.js';
 import { parseRecipe, type Recipe } from '../recipe/recipe.js';
 import type { RecordedInputs } from '../recipe/recorded-inputs.js';
+import { bringModels } from '../sources/bring-models.js';
 import type { DtypeName } from '../tensor/dtype.js';
 import { checkRecorded } from './check-recorded.js';
 
@@ -134,7 +134,7 @@ const withParts = async (recipe: RecipeInput, folder: string): Promise<RecipeInp
 const withTokenizer = (recipe: RecipeInput, source: string): RecipeInput => {
   const { models, companions } = parseRecipe({ ...recipe, tokenizerSource: undefined, tokenizer: undefined });
   const texts = [...models, ...companions].flatMap(({ model }) => (typeof model === 'string' ? [model] : []));
-  const pathOf = (text: string) => resolve(splitName(text)?.rest ?? text);
+  const pathOf = (text: string) => resolve(splitName(text).rest);
   const model = texts.includes(source) ? source : texts.find((text) => pathOf(text) === pathOf(source));
   const { tokenizer } = recipe;
   const tokenizerSource = model ?? source;

@@ -1,4 +1,4 @@
-import type { PushOptions, PushResult } from '../hub/push/push-result.js';
+import type { PushOptions, PushResult } from '../sources/hub/push/push-result.js';
 
 /**
  * Uploads a checkpoint to the Hugging Face hub: its weights, side files and model card, in one commit. The
@@ -18,6 +18,6 @@ export const push = async (
   options: PushOptions = {},
 ): Promise<PushResult> => {
   // Loaded on demand: nothing else needs the hub's own library.
-  const { pushCheckpoint } = await import('../hub/push/push.js');
+  const { pushCheckpoint } = await import('../sources/hub/push/push.js');
   return await pushCheckpoint(directory, repository, options);
 };

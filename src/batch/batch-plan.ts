@@ -13,12 +13,12 @@ import {
 } from '../compile/opened-inputs.js';
 import { inputFiles, type PlanOptions, parseLayout, planRecipe } from '../compile/plan-recipe.js';
 import { checkSideFiles } from '../compile/side-files.js';
-import { bringModels } from '../hub/bring-models.js';
 import type { StatisticsOptions } from '../measure/analysis/statistics.js';
 import { invalid } from '../methods/framework/settings.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import type { MergePlan, PlannedInput } from '../plan/plan.js';
 import { parseRecipe, type Recipe, refuseLayout } from '../recipe/recipe.js';
+import { bringModels } from '../sources/bring-models.js';
 import { idByPath, type StoredTensor } from '../tensor/stored-tensor.js';
 import type { BatchMerge, ParsedMerge, RefusedMerge } from './batch-merge.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';

@@ -1,4 +1,4 @@
-import { parseHubId } from '../checkpoint/hub-cache.js';
+import { parseHubId } from '../address/remote.js';
 import { isObject } from '../checkpoint/json.js';
 import { fenced } from './markdown.js';
 

@@ -1,5 +1,5 @@
+import type { FoundModel, Origin } from '../address/found-model.js';
 import type { TensorReference } from '../tensor/reference.js';
-import type { HubRevision, Location } from './model-place.js';
 
 /**
  * The state of a file before the first of its weights was read, compared later to tell whether it was written
@@ -41,8 +41,8 @@ export interface FileIdentity {
 
 /** What a base with an adapter was put together of. */
 export interface AdaptedFrom {
-  readonly base: Location;
-  readonly adapter: Location;
+  readonly base: FoundModel;
+  readonly adapter: FoundModel;
   /** SHA-256 of `adapter_config.json`, in hexadecimal. */
   readonly config: string;
   /** Keys of the base's `config.json` that the adapter changes. */
@@ -54,15 +54,13 @@ export interface AdaptedFrom {
 }
 
 /** A checkpoint as its headers describe it: every tensor's place, and no weights. */
-export interface CheckpointIndex {
+export interface CheckpointIndex extends Origin {
   readonly name: string;
   /**
    * Absolute: the directory, or the file where the checkpoint is one bare file. Of a base with an adapter both, with a
    * plus between them.
    */
   readonly path: string;
-  /** Where it was found in a hub cache. */
-  readonly hub?: HubRevision;
   readonly files: readonly FileIdentity[];
   /** The `__metadata__` of each file's header. */
   readonly metadata: readonly Readonly<Record<string, string>>[];

@@ -1,5 +1,6 @@
 import { constants, open, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { type FoundModel, originOf } from '../address/found-model.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
@@ -8,24 +9,30 @@ import { adapterConfigName } from './file-names.js';
 import type { ContainerFormat, FileHeader } from './formats/format.js';
 import { formatOf, formats, isWeightsName } from './formats/formats.js';
 import { readJsonObject } from './json.js';
-import { locate } from './locate.js';
 import { listSideFiles } from './side-files.js';
 import { readSideFile } from './small-file.js';
-import { statedContent } from './stated-content.js';
+
+/** Returns the hash that is stated of a file's content, by which it is identified; undefined where none is. */
+export type StatedContent = (path: string) => Promise<string | undefined>;
 
 /**
- * Opens a checkpoint for reading: a directory with `model.safetensors` or an index with shards, one `.safetensors` file, or
- * `org/name[@revision]` in the local hub cache. Headers, `config.json` and names of side files are read; weights are not.
+ * Opens a checkpoint that was found: a directory with `model.safetensors` or an index with shards, or one `.safetensors`
+ * file. Headers, `config.json` and names of side files are read; weights are not.
  *
- * @throws LayerloomError MODEL_NOT_FOUND, NOT_A_CHECKPOINT, ADAPTER_WITHOUT_BASE, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, READ_FAILED, CONFIG_INVALID
+ * @throws LayerloomError NOT_A_CHECKPOINT, ADAPTER_WITHOUT_BASE, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, READ_FAILED, CONFIG_INVALID
  *   and the codes of its format
  */
-export const openCheckpoint = async (model: string): Promise<CheckpointIndex> => {
-  const { name, path, hub } = await locate(model);
+export const openFound = async (
+  found: FoundModel,
+  statedContent: StatedContent,
+): Promise<CheckpointIndex> => {
+  const { name, path } = found;
   const isDirectory = (await stat(path)).isDirectory();
   const weights = isDirectory ? await findWeights(path) : { files: [checkBareFile(path)] };
   const files = await Promise.all(
-    weights.files.map((file) => withFewFiles(() => openFile(file, weights.index?.path ?? path))),
+    weights.files.map((file) =>
+      withFewFiles(() => openFile(file, weights.index?.path ?? path, statedContent)),
+    ),
   );
   const tensors = collect(files);
   if (tensors.size === 0)
@@ -41,7 +48,7 @@ export const openCheckpoint = async (model: string): Promise<CheckpointIndex> =>
   return {
     name,
     path,
-    ...(hub === undefined ? {} : { hub }),
+    ...originOf(found),
     files: files.map(({ identity }) => identity),
     metadata: files.map(({ header }) => header.metadata),
     tensors,
@@ -111,7 +118,11 @@ interface OpenedFile {
   readonly header: FileHeader;
 }
 
-const openFile = async (path: string, neededBy: string): Promise<OpenedFile> => {
+const openFile = async (
+  path: string,
+  neededBy: string,
+  statedContent: StatedContent,
+): Promise<OpenedFile> => {
   // Without waiting for a pipe's other end: what is no file is refused below.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
     (cause: NodeJS.ErrnoException) => {

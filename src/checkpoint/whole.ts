@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { allExist, exists } from '../base/exists.js';
 import { adapterConfigName, adapterWeightsName } from './file-names.js';
 import { formats } from './formats/formats.js';
-import { allExist, exists } from './model-place.js';
 import { readSideFile } from './small-file.js';
 
 /**

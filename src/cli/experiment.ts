@@ -1,10 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, relative, resolve } from 'node:path';
+import { isDotted, mapPlaces, parseAddress, printAddress } from '../address/address.js';
+import { splitName } from '../address/name.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
-import { replaceSides } from '../checkpoint/adapter-text.js';
-import { splitName } from '../checkpoint/model-place.js';
 import { experimentPreset, type PresetModels, type PresetName } from '../paper/experiment.js';
-import { relativeTo } from '../recipe/model-path.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printLine, printText } from './print.js';
 import { schemaComment } from './schema.js';
@@ -42,14 +41,16 @@ export const experimentInitCommand = async ({
   else if (!quiet) printLine(out);
 };
 
-/** Returns a model's path relative to `folder`; keeps absolute paths and hub names. */
+/** Returns a model's text with paths relative to `folder`; keeps absolute ones and hub names. */
 const pathFrom = async (folder: string, model: string): Promise<string> => {
-  const adapted = await replaceSides(model, process.cwd(), (side) => pathFrom(folder, side));
-  if (adapted !== undefined) return adapted;
-  const path = await relativeTo(process.cwd(), model);
-  if (isAbsolute(model) || !isAbsolute(path)) return model;
-  const way = relative(folder, path);
-  return way.startsWith('..') ? way : `./${way}`;
+  const address = await parseAddress(model);
+  return printAddress(
+    mapPlaces(address, ({ at, isHere }) => {
+      if (isAbsolute(at) || !(isHere || isDotted(at))) return at;
+      const way = relative(folder, resolve(at));
+      return way.startsWith('..') ? way : `./${way}`;
+    }),
+  );
 };
 
 /**
@@ -64,7 +65,7 @@ const expertsOf = async (
 ): Promise<Record<string, string>> => {
   const experts = new Map<string, string>();
   for (const one of given) {
-    const { name, rest: path } = splitName(one) ?? { name: basename(resolve(one)), rest: one };
+    const { rest: path, name = basename(resolve(path)) } = splitName(one);
     if (experts.has(name))
       throw new LayerloomError('USAGE', {
         reason: `${option} names two experts ${name}; name them apart with NAME=DIR`,

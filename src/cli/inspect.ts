@@ -1,12 +1,12 @@
+import { parseAddress } from '../address/address.js';
 import { LayerloomError } from '../base/errors.js';
-import { splitAdapter } from '../checkpoint/adapter-text.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { describeCheckpoint, summariseCheckpoint } from '../documents/text/inspect.js';
 import { describeAdapter, summariseAdapter } from '../documents/text/inspect-adapter.js';
-import { bringModels } from '../hub/bring-models.js';
 import type { Adapter } from '../model/adapters/adapter.js';
 import { openAdapter } from '../model/adapters/open-adapter.js';
-import { openModel } from '../model/adapters/open-model.js';
+import { openAddress } from '../model/adapters/open-model.js';
+import { bringModels } from '../sources/bring-models.js';
 import type { OutputOptions } from './options.js';
 import { printJson, printLine, warn } from './print.js';
 
@@ -33,12 +33,15 @@ export const inspectCommand = async (model: string, options: InspectCliOptions):
 const openForInspection = async (
   model: string,
 ): Promise<{ readonly checkpoint?: CheckpointIndex; readonly adapter?: Adapter }> => {
+  const address = await parseAddress(model);
   try {
-    const checkpoint = await openModel(model);
-    const parts = await splitAdapter(model);
-    return { checkpoint, ...(parts === undefined ? {} : { adapter: await openAdapter(parts.adapter) }) };
+    const checkpoint = await openAddress(address);
+    return {
+      checkpoint,
+      ...(address.kind === 'adapted' && { adapter: await openAdapter(address.adapter) }),
+    };
   } catch (error) {
     if (!(error instanceof LayerloomError) || error.code !== 'ADAPTER_WITHOUT_BASE') throw error;
-    return { adapter: await openAdapter(model) };
+    return { adapter: await openAdapter(address) };
   }
 };

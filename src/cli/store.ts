@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
-import { exists } from '../checkpoint/model-place.js';
+import { exists } from '../base/exists.js';
 import { describeCollection, describeStore, describeVerification } from '../documents/text/store-text.js';
 import { markerName } from '../store/paths.js';
 import { ShardStore } from '../store/shard-store.js';

@@ -1,13 +1,15 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, resolve, sep } from 'node:path';
+import { type ModelAddress, parseAddress } from '../address/address.js';
+import { nameWithCommit, originOf } from '../address/found-model.js';
+import { splitName } from '../address/name.js';
 import { type ErrorDetails, LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { splitName } from '../checkpoint/model-place.js';
 import type { RecipePath } from '../methods/framework/method.js';
 import type { Adapter } from '../model/adapters/adapter.js';
 import { isBareAdapter, openAdapter } from '../model/adapters/open-adapter.js';
-import { openModel } from '../model/adapters/open-model.js';
+import { openAddress } from '../model/adapters/open-model.js';
 import { describeArchitecture } from '../model/architecture/architecture.js';
 import type { CompleteRecipe } from '../plan/complete-recipe.js';
 import type { Operand, PlannedInput } from '../plan/plan.js';
@@ -70,8 +72,8 @@ export const openModels = async (references: readonly CheckpointReference[]): Pr
 };
 
 /** Opens whole models only. */
-const openWhole = async (model: string): Promise<OpenedFiles> => ({
-  checkpoint: await openModel(model),
+const openWhole = async (model: ModelAddress): Promise<OpenedFiles> => ({
+  checkpoint: await openAddress(model),
 });
 
 interface OpenedFiles {
@@ -84,7 +86,7 @@ interface OpenedFiles {
  *
  * @throws LayerloomError the codes of `openModel` and `openAdapter`
  */
-export const openAnyForm = async (model: string): Promise<OpenedFiles> => {
+export const openAnyForm = async (model: ModelAddress): Promise<OpenedFiles> => {
   if (!(await isBareAdapter(model))) return openWhole(model);
   const adapter = await openAdapter(model);
   return { checkpoint: adapter.checkpoint, adapter };
@@ -98,11 +100,12 @@ export const openAnyForm = async (model: string): Promise<OpenedFiles> => {
  */
 export const openEach = async (
   references: readonly CheckpointReference[],
-  open: (model: string) => Promise<OpenedFiles> = openWhole,
+  open: (model: ModelAddress) => Promise<OpenedFiles> = openWhole,
 ): Promise<OpenedCheckpoint[]> => {
   const opened = await Promise.allSettled(
     references.map(async (reference) => {
-      const { adapter, checkpoint } = await open(reference.model).catch((error: unknown) => {
+      const address = await parseAddress(reference.model);
+      const { adapter, checkpoint } = await open(address).catch((error: unknown) => {
         throw at(error, reference.path);
       });
       const architecture = describeArchitecture(checkpoint);
@@ -163,7 +166,7 @@ const withNearest = async ({
  * @throws LayerloomError NAME_CLASH where two of one role share a name that a recipe gives (`NAME=PATH`)
  */
 export const settleNames = (opened: readonly OpenedCheckpoint[]): OpenedCheckpoint[] => {
-  refuseSameNames(opened, ({ model }) => splitName(model) !== undefined);
+  refuseSameNames(opened, ({ model }) => splitName(model).name !== undefined);
   return tellApart(opened);
 };
 
@@ -211,9 +214,9 @@ const tellApart = (
   const prefixed = models.map((model) => {
     if (twinOf(model) === undefined) return model;
     const { checkpoint } = model;
-    const { name, path, hub } = checkpoint;
+    const { name, path } = checkpoint;
     const folder = basename(resolve(path, ...Array.from({ length: depth }, () => '..')));
-    const apart = name === hub?.id ? `${name}@${hub.revision.slice(0, 7)}` : `${folder}/${name}`;
+    const apart = nameWithCommit(checkpoint) ?? `${folder}/${name}`;
     return { ...model, checkpoint: { ...checkpoint, name: apart } };
   });
   return tellApart(prefixed, given, depth + 1);
@@ -221,17 +224,20 @@ const tellApart = (
 
 export const plannedInput = ({
   role,
-  checkpoint: { name, path, hub, adapted, files },
-}: Pick<OpenedCheckpoint, 'role' | 'checkpoint'>): PlannedInput => ({
-  role,
-  name,
-  path,
-  ...(hub === undefined ? {} : { hub }),
-  ...(adapted === undefined
-    ? {}
-    : { adapted: { base: adapted.base, adapter: adapted.adapter, config: adapted.config } }),
-  files,
-});
+  checkpoint,
+}: Pick<OpenedCheckpoint, 'role' | 'checkpoint'>): PlannedInput => {
+  const { name, path, adapted, files } = checkpoint;
+  return {
+    role,
+    name,
+    path,
+    ...originOf(checkpoint),
+    ...(adapted === undefined
+      ? {}
+      : { adapted: { base: adapted.base, adapter: adapted.adapter, config: adapted.config } }),
+    files,
+  };
+};
 
 /** Returns the error with the place in the recipe that caused it, unless it has one already. */
 export const at = (error: unknown, path: RecipePath | undefined): unknown => {

@@ -1,12 +1,12 @@
 import { basename } from 'node:path';
+import { splitName, withName } from '../address/name.js';
 import { LayerloomError } from '../base/errors.js';
 import { itemAt, valueAt } from '../base/lookup.js';
 import type { CheckpointIndex, FileIdentity, FileState } from '../checkpoint/checkpoint.js';
 import { observePath } from '../checkpoint/identity.js';
-import { splitName } from '../checkpoint/model-place.js';
-import { modelText } from '../checkpoint/model-text.js';
 import type { ModelReference } from '../methods/framework/method.js';
 import type { Recipe } from '../recipe/recipe.js';
+import { portableText } from '../sources/found-text.js';
 import { type OpenedCheckpoint, openAnyForm, openEach, settleNames } from './models.js';
 import { type Kept, PlanningSession } from './session.js';
 
@@ -164,14 +164,14 @@ const modelTexts = (
   return new Map(
     [...indexes].map(([model, index]) => {
       const { checkpoint } = itemAt(checkpoints, index);
-      const text = modelText(checkpoint);
+      const text = portableText(checkpoint);
       if (!spelt.has(index)) {
         spelt.add(index);
         return [model, text];
       }
       const name = freeName(basename(checkpoint.name), taken);
       taken.add(name);
-      return [model, `${name}=${withoutName(text)}`];
+      return [model, withName(name, splitName(text).rest)];
     }),
   );
 };
@@ -182,7 +182,5 @@ const freeName = (name: string, taken: ReadonlySet<string>): string => {
   while (taken.has(`${name}-${count}`)) count += 1;
   return `${name}-${count}`;
 };
-
-const withoutName = (text: string): string => splitName(text)?.rest ?? text;
 
 const sameInput = (a: CheckpointIndex, b: CheckpointIndex): boolean => a.path === b.path && a.name === b.name;

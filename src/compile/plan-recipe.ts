@@ -1,3 +1,4 @@
+import { exists } from '../base/exists.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt } from '../base/lookup.js';
 import { version } from '../base/version.js';
@@ -6,7 +7,6 @@ import { writeModelCard } from '../card/model-card.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { adapterConfigName, cardName } from '../checkpoint/file-names.js';
 import { formatOf, formats, isWeightsName, outputFormat } from '../checkpoint/formats/formats.js';
-import { exists } from '../checkpoint/model-place.js';
 import { listOtherFiles, sideFilePath } from '../checkpoint/side-files.js';
 import { checkSideFile } from '../checkpoint/small-file.js';
 import { isBuiltIn, methods } from '../methods/index.js';

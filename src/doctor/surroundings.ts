@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { layerloomCommand } from '../base/command-line.js';
-import { hubCacheRoot } from '../checkpoint/hub-cache.js';
 import { knownHarnessVersion } from '../evaluation/harness.js';
+import { hubCacheRoot } from '../sources/hub/cache/hub-cache.js';
 import { type Finding, ok, warning } from './finding.js';
 
 export interface HubCacheFacts {

@@ -1,7 +1,7 @@
 import { LayerloomError } from '../base/errors.js';
-import type { Download } from '../hub/download.js';
-import type { DownloadProgress, HubOptions } from '../hub/hub.js';
 import type { MissingWeights } from '../plan/missing-weights.js';
+import { bringRanges } from '../sources/ranges.js';
+import type { Download, DownloadProgress, FetchOptions } from '../sources/source.js';
 
 /** @throws LayerloomError DOWNLOAD_NEEDED if weights are not here and may not be fetched */
 export const requireWeights = (
@@ -20,13 +20,11 @@ export const requireWeights = (
 export const bringWeights = async (
   { needs, models, unverified }: MissingWeights,
   download: Download,
-  options: HubOptions,
+  options: FetchOptions,
 ): Promise<void> => {
   requireWeights({ needs, models }, download);
   const files = [...needs, ...unverified.map((path) => ({ path, ranges: [] }))];
   if (files.length === 0) return;
-  // Loaded on demand: most runs fetch nothing.
-  const { bringRanges } = await import('../hub/bring-ranges.js');
   let fetched = 0;
   const onProgress = (progress: DownloadProgress) => {
     fetched = progress.done;

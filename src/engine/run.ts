@@ -1,8 +1,8 @@
 import { type ErrorCode, type ErrorDetails, LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
-import type { Download } from '../hub/download.js';
 import { instructionSets } from '../native/addon.js';
 import { missingWeights } from '../plan/missing-weights.js';
+import type { Download } from '../sources/source.js';
 import { bringWeights } from './bring-weights.js';
 import { InputFiles } from './input-files.js';
 import { usableCores } from './threads/cores.js';

@@ -1,8 +1,8 @@
+import { parseAddress, printAddress } from '../address/address.js';
 import { LayerloomError } from '../base/errors.js';
-import { splitAdapter } from '../checkpoint/adapter-text.js';
-import { locate } from '../checkpoint/locate.js';
 import { baseOf } from '../compile/adapters/form.js';
 import { isBareAdapter } from '../model/adapters/open-adapter.js';
+import { locateText } from '../sources/locate.js';
 
 /** The back end of the harness that loads adapters on their base. */
 const backendOfAdapters = 'hf';
@@ -18,15 +18,17 @@ export const weightsArguments = async (
   path: string,
   backend: string,
 ): Promise<{ readonly pretrained: string; readonly peft?: string }> => {
-  const parts = await splitAdapter(path);
-  const adapter = parts?.adapter ?? ((await isBareAdapter(path)) ? path : undefined);
-  if (adapter === undefined) return { pretrained: path };
+  const address = await parseAddress(path);
+  if (address.kind === 'model' && !(await isBareAdapter(address))) return { pretrained: path };
+  const adapter = address.kind === 'adapted' ? address.adapter : address;
   if (backend !== backendOfAdapters)
     throw new LayerloomError('ADAPTER_UNSUPPORTED', {
-      file: adapter,
+      file: printAddress(adapter),
       what: 'an adapter',
       reason: `is not loaded by the harness's ${backend}`,
       remedy: `evaluate it with backend: ${backendOfAdapters}, or merge to full weights (--as full)`,
     });
-  return { pretrained: parts?.base ?? (await locate(await baseOf(adapter))).path, peft: adapter };
+  const pretrained =
+    address.kind === 'adapted' ? printAddress(address.base) : (await locateText(await baseOf(adapter))).path;
+  return { pretrained, peft: printAddress(adapter) };
 };

@@ -1,5 +1,5 @@
+import { splitName } from '../address/name.js';
 import { isObject } from '../checkpoint/json.js';
-import { splitName } from '../checkpoint/model-place.js';
 import { cannotSay } from './mergekit-unsupported.js';
 
 // Models as mergekit's dialect writes them.
@@ -15,7 +15,7 @@ export const modelEntry = (value: unknown): Json =>
  * unless the path stands by itself.
  */
 export const textOfModel = (text: string): unknown => {
-  const path = splitName(text)?.rest ?? text;
+  const path = splitName(text).rest;
   const isPath = /^(\.{0,2}\/)/.test(path);
   return isPath && /[@+]/.test(path) ? { model: { path } } : path;
 };

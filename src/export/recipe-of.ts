@@ -1,15 +1,13 @@
 import { relative, resolve } from 'node:path';
-import { valueAt } from '../base/lookup.js';
-import { placesOf } from '../checkpoint/adapter-text.js';
+import { foundParts, sharedAddress } from '../address/found-model.js';
 import { isObject } from '../checkpoint/json.js';
-import { splitName } from '../checkpoint/model-place.js';
-import { modelAt, modelText } from '../checkpoint/model-text.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import type { CompleteRecipe } from '../plan/complete-recipe.js';
 import type { MergePlan, PlannedInput } from '../plan/plan.js';
 import { toCamelCase } from '../recipe/case.js';
 import { replaceModels } from '../recipe/model-places.js';
 import { recipeYaml } from '../recipe/recipe-yaml.js';
+import { byPortableText, localText, modelOfText } from '../sources/found-text.js';
 
 /**
  * Returns the recipe that makes a plan's merge again, to the same bytes: for `merge` and `planMerge`, with
@@ -31,16 +29,16 @@ export const recipeText = (plan: MergePlan, folder: string): string =>
 /** Returns that recipe in YAML's spelling. */
 export const recipeFrom = ({ completeRecipe, inputs }: MergePlan, folder: string): CompleteRecipe => {
   const fromFolder = (input: PlannedInput): string =>
-    placesOf(input)
-      .map(({ path, hub }) => {
-        if (input.adapted !== undefined && hub !== undefined && hub.inside === undefined)
-          return `${hub.id}@${hub.revision}`;
-        const way = relative(resolve(folder), path);
+    foundParts(input)
+      .map((part) => {
+        const shared = input.adapted === undefined ? undefined : sharedAddress(part);
+        if (shared !== undefined) return shared;
+        const way = relative(resolve(folder), part.path);
         return way.startsWith('..') ? way : `./${way}`;
       })
       .join('+');
   const hubFirst = (input: PlannedInput, text: string) =>
-    input.hub !== undefined && input.hub.inside === undefined ? text : undefined;
+    sharedAddress(input) === undefined ? undefined : text;
   return respell(completeRecipe, inputs, fromFolder, hubFirst);
 };
 
@@ -51,14 +49,11 @@ const respell = (
   pathOf: (input: PlannedInput) => string,
   keep: (input: PlannedInput, text: string) => string | undefined = () => undefined,
 ): CompleteRecipe => {
-  const byText = new Map(inputs.map((input) => [modelText(input), input]));
+  const models = byPortableText(inputs);
   const textOf = (text: string): string => {
-    const own = byText.get(text);
-    const named = own === undefined ? splitName(text) : undefined;
-    const input = own ?? valueAt(byText, named?.rest ?? text);
-    const kept = keep(input, text);
-    if (kept !== undefined) return kept;
-    return named === undefined ? modelAt(input, pathOf(input)) : `${named.name}=${pathOf(input)}`;
+    const input = modelOfText(models, text);
+    if (input === undefined) throw new RangeError(`there is no input ${text}`);
+    return keep(input, text) ?? localText(models, text, input, pathOf(input));
   };
   const respelt = (of: CompleteRecipe): CompleteRecipe =>
     replaceModels(of, (model) =>

@@ -1,6 +1,7 @@
+import { commitText } from '../address/found-model.js';
 import { itemAt } from '../base/lookup.js';
-import { isUnverified, missingRanges } from '../checkpoint/range-cache.js';
-import type { NeededRanges } from '../hub/hub.js';
+import { isUnverified, missingRanges } from '../sources/ranges.js';
+import type { NeededRanges } from '../sources/source.js';
 import { bytesOf, type Extent, joinExtents } from '../tensor/extent.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { sourcesOfTensors } from './operands.js';
@@ -45,9 +46,10 @@ export const missingWeights = async (
   const missing = needs.filter(({ ranges }) => ranges.length > 0);
   const bytesIn = new Map(missing.map(({ path, ranges }) => [path, bytesOf(ranges)]));
   const models = new Map<string, { model: string; bytes: number; of: number }>();
-  for (const { name, path, hub, files } of inputs) {
+  for (const input of inputs) {
+    const { name, path, files } = input;
     const bytes = sum(files, (file) => bytesIn.get(file.path) ?? 0);
-    const model = hub === undefined ? name : `${hub.id}@${hub.revision}`;
+    const model = commitText(input) ?? name;
     if (bytes > 0) models.set(path, { model, bytes, of: sum(files, (file) => file.bytes) });
   }
   return {

@@ -1,7 +1,8 @@
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
+import type { FoundModel } from '../address/found-model.js';
+import { originShape } from '../address/origin-schema.js';
 import type { FileIdentity, FileState } from '../checkpoint/checkpoint.js';
-import type { HubRevision, Location } from '../checkpoint/model-place.js';
 import type { Formula } from '../operations/formula.js';
 import { formulaSchemas } from '../operations/index.js';
 import { count, dtype, isCount } from './parse.js';
@@ -48,13 +49,7 @@ const identity = z.strictObject({
   seen: seen.exactOptional(),
 }) satisfies z.ZodType<FileIdentity>;
 
-const hub = z.strictObject({
-  id: text,
-  revision: text,
-  inside: text.exactOptional(),
-}) satisfies z.ZodType<HubRevision>;
-
-const location = z.strictObject({ name: text, path, hub: hub.exactOptional() }) satisfies z.ZodType<Location>;
+const found = z.strictObject({ name: text, path, ...originShape }) satisfies z.ZodType<FoundModel>;
 
 const tensor = z
   .strictObject({
@@ -131,8 +126,8 @@ export const planSchema = z.strictObject({
       role: text,
       name: text,
       path,
-      hub: hub.exactOptional(),
-      adapted: z.strictObject({ base: location, adapter: location, config: sha256 }).exactOptional(),
+      ...originShape,
+      adapted: z.strictObject({ base: found, adapter: found, config: sha256 }).exactOptional(),
       files: z.array(identity),
     }),
   ),

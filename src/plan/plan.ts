@@ -1,5 +1,5 @@
+import type { Origin } from '../address/found-model.js';
 import type { AdaptedFrom, FileIdentity } from '../checkpoint/checkpoint.js';
-import type { HubRevision } from '../checkpoint/model-place.js';
 import type { Copy } from '../operations/copy.js';
 import type { Computation } from '../operations/formula.js';
 import type { Same } from '../operations/same.js';
@@ -63,13 +63,11 @@ export interface PlannedShard {
 }
 
 /** A model that a plan reads. */
-export interface PlannedInput {
+export interface PlannedInput extends Origin {
   /** `task`, `language`, `model`, `base`. */
   readonly role: string;
   readonly name: string;
   readonly path: string;
-  /** Its place on the hub, where it was found in a hub cache. */
-  readonly hub?: HubRevision;
   /** Where it is a base with an adapter; `path` is then those of both, with a plus between them. */
   readonly adapted?: Pick<AdaptedFrom, 'base' | 'adapter' | 'config'>;
   readonly files: readonly FileIdentity[];

@@ -1,4 +1,4 @@
-import { exists } from '../checkpoint/model-place.js';
+import { exists } from '../base/exists.js';
 import { tensorParameters } from '../methods/framework/parameter-facts.js';
 import { snakeCase } from '../methods/framework/tensor-method.js';
 import { methods } from '../methods/index.js';

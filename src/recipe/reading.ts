@@ -1,13 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { parseAddress, partsOf, printAddress, resolveAddress } from '../address/address.js';
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
-import { sidesOf } from '../checkpoint/adapter-text.js';
-import { locate } from '../checkpoint/locate.js';
+import { locate } from '../sources/locate.js';
 import type { Scope } from './fields.js';
 import { invalid, unknownKey } from './invalid.js';
 import { readMergekit } from './mergekit.js';
-import { relativeTo } from './model-path.js';
 import { nearest } from './nearest.js';
 import { refuseOtherTools } from './other-tools.js';
 import { readOurs } from './our-dialect.js';
@@ -187,9 +186,10 @@ const finderIn =
   async (model: string): Promise<string> => {
     const former = recordedFirst ? await recorded?.find(model) : undefined;
     if (former !== undefined) return former;
-    const found = await relativeTo(folder, model);
+    const address = resolveAddress(await parseAddress(model, folder), folder);
+    const found = printAddress(address);
     if (recorded === undefined) return found;
-    const isThere = await Promise.all((await sidesOf(found)).map(locate)).then(
+    const isThere = await Promise.all(partsOf(address).map(locate)).then(
       () => true,
       () => false,
     );

@@ -1,22 +1,18 @@
 import * as z from 'zod';
-import { placesOf } from '../checkpoint/adapter-text.js';
+import { type FoundModel, foundParts } from '../address/found-model.js';
+import { recordedOriginShape } from '../address/origin-schema.js';
+import { allExist } from '../base/exists.js';
 import type { AdaptedFrom } from '../checkpoint/checkpoint.js';
-import { allExist, type HubRevision, splitName } from '../checkpoint/model-place.js';
-import { modelAt, modelText } from '../checkpoint/model-text.js';
+import { byPortableText, localText, modelOfText } from '../sources/found-text.js';
 
 const text = z.string();
 
-const hub = z.object({ id: text, revision: text, inside: text.exactOptional() }).exactOptional();
-
-const location = z.object({ name: text, path: text, hub });
+const found = z.object({ name: text, path: text, ...recordedOriginShape });
 
 /** An input as `layerloom.json` records it; keys that are not needed here are left out. */
-const inputSchema = z.object({
+const inputSchema = found.extend({
   role: text,
-  name: text,
-  path: text,
-  hub,
-  adapted: z.object({ base: location, adapter: location, config: text }).exactOptional(),
+  adapted: z.object({ base: found, adapter: found, config: text }).exactOptional(),
   files: z.array(
     z.object({
       file: text,
@@ -42,13 +38,9 @@ export interface RecordedFile {
   readonly sha256?: string;
 }
 
-/** A model that went into a merge, as the merge's `layerloom.json` records it. */
-export interface RecordedInput {
+/** A model that went into a merge, as the merge's `layerloom.json` records it, with its path on the machine that merged. */
+export interface RecordedInput extends FoundModel {
   readonly role: string;
-  readonly name: string;
-  /** Absolute, on the machine that merged. */
-  readonly path: string;
-  readonly hub?: HubRevision;
   /** Where it was a base with an adapter. */
   readonly adapted?: Pick<AdaptedFrom, 'base' | 'adapter' | 'config'>;
   readonly files: readonly RecordedFile[];
@@ -66,7 +58,7 @@ export class RecordedInputs {
   constructor(file: string, inputs: readonly RecordedInput[]) {
     this.file = file;
     this.inputs = inputs;
-    this.#byText = new Map(inputs.map((input) => [modelText(input), input]));
+    this.#byText = byPortableText(inputs);
   }
 
   /** True for the text of a recorded model. */
@@ -80,18 +72,16 @@ export class RecordedInputs {
    * @returns its path, behind `NAME=` where a folder's name is not its name; undefined where it is not there
    */
   async find(model: string): Promise<string | undefined> {
-    const own = this.#byText.get(model);
-    const named = own === undefined ? splitName(model) : undefined;
-    const input = own ?? this.#byText.get(named?.rest ?? '');
-    if (input === undefined || !(await allExist(placesOf(input).map(({ path }) => path)))) return undefined;
-    const found = named === undefined ? modelAt(input) : `${named.name}=${input.path}`;
+    const input = modelOfText(this.#byText, model);
+    if (input === undefined || !(await allExist(foundParts(input).map(({ path }) => path)))) return undefined;
+    const found = localText(this.#byText, model, input);
     this.found.set(found, input);
     return found;
   }
 
   /** Notes that a model of the recipe, which is not at its recorded path, was found as `found`. */
   note(model: string, found: string): void {
-    const input = this.#byText.get(model) ?? this.#byText.get(splitName(model)?.rest ?? '');
+    const input = modelOfText(this.#byText, model);
     if (input !== undefined) this.found.set(found, input);
   }
 }

@@ -1,9 +1,9 @@
 import { dirname, join } from 'node:path';
 import { findNodeAtLocation, parseTree } from 'jsonc-parser';
 import { LayerloomError } from '../base/errors.js';
+import { exists } from '../base/exists.js';
 import { provenanceName } from '../checkpoint/file-names.js';
 import { isObject } from '../checkpoint/json.js';
-import { exists } from '../checkpoint/model-place.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { inputsSchema, RecordedInputs } from './recorded-inputs.js';
 

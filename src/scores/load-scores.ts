@@ -1,8 +1,8 @@
 import { join, resolve } from 'node:path';
+import { splitName } from '../address/name.js';
 import { LayerloomError } from '../base/errors.js';
 import type { EvaluationResult, ProblemTexts, Scores } from '../evaluation/result.js';
 import { ResultFiles } from '../evaluation/result-files.js';
-import { nameAndPath } from '../experiment/file/model-at.js';
 import type { ExperimentReference } from '../experiment/file/references.js';
 import {
   type ExperimentRecord,
@@ -94,7 +94,7 @@ const referenceOf = ({
   entry: null,
   variant: null,
   configuration: {},
-  path: nameAndPath(model).path,
+  path: splitName(model).rest,
 });
 
 const mergeOf = (merge: MergeRecord, directory: string): Omit<ScoredModel, 'results'> => {

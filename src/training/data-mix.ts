@@ -1,6 +1,6 @@
+import { splitName } from '../address/name.js';
 import { LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
-import { splitName } from '../checkpoint/model-place.js';
 import { nearest } from '../recipe/nearest.js';
 import type { DataSet, PresetWithData } from './preset.js';
 
@@ -42,8 +42,8 @@ export const dataMixOf = (
   { samples, data }: { readonly samples: number; readonly data: readonly string[] },
 ): DataMix => {
   const given = data.map((text): GivenFile => {
-    const named = splitName(text);
-    return named === undefined ? { path: text } : { name: named.name, path: named.rest };
+    const { name, rest: path } = splitName(text);
+    return name === undefined ? { path } : { name, path };
   });
   const parts = preset.categories.map((category): MixPart => {
     const kind = category === 'math' ? 'math' : 'language';

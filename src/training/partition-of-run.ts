@@ -1,8 +1,9 @@
 import { basename } from 'node:path';
+import { parseAddress } from '../address/address.js';
 import { LayerloomError } from '../base/errors.js';
-import { openCheckpoint } from '../checkpoint/open.js';
 import { type Partition, partNames } from '../measure/partition/partition.js';
 import { readPartition } from '../measure/partition/read-partition.js';
+import { openCheckpoint } from '../sources/open-checkpoint.js';
 
 /**
  * Reads the partition of a run and checks that it is one of the base: by all names of parameters if the base is on
@@ -27,7 +28,7 @@ export const readPartitionOf = async (
     if (nameOf(base.model) !== nameOf(partition.base.name)) throw foreign('the names differ');
     return partition;
   }
-  const { tensors } = await openCheckpoint(base.model);
+  const { tensors } = await openCheckpoint(await parseAddress(base.model));
   const names = partNames.flatMap((part) => partition.parts[part]);
   const absent = names.find((name) => !tensors.has(name));
   if (absent !== undefined) throw foreign(`that has no ${absent}`);

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { describeAdapter, summariseAdapter } from '../../src/documents/text/inspect-adapter.js';
 import { diff, openCheckpoint, relayout } from '../../src/index.js';
-import { openAdapter } from '../../src/model/adapters/open-adapter.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { openAdapter } from '../fixtures/open-adapter.js';
 
 describe('diff of BASE+ADAPTER', () => {
   it('compares computed values: with the model written out none differs, with the base those of the adapter', async () => {

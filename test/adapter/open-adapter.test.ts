@@ -1,10 +1,10 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openAdapter } from '../../src/model/adapters/open-adapter.js';
 import { adapterConfigText, parseAdapterConfig } from '../../src/model/adapters/peft-config.js';
 import { type LoraOptions, lora, withTensors, writeAdapter } from '../fixtures/adapters.js';
 import { fill, temporaryDirectory } from '../fixtures/checkpoints.js';
+import { openAdapter } from '../fixtures/open-adapter.js';
 
 const q = 'model.layers.0.self_attn.q_proj';
 const qA = `base_model.model.${q}.lora_A.weight`;

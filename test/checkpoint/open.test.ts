@@ -4,8 +4,8 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { hubCacheRoot } from '../../src/checkpoint/hub-cache.js';
-import { openCheckpoint } from '../../src/checkpoint/open.js';
+import { openModel as openCheckpoint } from '../../src/model/adapters/open-model.js';
+import { hubCacheRoot } from '../../src/sources/hub/cache/hub-cache.js';
 import { writeAdapter } from '../fixtures/adapters.js';
 import {
   llama,

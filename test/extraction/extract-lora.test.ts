@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { valueAt } from '../../src/base/lookup.js';
 import { extractLora, instructionSets, openCheckpoint } from '../../src/index.js';
-import { openAdapter } from '../../src/model/adapters/open-adapter.js';
 import type { TensorReference } from '../../src/tensor/reference.js';
 import {
   type LlamaOptions,
@@ -16,6 +15,7 @@ import {
   writeCheckpoint,
 } from '../fixtures/checkpoints.js';
 import { decode, encode, type Floating } from '../fixtures/numbers.js';
+import { openAdapter } from '../fixtures/open-adapter.js';
 
 /** A base, and an expert with `changes` to it. */
 const writeModels = (changes: Tensors = {}, options: LlamaOptions = {}) => {

@@ -11,12 +11,12 @@ import {
 } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openCheckpoint } from '../../src/checkpoint/open.js';
-import { contentOf, missingRanges, rangeCacheOf } from '../../src/checkpoint/range-cache.js';
 import { readSideFile } from '../../src/checkpoint/small-file.js';
-import { bringHeaders } from '../../src/hub/bring-headers.js';
-import { bringRanges } from '../../src/hub/bring-ranges.js';
-import type { DownloadProgress } from '../../src/hub/hub.js';
+import { openModel as openCheckpoint } from '../../src/model/adapters/open-model.js';
+import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
+import { bringRanges } from '../../src/sources/hub/bring-ranges.js';
+import { contentOf, missingRanges, rangeCacheOf } from '../../src/sources/hub/cache/range-cache.js';
+import type { DownloadProgress } from '../../src/sources/source.js';
 import { llama, temporaryDirectory, writeCheckpoint, writeLarge } from '../fixtures/checkpoints.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { startHub } from '../fixtures/hub-server.js';

@@ -1,13 +1,13 @@
 import { readFileSync, rmSync, symlinkSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { locate } from '../../src/checkpoint/locate.js';
-import { isUsable, missingRanges } from '../../src/checkpoint/range-cache.js';
 import { hasAllWeights } from '../../src/checkpoint/whole.js';
 import { InputFiles } from '../../src/engine/input-files.js';
-import { bringHeaders } from '../../src/hub/bring-headers.js';
-import { bringRanges } from '../../src/hub/bring-ranges.js';
 import { layerSwap } from '../../src/index.js';
+import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
+import { bringRanges } from '../../src/sources/hub/bring-ranges.js';
+import { isUsable, missingRanges } from '../../src/sources/hub/cache/range-cache.js';
+import { locateText } from '../../src/sources/locate.js';
 import { writeFamily } from '../fixtures/family.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { HubServer } from '../fixtures/hub-server.js';
@@ -96,7 +96,7 @@ it('a model of which the cache of ranges was removed is said to need a download'
   onTestFinished(() => {
     vi.unstubAllEnvs();
   });
-  expect((await locate('org/a')).path).toBe(path);
+  expect((await locateText('org/a')).path).toBe(path);
   rmSync(path, { recursive: true });
-  await expect(locate('org/a')).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
+  await expect(locateText('org/a')).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
 });

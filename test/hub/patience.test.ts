@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { retryAfter } from '../../src/hub/patience.js';
+import { retryAfter } from '../../src/sources/hub/requests/patience.js';
 
 describe('the time after which a server wants to be asked again', () => {
   const now = Date.parse('2026-01-02T03:04:05Z');

@@ -9,10 +9,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { rangeRecordPath } from '../../src/checkpoint/range-cache.js';
-import { bringHeaders } from '../../src/hub/bring-headers.js';
-import { filesToPush } from '../../src/hub/push/files-to-push.js';
 import { type LayerloomError, layerSwap } from '../../src/index.js';
+import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
+import { rangeRecordPath } from '../../src/sources/hub/cache/range-cache.js';
+import { filesToPush } from '../../src/sources/hub/push/files-to-push.js';
 import { writeFamily } from '../fixtures/family.js';
 import { hubUser } from '../fixtures/hub-client.js';
 import { startHub } from '../fixtures/hub-server.js';

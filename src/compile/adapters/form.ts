@@ -1,13 +1,13 @@
+import { type ModelAddress, parseAddress, printAddress } from '../../address/address.js';
+import { splitName, withName } from '../../address/name.js';
 import { LayerloomError } from '../../base/errors.js';
-import { splitAdapter } from '../../checkpoint/adapter-text.js';
 import { isGiven, isObject } from '../../checkpoint/json.js';
-import { locate } from '../../checkpoint/locate.js';
-import { splitName } from '../../checkpoint/model-place.js';
 import { invalid } from '../../methods/framework/settings.js';
 import { methods } from '../../methods/index.js';
 import type { RecipeInput } from '../../methods/recipes.js';
 import { isBareAdapter, openAdapter } from '../../model/adapters/open-adapter.js';
 import { replaceModels } from '../../recipe/model-places.js';
+import { locate, locateText } from '../../sources/locate.js';
 import { type OutputForm, outputForms } from './output-forms.js';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -34,8 +34,9 @@ const withBase = async (recipe: Json): Promise<Json> => {
   if (recipe['weights'] !== 'magnitude' || isGiven(recipe['base'])) return recipe;
   const { task, models } = recipe;
   const first: unknown = Array.isArray(models) ? models[0] : task;
-  if (typeof first !== 'string' || !(await isBareAdapter(first))) return recipe;
-  return { ...recipe, base: await baseOf(first) };
+  if (typeof first !== 'string') return recipe;
+  const address = await parseAddress(first);
+  return (await isBareAdapter(address)) ? { ...recipe, base: await baseOf(address) } : recipe;
 };
 
 /** Replaces the texts of all models of a recipe and of those in it; `replace` gets a text and the recipe that it stands in. */
@@ -57,27 +58,31 @@ const replaceTexts = async (
 
 const asFull = async (recipe: Json): Promise<Json> => {
   const { base: named } = recipe;
-  const base = typeof named === 'string' && !(await isBareAdapter(named)) ? named : undefined;
+  const isBare = typeof named === 'string' && (await isBareAdapter(await parseAddress(named)));
   return await replaceTexts(recipe, async (model, of) => {
-    if (!(await isBareAdapter(model))) return model;
-    const own = typeof of['base'] === 'string' && of['base'] !== model ? of['base'] : base;
-    return await onBase(model, own ?? (await baseOf(model)));
+    const address = await parseAddress(model);
+    if (!(await isBareAdapter(address))) return model;
+    const base = [of['base'], isBare ? undefined : named].find(
+      (one): one is string => typeof one === 'string' && one !== model,
+    );
+    return withBaseIn(address, base ?? (await baseOf(address)));
   });
 };
 
 /** Returns a model as a whole one: a bare adapter with its base. */
 export const onBase = async (model: string, base: string): Promise<string> => {
-  if (!(await isBareAdapter(model))) return model;
-  const name = await nameBefore(model);
-  const text = `${withoutName(base)}+${name?.rest ?? model}`;
-  return name === undefined ? text : `${name.name}=${text}`;
+  const address = await parseAddress(model);
+  return (await isBareAdapter(address)) ? withBaseIn(address, base) : model;
 };
 
+const withBaseIn = ({ name, ...adapter }: ModelAddress, base: string): string =>
+  withName(name, `${splitName(base).rest}+${printAddress(adapter)}`);
+
 /** Returns the base that an adapter names, which must be here. @throws LayerloomError BASE_NEEDED */
-export const baseOf = async (model: string): Promise<string> => {
+export const baseOf = async (model: ModelAddress): Promise<string> => {
   const { checkpoint, config } = await openAdapter(model);
   const { base } = config;
-  const found = base === undefined ? undefined : await locate(base).catch(() => undefined);
+  const found = base === undefined ? undefined : await locateText(base).catch(() => undefined);
   if (base !== undefined && found !== undefined) return base;
   throw new LayerloomError('BASE_NEEDED', {
     adapter: checkpoint.path,
@@ -88,28 +93,21 @@ export const baseOf = async (model: string): Promise<string> => {
   });
 };
 
-const nameBefore = async (model: string) => {
-  const named = splitName(model);
-  return named !== undefined && (await isBareAdapter(named.rest)) ? named : undefined;
-};
-
-const withoutName = (model: string): string => splitName(model)?.rest ?? model;
-
 const asAdapter = async (recipe: Json): Promise<Json> => {
   const bases = new Map<string, { base: string; adapter: string }>();
   const replaced = await replaceTexts(recipe, async (model, of) => {
-    if (await isBareAdapter(model)) return model;
-    const parts = await splitAdapter(model);
-    if (parts === undefined) {
+    const address = await parseAddress(model);
+    if (address.kind === 'model') {
+      if (await isBareAdapter(address)) return model;
       if (of['base'] === model) return model;
       throw new LayerloomError('NO_ADAPTER_FORM', {
         method: String(recipe['method']),
         reason: `${model} is a whole model, of which no adapter is known`,
       });
     }
-    const { name, base, adapter } = parts;
-    bases.set((await locate(base)).path, { base, adapter });
-    return name === undefined ? adapter : `${name}=${adapter}`;
+    const [base, adapter] = [printAddress(address.base), printAddress(address.adapter)];
+    bases.set((await locate(address.base)).path, { base, adapter });
+    return withName(address.name, adapter);
   });
   const [first, other] = [...bases.values()];
   if (first !== undefined && other !== undefined)

@@ -1,8 +1,8 @@
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { foundParts } from '../../address/found-model.js';
 import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
-import { placesOf } from '../../checkpoint/adapter-text.js';
 import { provenanceName } from '../../checkpoint/file-names.js';
 import { isWeightsName } from '../../checkpoint/formats/formats.js';
 import { isObject } from '../../checkpoint/json.js';
@@ -82,7 +82,7 @@ export const checkOutput = async (
  */
 const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: string): Promise<void> => {
   for (const input of inputs) {
-    const places = placesOf(input);
+    const places = foundParts(input);
     for (const { path } of places)
       if ((await kindOf(path)) === 'directory' && isInside(out, await realPathOf(path)))
         throw new LayerloomError('OUTPUT_INSIDE_INPUT', { out, input: path });

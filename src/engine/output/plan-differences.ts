@@ -1,5 +1,5 @@
 import { basename, join } from 'node:path';
-import { placesOf } from '../../checkpoint/adapter-text.js';
+import { foundParts, isLocal, originOf } from '../../address/found-model.js';
 import type { FileIdentity } from '../../checkpoint/checkpoint.js';
 import { adapterConfigName } from '../../checkpoint/file-names.js';
 import type { MergePlan, PlannedInput } from '../../plan/plan.js';
@@ -21,17 +21,15 @@ const contentOf = (file: FileIdentity | undefined) =>
         seen: file.seen?.hash,
       };
 
-/** Returns what names an input: of a model of the hub its commit, since that may be in either of two caches. */
+/** Returns what names an input: its path, or its origin, since a model of the hub may be in either of two caches. */
 const placeOf = (input: PlannedInput) => [
   input.role,
-  ...placesOf(input).map(({ path, hub }) =>
-    hub === undefined ? path : `${hub.id}@${hub.revision}/${hub.inside ?? ''}`,
-  ),
+  ...foundParts(input).map((part) => (isLocal(part) ? part.path : originOf(part))),
 ];
 
 /** Returns the side files, those that are copied out of a model of the hub by their names. */
 const sideFilesOf = ({ files, inputs }: StagedPlan) => {
-  const folders = inputs.flatMap(placesOf).flatMap(({ hub, path }) => (hub === undefined ? [] : [path]));
+  const folders = inputs.flatMap(foundParts).flatMap((part) => (isLocal(part) ? [] : [part.path]));
   return files.map((file) =>
     'copyOf' in file && folders.some((folder) => file.copyOf === join(folder, file.name))
       ? { name: file.name }

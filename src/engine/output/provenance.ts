@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path';
+import { originOf } from '../../address/found-model.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { provenanceName } from '../../checkpoint/file-names.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
@@ -68,13 +69,13 @@ const provenanceOf = (
     ...reportOf(plan),
     ...(truncated.length === 0 ? {} : { truncated }),
     architecture: plan.architecture,
-    inputs: plan.inputs.map(({ role, name, path, hub, adapted, files }) => ({
-      role,
-      name,
-      path,
-      ...(hub === undefined ? {} : { hub }),
-      ...(adapted === undefined ? {} : { adapted }),
-      files: files.map((file) => ({
+    inputs: plan.inputs.map((input) => ({
+      role: input.role,
+      name: input.name,
+      path: input.path,
+      ...originOf(input),
+      ...(input.adapted === undefined ? {} : { adapted: input.adapted }),
+      files: input.files.map((file) => ({
         file: basename(file.path),
         bytes: file.bytes,
         mtimeNs: file.mtimeNs,

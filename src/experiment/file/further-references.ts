@@ -3,7 +3,7 @@ import { checkKeys, invalid } from '../../recipe/invalid.js';
 import { nearest } from '../../recipe/nearest.js';
 import { isText, type MappingEntry, type Tree } from '../../recipe/tree.js';
 import { expectText, flagOf } from './blocks.js';
-import { modelAt } from './model-at.js';
+import { absoluteModel } from './models.js';
 import { checkName, type ModelNames } from './names.js';
 
 /** A model that an experiment names under `references`: scored beside the merges, never merged. */
@@ -61,7 +61,7 @@ const referenceOf = async (
   { languages, directory }: { languages: readonly string[]; directory: string },
 ): Promise<FurtherReference> => {
   const at = async (path: Tree, key: string) =>
-    await modelAt(directory, expectText(path, key, 'the path of a checkpoint, or org/name').value);
+    await absoluteModel(directory, expectText(path, key, 'the path of a checkpoint, or org/name').value);
   if (tree.kind !== 'mapping')
     return { name, role: defaultRole, languages: undefined, path: await at(tree, name) };
   const place = `the reference ${name}`;

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import type { z } from 'zod';
+import { splitName } from '../../address/name.js';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import type { EvaluationBlock } from '../../evaluation/evaluation-block.js';
@@ -26,7 +27,7 @@ import {
 import { evaluationOf, expectText, plainSettingsOf, searchOf } from './blocks.js';
 import { type ExperimentInput, experimentSchema, type plainSettings } from './experiment-block.js';
 import { type FurtherReference, referencesOf } from './further-references.js';
-import { modelAt, nameAndPath } from './model-at.js';
+import { absoluteModel, nameOfModel } from './models.js';
 import { checkName, folded, ModelNames, placeOf } from './names.js';
 import type { SearchSettings } from './search-block.js';
 
@@ -200,8 +201,8 @@ const baseOf = async (
 ): Promise<{ model: string; name: string; path: string; mark: Mark } | undefined> => {
   if (entry === undefined) return undefined;
   const { value } = expectText(entry.value, 'base', 'the model that the experts were fine-tuned from');
-  const model = await modelAt(directory, value);
-  return { model, ...nameAndPath(model), mark: entry.key };
+  const model = await absoluteModel(directory, value);
+  return { model, name: nameOfModel(model), path: splitName(model).rest, mark: entry.key };
 };
 
 const expertsOf = async (
@@ -214,7 +215,7 @@ const expertsOf = async (
   const experts = new Map<string, string>();
   for (const [name, entry] of expectNames(tree, key, `${what}'s name and path each`)) {
     checkName(name, entry.key, 'expert');
-    const path = await modelAt(
+    const path = await absoluteModel(
       directory,
       expectText(entry.value, name, 'the path of a checkpoint, or org/name').value,
     );
@@ -282,5 +283,5 @@ const eachBase = async (tree: Tree, directory: string): Promise<Tree> => {
   if (tree.kind === 'list')
     return list(tree.mark, await Promise.all(tree.items.map((item) => eachBase(item, directory))));
   if (!isText(tree) || ['task', 'language', 'base'].includes(tree.value)) return tree;
-  return leaf(tree.mark, await modelAt(directory, tree.value));
+  return leaf(tree.mark, await absoluteModel(directory, tree.value));
 };

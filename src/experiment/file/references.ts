@@ -1,5 +1,5 @@
 import { evaluatedLanguagesOf, measuredLanguages } from './measured-languages.js';
-import { nameAndPath } from './model-at.js';
+import { nameOfModel } from './models.js';
 import type { Experiment } from './read-experiment.js';
 
 /** A model that merges are compared with. */
@@ -43,7 +43,7 @@ export const experimentReferences = (experiment: Experiment): ExperimentReferenc
     for (const [name, path] of of)
       experts.set(name, { path, expertIn: [...(experts.get(name)?.expertIn ?? []), language] });
   return [
-    ...(base === undefined ? [] : [reference(nameAndPath(base).name, 'base', base)]),
+    ...(base === undefined ? [] : [reference(nameOfModel(base), 'base', base)]),
     ...[...tasks].map(([name, path]) => reference(name, 'task', `${name}=${path}`)),
     ...[...experts].map(([name, { path, expertIn }]) =>
       reference(name, 'language', `${name}=${path}`, expertIn),

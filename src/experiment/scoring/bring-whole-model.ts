@@ -1,10 +1,9 @@
 import { plannedInput } from '../../compile/models.js';
 import { bringWeights } from '../../engine/bring-weights.js';
-import { bringModels } from '../../hub/bring-models.js';
-import type { Download } from '../../hub/download.js';
-import type { HubOptions } from '../../hub/hub.js';
 import { openModel } from '../../model/adapters/open-model.js';
 import { missingWeights } from '../../plan/missing-weights.js';
+import { bringModels } from '../../sources/bring-models.js';
+import type { Download, FetchOptions } from '../../sources/source.js';
 
 /**
  * Makes sure that all weights of a model are here, for programs that load it as it stands.
@@ -15,7 +14,7 @@ import { missingWeights } from '../../plan/missing-weights.js';
 export const bringWholeModel = async (
   model: string,
   download: Download,
-  options: HubOptions,
+  options: FetchOptions,
 ): Promise<void> => {
   await bringModels([model], { ...options, download });
   const input = plannedInput({ role: 'model', checkpoint: await openModel(model) });

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { sidesOf } from '../../checkpoint/adapter-text.js';
-import { locate } from '../../checkpoint/locate.js';
+import { parseAddress, partsOf } from '../../address/address.js';
+import { splitName } from '../../address/name.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import { weightsOfMerge, weightsOfModel } from '../../evaluation/weights.js';
+import { locate } from '../../sources/locate.js';
 import { measuredLanguages } from '../file/measured-languages.js';
-import { nameAndPath } from '../file/model-at.js';
 import type { ExperimentReference } from '../file/references.js';
 import { allLanguages } from '../file/subjects.js';
 import type { ExperimentRecord } from '../record/experiment-record.js';
@@ -74,7 +74,7 @@ export const modelsToScore = (
  * @throws LayerloomError the codes of `openCheckpoint`, for references
  */
 export const weightsOf = ({ kind, model }: ModelToScore): Promise<string | undefined> =>
-  kind === 'merge' ? weightsOfMerge(model) : weightsOfModel(nameAndPath(model).path);
+  kind === 'merge' ? weightsOfMerge(model) : weightsOfModel(splitName(model).rest);
 
 /**
  * Returns the absolute path of a model's checkpoint; of `BASE+ADAPTER` both, with a plus between.
@@ -83,6 +83,6 @@ export const weightsOf = ({ kind, model }: ModelToScore): Promise<string | undef
  */
 export const pathOf = async ({ kind, model }: ModelToScore): Promise<string> => {
   if (kind === 'merge') return model;
-  const sides = await sidesOf(nameAndPath(model).path);
-  return (await Promise.all(sides.map(locate))).map(({ path }) => path).join('+');
+  const parts = partsOf(await parseAddress(model));
+  return (await Promise.all(parts.map(locate))).map(({ path }) => path).join('+');
 };

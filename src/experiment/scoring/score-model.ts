@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { splitName } from '../../address/name.js';
 import { LayerloomError } from '../../base/errors.js';
 import { groupBy } from '../../base/lookup.js';
 import { version } from '../../base/version.js';
@@ -13,7 +14,6 @@ import { type ModelServer, serverCommand, startServer } from '../../evaluation/s
 import type { EvaluationSettings, Rows } from '../../evaluation/settings.js';
 import { acquire } from '../../store/claim-file.js';
 import { clockAt } from '../../store/clock.js';
-import { nameAndPath } from '../file/model-at.js';
 import type { ScoreError } from '../record/experiment-record.js';
 import { bringWholeModel } from './bring-whole-model.js';
 import { tasksOf, unknownTasks } from './check-tasks.js';
@@ -208,7 +208,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
 
   const found = await attempt(async () => {
     if (model.kind === 'reference')
-      await bringWholeModel(nameAndPath(model.model).path, context.download, context);
+      await bringWholeModel(splitName(model.model).rest, context.download, context);
     return await Promise.all([weightsOf(model), pathOf(model)]);
   });
   if ('failure' in found) {

@@ -1,5 +1,6 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseAddress } from '../../address/address.js';
 import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import { itemAt, valueAt } from '../../base/lookup.js';
@@ -98,7 +99,11 @@ export const gatherStatistics = async (
 /** True if an expert, or one of a nested recipe's models, is a bare adapter. */
 const hasAdapters = async (experts: readonly ModelInput[]): Promise<boolean> => {
   for (const expert of experts)
-    if (typeof expert === 'string' ? await isBareAdapter(expert) : await hasAdapters(modelsOf(expert)))
+    if (
+      typeof expert === 'string'
+        ? await isBareAdapter(await parseAddress(expert))
+        : await hasAdapters(modelsOf(expert))
+    )
       return true;
   return false;
 };

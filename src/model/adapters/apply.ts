@@ -1,3 +1,4 @@
+import { originOf } from '../../address/found-model.js';
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
@@ -59,11 +60,7 @@ export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: stri
   // A tokenizer that was saved is whole: files of the base beside it would contradict it.
   const hasTokenizer = sideFiles.some((name) => /^(tokenizer\.(json|model)|vocab\.json)$/.test(name));
   const kept = base.sideFiles.filter((name) => !(hasTokenizer && isTokenizerFile(name)));
-  const location = ({ name, path, hub }: CheckpointIndex) => ({
-    name,
-    path,
-    ...(hub === undefined ? {} : { hub }),
-  });
+  const location = (of: CheckpointIndex) => ({ name: of.name, path: of.path, ...originOf(of) });
   return {
     name: checkpoint.name,
     path: `${base.path}+${checkpoint.path}`,

@@ -1,10 +1,13 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ModelAddress } from '../../address/address.js';
+import { originOf } from '../../address/found-model.js';
 import { LayerloomError } from '../../base/errors.js';
-import { locate } from '../../checkpoint/locate.js';
-import { openCheckpoint } from '../../checkpoint/open.js';
+import { openFound } from '../../checkpoint/open.js';
 import { listSideFiles } from '../../checkpoint/side-files.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
+import { locate } from '../../sources/locate.js';
+import { statedContent } from '../../sources/ranges.js';
 import type { Adapter } from './adapter.js';
 import {
   adapterConfigName,
@@ -23,22 +26,22 @@ export const isAdapter = (names: readonly string[]): boolean =>
   names.includes(adapterConfigName) &&
   !names.some((name) => /^model\.safetensors(\.index\.json)?$/.test(name));
 
-/** True if a model, as recipes spell it, is found here and is an adapter without a base. */
-export const isBareAdapter = async (model: string): Promise<boolean> => {
+/** True if a model is found here and is an adapter without a base. */
+export const isBareAdapter = async (model: ModelAddress): Promise<boolean> => {
   const found = await locate(model).catch(() => undefined);
   return found !== undefined && isAdapter(await readdir(found.path).catch((): string[] => []));
 };
 
 /**
- * Opens a LoRA adapter of PEFT for reading: a directory with `adapter_config.json` and `adapter_model.safetensors`, or
- * `org/name[@revision]` in the local hub caches; `NAME=` before either names it. Configuration and header are read;
- * weights are not. Parameters have the names that PEFT gives them, without its prefix.
+ * Opens a LoRA adapter of PEFT for reading: a directory with `adapter_config.json` and `adapter_model.safetensors`.
+ * Configuration and header are read; weights are not. Parameters have the names that PEFT gives them, without its prefix.
  *
  * @throws LayerloomError MODEL_NOT_FOUND, NOT_A_CHECKPOINT, ADAPTER_INVALID, ADAPTER_UNSUPPORTED, CONFIG_INVALID,
  *   READ_FAILED and the codes of safetensors files
  */
-export const openAdapter = async (model: string): Promise<Adapter> => {
-  const { name, path, hub } = await locate(model);
+export const openAdapter = async (model: ModelAddress): Promise<Adapter> => {
+  const found = await locate(model);
+  const { name, path } = found;
   const names = await readdir(path).catch((): string[] => []);
   if (!names.includes(adapterConfigName))
     throw new LayerloomError('NOT_A_CHECKPOINT', {
@@ -59,11 +62,14 @@ export const openAdapter = async (model: string): Promise<Adapter> => {
           path,
           reason: `has ${adapterConfigName} and no ${adapterWeightsName}; download or copy the adapter again`,
         });
-  const { files, metadata, tensors } = await openCheckpoint(join(path, adapterWeightsName));
+  const { files, metadata, tensors } = await openFound(
+    { name, path: join(path, adapterWeightsName) },
+    statedContent,
+  );
   const checkpoint = {
     name,
     path,
-    ...(hub === undefined ? {} : { hub }),
+    ...originOf(found),
     files,
     metadata,
     tensors,

@@ -1,0 +1,131 @@
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type HubModel, parseHubId } from '../../address/remote.js';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { allExist, exists } from '../../base/exists.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
+import { parsePrefix, prefixBytes } from '../../checkpoint/formats/header.js';
+import { bringSideFiles, type CheckpointFiles } from './bring-side-files.js';
+import {
+  blobPath,
+  type HubCacheCommit,
+  placeLink,
+  pointerPath,
+  snapshotPath,
+  temporaryName,
+  writeRef,
+} from './cache/cache-writer.js';
+import { holdRangeFolder } from './cache/hold.js';
+import { isUsable, modelRecordPath, type RangeCacheModel, rangeFolder } from './cache/range-cache.js';
+import { RangeFile } from './cache/range-file.js';
+import { fetchInto } from './fetch-into.js';
+import type { BroughtModel, HubOptions } from './hub.js';
+import { findOffline } from './offline.js';
+import { askCommit, listFiles } from './requests/api.js';
+import { eachOf } from './requests/each.js';
+import { type ListedFile, RemoteFile } from './requests/remote-file.js';
+import { type HubSession, mostRequests, openHub } from './requests/session.js';
+
+/** Bytes of a weight file that are read first: most headers of a shard are shorter. */
+const firstBytes = 64 * 1024;
+
+/**
+ * Brings the side files and headers of a model of the hub here, and no weights beyond the first 64 KiB of each
+ * file: side files into the hub's cache, headers into the cache of ranges. A model that the hub's cache has
+ * whole is taken from there, and with `HF_HUB_OFFLINE` what either cache has. Code, pickles and weights that
+ * the index does not name are never fetched.
+ *
+ * @param model `org/name[@revision]`
+ * @throws LayerloomError INVALID_PARAMETER for other spellings; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE,
+ *   HUB_FILE_CHANGED; NOT_A_CHECKPOINT where it has no safetensors; FILE_MISSING, INDEX_INVALID,
+ *   INDEX_UNSAFE_NAME, FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_TRUNCATED; WRITE_FAILED, INTERRUPTED
+ */
+export const bringHeaders = async (model: string, options: HubOptions = {}): Promise<BroughtModel> => {
+  const asked = parseModel(model);
+  const kept = await findOffline(asked, options.env);
+  if (kept !== undefined) return kept;
+  await using hub = await openHub(options);
+  const { id } = asked;
+  const commit = /^[0-9a-f]{40}$/.test(asked.revision) ? asked.revision : await askCommit(hub, asked);
+  const at: HubCacheCommit = { cache: hub.environment.cache, id, commit };
+  const folder = rangeFolder(id, commit, hub.environment.ranges);
+  const path = (await isUsable(folder)) ? folder : await bringCommit(hub, at, folder);
+  if (path === folder) await holdRangeFolder(folder, hub.environment.ranges);
+  // Removed by another process before it was held.
+  if (path === folder && !(await isUsable(folder))) await bringCommit(hub, at, folder);
+  await writeRef(at, asked.revision).catch((error: unknown) => {
+    // A cache that has the model whole may be one of others, which cannot be written.
+    if (path === folder || !(error instanceof LayerloomError && error.code === 'WRITE_FAILED')) throw error;
+  });
+  return { path, id, revision: commit };
+};
+
+/** @returns the snapshot where the hub's cache has it whole, else `folder` */
+const bringCommit = async (hub: HubSession, at: HubCacheCommit, folder: string): Promise<string> => {
+  const files = await bringSideFiles(hub, at, await listFiles(hub, at));
+  if (await allExist(files.weights.map(({ name }) => pointerPath(at, name)))) return snapshotPath(at);
+  await bringFolder(hub, at, folder, files);
+  return folder;
+};
+
+/** A revision becomes a path of the cache. */
+const parseModel = (model: string): HubModel => {
+  const asked = parseHubId(model);
+  if (asked === undefined || asked.revision.split('/').some((part) => /^\.{0,2}$/.test(part)))
+    throw invalidParameter('model', model, 'org/name or org/name@revision');
+  return asked;
+};
+
+/** Fills the folder of a commit; its record is written last. */
+const bringFolder = async (
+  hub: HubSession,
+  at: HubCacheCommit,
+  folder: string,
+  { sideFiles, weights }: CheckpointFiles,
+): Promise<void> => {
+  await holdRangeFolder(folder, hub.environment.ranges);
+  await eachOf(hub, weights, mostRequests, (file) => bringHeader(hub, at, folder, file));
+  for (const file of sideFiles) await linkTo(folder, at, file);
+  const record: RangeCacheModel = {
+    id: at.id,
+    commit: at.commit,
+    weights: weights.map(({ name }) => name),
+    sideFiles: sideFiles.map(({ name }) => name),
+  };
+  const path = modelRecordPath(folder);
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    const temporary = temporaryName(path);
+    await writeFile(temporary, `${JSON.stringify(record, null, 2)}\n`, { flush: true });
+    await rename(temporary, path);
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  }
+};
+
+/** Links to the blob of a file that the hub's cache has; where that keeps no blobs, to the file. */
+const linkTo = async (folder: string, at: HubCacheCommit, file: ListedFile): Promise<void> => {
+  const blob = blobPath(at, file);
+  const target = (await exists(blob)) ? blob : pointerPath(at, file.name);
+  await placeLink(join(folder, ...file.name.split('/')), target);
+};
+
+/** A header is at the start: where the server ignores ranges, the rest is not waited for. */
+const anyServer = { mayDiscard: true };
+
+/** Brings the header of a weight file; where the hub's cache has the file, a link to it. */
+const bringHeader = async (
+  hub: HubSession,
+  at: HubCacheCommit,
+  folder: string,
+  file: ListedFile,
+): Promise<void> => {
+  if (await exists(pointerPath(at, file.name))) return linkTo(folder, at, file);
+  await using ranges = await RangeFile.open(folder, file, hub.signal);
+  if (ranges === undefined) return;
+  const remote = new RemoteFile(hub, at, file, ranges.served);
+  await fetchInto(ranges, remote, [{ begin: 0, end: Math.min(firstBytes, file.bytes) }], anyServer);
+  const prefix = await ranges.read(0, Math.min(prefixBytes, file.bytes));
+  const end = prefixBytes + parsePrefix(prefix, `${at.id}/${file.name}`, file.bytes);
+  await fetchInto(ranges, remote, [{ begin: 0, end }], anyServer);
+};

@@ -1,0 +1,117 @@
+import { dirname } from 'node:path';
+import { checkInterrupt, LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import { checkSpace } from '../../checkpoint/disk-space.js';
+import { bytesOf, type Extent } from '../../tensor/extent.js';
+import type { NeededRanges } from '../source.js';
+import { holdRangeFolder } from './cache/hold.js';
+import { promote } from './cache/promote.js';
+import { placeOf, type RangeCachePlace, rangeRecordPath } from './cache/range-cache.js';
+import { RangeFile } from './cache/range-file.js';
+import { isComplete, type RangeRecord, readRangeRecord } from './cache/range-record.js';
+import { hubEnvironment } from './environment.js';
+import { FileDownload } from './file-download.js';
+import type { HubOptions } from './hub.js';
+import { cutIntoParts, decideExtents } from './parts.js';
+import { eachOf } from './requests/each.js';
+import type { ListedFile } from './requests/remote-file.js';
+import { type HubSession, mostRequests, openHub } from './requests/session.js';
+
+interface FileNeed {
+  readonly place: RangeCachePlace;
+  readonly record: RangeRecord;
+  readonly needed: readonly Extent[];
+}
+
+/**
+ * Fetches what is missing of the byte ranges that a run needs, by several connections at once. What has come
+ * is recorded and never fetched again, whatever ends the download. A file of which nearly all is needed is
+ * fetched whole; a file that is complete is verified by its hash and moved into the hub's cache, with a link
+ * in its place. Asks nobody where nothing is missing.
+ *
+ * @param needs files that are not in the cache of ranges are whole, and left out
+ * @throws LayerloomError DISK_SPACE before anything is fetched; HUB_FILE_CHANGED where a file is another one than
+ *   when its header was brought; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, FILE_MISSING, WRITE_FAILED, INTERRUPTED
+ */
+export const bringRanges = async (
+  needs: readonly NeededRanges[],
+  options: HubOptions = {},
+): Promise<void> => {
+  const files = (await Promise.all(needs.map(findNeed))).filter((need) => need !== undefined);
+  const extents = decideExtents(
+    files.map(({ record, needed }) => ({ bytes: record.bytes, present: record.present, needed })),
+  );
+  for (const need of files) if (isComplete(need.record)) await promoteFile(need, options);
+  const total = extents.reduce((bytes, ofFile) => bytes + bytesOf(ofFile), 0);
+  if (total === 0) return;
+  await using hub = await openHub(options);
+  for (const folder of new Set(files.map(({ place }) => place.folder))) {
+    await holdRangeFolder(folder, dirname(dirname(folder)));
+    await checkSpace(folder, folder, total);
+  }
+  let done = 0;
+  const onBytes = (bytes: number) => {
+    done += bytes;
+    options.onProgress?.({ done, total: Math.max(total, done) });
+  };
+  await fetchAll(hub, files, extents, onBytes).catch(async (error: unknown) => {
+    checkInterrupt(options.signal);
+    if (isFull(error)) {
+      const folder = dirname(error.details.file);
+      await checkSpace(folder, folder, Math.max(total - done, 1));
+    }
+    throw error;
+  });
+};
+
+const findNeed = async ({ path, ranges }: NeededRanges): Promise<FileNeed | undefined> => {
+  const place = await placeOf(path);
+  if (place === undefined) return undefined;
+  const record = await readRangeRecord(rangeRecordPath(place.folder, place.name));
+  if (record === undefined)
+    throw new LayerloomError('FILE_MISSING', { file: path, neededBy: `${place.id}@${place.commit}` });
+  return { place, record, needed: ranges };
+};
+
+const listed = ({ place: { name }, record: { bytes, etag, sha256 } }: FileNeed): ListedFile => ({
+  name,
+  bytes,
+  etag,
+  ...(sha256 === undefined ? {} : { sha256 }),
+});
+
+/** Moves a file to the hub's cache that was complete with its header, or when an earlier run was ended. */
+const promoteFile = async (need: FileNeed, { env, signal }: HubOptions): Promise<void> => {
+  const { folder, id, commit } = need.place;
+  const { cache } = await hubEnvironment(env);
+  await using ranges = await RangeFile.open(folder, listed(need), signal);
+  if (ranges?.isComplete) await promote(ranges, { cache, id, commit }, listed(need), signal);
+};
+
+/** True if a disk was filled up, by others or by us, after it had been found large enough. */
+const isFull = (error: unknown): error is LayerloomError<'WRITE_FAILED'> =>
+  error instanceof LayerloomError &&
+  error.code === 'WRITE_FAILED' &&
+  ['ENOSPC', 'EDQUOT'].includes((error.cause as NodeJS.ErrnoException | undefined)?.code ?? '');
+
+const fetchAll = async (
+  hub: HubSession,
+  files: readonly FileNeed[],
+  extents: readonly (readonly Extent[])[],
+  onBytes: (bytes: number) => void,
+): Promise<void> => {
+  const { cache } = hub.environment;
+  const downloads = files.map((need, index) => {
+    const { id, commit, folder } = need.place;
+    const parts = cutIntoParts(itemAt(extents, index));
+    const work = { folder, file: listed(need), parts: parts.length };
+    const download = new FileDownload(hub, { cache, id, commit }, work);
+    return { download, parts };
+  });
+  const parts = downloads.flatMap(({ download, parts }) => parts.map((part) => ({ download, part })));
+  try {
+    await eachOf(hub, parts, mostRequests, ({ download, part }) => download.fetch(part, onBytes));
+  } finally {
+    await Promise.all(downloads.map(({ download }) => download.close()));
+  }
+};

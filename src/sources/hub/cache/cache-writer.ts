@@ -1,0 +1,146 @@
+import { createHash, type Hash } from 'node:crypto';
+import { copyFile, link, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { LayerloomError, reasonOf } from '../../../base/errors.js';
+import { exists } from '../../../base/exists.js';
+import type { ListedFile } from '../requests/remote-file.js';
+import { modelFolder } from './hub-cache.js';
+import { withLock } from './lock.js';
+
+/** A commit of a model in the hub's cache, written as the hub's own library writes it. */
+export interface HubCacheCommit {
+  /** Root of the hub's cache. */
+  readonly cache: string;
+  readonly id: string;
+  readonly commit: string;
+}
+
+const modelRoot = ({ cache, id }: HubCacheCommit): string => join(cache, modelFolder(id));
+
+/** The folder of a commit's files. */
+export const snapshotPath = (at: HubCacheCommit): string => join(modelRoot(at), 'snapshots', at.commit);
+
+/** The place of a file in its commit's folder: a link to its blob. */
+export const pointerPath = (at: HubCacheCommit, name: string): string =>
+  join(snapshotPath(at), ...name.split('/'));
+
+/** The place of a file's bytes. */
+export const blobPath = (at: HubCacheCommit, { etag }: ListedFile): string =>
+  join(modelRoot(at), 'blobs', etag);
+
+const failed = (file: string) => (cause: unknown) => {
+  if (cause instanceof LayerloomError) throw cause;
+  throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
+};
+
+/** A name beside `path` that no other process uses. */
+export const temporaryName = (path: string): string =>
+  `${path}.${Math.random().toString(16).slice(2, 10)}.incomplete`;
+
+/** Makes a relative link at `path`, in place of what is there. */
+export const placeLink = async (path: string, target: string): Promise<void> => {
+  await mkdir(dirname(path), { recursive: true });
+  const temporary = temporaryName(path);
+  await symlink(relative(dirname(path), target), temporary);
+  await rename(temporary, path);
+};
+
+/** The locks that the hub's library takes too: a file is fetched by one process at a time. */
+const lockPath = ({ cache, id }: HubCacheCommit, { etag }: ListedFile): string =>
+  join(cache, '.locks', modelFolder(id), `${etag}.lock`);
+
+/** Notes which commit a branch or tag is; a commit needs none. @throws LayerloomError WRITE_FAILED */
+export const writeRef = async (at: HubCacheCommit, revision: string): Promise<void> => {
+  if (revision === at.commit) return;
+  const path = join(modelRoot(at), 'refs', ...revision.split('/'));
+  const known = await readFile(path, 'utf8').catch(() => undefined);
+  if (known === at.commit) return;
+  await mkdir(dirname(path), { recursive: true })
+    .then(async () => {
+      const temporary = temporaryName(path);
+      await writeFile(temporary, at.commit);
+      await rename(temporary, path);
+    })
+    .catch(failed(path));
+};
+
+/** Takes a file's bytes and says whether they are those that the hub's hash names. */
+export interface ContentCheck {
+  update(bytes: Buffer): void;
+  /** @returns the hash that differs; undefined where it is right, and where the hub gives none */
+  mismatch(): string | undefined;
+}
+
+/** Begins the hash by which Git, and the hub for small files, names a content of so many bytes. */
+export const gitBlobHash = (bytes: number): Hash => createHash('sha1').update(`blob ${bytes}\0`);
+
+/** Checks a file's content by SHA-256 where it is in large-file storage, else by Git's SHA-1. */
+export const contentCheck = ({ etag, sha256, bytes }: ListedFile): ContentCheck => {
+  const isGit = sha256 === undefined && /^[0-9a-f]{40}$/.test(etag);
+  const hash = isGit ? gitBlobHash(bytes) : createHash('sha256');
+  const expected = isGit ? etag : sha256;
+  return {
+    update: (chunk) => hash.update(chunk),
+    mismatch: () => (expected === undefined || hash.digest('hex') === expected ? undefined : expected),
+  };
+};
+
+/** Writes a blob, unless it is there, and the link to it. */
+const placeFile = async (pointer: string, blob: string, content: Buffer | undefined): Promise<void> => {
+  if (content !== undefined) {
+    await mkdir(dirname(blob), { recursive: true });
+    const temporary = temporaryName(blob);
+    await writeFile(temporary, content);
+    await rename(temporary, blob);
+  }
+  await placeLink(pointer, blob);
+};
+
+/**
+ * Puts a small file into the hub's cache, unless it is there.
+ *
+ * @param fetch gets its bytes, which are whole and verified
+ * @throws LayerloomError WRITE_FAILED, what `fetch` throws
+ */
+export const putSmallFile = async (
+  at: HubCacheCommit,
+  file: ListedFile,
+  signal: AbortSignal | undefined,
+  fetch: () => Promise<Buffer>,
+): Promise<void> => {
+  const [pointer, blob] = [pointerPath(at, file.name), blobPath(at, file)];
+  if (await exists(pointer)) return;
+  await withLock(lockPath(at, file), signal, async () => {
+    // What cannot be fetched is not said to be unwritable.
+    const content = (await exists(blob)) ? undefined : await fetch();
+    await placeFile(pointer, blob, content).catch(failed(pointer));
+  });
+};
+
+/**
+ * Puts a complete and verified file into the hub's cache under its blob's name, as a second name of the same
+ * file, or a copy where the caches are on two file systems.
+ *
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const putWholeFile = async (
+  at: HubCacheCommit,
+  file: ListedFile,
+  from: string,
+  signal: AbortSignal | undefined,
+): Promise<void> => {
+  const [pointer, blob] = [pointerPath(at, file.name), blobPath(at, file)];
+  await withLock(lockPath(at, file), signal, async () => {
+    if (!(await exists(blob))) {
+      const temporary = temporaryName(blob);
+      try {
+        await mkdir(dirname(blob), { recursive: true });
+        await link(from, temporary).catch(() => copyFile(from, temporary));
+        await rename(temporary, blob);
+      } finally {
+        await rm(temporary, { force: true });
+      }
+    }
+    await placeLink(pointer, blob);
+  }).catch(failed(pointer));
+};

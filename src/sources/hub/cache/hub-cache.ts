@@ -1,0 +1,72 @@
+import { homedir } from 'node:os';
+import { join, sep } from 'node:path';
+import type { HubRevision } from '../../../address/found-model.js';
+import { type HubModel, parseHubId } from '../../../address/remote.js';
+import { exists } from '../../../base/exists.js';
+import { readSmallFile } from '../../../checkpoint/small-file.js';
+import type { ModelSource } from '../../source.js';
+import { variable } from '../variables.js';
+
+/** The directory of all that the hub's own library keeps: caches and the token. */
+export const hubHome = (env: NodeJS.ProcessEnv = process.env): string =>
+  expandPath(
+    variable(env, 'HF_HOME') ?? join(env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'huggingface'),
+    env,
+  );
+
+/**
+ * The local cache of the Hugging Face hub, by the variables that its own library reads, the older name of the
+ * first among them.
+ */
+export const hubCacheRoot = (env: NodeJS.ProcessEnv = process.env): string =>
+  expandPath(
+    variable(env, 'HF_HUB_CACHE') ?? variable(env, 'HUGGINGFACE_HUB_CACHE') ?? join(hubHome(env), 'hub'),
+    env,
+  );
+
+/** `~` and `$NAME` as the library expands them: a service's file of variables does not. */
+export const expandPath = (path: string, env: NodeJS.ProcessEnv): string =>
+  path
+    .replace(/^~(?=\/|$)/, homedir())
+    .replace(
+      /\$(?:(\w+)|\{([^}]*)\})/g,
+      (whole, name?: string, braced?: string) => env[name ?? braced ?? ''] ?? whole,
+    );
+
+/** The folder of a model in the hub's cache and in ours: `models--org--name`. */
+export const modelFolder = (id: string): string => `models--${id.replace('/', '--')}`;
+
+/** Returns the hub's own command that downloads a model into its cache. */
+export const downloadCommand = (model: string): string => {
+  const [repository = '', revision] = model.split('@');
+  return `hf download ${repository}${revision === undefined ? '' : ` --revision ${revision}`}`;
+};
+
+/** Finds `org/name[@revision]` in the hub's cache: a branch or tag through `refs/`, or a commit. */
+export const findInHubCache: ModelSource['find'] = async (at) => {
+  const parsed = parseHubId(at);
+  if (parsed === undefined) return undefined;
+  const { id } = parsed;
+  const revision = await cachedCommit(parsed);
+  const path = join(hubCacheRoot(), modelFolder(id), 'snapshots', revision);
+  return (await exists(path)) ? { name: id, path, hub: { id, revision } } : { tried: path };
+};
+
+/** Returns the commit that the hub's cache has for a revision: of a branch or tag its ref, of others itself. */
+export const cachedCommit = async ({ id, revision }: HubModel, env = process.env): Promise<string> =>
+  readSmallFile(join(hubCacheRoot(env), modelFolder(id), 'refs', ...revision.split('/'))).then(
+    (text) => text.toString().trim(),
+    () => revision,
+  );
+
+/** A snapshot of the hub's cache, or the folder of a commit in the cache of ranges (range-cache.ts). */
+const snapshotPath =
+  /(?:^|\/)models--(?<organisation>[^/]+?)--(?<model>[^/]+)\/(?:snapshots\/)?(?<revision>(?<=\/snapshots\/)[^/]+|[0-9a-f]{40})(?:\/(?<inside>.+))?$/;
+
+/** The repository and commit of a path in a commit's folder, which its own names say; undefined for others. */
+export const hubRevisionOf = (path: string): HubRevision | undefined => {
+  const groups = snapshotPath.exec(path.split(sep).join('/'))?.groups;
+  if (groups === undefined) return undefined;
+  const { organisation, model, revision = '', inside } = groups;
+  return { id: `${organisation}/${model}`, revision, ...(inside === undefined ? {} : { inside }) };
+};

@@ -1,0 +1,25 @@
+import type { HubModel } from '../../address/remote.js';
+import { hasAllWeights } from '../../checkpoint/whole.js';
+import { snapshotPath } from './cache/cache-writer.js';
+import { holdRangeFolder } from './cache/hold.js';
+import { cachedCommit } from './cache/hub-cache.js';
+import { isUsable, rangeFolder } from './cache/range-cache.js';
+import { hubEnvironment } from './environment.js';
+import type { BroughtModel } from './hub.js';
+
+/** Where the user has forbidden the network: the model as the caches have it, if they do. */
+export const findOffline = async (
+  asked: HubModel,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<BroughtModel | undefined> => {
+  const { offline, cache, ranges } = await hubEnvironment(env);
+  if (offline === undefined) return undefined;
+  const commit = await cachedCommit(asked, env);
+  const { id } = asked;
+  const snapshot = snapshotPath({ cache, id, commit });
+  if (await hasAllWeights(snapshot)) return { path: snapshot, id, revision: commit };
+  const folder = rangeFolder(id, commit, ranges);
+  if (!(await isUsable(folder))) return undefined;
+  await holdRangeFolder(folder, ranges);
+  return { path: folder, id, revision: commit };
+};

@@ -1,0 +1,57 @@
+import { isObject } from '../../../checkpoint/json.js';
+import type { ListedFile } from '../requests/remote-file.js';
+import type { FileToPush } from './files-to-push.js';
+import type { HubCalls } from './hub-calls.js';
+import { sha256Of } from './known-files.js';
+
+/** A commit of a model that a checkpoint was merged from. */
+export interface Source {
+  readonly id: string;
+  readonly revision: string;
+}
+
+/**
+ * Has the hub copy files that are unchanged files of the models merged into the storage of a repository, so that
+ * they need not be sent: shards of layers that a merge takes as they are, where both have one shard a layer. The
+ * hub copies between repositories of one storage region, files of its newer storage (Xet) alone; what it does not
+ * copy is sent.
+ *
+ * @returns names of the files that were copied
+ */
+export const copyFromSources = async (
+  files: readonly FileToPush[],
+  sources: readonly Source[],
+  target: string,
+  calls: HubCalls,
+): Promise<ReadonlySet<string>> => {
+  const copied = new Set<string>();
+  const hashes = new Map<string, string>();
+  const hashOf = async (file: FileToPush): Promise<string> => {
+    const hash = hashes.get(file.name) ?? (await sha256Of(file));
+    hashes.set(file.name, hash);
+    return hash;
+  };
+  for (const { id, revision } of sources) {
+    const stored = (await calls.listFiles(id, revision)).filter(({ xetHash }) => xetHash !== undefined);
+    const wanted = new Map<string, { file: FileToPush; entry: ListedFile }>();
+    for (const file of files.filter(({ name }) => !copied.has(name)))
+      for (const entry of stored.filter(({ bytes }) => bytes === file.bytes)) {
+        const sha256 = await hashOf(file);
+        if (sha256 === entry.sha256) wanted.set(sha256, { file, entry });
+      }
+    if (wanted.size === 0) continue;
+    const answer = await calls.post(`/api/models/${id}/lfs-files/duplicate`, {
+      target: { type: 'model', name: target },
+      files: [...wanted].map(([sha256, { entry }]) => ({
+        xetHash: entry.xetHash,
+        sha256,
+        filename: entry.name,
+      })),
+    });
+    if (!isObject(answer)) continue;
+    const failed = Array.isArray(answer['failed']) ? answer['failed'].filter(isObject) : [];
+    for (const [sha256, { file }] of wanted)
+      if (!failed.some((one) => one['sha256'] === sha256)) copied.add(file.name);
+  }
+  return copied;
+};

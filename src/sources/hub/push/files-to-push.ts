@@ -1,0 +1,75 @@
+import { stat } from 'node:fs/promises';
+import { basename, join, relative, resolve, sep } from 'node:path';
+import { parseAddress } from '../../../address/address.js';
+import { LayerloomError } from '../../../base/errors.js';
+import { exists } from '../../../base/exists.js';
+import { cardName, provenanceName } from '../../../checkpoint/file-names.js';
+import { formats } from '../../../checkpoint/formats/formats.js';
+import { readJsonObject } from '../../../checkpoint/json.js';
+import { checkSideFile } from '../../../checkpoint/small-file.js';
+import { bytesOf } from '../../../tensor/extent.js';
+import { openCheckpoint } from '../../open-checkpoint.js';
+import { isUnverified, missingRanges } from '../cache/range-cache.js';
+
+/** A file of a checkpoint that goes to the hub. */
+export interface FileToPush {
+  /** In the repository. */
+  readonly name: string;
+  /** Absolute. */
+  readonly path: string;
+  readonly bytes: number;
+}
+
+/** A folder of a merge that has not finished, or something within one. */
+const unfinished = /\.layerloom-partial(\/|$)/;
+
+/**
+ * Lists the files of a checkpoint that belong on the hub: weights, their index, side files and the card.
+ * `layerloom.json` does not: it names paths of this machine, and the card has the whole recipe.
+ *
+ * @throws LayerloomError NOT_A_CHECKPOINT for a file, an unfinished output or one that lacks files, and for a model
+ *   of the hub of which only some ranges are here; READ_FAILED for a link to a file that is none of the checkpoint's;
+ *   the codes of `openCheckpoint`
+ */
+export const filesToPush = async (directory: string): Promise<FileToPush[]> => {
+  const root = resolve(directory);
+  const refused = (reason: string) => new LayerloomError('NOT_A_CHECKPOINT', { path: root, reason });
+  if (unfinished.test(root.split(sep).join('/')))
+    throw refused(
+      'is the unfinished output of a merge; run the merge again with --resume, and push its output',
+    );
+  const { path, files, sideFiles } = await openCheckpoint(await parseAddress(root));
+  if (!(await stat(path)).isDirectory()) throw refused('is a file; give the directory of a checkpoint');
+  for (const file of files) {
+    const missing = bytesOf(await missingRanges(file.path, [{ begin: 0, end: file.bytes }]));
+    if (missing > 0)
+      throw refused(
+        `${missing} bytes of its ${basename(file.path)} have not been downloaded; fetch the whole model by \`hf download\`, and push that`,
+      );
+    if (await isUnverified(file.path))
+      throw refused(
+        `its ${basename(file.path)} was not verified by the hash that the hub states; fetch the whole model by \`hf download\`, and push that`,
+      );
+  }
+  const beside = [...formats.map(({ indexName }) => indexName), cardName];
+  const there = await Promise.all(beside.map((name) => exists(join(root, name))));
+  const small = [...beside.filter((_, index) => there[index]), ...sideFiles];
+  for (const name of small) await checkSideFile(join(root, name));
+  const names = [...files.map((file) => relative(root, file.path).split(sep).join('/')), ...small];
+  const missing = (await listedFiles(root)).filter((name) => !names.includes(name));
+  if (missing.length > 0)
+    throw refused(`lacks ${missing.join(', ')}, which its ${provenanceName} lists; merge it again`);
+  return await Promise.all(
+    names.map(async (name) => ({ name, path: join(root, name), bytes: (await stat(join(root, name))).size })),
+  );
+};
+
+/** Returns the files that a merge wrote, by its `layerloom.json`; none for other checkpoints. */
+const listedFiles = async (root: string): Promise<string[]> => {
+  const path = join(root, provenanceName);
+  if (!(await exists(path))) return [];
+  const { files } = await readJsonObject(path);
+  return Array.isArray(files)
+    ? files.filter((name): name is string => typeof name === 'string' && name !== provenanceName)
+    : [];
+};

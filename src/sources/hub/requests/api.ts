@@ -1,0 +1,112 @@
+import type { HubModel } from '../../../address/remote.js';
+import { isObject } from '../../../checkpoint/json.js';
+import { isContentName } from '../cache/range-record.js';
+import { patiently } from './patience.js';
+import { jsonHeaders, parseJson, readAll } from './read-json.js';
+import { refusalOf } from './refusal.js';
+import type { ListedFile } from './remote-file.js';
+import { send } from './send.js';
+import { parseAddress } from './server-address.js';
+import type { HubSession } from './session.js';
+import { unavailable } from './unavailable.js';
+
+interface JsonAnswer {
+  readonly value: unknown;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Asks the API for JSON about a model. */
+const getJson = (hub: HubSession, { id, revision }: HubModel, address: string): Promise<JsonAnswer> =>
+  patiently(hub, async () => {
+    const answer = await send(hub, address, { headers: jsonHeaders });
+    const text = (await readAll(hub, answer)).toString();
+    if (answer.status >= 400) throw refusalOf(hub, { id, revision }, answer);
+    return { value: parseJson(hub, answer, text), headers: answer.headers };
+  });
+
+const commitHash = /^[0-9a-f]{40}$/;
+
+/** Asks the hub which commit a revision is. */
+export const askCommit = async (hub: HubSession, { id, revision }: HubModel): Promise<string> => {
+  const address = `${hub.environment.endpoint}/api/models/${id}/revision/${encodeURIComponent(revision)}`;
+  const { value } = await getJson(hub, { id, revision }, address);
+  const commit = isObject(value) ? value['sha'] : undefined;
+  if (typeof commit !== 'string' || !commitHash.test(commit))
+    throw unavailable(hub, 'answers without the commit of a model, as no hub does');
+  return commit;
+};
+
+/** Pages of the list of a model's files: of a thousand files each. */
+const mostPages = 200;
+
+/** The header `Link` names the next page. */
+const nextOf = (link: string | undefined): string | undefined =>
+  /<(?<next>[^>]+)>\s*;\s*rel="?next"?/.exec(link ?? '')?.groups?.['next'];
+
+/** Lists the entries of a commit, as the hub has them, by page. */
+async function* listPages(
+  hub: HubSession,
+  { id, commit }: { id: string; commit: string },
+): AsyncGenerator<readonly unknown[]> {
+  let address: string | undefined =
+    `${hub.environment.endpoint}/api/models/${id}/tree/${commit}?recursive=true&expand=false`;
+  for (const seen = new Set<string>(); address !== undefined && !seen.has(address); ) {
+    seen.add(address);
+    if (seen.size > mostPages)
+      throw unavailable(hub, `lists the files of ${id} on more than ${mostPages} pages`);
+    const { value, headers }: JsonAnswer = await getJson(hub, { id, revision: commit }, address);
+    if (!Array.isArray(value)) throw unavailable(hub, 'answers without a list of files, as no hub does');
+    yield value;
+    const next = nextOf(headers['link']);
+    if (next === undefined) return;
+    address = parseAddress(next, new URL(address))?.href;
+    if (address === undefined)
+      throw unavailable(hub, `lists the files of ${id} with a next page that has no address`);
+  }
+}
+
+/** More than any file of the hub, and less than file systems take. */
+const mostBytes = 2 ** 42;
+
+const isSize = (size: unknown): size is number =>
+  typeof size === 'number' && Number.isInteger(size) && size >= 0 && size <= mostBytes;
+
+const wrongSize = (size: unknown): string => `with ${typeof size === 'number' ? size : 'no number of'} bytes`;
+
+/** Reads a file of a list. @returns what of it is wrong, as text */
+const parseFile = ({
+  path,
+  size,
+  oid,
+  lfs,
+  xetHash,
+}: Record<string, unknown>): Omit<ListedFile, 'name'> | string => {
+  // Half a character can be in no address.
+  if (/\p{Surrogate}/u.test(String(path))) return 'with a name that is no text';
+  if (isObject(lfs)) {
+    const sha256 = String(lfs['oid']).replace(/^sha256:/, '');
+    if (!/^[0-9a-f]{64}$/.test(sha256)) return 'without a SHA-256';
+    const { size: bytes } = lfs;
+    if (!isSize(bytes)) return wrongSize(bytes);
+    return { bytes, etag: sha256, sha256, ...(typeof xetHash === 'string' ? { xetHash } : {}) };
+  }
+  if (!isContentName(oid)) return 'without the name of its content';
+  return isSize(size) ? { bytes: size, etag: oid } : wrongSize(size);
+};
+
+/** Lists the files of a commit, by name. */
+export const listFiles = async (
+  hub: HubSession,
+  at: { id: string; commit: string },
+): Promise<ReadonlyMap<string, ListedFile>> => {
+  const files = new Map<string, ListedFile>();
+  for await (const entries of listPages(hub, at))
+    for (const entry of entries.filter(isObject)) {
+      const { type, path: name } = entry;
+      if (type !== 'file' || typeof name !== 'string') continue;
+      const file = parseFile(entry);
+      if (typeof file === 'string') throw unavailable(hub, `lists ${at.id}/${name} ${file}, as no hub does`);
+      files.set(name, { name, ...file });
+    }
+  return files;
+};

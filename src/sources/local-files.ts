@@ -1,0 +1,16 @@
+import { basename, resolve } from 'node:path';
+import { originOf } from '../address/found-model.js';
+import { exists } from '../base/exists.js';
+import { withoutExtension } from '../checkpoint/formats/formats.js';
+import type { ModelSource } from './source.js';
+import { remoteSources } from './sources.js';
+
+/** A path, whatever it is spelt like. */
+export const localFiles: ModelSource = {
+  find: async (at) => {
+    const path = resolve(at);
+    if (!(await exists(path))) return { tried: path };
+    const known = remoteSources.map((source) => source.describePath(path)).find((one) => one !== undefined);
+    return { name: known?.name ?? withoutExtension(basename(path)), path, ...originOf(known ?? {}) };
+  },
+};

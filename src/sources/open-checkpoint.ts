@@ -1,0 +1,14 @@
+import type { ModelAddress } from '../address/address.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { openFound } from '../checkpoint/open.js';
+import { locate } from './locate.js';
+import { statedContent } from './ranges.js';
+
+/**
+ * Opens a checkpoint for reading, found as `locate` finds it. Headers, `config.json` and names of side files are read;
+ * weights are not.
+ *
+ * @throws LayerloomError MODEL_NOT_FOUND and the codes of `openFound`
+ */
+export const openCheckpoint = async (model: ModelAddress): Promise<CheckpointIndex> =>
+  openFound(await locate(model), statedContent);
