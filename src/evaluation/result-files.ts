@@ -41,10 +41,9 @@ const nameOf = (result: ResultIdentity): string => {
 export class ResultFiles {
   readonly directory: string;
   readonly #read = new Map<string, { stamp: string; result: ResultSummary }>();
-  /** Results by weights, and the state of the directory that they are of. */
-  #known = { stamp: '', byWeights: new Map<string, Map<string, FoundResult>>() };
-  /** Writes of this process come one after another. */
-  #writing: Promise<unknown> = Promise.resolve();
+  /** Results by file, and by weights, of the last look. */
+  readonly #known = new Map<string, FoundResult>();
+  #byWeights = new Map<string, FoundResult[]>();
 
   /** @param experiment the experiment's directory */
   constructor(experiment: string) {
@@ -67,29 +66,24 @@ export class ResultFiles {
   }
 
   /**
-   * Returns the results of some weights. The directory is listed again only when another process has written to it,
-   * so that asking for each of many models takes time that grows with their number. What another process wrote
-   * while this one did is found with its next write: at worst it is made a second time.
+   * Returns the results of some weights that are there now. Of the directory only the names are read again, and what is
+   * new: looking for each of many models costs little more than looking once.
    */
-  async of(weights: string): Promise<FoundResult[]> {
-    const stamp = await this.#stamp();
-    if (stamp !== this.#known.stamp)
-      this.#known = {
-        stamp,
-        byWeights: new Map(
-          [...groupBy(await this.list(), ({ result }) => result.weights)].map(([key, found]) => [
-            key,
-            new Map(found.map((each) => [each.file, each])),
-          ]),
-        ),
-      };
-    return [...(this.#known.byWeights.get(weights)?.values() ?? [])];
-  }
-
-  /** The state of the directory, which changes with each file that is put there. */
-  async #stamp(): Promise<string> {
-    const status = await stat(this.directory, { bigint: true }).catch(() => undefined);
-    return status === undefined ? 'absent' : `${status.ino} ${status.mtimeNs}`;
+  async of(weights: string): Promise<readonly FoundResult[]> {
+    const names = await readdir(this.directory).catch((): string[] => []);
+    const there = new Set(names.filter((name) => resultName.test(name)));
+    let hasChanged = false;
+    for (const file of this.#known.keys())
+      if (!there.has(file)) hasChanged = this.#known.delete(file) || hasChanged;
+    for (const file of there) {
+      if (this.#known.has(file)) continue;
+      const result = await this.#summaryOf(file, () => undefined);
+      if (result === undefined) continue;
+      this.#known.set(file, { file, result });
+      hasChanged = true;
+    }
+    if (hasChanged) this.#byWeights = groupBy(this.#known.values(), ({ result }) => result.weights);
+    return this.#byWeights.get(weights) ?? [];
   }
 
   /** Reads one result by the name of its file. @throws LayerloomError RESULTS_INVALID */
@@ -153,17 +147,6 @@ export class ResultFiles {
       if (there !== undefined && Date.parse(there.started) > Date.parse(result.started))
         return { file: `${name}.json`, result: there };
     }
-    const written = this.#writing.then(() => this.#write(name, result, texts));
-    this.#writing = written.catch(() => undefined);
-    return await written;
-  }
-
-  async #write(
-    name: string,
-    result: Omit<EvaluationResult, 'texts'>,
-    texts: ProblemTexts,
-  ): Promise<FoundResult> {
-    const isKnown = (await this.#stamp()) === this.#known.stamp;
     const { problems, ...summary } = result;
     const textsFile =
       Object.keys(texts).length === 0
@@ -179,14 +162,7 @@ export class ResultFiles {
     } catch (cause) {
       throw new LayerloomError('WRITE_FAILED', { file: this.directory, reason: reasonOf(cause) }, { cause });
     }
-    const found = { file: `${name}.json`, result: stored };
-    if (isKnown) {
-      const { byWeights } = this.#known;
-      const own = byWeights.get(result.weights) ?? new Map<string, FoundResult>();
-      byWeights.set(result.weights, own.set(found.file, found));
-      this.#known = { stamp: await this.#stamp(), byWeights };
-    }
-    return found;
+    return { file: `${name}.json`, result: stored };
   }
 
   async #put(name: string, value: unknown, indent?: number): Promise<void> {
