@@ -229,9 +229,9 @@ export {
 } from './search/select-checkpoints.js';
 export type { SelectionWishes } from './search/selection-wishes.js';
 export type { Candidate, SearchStep, SearchTrace, Strategy } from './search/trace.js';
-export type { RangeCacheEntry, RangeCacheFile } from './sources/hub/cache/range-cache-list.js';
-export type { RangeCacheRemoval } from './sources/hub/cache/remove-ranges.js';
 export type { PushedFile, PushOptions, PushResult } from './sources/hub/push/push-result.js';
+export type { RangeCacheEntry, RangeCacheFile } from './sources/ranges/list.js';
+export type { RangeCacheRemoval } from './sources/remove-ranges.js';
 export type { Claim, FinishedShard } from './store/claim.js';
 export type { ExperimentFound, ExperimentShards } from './store/experiments.js';
 export type { Collection, GcOptions } from './store/gc.js';

@@ -15,9 +15,9 @@ import { foreignBelow, foreignDirectory, linkBelow } from '../src/base/own-direc
 import { clearStaging } from '../src/batch/assemble.js';
 import { checkEvaluationFolders } from '../src/experiment/scoring/evaluation-folders.js';
 import { soup } from '../src/index.js';
-import { holdRangeFolder } from '../src/sources/hub/cache/hold.js';
-import { RangeFile } from '../src/sources/hub/cache/range-file.js';
-import { removeFromRangeCache } from '../src/sources/hub/cache/remove-ranges.js';
+import { holdRangeFolder } from '../src/sources/ranges/hold.js';
+import { RangeFile } from '../src/sources/ranges/range-file.js';
+import { removeFromRangeCache } from '../src/sources/remove-ranges.js';
 import { ShardStore } from '../src/store/shard-store.js';
 import { temporaryDirectory } from './fixtures/checkpoints.js';
 import { writeFamily } from './fixtures/family.js';

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import { exists } from '../base/exists.js';
 import { splitName, withName } from './name.js';
 import { isRemote } from './remote.js';
@@ -85,4 +85,6 @@ export const resolveAddress = (address: ModelAddress, folder: string): ModelAddr
 
 /** Makes all paths of an address absolute; what a source names stays. */
 export const resolveAllPaths = (address: ModelAddress, folder: string): ModelAddress =>
-  mapPlaces(address, ({ at, isHere }) => (isRemote(at) && !isHere ? at : resolve(folder, at)));
+  mapPlaces(address, ({ at, isHere }) =>
+    !isHere && (isAbsolute(at) || isRemote(at)) ? at : resolve(folder, at),
+  );

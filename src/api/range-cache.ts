@@ -1,8 +1,8 @@
 import { parseHubId } from '../address/remote.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
-import { rangeCacheRoot } from '../sources/hub/cache/range-cache.js';
-import { listRangeCache, type RangeCacheEntry } from '../sources/hub/cache/range-cache-list.js';
-import type { RangeCacheRemoval } from '../sources/hub/cache/remove-ranges.js';
+import { listRangeCache, type RangeCacheEntry } from '../sources/ranges/list.js';
+import { rangeCacheRoot } from '../sources/ranges/root.js';
+import type { RangeCacheRemoval } from '../sources/remove-ranges.js';
 
 /** The models of the hub of which `download` fetched parts. */
 export interface RangeCacheListing {
@@ -49,7 +49,7 @@ export const clearRangeCache = async ({
   all = false,
   dryRun,
 }: ClearRangeCacheOptions): Promise<RangeCacheRemoval> => {
-  const { removeFromRangeCache } = await import('../sources/hub/cache/remove-ranges.js');
+  const { removeFromRangeCache } = await import('../sources/remove-ranges.js');
   if (!all && models.length === 0 && olderThan === undefined)
     throw invalidParameter('models', [], 'names of models, --older-than or --all');
   for (const model of models)

@@ -1,6 +1,6 @@
 import { LayerloomError } from '../base/errors.js';
 import type { MissingWeights } from '../plan/missing-weights.js';
-import { bringRanges } from '../sources/ranges.js';
+import { bringRanges } from '../sources/bring-ranges.js';
 import type { Download, DownloadProgress, FetchOptions } from '../sources/source.js';
 
 /** @throws LayerloomError DOWNLOAD_NEEDED if weights are not here and may not be fetched */

@@ -1,6 +1,6 @@
 import { commitText } from '../address/found-model.js';
 import { itemAt } from '../base/lookup.js';
-import { isUnverified, missingRanges } from '../sources/ranges.js';
+import { isUnverified, missingRanges } from '../sources/ranges/folder.js';
 import type { NeededRanges } from '../sources/source.js';
 import { bytesOf, type Extent, joinExtents } from '../tensor/extent.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';

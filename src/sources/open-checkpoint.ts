@@ -1,8 +1,8 @@
 import type { ModelAddress } from '../address/address.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { openFound } from '../checkpoint/open.js';
+import { statedContent } from './bring-ranges.js';
 import { locate } from './locate.js';
-import { statedContent } from './ranges.js';
 
 /**
  * Opens a checkpoint for reading, found as `locate` finds it. Headers, `config.json` and names of side files are read;

@@ -1,5 +1,6 @@
 import type { FoundModel, Origin } from '../address/found-model.js';
 import type { Extent } from '../tensor/extent.js';
+import type { RangeFolder } from './ranges/folder.js';
 
 /**
  * How much of models that are elsewhere is fetched: nothing, what is needed, or headers and small files alone, as a dry
@@ -48,7 +49,9 @@ export interface ModelSource {
 export interface RemoteSource extends ModelSource {
   /** True for the spelling of its models. */
   names(at: string): boolean;
-  /** Returns what is known of a path in this source's own folders, whoever names it; undefined for other paths. */
+  /** A word: its folders in the cache of ranges (ranges/folder.ts) are called `WORD--…`. */
+  readonly folders: string;
+  /** Returns what is known of a path in a folder or cache of this source, whoever names it; undefined for other paths. */
   describePath(path: string): (Origin & { readonly name?: string }) | undefined;
   /** Returns the command of another program that fetches a model to where `find` finds it. */
   fetchCommand?(at: string): string;
@@ -58,15 +61,16 @@ export interface RemoteSource extends ModelSource {
    * @returns warnings
    */
   bringHeaders(at: string, options: FetchOptions): Promise<readonly string[]>;
-  /** Returns the bytes of `ranges` that a file of this source lacks, ascending and disjoint; none for other files. */
-  missingRanges(path: string, ranges: readonly Extent[]): Promise<readonly Extent[]>;
-  /** True for a file of this source of which all is here and was not verified. */
-  isUnverified(path: string): Promise<boolean>;
-  /** Fetches what is missing, and verifies files of which all is here; leaves out files of other sources. */
+  /**
+   * Fetches what is missing of files in its folders, and verifies those of which all is here. Leaves out the files of other
+   * sources.
+   */
   bringRanges(needs: readonly NeededRanges[], options: FetchOptions): Promise<void>;
   /**
    * Returns the hash that the source states of a file's content, by which the file is identified while its ranges arrive;
    * undefined for files of other sources.
    */
   statedContent(path: string): Promise<string | undefined>;
+  /** True if a cache of its own has all of some files of a commit, which the cache of ranges then need not keep. */
+  hasElsewhere?(at: RangeFolder, names: readonly string[], env: NodeJS.ProcessEnv): Promise<boolean>;
 }

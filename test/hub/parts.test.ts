@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cutIntoParts, decideExtents, type PartlyNeeded } from '../../src/sources/hub/parts.js';
+import { cutIntoParts, decideExtents, type PartlyNeeded } from '../../src/sources/ranges/parts.js';
 import { bytesOf, type Extent, joinExtents, subtractExtents } from '../../src/tensor/extent.js';
 
 const within = (bytes: number): fc.Arbitrary<Extent[]> =>

@@ -10,7 +10,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openModel as openCheckpoint } from '../../src/model/adapters/open-model.js';
 import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
 import { bringRanges } from '../../src/sources/hub/bring-ranges.js';
-import { missingRanges } from '../../src/sources/hub/cache/range-cache.js';
+import { missingRanges } from '../../src/sources/ranges/folder.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { type HubServer, startHub } from '../fixtures/hub-server.js';

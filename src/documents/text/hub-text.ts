@@ -1,6 +1,6 @@
-import type { RangeCacheEntry } from '../../sources/hub/cache/range-cache-list.js';
-import type { RangeCacheRemoval } from '../../sources/hub/cache/remove-ranges.js';
 import type { PushResult } from '../../sources/hub/push/push-result.js';
+import type { RangeCacheEntry } from '../../sources/ranges/list.js';
+import type { RangeCacheRemoval } from '../../sources/remove-ranges.js';
 import { formatBytes } from './format.js';
 import { plainTable } from './table.js';
 

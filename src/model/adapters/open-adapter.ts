@@ -6,8 +6,8 @@ import { LayerloomError } from '../../base/errors.js';
 import { openFound } from '../../checkpoint/open.js';
 import { listSideFiles } from '../../checkpoint/side-files.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
+import { statedContent } from '../../sources/bring-ranges.js';
 import { locate } from '../../sources/locate.js';
-import { statedContent } from '../../sources/ranges.js';
 import type { Adapter } from './adapter.js';
 import {
   adapterConfigName,

@@ -1,33 +1,30 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { type HubModel, parseHubId } from '../../address/remote.js';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors.js';
 import { allExist, exists } from '../../base/exists.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
-import { parsePrefix, prefixBytes } from '../../checkpoint/formats/header.js';
-import { bringSideFiles, type CheckpointFiles } from './bring-side-files.js';
+import type { CheckpointFiles } from '../ranges/choose-files.js';
+import { eachOf } from '../ranges/each.js';
+import { fetchHeader } from '../ranges/fetch-into.js';
+import { isUsable, type RangeCacheModel, writeRangeModel } from '../ranges/folder.js';
+import { holdRangeFolder } from '../ranges/hold.js';
+import { RangeFile } from '../ranges/range-file.js';
+import type { ListedFile } from '../ranges/record.js';
+import { bringSideFiles } from './bring-side-files.js';
 import {
   blobPath,
   type HubCacheCommit,
   placeLink,
   pointerPath,
   snapshotPath,
-  temporaryName,
   writeRef,
 } from './cache/cache-writer.js';
-import { holdRangeFolder } from './cache/hold.js';
-import { isUsable, modelRecordPath, type RangeCacheModel, rangeFolder } from './cache/range-cache.js';
-import { RangeFile } from './cache/range-file.js';
-import { fetchInto } from './fetch-into.js';
+import { rangeFolder } from './cache/range-folders.js';
 import type { BroughtModel, HubOptions } from './hub.js';
 import { findOffline } from './offline.js';
 import { askCommit, listFiles } from './requests/api.js';
-import { eachOf } from './requests/each.js';
-import { type ListedFile, RemoteFile } from './requests/remote-file.js';
+import { RemoteFile } from './requests/remote-file.js';
 import { type HubSession, mostRequests, openHub } from './requests/session.js';
-
-/** Bytes of a weight file that are read first: most headers of a shard are shorter. */
-const firstBytes = 64 * 1024;
 
 /**
  * Brings the side files and headers of a model of the hub here, and no weights beyond the first 64 KiB of each
@@ -81,7 +78,7 @@ const bringFolder = async (
   hub: HubSession,
   at: HubCacheCommit,
   folder: string,
-  { sideFiles, weights }: CheckpointFiles,
+  { sideFiles, weights }: CheckpointFiles<ListedFile>,
 ): Promise<void> => {
   await holdRangeFolder(folder, hub.environment.ranges);
   await eachOf(hub, weights, mostRequests, (file) => bringHeader(hub, at, folder, file));
@@ -92,15 +89,7 @@ const bringFolder = async (
     weights: weights.map(({ name }) => name),
     sideFiles: sideFiles.map(({ name }) => name),
   };
-  const path = modelRecordPath(folder);
-  try {
-    await mkdir(dirname(path), { recursive: true });
-    const temporary = temporaryName(path);
-    await writeFile(temporary, `${JSON.stringify(record, null, 2)}\n`, { flush: true });
-    await rename(temporary, path);
-  } catch (cause) {
-    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-  }
+  await writeRangeModel(folder, record);
 };
 
 /** Links to the blob of a file that the hub's cache has; where that keeps no blobs, to the file. */
@@ -109,9 +98,6 @@ const linkTo = async (folder: string, at: HubCacheCommit, file: ListedFile): Pro
   const target = (await exists(blob)) ? blob : pointerPath(at, file.name);
   await placeLink(join(folder, ...file.name.split('/')), target);
 };
-
-/** A header is at the start: where the server ignores ranges, the rest is not waited for. */
-const anyServer = { mayDiscard: true };
 
 /** Brings the header of a weight file; where the hub's cache has the file, a link to it. */
 const bringHeader = async (
@@ -124,8 +110,5 @@ const bringHeader = async (
   await using ranges = await RangeFile.open(folder, file, hub.signal);
   if (ranges === undefined) return;
   const remote = new RemoteFile(hub, at, file, ranges.served);
-  await fetchInto(ranges, remote, [{ begin: 0, end: Math.min(firstBytes, file.bytes) }], anyServer);
-  const prefix = await ranges.read(0, Math.min(prefixBytes, file.bytes));
-  const end = prefixBytes + parsePrefix(prefix, `${at.id}/${file.name}`, file.bytes);
-  await fetchInto(ranges, remote, [{ begin: 0, end }], anyServer);
+  await fetchHeader(ranges, remote, { name: `${at.id}/${file.name}`, bytes: file.bytes });
 };

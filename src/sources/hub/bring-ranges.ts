@@ -3,25 +3,19 @@ import { checkInterrupt, LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import { checkSpace } from '../../checkpoint/disk-space.js';
 import { bytesOf, type Extent } from '../../tensor/extent.js';
+import { eachOf } from '../ranges/each.js';
+import { holdRangeFolder } from '../ranges/hold.js';
+import { type FileNeed, findNeeds } from '../ranges/needs.js';
+import { cutIntoParts, decideExtents } from '../ranges/parts.js';
+import { RangeFile } from '../ranges/range-file.js';
+import { isComplete } from '../ranges/record.js';
 import type { NeededRanges } from '../source.js';
-import { holdRangeFolder } from './cache/hold.js';
+import { rangeFolders } from './cache/hub-cache.js';
 import { promote } from './cache/promote.js';
-import { placeOf, type RangeCachePlace, rangeRecordPath } from './cache/range-cache.js';
-import { RangeFile } from './cache/range-file.js';
-import { isComplete, type RangeRecord, readRangeRecord } from './cache/range-record.js';
 import { hubEnvironment } from './environment.js';
 import { FileDownload } from './file-download.js';
 import type { HubOptions } from './hub.js';
-import { cutIntoParts, decideExtents } from './parts.js';
-import { eachOf } from './requests/each.js';
-import type { ListedFile } from './requests/remote-file.js';
 import { type HubSession, mostRequests, openHub } from './requests/session.js';
-
-interface FileNeed {
-  readonly place: RangeCachePlace;
-  readonly record: RangeRecord;
-  readonly needed: readonly Extent[];
-}
 
 /**
  * Fetches what is missing of the byte ranges that a run needs, by several connections at once. What has come
@@ -37,7 +31,7 @@ export const bringRanges = async (
   needs: readonly NeededRanges[],
   options: HubOptions = {},
 ): Promise<void> => {
-  const files = (await Promise.all(needs.map(findNeed))).filter((need) => need !== undefined);
+  const files = await findNeeds(needs, rangeFolders);
   const extents = decideExtents(
     files.map(({ record, needed }) => ({ bytes: record.bytes, present: record.present, needed })),
   );
@@ -64,28 +58,12 @@ export const bringRanges = async (
   });
 };
 
-const findNeed = async ({ path, ranges }: NeededRanges): Promise<FileNeed | undefined> => {
-  const place = await placeOf(path);
-  if (place === undefined) return undefined;
-  const record = await readRangeRecord(rangeRecordPath(place.folder, place.name));
-  if (record === undefined)
-    throw new LayerloomError('FILE_MISSING', { file: path, neededBy: `${place.id}@${place.commit}` });
-  return { place, record, needed: ranges };
-};
-
-const listed = ({ place: { name }, record: { bytes, etag, sha256 } }: FileNeed): ListedFile => ({
-  name,
-  bytes,
-  etag,
-  ...(sha256 === undefined ? {} : { sha256 }),
-});
-
 /** Moves a file to the hub's cache that was complete with its header, or when an earlier run was ended. */
 const promoteFile = async (need: FileNeed, { env, signal }: HubOptions): Promise<void> => {
   const { folder, id, commit } = need.place;
   const { cache } = await hubEnvironment(env);
-  await using ranges = await RangeFile.open(folder, listed(need), signal);
-  if (ranges?.isComplete) await promote(ranges, { cache, id, commit }, listed(need), signal);
+  await using ranges = await RangeFile.open(folder, need.file, signal);
+  if (ranges?.isComplete) await promote(ranges, { cache, id, commit }, need.file, signal);
 };
 
 /** True if a disk was filled up, by others or by us, after it had been found large enough. */
@@ -104,7 +82,7 @@ const fetchAll = async (
   const downloads = files.map((need, index) => {
     const { id, commit, folder } = need.place;
     const parts = cutIntoParts(itemAt(extents, index));
-    const work = { folder, file: listed(need), parts: parts.length };
+    const work = { folder, file: need.file, parts: parts.length };
     const download = new FileDownload(hub, { cache, id, commit }, work);
     return { download, parts };
   });

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
+import { rangeCacheRoot } from '../ranges/root.js';
 import { expandPath, hubCacheRoot, hubHome } from './cache/hub-cache.js';
-import { rangeCacheRoot } from './cache/range-cache.js';
 import { withoutCredentials } from './requests/server-address.js';
 import { variable } from './variables.js';
 

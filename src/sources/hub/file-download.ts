@@ -1,9 +1,10 @@
 import { bytesOf, type Extent } from '../../tensor/extent.js';
+import { fetchInto } from '../ranges/fetch-into.js';
+import { RangeFile } from '../ranges/range-file.js';
+import type { ListedFile } from '../ranges/record.js';
 import type { HubCacheCommit } from './cache/cache-writer.js';
 import { promote } from './cache/promote.js';
-import { RangeFile } from './cache/range-file.js';
-import { fetchInto } from './fetch-into.js';
-import { type ListedFile, RangesIgnored, RemoteFile } from './requests/remote-file.js';
+import { RangesIgnored, RemoteFile } from './requests/remote-file.js';
 import type { HubSession } from './requests/session.js';
 
 /**

@@ -1,7 +1,7 @@
 import { hasAllWeights, hasNoWeights } from '../../checkpoint/whole.js';
 import type { ModelSource } from '../source.js';
 import { findInHubCache } from './cache/hub-cache.js';
-import { rangeCacheOf } from './cache/range-cache.js';
+import { rangeCacheOf } from './cache/range-folders.js';
 
 /**
  * Finds a model of the hub: in the hub's cache, unless that lacks weights of it which the cache of ranges has, in part

@@ -1,14 +1,16 @@
 import { isHubId } from '../../address/remote.js';
+import { allExist } from '../../base/exists.js';
 import type { RemoteSource } from '../source.js';
-import { downloadCommand, hubRevisionOf } from './cache/hub-cache.js';
-import { isUnverified, missingRanges } from './cache/range-cache.js';
-import { statedContent } from './cache/stated-content.js';
+import { pointerPath } from './cache/cache-writer.js';
+import { statedContent } from './cache/content.js';
+import { downloadCommand, hubCacheRoot, hubRevisionOf, rangeFolders } from './cache/hub-cache.js';
 import { findInCaches } from './find-in-caches.js';
 
 /** The Hugging Face hub, or one that speaks as it does. What asks it is loaded on demand: most runs ask nothing. */
 export const hub: RemoteSource = {
   find: findInCaches,
   names: isHubId,
+  folders: rangeFolders,
   describePath: (path) => {
     const found = hubRevisionOf(path);
     if (found === undefined) return undefined;
@@ -16,8 +18,8 @@ export const hub: RemoteSource = {
   },
   fetchCommand: downloadCommand,
   bringHeaders: async (at, options) => (await import('./bring-model.js')).bringModel(at, options),
-  missingRanges,
-  isUnverified,
   bringRanges: async (needs, options) => (await import('./bring-ranges.js')).bringRanges(needs, options),
   statedContent,
+  hasElsewhere: ({ id, commit }, names, env) =>
+    allExist(names.map((name) => pointerPath({ cache: hubCacheRoot(env), id, commit }, name))),
 };

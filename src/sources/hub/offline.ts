@@ -1,9 +1,10 @@
 import type { HubModel } from '../../address/remote.js';
 import { hasAllWeights } from '../../checkpoint/whole.js';
+import { isUsable } from '../ranges/folder.js';
+import { holdRangeFolder } from '../ranges/hold.js';
 import { snapshotPath } from './cache/cache-writer.js';
-import { holdRangeFolder } from './cache/hold.js';
 import { cachedCommit } from './cache/hub-cache.js';
-import { isUsable, rangeFolder } from './cache/range-cache.js';
+import { rangeFolder } from './cache/range-folders.js';
 import { hubEnvironment } from './environment.js';
 import type { BroughtModel } from './hub.js';
 

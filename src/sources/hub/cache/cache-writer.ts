@@ -3,9 +3,10 @@ import { copyFile, link, mkdir, readFile, rename, rm, symlink, writeFile } from 
 import { dirname, join, relative } from 'node:path';
 import { LayerloomError, reasonOf } from '../../../base/errors.js';
 import { exists } from '../../../base/exists.js';
-import type { ListedFile } from '../requests/remote-file.js';
+import { temporaryName } from '../../../base/temporary-name.js';
+import { withLock } from '../../ranges/lock.js';
+import type { ListedFile } from '../../ranges/record.js';
 import { modelFolder } from './hub-cache.js';
-import { withLock } from './lock.js';
 
 /** A commit of a model in the hub's cache, written as the hub's own library writes it. */
 export interface HubCacheCommit {
@@ -32,10 +33,6 @@ const failed = (file: string) => (cause: unknown) => {
   if (cause instanceof LayerloomError) throw cause;
   throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
 };
-
-/** A name beside `path` that no other process uses. */
-export const temporaryName = (path: string): string =>
-  `${path}.${Math.random().toString(16).slice(2, 10)}.incomplete`;
 
 /** Makes a relative link at `path`, in place of what is there. */
 export const placeLink = async (path: string, target: string): Promise<void> => {

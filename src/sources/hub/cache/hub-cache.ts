@@ -33,8 +33,11 @@ export const expandPath = (path: string, env: NodeJS.ProcessEnv): string =>
       (whole, name?: string, braced?: string) => env[name ?? braced ?? ''] ?? whole,
     );
 
-/** The folder of a model in the hub's cache and in ours: `models--org--name`. */
-export const modelFolder = (id: string): string => `models--${id.replace('/', '--')}`;
+/** The word by which folders of models are called in the hub's cache and in the cache of ranges. */
+export const rangeFolders = 'models';
+
+/** The folder of a model in the hub's cache and in the cache of ranges: `models--org--name`. */
+export const modelFolder = (id: string): string => `${rangeFolders}--${id.replace('/', '--')}`;
 
 /** Returns the hub's own command that downloads a model into its cache. */
 export const downloadCommand = (model: string): string => {

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { LayerloomError } from '../../../base/errors.js';
-import type { ListedFile } from '../requests/remote-file.js';
+import type { RangeFile } from '../../ranges/range-file.js';
+import type { ListedFile } from '../../ranges/record.js';
 import { blobPath, contentCheck, type HubCacheCommit, placeLink, putWholeFile } from './cache-writer.js';
-import type { RangeFile } from './range-file.js';
 
 /**
  * Verifies a complete file and moves it into the hub's cache; the cache of ranges keeps a link to it.

@@ -1,5 +1,5 @@
 import { isObject } from '../../../checkpoint/json.js';
-import type { ListedFile } from '../requests/remote-file.js';
+import type { HubFile } from '../requests/remote-file.js';
 import type { FileToPush } from './files-to-push.js';
 import type { HubCalls } from './hub-calls.js';
 import { sha256Of } from './known-files.js';
@@ -33,7 +33,7 @@ export const copyFromSources = async (
   };
   for (const { id, revision } of sources) {
     const stored = (await calls.listFiles(id, revision)).filter(({ xetHash }) => xetHash !== undefined);
-    const wanted = new Map<string, { file: FileToPush; entry: ListedFile }>();
+    const wanted = new Map<string, { file: FileToPush; entry: HubFile }>();
     for (const file of files.filter(({ name }) => !copied.has(name)))
       for (const entry of stored.filter(({ bytes }) => bytes === file.bytes)) {
         const sha256 = await hashOf(file);

@@ -9,7 +9,7 @@ import { readJsonObject } from '../../../checkpoint/json.js';
 import { checkSideFile } from '../../../checkpoint/small-file.js';
 import { bytesOf } from '../../../tensor/extent.js';
 import { openCheckpoint } from '../../open-checkpoint.js';
-import { isUnverified, missingRanges } from '../cache/range-cache.js';
+import { isUnverified, missingRanges } from '../../ranges/folder.js';
 
 /** A file of a checkpoint that goes to the hub. */
 export interface FileToPush {

@@ -1,10 +1,10 @@
 import type { HubModel } from '../../../address/remote.js';
 import { isObject } from '../../../checkpoint/json.js';
-import { isContentName } from '../cache/range-record.js';
+import { isContentName } from '../../ranges/record.js';
 import { patiently } from './patience.js';
 import { jsonHeaders, parseJson, readAll } from './read-json.js';
 import { refusalOf } from './refusal.js';
-import type { ListedFile } from './remote-file.js';
+import type { HubFile } from './remote-file.js';
 import { send } from './send.js';
 import { parseAddress } from './server-address.js';
 import type { HubSession } from './session.js';
@@ -80,7 +80,7 @@ const parseFile = ({
   oid,
   lfs,
   xetHash,
-}: Record<string, unknown>): Omit<ListedFile, 'name'> | string => {
+}: Record<string, unknown>): Omit<HubFile, 'name'> | string => {
   // Half a character can be in no address.
   if (/\p{Surrogate}/u.test(String(path))) return 'with a name that is no text';
   if (isObject(lfs)) {
@@ -98,8 +98,8 @@ const parseFile = ({
 export const listFiles = async (
   hub: HubSession,
   at: { id: string; commit: string },
-): Promise<ReadonlyMap<string, ListedFile>> => {
-  const files = new Map<string, ListedFile>();
+): Promise<ReadonlyMap<string, HubFile>> => {
+  const files = new Map<string, HubFile>();
   for await (const entries of listPages(hub, at))
     for (const entry of entries.filter(isObject)) {
       const { type, path: name } = entry;

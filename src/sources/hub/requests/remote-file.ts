@@ -1,6 +1,7 @@
 import { LayerloomError } from '../../../base/errors.js';
 import type { Extent } from '../../../tensor/extent.js';
-import type { HubContent } from '../cache/range-record.js';
+import type { RemoteBytes, Sink } from '../../ranges/fetch-into.js';
+import type { ListedFile } from '../../ranges/record.js';
 import { batches } from './batches.js';
 import { Attempts, Nonsense, networkError, Transient } from './patience.js';
 import { alteredBy, bodyRange, plainRange } from './plain-body.js';
@@ -10,9 +11,7 @@ import type { HubSession } from './session.js';
 import { unavailable } from './unavailable.js';
 
 /** A file of a commit, as the hub lists it. */
-export interface ListedFile extends HubContent {
-  readonly name: string;
-  readonly bytes: number;
+export interface HubFile extends ListedFile {
   /** Its name in the hub's Xet storage, by which the hub copies it. */
   readonly xetHash?: string;
 }
@@ -20,16 +19,13 @@ export interface ListedFile extends HubContent {
 /** Thrown where a server answers with the whole file although a range was asked for. */
 export class RangesIgnored extends Error {}
 
-/** Takes bytes that came, which begin at `position` in the file. */
-export type Sink = (chunks: readonly Buffer[], position: number) => Promise<void> | void;
-
 const withoutQuotes = (etag: string | undefined): string | undefined =>
   etag?.replace(/^W\//, '').replace(/^"(.*)"$/, '$1');
 
 const isHash = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
 /** A file of the hub, read by byte ranges over one or more connections. */
-export class RemoteFile {
+export class RemoteFile implements RemoteBytes {
   readonly file: ListedFile;
   readonly #hub: HubSession;
   readonly #id: string;

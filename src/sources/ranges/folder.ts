@@ -1,20 +1,18 @@
-import { lstat, readlink, realpath, stat } from 'node:fs/promises';
-import { dirname, join, resolve, sep } from 'node:path';
-import type { FoundModel } from '../../../address/found-model.js';
-import { parseHubId } from '../../../address/remote.js';
-import { allExist, exists } from '../../../base/exists.js';
-import { isObject } from '../../../checkpoint/json.js';
-import { readSmallFile } from '../../../checkpoint/small-file.js';
-import { type Extent, subtractExtents } from '../../../tensor/extent.js';
-import { variable } from '../variables.js';
-import { cachedCommit, expandPath, hubHome, modelFolder } from './hub-cache.js';
-import { type HubContent, isComplete, type RangeRecord, readRangeRecord } from './range-record.js';
+import { lstat, mkdir, realpath, rename, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { allExist, exists } from '../../base/exists.js';
+import { temporaryName } from '../../base/temporary-name.js';
+import { isObject } from '../../checkpoint/json.js';
+import { readSmallFile } from '../../checkpoint/small-file.js';
+import { type Extent, subtractExtents } from '../../tensor/extent.js';
+import { isComplete, type RangeRecord, readRangeRecord } from './record.js';
 
-// The cache of ranges: models of the hub of which only some bytes are here.
+// The cache of ranges: models of which only some bytes are here.
 //
-//   models--org--name/COMMIT/             opened like any checkpoint
-//     config.json, tokenizer.json, ...    links to blobs of the hub's cache
-//     model-00001-of-00004.safetensors    a sparse file of its full length, or a link to the whole blob
+//   KIND--org--name/COMMIT/               opened like any checkpoint; KIND is of the source, COMMIT 40 hexadecimal digits
+//     config.json, tokenizer.json, ...    files, or links to those of another cache
+//     model-00001-of-00004.safetensors    a sparse file of its full length, or a link to the whole file
 //     .ranges/model.json                  written last: the headers are all here
 //     .ranges/NAME.jsonl                  the ranges of a sparse file that are here (range-record.ts)
 //     .ranges/holders/                    one locked file for each process that uses the model
@@ -23,14 +21,6 @@ import { type HubContent, isComplete, type RangeRecord, readRangeRecord } from '
 
 /** The folder of records within the folder of a commit. */
 const recordsName = '.ranges';
-
-/** The cache of ranges: `$LAYERLOOM_CACHE`, else `layerloom` beside the hub's cache. */
-export const rangeCacheRoot = (env: NodeJS.ProcessEnv = process.env): string =>
-  expandPath(variable(env, 'LAYERLOOM_CACHE') ?? join(hubHome(env), 'layerloom'), env);
-
-/** The folder of a commit. */
-export const rangeFolder = (id: string, commit: string, root = rangeCacheRoot()): string =>
-  join(root, modelFolder(id), commit);
 
 /** The record of a model whose headers are here. */
 export const modelRecordPath = (folder: string): string => join(folder, recordsName, 'model.json');
@@ -42,32 +32,50 @@ export const rangeRecordPath = (folder: string, name: string): string =>
 /** The directory of the files that processes lock while they use a model. */
 export const holdersPath = (folder: string): string => join(folder, recordsName, 'holders');
 
-/** A file in the folder of a commit. */
-export interface RangeCachePlace {
+/** A commit of a model in the cache of ranges. */
+export interface RangeFolder {
   readonly folder: string;
+  /** The word by which its source names its folders (`RemoteSource.folders`). */
+  readonly kind: string;
+  /** `org/name`. */
   readonly id: string;
   readonly commit: string;
+}
+
+/** A file in the folder of a commit. */
+export interface RangeCachePlace extends RangeFolder {
   /** Its name within the folder. */
   readonly name: string;
 }
 
-const inFolder =
-  /^(?<folder>.*\/models--(?<organisation>[^/]+?)--(?<model>[^/]+)\/(?<commit>[0-9a-f]{40}))\/(?<name>.+)$/s;
+const folderPattern =
+  '(?<folder>.*/(?<kind>[a-z]+)--(?<first>[^/]+?)--(?<rest>[^/]+)/(?<commit>[0-9a-f]{40}))';
+
+const read = (pattern: RegExp, path: string): RangeCachePlace | undefined => {
+  const groups = pattern.exec(path.split(sep).join('/'))?.groups;
+  if (groups === undefined) return undefined;
+  const { folder = '', kind = '', first, rest, commit = '', name = '' } = groups;
+  return { folder, kind, id: `${first}/${rest}`, commit, name };
+};
+
+const wholePath = new RegExp(`^${folderPattern}$`, 's');
+
+/** Reads the path of the folder of a commit; undefined for other paths. */
+export const rangeFolderAt = (path: string): RangeFolder | undefined => read(wholePath, path);
+
+const withinPath = new RegExp(`^${folderPattern}/(?<name>.+)$`, 's');
 
 /**
  * The place of a file in the cache of ranges, under whatever root: undefined for other paths, and for links to
  * blobs, which are whole.
  */
 export const placeOf = async (path: string): Promise<RangeCachePlace | undefined> => {
-  const real = await realpath(path).catch(() => path);
-  const groups = inFolder.exec(real.split(sep).join('/'))?.groups;
-  if (groups === undefined) return undefined;
-  const { folder = '', organisation, model, commit = '', name = '' } = groups;
-  if (!(await exists(join(folder, recordsName)))) return undefined;
-  return { folder, id: `${organisation}/${model}`, commit, name };
+  const place = read(withinPath, await realpath(path).catch(() => path));
+  return place !== undefined && (await exists(join(place.folder, recordsName))) ? place : undefined;
 };
 
-const recordOf = async (path: string): Promise<RangeRecord | undefined> => {
+/** Returns the record of a file in the cache of ranges; undefined for other files, and where it was lost. */
+export const recordOf = async (path: string): Promise<RangeRecord | undefined> => {
   const place = await placeOf(path);
   return place === undefined ? undefined : readRangeRecord(rangeRecordPath(place.folder, place.name));
 };
@@ -94,42 +102,13 @@ export const isUnverified = async (path: string): Promise<boolean> => {
   return record !== undefined && isComplete(record);
 };
 
-const blobPath = /\/models--[^/]+\/blobs\/(?<etag>[0-9a-f]{40}|[0-9a-f]{64})$/;
-
-const mostLinks = 8;
-
-/** The ETag of the blob that a path is or leads to; links behind it, to blobs that models share, have other names. */
-const blobEtag = async (path: string): Promise<string | undefined> => {
-  let at = path;
-  for (let links = 0; links <= mostLinks; links += 1) {
-    const etag = blobPath.exec(at.split(sep).join('/'))?.groups?.['etag'];
-    if (etag !== undefined) return etag;
-    const target = await readlink(at).catch(() => undefined);
-    if (target === undefined) return undefined;
-    at = resolve(await realpath(dirname(at)), target);
-  }
-  return undefined;
-};
-
-/**
- * Returns the content of a file as the hub names it, which does not change while ranges of the file arrive:
- * of files in the cache of ranges, and of blobs in the hub's cache and links to them. Undefined for others.
- */
-export const contentOf = async (path: string): Promise<HubContent | undefined> => {
-  const record = await recordOf(path);
-  if (record !== undefined)
-    return { etag: record.etag, ...(record.sha256 === undefined ? {} : { sha256: record.sha256 }) };
-  const etag = await blobEtag(path);
-  return etag?.length === 64 ? { etag, sha256: etag } : etag === undefined ? undefined : { etag };
-};
-
 /** A model in the cache of ranges, as `.ranges/model.json` describes it. */
 export interface RangeCacheModel {
   readonly id: string;
   readonly commit: string;
   /** Names of weight files. */
   readonly weights: readonly string[];
-  /** Names of side files, which are links into the hub's cache. */
+  /** Names of side files. */
   readonly sideFiles: readonly string[];
 }
 
@@ -146,6 +125,19 @@ const parseObject = (text: string): Record<string, unknown> => {
   }
 };
 
+/** Writes the record of a model, once its headers and side files are here. @throws LayerloomError WRITE_FAILED */
+export const writeRangeModel = async (folder: string, model: RangeCacheModel): Promise<void> => {
+  const path = modelRecordPath(folder);
+  const temporary = temporaryName(path);
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(temporary, `${JSON.stringify(model, null, 2)}\n`, { flush: true });
+    await rename(temporary, path);
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  }
+};
+
 /** Reads the record of a model; undefined where its headers are not all here. */
 export const readRangeModel = async (folder: string): Promise<RangeCacheModel | undefined> => {
   const text = await readSmallFile(modelRecordPath(folder)).catch(() => undefined);
@@ -157,7 +149,7 @@ export const readRangeModel = async (folder: string): Promise<RangeCacheModel | 
 };
 
 /**
- * True if the headers and side files of a model are all here. Blobs of the hub's cache may have been removed, and
+ * True if the headers and side files of a model are all here. What links lead to may have been removed, and
  * sparse files or their records lost: then they are fetched again.
  */
 export const isUsable = async (folder: string): Promise<boolean> => {
@@ -173,22 +165,6 @@ const isUsableFile = async (folder: string, name: string): Promise<boolean> => {
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined || found.isSymbolicLink()) return exists(path);
   return (await readRangeRecord(rangeRecordPath(folder, name)))?.bytes === found.size;
-};
-
-/**
- * Finds `org/name[@revision]` in the cache of ranges, by the commit that the hub's cache has for the revision;
- * undefined where the model's headers are not here, and for other spellings.
- */
-export const rangeCacheOf = async (
-  model: string,
-  env: NodeJS.ProcessEnv = process.env,
-): Promise<FoundModel | undefined> => {
-  const parsed = parseHubId(model);
-  if (parsed === undefined) return undefined;
-  const commit = await cachedCommit(parsed, env);
-  const path = rangeFolder(parsed.id, commit, rangeCacheRoot(env));
-  if (!(await isUsable(path))) return undefined;
-  return { name: parsed.id, path, hub: { id: parsed.id, revision: commit } };
 };
 
 /** When a model was last used: its record is touched then. */

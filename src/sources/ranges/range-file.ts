@@ -1,19 +1,19 @@
 import { type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../../base/errors.js';
-import { type Extent, joinExtents } from '../../../tensor/extent.js';
-import type { ListedFile } from '../requests/remote-file.js';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { type Extent, joinExtents } from '../../tensor/extent.js';
+import { modelRecordPath, rangeRecordPath } from './folder.js';
 import { lockFile } from './lock.js';
-import { removeRangeFile } from './own-range-folder.js';
-import { modelRecordPath, rangeRecordPath } from './range-cache.js';
+import { removeRangeFile } from './own-folder.js';
 import {
   contentLine,
   isComplete,
+  type ListedFile,
   parseRangeRecord,
   type RangeRecord,
   rangeLines,
   servedLine,
-} from './range-record.js';
+} from './record.js';
 
 /** Bytes that are written before they are made durable and recorded. */
 const recordEvery = 4 * 1024 * 1024;

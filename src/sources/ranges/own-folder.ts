@@ -1,10 +1,10 @@
 import { lstat, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { LayerloomError } from '../../../base/errors.js';
-import { foreignBelow } from '../../../base/own-directory.js';
+import { LayerloomError } from '../../base/errors.js';
+import { foreignBelow } from '../../base/own-directory.js';
 
-/** The folder of a commit, and with it where the cache of ranges begins: `CACHE/models--org--name/COMMIT`. */
-const commitFolder = /^(?<cache>.*)\/models--[^/]+\/[0-9a-f]{40}(?=\/|$)/s;
+/** The folder of a commit, and with it where the cache of ranges begins: `CACHE/KIND--org--name/COMMIT`. */
+const commitFolder = /^(?<cache>.*)\/[a-z]+--[^/]+\/[0-9a-f]{40}(?=\/|$)/s;
 
 /**
  * Returns why nothing may be removed in a directory of the cache of ranges, which users may share: a directory on the

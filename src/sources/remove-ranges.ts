@@ -1,14 +1,14 @@
 import { readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../../base/errors.js';
-import { allExist, exists } from '../../../base/exists.js';
-import { foreignBelow, foreignDirectory } from '../../../base/own-directory.js';
-import { pointerPath } from './cache-writer.js';
-import { cacheLock, isHeld } from './hold.js';
-import { hubCacheRoot } from './hub-cache.js';
-import { withLock } from './lock.js';
-import { rangeCacheRoot } from './range-cache.js';
-import { listRangeCache, type RangeCacheEntry } from './range-cache-list.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { exists } from '../base/exists.js';
+import { foreignBelow, foreignDirectory } from '../base/own-directory.js';
+import { rangeFolderAt } from './ranges/folder.js';
+import { cacheLock, isHeld } from './ranges/hold.js';
+import { listRangeCache, type RangeCacheEntry } from './ranges/list.js';
+import { withLock } from './ranges/lock.js';
+import { rangeCacheRoot } from './ranges/root.js';
+import { remoteSources } from './sources.js';
 
 /** Which models are removed from the cache of ranges besides those that are of no use. */
 export interface RangeCacheSelection {
@@ -33,8 +33,8 @@ export interface RangeCacheRemoval {
 }
 
 /**
- * Removes models from the cache of ranges: those that are chosen, those that the hub's cache has whole, and
- * what interrupted downloads and removed blobs have left of no use. Models that a process uses are kept.
+ * Removes models from the cache of ranges: those that are chosen, those that another cache has whole, and
+ * what interrupted downloads and removed files have left of no use. Models that a process uses are kept.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -51,7 +51,7 @@ export const removeFromRangeCache = async (
     const inUse: RangeCacheEntry[] = [];
     const foreign = new Set<string>();
     for (const entry of await listRangeCache(root)) {
-      if (!isChosen(entry, selection) && !(await isUseless(entry, hubCacheRoot(env)))) continue;
+      if (!isChosen(entry, selection) && !(await isUseless(entry, env))) continue;
       const reason = foreignBelow(root, entry.folder);
       if (reason !== undefined) foreign.add(reason);
       else if (await isHeld(entry.folder)) inUse.push(entry);
@@ -84,13 +84,16 @@ const isChosen = (
 /** `org/name@` would name all commits, and `org/na` other models. */
 const atLeast = (model: string): string => (/@[0-9a-f]+$/.test(model) ? model : `${model}@ `);
 
-/** True if a model's headers never all came, a blob was removed, or the hub's cache has it whole. */
+/** True if a model's headers never all came, a file was removed, or another cache of its source has it whole. */
 const isUseless = async (
-  { id, commit, files, lastUse }: RangeCacheEntry,
-  cache: string,
+  { folder, files, lastUse }: RangeCacheEntry,
+  env: NodeJS.ProcessEnv,
 ): Promise<boolean> => {
   if (lastUse === undefined || files.some(({ kind }) => kind === 'broken link')) return true;
-  return allExist(files.map(({ name }) => pointerPath({ cache, id, commit }, name)));
+  const at = rangeFolderAt(folder);
+  const source = remoteSources.find(({ folders }) => folders === at?.kind);
+  const names = files.map(({ name }) => name);
+  return at !== undefined && (await source?.hasElsewhere?.(at, names, env)) === true;
 };
 
 const removing = '.removing';

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { readdir, rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import { holdersPath, modelRecordPath } from './folder.js';
 import { type LockedFile, lockFile, lockNow, withLock } from './lock.js';
-import { foreignRangeFolder } from './own-range-folder.js';
-import { holdersPath, modelRecordPath, rangeCacheRoot } from './range-cache.js';
+import { foreignRangeFolder } from './own-folder.js';
+import { rangeCacheRoot } from './root.js';
 
 /** Folders that this process holds. */
 const held = new Map<string, Promise<LockedFile>>();

@@ -1,13 +1,19 @@
-import { isObject } from '../../../checkpoint/json.js';
-import { readSmallFile } from '../../../checkpoint/small-file.js';
-import { type Extent, joinExtents, subtractExtents } from '../../../tensor/extent.js';
+import { isObject } from '../../checkpoint/json.js';
+import { readSmallFile } from '../../checkpoint/small-file.js';
+import { type Extent, joinExtents, subtractExtents } from '../../tensor/extent.js';
 
-/** The content of a file as the hub names it. */
-export interface HubContent {
-  /** The ETag without quotes: the name of the blob in the hub's cache. */
+/** The content of a file as its source names it. */
+export interface FileContent {
+  /** A name that no other content has: the ETag without quotes. */
   readonly etag: string;
   /** In hexadecimal; files in Git itself have none. */
   readonly sha256?: string;
+}
+
+/** A file of a model, as its source lists it. */
+export interface ListedFile extends FileContent {
+  readonly name: string;
+  readonly bytes: number;
 }
 
 /** True for what may name a content, and with it the file of a cache that has it. */
@@ -15,7 +21,7 @@ export const isContentName = (value: unknown): value is string =>
   typeof value === 'string' && /^[\w-]{1,128}$/.test(value);
 
 /** A file of which some byte ranges are here. */
-export interface RangeRecord extends HubContent {
+export interface RangeRecord extends FileContent {
   /** Length of the whole file. */
   readonly bytes: number;
   /** Ranges that are here and durable, ascending and disjoint. */
@@ -38,7 +44,7 @@ const parseLine = (line: string): unknown => {
   }
 };
 
-const parseContent = (value: unknown): (HubContent & { bytes: number }) | undefined => {
+const parseContent = (value: unknown): (FileContent & { bytes: number }) | undefined => {
   const { bytes, etag, sha256 } = isObject(value) ? value : {};
   if (!isCount(bytes) || !isContentName(etag)) return undefined;
   // The hub names a file of large-file storage by its SHA-256.
@@ -67,7 +73,7 @@ export const isComplete = ({ bytes, present }: Pick<RangeRecord, 'bytes' | 'pres
   subtractExtents([{ begin: 0, end: bytes }], present).length === 0;
 
 /** The first line of a record. */
-export const contentLine = ({ etag, sha256 }: HubContent, bytes: number): string =>
+export const contentLine = ({ etag, sha256 }: FileContent, bytes: number): string =>
   `${JSON.stringify({ bytes, etag, ...(sha256 === undefined ? {} : { sha256 }) })}\n`;
 
 /** Lines of ranges. */

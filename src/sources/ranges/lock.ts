@@ -1,8 +1,8 @@
 import { constants, type FileHandle, mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { checkInterrupt, LayerloomError, reasonOf } from '../../../base/errors.js';
-import { tryLock } from '../../../native/addon.js';
+import { checkInterrupt, LayerloomError, reasonOf } from '../../base/errors.js';
+import { tryLock } from '../../native/addon.js';
 
 /** Milliseconds between two attempts to take a lock. */
 const pause = 100;

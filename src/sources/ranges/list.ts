@@ -1,9 +1,10 @@
 import { lstat, readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import { isWeightsName } from '../../../checkpoint/formats/formats.js';
-import { bytesOf } from '../../../tensor/extent.js';
-import { lastUse, rangeCacheRoot, rangeRecordPath } from './range-cache.js';
-import { readRangeRecord } from './range-record.js';
+import { isWeightsName } from '../../checkpoint/formats/formats.js';
+import { bytesOf } from '../../tensor/extent.js';
+import { lastUse, type RangeFolder, rangeFolderAt, rangeRecordPath } from './folder.js';
+import { readRangeRecord } from './record.js';
+import { rangeCacheRoot } from './root.js';
 
 /** A weight file in the cache of ranges. */
 export interface RangeCacheFile {
@@ -49,7 +50,7 @@ const describe = async (folder: string, name: string): Promise<RangeCacheFile> =
   return { name, bytes: found.size, present, onDisk: found.blocks * 512, kind: 'ranges' };
 };
 
-const describeFolder = async (id: string, commit: string, folder: string): Promise<RangeCacheEntry> => {
+const describeFolder = async ({ id, commit, folder }: RangeFolder): Promise<RangeCacheEntry> => {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const weights = entries
     .filter((entry) => !entry.isDirectory() && isWeightsName(entry.name))
@@ -60,17 +61,13 @@ const describeFolder = async (id: string, commit: string, folder: string): Promi
   return { id, commit, folder, files, onDisk, lastUse: await lastUse(folder) };
 };
 
-const modelName = /^models--(?<organisation>.+?)--(?<model>.+)$/;
-
 /** Lists the models of the cache of ranges, by name and commit. */
 export const listRangeCache = async (root = rangeCacheRoot()): Promise<RangeCacheEntry[]> => {
   const found: RangeCacheEntry[] = [];
-  for (const model of (await namesIn(root)).sort()) {
-    const { organisation, model: name } = modelName.exec(model)?.groups ?? {};
-    if (organisation === undefined) continue;
-    for (const commit of (await namesIn(join(root, model))).sort())
-      if (/^[0-9a-f]{40}$/.test(commit))
-        found.push(await describeFolder(`${organisation}/${name}`, commit, join(root, model, commit)));
-  }
+  for (const model of (await namesIn(root)).sort())
+    for (const commit of (await namesIn(join(root, model))).sort()) {
+      const at = rangeFolderAt(join(root, model, commit));
+      if (at !== undefined) found.push(await describeFolder(at));
+    }
   return found;
 };

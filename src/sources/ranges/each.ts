@@ -1,11 +1,9 @@
-import type { HubSession } from './session.js';
-
 /**
- * Does `work` for each item, `most` at a time and in order of their beginning. After the first failure the
- * session's requests are ended, and it is thrown once all have ended.
+ * Does `work` for each item, `most` at a time and in order of their beginning. After the first failure `requests` are
+ * stopped, and it is thrown once all have ended.
  */
 export const eachOf = async <Item>(
-  hub: HubSession,
+  requests: { stop(): void },
   items: Iterable<Item>,
   most: number,
   work: (item: Item) => Promise<void>,
@@ -16,7 +14,7 @@ export const eachOf = async <Item>(
     for (let next = waiting.next(); !next.done && failure === undefined; next = waiting.next())
       await work(next.value).catch((error: unknown) => {
         failure ??= { error };
-        hub.stop();
+        requests.stop();
       });
   };
   await Promise.all(Array.from({ length: most }, lane));

@@ -1,0 +1,78 @@
+import { LayerloomError } from '../../base/errors.js';
+import { parsePrefix, prefixBytes } from '../../checkpoint/formats/header.js';
+import { type Extent, subtractExtents } from '../../tensor/extent.js';
+import type { RangeFile } from './range-file.js';
+
+/** Takes bytes that came, which begin at `position` in the file. */
+export type Sink = (chunks: readonly Buffer[], position: number) => Promise<void> | void;
+
+/** A file elsewhere that is read by byte ranges. */
+export interface RemoteBytes {
+  /** The ETag of the server of the bytes, once it has answered. */
+  readonly served: string | undefined;
+  /** @param options.mayDiscard take the range out of the whole file where the server ignores ranges */
+  read(begin: number, end: number, sink: Sink, options: { readonly mayDiscard: boolean }): Promise<void>;
+}
+
+interface FetchOptions {
+  /** Called with the number of bytes that came. */
+  readonly onBytes?: (bytes: number) => void;
+  /** Take ranges out of the whole file where the server ignores ranges. */
+  readonly mayDiscard?: boolean;
+  /** What counts as here. */
+  readonly present?: readonly Extent[];
+}
+
+/**
+ * Fetches what a sparse file lacks of `extents`, and records it.
+ *
+ * @throws LayerloomError HUB_FILE_CHANGED, after which nothing of the file is here; the other codes of
+ *   `remote.read`, WRITE_FAILED
+ */
+export const fetchInto = async (
+  ranges: RangeFile,
+  remote: RemoteBytes,
+  extents: readonly Extent[],
+  { onBytes, mayDiscard = false, present = ranges.present }: FetchOptions = {},
+): Promise<void> => {
+  try {
+    for (const { begin, end } of subtractExtents(extents, present))
+      await remote.read(
+        begin,
+        end,
+        async (chunks, position) => {
+          await ranges.noteServed(remote.served);
+          await ranges.write(chunks, position);
+          onBytes?.(chunks.reduce((bytes, chunk) => bytes + chunk.length, 0));
+        },
+        { mayDiscard },
+      );
+    await ranges.record();
+  } catch (error) {
+    if (error instanceof LayerloomError && error.code === 'HUB_FILE_CHANGED') await ranges.discard();
+    throw error;
+  }
+};
+
+/** Bytes of a weight file that are read first: most headers of a shard are shorter. */
+const firstBytes = 64 * 1024;
+
+/** A header is at the start: where the server ignores ranges, the rest is not waited for. */
+const anyServer = { mayDiscard: true };
+
+/**
+ * Fetches the header of a weight file.
+ *
+ * @param name of the file, for messages
+ * @throws LayerloomError HEADER_TRUNCATED, HEADER_TOO_LARGE, FILE_TOO_SHORT; the codes of `fetchInto`
+ */
+export const fetchHeader = async (
+  ranges: RangeFile,
+  remote: RemoteBytes,
+  { name, bytes }: { readonly name: string; readonly bytes: number },
+): Promise<void> => {
+  await fetchInto(ranges, remote, [{ begin: 0, end: Math.min(firstBytes, bytes) }], anyServer);
+  const prefix = await ranges.read(0, Math.min(prefixBytes, bytes));
+  const end = prefixBytes + parsePrefix(prefix, name, bytes);
+  await fetchInto(ranges, remote, [{ begin: 0, end }], anyServer);
+};
