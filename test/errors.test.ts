@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { batchCommand } from '../src/cli/batch.js';
-import { doctorCommand } from '../src/cli/doctor.js';
-import { storeVerifyCommand } from '../src/cli/store.js';
-import { checkComplete } from '../src/cli/table.js';
+import { batchCommand } from '../src/cli/work/batch.js';
+import { doctorCommand } from '../src/cli/work/doctor.js';
+import { storeVerifyCommand } from '../src/cli/work/store.js';
+import { checkComplete } from '../src/cli/work/table.js';
 import { openStaging } from '../src/engine/output/staging.js';
 import { prepareTasks } from '../src/evaluation/prepare-tasks.js';
 import {
@@ -424,7 +424,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     const { store, paths } = await newStore();
     await publishShards(store, keyOf('a'));
     rmSync(paths.shard(keyOf('a')));
-    return storeVerifyCommand(store.directory, { quiet: true });
+    return storeVerifyCommand({ directory: store.directory, quiet: true });
   },
   STORE_SHARD_MISSING: async () => {
     const { store } = await newStore();
@@ -461,7 +461,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   },
   WRITE_FAILED: () => run(({ root }) => writeFileSync(join(root, 'file'), ''), 'file/out'),
   PLATFORM_UNSUPPORTED: () => inProcess("Object.defineProperty(process, 'platform', { value: 'win32' })"),
-  INSTALLATION_BROKEN: () => doctorCommand('/proc', { quiet: true }),
+  INSTALLATION_BROKEN: () => doctorCommand({ directory: '/proc', quiet: true }),
   BUILD_FAILED: () => checkBuildTools({ PATH: temporaryDirectory() }),
   ADDON_BROKEN: () => {
     const file = join(temporaryDirectory(), 'layerloom.node');
@@ -483,7 +483,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
       file,
       'tasks: {math-1: ./math-1}\nlanguages: {swahili: {swh-1: ./swh-1}}\nmerges: [{name: soup, method: soup}]\n',
     );
-    return batchCommand(file, { out: join(root, 'out'), quiet: true });
+    return batchCommand({ experiment: file, out: join(root, 'out'), quiet: true });
   },
   DATA_MISSING: () => failureOf('layerloom_mgsm_de', ''),
   DATA_INVALID: () => failureOf('layerloom_mgsm_sw', 'a question without an answer\n'),

@@ -1,4 +1,4 @@
-import { commandGroups } from '../../dist/cli/help.js';
+import { commandGroups } from '../../dist/cli/framework/help.js';
 import { buildProgram } from '../../dist/cli/program.js';
 import { code, page, table } from './markdown.mjs';
 

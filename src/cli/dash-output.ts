@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { LayerloomError } from '../base/errors.js';
-import { defaultOf, printsByDefault, wholeName } from './help.js';
+import { printsByDefault, wholeName } from './framework/help.js';
+import { defaultOf } from './framework/option.js';
 
 /**
  * Reads `-o -` as other programs do: as stdout, where a command prints without `--out`.

@@ -1,26 +1,70 @@
 import { Command, Option } from 'commander';
 import { version } from '../base/version.js';
-import { addExtractLora } from './adapter-commands.js';
+import { analyze } from './commands/analyze.js';
+import { batch } from './commands/batch.js';
+import { build } from './commands/build.js';
+import { cache } from './commands/cache.js';
+import { completion } from './commands/completion.js';
+import { diff } from './commands/diff.js';
+import { doctor } from './commands/doctor.js';
+import { evaluate } from './commands/evaluate.js';
+import { experiment } from './commands/experiment.js';
+import { extractLora } from './commands/extract-lora.js';
+import { inspect } from './commands/inspect.js';
+import { merge } from './commands/merge.js';
+import { partition } from './commands/partition.js';
+import { push } from './commands/push.js';
+import { recipe } from './commands/recipe.js';
+import { relayout } from './commands/relayout.js';
+import { report } from './commands/report.js';
+import { revert } from './commands/revert.js';
+import { schema } from './commands/schema.js';
+import { search } from './commands/search.js';
+import { select } from './commands/select.js';
+import { soup } from './commands/soup.js';
+import { store } from './commands/store.js';
+import { swap } from './commands/swap.js';
+import { table } from './commands/table.js';
+import { train } from './commands/train.js';
 import { resolveDash } from './dash-output.js';
-import { addDiff } from './diff-command.js';
-import { addBatch, addExperiment } from './experiment-commands.js';
-import { addExamples, commandGroups, helpLayout, optionGroups } from './help.js';
-import { addCache, addPush } from './hub-commands.js';
-import { addInstallation } from './installation-commands.js';
-import { addMerging } from './merge-commands.js';
-import { addAnalyze, addInspect } from './model-commands.js';
-import { addPartition } from './partition-command.js';
-import { addRecipe } from './recipe-commands.js';
-import { addEvaluate, addReport, addTable } from './score-commands.js';
-import { addSearch, addSelect } from './search-commands.js';
-import { addStore } from './store-commands.js';
-import { addTrain } from './train-commands.js';
+import { addExamples, commandGroups, ExampleCommand, helpLayout, optionGroups } from './framework/help.js';
+
+/** All commands, in the order of help. */
+const commands = [
+  swap,
+  soup,
+  revert,
+  merge,
+  relayout,
+  extractLora,
+  recipe,
+  analyze,
+  inspect,
+  partition,
+  train,
+  experiment,
+  batch,
+  evaluate,
+  table,
+  report,
+  search,
+  select,
+  diff,
+  store,
+  cache,
+  push,
+  doctor,
+  build,
+  completion,
+  schema,
+];
 
 /**
  * Builds the command line. Errors are thrown for `main` to print; commander neither prints them nor exits.
  */
 export const buildProgram = (): Command => {
-  const program = new Command('layerloom')
+  const program = new ExampleCommand('layerloom');
+  program
     .description('Merges fine-tuned LLM checkpoints by layer swapping: exact, fast, small in memory')
     .optionsGroup(optionGroups.messages)
     .version(version, '-V, --version', 'print the version; with --json also the platform')
@@ -36,25 +80,7 @@ export const buildProgram = (): Command => {
       .description('print the help of a command')
       .helpGroup(commandGroups.installation),
   );
-  addMerging(program);
-  addExtractLora(program);
-  addRecipe(program);
-  addAnalyze(program);
-  addInspect(program);
-  addPartition(program);
-  addTrain(program);
-  addExperiment(program);
-  addBatch(program);
-  addEvaluate(program);
-  addTable(program);
-  addReport(program);
-  addSearch(program);
-  addSelect(program);
-  addDiff(program);
-  addStore(program);
-  addCache(program);
-  addPush(program);
-  addInstallation(program);
+  for (const one of commands) one.addTo(program);
   addExamples(program, [
     [
       'layerloom swap --task ./math-1 --lang ./swh-1 -o ./merged',

@@ -3,7 +3,8 @@ import { type Command, CommanderError } from 'commander';
 import { exitCodes, LayerloomError } from '../base/errors.js';
 import { version } from '../base/version.js';
 import { instructionSets } from '../native/addon.js';
-import { type CommandDescription, describeCommands } from './describe.js';
+import { type CommandDescription, describeCommands } from './framework/describe.js';
+import { DeclaredOption } from './framework/option.js';
 import { forgetPrinted, note, printedJson, printJson, printLine, warn } from './print.js';
 import { buildProgram } from './program.js';
 import { commandOf, unknownHelpOf, usageErrorOf } from './usage-error.js';
@@ -49,9 +50,6 @@ const asLayerloomError = (
   return error instanceof CommanderError ? usageErrorOf(error, args, program) : undefined;
 };
 
-/** Options whose parameters have other names. */
-const otherNames: Readonly<Record<string, string>> = { language: '--lang', thresholds: '--threshold' };
-
 /** Returns the option that an error's parameter was given by; undefined if it is one of a file. */
 const optionOf = (
   { code, details, context }: LayerloomError,
@@ -63,7 +61,7 @@ const optionOf = (
   const { command } = commandOf(program, args);
   const name = details.parameter.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
   const found = command.options.find(
-    (option) => option.attributeName() === name || option.long === otherNames[name],
+    (option) => option instanceof DeclaredOption && (option.key === name || option.attributeName() === name),
   );
   return found?.long;
 };

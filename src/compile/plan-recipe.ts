@@ -7,6 +7,7 @@ import { writeModelCard } from '../card/model-card.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { adapterConfigName, cardName } from '../checkpoint/file-names.js';
 import { formatOf, formats, isWeightsName, outputFormat } from '../checkpoint/formats/formats.js';
+import { type Layout, layouts } from '../checkpoint/layouts.js';
 import { listOtherFiles, sideFilePath } from '../checkpoint/side-files.js';
 import { checkSideFile } from '../checkpoint/small-file.js';
 import { isBuiltIn, methods } from '../methods/index.js';
@@ -14,7 +15,6 @@ import {
   defaultShardSize,
   type InputFile,
   indexTextOf,
-  type Layout,
   type LayoutOptions,
   layOut,
   parseShardSize,
@@ -61,7 +61,7 @@ export const planRecipe = async (
   inputs?: OpenedInputs,
 ): Promise<MergePlan> => {
   const layout = parseLayout({
-    layout: options.layout ?? (recipe.layout as Layout | undefined),
+    layout: options.layout ?? recipe.layout,
     maxShardSize: options.maxShardSize ?? (recipe.maxShardSize as string | undefined),
   });
   const opened = inputs ?? (await openInputs(recipe));
@@ -140,7 +140,7 @@ const planCard = async (
 };
 
 export const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize }: PlanOptions) => {
-  if (layout !== 'layer' && layout !== 'size') throw invalidParameter('layout', layout, 'layer or size');
+  if (!layouts.includes(layout)) throw invalidParameter('layout', layout, 'layer or size');
   return { layout, maxShardBytes: parseShardSize(maxShardSize) };
 };
 

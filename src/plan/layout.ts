@@ -1,17 +1,12 @@
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { outputFormat } from '../checkpoint/formats/formats.js';
+import type { Layout } from '../checkpoint/layouts.js';
 import { adapterWeightsName } from '../model/adapters/peft-config.js';
 import type { Place } from '../model/architecture/architecture.js';
 import type { Dtype } from '../tensor/dtype.js';
 import { elementCount, type Shape } from '../tensor/reference.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import type { MergePlan, PlannedExpression, PlannedShard, PlannedTensor } from './plan.js';
-
-/**
- * `layer`: a shard for each layer, and for embeddings, final norm and head. `size`: as full as the limit
- * allows, in the model's order.
- */
-export type Layout = 'layer' | 'size';
 
 export interface LayoutOptions {
   readonly layout: Layout;

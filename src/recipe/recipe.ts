@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { LayerloomError } from '../base/errors.js';
+import type { Layout } from '../checkpoint/layouts.js';
 import { commonSettings, layoutSettings, outputSettings } from '../methods/framework/common-settings.js';
 import type {
   Citation,
@@ -36,7 +37,7 @@ export interface Recipe {
   /** The recipe as it was given: what is not about models is the same in a recipe that makes it again. */
   readonly given: UncheckedRecipe;
   /** How the recipe itself wants its shards; options go before it. */
-  readonly layout: 'layer' | 'size' | undefined;
+  readonly layout: Layout | undefined;
   readonly maxShardSize: string | number | undefined;
   readonly dtype: ArithmeticDtype | undefined;
   /** Of a merge of adapters: the rank of averaged products, at most. */

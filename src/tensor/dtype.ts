@@ -95,7 +95,7 @@ export type DtypeName = Name | Uppercase<Name> | `torch.${Name}`;
 
 export const dtypeNames: readonly string[] = Object.values(names).flat();
 
-export const torchName = (dtype: ArithmeticDtype): string => names[dtype][0];
+export const torchName = (dtype: ArithmeticDtype): DtypeName => names[dtype][0];
 
 /** Parses `bfloat16`, `bf16`, `torch.bfloat16` or `BF16`; undefined if the text names no arithmetic dtype. */
 export const parseDtype = (name: string): ArithmeticDtype | undefined => {

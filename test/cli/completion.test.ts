@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { candidatesOf } from '../../src/cli/completion/candidates.js';
-import { describeCommands } from '../../src/cli/describe.js';
+import { describeCommands } from '../../src/cli/framework/describe.js';
 import { buildProgram } from '../../src/cli/program.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';

@@ -12,8 +12,8 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { lockName } from '../../src/batch/record-names.js';
-import { type BatchCliOptions, batchCommand } from '../../src/cli/batch.js';
-import { type MergeCommandOptions, mergeCommand } from '../../src/cli/merge.js';
+import { type BatchCommandOptions, batchCommand } from '../../src/cli/work/batch.js';
+import { type MergeCommandOptions, mergeCommand } from '../../src/cli/work/merge.js';
 import { openStaging } from '../../src/engine/output/staging.js';
 import { LayerloomError, planMerge, relayout, runExperiment } from '../../src/index.js';
 import { tryLock } from '../../src/native/addon.js';
@@ -219,7 +219,7 @@ const experiment = (more: string, merges = '  - {name: soup, method: soup}\n') =
   `base: ./base\ntasks: {a: ./a}\nlanguages: {x: {b: ./b}}\n${more}merges:\n${merges}`;
 
 describe('a batch', () => {
-  it.each<[string, string, (folder: Folder) => Promise<Partial<BatchCliOptions> & { text?: string }>]>([
+  it.each<[string, string, (folder: Folder) => Promise<Partial<BatchCommandOptions> & { text?: string }>]>([
     [
       'OUTPUT_BUSY',
       'a directory in which another batch runs',
@@ -308,7 +308,7 @@ describe('a batch', () => {
     writeFileSync(file, text);
     expect(
       await bothOf(folder.root, (dryRun) =>
-        batchCommand(file, { out: folder.out, quiet: true, ...options, dryRun }),
+        batchCommand({ experiment: file, out: folder.out, quiet: true, ...options, dryRun }),
       ),
     ).toEqual([code, code]);
   });
@@ -324,7 +324,7 @@ describe('a batch', () => {
     const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
     vi.spyOn(process.stdout, 'write').mockReturnValue(true);
     onTestFinished(() => void vi.restoreAllMocks());
-    expect(await bothOf(root, (dryRun) => batchCommand(file, { out, dryRun }))).toEqual([
+    expect(await bothOf(root, (dryRun) => batchCommand({ experiment: file, out, dryRun }))).toEqual([
       'done',
       'DISK_SPACE',
     ]);
@@ -339,7 +339,7 @@ describe('a batch', () => {
     const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
     vi.spyOn(process.stdout, 'write').mockReturnValue(true);
     onTestFinished(() => void vi.restoreAllMocks());
-    expect(await bothOf(root, (dryRun) => batchCommand(file, { out, dryRun }))).toEqual([
+    expect(await bothOf(root, (dryRun) => batchCommand({ experiment: file, out, dryRun }))).toEqual([
       'done',
       'OUTPUT_EXISTS',
     ]);

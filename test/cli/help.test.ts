@@ -1,6 +1,6 @@
 import { type Command, CommanderError } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { type CommandDescription, describeCommands } from '../../src/cli/describe.js';
+import { type CommandDescription, describeCommands } from '../../src/cli/framework/describe.js';
 import { buildProgram } from '../../src/cli/program.js';
 
 const commands = describeCommands(buildProgram());

@@ -2,7 +2,7 @@ import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { describeCommands } from '../../src/cli/describe.js';
+import { describeCommands } from '../../src/cli/framework/describe.js';
 import { buildProgram } from '../../src/cli/program.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';

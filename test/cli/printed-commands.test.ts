@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { describeCommands } from '../../src/cli/describe.js';
+import { describeCommands } from '../../src/cli/framework/describe.js';
 import { buildProgram } from '../../src/cli/program.js';
 import { Workplace } from '../docs/workplace.js';
 import { hashOf } from '../fixtures/contents.js';
@@ -80,7 +80,7 @@ const scenarios: readonly Scenario[] = [
     calls: [
       'base/errors.ts: batch EXPERIMENT.yaml -o …',
       'experiment/scoring/evaluate-experiment.ts: batch EXPERIMENT.yaml -o … --resume',
-      'cli/table.ts: evaluate …',
+      'cli/work/table.ts: evaluate …',
       'documents/report/provenance.ts: batch EXPERIMENT.yaml -o …',
       'documents/report/provenance.ts: evaluate …',
       'documents/report/provenance.ts: report … -o report.html',
@@ -234,7 +234,7 @@ const elsewhere: Readonly<Record<string, string>> = {
 
 describe('the source', () => {
   it('names commands of layerloom by layerloomCommand alone, help and completion excepted', () => {
-    const ofHelp = /^cli\/(program|options|[a-z-]+-commands?|completion\/[a-z]+)\.ts$/;
+    const ofHelp = /^cli\/(program|(commands|options|completion)\/[a-z-]+)\.ts$/;
     const named = texts.flatMap(({ file, text }) =>
       [...text.matchAll(/\blayerloom ([a-z][a-z-]*)/g)].flatMap(([, name = '']) => {
         const isCommand = paths.includes(name) || paths.some((path) => path.startsWith(`${name} `));
@@ -259,7 +259,7 @@ describe('the source', () => {
 
   it('suggests no option that no command has, where it speaks of no other program', () => {
     const ofOthers =
-      /^(evaluation\/(harness|evaluation-block)|native\/|experiment\/schedulers\/|cli\/scheduler-|training\/instructions|export\/mergekit-|documents\/pages\/heat)/;
+      /^(evaluation\/(harness|evaluation-block)|native\/|experiment\/schedulers\/|cli\/commands\/slurm|training\/instructions|export\/mergekit-|documents\/pages\/heat)/;
     const hidden = '--out-shard-size';
     const own = new Set(
       describeCommands(buildProgram()).flatMap(({ optionGroups }) =>

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { batchCommand } from '../../src/cli/batch.js';
+import { batchCommand } from '../../src/cli/work/batch.js';
 import { describeEvaluation } from '../../src/documents/text/evaluation-text.js';
 import { misspelt } from '../../src/evaluation/local-data.js';
 import { shippedTasks } from '../../src/evaluation/prepare-tasks.js';
@@ -40,7 +40,9 @@ describe('tasks, before anything is scored', () => {
     const { file, out } = written({ tasks: { swahili: task } });
     const refused = { code: 'RECIPE_INVALID', message: expect.stringContaining(`did you mean ${meant}?`) };
     await withHarness(false, async () => {
-      await expect(batchCommand(file, { dryRun: true, quiet: true })).rejects.toMatchObject(refused);
+      await expect(batchCommand({ experiment: file, dryRun: true, quiet: true })).rejects.toMatchObject(
+        refused,
+      );
       await expect(runExperiment(file, { out })).rejects.toMatchObject(refused);
     });
   });
@@ -54,7 +56,8 @@ describe('tasks, before anything is scored', () => {
   it('have their data read by a dry run, which needs no harness', async () => {
     const data = temporaryDirectory();
     const { file } = written({ tasks: { swahili: 'layerloom_mgsm_sw' }, data });
-    const dryRun = () => withHarness(false, () => batchCommand(file, { dryRun: true, quiet: true }));
+    const dryRun = () =>
+      withHarness(false, () => batchCommand({ experiment: file, dryRun: true, quiet: true }));
     await expect(dryRun()).rejects.toMatchObject({ code: 'DATA_MISSING' });
     mkdirSync(data, { recursive: true });
     writeFileSync(join(data, 'exemplars.json'), JSON.stringify({ sw: { 1: { q: 'q', a: '1' } } }));

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { batchCommand } from '../../src/cli/batch.js';
+import { batchCommand } from '../../src/cli/work/batch.js';
 import { LayerloomError, planExperiment, runExperiment } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
@@ -69,7 +69,7 @@ describe('a merge that is refused when a batch is planned', () => {
       result.experiment.merges.filter(({ state }) => state === 'failed').map(({ name }) => name),
     ).toEqual(Object.keys(expected));
     for (const dryRun of [true, false])
-      expect(await codeOf(batchCommand(file, { out: `${out}-again`, quiet: true, dryRun }))).toBe(
+      expect(await codeOf(batchCommand({ experiment: file, out: `${out}-again`, quiet: true, dryRun }))).toBe(
         'BATCH_INCOMPLETE',
       );
   });
@@ -77,7 +77,9 @@ describe('a merge that is refused when a batch is planned', () => {
   it('ends the batch with its own error where no other is left, before anything is written', async () => {
     const { file, out } = writeExperiment('  - {name: grid, method: layer_swap, bottom: 4, top: [1, 2]}\n');
     for (const dryRun of [true, false])
-      expect(await codeOf(batchCommand(file, { out, quiet: true, dryRun }))).toBe('TOO_MANY_LAYERS');
+      expect(await codeOf(batchCommand({ experiment: file, out, quiet: true, dryRun }))).toBe(
+        'TOO_MANY_LAYERS',
+      );
     expect(existsSync(out)).toBe(false);
   });
 });

@@ -1,6 +1,7 @@
 import Papa from 'papaparse';
 import { describe, expect, it } from 'vitest';
-import { formatTables, type TableFormat } from '../../src/documents/score-table/format-tables.js';
+import { formatTables } from '../../src/documents/score-table/format-tables.js';
+import type { TableFormat } from '../../src/documents/score-table/formats.js';
 import type { ScoreTable } from '../../src/scores/score-table.js';
 
 const table: ScoreTable = {

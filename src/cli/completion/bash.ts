@@ -1,4 +1,4 @@
-import type { CommandDescription } from '../describe.js';
+import type { CommandDescription } from '../framework/describe.js';
 import { type Candidates, candidatesOf, flagsOf, optionsOf, quoted } from './candidates.js';
 
 const pathOf = ({ path }: CommandDescription): string => path.join(' ');

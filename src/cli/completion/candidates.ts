@@ -1,5 +1,5 @@
 import { invalidParameter } from '../../base/invalid-parameter.js';
-import type { ArgumentDescription, CommandDescription, OptionDescription } from '../describe.js';
+import type { ArgumentDescription, CommandDescription, OptionDescription } from '../framework/describe.js';
 
 /** The values that a shell offers for an argument: words, names of files or directories, or nothing. */
 export type Candidates =

@@ -1,5 +1,5 @@
-import type { CommandDescription } from '../describe.js';
-import type { OutputOptions } from '../options.js';
+import type { CommandDescription } from '../framework/describe.js';
+import type { OutputOptions } from '../options/output.js';
 import { printJson, printText } from '../print.js';
 import { bashCompletion } from './bash.js';
 import { checkShell, type Shell } from './candidates.js';

@@ -1,4 +1,4 @@
-import type { ArgumentDescription, CommandDescription, OptionDescription } from '../describe.js';
+import type { ArgumentDescription, CommandDescription, OptionDescription } from '../framework/describe.js';
 import { candidatesOf, optionsOf } from './candidates.js';
 
 /** Quotes text for fish. */

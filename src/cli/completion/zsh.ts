@@ -1,4 +1,4 @@
-import type { ArgumentDescription, CommandDescription, OptionDescription } from '../describe.js';
+import type { ArgumentDescription, CommandDescription, OptionDescription } from '../framework/describe.js';
 import { candidatesOf, optionsOf, quoted } from './candidates.js';
 
 const functionOf = ({ path }: CommandDescription): string => ['_layerloom', ...path].join('_');

@@ -1,8 +1,7 @@
-import { LayerloomError } from '../../base/errors.js';
 import { visible } from '../../base/visible.js';
-import { nearest } from '../../recipe/nearest.js';
 import type { ScoreTable } from '../../scores/score-table.js';
 import { csvScores } from './csv.js';
+import { checkTableFormat, type TableFormat } from './formats.js';
 import { latexScores } from './latex.js';
 import { markdownScores } from './markdown.js';
 import { plainScores } from './plain.js';
@@ -15,12 +14,7 @@ const formats = {
   latex: (tables: readonly ScoreTable[]) =>
     ['% Needs \\usepackage{booktabs}.', ...tables.map(latexScores)].join('\n\n'),
   json: (tables: readonly ScoreTable[]) => visible(JSON.stringify({ tables }, null, 2)),
-} as const;
-
-/** A format of `formatTables`. */
-export type TableFormat = keyof typeof formats;
-
-export const tableFormats = Object.keys(formats) as TableFormat[];
+} satisfies Record<TableFormat, (tables: readonly ScoreTable[], width?: number) => string>;
 
 /**
  * Formats tables: for a terminal, as Markdown, as CSV (a line a cell), as LaTeX (booktabs) or as JSON. Control
@@ -31,12 +25,6 @@ export const tableFormats = Object.keys(formats) as TableFormat[];
  * @throws LayerloomError INVALID_PARAMETER for another format
  */
 export const formatTables = (tables: readonly ScoreTable[], format: TableFormat, width?: number): string => {
-  if (Object.hasOwn(formats, format)) return formats[format](tables, width);
-  const near = nearest(String(format), tableFormats);
-  throw new LayerloomError('INVALID_PARAMETER', {
-    parameter: 'format',
-    value: format,
-    expected: tableFormats.join(', '),
-    nearest: near,
-  });
+  checkTableFormat(format);
+  return formats[format](tables, width);
 };

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { setting } from '../../base/setting.js';
+import { layouts } from '../../checkpoint/layouts.js';
 import {
   chatTemplateNames,
   chatTemplateOf,
@@ -44,7 +45,7 @@ const sizeSchema = z
 
 /** Settings of the files of an output: of a recipe that is merged itself, and of an experiment. */
 export const layoutSettings = {
-  layout: setting(z.enum(['layer', 'size']).optional(), {
+  layout: setting(z.enum(layouts).optional(), {
     meaning:
       'Shards of the output: `layer`, one for each layer, or `size`, as full as `max_shard_size` allows. The option `--layout` goes before it.',
     otherwise: '`layer`',

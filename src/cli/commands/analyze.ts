@@ -1,0 +1,68 @@
+import { argument, command } from '../framework/command.js';
+import { optionGroups } from '../framework/help.js';
+import { option } from '../framework/option.js';
+import { download, threads } from '../options/common.js';
+import { toNumber } from '../options/parse.js';
+
+export const analyze = command({
+  name: 'analyze',
+  group: 'looking',
+  summary: 'show which layers and matrices fine-tuning changed: tables, pictures and a page',
+  arguments: {
+    experts: argument('[expert...]', 'experts: each a model, or NAME=MODEL; not needed with --from'),
+  },
+  options: {
+    base: option('--base <model>', 'the model that the experts were fine-tuned from', {
+      required: 'unless --from',
+    }),
+    from: option('--from <file...>', 'NAME.mav.safetensors of earlier analyses, read instead of weights'),
+    thresholds: option(
+      '--threshold <t>',
+      'rows whose MAV is above it count as changed; auto: what a third of the changed rows of the layers’ matrices exceed; NAME=T: of one expert',
+      { repeatable: true, default: '1e-5' },
+    ),
+    rows: option('--rows <which>', 'rows are input or output features', {
+      choices: ['input', 'output'],
+      default: 'input',
+    }),
+    bottom: option('--bottom <n>', 'number of first layers in the summary', {
+      parse: toNumber,
+      default: '5',
+    }),
+    top: option('--top <n>', 'number of last layers in the summary', { parse: toNumber, default: '2' }),
+    task: option('--task <name>', 'an expert that swaps take as the task expert: says what they keep of it', {
+      repeatable: true,
+    }),
+    language: option('--lang <name>', 'the same of a language expert', { repeatable: true }),
+    compare: option('--compare <csv...>', 'published tables to draw beside the experts'),
+    allowNonFinite: option(
+      '--allow-non-finite',
+      'leave out rows with a NaN or an infinity, instead of refusing them',
+    ),
+    out: option('-o, --out <dir>', 'directory for the files', { required: true, group: optionGroups.output }),
+    download: download(),
+    threads,
+  },
+  examples: [
+    [
+      'layerloom analyze --base ./llama-3.1-8b ./math-1 ./swh-1 -o ./analysis',
+      'compare two experts with their base',
+    ],
+    [
+      'layerloom analyze --base ./llama-3.1-8b ./math-1 ./swh-1 --task math-1 --lang swh-1 -o ./analysis-roles',
+      'say what a layer swap keeps of what each has learnt',
+    ],
+    [
+      'layerloom analyze --base ./llama-3.1-8b ./math-1 ./swh-1 --threshold swh-1=1.9e-5 -o ./analysis-figure-2',
+      'the paper’s Figure 2: 1e-5, and for its language expert 1.9e-5',
+    ],
+    [
+      'layerloom analyze --from ./analysis/math-1.mav.safetensors --threshold auto -o ./analysis-auto',
+      'draw an earlier analysis with another threshold, without reading weights',
+    ],
+  ],
+  run: async (given) => {
+    const { analyzeCommand } = await import('../work/analyze.js');
+    await analyzeCommand(given);
+  },
+});

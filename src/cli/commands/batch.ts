@@ -1,0 +1,34 @@
+import { argument, command } from '../framework/command.js';
+import { option } from '../framework/option.js';
+import { analysis, expect } from '../options/common.js';
+import { mergeOptions, tokenizer } from '../options/merging.js';
+
+export const batch = command({
+  name: 'batch',
+  group: 'experiments',
+  summary: 'run an experiment: every pair, configuration and language, each distinct shard written once',
+  arguments: { experiment: argument('<experiment>', 'a YAML file (layerloom experiment init writes one)') },
+  options: {
+    store: option('--store <dir>', 'directory of the shards that merges share', {
+      default: '.store in the output',
+    }),
+    first: option('--first <pattern...>', 'merges to finish first, by name; * stands for any text'),
+    shardRange: option('--shard-range <i/n>', 'make only part i (from 0) of n of the shards, and no merges'),
+    expect,
+    analysis,
+    tokenizer: tokenizer("the experiment's, or auto", ''),
+    ...mergeOptions({ link: 'hard' }),
+  },
+  examples: [
+    ['layerloom batch study.yaml -o ./study --dry-run', 'print the cost, from headers alone'],
+    ['layerloom batch study.yaml -o ./study', 'run all merges'],
+    [
+      'layerloom batch study.yaml -o ./study --resume',
+      'continue after an interruption or a change of the file',
+    ],
+  ],
+  run: async (given) => {
+    const { batchCommand } = await import('../work/batch.js');
+    await batchCommand(given);
+  },
+});

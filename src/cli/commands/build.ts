@@ -1,0 +1,15 @@
+import { command } from '../framework/command.js';
+
+export const build = command({
+  name: 'build',
+  group: 'installation',
+  summary: 'build the native addon on this machine, where no shipped one fits (CMake, C++20 compiler)',
+  examples: [
+    ['layerloom build', 'build it into the installed package'],
+    ['CXX=clang++ layerloom build --quiet', 'with another compiler, and without its output'],
+  ],
+  run: async (given) => {
+    const { buildCommand } = await import('../work/build.js');
+    await buildCommand(given);
+  },
+});

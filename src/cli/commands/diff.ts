@@ -1,0 +1,31 @@
+import { argument, command } from '../framework/command.js';
+import { option } from '../framework/option.js';
+import { download, modelWords, threads } from '../options/common.js';
+
+export const diff = command({
+  name: 'diff',
+  group: 'looking',
+  summary: 'show which tensors of two models differ, and by how much',
+  arguments: {
+    a: argument('<a>', `${modelWords}, or NAME=MODEL`),
+    b: argument('<b>', 'the model to compare with it'),
+  },
+  options: {
+    only: option('--only <pattern>', 'compare the tensors whose names match: "*.mlp.*"'),
+    all: option('--all', 'list every tensor, equal ones too'),
+    out: option('-o, --out <file>', 'write a page (.html), a picture (.svg) or a table (.csv)'),
+    force: option('--force', 'replace that file'),
+    exitCode: option('--exit-code', 'exit with 1 if weights or side files differ, like git diff'),
+    download: download(),
+    threads,
+  },
+  examples: [
+    ['layerloom diff ./math-1 ./merged', 'which layers of ./merged are not those of ./math-1'],
+    ['layerloom diff ./old ./new --exit-code -q', 'for scripts: 0 if they are equal to the bit'],
+    ['layerloom diff ./llama-3.1-8b ./math-1 -o math-1.html', 'a page with every tensor'],
+  ],
+  run: async (given) => {
+    const { diffCommand } = await import('../work/diff.js');
+    await diffCommand(given);
+  },
+});

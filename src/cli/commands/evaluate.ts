@@ -1,0 +1,46 @@
+import { argument, command } from '../framework/command.js';
+import { optionGroups } from '../framework/help.js';
+import { option } from '../framework/option.js';
+import { download, expect, jobs, lmEval } from '../options/common.js';
+import { toNumber } from '../options/parse.js';
+
+export const evaluate = command({
+  name: 'evaluate',
+  group: 'experiments',
+  summary: "score an experiment's models with lm-evaluation-harness, by its evaluate: block",
+  arguments: { directory: argument('<dir>', 'the directory of a batch, also while it still runs') },
+  options: {
+    only: option('--only <pattern>', 'only models of this name; * stands for any text', { repeatable: true }),
+    part: option('--part <i/n>', 'score part i (from 0) of n of the models'),
+    limit: option('--limit <n>', 'score only the first problems of every task', {
+      parse: toNumber,
+      default: "the experiment's",
+    }),
+    force: option('--force', 'score again what has scores'),
+    import: option('--import <dir>', 'take results_*.json that lm_eval wrote elsewhere, and run nothing'),
+    print: option('--print', 'print the commands that would run, and run none'),
+    lmEval,
+    jobs,
+    expect,
+    download: download('references that are not here, whole,'),
+    allowServe: option(
+      '--allow-serve',
+      'run serve: and arguments: of a folder that no batch of yours has made',
+      {
+        group: optionGroups.running,
+      },
+    ),
+    resume: option('--resume', 'keep the answers of a model that is interrupted, and continue from them', {
+      group: optionGroups.running,
+    }),
+  },
+  examples: [
+    ['layerloom evaluate ./study', 'score every model that has no scores yet'],
+    ["layerloom evaluate ./study --only 'swahili/*' --limit 20", 'a quick look at one language'],
+    ['layerloom evaluate ./study --import ./results', 'take results that were computed on another machine'],
+  ],
+  run: async (given) => {
+    const { evaluateCommand } = await import('../work/evaluate.js');
+    await evaluateCommand(given);
+  },
+});

@@ -1,0 +1,50 @@
+import { presetNames, presets } from '../../paper/experiment-merges.js';
+import { command, commandOfCommands } from '../framework/command.js';
+import { helpList, optionGroups, printsByDefault } from '../framework/help.js';
+import { option } from '../framework/option.js';
+import { kubernetes } from './kubernetes.js';
+import { slurm } from './slurm.js';
+import { snakemake } from './snakemake.js';
+
+const init = command({
+  name: 'init',
+  summary: "write an experiment's file, to be edited",
+  options: {
+    preset: option('--preset <preset>', 'the merges, see below', { required: true, choices: presetNames }),
+    base: option('--base <model>', 'the model that all experts were fine-tuned from'),
+    tasks: option('--task <name=dir...>', 'task experts'),
+    languages: option('--lang <lang:name=dir...>', 'language experts'),
+    out: option('-o, --out <file>', 'file to create', {
+      default: printsByDefault,
+      group: optionGroups.output,
+    }),
+  },
+  notes: (command) =>
+    helpList(
+      command,
+      'Presets:',
+      presetNames.map((name) => [name, presets[name].title]),
+    ),
+  examples: [
+    ['layerloom experiment init --preset paper', "print the paper's comparisons, with models to fill in"],
+    [
+      'layerloom experiment init --preset grid --base ./llama-3.1-8b --task ./math-1 ./math-2 --lang swahili:./swh-1 -o study.yaml',
+      'write a file for two task experts and one language expert',
+    ],
+  ],
+  run: async (given) => {
+    const { experimentInitCommand } = await import('../work/experiment.js');
+    await experimentInitCommand(given);
+  },
+});
+
+export const experiment = commandOfCommands({
+  name: 'experiment',
+  group: 'experiments',
+  summary: 'write experiment files, and jobs that run them',
+  commands: [init, slurm, snakemake, kubernetes],
+  examples: [
+    ['layerloom experiment init --preset paper -o study.yaml', "write the paper's comparisons to a file"],
+    ['layerloom experiment slurm study.yaml > submit.sh', 'print a script that submits them to SLURM'],
+  ],
+});

@@ -1,0 +1,61 @@
+import { factorDtypes } from '../../native/factorise.js';
+import { torchName } from '../../tensor/dtype.js';
+import { argument, command } from '../framework/command.js';
+import { optionGroups } from '../framework/help.js';
+import { option } from '../framework/option.js';
+import { download, modelWords, threads } from '../options/common.js';
+import { toNumber } from '../options/parse.js';
+
+export const extractLora = command({
+  name: 'extract-lora',
+  group: 'merging',
+  summary: "extract a LoRA adapter for PEFT: an expert's change from its base, as products of low rank",
+  arguments: { expert: argument('<expert>', modelWords) },
+  options: {
+    base: option('--base <model>', 'the model that the expert was fine-tuned from', { required: true }),
+    rank: option('--rank <r>', 'rank of the factors, at most', {
+      parse: toNumber,
+      required: 'unless --energy, with which it is 128 by default',
+    }),
+    energy: option(
+      '--energy <share>',
+      "the smallest rank of each matrix that keeps this share of its change's squares: 0.9",
+      { parse: toNumber },
+    ),
+    modules: option(
+      '--modules <pattern...>',
+      'weights to extract: regular expressions, searched in the names of modules',
+      { default: 'the linear weights of attention and MLP' },
+    ),
+    exclude: option('--exclude <pattern...>', 'weights not to extract, likewise'),
+    embedLora: option('--embed-lora', 'extract the embeddings and the head too'),
+    saveModules: option(
+      '--save-modules <name...>',
+      'modules to save whole, by names or the last parts of these: lm_head, input_layernorm',
+    ),
+    seed: option('--seed <n>', 'seed of the random numbers', { parse: toNumber, default: '0' }),
+    out: option('-o, --out <dir>', 'directory to create', { required: true, group: optionGroups.output }),
+    dtype: option('--dtype <dtype>', 'dtype of the factors', {
+      choices: factorDtypes.map(torchName),
+      default: "the expert's",
+      group: optionGroups.output,
+    }),
+    force: option('--force', 'replace an output that layerloom wrote', { group: optionGroups.output }),
+    download: download(),
+    threads,
+  },
+  examples: [
+    [
+      'layerloom extract-lora --base ./llama-3.1-8b ./math-1 -o ./math-1-lora --rank 32',
+      'an adapter of rank 32',
+    ],
+    [
+      'layerloom extract-lora --base ./llama-3.1-8b ./math-1 -o ./math-1-lora-90 --energy 0.9',
+      'in each matrix the rank that keeps 90 % of its change',
+    ],
+  ],
+  run: async (given) => {
+    const { extractLoraCommand } = await import('../work/extract-lora.js');
+    await extractLoraCommand(given);
+  },
+});

@@ -1,0 +1,49 @@
+import { argument, command } from '../framework/command.js';
+import { option } from '../framework/option.js';
+import { analysis } from '../options/common.js';
+import { formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
+
+export const merge = command({
+  name: 'merge',
+  group: 'merging',
+  summary: "merge by a recipe, layerloom's or mergekit's: any method, slices, gradients, nested recipes",
+  arguments: {
+    recipe: argument(
+      '<recipe>',
+      "a YAML file; its paths are relative to its folder, in mergekit's dialect to the working directory; or the README.md or layerloom.json of an output, to merge it again",
+    ),
+  },
+  options: {
+    explain: option(
+      '--explain <tensor>',
+      'print how one tensor of the output is computed, and write nothing',
+    ),
+    allowChanged: option(
+      '--allow-changed',
+      'merge by a layerloom.json although its inputs have changed since',
+    ),
+    strict: option(
+      '--strict',
+      'refuse, instead of warning: a filter that matches no tensor, and keys that mergekit ignores',
+    ),
+    plugin: option('--plugin <file>', 'a module that registers your own methods', { repeatable: true }),
+    analysis,
+    ...saveOptions,
+    ...formOptions,
+    tokenizer: tokenizer("the recipe's, or auto"),
+    ...mergeOptions({ outRequired: 'unless --dry-run or --explain' }),
+  },
+  examples: [
+    ['layerloom merge ties.yaml -o ./merged-ties', 'run a recipe'],
+    ['layerloom merge ties.yaml --dry-run --json', 'print the plan as JSON'],
+    ['layerloom merge ties.yaml --explain lm_head.weight', 'print the formula of one tensor'],
+  ],
+  run: async (given) => {
+    const [{ loadPlugins }, { mergeCommand }] = await Promise.all([
+      import('../work/plugin.js'),
+      import('../work/merge.js'),
+    ]);
+    await loadPlugins(given.plugin ?? []);
+    await mergeCommand(given.recipe, given);
+  },
+});

@@ -1,0 +1,62 @@
+import { partitionFormats } from '../../measure/partition/formats/names.js';
+import { granularities, partNames } from '../../measure/partition/partition.js';
+import { argument, command } from '../framework/command.js';
+import { optionGroups } from '../framework/help.js';
+import { option } from '../framework/option.js';
+import { download, modelWords } from '../options/common.js';
+import { toNumber } from '../options/parse.js';
+
+export const partition = command({
+  name: 'partition',
+  group: 'training',
+  summary: 'divide the parameters of a model between a language and a task, and write that for trainers',
+  arguments: { base: argument('<base>', modelWords) },
+  options: {
+    bottom: option('--bottom <n>', "first layers, the language's", { parse: toNumber, default: '5' }),
+    top: option('--top <n>', "last layers, the language's", { parse: toNumber, default: '2' }),
+    scaled: option('--scaled', "scale the counts from the paper's 32 layers to the model's: count * L / 32"),
+    from: option(
+      '--from <dir>',
+      'directory of layerloom analyze: each parameter goes to the expert that changed it more, instead of by layers',
+    ),
+    language: option('--language <name>', 'the language expert in the analysis', { required: 'with --from' }),
+    task: option('--task <name>', 'the task expert in the analysis', { required: 'with --from' }),
+    granularity: option('--granularity <unit>', 'what an analysis gives to one part together', {
+      choices: granularities,
+      default: 'module',
+    }),
+    others: option('--others <part>', 'the part of embeddings, final norm and head', {
+      choices: partNames,
+      default: 'language; with --from as the analysis says',
+    }),
+    norms: option('--norms <which>', 'norms inside the layers: as their layer, or as --others', {
+      choices: ['layer', 'others'],
+      default: 'layer',
+    }),
+    out: option('-o, --out <path>', 'a .json file, or a directory for it and the files of trainers', {
+      default: 'print only',
+      group: optionGroups.output,
+    }),
+    formats: option('--format <format...>', 'files to write to the directory', {
+      choices: partitionFormats,
+      default: 'all that can say the partition',
+      group: optionGroups.output,
+    }),
+    force: option('--force', 'replace files that are there', { group: optionGroups.output }),
+    download: download('the headers of a model that is not here'),
+  },
+  examples: [
+    [
+      'layerloom partition ./llama-3.1-8b --bottom 5 --top 2 -o ./parts',
+      'the first 5 and last 2 layers for the language, the middle for the task',
+    ],
+    [
+      'layerloom partition ./llama-3.1-8b --from ./analysis --language swh-1 --task math-1 -o ./parts.json',
+      'each module to the expert that changed it more',
+    ],
+  ],
+  run: async (given) => {
+    const { partitionCommand } = await import('../work/partition.js');
+    await partitionCommand(given);
+  },
+});

@@ -1,0 +1,36 @@
+import { argument, command } from '../framework/command.js';
+import { optionGroups } from '../framework/help.js';
+import { option } from '../framework/option.js';
+import { toNumber } from '../options/parse.js';
+
+export const report = command({
+  name: 'report',
+  group: 'experiments',
+  summary: 'write one page of an experiment: tables, pairs, configurations, every merge and its answers',
+  arguments: { directory: argument('<dir>', 'the directory of a batch, with or without scores') },
+  options: {
+    samples: option('--samples <n>', 'problems of each task whose texts the page carries', {
+      parse: toNumber,
+      default: '50',
+    }),
+    analysis: option('--analysis <dir>', 'directory of layerloom analyze, whose pictures the page shows', {
+      default: "analysis in the batch's",
+    }),
+    summaries: option('--summaries <file...>', 'CSV files of published figures for the tables'),
+    out: option('-o, --out <file>', 'the HTML file to write', { required: true, group: optionGroups.output }),
+    force: option('--force', 'replace a file that is not a page of layerloom', {
+      group: optionGroups.output,
+    }),
+  },
+  examples: [
+    ['layerloom report ./study -o study.html', 'a page that needs no network'],
+    [
+      'layerloom report ./study --analysis ./analysis --samples 10 -o study-small.html',
+      'with the changes of the experts, and fewer answers',
+    ],
+  ],
+  run: async (given) => {
+    const { reportCommand } = await import('../work/report.js');
+    await reportCommand(given);
+  },
+});

@@ -1,0 +1,86 @@
+import { sides } from '../../methods/framework/part-names.js';
+import { argument, command } from '../framework/command.js';
+import { option } from '../framework/option.js';
+import { analysis, modelWords } from '../options/common.js';
+import { formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
+import { toNumber } from '../options/parse.js';
+
+export const revert = command({
+  name: 'revert',
+  group: 'merging',
+  summary: 'revert parts of an expert to its base: layers by location, or rows that changed little',
+  arguments: { model: argument('<expert>', modelWords) },
+  options: {
+    base: option('--base <model>', 'the model that the expert was fine-tuned from', { required: true }),
+    bottom: option('--bottom <n>', 'number of first layers', { parse: toNumber, default: '5' }),
+    top: option('--top <n>', 'number of last layers', { parse: toNumber, default: '2' }),
+    keep: option(
+      '--keep <which>',
+      "layers that stay the expert's: those between, or the first and last ones",
+      {
+        choices: ['middle', 'top-bottom'],
+        default: 'middle',
+      },
+    ),
+    others: option('--others <which>', 'tensors outside the layers', {
+      choices: ['keep', 'revert'],
+      default: 'keep',
+    }),
+    norms: option('--norms <which>', 'norms inside the layers: as their layer, or as --others', {
+      choices: ['layer', 'average'],
+      default: 'layer',
+    }),
+    threshold: option('--threshold <t>', 'revert the rows whose MAV is below it, instead of layers', {
+      parse: toNumber,
+    }),
+    targetKept: option(
+      '--target-kept <share>',
+      'revert rows by the largest threshold that keeps at least this share of the parameters',
+      { parse: toNumber },
+    ),
+    rows: option('--rows <which>', 'rows are input or output features', {
+      choices: ['input', 'output'],
+      default: 'input',
+    }),
+    modules: option(
+      '--modules <filters>',
+      'revert tensors of these names only: q_proj,k_proj or "*.mlp.*"; all others stay the expert\'s',
+      { default: 'all tensors' },
+    ),
+    partition: option(
+      '--partition <file>',
+      'partition.json of layerloom partition: keep the part of --side and nothing else, instead of by layers',
+    ),
+    side: option('--side <which>', "the side of the partition that is the expert's", {
+      choices: sides,
+      required: 'with --partition',
+    }),
+    analysis,
+    ...saveOptions,
+    ...formOptions,
+    tokenizer: tokenizer(),
+    ...mergeOptions(),
+  },
+  examples: [
+    [
+      'layerloom revert --base ./llama-3.1-8b ./math-1 -o ./reverted',
+      'put the first 5 and last 2 layers back to the base',
+    ],
+    [
+      'layerloom revert --base ./llama-3.1-8b ./swh-1 --keep top-bottom -o ./reverted-middle',
+      'of a language expert keep the first 5 and last 2 layers',
+    ],
+    [
+      'layerloom revert --base ./llama-3.1-8b ./math-1 --target-kept 0.75 -o ./reverted-rows',
+      'put back the rows that changed least, a quarter of the parameters',
+    ],
+    [
+      'layerloom revert --base ./llama-3.1-8b ./math-1 --partition ./parts/partition.json --side task -o ./reverted-parts',
+      "keep exactly the task's part of a partition",
+    ],
+  ],
+  run: async (given) => {
+    const { methodCommand } = await import('../work/merge.js');
+    await methodCommand('revert', given);
+  },
+});

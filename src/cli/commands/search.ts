@@ -1,0 +1,71 @@
+import { argument, command } from '../framework/command.js';
+import { optionGroups } from '../framework/help.js';
+import { option } from '../framework/option.js';
+import { allowNonFinite, download, jobs, lmEval, threads } from '../options/common.js';
+import { toNumber } from '../options/parse.js';
+
+export const search = command({
+  name: 'search',
+  group: 'experiments',
+  summary: "search an experiment's configurations for the best, within a budget of evaluations",
+  arguments: {
+    experiment: argument(
+      '<experiment>',
+      'a YAML file; its grids are the configurations, its search: block the defaults',
+    ),
+  },
+  options: {
+    language: option('--language <language>', 'the language to search for', {
+      required: 'if the experiment has several',
+    }),
+    strategy: option('--strategy <strategy>', 'how to search', {
+      choices: ['halving', 'descent'],
+      default: 'halving',
+    }),
+    budget: option('--budget <n>', "problem-evaluations, or a share of the whole grid's", { default: '25%' }),
+    problems: option('--problems <n>', "number of the task's problems", { parse: toNumber, default: '250' }),
+    holdOut: option('--hold-out <n>', 'last problems, to compare choice and default on', {
+      parse: toNumber,
+      default: '80 of 250',
+    }),
+    default: option('--default <name>', 'configuration to compare with', { default: 'the entry default' }),
+    entries: option('--entries <name...>', 'entries of the experiment to search', { default: 'all' }),
+    pairs: option('--pair <task+lang...>', 'pairs to score', { default: 'all of the language' }),
+    task: option('--task <task>', 'task to search by', { default: "the language's first" }),
+    metric: option('--metric <metric>', 'metric to search by: exact_match,flexible-extract', {
+      default: 'the one that tables show',
+    }),
+    analysis: option('--analysis <dir>', 'directory of layerloom analyze, which says what to try first'),
+    seed: option('--seed <n>', 'seed of the order without an analysis', { parse: toNumber, default: '0' }),
+    out: option('-o, --out <dir>', 'directory for merges, results, search.json and search.svg', {
+      required: true,
+      group: optionGroups.output,
+    }),
+    store: option('--store <dir>', 'directory of the shards that merges share', {
+      default: '.store in the output',
+      group: optionGroups.output,
+    }),
+    allowNonFinite,
+    lmEval,
+    jobs,
+    download: download(),
+    threads,
+    resume: option('--resume', 'continue in a directory with merges and results', {
+      group: optionGroups.running,
+    }),
+  },
+  examples: [
+    [
+      'layerloom search study.yaml --language swahili -o ./searched',
+      'search with a quarter of the evaluations',
+    ],
+    [
+      'layerloom search study.yaml --strategy descent --budget 10% --analysis ./analysis -o ./searched-10',
+      'one step at a time, beginning where the experts changed most',
+    ],
+  ],
+  run: async (given) => {
+    const { searchCommand } = await import('../work/search.js');
+    await searchCommand(given);
+  },
+});

@@ -1,0 +1,59 @@
+import { command } from '../framework/command.js';
+import { option } from '../framework/option.js';
+import { toNamed, toNumber } from '../options/parse.js';
+
+export const select = command({
+  name: 'select',
+  group: 'experiments',
+  summary: 'choose checkpoints of training runs that balance score and diversity',
+  options: {
+    scores: option(
+      '--scores <csv|dir>',
+      'columns name and score, or the directory of an evaluated experiment',
+      {
+        required: true,
+      },
+    ),
+    analysis: option(
+      '--analysis <dir>',
+      'directory of layerloom analyze, whose overlap.json has the distances',
+      {
+        required: true,
+      },
+    ),
+    count: option('--count <n>', 'number of checkpoints to choose', { parse: toNumber, default: '3' }),
+    balance: option('--balance <x>', 'weight of diversity against score', { parse: toNumber, default: '1' }),
+    role: option('--role <role...>', 'choose of these: task, a language (its experts), another role', {
+      default: 'each role by itself',
+    }),
+    tasks: option('--tasks <name...>', 'tasks or benchmarks to choose by', {
+      default: 'all that a role has',
+    }),
+    weights: option('--weights <name=weight...>', 'weights of tasks or benchmarks in the score', {
+      parse: toNamed,
+      default: 'all alike',
+    }),
+    atLeast: option(
+      '--at-least <name=score...>',
+      'leave out what scores less: a number, base, or base+0.005',
+      {
+        parse: toNamed,
+      },
+    ),
+  },
+  examples: [
+    ['layerloom select --scores scores.csv --analysis ./analysis', 'three checkpoints, by a file of scores'],
+    [
+      'layerloom select --scores ./study --analysis ./analysis --count 2 --balance 0.5',
+      'two, by the scores of an experiment, score before diversity',
+    ],
+    [
+      'layerloom select --scores ./study --analysis ./analysis --tasks BELEBELE FLORES --at-least MGSM=base',
+      'by reading and translation, of those that are as good as the base in MGSM',
+    ],
+  ],
+  run: async (given) => {
+    const { selectCommand } = await import('../work/select.js');
+    await selectCommand(given);
+  },
+});

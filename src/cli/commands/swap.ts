@@ -1,0 +1,89 @@
+import { command } from '../framework/command.js';
+import { option } from '../framework/option.js';
+import { analysis, modelWords } from '../options/common.js';
+import { formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
+import { toNumber, toWeights } from '../options/parse.js';
+
+export const swap = command({
+  name: 'swap',
+  group: 'merging',
+  summary:
+    'swap layers of two experts: bottom and top from the language expert, the middle from the task expert',
+  options: {
+    task: option('--task <model>', `the task expert: ${modelWords}`, { required: true }),
+    language: option('--lang <model>', 'the language expert', { required: true }),
+    base: option(
+      '--base <model>',
+      'the model that both were fine-tuned from, to check them against; --weights magnitude needs it',
+    ),
+    bottom: option('--bottom <n>', 'layers from the language expert, next to the embeddings', {
+      parse: toNumber,
+      default: '5',
+    }),
+    top: option('--top <n>', 'layers from the language expert, next to the head', {
+      parse: toNumber,
+      default: '2',
+    }),
+    bottomTransition: option('--bottom-transition <n>', 'averaged layers above the bottom ones', {
+      parse: toNumber,
+      default: '0',
+    }),
+    topTransition: option('--top-transition <n>', 'averaged layers below the top ones', {
+      parse: toNumber,
+      default: '0',
+    }),
+    weights: option(
+      '--weights <wt,wl>',
+      'weights of the task and the language expert in averages, or magnitude: 1 / mean MAV of each',
+      { parse: toWeights, default: '1,1' },
+    ),
+    others: option('--others <which>', "tensors outside the layers: averaged, or one expert's", {
+      choices: ['average', 'task', 'language'],
+      default: 'average',
+    }),
+    norms: option('--norms <which>', 'norms inside the layers: as their layer, or averaged', {
+      choices: ['layer', 'average'],
+      default: 'layer',
+    }),
+    scaled: option(
+      '--scaled',
+      "scale the numbers of layers from the paper's 32 to the models' number, and print them",
+    ),
+    partition: option(
+      '--partition <file>',
+      'partition.json of layerloom partition: each tensor from the expert whose part it is in, instead of by layers',
+    ),
+    analysis,
+    ...saveOptions,
+    ...formOptions,
+    tokenizer: tokenizer(),
+    ...mergeOptions(),
+  },
+  examples: [
+    ['layerloom swap --task ./math-1 --lang ./swh-1 -o ./merged', "the paper's 5 bottom and 2 top layers"],
+    [
+      'layerloom swap --task ./math-1 --lang ./swh-1 --bottom 4 --top 1 --bottom-transition 1 -o ./merged-4-1',
+      'other layers, and one averaged layer above the bottom ones',
+    ],
+    [
+      'layerloom swap --task ./math-1 --lang ./swh-1 --dry-run',
+      'print the origin of each layer and the bytes to read and write',
+    ],
+    [
+      'layerloom swap --task ./math-1 --lang ./swh-1 --base ./llama-3.1-8b --weights magnitude -o ./weighted',
+      "weigh averages by the experts' changes from their base",
+    ],
+    [
+      'layerloom swap --task ./math-1 --lang ./swh-1 --partition ./parts/partition.json -o ./parts-swap',
+      'put together experts that were trained in their parts of a partition',
+    ],
+    [
+      'layerloom swap --task ./math-lora --lang ./swh-lora -o ./swapped-lora',
+      'two bare LoRA adapters give an adapter',
+    ],
+  ],
+  run: async (given) => {
+    const { methodCommand } = await import('../work/merge.js');
+    await methodCommand('layer_swap', given);
+  },
+});

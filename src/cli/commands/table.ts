@@ -1,0 +1,47 @@
+import { tableFormats } from '../../documents/score-table/formats.js';
+import { argument, command } from '../framework/command.js';
+import { optionGroups, printsByDefault } from '../framework/help.js';
+import { option } from '../framework/option.js';
+import { toOneOf } from '../options/parse.js';
+
+export const table = command({
+  name: 'table',
+  group: 'experiments',
+  summary: 'make tables of scores: by language and method, experts, soups, gains, paired comparisons',
+  arguments: {
+    directory: argument(
+      '[dir]',
+      'the directory of an experiment that was evaluated; not needed with --summaries',
+    ),
+  },
+  options: {
+    tables: option('--table <name...>', 'only these tables: table-1, table-2/swahili, gains', {
+      default: 'all',
+    }),
+    metric: option('--metric <name>', 'metric of all tasks that have it, as metric,filter', {
+      default: "each task's own",
+    }),
+    summaries: option(
+      '--summaries <file...>',
+      'CSV files of published figures, which fill cells without results',
+    ),
+    format: option('--format <format>', 'format of the tables; latex uses booktabs', {
+      choices: tableFormats,
+      parse: toOneOf('format', tableFormats),
+      default: 'text',
+      group: optionGroups.output,
+    }),
+    out: option('-o, --out <file>', 'file to write', {
+      default: printsByDefault,
+      group: optionGroups.output,
+    }),
+  },
+  examples: [
+    ['layerloom table ./study', 'print all tables'],
+    ['layerloom table ./study --table gains --format latex -o gains.tex', 'write one table for a paper'],
+  ],
+  run: async (given) => {
+    const { tableCommand } = await import('../work/table.js');
+    await tableCommand(given);
+  },
+});

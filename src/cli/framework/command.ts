@@ -1,0 +1,124 @@
+import { Argument, type Command } from 'commander';
+import { type OutputOptions, outputOptions } from '../options/output.js';
+import { addExamples, commandGroups, type Example, type ExampleCommand } from './help.js';
+import { DeclaredOption, type OptionDeclaration } from './option.js';
+
+/** An argument as it is declared: `<model>`, `[dir]`, `<model...>`. */
+export interface ArgumentDeclaration<Value = unknown> {
+  readonly flags: string;
+  readonly words: string;
+  /** The values that the called function accepts, for help and completion. */
+  readonly choices: readonly string[];
+  /** For the compiler alone: what a command is given for the argument. */
+  readonly given?: { readonly value: Value };
+}
+
+type ValueOf<Flags extends string> = Flags extends `${string}...${string}`
+  ? readonly string[]
+  : Flags extends `[${string}`
+    ? string | undefined
+    : string;
+
+/** Declares an argument. */
+export const argument = <const Flags extends string>(
+  flags: Flags,
+  words: string,
+  choices: readonly string[] = [],
+): ArgumentDeclaration<ValueOf<Flags>> => ({ flags, words, choices });
+
+type Arguments = Readonly<Record<string, ArgumentDeclaration>>;
+type Options = Readonly<Record<string, OptionDeclaration>>;
+
+type GivenOf<Declared> = Declared extends { readonly given?: { readonly value: infer Value } }
+  ? Value
+  : never;
+type Always<O extends Options> = {
+  [Key in keyof O]: O[Key] extends OptionDeclaration<unknown, infer A>
+    ? A extends true
+      ? Key
+      : never
+    : never;
+}[keyof O];
+
+/** What a command is given: its arguments and options under the names of their declarations; an option that is not given is absent. */
+export type Given<A extends Arguments, O extends Options> = {
+  readonly [Key in keyof A]: GivenOf<A[Key]>;
+} & { readonly [Key in Always<O>]: GivenOf<O[Key]> } & {
+  readonly [Key in Exclude<keyof O, Always<O>>]?: GivenOf<O[Key]>;
+} & OutputOptions;
+
+/** What every command has, and a command of commands has alone. */
+interface Headline {
+  readonly name: string;
+  /** The heading in `layerloom --help`; a subcommand has none. */
+  readonly group?: keyof typeof commandGroups;
+  readonly summary: string;
+  readonly examples: readonly [Example, Example, ...Example[]];
+}
+
+interface CommandFacts<A extends Arguments, O extends Options> extends Headline {
+  readonly arguments?: A;
+  /** In the order of help, before those that every command has. */
+  readonly options?: O;
+  /** A text after the options in help. */
+  readonly notes?: (command: Command) => string;
+  /** Does the command's work, which is loaded only now: help and other commands start without it. */
+  readonly run: (given: Given<A, O>, program: Command) => Promise<void>;
+}
+
+/** A command, to be added to a program or to another command. */
+export interface CommandDeclaration {
+  readonly addTo: (parent: ExampleCommand) => void;
+}
+
+const addHeadline = (parent: ExampleCommand, { name, group, summary }: Headline): ExampleCommand => {
+  const command = parent.command(name).description(summary).helpCommand(false);
+  return group === undefined ? command : command.helpGroup(commandGroups[group]);
+};
+
+const programOf = (command: Command): Command =>
+  command.parent === null ? command : programOf(command.parent);
+
+/** Declares a command. Each option is declared once: help, completion, `--json` of help, the reference and the mapping follow. */
+export const command = <
+  const A extends Arguments = Record<never, never>,
+  const O extends Options = Record<never, never>,
+>(
+  facts: CommandFacts<A, O>,
+): CommandDeclaration => ({
+  addTo: (parent) => {
+    const command = addHeadline(parent, facts);
+    const declared = Object.entries(facts.arguments ?? {});
+    for (const [, { flags, words, choices }] of declared) {
+      const added = new Argument(flags, words);
+      if (choices.length > 0) added.argChoices = [...choices];
+      command.addArgument(added);
+    }
+    const options = Object.entries({ ...facts.options, ...outputOptions }).map(
+      ([key, one]) => new DeclaredOption(key, one),
+    );
+    for (const one of options) command.addOption(one);
+    const { notes } = facts;
+    if (notes !== undefined) command.addHelpText('after', () => notes(command));
+    addExamples(command, facts.examples);
+    command.action(async (...values: readonly unknown[]) => {
+      const texts = declared.map(([key], index) => [key, values[index]]);
+      const given = options
+        .map((one) => [one.key, command.getOptionValue(one.attributeName())] as const)
+        .filter(([, value]) => value !== undefined);
+      // Commander has parsed them by the declarations that the type is made of.
+      await facts.run(Object.fromEntries([...texts, ...given]) as Given<A, O>, programOf(command));
+    });
+  },
+});
+
+/** Declares a command that has only subcommands. */
+export const commandOfCommands = (
+  facts: Headline & { readonly commands: readonly CommandDeclaration[] },
+): CommandDeclaration => ({
+  addTo: (parent) => {
+    const command = addHeadline(parent, facts);
+    for (const one of facts.commands) one.addTo(command);
+    addExamples(command, facts.examples);
+  },
+});

@@ -1,0 +1,95 @@
+import { layouts } from '../../checkpoint/layouts.js';
+import { outputForms } from '../../compile/adapters/output-forms.js';
+import { links } from '../../engine/output/link.js';
+import { chatTemplateNames } from '../../model/tokenizer/chat-templates/chat-template.js';
+import { arithmeticDtypes, torchName } from '../../tensor/dtype.js';
+import { optionGroups } from '../framework/help.js';
+import { option } from '../framework/option.js';
+import { allowNonFinite, download, threads } from './common.js';
+import { toNumber, toOneOf } from './parse.js';
+
+// Options of commands that write checkpoints.
+
+const { output, running } = optionGroups;
+
+/** Of commands that merge models whose vocabularies may differ. */
+export const tokenizer = (default_ = 'auto', ofModels = '; or one of the models') =>
+  option(
+    '--tokenizer <which>',
+    `vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base${ofModels}`,
+    { default: default_, group: output },
+  );
+
+/** Of commands that merge models which may be adapters. */
+export const formOptions = {
+  as: option(
+    '--as <form>',
+    'write a LoRA adapter, or full weights: of bare adapters, whose base is --base or what they name',
+    { choices: outputForms, default: 'an adapter where all models are bare adapters', group: output },
+  ),
+  rank: option(
+    '--rank <r>',
+    'of an adapter: truncate averages of products to this rank, and report their errors',
+    { parse: toNumber, default: 'exact, of the rank that all have together', group: output },
+  ),
+};
+
+/** Of commands that write one checkpoint. */
+export const saveOptions = {
+  chatTemplate: option(
+    '--chat-template <template>',
+    `chat template of the output: auto (the one that most models have), a format (${chatTemplateNames.slice(1).join(', ')}) or the file of a template`,
+    { default: "the recipe's, or that of the tokenizer's model", group: output },
+  ),
+  saveRecipe: option(
+    '--save-recipe <file>',
+    'write the recipe of this merge, with what was found from the models as numbers',
+    { group: output },
+  ),
+};
+
+/** Facts of `mergeOptions` in which commands differ. */
+interface MergeOptionFacts {
+  /** The options with which `--out` is not required. */
+  readonly outRequired?: string;
+  /** The default of `--link`. */
+  readonly link?: string;
+}
+
+/** Of every command that writes checkpoints. */
+export const mergeOptions = ({
+  outRequired = 'unless --dry-run',
+  link = 'reflink if the file system can, else copy',
+}: MergeOptionFacts = {}) => ({
+  out: option('-o, --out <dir>', 'directory to create', { required: outRequired, group: output }),
+  layout: option('--layout <layout>', 'shards of the output: one per layer, or of up to the maximum size', {
+    choices: layouts,
+    parse: toOneOf('layout', layouts),
+    default: "the recipe's, or layer",
+    group: output,
+  }),
+  maxShardSize: option('--max-shard-size <size>', 'maximum tensor data in a shard: 5GB, 500MB', {
+    default: "the recipe's, or 5GB",
+    group: output,
+  }),
+  outShardSize: option('--out-shard-size <size>', "mergekit's name for --max-shard-size", { hidden: true }),
+  dtype: option('--dtype <dtype>', 'convert every floating tensor to this dtype', {
+    choices: arithmeticDtypes.map(torchName),
+    default: "each tensor's own",
+    group: output,
+  }),
+  link: option(
+    '--link <how>',
+    'make shards that equal whole input files in this way, instead of writing them',
+    { choices: links, parse: toOneOf('link', links), default: link, group: output },
+  ),
+  checksums: option('--checksums', 'record the SHA-256 of inputs and shards', { group: output }),
+  allowNonFinite,
+  force: option('--force', 'replace an output that layerloom wrote', { group: output }),
+  resume: option('--resume', 'keep finished work when interrupted, and continue from it next time', {
+    group: running,
+  }),
+  download: download(),
+  threads,
+  dryRun: option('--dry-run', 'print the plan and write nothing', { group: running }),
+});

@@ -1,0 +1,41 @@
+import { type AnalyzeOptions, type AnalyzeParameters, analyze } from '../../api/analyze.js';
+import { describeAnalysis } from '../../documents/text/analysis-summary.js';
+import type { OutputOptions } from '../options/output.js';
+import { toNamed, toNumber } from '../options/parse.js';
+import { warn } from '../print.js';
+import { show, watched } from './show.js';
+
+/** Parses values of `--threshold`: each a threshold of all experts, or `NAME=T`. The last one holds, of all and of each. */
+const thresholdsIn = (texts: readonly string[] = []): Pick<AnalyzeParameters, 'threshold' | 'thresholds'> => {
+  const isOwn = (text: string) => text.includes('=');
+  let own: Record<string, number> = {};
+  for (const text of texts.filter(isOwn)) own = toNamed(text, own);
+  const all = texts.filter((text) => !isOwn(text)).at(-1);
+  return {
+    threshold: all === undefined || all === 'auto' ? all : toNumber(all),
+    thresholds: own,
+  };
+};
+
+/** Analyses experts, and prints tables and advice. */
+export const analyzeCommand = async ({
+  out,
+  threads,
+  download,
+  thresholds,
+  json,
+  quiet,
+  verbose: _verbose,
+  ...given
+}: Omit<AnalyzeParameters, 'threshold' | 'thresholds'> & { readonly thresholds?: readonly string[] } & Pick<
+    AnalyzeOptions,
+    'out' | 'threads' | 'download'
+  > &
+  OutputOptions): Promise<void> => {
+  const parameters = { ...given, ...thresholdsIn(thresholds) };
+  const result = await watched({ quiet }, (watch) =>
+    analyze(parameters, { out, threads, download, ...watch }),
+  );
+  if (!quiet) result.warnings.forEach(warn);
+  show(result, { json, quiet }, () => describeAnalysis(result, given.bottom ?? 5, given.top ?? 2));
+};

@@ -1,0 +1,190 @@
+import { statfs } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
+import type { Part } from '../../batch/part.js';
+import {
+  describeCost,
+  describeMerges,
+  describeOutcomes,
+  describeRefused,
+  describeStages,
+  failuresOf,
+} from '../../documents/text/batch-text.js';
+import { checkThreads } from '../../engine/run.js';
+import type { Experiment } from '../../experiment/file/read-experiment.js';
+import { planExperiment, runExperiment } from '../../experiment/run-experiment.js';
+import { type CheckedTasks, checkExperimentTasks } from '../../experiment/scoring/check-tasks.js';
+import { toPart } from '../options/parse.js';
+import { note, printEvent, printJson, printLine, warn } from '../print.js';
+import { interruptible } from './interrupt.js';
+import type { CommonOptions } from './merge-options.js';
+import { requireOut } from './require-out.js';
+import { watched } from './show.js';
+
+export interface BatchCommandOptions extends CommonOptions {
+  readonly experiment: string;
+  readonly store?: string;
+  readonly shardRange?: string;
+  readonly first?: readonly string[];
+  readonly expect?: string;
+}
+
+/** Runs an experiment; with `--dry-run`, prints its cost. */
+export const batchCommand = async (options: BatchCommandOptions): Promise<void> => {
+  const { experiment: file } = options;
+  const threads = checkThreads(options.threads);
+  const range = options.shardRange === undefined ? undefined : toPart('shard-range', options.shardRange);
+  if (options.dryRun) return await dryRun(file, options, threads, range);
+  const { layout, maxShardSize, analysis, tokenizer, download, first, expect, allowNonFinite } = options;
+  const out = requireOut(options);
+  let lastEvent = 0;
+  const result = await watched(options, ({ signal, onProgress }) =>
+    runExperiment(file, {
+      out,
+      store: options.store,
+      link: options.link,
+      resume: options.resume,
+      force: options.force,
+      checksums: options.checksums,
+      range,
+      layout,
+      maxShardSize,
+      analysis,
+      tokenizer,
+      first,
+      threads,
+      expect,
+      allowNonFinite,
+      download,
+      signal,
+      onPlan: async (plan, cost) => {
+        if (options.json) printEvent('plan', { cost });
+        else if (!options.quiet) note(`${describeCost(cost, await freeAt(out))}\n`);
+        if (!options.quiet) plan.warnings.forEach(warn);
+      },
+      onMerge: (outcome) => {
+        if (options.json) printEvent('merge', outcome);
+      },
+      onProgress:
+        onProgress &&
+        ((state) => {
+          if (!options.json) return onProgress(state);
+          if (performance.now() - lastEvent < 1000) return;
+          lastEvent = performance.now();
+          printEvent('progress', state);
+        }),
+    }),
+  );
+  const failed = failuresOf(result.merges);
+  if (options.json) {
+    const { experiment: _experiment, merges: _merges, ...rest } = result;
+    printEvent('done', { ...rest, failed: failed.length });
+  } else if (!options.quiet) printLine(describeOutcomes(result.merges, { ...result, out: resolve(out) }));
+  if (failed.length > 0)
+    throw new LayerloomError('BATCH_INCOMPLETE', {
+      out,
+      merges: result.merges.length,
+      failed,
+    });
+};
+
+const dryRun = async (
+  file: string,
+  options: BatchCommandOptions,
+  threads: number,
+  range: Part | undefined,
+): Promise<void> => {
+  const { layout, maxShardSize, analysis, tokenizer, download, first, expect, allowNonFinite } = options;
+  const { out, store, link, resume, force } = options;
+  const {
+    plan,
+    stages,
+    cost,
+    stamp,
+    experiment,
+    download: toFetch,
+    wanted,
+  } = await planExperiment(file, {
+    layout,
+    maxShardSize,
+    analysis,
+    tokenizer,
+    threads,
+    first,
+    expect,
+    allowNonFinite,
+    out,
+    store,
+    link,
+    range,
+    resume,
+    force,
+    download: download && 'headers',
+  });
+  const tasks = await checkTasks(experiment, options);
+  if (!options.quiet) [...plan.warnings, ...wanted.map(({ message }) => message)].forEach(warn);
+  const failed = plan.refused.map(({ merge, error }) => ({ merge: merge.name, message: error.message }));
+  if (options.json)
+    printJson({
+      cost,
+      download: toFetch,
+      stages: stages.map(({ merges, bytesToWrite }) => ({
+        merges: merges.map(({ merge }) => merge.name),
+        bytesToWrite,
+      })),
+      stamp,
+      tasks: {
+        unchecked: tasks.unchecked,
+        failed: [...tasks.failed].map(([task, { code, message }]) => ({ task, code, message })),
+      },
+      merges: plan.merges.map(
+        ({ merge: { name, language, task, languageExpert, method, configuration }, bytes, shards }) => ({
+          name,
+          language,
+          task,
+          languageExpert,
+          method,
+          configuration,
+          bytes,
+          shards: shards.length,
+        }),
+      ),
+      refused: plan.refused.map(({ merge, error: { code, message } }) => ({
+        merge: merge.name,
+        error: { code, message },
+      })),
+    });
+  else if (!options.quiet) {
+    const merges = plan.merges.map(({ merge }) => merge);
+    printLine(`${describeMerges(merges, options.verbose ?? false)}\n`);
+    printLine(describeCost(cost, await freeAt(options.out ?? '.'), toFetch));
+    if (stages.length > 1) printLine(`\n${describeStages(stages)}`);
+    if (failed.length > 0) printLine(`\n${describeRefused(failed)}`);
+    if (tasks.unchecked.length > 0)
+      printLine(
+        `\nunchecked, since lm_eval is not installed here: the names of ${tasks.unchecked.join(', ')}`,
+      );
+  }
+  if (failed.length > 0)
+    throw new LayerloomError('BATCH_INCOMPLETE', { merges: failed.length + plan.merges.length, failed });
+  for (const error of tasks.failed.values()) throw error;
+};
+
+/** Checks the tasks of an experiment; Ctrl-C ends the harness that is asked. */
+const checkTasks = async (experiment: Experiment, { quiet }: BatchCommandOptions): Promise<CheckedTasks> => {
+  const tasks = await interruptible((signal) => checkExperimentTasks(experiment, signal));
+  if (!quiet) for (const [task, { message }] of tasks.failed) warn(`${task}: ${message}`);
+  return tasks;
+};
+
+/**
+ * Returns the free bytes of the file system at `path`, or at its nearest existing ancestor; undefined if
+ * unknown.
+ */
+const freeAt = async (path: string): Promise<number | undefined> => {
+  for (let at = resolve(path); ; at = dirname(at)) {
+    const found = await statfs(at).catch(() => undefined);
+    if (found !== undefined) return found.bavail * found.bsize;
+    if (dirname(at) === at) return undefined;
+  }
+};

@@ -1,0 +1,44 @@
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { readSmallFile } from '../../checkpoint/small-file.js';
+import {
+  chatTemplateNames,
+  chatTemplateOf,
+  checkChatTemplate,
+} from '../../model/tokenizer/chat-templates/chat-template.js';
+import { nearest } from '../../recipe/nearest.js';
+
+/** Limit on a template's file: the longest published ones have about 30 kB. */
+const largest = 1_000_000;
+
+/**
+ * Returns the chat template for the value of `--chat-template`: a name or a template's text as it is, or the
+ * text of the file with that path.
+ *
+ * @throws LayerloomError INVALID_PARAMETER if it is none of these, TEMPLATE_INVALID if the file's text has an error
+ */
+export const chatTemplateOption = async (value: string | undefined): Promise<string | undefined> => {
+  if (value === undefined || chatTemplateOf(value) !== undefined) return value;
+  const refuse = (what: string, cause?: unknown) =>
+    new LayerloomError(
+      'INVALID_PARAMETER',
+      {
+        parameter: 'chatTemplate',
+        value,
+        expected: `${chatTemplateNames.join(', ')} or the file of a Jinja template (${what})`,
+        nearest: nearest(value, chatTemplateNames),
+      },
+      { cause, context: { option: '--chat-template' } },
+    );
+  let text: string;
+  try {
+    text = (await readSmallFile(value, { most: largest, what: 'a chat template', pipes: true })).toString();
+  } catch (cause) {
+    throw refuse(reasonOf(cause), cause);
+  }
+  if (!text.includes('{')) throw refuse('the file has no tag, so that its text would be the whole prompt');
+  // Here, where the error is of the option: in a plan it would be of the recipe's file.
+  await checkChatTemplate(text).catch((error: unknown) => {
+    throw error instanceof LayerloomError ? error.with({ option: '--chat-template' }) : error;
+  });
+  return text;
+};

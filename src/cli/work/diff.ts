@@ -1,0 +1,36 @@
+import { diff } from '../../api/diff.js';
+import { describeComparison } from '../../documents/comparison/comparison-text.js';
+import type { Comparison } from '../../measure/comparison/comparison.js';
+import type { OutputOptions } from '../options/output.js';
+import { warn } from '../print.js';
+import { show, watched } from './show.js';
+
+interface DiffCommandOptions extends OutputOptions {
+  readonly a: string;
+  readonly b: string;
+  readonly only?: string;
+  readonly out?: string;
+  readonly force?: boolean;
+  readonly all?: boolean;
+  readonly threads?: number;
+  readonly download?: boolean;
+  readonly exitCode?: boolean;
+}
+
+/** Prints what differs between two models; with `exitCode` the process ends with 1 if anything does. */
+export const diffCommand = async (options: DiffCommandOptions): Promise<void> => {
+  const { a, b, only, out, force, all = false, threads, download, exitCode = false } = options;
+  const comparison = await watched(options, (watch) =>
+    diff(a, b, { only, out, force, threads, download, ...watch }),
+  );
+  if (!options.quiet) comparison.warnings.forEach(warn);
+  show(
+    comparison,
+    options,
+    () => `${describeComparison(comparison, all)}${out === undefined ? '' : `\n${out}`}`,
+  );
+  if (exitCode && differs(comparison)) process.exitCode = 1;
+};
+
+const differs = ({ equal, sideFiles }: Comparison): boolean =>
+  !equal || sideFiles.some(({ state }) => state !== 'equal');

@@ -1,0 +1,22 @@
+import { LayerloomError } from '../../base/errors.js';
+import { describeExamination } from '../../doctor/describe.js';
+import { examineInstallation } from '../../doctor/examine.js';
+import type { OutputOptions } from '../options/output.js';
+import { printJson, printLine } from '../print.js';
+
+/**
+ * Examines the installation and prints what was found. With `--json` a broken one's result is printed once, as the
+ * error's details.
+ *
+ * @throws LayerloomError INSTALLATION_BROKEN
+ */
+export const doctorCommand = async ({
+  directory,
+  json,
+  quiet,
+}: OutputOptions & { readonly directory: string | undefined }): Promise<void> => {
+  const examination = await examineInstallation(directory);
+  if (!json && !quiet) printLine(describeExamination(examination));
+  if (!examination.ok) throw new LayerloomError('INSTALLATION_BROKEN', examination);
+  if (json) printJson(examination);
+};

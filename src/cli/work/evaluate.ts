@@ -1,0 +1,105 @@
+import { LayerloomError } from '../../base/errors.js';
+import { describeEvaluation, describeImport, failedModels } from '../../documents/text/evaluation-text.js';
+import {
+  type EvaluationProgress,
+  evaluateExperiment,
+  evaluationCommands,
+} from '../../experiment/scoring/evaluate-experiment.js';
+import { importResults } from '../../experiment/scoring/import-results.js';
+import type { OutputOptions } from '../options/output.js';
+import { toPart } from '../options/parse.js';
+import { note, printEvent, printJson, printLine, printText, warn } from '../print.js';
+import { interruptible } from './interrupt.js';
+
+export interface EvaluateCommandOptions extends OutputOptions {
+  readonly directory: string;
+  readonly lmEval?: string;
+  readonly only?: readonly string[];
+  readonly part?: string;
+  readonly expect?: string;
+  readonly jobs?: number;
+  readonly limit?: number;
+  readonly resume?: boolean;
+  readonly force?: boolean;
+  readonly download?: boolean;
+  readonly allowServe?: boolean;
+  readonly print?: boolean;
+  readonly import?: string;
+}
+
+const describeProgress = ({ done, total, running, waiting }: EvaluationProgress): string =>
+  `${done} of ${total} models done${running.length === 0 ? '' : `; scoring ${running.join(', ')}`}${running.length === 0 && waiting > 0 ? `; waiting for ${waiting}` : ''}`;
+
+/** Scores an experiment's models; with `--print`, prints the commands that would. */
+export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<void> => {
+  const { directory, lmEval, only, jobs, limit, resume, force, download, allowServe, expect, json, quiet } =
+    options;
+  const part = options.part === undefined ? undefined : toPart('part', options.part);
+  const given = { lmEval, only, part, jobs, limit };
+  if (options.print) {
+    const commands = await evaluationCommands(directory, given);
+    if (json) printJson({ commands });
+    else if (commands.length > 0) printText(commands.map(({ command }) => command).join('\n'));
+    else if (!quiet) note('every model that is there has its results');
+    return;
+  }
+  if (options.import !== undefined) return await importCommand(options.import, options);
+  let last = '';
+  const outcome = await interruptible((signal) =>
+    evaluateExperiment(directory, {
+      ...given,
+      resume,
+      force,
+      download,
+      allowServe,
+      expect,
+      signal,
+      onImpossible: (task, { message }) => {
+        if (!quiet) warn(`${task}: ${message}`);
+      },
+      onProgress: (progress) => {
+        const text = describeProgress(progress);
+        if (quiet || text === last) return;
+        last = text;
+        if (json) printEvent('progress', progress);
+        else note(text);
+      },
+      onScored: ({ results, ...outcome }) => {
+        if (json)
+          printEvent('model', {
+            ...outcome,
+            results: results.map(({ file, result: { task, metrics } }) => ({ file, task, metrics })),
+          });
+      },
+    }),
+  );
+  if (!quiet) outcome.warnings.forEach(warn);
+  if (json) {
+    const { experiment: _experiment, ...rest } = outcome;
+    printEvent('done', rest);
+  } else if (!quiet) printLine(describeEvaluation(outcome));
+  const failed = failedModels(outcome.failed);
+  if (failed.length > 0)
+    throw new LayerloomError('EVALUATION_INCOMPLETE', {
+      directory,
+      failed,
+      scores: outcome.results.made + outcome.results.there,
+    });
+};
+
+const importCommand = async (
+  from: string,
+  { directory, json, quiet }: EvaluateCommandOptions,
+): Promise<void> => {
+  const outcome = await importResults(directory, from);
+  const { experiment: _experiment, ...rest } = outcome;
+  if (!quiet) outcome.warnings.forEach(warn);
+  if (json) printJson(rest);
+  else if (!quiet) printLine(describeImport(outcome));
+  if (outcome.failed.length > 0)
+    throw new LayerloomError('EVALUATION_INCOMPLETE', {
+      directory,
+      failed: outcome.failed.map(({ file, message }) => ({ model: file, message })),
+      scores: outcome.imported.length,
+    });
+};

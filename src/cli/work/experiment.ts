@@ -1,0 +1,110 @@
+import { writeFile } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, relative, resolve } from 'node:path';
+import { isDotted, mapPlaces, parseAddress, printAddress } from '../../address/address.js';
+import { splitName } from '../../address/name.js';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { experimentPreset, type PresetModels, type PresetName } from '../../paper/experiment.js';
+import type { OutputOptions } from '../options/output.js';
+import { printJson, printLine, printText } from '../print.js';
+import { schemaComment } from '../schema.js';
+
+interface ExperimentInitOptions extends OutputOptions {
+  readonly preset: PresetName;
+  readonly base?: string;
+  readonly tasks?: readonly string[];
+  readonly languages?: readonly string[];
+  readonly out?: string;
+}
+
+/** Writes an experiment's file from a preset; without `out`, prints it. */
+export const experimentInitCommand = async ({
+  preset,
+  base,
+  tasks,
+  languages,
+  out,
+  json,
+  quiet,
+}: ExperimentInitOptions): Promise<void> => {
+  const folder = out === undefined ? process.cwd() : dirname(resolve(out));
+  const models: PresetModels = {
+    base: base === undefined ? undefined : await pathFrom(folder, base),
+    tasks: tasks === undefined ? undefined : await expertsOf('--task', tasks, folder),
+    languages: languages === undefined ? undefined : await languagesOf(languages, folder),
+  };
+  const experiment = experimentPreset(preset, models);
+  // What is printed names no schema, since nobody knows in which folder it ends.
+  const text = out === undefined ? experiment : `${schemaComment('experiment', folder)}\n${experiment}`;
+  if (out !== undefined) await writeNew(out, text);
+  if (json) printJson({ preset, ...(out === undefined ? {} : { file: out }), text });
+  else if (out === undefined) printText(text.trimEnd());
+  else if (!quiet) printLine(out);
+};
+
+/** Returns a model's text with paths relative to `folder`; keeps absolute ones and hub names. */
+const pathFrom = async (folder: string, model: string): Promise<string> => {
+  const address = await parseAddress(model);
+  return printAddress(
+    mapPlaces(address, ({ at, isHere }) => {
+      if (isAbsolute(at) || !(isHere || isDotted(at))) return at;
+      const way = relative(folder, resolve(at));
+      return way.startsWith('..') ? way : `./${way}`;
+    }),
+  );
+};
+
+/**
+ * Parses the experts of an option, each `NAME=DIR` or `DIR`, as paths by name.
+ *
+ * @throws LayerloomError USAGE
+ */
+const expertsOf = async (
+  option: string,
+  given: readonly string[],
+  folder: string,
+): Promise<Record<string, string>> => {
+  const experts = new Map<string, string>();
+  for (const one of given) {
+    const { rest: path, name = basename(resolve(path)) } = splitName(one);
+    if (experts.has(name))
+      throw new LayerloomError('USAGE', {
+        reason: `${option} names two experts ${name}; name them apart with NAME=DIR`,
+      });
+    experts.set(name, await pathFrom(folder, path));
+  }
+  return Object.fromEntries(experts);
+};
+
+/** Parses `--lang`, each `LANGUAGE:EXPERT`, as experts by language. @throws LayerloomError USAGE */
+const languagesOf = async (
+  given: readonly string[],
+  folder: string,
+): Promise<Record<string, Record<string, string>>> => {
+  const byLanguage = new Map<string, string[]>();
+  for (const one of given) {
+    const { language, expert } = /^(?<language>[^:/=]+):(?<expert>.+)$/s.exec(one)?.groups ?? {};
+    if (language === undefined || expert === undefined)
+      throw new LayerloomError('USAGE', {
+        reason: `--lang ${one}: expected LANGUAGE:NAME=DIR, such as swahili:swh-1=./swh-1`,
+      });
+    byLanguage.set(language, [...(byLanguage.get(language) ?? []), expert]);
+  }
+  const found: [string, Record<string, string>][] = [];
+  for (const [language, experts] of byLanguage)
+    found.push([language, await expertsOf(`--lang ${language}:`, experts, folder)]);
+  return Object.fromEntries(found);
+};
+
+/** Creates a file that must not exist yet. @throws LayerloomError OUTPUT_INVALID */
+const writeNew = async (file: string, text: string): Promise<void> => {
+  try {
+    await writeFile(file, text, { flag: 'wx' });
+  } catch (error) {
+    const exists = (error as NodeJS.ErrnoException).code === 'EEXIST';
+    throw new LayerloomError(
+      'OUTPUT_INVALID',
+      { out: file, reason: exists ? 'exists already; choose another file' : reasonOf(error) },
+      { cause: error },
+    );
+  }
+};

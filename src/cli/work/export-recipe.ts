@@ -1,0 +1,47 @@
+import { writeFile } from 'node:fs/promises';
+import { exportRecipe } from '../../api/export-recipe.js';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import type { exportDialects } from '../../export/export-dialects.js';
+import type { OutputOptions } from '../options/output.js';
+import { note, printJson, printText, warn } from '../print.js';
+
+/** Options of `layerloom recipe export`. */
+interface ExportCommandOptions extends OutputOptions {
+  readonly recipe: string;
+  readonly dialect?: (typeof exportDialects)[number];
+  readonly out?: string;
+  readonly force?: boolean;
+  readonly analysis?: string;
+}
+
+/**
+ * Prints a recipe in another dialect, or writes it to a file.
+ *
+ * @throws LayerloomError the codes of `exportRecipe`; OUTPUT_EXISTS, WRITE_FAILED
+ */
+export const exportCommand = async ({
+  recipe,
+  dialect,
+  out,
+  force,
+  json,
+  quiet,
+  analysis,
+}: ExportCommandOptions): Promise<void> => {
+  const exported = await exportRecipe(recipe, { dialect, analysis });
+  if (!quiet) exported.notes.forEach(warn);
+  if (out !== undefined) await writeRecipe(out, exported.text, force ?? false);
+  if (json) printJson({ ...exported, ...(out === undefined ? {} : { out }) });
+  else if (out === undefined) printText(exported.text.trimEnd());
+  else if (!quiet) note(`${out}: local models are named from this directory, where mergekit is to run`);
+};
+
+const writeRecipe = (file: string, text: string, force: boolean): Promise<void> =>
+  writeFile(file, text, { flag: force ? 'w' : 'wx' }).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'EEXIST')
+      throw new LayerloomError('OUTPUT_INVALID', {
+        out: file,
+        reason: 'exists; name another file for -o, or --force to replace it',
+      });
+    throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
+  });

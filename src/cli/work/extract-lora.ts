@@ -1,0 +1,26 @@
+import { type ExtractLoraParameters, extractLora } from '../../api/extract-lora.js';
+import { describeExtraction } from '../../documents/text/extraction-text.js';
+import type { ExtractionOptions } from '../../measure/extraction/run-extraction.js';
+import type { OutputOptions } from '../options/output.js';
+import { warn } from '../print.js';
+import { show, watched } from './show.js';
+
+/** Extracts an adapter, and prints a table of the layers. */
+export const extractLoraCommand = async ({
+  out,
+  force,
+  threads,
+  download,
+  json,
+  quiet,
+  verbose: _verbose,
+  ...parameters
+}: ExtractLoraParameters &
+  Pick<ExtractionOptions, 'out' | 'force' | 'threads' | 'download'> &
+  OutputOptions): Promise<void> => {
+  const result = await watched({ quiet }, (watch) =>
+    extractLora(parameters, { out, force, threads, download, ...watch }),
+  );
+  if (!quiet) result.warnings.forEach(warn);
+  show(result, { json, quiet }, describeExtraction);
+};

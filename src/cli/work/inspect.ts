@@ -1,0 +1,50 @@
+import { parseAddress } from '../../address/address.js';
+import { LayerloomError } from '../../base/errors.js';
+import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
+import { describeCheckpoint, summariseCheckpoint } from '../../documents/text/inspect.js';
+import { describeAdapter, summariseAdapter } from '../../documents/text/inspect-adapter.js';
+import type { Adapter } from '../../model/adapters/adapter.js';
+import { openAdapter } from '../../model/adapters/open-adapter.js';
+import { openAddress } from '../../model/adapters/open-model.js';
+import { bringModels } from '../../sources/bring-models.js';
+import type { OutputOptions } from '../options/output.js';
+import { printJson, printLine, warn } from '../print.js';
+
+interface InspectCommandOptions extends OutputOptions {
+  readonly model: string;
+  readonly download?: boolean;
+}
+
+/** Prints what a checkpoint's headers say, and what an adapter is. */
+export const inspectCommand = async (options: InspectCommandOptions): Promise<void> => {
+  const { model, json, quiet, download } = options;
+  const fetched = await bringModels([model], { download: download && 'headers' });
+  if (!quiet) fetched.forEach(warn);
+  const { checkpoint, adapter } = await openForInspection(model);
+  const summary = checkpoint === undefined ? undefined : summariseCheckpoint(checkpoint);
+  const ofAdapter = adapter === undefined ? undefined : summariseAdapter(adapter);
+  if (json)
+    printJson(summary === undefined ? ofAdapter : { ...summary, ...(ofAdapter && { adapter: ofAdapter }) });
+  else if (!quiet) {
+    summary?.warnings.forEach(warn);
+    const texts = [summary && describeCheckpoint(summary), ofAdapter && describeAdapter(ofAdapter)];
+    printLine(texts.filter((text) => text !== undefined).join('\n\n'));
+  }
+};
+
+/** Opens a model, its adapter too where it has one, or an adapter by itself. */
+const openForInspection = async (
+  model: string,
+): Promise<{ readonly checkpoint?: CheckpointIndex; readonly adapter?: Adapter }> => {
+  const address = await parseAddress(model);
+  try {
+    const checkpoint = await openAddress(address);
+    return {
+      checkpoint,
+      ...(address.kind === 'adapted' && { adapter: await openAdapter(address.adapter) }),
+    };
+  } catch (error) {
+    if (!(error instanceof LayerloomError) || error.code !== 'ADAPTER_WITHOUT_BASE') throw error;
+    return { adapter: await openAdapter(address) };
+  }
+};

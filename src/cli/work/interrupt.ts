@@ -1,0 +1,21 @@
+/**
+ * Runs work with a signal that aborts at the first SIGINT, SIGTERM or SIGHUP, so that a run can remove or keep
+ * its staging. The handlers are then removed, and a second one ends the process by default.
+ */
+export const interruptible = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+  const controller = new AbortController();
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  const release = () => {
+    for (const name of signals) process.off(name, onSignal);
+  };
+  const onSignal = () => {
+    controller.abort();
+    release();
+  };
+  for (const name of signals) process.on(name, onSignal);
+  try {
+    return await work(controller.signal);
+  } finally {
+    release();
+  }
+};

@@ -1,0 +1,20 @@
+import type { Layout } from '../../checkpoint/layouts.js';
+import type { RunOptions } from '../../engine/run-plan.js';
+import type { OutputOptions } from '../options/output.js';
+
+/** Options of commands that write checkpoints, one or a batch of them. */
+export interface CommonOptions
+  extends OutputOptions,
+    Pick<RunOptions, 'resume' | 'force' | 'checksums' | 'link'> {
+  readonly out?: string;
+  readonly layout?: Layout;
+  readonly maxShardSize?: string;
+  /** mergekit's name of `maxShardSize`. */
+  readonly outShardSize?: string;
+  readonly analysis?: string;
+  readonly tokenizer?: string;
+  readonly allowNonFinite?: boolean;
+  readonly threads?: number;
+  readonly download?: boolean;
+  readonly dryRun?: boolean;
+}

@@ -1,0 +1,151 @@
+import { explainTensor } from '../../api/explain-tensor.js';
+import { type MergePlanOptions, planMerge } from '../../api/plan-merge.js';
+import type { OutputForm } from '../../compile/adapters/output-forms.js';
+import { describeExplanation } from '../../documents/text/explanation-text.js';
+import { drawLayers } from '../../documents/text/layer-stack.js';
+import { describeWritten, whyNotLinked } from '../../documents/text/link-text.js';
+import { describePlan, describeRecipe } from '../../documents/text/plan-text.js';
+import { describeTruncated } from '../../documents/text/truncated-text.js';
+import { checkRun } from '../../engine/check-run.js';
+import { checkThreads } from '../../engine/run.js';
+import { type MergeResult, runPlan } from '../../engine/run-plan.js';
+import type { Kept } from '../../methods/framework/method.js';
+import type { RecipeInput } from '../../methods/recipes.js';
+import { notesOf } from '../../plan/method-report.js';
+import type { MergePlan } from '../../plan/plan.js';
+import type { DtypeName } from '../../tensor/dtype.js';
+import { note, stdoutColours, warn } from '../print.js';
+import { chatTemplateOption } from './chat-template-option.js';
+import { interruptible } from './interrupt.js';
+import type { CommonOptions } from './merge-options.js';
+import { recipeOf } from './recipe-of.js';
+import { requireOut } from './require-out.js';
+import { saveRecipe } from './save-recipe.js';
+import { reported, show } from './show.js';
+
+/** Options of commands that write one checkpoint; some are of `merge` alone. */
+export interface MergeCommandOptions extends CommonOptions {
+  readonly dtype?: string;
+  readonly as?: OutputForm;
+  readonly rank?: number;
+  readonly strict?: boolean;
+  readonly explain?: string;
+  readonly allowChanged?: boolean;
+  readonly saveRecipe?: string;
+  readonly chatTemplate?: string;
+}
+
+/**
+ * Plans and runs a merge and prints the result; with `--dry-run` prints the plan, with `--explain` one
+ * tensor's formula.
+ */
+export const mergeCommand = async (
+  recipe: RecipeInput | string,
+  options: MergeCommandOptions,
+): Promise<void> => {
+  if (options.explain !== undefined) return await explainCommand(recipe, options.explain, options);
+  if (!options.dryRun) requireOut(options);
+  // One handler covers planning and running, since a signal between two would be lost.
+  await interruptible((signal) => planAndRun(recipe, options, signal));
+};
+
+/** Merges by a method whose parameters are options of the command. */
+export const methodCommand = (
+  method: Parameters<typeof recipeOf>[0],
+  options: MergeCommandOptions,
+): Promise<void> => mergeCommand(recipeOf(method, options), options);
+
+/** The options of a merge that its plan depends on, as `planMerge` and `explainTensor` take them. */
+const planOptions = async (
+  recipe: RecipeInput | string,
+  {
+    layout,
+    analysis,
+    strict,
+    allowChanged,
+    as,
+    rank,
+    allowNonFinite,
+    download,
+    ...options
+  }: MergeCommandOptions,
+): Promise<MergePlanOptions> => ({
+  layout,
+  maxShardSize: options.outShardSize ?? options.maxShardSize,
+  analysis,
+  strict,
+  allowChanged,
+  as,
+  rank,
+  allowNonFinite,
+  // A recipe made from command-line options has these among its parameters.
+  ...(typeof recipe === 'string' && {
+    dtype: options.dtype as DtypeName | undefined,
+    tokenizer: options.tokenizer,
+  }),
+  chatTemplate: await chatTemplateOption(options.chatTemplate),
+  threads: checkThreads(options.threads),
+  // A dry run fetches no weights.
+  download: download && options.dryRun ? 'headers' : download,
+});
+
+const planAndRun = async (
+  recipe: RecipeInput | string,
+  options: MergeCommandOptions,
+  signal: AbortSignal,
+): Promise<void> => {
+  const planning = await planOptions(recipe, options);
+  const plan = await reported(options, (onProgress) =>
+    planMerge(recipe, { ...planning, signal, onProgress }),
+  );
+  if (!options.quiet) {
+    plan.warnings.forEach(warn);
+    notesOf(plan).forEach(note);
+    const unlinked = options.link === 'hard' || options.link === 'symbolic' ? whyNotLinked(plan) : undefined;
+    if (unlinked !== undefined) warn(`--link ${options.link}: ${unlinked}`);
+  }
+  if (options.saveRecipe !== undefined) await saveRecipe(plan, options.saveRecipe, options.force ?? false);
+  if (options.dryRun) {
+    await warnOfRun(plan, options);
+    return show(plan, options, () => describePlan(plan, checkThreads(options.threads), stdoutColours()));
+  }
+  const { resume, force, checksums, link, download } = options;
+  const { threads } = planning;
+  const out = requireOut(options);
+  const result = await reported(options, (onProgress) =>
+    runPlan(plan, { out, threads, resume, force, checksums, link, download, signal, onProgress }),
+  );
+  if (!options.quiet) result.warnings.slice(plan.warnings.length).forEach(warn);
+  show(result, options, () => describeResult(plan, result));
+};
+
+/** Checks what the run would; what an option would remove does not stop a dry run, which says so. */
+const warnOfRun = async (plan: MergePlan, options: MergeCommandOptions): Promise<void> => {
+  const { out, force, resume, link, download, quiet } = options;
+  for (const { code, message } of await checkRun(plan, { out, force, resume, link, download }))
+    if (!quiet)
+      warn(code === 'OUTPUT_EXISTS' ? `${out} exists: the merge needs --force, or another output` : message);
+};
+
+/** Prints how one tensor is computed. */
+const explainCommand = async (
+  recipe: RecipeInput | string,
+  tensor: string,
+  options: MergeCommandOptions,
+): Promise<void> =>
+  show(await explainTensor(recipe, tensor, await planOptions(recipe, options)), options, describeExplanation);
+
+const describeResult = (plan: MergePlan, result: MergeResult): string =>
+  [
+    describeRecipe(plan),
+    '',
+    drawLayers(plan, stdoutColours()),
+    ...(result.truncated === undefined ? [] : ['', describeTruncated(result.truncated)]),
+    ...(result.kept === undefined ? [] : ['', describeKept(result.kept.all)]),
+    '',
+    result.out,
+    describeWritten(result),
+  ].join('\n');
+
+const describeKept = ({ rows, rowsKept, parameters, parametersKept }: Kept): string =>
+  `  kept from the expert: ${rowsKept} of ${rows} rows, ${((100 * parametersKept) / parameters).toFixed(2)} % of the parameters\n  (per tensor in layerloom.json)`;

@@ -1,0 +1,25 @@
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { LayerloomError } from '../../base/errors.js';
+import { methods } from '../../methods/index.js';
+
+/**
+ * Imports modules that register methods (docs/methods.md), each once.
+ *
+ * @param files paths, relative to the working directory
+ * @throws LayerloomError USAGE where one cannot be imported, or registers no method
+ */
+export const loadPlugins = async (files: readonly string[]): Promise<void> => {
+  for (const file of new Set(files.map((given) => resolve(given)))) {
+    const before = methods.size;
+    await import(pathToFileURL(file).href).catch((cause: unknown) => {
+      const [reason] = (cause instanceof Error ? cause.message : String(cause)).split('\n');
+      throw new LayerloomError('USAGE', { reason: `--plugin ${file}: ${reason}` }, { cause });
+    });
+    // A plugin that imports another copy of the package registers its methods there instead.
+    if (methods.size === before)
+      throw new LayerloomError('USAGE', {
+        reason: `--plugin ${file}: no method was registered; import registerMethod from the layerloom that runs this command`,
+      });
+  }
+};

@@ -1,0 +1,34 @@
+import { push } from '../../api/push.js';
+import { describePush } from '../../documents/text/hub-text.js';
+import type { OutputOptions } from '../options/output.js';
+import { warn } from '../print.js';
+import { show, watched } from './show.js';
+
+interface PushCommandOptions extends OutputOptions {
+  readonly directory: string;
+  readonly repository: string;
+  readonly private?: boolean;
+  readonly revision?: string;
+  readonly message?: string;
+  readonly dryRun?: boolean;
+}
+
+/** Uploads a checkpoint, and prints what was sent. */
+export const pushCommand = async ({
+  directory,
+  repository,
+  json,
+  quiet,
+  verbose: _verbose,
+  ...given
+}: PushCommandOptions): Promise<void> => {
+  const result = await watched({ quiet }, ({ signal, onProgress }) =>
+    push(directory, repository, {
+      ...given,
+      signal,
+      onProgress: onProgress && ((state) => onProgress({ phase: 'upload', ...state })),
+    }),
+  );
+  if (!quiet) result.warnings.forEach(warn);
+  show(result, { json, quiet }, describePush);
+};

@@ -1,0 +1,20 @@
+import { methods } from '../../methods/index.js';
+import type { RecipeInput, RecipesByMethod } from '../../methods/recipes.js';
+
+/**
+ * Makes a recipe of a command's options that have the name of a parameter of the method, and of `--dtype` and
+ * `--tokenizer`.
+ */
+export const recipeOf = (
+  method: keyof RecipesByMethod,
+  options: { readonly tokenizer?: string },
+): RecipeInput => {
+  const parameters = [...Object.keys(methods.get(method)?.schema.shape ?? {}), 'dtype'];
+  const given = Object.entries(options).filter(([name]) => parameters.includes(name));
+  const { tokenizer } = options;
+  return {
+    method,
+    ...Object.fromEntries(given),
+    ...(tokenizer === undefined ? {} : { tokenizerSource: tokenizer }),
+  } as unknown as RecipeInput;
+};

@@ -1,0 +1,8 @@
+import { LayerloomError } from '../../base/errors.js';
+
+/** @throws LayerloomError USAGE without `--out`, which a dry run does not need */
+export const requireOut = ({ out }: { readonly out?: string }): string => {
+  if (out === undefined)
+    throw new LayerloomError('USAGE', { reason: "required option '-o, --out <dir>' not specified" });
+  return out;
+};

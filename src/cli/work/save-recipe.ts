@@ -1,0 +1,24 @@
+import { writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { recipeText } from '../../export/recipe-of.js';
+import type { MergePlan } from '../../plan/plan.js';
+
+/**
+ * Writes the recipe that makes a plan's merge again, with models' paths from the file's folder.
+ *
+ * @param force replace a file that is there
+ * @throws LayerloomError OUTPUT_INVALID where a file is there; WRITE_FAILED
+ */
+export const saveRecipe = async (plan: MergePlan, file: string, force: boolean): Promise<void> => {
+  const text = recipeText(plan, dirname(resolve(file)));
+  await writeFile(file, text, { flag: force ? 'w' : 'wx' }).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'EEXIST')
+      throw new LayerloomError(
+        'OUTPUT_INVALID',
+        { out: file, reason: 'exists; name another file for --save-recipe, or --force to replace it' },
+        { cause },
+      );
+    throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
+  });
+};

@@ -1,0 +1,55 @@
+import { writeFile } from 'node:fs/promises';
+import { scoreTables } from '../../api/score-tables.js';
+import { layerloomCommand } from '../../base/command-line.js';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { formatTables } from '../../documents/score-table/format-tables.js';
+import type { TableFormat } from '../../documents/score-table/formats.js';
+import type { ScoreTable } from '../../scores/score-table.js';
+import type { OutputOptions } from '../options/output.js';
+import { note, printJson, printText, warn } from '../print.js';
+
+interface TableCommandOptions extends OutputOptions {
+  readonly directory: string | undefined;
+  readonly format?: TableFormat;
+  readonly tables?: readonly string[];
+  readonly summaries?: readonly string[];
+  readonly metric?: string;
+  readonly out?: string;
+}
+
+/**
+ * Prints tables of scores, or writes them to a file.
+ *
+ * @throws LayerloomError TABLES_INCOMPLETE, after the tables, if comparisons had to be left out
+ */
+export const tableCommand = async (options: TableCommandOptions): Promise<void> => {
+  const { directory, json, quiet, tables: names, summaries, metric, out } = options;
+  if (directory === undefined && summaries === undefined)
+    throw new LayerloomError('USAGE', {
+      reason: "missing argument 'dir', the directory of an experiment, or --summaries FILE",
+    });
+  const { format = 'text' } = options;
+  const { tables, warnings } = await scoreTables(directory, { tables: names, summaries, metric });
+  if (!quiet) warnings.forEach(warn);
+  if (out !== undefined) {
+    const text = formatTables(tables, json && format === 'text' ? 'json' : format);
+    await writeFile(out, `${text}\n`).catch((error: Error) => {
+      throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(error) }, { cause: error });
+    });
+  }
+  if (json) printJson(out === undefined ? { tables } : { out, tables: tables.map(({ id }) => id) });
+  // Names in it are escaped already, and CSV and LaTeX keep their own signs.
+  else if (out === undefined && !quiet) printText(formatTables(tables, format, process.stdout.columns));
+  if (tables.length === 0 && !quiet)
+    note(
+      `there are no scores for these tables; \`${layerloomCommand('evaluate', directory ?? 'DIR')}\` makes them`,
+    );
+  checkComplete(tables);
+};
+
+/** @throws LayerloomError TABLES_INCOMPLETE if comparisons were refused, which are printed as warnings */
+export const checkComplete = (tables: readonly ScoreTable[]): void => {
+  const refusals = tables.flatMap((of) => of.refusals);
+  refusals.forEach(warn);
+  if (refusals.length > 0) throw new LayerloomError('TABLES_INCOMPLETE', { refusals });
+};
