@@ -53,7 +53,12 @@ export type { MergeOutcome } from './batch/merge-tracker.js';
 export type { Part } from './batch/part.js';
 export type { BatchOptions, BatchResult } from './batch/run-batch.js';
 export type { CheckpointIndex, FileIdentity, FileState } from './checkpoint/checkpoint.js';
-export { encodeHeader, type Header, type HeaderTensor, parseHeader } from './checkpoint/formats/header.js';
+export {
+  encodeHeader,
+  type Header,
+  type HeaderTensor,
+  parseHeader,
+} from './checkpoint/containers/safetensors/header.js';
 export type { Layout } from './checkpoint/layouts.js';
 export type { Explanation } from './compile/explanation.js';
 export { type Examination, examineInstallation } from './doctor/examine.js';

@@ -21,7 +21,7 @@ export interface DiffOptions extends RunControls {
  * checkpoints link to is not read.
  *
  * @example const { equal, tensors } = await diff('./math-1', './merged')
- * @param a a directory, a `.safetensors` file, `org/name[@revision]` in the hub cache, or `NAME=MODEL`
+ * @param a a directory, a file of weights, `org/name[@revision]` in the hub cache, or `NAME=MODEL`
  * @param b likewise; relative differences are relative to `a`
  * @returns plain data; `equal` is true if both have the same tensors with the same dtypes, shapes and bytes
  * @throws LayerloomError NAMING_MISMATCH (Meta's names against Hugging Face's), INVALID_PARAMETER, INPUT_CHANGED,

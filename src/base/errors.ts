@@ -239,11 +239,11 @@ const catalogue = {
   ),
   FILE_TOO_SHORT: input(
     (d: { file: string; bytes: number }) =>
-      `${d.file} has ${d.bytes} bytes, too few for a safetensors file (8 at least); is the download complete?`,
+      `${d.file} has ${d.bytes} bytes, too few for a file of weights; is the download complete?`,
   ),
   HEADER_TOO_LARGE: input(
     (d: { file: string; bytes: number }) =>
-      `${d.file} announces a header of ${d.bytes} bytes (100,000,000 at most); is this a safetensors file?`,
+      `${d.file} announces a header of ${d.bytes} bytes, more than a file of weights has; is it one?`,
   ),
   HEADER_TRUNCATED: input(
     (d: { file: string; announced: number; available: number }) =>

@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
-import { sideFilePath } from '../checkpoint/side-files.js';
+import { sideFilePath } from '../checkpoint/side-file-content.js';
 import { readSideFile } from '../checkpoint/small-file.js';
 import { tableRow } from './markdown.js';
 

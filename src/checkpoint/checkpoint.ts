@@ -70,7 +70,9 @@ export interface CheckpointIndex extends Origin {
   readonly config: Readonly<Record<string, unknown>> | undefined;
   /** Where it is a base with an adapter (`BASE+ADAPTER`). */
   readonly adapted?: AdaptedFrom;
-  /** Names; `sideFilePath` says where they are. None for a bare file. */
+  /** Names of the small files beside the weights and of those within them (`carried`). */
   readonly sideFiles: readonly string[];
+  /** Text of the side files that a container carries within its weights, by name; absent where there are none. */
+  readonly carried?: ReadonlyMap<string, string>;
   readonly warnings: readonly string[];
 }

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { constants, type FileHandle, open } from 'node:fs/promises';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import type { FileIdentity, FileState } from './checkpoint.js';
+import { readerOf } from './containers/containers.js';
+import { readHeaderOf } from './containers/read-header.js';
 import { withFewFiles } from './few-at-once.js';
-import { formatOf } from './formats/formats.js';
 
 /** Blocks that are read of a file, at equal distances, and their size. */
 const samples = 64;
@@ -100,8 +101,8 @@ export const observe = (
   reading(file, async () => {
     // The status first: whatever is written after it shows in the next one.
     const status = await statOf(handle, file);
-    if ((await formatOf(file.path).readHeader(handle, file.path, file.bytes)).hash !== file.header)
-      throw changed(file, 'has another header');
+    const { hash } = await readHeaderOf(readerOf(file.path), handle, file.path, file.bytes);
+    if (hash !== file.header) throw changed(file, 'has another header');
     return { ...status, hash: await hashBy[hashOf](handle, file), hashOf };
   });
 

@@ -4,11 +4,12 @@ import { type FoundModel, originOf } from '../address/found-model.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
+import type { ContainerReader, FileHeader } from './containers/container-reader.js';
+import { findWeights, isWeightsName, readerOf, readers, whyNoWeights } from './containers/containers.js';
+import { readHeaderOf } from './containers/read-header.js';
 import { withFewFiles } from './few-at-once.js';
 import { adapterConfigName } from './file-names.js';
-import type { ContainerFormat, FileHeader } from './formats/format.js';
-import { formatOf, formats, isWeightsName } from './formats/formats.js';
-import { readJsonObject } from './json.js';
+import { sideFileObject } from './side-file-content.js';
 import { listSideFiles } from './side-files.js';
 import { readSideFile } from './small-file.js';
 
@@ -16,11 +17,11 @@ import { readSideFile } from './small-file.js';
 export type StatedContent = (path: string) => Promise<string | undefined>;
 
 /**
- * Opens a checkpoint that was found: a directory with `model.safetensors` or an index with shards, or one `.safetensors`
- * file. Headers, `config.json` and names of side files are read; weights are not.
+ * Opens a checkpoint that was found: a directory in which a container's reader finds weights, or one file of weights.
+ * Headers, `config.json` and names of side files are read; weights are not.
  *
  * @throws LayerloomError NOT_A_CHECKPOINT, ADAPTER_WITHOUT_BASE, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, READ_FAILED, CONFIG_INVALID
- *   and the codes of its format
+ *   and the codes of its container
  */
 export const openFound = async (
   found: FoundModel,
@@ -28,10 +29,10 @@ export const openFound = async (
 ): Promise<CheckpointIndex> => {
   const { name, path } = found;
   const isDirectory = (await stat(path)).isDirectory();
-  const weights = isDirectory ? await findWeights(path) : { files: [checkBareFile(path)] };
+  const weights = isDirectory ? await weightsOf(path) : bareFile(path);
   const files = await Promise.all(
     weights.files.map((file) =>
-      withFewFiles(() => openFile(file, weights.index?.path ?? path, statedContent)),
+      withFewFiles(() => openFile(weights.reader, file, weights.index?.path ?? path, statedContent)),
     ),
   );
   const tensors = collect(files);
@@ -41,10 +42,11 @@ export const openFound = async (
       reason: 'holds no tensors; download or write it again',
     });
   const warnings = weights.index === undefined ? [] : checkAgainstIndex(tensors, files, weights.index);
-  const sideFiles = isDirectory ? await listSideFiles(path) : [];
-  const config = sideFiles.includes('config.json')
-    ? await readJsonObject(join(path, 'config.json'))
-    : undefined;
+  const beside = isDirectory ? await listSideFiles(path) : [];
+  const carried = new Map(
+    files.flatMap(({ header }) => [...(header.sideFiles ?? [])]).filter(([file]) => !beside.includes(file)),
+  );
+  const sideFiles = [...beside, ...carried.keys()].sort();
   return {
     name,
     path,
@@ -52,8 +54,9 @@ export const openFound = async (
     files: files.map(({ identity }) => identity),
     metadata: files.map(({ header }) => header.metadata),
     tensors,
-    config,
+    config: await sideFileObject({ path, sideFiles, carried }, 'config.json'),
     sideFiles,
+    ...(carried.size === 0 ? {} : { carried }),
     warnings,
   };
 };
@@ -63,54 +66,54 @@ interface ShardIndexFile {
   readonly weightMap: ReadonlyMap<string, string>;
 }
 
-const findWeights = async (directory: string): Promise<{ files: string[]; index?: ShardIndexFile }> => {
+interface WeightFiles {
+  readonly reader: ContainerReader;
+  /** Absolute. */
+  readonly files: readonly string[];
+  readonly index?: ShardIndexFile;
+}
+
+const weightsOf = async (directory: string): Promise<WeightFiles> => {
   const names = await readdir(directory).catch((cause: unknown) => {
     throw new LayerloomError('READ_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
   });
-  const format = formats.find((one) => namesIn(one).some((name) => names.includes(name)));
-  if (format === undefined && names.includes(adapterConfigName))
+  const found = findWeights(names);
+  if (found === undefined && names.includes(adapterConfigName))
     throw new LayerloomError('ADAPTER_WITHOUT_BASE', { adapter: directory });
-  if (format === undefined)
+  if (found === undefined)
     throw new LayerloomError('NOT_A_CHECKPOINT', { path: directory, reason: whyNot(names) });
-  const [singleName, indexName] = namesIn(format);
-  const single = join(directory, singleName);
-  const hasSingle = names.includes(singleName);
-  if (!names.includes(indexName)) return { files: [single] };
-  const path = join(directory, indexName);
-  const weightMap = format.parseIndex((await readSideFile(path)).toString(), path);
+  const { reader, index } = found;
+  const whole = found.files.map((name) => join(directory, name));
+  if (index === undefined) return { reader, files: whole };
+  const path = join(directory, index.name);
+  const weightMap = index.parse((await readSideFile(path)).toString(), path);
   const files = [...new Set(weightMap.values())].sort().map((file) => join(directory, file));
   // Some write an index also of one file; beside other files one cannot tell which is meant.
-  if (hasSingle && files.join() !== single)
+  if (whole.length > 0 && files.join() !== whole.join())
     throw new LayerloomError('NOT_A_CHECKPOINT', {
       path: directory,
-      reason: `has both ${singleName} and an index of other files; remove one, or give the file itself`,
+      reason: `has both ${found.files.join(', ')} and an index of other files; remove one, or give the file itself`,
     });
-  return { files, index: { path, weightMap } };
+  return { reader, files, index: { path, weightMap } };
 };
-
-/** The file of a checkpoint that is one file, and the index of one that is several. */
-const namesIn = ({ shardName, indexName }: ContainerFormat) => [shardName(0, 1), indexName] as const;
 
 const whyNot = (names: readonly string[]): string => {
-  const wanted = `has neither ${formats.flatMap(namesIn).join(' nor ')}`;
   const loose = names.filter((name) => isWeightsName(name));
-  if (names.includes('adapter_model.safetensors'))
-    return `${wanted}: it is an adapter without its ${adapterConfigName}; download or copy that too`;
-  if (loose.length === 1) return `${wanted}; give ${loose[0]} itself if that is the checkpoint`;
-  if (loose.length > 1)
-    return `${wanted}, though it has ${loose.length} other .safetensors files; download the index too`;
-  if (names.some((name) => /\.(bin|pth?)$/.test(name)))
-    return `${wanted}; convert its PyTorch files to safetensors first`;
-  return `${wanted}; give the directory of a checkpoint`;
+  if (loose.length === 0) return whyNoWeights(names);
+  if (loose.length === 1) return whyNoWeights(names, `give ${loose[0]} itself if that is the checkpoint`);
+  return whyNoWeights(
+    names,
+    `it has ${loose.length} other files of weights; download the index too, or give one of them`,
+  );
 };
 
-const checkBareFile = (path: string): string => {
+const bareFile = (path: string): WeightFiles => {
   if (!isWeightsName(path))
     throw new LayerloomError('NOT_A_CHECKPOINT', {
       path,
-      reason: `is neither a directory nor a ${formats.map(({ extension }) => extension).join(' or ')} file; give the directory of a checkpoint`,
+      reason: `is neither a directory nor a ${readers.map(({ extension }) => extension).join(' or ')} file; give the directory of a checkpoint`,
     });
-  return path;
+  return { reader: readerOf(path), files: [path] };
 };
 
 interface OpenedFile {
@@ -119,6 +122,7 @@ interface OpenedFile {
 }
 
 const openFile = async (
+  reader: ContainerReader,
   path: string,
   neededBy: string,
   statedContent: StatedContent,
@@ -136,15 +140,14 @@ const openFile = async (
     if (!found.isFile()) throw new Error('it is not a file');
     const { size, mtimeNs } = found;
     const bytes = Number(size);
-    const format = formatOf(path);
     const known = await statedContent(path);
-    const { content, hash } = await format.readHeader(handle, path, bytes);
+    const { header, hash } = await readHeaderOf(reader, handle, path, bytes);
     return {
       identity: {
         ...{ path, bytes, mtimeNs: known === undefined ? String(mtimeNs) : '0', header: hash },
         ...(known === undefined ? {} : { content: known }),
       },
-      header: format.parseHeader(content, path, bytes),
+      header: reader.parseHeader(header, path, bytes),
     };
   } catch (cause) {
     if (cause instanceof LayerloomError) throw cause;

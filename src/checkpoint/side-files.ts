@@ -1,8 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { CheckpointIndex } from './checkpoint.js';
+import { isAnyWeightsName, isWeightsName } from './containers/containers.js';
 import { cardName, provenanceName, staysInside } from './file-names.js';
-import { isWeightsName } from './formats/formats.js';
 
 /**
  * Files beside the weights that belong to the model: read by transformers, vLLM and llama.cpp, or its
@@ -34,11 +33,11 @@ const folders: readonly { readonly folder: RegExp; readonly file: RegExp }[] = [
   { folder: /^\d+_[A-Za-z]\w*$/, file: /^\w+\.json$/ },
 ];
 
-/** Never a side file, whatever it is called. */
-const weights = /\.(safetensors|bin|pth?|gguf|onnx|h5|msgpack)$/;
+/** Weights and graphs of other frameworks. */
+const ofOtherFrameworks = /\.(onnx|h5|msgpack)$/;
 
 const isAtTop = (name: string): boolean =>
-  patterns.some((pattern) => pattern.test(name)) && !weights.test(name);
+  patterns.some((pattern) => pattern.test(name)) && !isAnyWeightsName(name) && !ofOtherFrameworks.test(name);
 
 const isInFolder = (folder: string, name: string): boolean =>
   folders.some((known) => known.folder.test(folder) && known.file.test(name));
@@ -83,16 +82,6 @@ export const listOtherFiles = async (directory: string, own: ReadonlySet<string>
     .filter((name) => !own.has(name) && !name.startsWith('.') && ![cardName, provenanceName].includes(name))
     .sort();
 };
-
-/** The place of a checkpoint, where its side files are. */
-export type SideFilePlace = Pick<CheckpointIndex, 'path' | 'adapted'>;
-
-/** Returns the path of one of a checkpoint's side files: its own, or those of base and adapter. */
-export const sideFilePath = ({ path, adapted }: SideFilePlace, name: string): string =>
-  join(
-    adapted === undefined ? path : adapted[adapted.sideFiles.includes(name) ? 'adapter' : 'base'].path,
-    name,
-  );
 
 /** Names of the files of a tokenizer, which an adapter's directory may have in place of the base's. */
 export const isTokenizerFile = (name: string): boolean =>

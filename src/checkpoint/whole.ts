@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { allExist, exists } from '../base/exists.js';
+import { allExist } from '../base/exists.js';
+import { findWeights, isAnyWeightsName } from './containers/containers.js';
 import { adapterConfigName, adapterWeightsName } from './file-names.js';
-import { formats } from './formats/formats.js';
 import { readSideFile } from './small-file.js';
 
 /**
@@ -13,23 +13,20 @@ import { readSideFile } from './small-file.js';
  */
 export const hasAllWeights = async (directory: string): Promise<boolean> => {
   const names = await readdir(directory).catch((): string[] => []);
-  for (const { shardName, indexName, parseIndex } of formats) {
-    if (names.includes(indexName)) {
-      const path = join(directory, indexName);
-      const shards = await readSideFile(path)
-        .then((text) => [...new Set(parseIndex(text.toString(), path).values())])
-        // An index that cannot be read is for `openCheckpoint` to refuse, with its reason.
-        .catch((): string[] => []);
-      return await allExist(shards.map((shard) => join(directory, shard)));
-    }
-    if (await exists(join(directory, shardName(0, 1)))) return true;
+  const found = findWeights(names);
+  if (found?.index !== undefined) {
+    const { index } = found;
+    const path = join(directory, index.name);
+    const shards = await readSideFile(path)
+      .then((text) => [...new Set(index.parse(text.toString(), path).values())])
+      // An index that cannot be read is for `openCheckpoint` to refuse, with its reason.
+      .catch((): string[] => []);
+    return await allExist(shards.map((shard) => join(directory, shard)));
   }
-  return allExist([adapterConfigName, adapterWeightsName].map((name) => join(directory, name)));
+  const weights = found?.files ?? [adapterConfigName, adapterWeightsName];
+  return await allExist(weights.map((name) => join(directory, name)));
 };
-
-/** Weights of any kind, those too that are not read here. */
-const anyWeights = /\.(safetensors|bin|pth?|gguf)$/;
 
 /** True if a directory of the hub's cache has no file of weights of any kind. */
 export const hasNoWeights = async (directory: string): Promise<boolean> =>
-  !(await readdir(directory, { recursive: true })).some((name) => anyWeights.test(name));
+  !(await readdir(directory, { recursive: true })).some(isAnyWeightsName);

@@ -1,9 +1,7 @@
 import { LayerloomError } from '../base/errors.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { configDifferences, ofLayers } from '../checkpoint/config.js';
-import { readJsonObject } from '../checkpoint/json.js';
-import { sideFilePath } from '../checkpoint/side-files.js';
-import { readSideFile } from '../checkpoint/small-file.js';
+import { sideFileContent, sideFileObject } from '../checkpoint/side-file-content.js';
 import type { Architecture } from '../model/architecture/architecture.js';
 import { readChatTemplate } from '../model/tokenizer/chat-templates/read.js';
 import { TokenizerReader } from '../model/tokenizer/read-tokenizer.js';
@@ -166,21 +164,14 @@ const checkConfig = (first: CheckpointIndex, other: CheckpointIndex, stacks: boo
   }));
 };
 
-const readText = async (checkpoint: CheckpointIndex, name: string): Promise<string | undefined> =>
-  checkpoint.sideFiles.includes(name)
-    ? (await readSideFile(sideFilePath(checkpoint, name))).toString()
-    : undefined;
-
 const checkTokens = async (
   first: CheckpointIndex,
   other: CheckpointIndex,
   tokenizers: TokenizerReader,
 ): Promise<void> => {
-  if (
-    (await readText(first, 'tokenizer.json')) === (await readText(other, 'tokenizer.json')) &&
-    first.sideFiles.includes('tokenizer.json')
-  )
-    return;
+  const both = [first, other].filter(({ sideFiles }) => sideFiles.includes('tokenizer.json'));
+  const [a, b] = await Promise.all(both.map((checkpoint) => sideFileContent(checkpoint, 'tokenizer.json')));
+  if (a !== undefined && b?.equals(a)) return;
   if (!(await tokenizers.hasTokens(first)) || !(await tokenizers.hasTokens(other))) return;
   const tokens = tokenDifferences(await tokenizers.idsOf(first), await tokenizers.idsOf(other));
   if (tokens.length > 0) throw new LayerloomError('TOKENIZER_MISMATCH', { ...pathsOf(first, other), tokens });
@@ -209,15 +200,9 @@ const sideFileDifferences = async (first: CheckpointIndex, other: CheckpointInde
   ];
 };
 
-const readObject = async (
-  checkpoint: CheckpointIndex,
-  name: string,
-): Promise<Record<string, unknown> | undefined> =>
-  checkpoint.sideFiles.includes(name) ? await readJsonObject(sideFilePath(checkpoint, name)) : undefined;
-
 const generationConfig = async (checkpoint: CheckpointIndex): Promise<unknown> => {
   const { transformers_version: _version, ...rest } =
-    (await readObject(checkpoint, 'generation_config.json')) ?? {};
+    (await sideFileObject(checkpoint, 'generation_config.json')) ?? {};
   return Object.keys(rest).length === 0
     ? undefined
     : Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1));

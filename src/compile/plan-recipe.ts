@@ -5,10 +5,11 @@ import { version } from '../base/version.js';
 import { pictureOf } from '../card/layer-picture.js';
 import { writeModelCard } from '../card/model-card.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { indexNames, isWeightsName, readerOf, writer } from '../checkpoint/containers/containers.js';
 import { adapterConfigName, cardName } from '../checkpoint/file-names.js';
-import { formatOf, formats, isWeightsName, outputFormat } from '../checkpoint/formats/formats.js';
 import { type Layout, layouts } from '../checkpoint/layouts.js';
-import { listOtherFiles, sideFilePath } from '../checkpoint/side-files.js';
+import { sideFilePath } from '../checkpoint/side-file-content.js';
+import { listOtherFiles } from '../checkpoint/side-files.js';
 import { checkSideFile } from '../checkpoint/small-file.js';
 import { isBuiltIn, methods } from '../methods/index.js';
 import {
@@ -91,7 +92,7 @@ export const planRecipe = async (
     files: [
       ...sideFiles,
       ...(adapter === undefined ? [] : [{ name: adapterConfigName, text: adapter.configText }]),
-      ...(shards.length > 1 ? [{ name: outputFormat.indexName, text: indexTextOf(shards) }] : []),
+      ...(shards.length > 1 ? [{ name: writer.indexName, text: indexTextOf(shards) }] : []),
     ],
     cost: costOf(shards, idByPath(planned)),
     warnings: [
@@ -150,11 +151,15 @@ const layoutKeys = ({ layout, maxShardBytes }: LayoutOptions): Record<string, un
   ...(maxShardBytes === parseShardSize(defaultShardSize) ? {} : { max_shard_size: maxShardBytes }),
 });
 
+/** True for a checkpoint that is one file and not a directory. */
+const isBareFile = ({ files, path }: CheckpointIndex): boolean => files[0]?.path === path;
+
 /** Loaders need a configuration; a bare file has none. */
-const withoutConfig = ({ checkpoint: { config, path } }: OpenedModel): string[] => {
+const withoutConfig = ({ checkpoint }: OpenedModel): string[] => {
+  const { config, path } = checkpoint;
   if (config !== undefined) return [];
   return [
-    isWeightsName(path)
+    isBareFile(checkpoint)
       ? `${path} is one file, and so the output has no config.json, which loaders need; give its directory to have what lies beside it`
       : `${path} has no config.json, and so the output has none; loaders need one`,
   ];
@@ -173,7 +178,7 @@ export const inputFiles = (
     const { files, metadata, adapted } = itemAt(models, input).checkpoint;
     const { path, bytes } = itemAt(files, file);
     if (adapted?.foreignFiles.includes(file)) return undefined;
-    if (formatOf(path) !== outputFormat || !outputFormat.isLoadable(itemAt(metadata, file))) return undefined;
+    if (!writer.takes(readerOf(path), itemAt(metadata, file))) return undefined;
     return { bytes, tensors: itemAt(itemAt(names, input), file) };
   };
 };
@@ -217,8 +222,8 @@ const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => 
 const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   const { adapted, name, path, sideFiles } = checkpoint;
   // A bare file says nothing of what lies beside it, and an adapter's directory is that of a training.
-  if (adapted !== undefined || sideFiles.length === 0) return [];
-  const own = new Set([...sideFiles, ...formats.map(({ indexName }) => indexName)]);
+  if (adapted !== undefined || sideFiles.length === 0 || isBareFile(checkpoint)) return [];
+  const own = new Set([...sideFiles, ...indexNames]);
   const others = (await listOtherFiles(path, own)).filter(
     (file) => file.includes('/') || !isWeightsName(file),
   );

@@ -1,8 +1,8 @@
 import { itemAt } from '../base/lookup.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { editConfig, withoutKey } from '../checkpoint/config.js';
-import { sideFilePath } from '../checkpoint/side-files.js';
-import { checkSideFile, readSideFile } from '../checkpoint/small-file.js';
+import { carriedText, sideFileContent, sideFilePath } from '../checkpoint/side-file-content.js';
+import { checkSideFile } from '../checkpoint/small-file.js';
 import { checkChatTemplate } from '../model/tokenizer/chat-templates/chat-template.js';
 import {
   chatTemplateFile,
@@ -65,9 +65,10 @@ const sound: Kept<Promise<void>> = { most: 4096 };
 export const checkSideFiles = async (composed: Composed, session: PlanningSession): Promise<void> => {
   await chatTemplateFor(composed);
   for (const [checkpoint, name] of sideFilesOf(composed))
-    await session.remember(sound, [session.idOf(checkpoint), name], () =>
-      checkSideFile(sideFilePath(checkpoint, name)),
-    );
+    if (carriedText(checkpoint, name) === undefined)
+      await session.remember(sound, [session.idOf(checkpoint), name], () =>
+        checkSideFile(sideFilePath(checkpoint, name)),
+      );
 };
 
 /** Plans the files beside the weights that come from the models, and a chat template of the recipe's. */
@@ -83,11 +84,12 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
     sideFilesOf(composed)
       .filter(([, name]) => isKept(name))
       .map(async ([checkpoint, name]): Promise<PlannedFile> => {
-        const file = sideFilePath(checkpoint, name);
-        if (!configurations.includes(name) && !mustLoseKey(name)) return { name, copyOf: file };
-        const given = (await readSideFile(file)).toString();
+        const carried = carriedText(checkpoint, name);
+        const asItIs = carried === undefined ? { copyOf: sideFilePath(checkpoint, name) } : { text: carried };
+        if (!configurations.includes(name) && !mustLoseKey(name)) return { name, ...asItIs };
+        const given = (await sideFileContent(checkpoint, name)).toString();
         const text = edited(name, editedConfig(composed, checkpoint, name, given));
-        return text === given && name !== 'config.json' ? { name, copyOf: file } : { name, text };
+        return text === given && name !== 'config.json' ? { name, ...asItIs } : { name, text };
       }),
   );
   const written = composed.tokenizer.files

@@ -1,6 +1,6 @@
 import { LayerloomError } from '../base/errors.js';
 import { groupBy } from '../base/lookup.js';
-import { outputFormat } from '../checkpoint/formats/formats.js';
+import { writer } from '../checkpoint/containers/containers.js';
 import { isSideFileName } from '../checkpoint/side-files.js';
 import { adapterWeightsName } from '../model/adapters/peft-config.js';
 import { byteLength, elementCount } from '../tensor/reference.js';
@@ -23,8 +23,7 @@ export const checkPlan = (value: unknown): MergePlan => {
   const shards = plan.shards.map((shard) => parseShard(shard, plan.inputs));
   if (plan.form === 'adapter' && shards.length > 1) invalid('an adapter is one file');
   for (const [index, { file }] of shards.entries()) {
-    const expected =
-      plan.form === 'adapter' ? adapterWeightsName : outputFormat.shardName(index, shards.length);
+    const expected = plan.form === 'adapter' ? adapterWeightsName : writer.shardName(index, shards.length);
     if (file !== expected) invalid(`a shard is named ${JSON.stringify(file)} and not ${expected}`);
   }
   requireDistinct(
@@ -55,10 +54,10 @@ const checkFiles = (files: readonly PlannedFile[], shards: readonly PlannedShard
   for (const { name } of files)
     if (!isSideFileName(name)) invalid(`no side file may be named ${JSON.stringify(name)}`);
   requireDistinct('side file', files);
-  const index = files.find(({ name }) => name === outputFormat.indexName);
+  const index = files.find(({ name }) => name === writer.indexName);
   const expected = shards.length > 1 ? indexTextOf(shards) : undefined;
   if (index === undefined ? expected !== undefined : !('text' in index) || index.text !== expected)
-    invalid(`its ${outputFormat.indexName} is not that of its shards`);
+    invalid(`its ${writer.indexName} is not that of its shards`);
 };
 
 const parseShard = (shard: UnparsedShard, inputs: readonly PlannedInput[]): PlannedShard => {
@@ -121,10 +120,10 @@ const checkFactors = ({ tensors }: PlannedShard, refuse: Refuse): void => {
 };
 
 const checkLayout = ({ tensors, bytes, verbatim }: PlannedShard, refuse: Refuse): void => {
-  const header = outputFormat.encodeHeader(
+  const header = writer.encodeHeader(
     tensors.map(({ name, dtype, shape, begin, end }) => ({ name, dtype, shape, bytes: end - begin })),
   );
-  if (header.length > outputFormat.mostHeaderBytes) refuse('its header is longer than loaders read');
+  if (header.length > writer.mostHeaderBytes) refuse('its header is longer than loaders read');
   let position = verbatim === undefined ? header.length : (tensors[0]?.begin ?? bytes);
   for (const { name, begin, end } of tensors) {
     if (begin !== position) refuse(`tensor ${name} does not begin where the one before it ends`);

@@ -1,5 +1,5 @@
 import { invalidParameter } from '../base/invalid-parameter.js';
-import { outputFormat } from '../checkpoint/formats/formats.js';
+import { writer } from '../checkpoint/containers/containers.js';
 import type { Layout } from '../checkpoint/layouts.js';
 import { adapterWeightsName } from '../model/adapters/peft-config.js';
 import type { Place } from '../model/architecture/architecture.js';
@@ -84,7 +84,7 @@ export const divide = <T extends UnplacedTensor>(
   const groups = layout === 'layer' ? groupByLayer(tensors) : [inModelOrder(tensors)];
   const shards = groups.flatMap((group) => fill(group, maxShardBytes));
   return shards.map((shard, index) => ({
-    file: outputFormat.shardName(index, shards.length),
+    file: writer.shardName(index, shards.length),
     tensors: shard,
   }));
 };
@@ -105,7 +105,7 @@ const orderOf = ({ layer, role }: Place): number => {
 };
 
 const inModelOrder = <T extends UnplacedTensor>(tensors: readonly T[]): T[] =>
-  [...tensors].sort((a, b) => orderOf(a.place) - orderOf(b.place) || outputFormat.compare(a, b));
+  [...tensors].sort((a, b) => orderOf(a.place) - orderOf(b.place) || writer.compare(a, b));
 
 const groupByLayer = <T extends UnplacedTensor>(tensors: readonly T[]): T[][] => {
   const groups: T[][] = [];
@@ -159,8 +159,8 @@ const asInputFile = (
 };
 
 const placeInFile = (tensors: readonly UnplacedTensor[], file: string): PlannedShard => {
-  const inOrder = [...tensors].sort(outputFormat.compare);
-  let position = outputFormat.encodeHeader(inOrder).length;
+  const inOrder = [...tensors].sort(writer.compare);
+  let position = writer.encodeHeader(inOrder).length;
   const planned = inOrder.map(({ name, dtype, shape, bytes, place, expression }) => {
     const begin = position;
     position += bytes;
@@ -179,5 +179,5 @@ export const indexTextOf = (shards: readonly PlannedShard[]): string => {
       parameters += elementCount(shape) ?? 0;
       bytes += end - begin;
     }
-  return outputFormat.encodeIndex(places, { total_parameters: parameters, total_size: bytes });
+  return writer.encodeIndex(places, { total_parameters: parameters, total_size: bytes });
 };

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { type FoundModel, type FoundParts, sharedAddress } from '../address/found-model.js';
 import { splitName, withName } from '../address/name.js';
-import { isWeightsName, withoutExtension } from '../checkpoint/formats/formats.js';
+import { isWeightsName, withoutExtension } from '../checkpoint/containers/containers.js';
 
 // Texts of models that were found. A name with a slash is never put before one: it is a source's, or made of folders.
 

@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path';
 import { originOf } from '../address/found-model.js';
 import { exists } from '../base/exists.js';
-import { withoutExtension } from '../checkpoint/formats/formats.js';
+import { withoutExtension } from '../checkpoint/containers/containers.js';
 import type { ModelSource } from './source.js';
 import { remoteSources } from './sources.js';
 

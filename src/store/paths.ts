@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { invalidParameter } from '../base/invalid-parameter.js';
-import { outputFormat } from '../checkpoint/formats/formats.js';
+import { writer } from '../checkpoint/containers/containers.js';
 
-const { extension } = outputFormat;
+const { extension } = writer;
 
 /**
  * The layout of a store:

@@ -7,7 +7,7 @@ import {
   parseHeader,
   parsePrefix,
   prefixBytes,
-} from '../../src/checkpoint/formats/header.js';
+} from '../../src/checkpoint/containers/safetensors/header.js';
 import { bitsOf, type Dtype, isDtype } from '../../src/tensor/dtype.js';
 
 const parse = (header: unknown, dataBytes = 0) =>

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { planMerge } from '../../src/api/plan-merge.js';
 import { version } from '../../src/base/version.js';
-import { encodeHeader } from '../../src/checkpoint/formats/header.js';
+import { encodeHeader } from '../../src/checkpoint/containers/safetensors/header.js';
 import { quantisedTensors } from '../../src/compile/quantised.js';
 import { sourcesOf } from '../../src/plan/operands.js';
 import type { MergePlan } from '../../src/plan/plan.js';

@@ -67,7 +67,7 @@ const recipeProperties: Properties = {
 
 const model: JsonSchema = {
   description:
-    'A model: a directory, a .safetensors file, org/name in the hub cache, each also as NAME=MODEL; a recipe, the name of a document of this file, or another YAML file.',
+    'A model: a directory, a file of weights, org/name in the hub cache, each also as NAME=MODEL; a recipe, the name of a document of this file, or another YAML file.',
   anyOf: [text, reference('recipe')],
 };
 

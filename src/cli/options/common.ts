@@ -7,7 +7,7 @@ import { toNumber } from './parse.js';
 const { output, running } = optionGroups;
 
 /** The forms of a model on the command line, in words for help. */
-export const modelWords = 'a directory, a .safetensors file or org/name in the hub cache';
+export const modelWords = 'a directory, a file of weights or org/name in the hub cache';
 
 /** Of every command that has worker threads. */
 export const threads = option('-j, --threads <n>', 'worker threads', {

@@ -4,7 +4,7 @@ import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import { itemAt } from '../../base/lookup.js';
 import { version } from '../../base/version.js';
-import { formats } from '../../checkpoint/formats/formats.js';
+import { findWeights } from '../../checkpoint/containers/containers.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { makeDirectories, withFile } from '../../engine/output/durable.js';
 import {
@@ -170,8 +170,7 @@ export const prepareDirectory = async (out: string): Promise<void> => {
     throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
   });
   const names = await readdir(directory).catch((): string[] => []);
-  const ofCheckpoints = formats.flatMap(({ shardName, indexName }) => [shardName(0, 1), indexName]);
-  if (['config.json', ...ofCheckpoints].some((name) => names.includes(name)))
+  if (names.includes('config.json') || findWeights(names) !== undefined)
     throw new LayerloomError('OUTPUT_INVALID', {
       out: directory,
       reason: 'holds a checkpoint; name another directory for the analysis',

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { outputFormat } from '../../checkpoint/formats/formats.js';
+import { writer } from '../../checkpoint/containers/containers.js';
 import type { PlannedShard } from '../../plan/plan.js';
 
 type Shard = Pick<PlannedShard, 'bytes' | 'tensors' | 'verbatim'>;
@@ -10,7 +10,7 @@ type Shard = Pick<PlannedShard, 'bytes' | 'tensors' | 'verbatim'>;
  */
 const headerOf = ({ tensors, verbatim }: Shard): Uint8Array =>
   verbatim === undefined
-    ? outputFormat.encodeHeader(
+    ? writer.encodeHeader(
         tensors.map(({ name, dtype, shape, begin, end }) => ({ name, dtype, shape, bytes: end - begin })),
       )
     : new Uint8Array();

@@ -1,7 +1,7 @@
 import { basename, isAbsolute } from 'node:path';
 import { parseAddress, printAddress, resolveAllPaths } from '../../address/address.js';
 import { splitName } from '../../address/name.js';
-import { withoutExtension } from '../../checkpoint/formats/formats.js';
+import { withoutExtension } from '../../checkpoint/containers/containers.js';
 
 /** Returns the text of a model with absolute paths, for recipes; what a source names and a prefix `NAME=` are kept. */
 export const absoluteModel = async (directory: string, model: string): Promise<string> =>

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { encodeHeader, parseHeader, parsePrefix, prefixBytes } from '../../checkpoint/formats/header.js';
+import { encodeHeader } from '../../checkpoint/containers/safetensors/header.js';
+import { safetensorsReader } from '../../checkpoint/containers/safetensors/reader.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import type { MavVectors } from './analysis.js';
 
@@ -42,8 +43,8 @@ export const readVectors = async (file: string): Promise<MavVectors> => {
   const bytes = await readSmallFile(file, limit).catch((cause: unknown) => {
     throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
   });
-  const begin = prefixBytes + parsePrefix(bytes, file, bytes.length);
-  const { metadata, tensors } = parseHeader(bytes.subarray(prefixBytes, begin), file, bytes.length - begin);
+  const header = bytes.subarray(0, safetensorsReader.headerEnd(bytes, file, bytes.length));
+  const { metadata, tensors } = safetensorsReader.parseHeader(header, file, bytes.length);
   const invalid = (reason: string) => new LayerloomError('VECTORS_INVALID', { file, reason });
   if (metadata['format'] !== formatName) throw invalid('is not a file of MAV vectors');
   const facts = metadata['mav'] === undefined ? undefined : parseFacts(metadata['mav']);
@@ -54,7 +55,7 @@ export const readVectors = async (file: string): Promise<MavVectors> => {
     if (tensor?.dtype !== 'F32' || tensor.shape.length !== 1 || tensor.shape[0] !== rows)
       throw invalid(`it has no vector of ${rows} rows for ${name}`);
     // Copied, since tensor data may begin at any offset and a Float32Array only at a multiple of four.
-    const copy = Uint8Array.from(bytes.subarray(begin + tensor.begin, begin + tensor.end));
+    const copy = Uint8Array.from(bytes.subarray(tensor.begin, tensor.end));
     vectors.set(name, new Float32Array(copy.buffer));
   }
   return { ...facts, vectors };

@@ -1,7 +1,6 @@
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { isObject, parsePythonJson } from '../../checkpoint/json.js';
-import { sideFilePath } from '../../checkpoint/side-files.js';
-import { readSideFile } from '../../checkpoint/small-file.js';
+import { sideFileContent } from '../../checkpoint/side-file-content.js';
 
 /** A key whose value differs in a JSON file. */
 export interface KeyDifference {
@@ -44,17 +43,13 @@ export const compareSideFiles = async (
     names.map(async (name): Promise<SideFileDifference> => {
       if (!b.sideFiles.includes(name)) return { name, state: 'onlyInA', keys: [] };
       if (!a.sideFiles.includes(name)) return { name, state: 'onlyInB', keys: [] };
-      return {
-        name,
-        ...compareContents(
-          await Promise.all([readSideFile(sideFilePath(a, name)), readSideFile(sideFilePath(b, name))]),
-        ),
-      };
+      const [inA, inB] = await Promise.all([sideFileContent(a, name), sideFileContent(b, name)]);
+      return { name, ...compareContents(inA, inB) };
     }),
   );
 };
 
-const compareContents = ([a, b]: readonly [Buffer, Buffer]): Pick<SideFileDifference, 'state' | 'keys'> => {
+const compareContents = (a: Buffer, b: Buffer): Pick<SideFileDifference, 'state' | 'keys'> => {
   if (a.equals(b)) return { state: 'equal', keys: [] };
   const [inA, inB] = [objectIn(a), objectIn(b)];
   if (inA === undefined || inB === undefined) return { state: 'differs', keys: [] };

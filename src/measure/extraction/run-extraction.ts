@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt, valueAt } from '../../base/lookup.js';
 import { version } from '../../base/version.js';
+import { writer } from '../../checkpoint/containers/containers.js';
 import { checkSpace } from '../../checkpoint/disk-space.js';
-import { outputFormat } from '../../checkpoint/formats/formats.js';
 import { type Factors, factoriseMatrix } from '../../engine/compute/factorise.js';
 import type { InputFiles } from '../../engine/input-files.js';
 import { checkOutput } from '../../engine/output/output.js';
@@ -226,8 +226,8 @@ const assemble = async (
     ...plan.saved.map(({ name, dtype, shape, source }) =>
       piece(wholeName(name), dtype, shape, { fd: inputs.fdOf(source), begin: source.begin }, name),
     ),
-  ].sort(outputFormat.compare);
-  const header = outputFormat.encodeHeader(pieces);
+  ].sort(writer.compare);
+  const header = writer.encodeHeader(pieces);
   const bytes = pieces.reduce((position, one) => position + one.bytes, header.length);
   const file = await open(path, 'w+');
   try {

@@ -27,7 +27,7 @@ const named = (value: ModelInput): unknown => {
 export const modelSchema = z.preprocess(
   named,
   z.custom<ModelInput>(isModel, {
-    error: 'a model: a directory, a .safetensors file, org/name, or a recipe with its method',
+    error: 'a model: a directory, a file of weights, org/name, or a recipe with its method',
   }),
 );
 

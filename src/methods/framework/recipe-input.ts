@@ -66,7 +66,7 @@ type RecipesOf<ByMethod> = {
 export type RecipeInput = RecipesOf<RecipesByMethod> | RecipesOf<CustomMethods>;
 
 /**
- * A model: the path of a directory or of a `.safetensors` file, `org/name` in the local hub cache, either
+ * A model: the path of a directory or of a file of weights, `org/name` in the local hub cache, either
  * behind `NAME=`; or a recipe, whose result is the model.
  */
 export type ModelInput = string | RecipeInput;

@@ -69,6 +69,7 @@ export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: stri
     tensors,
     config: base.config === undefined ? undefined : { ...base.config, ...configEdits },
     sideFiles: [...new Set([...kept, ...sideFiles])].sort(),
+    ...(base.carried === undefined ? {} : { carried: base.carried }),
     adapted: {
       base: location(base),
       adapter: location(checkpoint),

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { ModelAddress } from '../../address/address.js';
 import { originOf } from '../../address/found-model.js';
 import { LayerloomError } from '../../base/errors.js';
+import { findWeights } from '../../checkpoint/containers/containers.js';
 import { openFound } from '../../checkpoint/open.js';
 import { listSideFiles } from '../../checkpoint/side-files.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
@@ -23,8 +24,7 @@ import { readAdapterTensors } from './read-tensors.js';
  * @param names of its files
  */
 export const isAdapter = (names: readonly string[]): boolean =>
-  names.includes(adapterConfigName) &&
-  !names.some((name) => /^model\.safetensors(\.index\.json)?$/.test(name));
+  names.includes(adapterConfigName) && findWeights(names) === undefined;
 
 /** True if a model is found here and is an adapter without a base. */
 export const isBareAdapter = async (model: ModelAddress): Promise<boolean> => {

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { LayerloomError } from '../../base/errors.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { isObject, parseJsonObject } from '../../checkpoint/json.js';
-import { sideFilePath } from '../../checkpoint/side-files.js';
-import { readSideFile } from '../../checkpoint/small-file.js';
+import { sideFileContent, sideFilePath } from '../../checkpoint/side-file-content.js';
 import type { AddedToken } from './added-vocabulary.js';
 import { readTokenSettings, settingsOf, type TokenSettings } from './token-settings.js';
 import { endOf, makeTokenizer, type Tokenizer } from './tokenizer.js';
@@ -64,7 +63,7 @@ const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | 
     sideFiles.includes(name),
   );
   if (form === undefined) return undefined;
-  const content = await readSideFile(sideFilePath(checkpoint, form));
+  const content = await sideFileContent(checkpoint, form);
   const { decoder, special } = await readTokenSettings(checkpoint);
   // Models often differ in which of their tokens is for padding: that adds none.
   const missing = special.filter((token) => !content.includes(JSON.stringify(token.content)));
@@ -84,7 +83,7 @@ const parse = async (checkpoint: CheckpointIndex, { form, settings }: TokenizerF
   const file = sideFilePath(checkpoint, form);
   if (form === 'tokenizer.model')
     throw new LayerloomError('TOKENIZER_UNSUPPORTED', { directory: checkpoint.path, reason: sentencePiece });
-  const text = withoutMerges(await readSideFile(file));
+  const text = withoutMerges(await sideFileContent(checkpoint, form));
   if (text.length > mostCharacters)
     throw new LayerloomError('CONFIG_INVALID', {
       file,

@@ -1,8 +1,7 @@
 import { LayerloomError } from '../../base/errors.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
-import { isObject, readJsonObject } from '../../checkpoint/json.js';
-import { sideFilePath } from '../../checkpoint/side-files.js';
-import { readSideFile } from '../../checkpoint/small-file.js';
+import { isObject } from '../../checkpoint/json.js';
+import { sideFileContent, sideFileObject, sideFilePath } from '../../checkpoint/side-file-content.js';
 import type { OutputTokens } from './unite.js';
 import type { MergedVocabulary } from './vocabulary.js';
 
@@ -22,7 +21,7 @@ export const tokenFiles = async (
   const list = added.map(({ id, token }) => ({ id, ...token }));
   const asMap = Object.fromEntries(added.map(({ id, token }) => [token.content, id]));
   const has = (name: string) => donor.sideFiles.includes(name);
-  const read = async (name: string) => (await readSideFile(sideFilePath(donor, name))).toString();
+  const read = async (name: string) => (await sideFileContent(donor, name)).toString();
   const edited = async (name: string, key: string, edit: Edit) => ({
     name,
     text: editValue(await read(name), key, edit, sideFilePath(donor, name)),
@@ -33,8 +32,8 @@ export const tokenFiles = async (
     const file = await edited('tokenizer.json', 'added_tokens', () => list);
     files.push(stripped.size === 0 ? file : { ...file, text: withoutTokens(file.text, stripped) });
   }
-  if (stripped.size > 0 && has('vocab.json')) {
-    const vocab = await readJsonObject(sideFilePath(donor, 'vocab.json'));
+  const vocab = stripped.size > 0 ? await sideFileObject(donor, 'vocab.json') : undefined;
+  if (vocab !== undefined) {
     for (const token of stripped) delete vocab[token];
     files.push({ name: 'vocab.json', text: JSON.stringify(vocab) });
   }
@@ -43,10 +42,8 @@ export const tokenFiles = async (
     const kept = lines.filter((line) => line.startsWith('#version') || keeps(line, stripped));
     files.push({ name: 'merges.txt', text: kept.join('\n') });
   }
-  const config = has('tokenizer_config.json')
-    ? await readJsonObject(sideFilePath(donor, 'tokenizer_config.json'))
-    : {};
-  const hasDecoder = isObject(config['added_tokens_decoder']);
+  const config = await sideFileObject(donor, 'tokenizer_config.json');
+  const hasDecoder = isObject(config?.['added_tokens_decoder']);
   if (hasDecoder) {
     const decoder = Object.fromEntries(added.map(({ id, token }) => [id, decoderEntry(token)]));
     files.push(await edited('tokenizer_config.json', 'added_tokens_decoder', () => decoder));

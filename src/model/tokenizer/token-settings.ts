@@ -1,6 +1,6 @@
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
-import { isObject, readJsonObject } from '../../checkpoint/json.js';
-import { sideFilePath } from '../../checkpoint/side-files.js';
+import { isObject } from '../../checkpoint/json.js';
+import { sideFileObject } from '../../checkpoint/side-file-content.js';
 import { type AddedToken, plainToken } from './added-vocabulary.js';
 
 /** Tokens that transformers adds when it loads a tokenizer, beyond those in the vocabulary's file. */
@@ -22,7 +22,7 @@ const lists = ['additional_special_tokens', 'extra_special_tokens'];
  */
 export const readTokenSettings = async (checkpoint: CheckpointIndex): Promise<TokenSettings> => {
   const read = async (name: string): Promise<Record<string, unknown>> =>
-    checkpoint.sideFiles.includes(name) ? await readJsonObject(sideFilePath(checkpoint, name)) : {};
+    (await sideFileObject(checkpoint, name)) ?? {};
   const config = await read('tokenizer_config.json');
   const decoder = config['added_tokens_decoder'];
   const specialsOf = (from: Record<string, unknown>) =>

@@ -34,7 +34,7 @@ import { type HubSession, mostRequests, openHub } from './requests/session.js';
  *
  * @param model `org/name[@revision]`
  * @throws LayerloomError INVALID_PARAMETER for other spellings; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE,
- *   HUB_FILE_CHANGED; NOT_A_CHECKPOINT where it has no safetensors; FILE_MISSING, INDEX_INVALID,
+ *   HUB_FILE_CHANGED; NOT_A_CHECKPOINT where it has no weights that are read; FILE_MISSING, INDEX_INVALID,
  *   INDEX_UNSAFE_NAME, FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_TRUNCATED; WRITE_FAILED, INTERRUPTED
  */
 export const bringHeaders = async (model: string, options: HubOptions = {}): Promise<BroughtModel> => {

@@ -1,9 +1,9 @@
 import { LayerloomError } from '../../base/errors.js';
 import { valueAt } from '../../base/lookup.js';
 import { visible } from '../../base/visible.js';
+import type { ContainerReader } from '../../checkpoint/containers/container-reader.js';
+import { findWeights, whyNoWeights } from '../../checkpoint/containers/containers.js';
 import { adapterConfigName, adapterWeightsName } from '../../checkpoint/file-names.js';
-import type { ContainerFormat } from '../../checkpoint/formats/format.js';
-import { formats } from '../../checkpoint/formats/formats.js';
 import { isFetchedSideFile } from '../../checkpoint/side-files.js';
 
 /** The files of a listed model that make a checkpoint. */
@@ -18,7 +18,7 @@ export interface CheckpointFiles<File> {
  *
  * @param id of the model, for messages
  * @param readIndex returns the text of the index, which says which files are weights
- * @throws LayerloomError NOT_A_CHECKPOINT where there is no safetensors; FILE_MISSING, INDEX_INVALID, INDEX_UNSAFE_NAME;
+ * @throws LayerloomError NOT_A_CHECKPOINT where there are no weights that are read; FILE_MISSING, INDEX_INVALID, INDEX_UNSAFE_NAME;
  *   what `readIndex` throws
  */
 export const chooseFiles = async <File extends { readonly name: string }>(
@@ -26,21 +26,18 @@ export const chooseFiles = async <File extends { readonly name: string }>(
   files: ReadonlyMap<string, File>,
   readIndex: (index: File) => Promise<string>,
 ): Promise<CheckpointFiles<File>> => {
-  const format = formats.find((one) => files.has(one.shardName(0, 1)) || files.has(one.indexName));
-  if (format === undefined && !(files.has(adapterConfigName) && files.has(adapterWeightsName)))
-    throw noWeights(id, [...files.keys()]);
+  const found = findWeights([...files.keys()]);
+  if (found === undefined && !(files.has(adapterConfigName) && files.has(adapterWeightsName)))
+    throw new LayerloomError('NOT_A_CHECKPOINT', { path: id, reason: whyNoWeights([...files.keys()]) });
   // An adapter's configuration is read like a side file; its weights are one file.
-  const { main, single } =
-    format === undefined
-      ? { main: adapterConfigName, single: adapterWeightsName }
-      : { main: format.indexName, single: format.shardName(0, 1) };
+  const main = found === undefined ? adapterConfigName : found.index?.name;
   const sideFiles = [...files.values()].filter(({ name }) => isFetchedSideFile(name) || name === main);
-  const names = new Set([single].filter((name) => files.has(name)));
-  const index = format === undefined ? undefined : files.get(main);
-  if (format !== undefined && index !== undefined) {
-    const neededBy = `${id}/${main}`;
-    for (const name of format.parseIndex(await readIndex(index), neededBy).values()) {
-      const refused = refusedName(name, format);
+  const names = new Set(found?.files ?? [adapterWeightsName]);
+  if (found?.index !== undefined) {
+    const { reader, index } = found;
+    const neededBy = `${id}/${index.name}`;
+    for (const name of index.parse(await readIndex(valueAt(files, index.name)), neededBy).values()) {
+      const refused = refusedName(name, reader);
       if (refused !== undefined)
         throw new LayerloomError('INDEX_INVALID', {
           file: neededBy,
@@ -54,20 +51,7 @@ export const chooseFiles = async <File extends { readonly name: string }>(
 };
 
 /** Says why a file that an index names is not fetched: a hidden one could take the place of the cache's records. */
-const refusedName = (name: string, { extension }: ContainerFormat): string | undefined => {
+const refusedName = (name: string, { extension }: ContainerReader): string | undefined => {
   if (!name.endsWith(extension)) return `no ${extension} file; nothing else is fetched`;
   return /(^|\/)\./.test(name) ? 'hidden; nothing hidden is fetched' : undefined;
-};
-
-const noWeights = (id: string, names: readonly string[]): LayerloomError => {
-  const wanted = formats.flatMap(({ shardName, indexName }) => [shardName(0, 1), indexName]).join(' nor ');
-  const remedy = (): string => {
-    if (names.includes(adapterWeightsName)) return `it is an adapter without its ${adapterConfigName}`;
-    if (names.some((name) => /\.(bin|pth?)$/.test(name)))
-      return 'its weights are pickles, which are never fetched; look for a branch or a model of safetensors';
-    if (names.some((name) => name.endsWith('.gguf')))
-      return 'its weights are GGUF; merge the model that they were made of';
-    return 'give a model with weights in safetensors';
-  };
-  return new LayerloomError('NOT_A_CHECKPOINT', { path: id, reason: `has neither ${wanted}: ${remedy()}` });
 };

@@ -1,5 +1,6 @@
 import { LayerloomError } from '../../base/errors.js';
-import { parsePrefix, prefixBytes } from '../../checkpoint/formats/header.js';
+import { readerOf } from '../../checkpoint/containers/containers.js';
+import { readHeader } from '../../checkpoint/containers/read-header.js';
 import { type Extent, subtractExtents } from '../../tensor/extent.js';
 import type { RangeFile } from './range-file.js';
 
@@ -64,15 +65,18 @@ const anyServer = { mayDiscard: true };
  * Fetches the header of a weight file.
  *
  * @param name of the file, for messages
- * @throws LayerloomError HEADER_TRUNCATED, HEADER_TOO_LARGE, FILE_TOO_SHORT; the codes of `fetchInto`
+ * @throws LayerloomError the codes of the container's headers, and of `fetchInto`
  */
 export const fetchHeader = async (
   ranges: RangeFile,
   remote: RemoteBytes,
   { name, bytes }: { readonly name: string; readonly bytes: number },
 ): Promise<void> => {
-  await fetchInto(ranges, remote, [{ begin: 0, end: Math.min(firstBytes, bytes) }], anyServer);
-  const prefix = await ranges.read(0, Math.min(prefixBytes, bytes));
-  const end = prefixBytes + parsePrefix(prefix, name, bytes);
-  await fetchInto(ranges, remote, [{ begin: 0, end }], anyServer);
+  const fetch = (begin: number, end: number) => fetchInto(ranges, remote, [{ begin, end }], anyServer);
+  await fetch(0, Math.min(firstBytes, bytes));
+  const read = async (begin: number, end: number): Promise<Uint8Array> => {
+    await fetch(begin, end);
+    return await ranges.read(begin, end);
+  };
+  await readHeader(readerOf(name), read, name, bytes);
 };

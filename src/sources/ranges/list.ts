@@ -1,6 +1,6 @@
 import { lstat, readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import { isWeightsName } from '../../checkpoint/formats/formats.js';
+import { isWeightsName } from '../../checkpoint/containers/containers.js';
 import { bytesOf } from '../../tensor/extent.js';
 import { lastUse, type RangeFolder, rangeFolderAt, rangeRecordPath } from './folder.js';
 import { readRangeRecord } from './record.js';

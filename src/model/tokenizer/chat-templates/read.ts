@@ -1,10 +1,16 @@
 import type { CheckpointIndex } from '../../../checkpoint/checkpoint.js';
-import { isObject, readJsonObject } from '../../../checkpoint/json.js';
-import { type SideFilePlace, sideFilePath } from '../../../checkpoint/side-files.js';
-import { readSideFile } from '../../../checkpoint/small-file.js';
+import { isObject } from '../../../checkpoint/json.js';
+import {
+  type SideFilePlace,
+  sideFileContent,
+  sideFileObject,
+} from '../../../checkpoint/side-file-content.js';
 
 /** The file of a chat template, since transformers 4.43. */
 export const chatTemplateFile = 'chat_template.jinja';
+
+/** What a chat template is found by. */
+type Templates = SideFilePlace & Pick<CheckpointIndex, 'sideFiles'>;
 
 /** Configurations that hold the chat template as a key, and those of a processor. */
 const configurations = ['tokenizer_config.json', 'processor_config.json', 'chat_template.json'] as const;
@@ -16,9 +22,6 @@ export const onlyChatTemplates = /^(chat_template\.(jinja|json)|additional_chat_
 export const mayHoldChatTemplate = (name: string): boolean =>
   !onlyChatTemplates.test(name) && (configurations as readonly string[]).includes(name);
 
-/** What a chat template is found by. */
-type Templates = SideFilePlace & Pick<CheckpointIndex, 'sideFiles'>;
-
 /**
  * Reads a checkpoint's chat template, as transformers finds it: the file of its own goes before the key of
  * `tokenizer_config.json`; of several named templates, the one named `default`.
@@ -26,12 +29,10 @@ type Templates = SideFilePlace & Pick<CheckpointIndex, 'sideFiles'>;
  * @throws LayerloomError READ_FAILED, and errors of JSON
  */
 export const readChatTemplate = async (checkpoint: Templates): Promise<string | undefined> => {
-  const { sideFiles } = checkpoint;
-  if (sideFiles.includes(chatTemplateFile))
-    return (await readSideFile(sideFilePath(checkpoint, chatTemplateFile))).toString();
+  if (checkpoint.sideFiles.includes(chatTemplateFile))
+    return (await sideFileContent(checkpoint, chatTemplateFile)).toString();
   for (const name of configurations) {
-    if (!sideFiles.includes(name)) continue;
-    const found = defaultOf((await readJsonObject(sideFilePath(checkpoint, name)))['chat_template']);
+    const found = defaultOf((await sideFileObject(checkpoint, name))?.['chat_template']);
     if (found !== undefined) return found;
   }
   return undefined;

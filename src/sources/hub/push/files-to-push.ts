@@ -3,8 +3,8 @@ import { basename, join, relative, resolve, sep } from 'node:path';
 import { parseAddress } from '../../../address/address.js';
 import { LayerloomError } from '../../../base/errors.js';
 import { exists } from '../../../base/exists.js';
+import { indexNames } from '../../../checkpoint/containers/containers.js';
 import { cardName, provenanceName } from '../../../checkpoint/file-names.js';
-import { formats } from '../../../checkpoint/formats/formats.js';
 import { readJsonObject } from '../../../checkpoint/json.js';
 import { checkSideFile } from '../../../checkpoint/small-file.js';
 import { bytesOf } from '../../../tensor/extent.js';
@@ -38,7 +38,7 @@ export const filesToPush = async (directory: string): Promise<FileToPush[]> => {
     throw refused(
       'is the unfinished output of a merge; run the merge again with --resume, and push its output',
     );
-  const { path, files, sideFiles } = await openCheckpoint(await parseAddress(root));
+  const { path, files, sideFiles, carried } = await openCheckpoint(await parseAddress(root));
   if (!(await stat(path)).isDirectory()) throw refused('is a file; give the directory of a checkpoint');
   for (const file of files) {
     const missing = bytesOf(await missingRanges(file.path, [{ begin: 0, end: file.bytes }]));
@@ -51,9 +51,12 @@ export const filesToPush = async (directory: string): Promise<FileToPush[]> => {
         `its ${basename(file.path)} was not verified by the hash that the hub states; fetch the whole model by \`hf download\`, and push that`,
       );
   }
-  const beside = [...formats.map(({ indexName }) => indexName), cardName];
+  const beside = [...indexNames, cardName];
   const there = await Promise.all(beside.map((name) => exists(join(root, name))));
-  const small = [...beside.filter((_, index) => there[index]), ...sideFiles];
+  const small = [
+    ...beside.filter((_, index) => there[index]),
+    ...sideFiles.filter((name) => !carried?.has(name)),
+  ];
   for (const name of small) await checkSideFile(join(root, name));
   const names = [...files.map((file) => relative(root, file.path).split(sep).join('/')), ...small];
   const missing = (await listedFiles(root)).filter((name) => !names.includes(name));

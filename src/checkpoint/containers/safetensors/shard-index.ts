@@ -1,6 +1,6 @@
-import { LayerloomError } from '../../base/errors.js';
-import { staysInside } from '../file-names.js';
-import { isObject } from '../json.js';
+import { LayerloomError } from '../../../base/errors.js';
+import { staysInside } from '../../file-names.js';
+import { isObject } from '../../json.js';
 
 export const singleFileName = 'model.safetensors';
 export const indexFileName = 'model.safetensors.index.json';

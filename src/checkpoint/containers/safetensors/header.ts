@@ -1,9 +1,7 @@
-import { createHash } from 'node:crypto';
-import type { FileHandle } from 'node:fs/promises';
-import { LayerloomError } from '../../base/errors.js';
-import { compareDtypes, type Dtype, isDtype } from '../../tensor/dtype.js';
-import { byteLength, elementCount, type Shape } from '../../tensor/reference.js';
-import { findLaxity, isObject, type Laxity } from '../json.js';
+import { LayerloomError } from '../../../base/errors.js';
+import { compareDtypes, type Dtype, isDtype } from '../../../tensor/dtype.js';
+import { byteLength, elementCount, type Shape } from '../../../tensor/reference.js';
+import { findLaxity, isObject, type Laxity } from '../../json.js';
 
 /** The largest header the reference implementation reads. */
 export const maxHeaderBytes = 100_000_000;
@@ -35,23 +33,6 @@ export const parsePrefix = (prefix: Uint8Array, file: string, fileBytes: number)
   const available = fileBytes - prefixBytes;
   if (announced > available) throw new LayerloomError('HEADER_TRUNCATED', { file, announced, available });
   return announced;
-};
-
-/**
- * Reads the header of an open file of `fileBytes`: its bytes behind the prefix, and the SHA-256 of both in hexadecimal.
- *
- * @throws LayerloomError the codes of `parsePrefix`; what the system says of a read
- */
-export const readHeader = async (
-  handle: FileHandle,
-  file: string,
-  fileBytes: number,
-): Promise<{ json: Uint8Array; hash: string }> => {
-  const read = async (length: number, position: number): Promise<Uint8Array> =>
-    (await handle.read(Buffer.alloc(length), 0, length, position)).buffer;
-  const prefix = await read(prefixBytes, 0);
-  const json = await read(parsePrefix(prefix, file, fileBytes), prefixBytes);
-  return { json, hash: createHash('sha256').update(prefix).update(json).digest('hex') };
 };
 
 /**

@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import type { ContainerReader } from './container-reader.js';
+
+/**
+ * Reads all bytes of a file before its data.
+ *
+ * @param read called with ranges that follow one another
+ * @throws LayerloomError the codes of the reader's `headerEnd`; what `read` throws
+ */
+export const readHeader = async (
+  reader: ContainerReader,
+  read: (begin: number, end: number) => Promise<Uint8Array>,
+  file: string,
+  fileBytes: number,
+): Promise<Uint8Array> => {
+  let header: Uint8Array = new Uint8Array();
+  for (;;) {
+    const end = reader.headerEnd(header, file, fileBytes);
+    if (end <= header.length) return header.subarray(0, end);
+    header = Buffer.concat([header, await read(header.length, end)]);
+  }
+};
+
+/**
+ * Reads the header of an open file.
+ *
+ * @returns its bytes, and their SHA-256 in hexadecimal
+ * @throws as `readHeader`
+ */
+export const readHeaderOf = async (
+  reader: ContainerReader,
+  handle: FileHandle,
+  file: string,
+  fileBytes: number,
+): Promise<{ header: Uint8Array; hash: string }> => {
+  const read = async (begin: number, end: number): Promise<Uint8Array> =>
+    (await handle.read(Buffer.alloc(end - begin), 0, end - begin, begin)).buffer;
+  const header = await readHeader(reader, read, file, fileBytes);
+  return { header, hash: createHash('sha256').update(header).digest('hex') };
+};

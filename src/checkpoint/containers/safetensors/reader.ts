@@ -1,0 +1,28 @@
+import type { ContainerReader } from '../container-reader.js';
+import { parseHeader, parsePrefix, prefixBytes } from './header.js';
+import { indexFileName, parseShardIndex, singleFileName } from './shard-index.js';
+
+/**
+ * Safetensors (huggingface/safetensors): a length, a header in JSON, and the data; shards and their index as
+ * transformers names them.
+ */
+export const safetensorsReader: ContainerReader = {
+  name: 'safetensors',
+  extension: '.safetensors',
+  index: { name: indexFileName, parse: parseShardIndex },
+  looksFor: singleFileName,
+  weightsIn: (names) => names.filter((name) => name === singleFileName),
+  headerEnd: (start, file, bytes) =>
+    start.length < prefixBytes && bytes >= prefixBytes
+      ? prefixBytes
+      : prefixBytes + parsePrefix(start, file, bytes),
+  parseHeader: (header, file, bytes) => {
+    const data = header.length;
+    const { metadata, tensors } = parseHeader(header.subarray(prefixBytes), file, bytes - data);
+    const inFile = [...tensors].map(
+      ([name, { dtype, shape, begin, end }]) =>
+        [name, { dtype, shape, begin: data + begin, end: data + end }] as const,
+    );
+    return { metadata, tensors: new Map(inFile) };
+  },
+};
