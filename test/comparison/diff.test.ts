@@ -413,8 +413,8 @@ describe('a comparison refuses', () => {
     });
     writeFileSync(join(root, 'adapter/adapter_config.json'), '{}');
     await expect(diff(task, join(root, 'adapter'))).rejects.toMatchObject({ code: 'ADAPTER_WITHOUT_BASE' });
-    writeFileSync(join(root, 'model.gguf'), 'GGUF');
-    await expect(diff(join(root, 'model.gguf'), task)).rejects.toMatchObject({ code: 'NOT_A_CHECKPOINT' });
+    writeFileSync(join(root, 'model.onnx'), 'ONNX');
+    await expect(diff(join(root, 'model.onnx'), task)).rejects.toMatchObject({ code: 'NOT_A_CHECKPOINT' });
     await expect(diff(root, task)).rejects.toMatchObject({ code: 'NOT_A_CHECKPOINT' });
   });
 
