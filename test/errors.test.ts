@@ -526,7 +526,7 @@ describe('the context of an error', () => {
 
   it('stands in the message around what the code says, in whatever order it was added', () => {
     const message =
-      'grid: merge.yaml:3:5: /out/a cannot be written: full; what is done waits in /out for --resume\n  bottom: 9\n  ^';
+      'grid: merge.yaml:3:5: /out/a cannot be written: full; what is done waits in /out for `resume`\n  bottom: 9\n  ^';
     expect(error.with({ merge: 'grid' }).with({ keptIn: '/out' }).with({ place }).message).toBe(message);
     expect(error.with({ place, keptIn: '/out' }).with({ merge: 'grid' }).message).toBe(message);
   });

@@ -1,5 +1,6 @@
 import { parseHubId } from '../address/remote.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
+import { optionName } from '../base/option-name.js';
 import { listRangeCache, type RangeCacheEntry } from '../sources/ranges/list.js';
 import { rangeCacheRoot } from '../sources/ranges/root.js';
 import type { RangeCacheRemoval } from '../sources/remove-ranges.js';
@@ -51,7 +52,11 @@ export const clearRangeCache = async ({
 }: ClearRangeCacheOptions): Promise<RangeCacheRemoval> => {
   const { removeFromRangeCache } = await import('../sources/remove-ranges.js');
   if (!all && models.length === 0 && olderThan === undefined)
-    throw invalidParameter('models', [], 'names of models, --older-than or --all');
+    throw invalidParameter(
+      'models',
+      [],
+      `names of models, ${optionName('olderThan')} or ${optionName('all')}`,
+    );
   for (const model of models)
     if (parseHubId(model) === undefined)
       throw invalidParameter('models', model, 'org/name or org/name@commit');

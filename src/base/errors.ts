@@ -1,4 +1,5 @@
 import { layerloomCommand } from './command-line.js';
+import { optionName } from './option-name.js';
 import { visible, visibleLine } from './visible.js';
 
 /** Exit codes of the command line: one for each kind of failure. */
@@ -77,7 +78,7 @@ const missingModel = ({ model, tried, fetch, nearest }: MissingModel): string =>
   (nearest === undefined ? '' : `; did you mean ${nearest}?`) +
   (fetch === undefined
     ? ''
-    : `; if it is on the hub, --download fetches what is needed of it, and \`${fetch}\` all of it`);
+    : `; if it is on the hub, ${optionName('download')} fetches what is needed of it, and \`${fetch}\` all of it`);
 
 /** Weights of a model of the hub that are not here. */
 interface MissingWeights {
@@ -142,7 +143,7 @@ const catalogue = {
         .map(([name, count]) => `${name} ${count}`)
         .join(
           ' + ',
-        )} = ${d.requested} layers, but the models have ${d.layers}; lower the counts${'bottom transition' in d.counts || d.scales ? ' or use --scaled' : ''}`,
+        )} = ${d.requested} layers, but the models have ${d.layers}; lower the counts${'bottom transition' in d.counts || d.scales ? ` or use ${optionName('scaled')}` : ''}`,
   ),
   NAME_CLASH: usage(
     (d: { name: string; paths: readonly string[] }) =>
@@ -154,11 +155,11 @@ const catalogue = {
   ),
   FORMS_MIXED: usage(
     (d: { adapters: readonly string[]; full: readonly string[] }) =>
-      `${some(d.adapters, 2)} ${d.adapters.length === 1 ? 'is a bare adapter' : 'are bare adapters'} and ${some(d.full, 2)} whole: write each adapter as BASE+ADAPTER, or give --as full`,
+      `${some(d.adapters, 2)} ${d.adapters.length === 1 ? 'is a bare adapter' : 'are bare adapters'} and ${some(d.full, 2)} whole: write each adapter as BASE+ADAPTER, or give ${optionName('as', 'full')}`,
   ),
   NO_ADAPTER_FORM: usage(
     (d: { method: string; reason: string }) =>
-      `${d.method} of bare adapters gives no adapter: ${d.reason}; --as full with --base gives full weights`,
+      `${d.method} of bare adapters gives no adapter: ${d.reason}; ${optionName('as', 'full')} with ${optionName('base')} gives full weights`,
   ),
   INSTRUCTION_SET: usage(
     (d: { requested: string; available: readonly string[] }) =>
@@ -169,22 +170,22 @@ const catalogue = {
   OUTPUT_INVALID: usage((d: { out: string; reason: string }) => `${d.out}: ${d.reason}`),
   OUTPUT_EXISTS: usage((d: { out: string; experiment?: boolean; page?: boolean; file?: boolean }) =>
     d.file
-      ? `${d.out} exists; choose another file, or --force to replace it`
+      ? `${d.out} exists; choose another file, or ${optionName('force')} to replace it`
       : d.page
-        ? `${d.out} is not a page that layerloom wrote; choose another file, or --force to replace it`
+        ? `${d.out} is not a page that layerloom wrote; choose another file, or ${optionName('force')} to replace it`
         : d.experiment
-          ? `${d.out} holds an experiment; choose another output, or --resume to make what is missing of this one`
-          : `${d.out} is not empty; choose another output, or --force to replace a merged checkpoint`,
+          ? `${d.out} holds an experiment; choose another output, or ${optionName('resume')} to make what is missing of this one`
+          : `${d.out} is not empty; choose another output, or ${optionName('force')} to replace a merged checkpoint`,
   ),
   OUTPUT_NOT_OURS: usage(
     (d: { out: string; others: readonly string[] }) =>
-      `${d.out} holds what layerloom did not write, or what was written since (${some(d.others)}), and --force would lose it; ` +
+      `${d.out} holds what layerloom did not write, or what was written since (${some(d.others)}), and ${optionName('force')} would lose it; ` +
       'move it away or choose another output',
   ),
   RESUME_MISMATCH: usage(
     (d: { staging: string; differences: readonly string[] }) =>
       `${d.staging} was begun by another merge, which cannot be resumed by this one: ${d.differences.join('; ')}. ` +
-      'Run without --resume to start afresh',
+      `Run without ${optionName('resume')} to start afresh`,
   ),
   JOBS_OUTDATED: usage(
     (
@@ -210,7 +211,7 @@ const catalogue = {
     (d: { models: readonly MissingWeights[] }) =>
       `weights are needed that are not on this machine: ${some(
         d.models.map(({ model, bytes, of }) => `${gigabytes(bytes)} of ${model} (${gigabytes(of)} in all)`),
-      )}; fetch them with --download`,
+      )}; fetch them with ${optionName('download')}`,
   ),
   NOT_A_CHECKPOINT: input((d: { path: string; reason: string }) => `${d.path}: ${d.reason}`),
   ADAPTER_INVALID: input(
@@ -223,11 +224,11 @@ const catalogue = {
   ),
   ADAPTERS_DIFFER: input(
     (d: Pair & { what: string }) =>
-      `${d.other} and ${d.first} differ in ${d.what}; merge adapters of one base, or give --as full`,
+      `${d.other} and ${d.first} differ in ${d.what}; merge adapters of one base, or give ${optionName('as', 'full')}`,
   ),
   BASE_NEEDED: input(
     (d: { adapter: string; reason: string; base?: string | undefined }) =>
-      `${d.adapter} ${d.reason}; ${d.base === undefined ? 'give the base with --base' : `${d.base} has none either; merge adapters that save the same modules`}`,
+      `${d.adapter} ${d.reason}; ${d.base === undefined ? `give the base with ${optionName('base')}` : `${d.base} has none either; merge adapters that save the same modules`}`,
   ),
   ADAPTER_MISMATCH: input(
     (d: { adapter: string; base: string; tensor: string; reason: string; trainedOn?: string | undefined }) =>
@@ -349,11 +350,11 @@ const catalogue = {
   NON_FINITE: input(
     (d: { tensors: readonly NonFinite[]; remedy?: string | undefined }) =>
       `not every number is finite in ${some(d.tensors.map(whereNonFinite))}; ` +
-      (d.remedy ?? 'mend the checkpoint, or leave those rows out with --allow-non-finite'),
+      (d.remedy ?? `mend the checkpoint, or leave those rows out with ${optionName('allowNonFinite')}`),
   ),
   NOTHING_TO_EXTRACT: input(
     (d: { expert: string; base: string; tensors: number }) =>
-      `${d.expert} equals the base (${d.base}) in all ${d.tensors} weights that an adapter would change; give the fine-tuned model, or other weights with --modules`,
+      `${d.expert} equals the base (${d.base}) in all ${d.tensors} weights that an adapter would change; give the fine-tuned model, or other weights with ${optionName('modules')}`,
   ),
   MAV_UNDEFINED: input(
     (d: { expert: string; base: string }) =>
@@ -361,7 +362,7 @@ const catalogue = {
   ),
   ANALYSIS_MISMATCH: input(
     (d: { file: string; reason: string }) =>
-      `${d.file} ${d.reason}; analyze the experts again, or leave --analysis away`,
+      `${d.file} ${d.reason}; analyze the experts again, or leave ${optionName('analysis')} away`,
   ),
   PARTITION_INVALID: input(
     (d: { file: string; reason: string; remedy: string }) => `${d.file}: ${d.reason}; ${d.remedy}`,
@@ -377,7 +378,7 @@ const catalogue = {
   NON_FLOATING_MISMATCH: input(
     (d: { tensor: string; dtype: string; files: readonly string[] }) =>
       `tensor ${d.tensor} (${d.dtype}) would be averaged, is not floating, and differs between ${d.files.join(' and ')}; ` +
-      'make it equal, or take what is outside the layers from one expert (--others)',
+      `make it equal, or take what is outside the layers from one expert (${optionName('others')})`,
   ),
   INPUT_CHANGED: input(
     (d: { file: string; reason: string }) =>
@@ -385,7 +386,7 @@ const catalogue = {
   ),
   INPUT_NOT_AS_RECORDED: input(
     (d: { file: string; reason: string; record: string }) =>
-      `${d.file} ${d.reason} since ${d.record} recorded it, and so the merge would be another one; put the recorded file back, or merge what is there now with --allow-changed`,
+      `${d.file} ${d.reason} since ${d.record} recorded it, and so the merge would be another one; put the recorded file back, or merge what is there now with ${optionName('allowChanged')}`,
   ),
   INPUT_SHRANK: input(
     (d: TensorInFile) =>
@@ -457,7 +458,7 @@ const catalogue = {
   // The machine said no.
   HARNESS_MISSING: failed(
     (d: { command: string; reason: string }) =>
-      `${d.command} cannot be run (${d.reason}); install it with \`pip install "lm-eval[hf,api]==0.4.13"\`, or name its command with --lm-eval`,
+      `${d.command} cannot be run (${d.reason}); install it with \`pip install "lm-eval[hf,api]==0.4.13"\`, or name its command with ${optionName('lmEval')}`,
   ),
   HARNESS_FAILED: failed(
     (d: { model: string; reason: string; log: string }) =>
@@ -479,7 +480,7 @@ const catalogue = {
   SERVE_NOT_ALLOWED: usage(
     (d: { directory: string; commands: readonly string[] }) =>
       `${d.directory} was not made here by a batch of yours, and its evaluate: block would run what it likes (${some(d.commands)}); ` +
-      'read it, and give --allow-serve if you trust it',
+      `read it, and give ${optionName('allowServe')} if you trust it`,
   ),
   EVALUATION_INCOMPLETE: {
     exitCode: 4,
@@ -511,10 +512,10 @@ const catalogue = {
   ),
   LINK_REFUSED: failed(
     (d: { file: string; link: string; reason: string }) =>
-      `${d.file} cannot be linked (--link ${d.link}): ${d.reason}; ` +
+      `${d.file} cannot be linked (${optionName('link', d.link)}): ${d.reason}; ` +
       (d.link === 'hard'
-        ? 'hard links need the same file system, and some systems refuse them for files of another user: use --link symbolic, or copy'
-        : 'use --link copy'),
+        ? `hard links need the same file system, and some systems refuse them for files of another user: use ${optionName('link', 'symbolic')}, or copy`
+        : `use ${optionName('link', 'copy')}`),
   ),
   WRITE_FAILED: failed(
     (d: { file: string; tensor?: string; reason: string }) =>
@@ -552,7 +553,7 @@ const catalogue = {
       )}); ${
         d.out === undefined
           ? 'the others can be made'
-          : `the others are in ${d.out}. Mend what is wrong and run it again with --resume`
+          : `the others are in ${d.out}. Mend what is wrong and run it again with ${optionName('resume')}`
       }`,
   },
   TABLES_INCOMPLETE: {
@@ -578,7 +579,7 @@ const catalogue = {
         : d.push
           ? 'interrupted; push again to continue: files that were sent whole are not sent again'
           : d.evaluation !== undefined
-            ? `interrupted; finished scores are in ${d.evaluation}, and the same command scores the rest; ${d.answers === 'kept' ? 'answers of models that were being scored are kept, and with --resume it continues from them' : 'answers of models that were being scored are lost, which --resume keeps'}`
+            ? `interrupted; finished scores are in ${d.evaluation}, and the same command scores the rest; ${d.answers === 'kept' ? `answers of models that were being scored are kept, and with ${optionName('resume')} it continues from them` : `answers of models that were being scored are lost, which ${optionName('resume')} keeps`}`
             : d.batch
               ? 'interrupted'
               : `interrupted; nothing was written${d.out === undefined ? '' : ` at ${d.out}`}`,
@@ -663,7 +664,7 @@ const messageIn = (message: string, { place, merge, keptIn }: ErrorContext): str
   (merge === undefined ? '' : `${visibleLine(merge)}: `) +
   (place === undefined ? '' : `${visibleLine(place.file)}:${place.line}:${place.column}: `) +
   message +
-  (keptIn === undefined ? '' : `; what is done waits in ${visibleLine(keptIn)} for --resume`) +
+  (keptIn === undefined ? '' : `; what is done waits in ${visibleLine(keptIn)} for ${optionName('resume')}`) +
   (place === undefined ? '' : `\n${visible(place.excerpt)}`);
 
 /** Names the parameter of INVALID_PARAMETER as it is written: an option, or in the file's snake case. */

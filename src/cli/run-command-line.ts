@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { type Command, CommanderError } from 'commander';
 import { exitCodes, LayerloomError } from '../base/errors.js';
+import { spellForShells } from '../base/option-name.js';
 import { version } from '../base/version.js';
 import { instructionSets } from '../native/addon.js';
 import { type CommandDescription, describeCommands } from './framework/describe.js';
@@ -98,6 +99,7 @@ export const runCommandLine = async (args: readonly string[]): Promise<number> =
   const program = buildProgram();
   forgetPrinted();
   process.exitCode = undefined;
+  const spellAsBefore = spellForShells();
   try {
     const unknownHelp = unknownHelpOf(args, program);
     if (unknownHelp !== undefined) throw unknownHelp;
@@ -115,5 +117,7 @@ export const runCommandLine = async (args: readonly string[]): Promise<number> =
       return exitCodes.usage;
     }
     return reportError(error, args, program);
+  } finally {
+    spellAsBefore();
   }
 };

@@ -1,4 +1,5 @@
 import { itemAt } from '../base/lookup.js';
+import { optionName } from '../base/option-name.js';
 import { layerEdits } from '../checkpoint/config.js';
 import { type Compiled, type ModelReference, noStatistics } from '../methods/framework/method.js';
 import { invalid } from '../methods/framework/settings.js';
@@ -40,7 +41,7 @@ export const compose = async (
     throw invalid(
       ['rank'],
       recipe.rank,
-      'no rank where full weights are written: bare adapters, or --as adapter',
+      `no rank where full weights are written: bare adapters, or ${optionName('as', 'adapter')}`,
     );
   const frame = await frameOf(recipe, inputs, open);
   const { first, models, companions, vocabulary } = frame;

@@ -1,4 +1,5 @@
 import { LayerloomError } from '../base/errors.js';
+import { optionName } from '../base/option-name.js';
 import type { Compiled, Statistics } from '../methods/framework/method.js';
 import type { CompleteRecipe } from '../plan/complete-recipe.js';
 import type { UnplacedTensor } from '../plan/layout.js';
@@ -58,7 +59,7 @@ export const requireMatches = ({ unmatched: [first] }: Composed): void => {
       {
         parameter: first.path.join('.'),
         value: first.what,
-        expected: 'a filter that matches a tensor (--strict)',
+        expected: `a filter that matches a tensor (${optionName('strict')})`,
       },
       { context: { recipePath: first.path } },
     );

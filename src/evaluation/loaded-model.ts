@@ -1,5 +1,6 @@
 import { parseAddress, printAddress } from '../address/address.js';
 import { LayerloomError } from '../base/errors.js';
+import { optionName } from '../base/option-name.js';
 import { baseOf } from '../compile/adapters/form.js';
 import { isBareAdapter } from '../model/adapters/open-adapter.js';
 import { locateText } from '../sources/locate.js';
@@ -26,7 +27,7 @@ export const weightsArguments = async (
       file: printAddress(adapter),
       what: 'an adapter',
       reason: `is not loaded by the harness's ${backend}`,
-      remedy: `evaluate it with backend: ${backendOfAdapters}, or merge to full weights (--as full)`,
+      remedy: `evaluate it with backend: ${backendOfAdapters}, or merge to full weights (${optionName('as', 'full')})`,
     });
   const pretrained =
     address.kind === 'adapted' ? printAddress(address.base) : (await locateText(await baseOf(adapter))).path;

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { LayerloomError } from '../base/errors.js';
+import { optionName } from '../base/option-name.js';
 import type { Place } from '../model/architecture/architecture.js';
 import type { Expression } from '../operations/expression.js';
 import { scaledCount } from './framework/counts.js';
@@ -215,7 +216,7 @@ const ofFewLayers = (counts: Counts, layers: number): string[] => {
   if (!areDefaults || bottom + top <= layers / 2) return [];
   const scaled = scale(counts, layers);
   return [
-    `${bottom + top} of ${layers} layers are the language expert's: ${bottom} and ${top} are the paper's counts for 32 layers; --scaled makes them ${scaled.bottom} and ${scaled.top}`,
+    `${bottom + top} of ${layers} layers are the language expert's: ${bottom} and ${top} are the paper's counts for 32 layers; ${optionName('scaled')} makes them ${scaled.bottom} and ${scaled.top}`,
   ];
 };
 

@@ -36,7 +36,7 @@ export const experimentPreset = (preset: PresetName, models: PresetModels = {}):
   const isPlaceholder = [models.base, models.tasks, models.languages].includes(undefined);
   return [
     `# ${title}`,
-    `# Run it: ${layerloomCommand('batch', 'FILE', '-o', 'DIR', '--dry-run')} (what it costs), then without --dry-run.`,
+    `# Run it: ${layerloomCommand('batch', 'FILE', '-o', 'DIR', '--dry-run')} (what it costs), then without that option.`,
     ...(isPlaceholder ? ['# Put your own paths in; relative ones begin in the folder of this file.'] : []),
     '',
     '# What all experts were fine-tuned from.',

@@ -1,5 +1,6 @@
 import { LayerloomError } from '../base/errors.js';
 import { propertyAt } from '../base/lookup.js';
+import { optionName } from '../base/option-name.js';
 import { nearest } from '../recipe/nearest.js';
 import { choices } from '../training/choices.js';
 import type { Category, Preset, PresetWithData, TrainingRow } from '../training/preset.js';
@@ -45,7 +46,7 @@ const presetOf = (name: string, language: string | undefined): Preset => {
   }
   if (language !== undefined)
     throw new LayerloomError('USAGE', {
-      reason: `--language is for --preset joint; ${name} has its own data`,
+      reason: `${optionName('language')} is for ${optionName('preset', 'joint')}; ${name} has its own data`,
     });
   if (name === 'math-only')
     return {

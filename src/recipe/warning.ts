@@ -1,4 +1,5 @@
 import type { LayerloomError } from '../base/errors.js';
+import { optionName } from '../base/option-name.js';
 import { visibleLine } from '../base/visible.js';
 import { invalid, shown } from './invalid.js';
 import { nearest } from './nearest.js';
@@ -44,7 +45,7 @@ export const warningOf = ({
     place,
     error: invalid(mark, {
       key,
-      reason: `${reason} (--strict)`,
+      reason: `${reason} (${optionName('strict')})`,
       ...(expected === undefined ? {} : { expected }),
       nearest,
     }) as LayerloomError<'RECIPE_INVALID'>,

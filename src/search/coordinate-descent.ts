@@ -1,5 +1,6 @@
 import { LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
+import { optionName } from '../base/option-name.js';
 import { distanceOf, linesThrough } from './space.js';
 import { candidateOf, noneScored, type Searching } from './successive-halving.js';
 
@@ -50,7 +51,7 @@ export const coordinateDescent = async (searching: Searching): Promise<number> =
   if (candidates === undefined)
     throw new LayerloomError('SEARCH_INVALID', {
       reason: `the budget does not allow ${first} problems of the configurations along one parameter`,
-      remedy: 'allow more with --budget, or hold out fewer problems',
+      remedy: `allow more with ${optionName('budget')}, or hold out fewer problems`,
     });
   return bestOf(searching, candidates);
 };

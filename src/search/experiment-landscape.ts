@@ -1,5 +1,6 @@
 import { LayerloomError } from '../base/errors.js';
 import { itemAt, propertyAt } from '../base/lookup.js';
+import { optionName } from '../base/option-name.js';
 import type { EvaluationResult, ProblemScore } from '../evaluation/result.js';
 import { headlineMetric } from '../evaluation/task-facts.js';
 import { whyUnpaired } from '../scores/align.js';
@@ -58,7 +59,7 @@ export class ExperimentLandscape implements Landscape {
     if (a === undefined || b === undefined)
       throw new LayerloomError('SEARCH_INVALID', {
         reason: `${itemAt(this.#points, a === undefined ? choice : standard).name} could not be scored on the held-out problems`,
-        remedy: 'see the errors above, and continue with --resume',
+        remedy: `see the errors above, and continue with ${optionName('resume')}`,
       });
     const metric = this.#metricOf(itemAt(a, 0));
     const { n, scores, difference, higherIsBetter, interval, p, test, estimand } = comparePooled(
@@ -105,7 +106,7 @@ export class ExperimentLandscape implements Landscape {
     if (this.#metric === undefined || !Object.hasOwn(metrics, this.#metric))
       throw new LayerloomError('SEARCH_INVALID', {
         reason: `results of ${task} have no ${this.#metric ?? 'metric'}`,
-        remedy: `choose one with --metric: ${Object.keys(metrics).join(', ')}`,
+        remedy: `choose one with ${optionName('metric')}: ${Object.keys(metrics).join(', ')}`,
       });
     return this.#metric;
   }
@@ -117,7 +118,7 @@ export class ExperimentLandscape implements Landscape {
     if (reason !== undefined)
       throw new LayerloomError('SEARCH_INVALID', {
         reason,
-        remedy: 'a search compares problem by problem: choose another metric with --metric',
+        remedy: `a search compares problem by problem: choose another metric with ${optionName('metric')}`,
       });
     // Outcomes of other models of the same rows are in the same order: results are in the order of rows.
     const scores = results.map(({ problems }) =>

@@ -1,5 +1,6 @@
 import { LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
+import { optionName } from '../base/option-name.js';
 import type { Landscape, Rows } from './landscape.js';
 
 /**
@@ -74,7 +75,7 @@ export class Outcomes {
       if (outcomes.length !== to - from)
         throw new LayerloomError('SEARCH_INVALID', {
           reason: `the task has ${outcomes.length} problems in rows ${from} to ${to - 1}`,
-          remedy: 'say how many it has with --problems',
+          remedy: `say how many it has with ${optionName('problems')}`,
         });
       itemAt(this.#of, point)?.push(...outcomes);
       this.#spent += outcomes.length * this.#landscape.cost;

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { checkInterrupt, LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt } from '../base/lookup.js';
+import { optionName } from '../base/option-name.js';
 import { recordName } from '../batch/record-names.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { ResultFiles } from '../evaluation/result-files.js';
@@ -172,7 +173,7 @@ const languageOf = (known: readonly string[], given: string | undefined): string
       given === undefined
         ? 'the experiment has several languages'
         : `${given} is not a language of the experiment`,
-    remedy: `choose one with --language: ${known.join(', ')}`,
+    remedy: `choose one with ${optionName('language')}: ${known.join(', ')}`,
   });
 };
 

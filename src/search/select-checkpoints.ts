@@ -2,6 +2,7 @@ import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt, valueAt } from '../base/lookup.js';
+import { optionName } from '../base/option-name.js';
 
 /** A checkpoint to choose from. */
 export interface SelectionCandidate {
@@ -159,8 +160,8 @@ const checkCount = (candidates: number, count: number, leftOut: Selection['leftO
   if (candidates >= count) return;
   const out = leftOut.map(({ name, benchmark }) => `${name} in ${benchmark}`).join(', ');
   throw invalid(
-    `${candidates} candidates, of which ${count} are to be chosen${out === '' ? '' : `; below --at-least: ${out}`}`,
-    `give scores of more checkpoints, or a smaller --count${out === '' ? '' : ' or --at-least'}`,
+    `${candidates} candidates, of which ${count} are to be chosen${out === '' ? '' : `; below ${optionName('atLeast')}: ${out}`}`,
+    `give scores of more checkpoints, or a smaller ${optionName('count')}${out === '' ? '' : ` or ${optionName('atLeast')}`}`,
   );
 };
 

@@ -1,4 +1,5 @@
 import { LayerloomError } from '../base/errors.js';
+import { optionName } from '../base/option-name.js';
 import { taskOf } from '../evaluation/task-facts.js';
 
 /** What checkpoints are chosen by. Names are tasks (columns of a CSV file), or benchmarks: `BELEBELE` is all of its tasks. */
@@ -54,7 +55,7 @@ export const wishesOf = (
     if (found.length > 0) return found;
     throw invalid(
       `not all candidates${scored.role === null ? '' : ` of ${scored.role}`} have scores in ${name}`,
-      `choose of ${scored.tasks.join(', ')}, or score the others too${scored.role === null ? '' : ', or choose of another --role'}`,
+      `choose of ${scored.tasks.join(', ')}, or score the others too${scored.role === null ? '' : `, or choose of another ${optionName('role')}`}`,
     );
   };
   return {
@@ -75,7 +76,7 @@ const weightsOf = (
     if (names !== undefined && !names.includes(name))
       throw invalid(
         `${name} has a weight, and is not among the tasks to choose by`,
-        'name it under --tasks too',
+        `name it under ${optionName('tasks')} too`,
       );
   }
   const weighted = Object.keys(weights);

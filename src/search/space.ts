@@ -1,5 +1,6 @@
 import { LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
+import { optionName } from '../base/option-name.js';
 
 /** A parameter that varies over the configurations of a group. */
 export interface Coordinate {
@@ -82,6 +83,6 @@ export const checkSpace = ({ points }: SearchSpace): void => {
   if (points.length > mostPoints)
     throw new LayerloomError('SEARCH_INVALID', {
       reason: `${points.length} configurations, ${mostPoints} at most`,
-      remedy: 'narrow the grids, or search some entries with --entries',
+      remedy: `narrow the grids, or search some entries with ${optionName('entries')}`,
     });
 };

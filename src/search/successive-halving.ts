@@ -1,5 +1,6 @@
 import { LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
+import { optionName } from '../base/option-name.js';
 import type { Estimator } from './estimate.js';
 import type { Outcomes } from './outcomes.js';
 import type { SearchSpace } from './space.js';
@@ -32,7 +33,7 @@ export const rungsOf = (points: number, rows: number, budget: number, cost = 1):
   if (budget < 2 * fewest)
     throw new LayerloomError('SEARCH_INVALID', {
       reason: `the budget leaves ${Math.max(0, budget) * cost} problem-evaluations to search with, of the ${2 * fewest * cost} that two configurations need`,
-      remedy: `raise --budget by ${(2 * fewest - budget) * cost}, or hold out fewer problems`,
+      remedy: `raise ${optionName('budget')} by ${(2 * fewest - budget) * cost}, or hold out fewer problems`,
     });
   const first =
     points * fewest <= budget ? points : Math.min(points, Math.max(2, Math.floor(budget / (2 * fewest))));
@@ -132,7 +133,7 @@ const withDefault = ({ order, default: standard }: SearchSpace, count: number): 
 export const noneScored = (): LayerloomError =>
   new LayerloomError('SEARCH_INVALID', {
     reason: 'none of the configurations could be scored',
-    remedy: 'see the errors above, and continue with --resume',
+    remedy: `see the errors above, and continue with ${optionName('resume')}`,
   });
 
 /** Returns a candidate's line of a step. */

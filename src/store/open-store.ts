@@ -1,5 +1,6 @@
 import { mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
 import { LayerloomError, reasonOf } from '../base/errors.js';
+import { optionName } from '../base/option-name.js';
 import { linkBelow } from '../base/own-directory.js';
 import { version } from '../base/version.js';
 import { isObject } from '../checkpoint/json.js';
@@ -23,7 +24,7 @@ export const openStore = async (directory: string, create: boolean): Promise<Sto
   const root = await realpath(directory).catch((error: unknown) => {
     throw refused(
       codeOf(error) === 'ENOENT'
-        ? 'no such store; give the directory of a batch, or the one that was its --store'
+        ? `no such store; give the directory of a batch, or the one that was its ${optionName('store')}`
         : reasonOf(error),
     );
   });
@@ -33,7 +34,7 @@ export const openStore = async (directory: string, create: boolean): Promise<Sto
   });
   if (found === undefined)
     throw refused(
-      `is not a store: it has no ${markerName}; give the directory of a batch, or the one that was its --store`,
+      `is not a store: it has no ${markerName}; give the directory of a batch, or the one that was its ${optionName('store')}`,
     );
   if (found === 'unreadable') throw refused(`its ${markerName} is not one that layerloom wrote`);
   if (found > format)

@@ -1,5 +1,6 @@
 import { open, stat } from 'node:fs/promises';
 import { LayerloomError, reasonOf } from '../base/errors.js';
+import { optionName } from '../base/option-name.js';
 
 const endings = ['.jsonl', '.json', '.csv', '.parquet'];
 
@@ -40,7 +41,7 @@ const firstBytes = async (file: string): Promise<string> => {
   } catch (cause) {
     throw new LayerloomError(
       'READ_FAILED',
-      { file, reason: `${reasonOf(cause)}; give a file of rows with --data` },
+      { file, reason: `${reasonOf(cause)}; give a file of rows with ${optionName('data')}` },
       { cause },
     );
   }

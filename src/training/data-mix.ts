@@ -1,6 +1,7 @@
 import { splitName } from '../address/name.js';
 import { LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
+import { optionName } from '../base/option-name.js';
 import { nearest } from '../recipe/nearest.js';
 import type { DataSet, PresetWithData } from './preset.js';
 
@@ -71,16 +72,16 @@ const checkNames = (given: readonly GivenFile[], parts: readonly MixPart[]): voi
     const former = given.slice(0, index).find((other) => name !== undefined && other.name === name);
     if (former !== undefined && !kinds.some((kind) => kind === name))
       throw new LayerloomError('USAGE', {
-        reason: `--data names ${name} twice: ${former.path} and ${path}; one file stands for a data set`,
+        reason: `${optionName('data')} names ${name} twice: ${former.path} and ${path}; one file stands for a data set`,
       });
     if (name === undefined && parts.length > 1)
       throw new LayerloomError('USAGE', {
-        reason: `--data ${path}: this preset has data of two kinds; say math=${path} or language=${path}`,
+        reason: `${optionName('data', path)}: this preset has data of two kinds; say math=${path} or language=${path}`,
       });
     if (name === undefined || names.includes(name)) continue;
     const near = nearest(name, names);
     throw new LayerloomError('USAGE', {
-      reason: `--data ${name}=${path}: this preset has no data set ${name}, but ${names.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`,
+      reason: `${optionName('data', `${name}=${path}`)}: this preset has no data set ${name}, but ${names.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`,
     });
   }
 };
@@ -90,7 +91,7 @@ const checkUnnamed = (parts: readonly MixPart[]): void => {
     for (const { name, title, hub, path } of sets)
       if (hub === undefined && path === undefined)
         throw new LayerloomError('USAGE', {
-          reason: `Table 3 does not name the data set "${title}"; give a file of such rows with --data ${name}=PATH`,
+          reason: `Table 3 does not name the data set "${title}"; give a file of such rows with ${optionName('data', `${name}=PATH`)}`,
         });
 };
 

@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { parseAddress } from '../address/address.js';
 import { LayerloomError } from '../base/errors.js';
+import { optionName } from '../base/option-name.js';
 import { type Partition, partNames } from '../measure/partition/partition.js';
 import { readPartition } from '../measure/partition/read-partition.js';
 import { openCheckpoint } from '../sources/open-checkpoint.js';
@@ -22,7 +23,7 @@ export const readPartitionOf = async (
     new LayerloomError('PARTITION_INVALID', {
       file,
       reason: `is of ${partition.base.path}, and not of ${base.model}: ${reason}`,
-      remedy: 'partition this base, or leave --base out to train the one that was partitioned',
+      remedy: `partition this base, or leave ${optionName('base')} out to train the one that was partitioned`,
     });
   if (!base.isHere) {
     if (nameOf(base.model) !== nameOf(partition.base.name)) throw foreign('the names differ');

@@ -1,6 +1,7 @@
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
+import { optionName } from '../base/option-name.js';
 import type { Partition, Side } from '../measure/partition/partition.js';
 import { checkOptions } from '../recipe/block.js';
 import { choices, type Trainer, type TrainingWay } from './choices.js';
@@ -57,7 +58,9 @@ export const trainingRunOf = (
   const { trainer, base = choices.base, method, rank = choices.lora.rank, way, samples } = settings;
   const { row, number } = preset;
   if (settings.rank !== undefined && method !== 'lora')
-    throw new LayerloomError('USAGE', { reason: '--rank is for LoRA; give --method lora too' });
+    throw new LayerloomError('USAGE', {
+      reason: `${optionName('rank')} is for LoRA; give ${optionName('method', 'lora')} too`,
+    });
 
   const part = trainedPartOf(way, preset, partition);
   checkTrainer(trainer, way);
@@ -108,32 +111,38 @@ const trainedPartOf = (
   const hasBothKinds = categories.length > 1;
   if (way === 'plain' || way === 'revert') {
     if (way === 'plain' && partition !== undefined)
-      throw usage('--partition is for the other ways; plain trains all parameters, for layer swapping');
+      throw usage(
+        `${optionName('partition')} is for the other ways; plain trains all parameters, for layer swapping`,
+      );
     if (way === 'revert' && hasBothKinds)
-      throw usage('--way revert is for one kind of data; the joint preset changes every layer for both');
+      throw usage(
+        `${optionName('way', 'revert')} is for one kind of data; the joint preset changes every layer for both`,
+      );
     return undefined;
   }
   if (partition === undefined)
     throw usage(
-      `--way ${way} needs --partition FILE; \`${layerloomCommand('partition', 'BASE', '-o', 'FILE')}\` writes one`,
+      `${optionName('way', way)} needs ${optionName('partition')} FILE; \`${layerloomCommand('partition', 'BASE', '-o', 'FILE')}\` writes one`,
     );
   if ((way === 'simultaneous') !== hasBothKinds)
     throw usage(
       hasBothKinds
-        ? '--way freeze is for one kind of data; give --way simultaneous for the joint preset'
-        : '--way simultaneous needs both kinds of data; give --preset joint',
+        ? `${optionName('way', 'freeze')} is for one kind of data; give ${optionName('way', 'simultaneous')} for the joint preset`
+        : `${optionName('way', 'simultaneous')} needs both kinds of data; give ${optionName('preset', 'joint')}`,
     );
   if (way === 'freeze') return { partition, side: categories[0] === 'math' ? 'task' : 'language' };
   if (partition.parts.both.length > 0)
     throw usage(
-      '--way simultaneous needs a partition without parameters of both sides; make one with --others',
+      `${optionName('way', 'simultaneous')} needs a partition without parameters of both sides; make one with ${optionName('others')}`,
     );
   return { partition };
 };
 
 const checkTrainer = (trainer: Trainer, way: TrainingWay): void => {
   if (way === 'simultaneous' && trainer !== 'trl')
-    throw usage(`--way simultaneous is for --trainer trl; ${trainer} has no such training`);
+    throw usage(
+      `${optionName('way', 'simultaneous')} is for ${optionName('trainer', 'trl')}; ${trainer} has no such training`,
+    );
 };
 
 /** Returns the steps of a run and of its checkpoints. @throws LayerloomError INVALID_PARAMETER */

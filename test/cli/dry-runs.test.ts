@@ -187,7 +187,7 @@ describe('a merge', () => {
     ],
     [
       'DOWNLOAD_NEEDED',
-      /with --download/,
+      /with `download`/,
       async ({ root, a }) => ({
         method: 'relayout',
         model: writeHeadersOnly(join(root, 'ranges'), 'org/name', a),
@@ -343,7 +343,7 @@ describe('a batch', () => {
       'done',
       'OUTPUT_EXISTS',
     ]);
-    expect(written.mock.calls.join()).toContain('--resume');
+    expect(written.mock.calls.join()).toContain('`resume`');
     expect(readdirSync(out)).toContain('experiment.json');
   });
 });

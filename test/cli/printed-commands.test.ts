@@ -11,7 +11,7 @@ import { readSource } from '../fixtures/source-texts.js';
 // typed in over small models, and held to what it promises.
 
 const paths = describeCommands(buildProgram()).map(({ path }) => path.join(' '));
-const { texts, commands } = readSource();
+const { texts, commands, options: named } = readSource();
 
 let place: Workplace;
 beforeAll(() => {
@@ -257,6 +257,16 @@ describe('the source', () => {
     expect([...new Set(found)].sort()).toEqual([...new Set(known)].sort());
   });
 
+  it('names options below the doors by optionName alone, so that each door spells them its own way', () => {
+    // Programs of others, and texts that only a terminal or a page of the docs shows.
+    const elsewhere =
+      /^(cli|doctor|documents|native|evaluation\/(harness|evaluation-block)|experiment\/(schedulers|file\/[a-z]+-block)|methods\/framework\/common-settings|sources\/hub\/(variables|cache\/hub-cache)|training\/instructions|export\/mergekit-)/;
+    const spelt = texts.filter(
+      ({ file, text }) => /(?<![\w-])--[a-z][a-z-]*[a-z]/.test(text) && !elsewhere.test(file),
+    );
+    expect(spelt.filter(({ text }) => !/^--[a-z-]+$/.test(text))).toEqual([]);
+  });
+
   it('suggests no option that no command has, where it speaks of no other program', () => {
     const ofOthers =
       /^(evaluation\/(harness|evaluation-block)|native\/|experiment\/schedulers\/|cli\/commands\/slurm|training\/instructions|export\/mergekit-|documents\/pages\/heat)/;
@@ -272,6 +282,9 @@ describe('the source', () => {
       ),
     );
     expect([...new Set(unknown)]).toEqual([]);
+    const kebab = (name: string) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    expect(named.length).toBeGreaterThan(50);
+    expect(named.filter(({ name }) => !own.has(kebab(name)))).toEqual([]);
   });
 });
 

@@ -448,7 +448,7 @@ describe('a comparison refuses', () => {
     writeFileSync(out, 'mine');
     await expect(diff(task, language, { out })).rejects.toMatchObject({
       code: 'OUTPUT_EXISTS',
-      message: `${out} exists; choose another file, or --force to replace it`,
+      message: `${out} exists; choose another file, or \`force\` to replace it`,
     });
     await diff(task, language, { out, force: true });
     expect(readFileSync(out, 'utf8')).toMatch(/^<svg/);

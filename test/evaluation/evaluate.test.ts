@@ -394,7 +394,7 @@ describe('evaluating an experiment', () => {
       cpSync(out, moved, { recursive: true });
       await expect(evaluateExperiment(moved, { lmEval, only: ['base'] })).rejects.toMatchObject({
         code: 'SERVE_NOT_ALLOWED',
-        message: expect.stringMatching(/completions-server.*--allow-serve/),
+        message: expect.stringMatching(/completions-server.*`allowServe`/),
       });
       const allowed = await evaluateExperiment(moved, { lmEval, only: ['base'], allowServe: true });
       expect([allowed.scored, allowed.failed]).toEqual([['base'], []]);

@@ -341,7 +341,7 @@ ${inner}`;
       ]);
       const error = await refusal(text, family, true);
       expect(error).toMatchObject({ code: 'RECIPE_INVALID', exitCode: 2 });
-      expect(error.message).toContain(`${place}weight: sce has no such parameter (--strict)`);
+      expect(error.message).toContain(`${place}weight: sce has no such parameter (\`strict\`)`);
     }
   });
 });

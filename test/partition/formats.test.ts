@@ -199,7 +199,7 @@ describe('llama', () => {
     expect(formatPartition(partition, 'llama-factory').warnings).toEqual([
       expect.stringContaining('leave model.norm.weight of the language frozen'),
     ]);
-    expect(() => formatPartition(partitionOf(base, {}), 'llama-factory')).toThrow(/--top 0 or --bottom 0/);
+    expect(() => formatPartition(partitionOf(base, {}), 'llama-factory')).toThrow(/`top: 0` or `bottom: 0`/);
   });
 
   it('has regular expressions for modules that differ from layer to layer', () => {

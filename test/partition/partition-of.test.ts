@@ -65,7 +65,7 @@ describe('by location', () => {
   it('takes every layer where the counts add up to L, and refuses more', () => {
     expect(partitionOf(llama(7), {}).parts.task).toEqual([]);
     expect(() => partitionOf(llama(6), {})).toThrow(
-      'bottom 5 + top 2 = 7 layers, but the models have 6; lower the counts or use --scaled',
+      'bottom 5 + top 2 = 7 layers, but the models have 6; lower the counts or use `scaled`',
     );
   });
 

@@ -134,7 +134,7 @@ describe('a layer swap of bare adapters', () => {
     rmSync(base, { recursive: true });
     const without = await planMerge(recipe);
     expect(without.architecture.layers).toBe(5);
-    expect(without.warnings.join()).toContain('--base');
+    expect(without.warnings.join()).toContain('`base`');
     const others = writeCheckpoint(join(base, '..', 'other'), llama({ layers: 12 }));
     expect((await planMerge({ ...recipe, base: others })).architecture.layers).toBe(12);
   });
@@ -310,7 +310,7 @@ describe('other methods over bare adapters', () => {
         : { models: [task, language], ...(recipe.method === 'ties' ? { base } : {}) };
     const { code, message } = await failure(planMerge({ ...recipe, ...models } as unknown as RecipeInput));
     expect(code).toBe('NO_ADAPTER_FORM');
-    expect(message).toContain('--as full');
+    expect(message).toContain("`as: 'full'`");
   });
 
   it('refuses a revert that leaves nothing', async () => {

@@ -219,7 +219,7 @@ describe('a rank for averages of adapters', () => {
     for (const rank of [0, 1.5, -1, '8', 5000])
       expect(await codeOf(rankOf(rank))).toContain('INVALID_PARAMETER');
     const full = { models: [`${base}+${task}`, `${base}+${language}`], rank: 4 };
-    expect(await codeOf(soup(full, { out }))).toContain('--as adapter');
+    expect(await codeOf(soup(full, { out }))).toContain("`as: 'adapter'`");
     const nested = { method: 'soup', models: [task, language], rank: 4 } as const;
     expect(await codeOf(soup({ models: [nested, task] } as never, { out }))).toContain(
       'in the place of a model',

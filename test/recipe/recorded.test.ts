@@ -44,7 +44,7 @@ describe('a layerloom.json as a recipe', () => {
         code: 'INPUT_NOT_AS_RECORDED',
         exitCode: 3,
         details: { file: weights, record },
-        message: expect.stringMatching(/modification time.*--allow-changed/),
+        message: expect.stringMatching(/modification time.*`allowChanged`/),
       });
     await expect(planMerge(record, { allowChanged: true })).resolves.toMatchObject({ method: 'soup' });
     truncateSync(weights, statSync(weights).size - 2);

@@ -129,7 +129,7 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
       expect(existsSync(join(out, 'search.json'))).toBe(false);
     }
     const { score } = constructedScorer();
-    await expect(searchExperiment(file, { ...options, out, score })).rejects.toThrow('--resume');
+    await expect(searchExperiment(file, { ...options, out, score })).rejects.toThrow('`resume`');
     const { out: __, ...resumed } = await searchExperiment(file, { ...options, out, score, resume: true });
     expect(resumed).toEqual(expected);
   });
@@ -173,7 +173,7 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
   it.each([
     [
       { language: 'telugu' },
-      'telugu is not a language of the experiment; choose one with --language: swahili',
+      'telugu is not a language of the experiment; choose one with `language`: swahili',
     ],
     [
       { default: 'grid/b1-u3' },

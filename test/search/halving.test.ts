@@ -117,10 +117,10 @@ describe('rungs', () => {
 
   it('are refused for a budget of less than two configurations', () => {
     expect(() => rungsOf(81, 170, 15, 9)).toThrow(
-      /leaves 135 problem-evaluations to search with, of the 144 .*; raise --budget by 9,/,
+      /leaves 135 problem-evaluations to search with, of the 144 .*; raise `budget` by 9,/,
     );
     expect(itemAt(rungsOf(81, 170, 16, 9), 0)).toEqual({ count: 2, limit: 8 });
-    expect(() => rungsOf(81, 170, -2)).toThrow(/leaves 0 .*; raise --budget by 18,/);
+    expect(() => rungsOf(81, 170, -2)).toThrow(/leaves 0 .*; raise `budget` by 18,/);
   });
 });
 

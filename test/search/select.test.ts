@@ -219,7 +219,7 @@ describe('selecting from files', () => {
       ],
       [
         { role: ['task'], atLeast: { MGSM: 0.55 } },
-        '1 candidates, of which 2 are to be chosen; below --at-least: math-1 in mgsm',
+        '1 candidates, of which 2 are to be chosen; below `atLeast`: math-1 in mgsm',
       ],
     ])('refuses %j', async (more, message) => {
       await expect(chosenOf(more)).rejects.toThrow(message);

@@ -166,7 +166,7 @@ describe('a link', () => {
     onTestFinished(() => rmSync(elsewhere, { recursive: true }));
     const linking = store.link(key, join(elsewhere, 'a'), 'hard');
     await expect(linking).rejects.toMatchObject({ code: 'LINK_REFUSED' });
-    await expect(linking).rejects.toThrow(/use --link symbolic, or copy/);
+    await expect(linking).rejects.toThrow(/use `link: 'symbolic'`, or copy/);
     expect((await store.link(key, join(elsewhere, 'a'), 'symbolic')).link).toBe('symbolic');
   });
 

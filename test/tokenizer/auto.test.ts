@@ -124,7 +124,7 @@ describe('vocabularies by default', () => {
     const models = [await model('a', 4, bpe({ ...abc, ab: 3 })), await model('b', 4, bpe({ ...abc, bc: 3 }))];
     await expect(mergeVocabularies(models, request('auto'))).rejects.toMatchObject({
       code: 'TOKENIZER_MISMATCH',
-      message: expect.stringMatching(/"bc" 3 against absent.*--tokenizer union/),
+      message: expect.stringMatching(/"bc" 3 against absent.*`tokenizer: 'union'`/),
     });
   });
 
@@ -132,7 +132,7 @@ describe('vocabularies by default', () => {
     const models = [await model('a', 3, bpe(abc)), await model('b', 3, bpe({ a: 0, b: 2, c: 1 }))];
     await expect(mergeVocabularies(models, request('auto'))).rejects.toMatchObject({
       code: 'TOKENIZER_MISMATCH',
-      message: expect.stringMatching(/"b" 2 against 1, "c" 1 against 2\. Give `--tokenizer union`/),
+      message: expect.stringMatching(/"b" 2 against 1, "c" 1 against 2\. Give `tokenizer: 'union'`/),
     });
   });
 

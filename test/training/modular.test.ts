@@ -103,8 +103,8 @@ describe('simultaneous training', () => {
         message: expect.stringMatching(message),
       });
     await refused({ preset: 'joint', way: 'simultaneous' }, /without parameters of both sides/);
-    await refused({ preset: 'math-1', way: 'simultaneous' }, /give --preset joint/);
-    await refused({ preset: 'joint', way: 'freeze' }, /--way simultaneous for the joint preset/);
+    await refused({ preset: 'math-1', way: 'simultaneous' }, /give `preset: 'joint'`/);
+    await refused({ preset: 'joint', way: 'freeze' }, /`way: 'simultaneous'` for the joint preset/);
     await refused({ preset: 'math-1' }, /plain trains all parameters/);
   });
 
@@ -124,7 +124,7 @@ describe('a partition', () => {
         code: 'PARTITION_INVALID',
         message: expect.stringMatching(message),
       });
-    await refused(other, /other: that has no model\.layers\.3\..*; partition this base, or leave --base out/);
+    await refused(other, /other: that has no model\.layers\.3\..*; partition this base, or leave `base` out/);
     await refused('org/another-model', /the names differ/);
     const { config } = await init({ preset: 'math-1', way: 'freeze', base: 'org/Base' }, out);
     expect(config.model_name_or_path).toBe('org/Base');

@@ -181,17 +181,17 @@ describe('the run', () => {
 const refusals: [string, Partial<TrainingParameters>, string, RegExp][] = [
   ['a misspelt preset', { preset: 'math1' }, 'INVALID_PARAMETER', /did you mean math-1\?/],
   ['an unknown language', { preset: 'joint', language: 'fra' }, 'INVALID_PARAMETER', /jpn, swh, tel, ben/],
-  ['a language of a row', { language: 'swh' }, 'USAGE', /--language is for --preset joint/],
-  ['the set without a name', { preset: 'tel-1' }, 'USAGE', /does not name.*--data instructions=PATH/],
+  ['a language of a row', { language: 'swh' }, 'USAGE', /`language` is for `preset: 'joint'`/],
+  ['the set without a name', { preset: 'tel-1' }, 'USAGE', /does not name.*`data: 'instructions=PATH'`/],
   ['a misspelt trainer', { trainer: 'axolot' as 'axolotl' }, 'INVALID_PARAMETER', /did you mean axolotl\?/],
-  ['a rank of full training', { rank: 8 }, 'USAGE', /give --method lora/],
+  ['a rank of full training', { rank: 8 }, 'USAGE', /give `method: 'lora'`/],
   ['rank 0', { method: 'lora', rank: 0 }, 'INVALID_PARAMETER', /rank: expected a whole number, 1 or more/],
   ['devices that do not divide', { devices: 3 }, 'INVALID_PARAMETER', /a divisor of the batch size 4/],
   ['fewer samples than the warm-up', { samples: 4000 }, 'INVALID_PARAMETER', /the warm-up's 1000/],
   ['an unreadable file', { data: ['./none.jsonl'] }, 'READ_FAILED', /none\.jsonl cannot be read: ENOENT/],
   ['an unknown data set', { data: ['orca=x.jsonl'] }, 'USAGE', /no data set orca, but math, orca-math/],
   ['a file of two kinds', { preset: 'joint', data: ['x.jsonl'] }, 'USAGE', /math=x\.jsonl or language=/],
-  ['freezing without a partition', { way: 'freeze' }, 'USAGE', /needs --partition FILE/],
+  ['freezing without a partition', { way: 'freeze' }, 'USAGE', /needs `partition` FILE/],
   ['reverting joint training', { preset: 'joint', way: 'revert' }, 'USAGE', /for one kind of data/],
 ];
 

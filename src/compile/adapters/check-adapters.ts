@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
+import { optionName } from '../../base/option-name.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import type { Adapter } from '../../model/adapters/adapter.js';
 import { applyAdapter } from '../../model/adapters/apply.js';
@@ -38,7 +39,9 @@ export const checkAdapters = async (
     const parameters = [a, b].map(({ targetParameters }) => [...targetParameters].sort().join(', '));
     if (parameters[0] !== parameters[1]) throw differ(`target_parameters (${parameters.join(' against ')})`);
     if (!isNamed && a.base !== undefined && b.base !== undefined && !(await isSameBase(a.base, b.base)))
-      throw differ(`their base (${b.base} against ${a.base}; --base says which it is if that is one model)`);
+      throw differ(
+        `their base (${b.base} against ${a.base}; ${optionName('base')} says which it is if that is one model)`,
+      );
   }
   return base === undefined ? [] : [first, ...others].flatMap((adapter) => checkAgainst(base, adapter));
 };

@@ -1,5 +1,6 @@
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt, valueAt } from '../../base/lookup.js';
+import { optionName } from '../../base/option-name.js';
 import { noStatistics, type Statistics } from '../../methods/framework/method.js';
 import type { Architecture } from '../../model/architecture/architecture.js';
 import { describeArchitecture, type Place } from '../../model/architecture/architecture.js';
@@ -177,7 +178,7 @@ const architectureOf = (
   return {
     architecture,
     warnings: [
-      `the base of ${checkpoint.name} is not here: it is taken to have ${found.layers} layers, up to the last that is adapted; --base says which it is`,
+      `the base of ${checkpoint.name} is not here: it is taken to have ${found.layers} layers, up to the last that is adapted; ${optionName('base')} says which it is`,
     ],
   };
 };

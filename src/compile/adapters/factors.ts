@@ -1,4 +1,5 @@
 import { itemAt } from '../../base/lookup.js';
+import { optionName } from '../../base/option-name.js';
 import { invalid } from '../../methods/framework/settings.js';
 import { type FactorDtype, factorDtypes } from '../../native/factorise.js';
 import { columnTensor } from '../../plan/operands/columns.js';
@@ -131,7 +132,11 @@ const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | unde
   const [common, ...others] = new Set<Dtype>(wanted === undefined ? dtypes : [wanted]);
   const found = factorDtypes.find((dtype) => dtype === common && others.length === 0);
   if (found === undefined && wanted !== undefined)
-    throw invalid(['dtype'], torchName(wanted), 'float32, bfloat16 or float16 where --rank truncates');
+    throw invalid(
+      ['dtype'],
+      torchName(wanted),
+      `float32, bfloat16 or float16 where ${optionName('rank')} truncates`,
+    );
   return found ?? 'F32';
 };
 

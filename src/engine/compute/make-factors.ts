@@ -1,5 +1,6 @@
 import { LayerloomError } from '../../base/errors.js';
 import { valueAt } from '../../base/lookup.js';
+import { optionName } from '../../base/option-name.js';
 import { type FactorDtype, factorDtypes } from '../../native/factorise.js';
 import type { Location } from '../../native/job.js';
 import { computedTensor } from '../../plan/operands/computed.js';
@@ -51,7 +52,7 @@ export const makeFactors = async <S>(
     const model = inputs.namesOf(sourcesOf(expression)).join(' and ');
     throw new LayerloomError('NON_FINITE', {
       tensors: [{ tensor: of, model, count: factors.nonFinite }],
-      remedy: 'mend the adapter, or merge without --rank',
+      remedy: `mend the adapter, or merge without ${optionName('rank')}`,
     });
   }
   return { matrix: of, factors };

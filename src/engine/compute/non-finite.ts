@@ -1,5 +1,6 @@
 import { LayerloomError, type NonFinite } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
+import { optionName } from '../../base/option-name.js';
 import type { NonFiniteElement } from '../../native/job.js';
 import type { Emitted } from '../../operations/program.js';
 import type { PlannedTensor } from '../../plan/plan.js';
@@ -82,5 +83,5 @@ export const refusedNonFinite = (value: NonFiniteValue, remedy?: string): Layerl
     tensors: [value],
     remedy:
       remedy ??
-      'mend the checkpoint, or merge it as it is with --allow-non-finite (allow_non_finite: true in a recipe)',
+      `mend the checkpoint, or merge it as it is with ${optionName('allowNonFinite')} (allow_non_finite: true in a recipe)`,
   });

@@ -2,6 +2,7 @@ import { chmod, constants, copyFile, link as linkFile, realpath, rm, stat, symli
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
+import { optionName } from '../../base/option-name.js';
 import { type MergePlan, verbatimPath } from '../../plan/plan.js';
 import type { InputFiles } from '../input-files.js';
 import { withFile } from './durable.js';
@@ -120,7 +121,7 @@ export const verifyLinks = async (plan: MergePlan, linked: Linked, inputs: Input
 
 const notShared = ({ cost, shards }: MergePlan): string =>
   `${shards.filter(({ verbatim }) => verbatim !== undefined).length} shards equal to whole input files (${(cost.bytesVerbatim / 1e9).toFixed(2)} GB) ` +
-  'are copied, since this file system cannot reflink them; --link hard or symbolic would avoid the copies';
+  `are copied, since this file system cannot reflink them; ${optionName('link', 'hard')} or symbolic would avoid the copies`;
 
 /** Returns a function that copies a file durably with the default mode; `how` is a COPYFILE_FICLONE flag. */
 const copyBy = (how: number) => async (from: string, to: string) => {

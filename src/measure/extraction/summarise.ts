@@ -1,4 +1,5 @@
 import { valueAt } from '../../base/lookup.js';
+import { optionName } from '../../base/option-name.js';
 import type { Factors } from '../../engine/compute/factorise.js';
 import { moduleOf } from './choose-tensors.js';
 import type { Extraction } from './extraction.js';
@@ -68,6 +69,6 @@ export const lossOf = ({ leftOut, lost }: Extraction): string[] => {
   const share = lost < 0.001 ? 'less than 0.1 %' : `${(100 * lost).toFixed(1)} %`;
   const module = moduleOf(first.name);
   return [
-    `${leftOut.length} changed tensors are left out, with ${share} of the model's ‖Δ‖²: the most is in ${first.name} (--save-modules ${module.slice(module.lastIndexOf('.') + 1)} saves it whole)`,
+    `${leftOut.length} changed tensors are left out, with ${share} of the model's ‖Δ‖²: the most is in ${first.name} (${optionName('saveModules', module.slice(module.lastIndexOf('.') + 1))} saves it whole)`,
   ];
 };

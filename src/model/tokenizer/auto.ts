@@ -1,11 +1,12 @@
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
+import { optionName } from '../../base/option-name.js';
 import type { ModelTokens } from './tokenizer.js';
 import { type OutputTokens, plainTokensWithout, uniteTokens } from './unite.js';
 import { quote } from './words.js';
 
-const remedy =
-  'Give `--tokenizer union`, `base` or a model to say whose vocabulary the output has, or merge experts of one tokenizer';
+const remedy = () =>
+  `Give ${optionName('tokenizer', 'union')}, \`base\` or a model to say whose vocabulary the output has, or merge experts of one tokenizer`;
 
 /**
  * Returns the union of vocabularies that agree: each token that models share has one id, and the vocabulary
@@ -36,7 +37,7 @@ export const autoTokens = (
       tokens: [...lacking].map(
         (token) => `${quote(token)} ${other?.tokenizer.ids.get(token) ?? 'elsewhere'} against absent`,
       ),
-      remedy,
+      remedy: remedy(),
     });
   }
   return { donor, tokens: uniteTokens(models, donor, wanted) };
@@ -59,7 +60,7 @@ const checkSharedIds = (models: readonly ModelTokens[]): void => {
           first: first.path,
           other: other.path,
           tokens,
-          remedy,
+          remedy: remedy(),
         });
     }
 };

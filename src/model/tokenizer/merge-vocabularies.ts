@@ -1,6 +1,7 @@
 import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import { itemAt } from '../../base/lookup.js';
+import { optionName } from '../../base/option-name.js';
 import { autoTokens } from './auto.js';
 import { type TokenizerFiles, TokenizerReader } from './read-tokenizer.js';
 import { resolveModels, type VocabularyModel, withoutTokenizer } from './resolve-models.js';
@@ -134,7 +135,7 @@ const checkEqual = (models: readonly ModelTokens[]): void => {
         first: first.path,
         other: other.path,
         tokens,
-        remedy: 'Merge experts of one tokenizer, or leave the choice to `--tokenizer auto`',
+        remedy: `Merge experts of one tokenizer, or leave the choice to ${optionName('tokenizer', 'auto')}`,
       });
   }
 };

@@ -1,3 +1,4 @@
+import { optionName } from '../../../base/option-name.js';
 import { type Partition, partNames, type Side } from '../partition.js';
 import { splitterOf } from '../regexes.js';
 import { someTrainedBy, unsupported } from './unsupported.js';
@@ -54,7 +55,7 @@ export const llamaFactoryFreeze = (partition: Partition, side: Side): LlamaFacto
     throw unsupported(
       name,
       `the part of the ${side}: its modules differ from layer to layer, or their names are parts of others`,
-      'partition by whole layers (--granularity layer), or use another trainer, or the python format',
+      `partition by whole layers (${optionName('granularity', 'layer')}), or use another trainer, or the python format`,
     );
   return {
     options: {
@@ -76,7 +77,7 @@ const endOf = (layers: readonly number[], all: number, side: Side): number => {
   throw unsupported(
     name,
     `the layers of the ${side} (freeze_trainable_layers is the first or the last n)`,
-    'partition with --top 0 or --bottom 0, or use another trainer, or the python format',
+    `partition with ${optionName('top', '0')} or ${optionName('bottom', '0')}, or use another trainer, or the python format`,
   );
 };
 

@@ -3,6 +3,7 @@ import { basename, join, relative, resolve, sep } from 'node:path';
 import { parseAddress } from '../../../address/address.js';
 import { LayerloomError } from '../../../base/errors.js';
 import { exists } from '../../../base/exists.js';
+import { optionName } from '../../../base/option-name.js';
 import { indexNames } from '../../../checkpoint/containers/containers.js';
 import { cardName, provenanceName } from '../../../checkpoint/file-names.js';
 import { readJsonObject } from '../../../checkpoint/json.js';
@@ -36,7 +37,7 @@ export const filesToPush = async (directory: string): Promise<FileToPush[]> => {
   const refused = (reason: string) => new LayerloomError('NOT_A_CHECKPOINT', { path: root, reason });
   if (unfinished.test(root.split(sep).join('/')))
     throw refused(
-      'is the unfinished output of a merge; run the merge again with --resume, and push its output',
+      `is the unfinished output of a merge; run the merge again with ${optionName('resume')}, and push its output`,
     );
   const { path, files, sideFiles, carried } = await openCheckpoint(await parseAddress(root));
   if (!(await stat(path)).isDirectory()) throw refused('is a file; give the directory of a checkpoint');

@@ -4,6 +4,7 @@ import { parseHubId } from '../../../address/remote.js';
 import { LayerloomError } from '../../../base/errors.js';
 import { exists } from '../../../base/exists.js';
 import { invalidParameter } from '../../../base/invalid-parameter.js';
+import { optionName } from '../../../base/option-name.js';
 import { cardName, provenanceName } from '../../../checkpoint/file-names.js';
 import { isObject, readJsonObject } from '../../../checkpoint/json.js';
 import { hubEnvironment } from '../environment.js';
@@ -64,7 +65,11 @@ export const pushCheckpoint = async (
 const checkRepository = (repository: string): string => {
   const { id } = parseHubId(repository) ?? {};
   if (id === undefined || id !== repository)
-    throw invalidParameter('repository', repository, 'org/name; a branch is given by --revision');
+    throw invalidParameter(
+      'repository',
+      repository,
+      `org/name; a branch is given by ${optionName('revision')}`,
+    );
   return id;
 };
 
