@@ -1,7 +1,7 @@
 // Writes the JSON Schemas of recipes and experiments into dist/schemas, from the compiled zod schemas.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { experimentSchema } from '../dist/api/json-schema/experiment-schema.js';
-import { recipeSchema } from '../dist/api/json-schema/recipe-schema.js';
+import { experimentSchema } from '../dist/schema/experiment-schema.js';
+import { recipeSchema } from '../dist/schema/recipe-schema.js';
 
 const folder = new URL('../dist/schemas/', import.meta.url);
 mkdirSync(folder, { recursive: true });

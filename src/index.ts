@@ -8,7 +8,6 @@ export {
   analyze,
 } from './api/analyze.js';
 export { type DiffOptions, diff } from './api/diff.js';
-export { explainTensor } from './api/explain-tensor.js';
 export { type ExportedRecipe, type ExportOptions, exportRecipe } from './api/export-recipe.js';
 export { type ExtractLoraParameters, extractLora } from './api/extract-lora.js';
 export { layerSwap, type MergeOptions, merge, relayout, revert, soup } from './api/merge.js';
@@ -18,7 +17,7 @@ export {
   type PartitionResult,
   partition,
 } from './api/partition.js';
-export { type MergePlanOptions, planMerge } from './api/plan-merge.js';
+export { explainTensor, type MergePlanOptions, planMerge } from './api/plan-merge.js';
 export { push } from './api/push.js';
 export {
   type ClearRangeCacheOptions,

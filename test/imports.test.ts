@@ -66,6 +66,19 @@ describe('imports', () => {
     for (const file of files) visit(file);
   });
 
+  it('give index.ts all that files of api/ export', () => {
+    const index = readFileSync(join(root, 'index.ts'), 'utf8');
+    const doors = files.filter((file) => file.startsWith('api/'));
+    expect(doors.length).toBeGreaterThan(10);
+    for (const file of doors) {
+      const exported = [...index.matchAll(/export (?:type )?\{([^}]*)\} from '\.\/([^']+)'/g)]
+        .filter(([, , path = '']) => sourceOf(path) === file)
+        .flatMap(([, names = '']) => names.split(',').map((name) => name.trim().replace(/^type /, '')));
+      const own = [...readFileSync(join(root, file), 'utf8').matchAll(/^export (?:async )?\w+ (\w+)/gm)];
+      expect(exported.toSorted().filter(Boolean), file).toEqual(own.map(([, name]) => name).toSorted());
+    }
+  });
+
   it('of paper/ are in doors alone', () => {
     const doors = ['paper', 'api', 'index', 'cli'];
     for (const file of files.filter((each) => !doors.includes(partOf(each))))

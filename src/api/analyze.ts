@@ -1,6 +1,7 @@
 import { LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt } from '../base/lookup.js';
+import { requireOut } from '../base/require-out.js';
 import {
   type AnalysisResult,
   prepareDirectory,
@@ -16,7 +17,6 @@ import { checkThresholdNames, readThresholds, thresholdsOf } from '../measure/an
 import { readVectors } from '../measure/analysis/vectors-file.js';
 import { bringModels } from '../sources/bring-models.js';
 import type { Rows } from '../tensor/rows.js';
-import { requireOut } from './require-out.js';
 
 /** The experts of `analyze`, and what is measured of them. */
 export interface AnalyzeParameters {

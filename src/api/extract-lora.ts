@@ -1,4 +1,5 @@
 import { invalidParameter } from '../base/invalid-parameter.js';
+import { requireOut } from '../base/require-out.js';
 import type { Choice } from '../measure/extraction/choose-tensors.js';
 import type { ExtractionResult } from '../measure/extraction/extraction.js';
 import { planExtraction } from '../measure/extraction/plan-extraction.js';
@@ -6,7 +7,6 @@ import { type ExtractionOptions, runExtraction } from '../measure/extraction/run
 import { type FactorDtype, factorDtypes } from '../native/factorise.js';
 import { bringModels } from '../sources/bring-models.js';
 import { type DtypeName, parseDtype } from '../tensor/dtype.js';
-import { requireOut } from './require-out.js';
 
 /** The models of an extraction, and which factors to make of which weights. */
 export interface ExtractLoraParameters extends Choice {

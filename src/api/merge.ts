@@ -1,3 +1,4 @@
+import { requireOut } from '../base/require-out.js';
 import { type MergeResult, type RunOptions, runPlan } from '../engine/run-plan.js';
 import type {
   CommonParameters,
@@ -9,7 +10,6 @@ import type {
 } from '../methods/recipes.js';
 import { parseRecipe } from '../recipe/recipe.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';
-import { requireOut } from './require-out.js';
 
 /** Options of any merge, besides its recipe. */
 export type MergeOptions = MergePlanOptions & RunOptions;

@@ -4,7 +4,11 @@ import { checkInterrupt, LayerloomError } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
 import { inForm } from '../compile/adapters/form.js';
 import type { OutputForm } from '../compile/adapters/output-forms.js';
+import { checkRecorded } from '../compile/check-recorded.js';
+import { compose } from '../compile/compose.js';
 import type { StatisticsByRecipe } from '../compile/composed.js';
+import { type Explanation, explain } from '../compile/explanation.js';
+import { plannedInput } from '../compile/models.js';
 import { modelsIn, type OpenedInputs, observeInputs, openInputs } from '../compile/opened-inputs.js';
 import { type PlanOptions, planRecipe } from '../compile/plan-recipe.js';
 import { gatherStatistics, type StatisticsOptions } from '../measure/analysis/statistics.js';
@@ -19,7 +23,6 @@ import { parseRecipe, type Recipe } from '../recipe/recipe.js';
 import type { RecordedInputs } from '../recipe/recorded-inputs.js';
 import { bringModels } from '../sources/bring-models.js';
 import type { DtypeName } from '../tensor/dtype.js';
-import { checkRecorded } from './check-recorded.js';
 
 /** Options of planning, and of the stage before it that computes statistics, where a method needs them. */
 export type MergePlanOptions = PlanOptions &
@@ -73,10 +76,25 @@ export const planMerge = (input: RecipeInput | string, options: MergePlanOptions
   });
 
 /**
+ * Explains how one tensor of a merge is made.
+ *
+ * @throws LayerloomError INVALID_PARAMETER where the merge has no such tensor; the codes of `planMerge`
+ */
+export const explainTensor = (
+  input: RecipeInput | string,
+  tensor: string,
+  options: MergePlanOptions = {},
+): Promise<Explanation> =>
+  withRecipe(input, options, async (recipe, recorded) => {
+    const { inputs, statistics } = await openFor(recipe, options, recorded);
+    return explain(await compose(recipe, inputs, statistics), tensor, inputs.checkpoints.map(plannedInput));
+  });
+
+/**
  * Parses a recipe or its file, calls `work` with it and the warnings of its file, and adds line and column of the
  * file and these warnings to errors of both.
  */
-export const withRecipe = async <T>(
+const withRecipe = async <T>(
   input: RecipeInput | string,
   options: MergePlanOptions,
   work: (recipe: Recipe, recorded: RecordedInputs | undefined, warnings: readonly string[]) => Promise<T>,
@@ -147,7 +165,7 @@ const withTokenizer = (recipe: RecipeInput, source: string): RecipeInput => {
  * Opens a recipe's models, fetched from the hub where the options say so, checks them against those that its file
  * records, and gathers the statistics that it and its nested recipes need.
  */
-export const openFor = async (
+const openFor = async (
   recipe: Recipe,
   options: MergePlanOptions,
   recorded: RecordedInputs | undefined,

@@ -1,5 +1,5 @@
+import { requireOut } from '../base/require-out.js';
 import type { ReportOptions, WrittenReport } from '../documents/report/write-report.js';
-import { requireOut } from './require-out.js';
 
 /** Options of `writeReport`. */
 export interface WriteReportOptions extends ReportOptions {
@@ -24,7 +24,7 @@ export const writeReport = async (
   requireOut(options);
   // Loaded on demand: other functions of the library need no pages and statistics.
   const { writeReportOf } = await import('../documents/report/write-report.js');
-  const { layouts } = await import('./layouts.js');
+  const { layouts } = await import('../paper/layouts.js');
   const { loadScores } = await import('../scores/load-scores.js');
   const { readSummaries } = await import('../scores/read-summaries.js');
   const experiment = await loadScores(directory);

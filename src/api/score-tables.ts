@@ -40,7 +40,7 @@ export const scoreTables = async (
 ): Promise<ScoreTables> => {
   // Loaded on demand: other functions of the library need no statistics.
   const { tablesOf } = await import('../scores/tables.js');
-  const { layouts } = await import('./layouts.js');
+  const { layouts } = await import('../paper/layouts.js');
   const { readSummaries } = await import('../scores/read-summaries.js');
   const { loadScores } = await import('../scores/load-scores.js');
   const experiment = directory === undefined ? nothing : await loadScores(directory);

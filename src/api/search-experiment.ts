@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { LayerloomError, reasonOf } from '../base/errors.js';
+import { requireOut } from '../base/require-out.js';
 import { drawPicture } from '../documents/pictures/draw-picture.js';
 import { SearchPicture } from '../documents/pictures/search.js';
 import { withFile } from '../engine/output/durable.js';
@@ -9,7 +10,6 @@ import { parseExperiment, readExperiment } from '../experiment/file/read-experim
 import { expertFile, readShares } from '../measure/analysis/saved-analysis.js';
 import type { LayerShares } from '../search/promising-order.js';
 import { runSearch, type SearchOptions, type SearchRecord } from '../search/run-search.js';
-import { requireOut } from './require-out.js';
 
 /** Options of `searchExperiment`; those that are left out are the experiment's own, under `search`. */
 export interface SearchExperimentOptions extends Omit<SearchOptions, 'shares'> {

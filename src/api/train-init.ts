@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { requireOut } from '../base/require-out.js';
 import { trainingPreset } from '../paper/training.js';
 import { checkDataFiles } from '../training/check-files.js';
 import { filesOf } from '../training/data-mix.js';
@@ -8,7 +9,6 @@ import { readPartitionOf } from '../training/partition-of-run.js';
 import { type TrainingRun, trainingRunOf } from '../training/training-run.js';
 import type { TrainingParameters } from '../training/training-settings.js';
 import { writeTraining } from '../training/write-training.js';
-import { requireOut } from './require-out.js';
 
 /** Options of `trainInit` that do not change what is written. */
 export interface TrainInitOptions {

@@ -84,8 +84,7 @@ const refusals: Record<string, Refusal> = {
   },
   pickles: {
     ...{ model: 'org/pickles', code: 'NOT_A_CHECKPOINT' },
-    message:
-      /^org\/pickles: has neither model\.safetensors nor [^:]*: its weights are pickles/,
+    message: /^org\/pickles: has neither model\.safetensors nor [^:]*: its weights are pickles/,
   },
   'an adapter': { model: 'org/adapter', code: 'NOT_A_CHECKPOINT', message: /it is an adapter/ },
   'a file that is no safetensors': {

@@ -3,8 +3,6 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
-import { experimentSchema } from '../../src/api/json-schema/experiment-schema.js';
-import { recipeSchema } from '../../src/api/json-schema/recipe-schema.js';
 import { LayerloomError } from '../../src/base/errors.js';
 import { expandExperiment } from '../../src/experiment/file/expand.js';
 import { readExperiment } from '../../src/experiment/file/read-experiment.js';
@@ -12,6 +10,8 @@ import { experimentPreset, presetNames } from '../../src/paper/experiment.js';
 import { toSnakeCase } from '../../src/recipe/case.js';
 import { readRecipe } from '../../src/recipe/read-recipe.js';
 import { parseRecipe } from '../../src/recipe/recipe.js';
+import { experimentSchema } from '../../src/schema/experiment-schema.js';
+import { recipeSchema } from '../../src/schema/recipe-schema.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { everyMethod } from '../fixtures/every-method.js';
 

@@ -1,5 +1,4 @@
-import { explainTensor } from '../../api/explain-tensor.js';
-import { type MergePlanOptions, planMerge } from '../../api/plan-merge.js';
+import { explainTensor, type MergePlanOptions, planMerge } from '../../api/plan-merge.js';
 import type { OutputForm } from '../../compile/adapters/output-forms.js';
 import { describeExplanation } from '../../documents/text/explanation-text.js';
 import { drawLayers } from '../../documents/text/layer-stack.js';

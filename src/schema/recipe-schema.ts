@@ -1,9 +1,9 @@
 import type { z } from 'zod';
-import { commonSettings, outputSettings } from '../../methods/framework/common-settings.js';
-import type { Method } from '../../methods/framework/method.js';
-import { factsOf, type ParameterFacts } from '../../methods/framework/parameter-facts.js';
-import { methods } from '../../methods/index.js';
-import { spelt } from '../../recipe/block.js';
+import { commonSettings, outputSettings } from '../methods/framework/common-settings.js';
+import type { Method } from '../methods/framework/method.js';
+import { factsOf, type ParameterFacts } from '../methods/framework/parameter-facts.js';
+import { methods } from '../methods/index.js';
+import { spelt } from '../recipe/block.js';
 import {
   byKey,
   converted,

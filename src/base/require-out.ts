@@ -1,4 +1,4 @@
-import { LayerloomError } from '../base/errors.js';
+import { LayerloomError } from './errors.js';
 
 /**
  * Checks that a caller says where the output goes, before anything is read.

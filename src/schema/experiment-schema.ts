@@ -1,9 +1,9 @@
-import { experimentSchema as fileSchema } from '../../experiment/file/experiment-block.js';
-import { commonSettings, outputSettings } from '../../methods/framework/common-settings.js';
-import type { Method } from '../../methods/framework/method.js';
-import { factsOf } from '../../methods/framework/parameter-facts.js';
-import { methods } from '../../methods/index.js';
-import { spelt } from '../../recipe/block.js';
+import { experimentSchema as fileSchema } from '../experiment/file/experiment-block.js';
+import { commonSettings, outputSettings } from '../methods/framework/common-settings.js';
+import type { Method } from '../methods/framework/method.js';
+import { factsOf } from '../methods/framework/parameter-facts.js';
+import { methods } from '../methods/index.js';
+import { spelt } from '../recipe/block.js';
 import {
   byKey,
   converted,

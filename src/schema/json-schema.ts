@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { type SettingWords, wordsOf } from '../../base/setting.js';
-import { modelSchema } from '../../methods/framework/parameters.js';
-import type { ParameterSpec } from '../../methods/framework/settings.js';
-import { spelt } from '../../recipe/block.js';
+import { type SettingWords, wordsOf } from '../base/setting.js';
+import { modelSchema } from '../methods/framework/parameters.js';
+import type { ParameterSpec } from '../methods/framework/settings.js';
+import { spelt } from '../recipe/block.js';
 
 /** A JSON Schema (draft 7, which editors know best). */
 export type JsonSchema = Readonly<Record<string, unknown>>;

@@ -3,8 +3,8 @@ import { LayerloomError } from '../base/errors.js';
 import type { CheckpointIndex, FileIdentity } from '../checkpoint/checkpoint.js';
 import { adapterConfigName } from '../checkpoint/file-names.js';
 import { observePath } from '../checkpoint/identity.js';
-import type { OpenedInputs } from '../compile/opened-inputs.js';
 import type { RecordedFile, RecordedInput, RecordedInputs } from '../recipe/recorded-inputs.js';
+import type { OpenedInputs } from './opened-inputs.js';
 
 /**
  * Checks that inputs are those that a merge's `layerloom.json` records: by size and header, and by the
