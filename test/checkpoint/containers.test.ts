@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { soup } from '../../src/api/merge.js';
+import { relayout, soup } from '../../src/api/merge.js';
 import { LayerloomError } from '../../src/base/errors.js';
 import type { CheckpointIndex } from '../../src/checkpoint/checkpoint.js';
 import type { ContainerReader } from '../../src/checkpoint/containers/container-reader.js';
@@ -114,6 +114,18 @@ describe('a container that is only read', () => {
       expect(readFileSync(join(each, 'chat_template.jinja'), 'utf8')).toBe(template);
       expect(readdirSync(each)).toContain('LICENSE');
     }
+  });
+
+  it('is written anew, and never linked as an output', async () => {
+    const { root, ...models } = experts();
+    const [model = '', same = ''] = [models.lines[0], models.safetensors[0]];
+    const [out, expected] = [join(root, 'out'), join(root, 'expected')];
+    await relayout({ model: same }, { out: expected, layout: 'size' });
+    await relayout({ model }, { out, layout: 'size' });
+    const [written, original] = await Promise.all([openModel(out), openModel(expected)]);
+    const shapesOf = ({ tensors }: CheckpointIndex) =>
+      [...tensors].map(([name, { dtype, shape }]) => [name, dtype, shape]).toSorted();
+    expect(shapesOf(written)).toEqual(shapesOf(original));
   });
 
   it('comes from the hub by its header, whatever the length of that', async () => {
