@@ -8,8 +8,10 @@ export {
   analyze,
 } from './api/analyze.js';
 export { type DiffOptions, diff } from './api/diff.js';
+export { type Examination, examineInstallation } from './api/examine-installation.js';
 export { type ExportedRecipe, type ExportOptions, exportRecipe } from './api/export-recipe.js';
 export { type ExtractLoraParameters, extractLora } from './api/extract-lora.js';
+export { formatTables } from './api/format-tables.js';
 export { layerSwap, type MergeOptions, merge, relayout, revert, soup } from './api/merge.js';
 export {
   type PartitionOptions,
@@ -25,6 +27,7 @@ export {
   type RangeCacheListing,
   rangeCache,
 } from './api/range-cache.js';
+export { recipeOf } from './api/recipe-of.js';
 export { type WriteReportOptions, writeReport } from './api/report.js';
 export { type ScoreTables, type ScoreTablesOptions, scoreTables } from './api/score-tables.js';
 export {
@@ -60,11 +63,9 @@ export {
 } from './checkpoint/containers/safetensors/header.js';
 export type { Layout } from './checkpoint/layouts.js';
 export type { Explanation } from './compile/explanation.js';
-export { type Examination, examineInstallation } from './doctor/examine.js';
 export type { Finding } from './doctor/finding.js';
 export type { AnalysisResult } from './documents/analysis/write-analysis.js';
 export type { ReportOptions, WrittenReport } from './documents/report/write-report.js';
-export { formatTables } from './documents/score-table/format-tables.js';
 export type { TableFormat } from './documents/score-table/formats.js';
 export type { Link } from './engine/output/link.js';
 export type { ShardRecord } from './engine/output/provenance.js';
@@ -119,7 +120,6 @@ export {
 } from './experiment/scoring/evaluate-experiment.js';
 export { type ImportOutcome, importResults } from './experiment/scoring/import-results.js';
 export type { ScoringOutcome } from './experiment/scoring/score-model.js';
-export { recipeOf } from './export/recipe-of.js';
 export type { AnalysedModel, Analysis, TensorAnalysis } from './measure/analysis/analysis.js';
 export type { Overlap, OverlapPart } from './measure/analysis/overlap.js';
 export type { Shares } from './measure/analysis/shares.js';

@@ -1,7 +1,7 @@
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { exportDialects } from '../export/export-dialects.js';
 import { mergekitRecipe } from '../export/mergekit-recipe.js';
-import { recipeFrom } from '../export/recipe-of.js';
+import { recipeFrom } from '../export/own-recipe.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import { recipeYaml } from '../recipe/recipe-yaml.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';

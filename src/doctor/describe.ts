@@ -1,10 +1,15 @@
-import type { Examination } from './examine.js';
-import type { Mark } from './finding.js';
+import type { Finding, Mark } from './finding.js';
 
 const marks: Readonly<Record<Mark, string>> = { ok: '✓', warning: '!', problem: '✗' };
 
 /** Formats an examination: a line for each finding, remedies below. */
-export const describeExamination = ({ findings, ok }: Examination): string => {
+export const describeExamination = ({
+  findings,
+  ok,
+}: {
+  readonly findings: readonly Finding[];
+  readonly ok: boolean;
+}): string => {
   const width = Math.max(...findings.map(({ subject }) => subject.length));
   const lines = findings.flatMap(({ subject, mark, text, remedy }) => [
     `  ${marks[mark]} ${subject.padEnd(width)}  ${text}`,

@@ -1,6 +1,6 @@
 import Papa from 'papaparse';
 import { describe, expect, it } from 'vitest';
-import { formatTables } from '../../src/documents/score-table/format-tables.js';
+import { formatTables } from '../../src/api/format-tables.js';
 import type { TableFormat } from '../../src/documents/score-table/formats.js';
 import type { ScoreTable } from '../../src/scores/score-table.js';
 

@@ -1,6 +1,6 @@
+import { examineInstallation } from '../../api/examine-installation.js';
 import { LayerloomError } from '../../base/errors.js';
 import { describeExamination } from '../../doctor/describe.js';
-import { examineInstallation } from '../../doctor/examine.js';
 import type { OutputOptions } from '../options/output.js';
 import { printJson, printLine } from '../print.js';
 

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { recipeText } from '../../export/recipe-of.js';
+import { recipeText } from '../../export/own-recipe.js';
 import type { MergePlan } from '../../plan/plan.js';
 
 /**

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
+import { formatTables } from '../../api/format-tables.js';
 import { scoreTables } from '../../api/score-tables.js';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { formatTables } from '../../documents/score-table/format-tables.js';
 import type { TableFormat } from '../../documents/score-table/formats.js';
 import type { ScoreTable } from '../../scores/score-table.js';
 import type { OutputOptions } from '../options/output.js';

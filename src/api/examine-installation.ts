@@ -7,10 +7,10 @@ import {
   examinePlatform,
   type PlatformFacts,
   platformFinding,
-} from './addon.js';
-import { type DirectoryFacts, directoryFindings, examineDirectory } from './directory.js';
-import { type Finding, ok } from './finding.js';
-import { examineMachine, type MachineFacts, machineFindings } from './machine.js';
+} from '../doctor/addon.js';
+import { type DirectoryFacts, directoryFindings, examineDirectory } from '../doctor/directory.js';
+import { type Finding, ok } from '../doctor/finding.js';
+import { examineMachine, type MachineFacts, machineFindings } from '../doctor/machine.js';
 import {
   examineHarness,
   examineHubCache,
@@ -18,7 +18,7 @@ import {
   type HubCacheFacts,
   harnessFinding,
   hubCacheFinding,
-} from './surroundings.js';
+} from '../doctor/surroundings.js';
 
 /** The state of an installation, and of the machine that it is to merge on. */
 export interface Examination {

@@ -1,23 +1,10 @@
 import { relative, resolve } from 'node:path';
 import { foundParts, sharedAddress } from '../address/found-model.js';
-import { isObject } from '../checkpoint/json.js';
-import type { RecipeInput } from '../methods/recipes.js';
 import type { CompleteRecipe } from '../plan/complete-recipe.js';
 import type { MergePlan, PlannedInput } from '../plan/plan.js';
-import { toCamelCase } from '../recipe/case.js';
 import { replaceModels } from '../recipe/model-places.js';
 import { recipeYaml } from '../recipe/recipe-yaml.js';
 import { byPortableText, localText, modelOfText } from '../sources/found-text.js';
-
-/**
- * Returns the recipe that makes a plan's merge again, to the same bytes: for `merge` and `planMerge`, with
- * models by their absolute paths. Weights, thresholds and numbers of layers that the plan found from the models
- * are in it as numbers; layout and shard size where they are not the defaults.
- *
- * @example await merge(recipeOf(await planMerge('ties.yaml')), { out: './again' })
- */
-export const recipeOf = ({ completeRecipe, inputs }: MergePlan): RecipeInput =>
-  inCamelCase(respell(completeRecipe, inputs, ({ path }) => path)) as unknown as RecipeInput;
 
 /**
  * Formats the recipe that makes a plan's merge again as YAML, for a file in `folder`: local models by their
@@ -43,7 +30,7 @@ export const recipeFrom = ({ completeRecipe, inputs }: MergePlan, folder: string
 };
 
 /** Replaces the models' texts, in recipes that stand in models' places too. */
-const respell = (
+export const respell = (
   recipe: CompleteRecipe,
   inputs: readonly PlannedInput[],
   pathOf: (input: PlannedInput) => string,
@@ -60,12 +47,4 @@ const respell = (
       typeof model === 'string' ? textOf(model) : respelt(model as CompleteRecipe),
     );
   return respelt(recipe);
-};
-
-const inCamelCase = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(inCamelCase);
-  if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [toCamelCase(key), inCamelCase(inner)]),
-  );
 };

@@ -1,10 +1,10 @@
-import { visible } from '../../base/visible.js';
-import type { ScoreTable } from '../../scores/score-table.js';
-import { csvScores } from './csv.js';
-import { checkTableFormat, type TableFormat } from './formats.js';
-import { latexScores } from './latex.js';
-import { markdownScores } from './markdown.js';
-import { plainScores } from './plain.js';
+import { visible } from '../base/visible.js';
+import { csvScores } from '../documents/score-table/csv.js';
+import { checkTableFormat, type TableFormat } from '../documents/score-table/formats.js';
+import { latexScores } from '../documents/score-table/latex.js';
+import { markdownScores } from '../documents/score-table/markdown.js';
+import { plainScores } from '../documents/score-table/plain.js';
+import type { ScoreTable } from '../scores/score-table.js';
 
 const formats = {
   text: (tables: readonly ScoreTable[], width?: number) =>

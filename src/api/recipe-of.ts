@@ -1,0 +1,23 @@
+import { isObject } from '../checkpoint/json.js';
+import { respell } from '../export/own-recipe.js';
+import type { RecipeInput } from '../methods/recipes.js';
+import type { MergePlan } from '../plan/plan.js';
+import { toCamelCase } from '../recipe/case.js';
+
+/**
+ * Returns the recipe that makes a plan's merge again, to the same bytes: for `merge` and `planMerge`, with
+ * models by their absolute paths. Weights, thresholds and numbers of layers that the plan found from the models
+ * are in it as numbers; layout and shard size where they are not the defaults.
+ *
+ * @example await merge(recipeOf(await planMerge('ties.yaml')), { out: './again' })
+ */
+export const recipeOf = ({ completeRecipe, inputs }: MergePlan): RecipeInput =>
+  inCamelCase(respell(completeRecipe, inputs, ({ path }) => path)) as unknown as RecipeInput;
+
+const inCamelCase = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(inCamelCase);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [toCamelCase(key), inCamelCase(inner)]),
+  );
+};
