@@ -1,4 +1,5 @@
-import { tmpdir } from 'node:os';
+import { statfsSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vitest/config';
@@ -16,6 +17,20 @@ const compiled: Plugin = {
   },
 };
 
+const memory = '/dev/shm';
+/** Bytes that temporary directories of tests have at once, several times over. */
+const room = 4e9;
+
+/** Where temporary directories of tests are: in memory where it has room, since they sync and remove thousands of files. */
+const temporary = (): string => {
+  try {
+    const { bavail, bsize } = statfsSync(memory);
+    return bavail * bsize > room ? memory : tmpdir();
+  } catch {
+    return tmpdir();
+  }
+};
+
 /** What all runs of vitest have in common, those with a configuration of their own too. */
 export const common = {
   plugins: [compiled],
@@ -25,6 +40,8 @@ export const common = {
     server: { deps: { external: [/\/dist\//] } },
     // Commands keep their compiled code and their state there, and nothing in the user's own folders.
     env: {
+      // For tests that need another file system than that of temporary directories.
+      LAYERLOOM_TESTS_DISK: tmpdir(),
       XDG_CACHE_HOME: join(tmpdir(), 'layerloom-tests-cache'),
       XDG_STATE_HOME: join(tmpdir(), 'layerloom-tests-state'),
     },
@@ -36,43 +53,58 @@ const tests = ['test/**/*.test.ts'];
 /** These need other programs, a network or hours, and have configurations of their own. */
 const apart = ['test/peers/**', 'test/aborts/**', 'test/install/**', 'test/prebuilds/**'];
 
-/** Long searches, and the pages carried out: minutes of work that few changes can break. `.ci/run` runs them after the others. */
-const sweeps = ['test/sweeps/**/*.test.ts', 'test/docs/fences.test.ts'];
+/**
+ * Long searches, all cases of what others sample, servers that make a client wait, kills, and the pages carried out:
+ * minutes of work that few changes can break. `.ci/run` runs them after the others.
+ */
+const sweeps = [
+  'test/sweeps/**/*.test.ts',
+  'test/docs/fences.test.ts',
+  'test/engine/random.test.ts',
+  'test/experiment/kill.test.ts',
+  'test/hub/{faults,hostile,lost-records,push-hostile,unverified}.test.ts',
+  'test/methods/{mixed-dtypes,non-finite,references}.test.ts',
+];
 
-/** These leave nothing behind in their process, and share it: each module is loaded once. */
-const unit = ['architecture', 'methods', 'operations', 'recipe', 'scores', 'tensor', 'tokenizer'].map(
-  (folder) => `test/${folder}/**/*.test.ts`,
-);
-
-/** Files that put modules in the place of others, or load modules anew: only Vite can do that. */
-const mocking = [
+/** Files that put modules in the place of others, or load modules anew, which only Vite can do, or that leave something behind: methods that they register. */
+const alone = [
   'test/checkpoint/small-file.test.ts',
   'test/engine/durable.test.ts',
   'test/engine/link.test.ts',
   'test/engine/run-plan.test.ts',
   'test/engine/shard-files.test.ts',
+  'test/examples/custom-method.test.ts',
   'test/store/claims.test.ts',
   'test/store/gc.test.ts',
   'test/store/store.test.ts',
 ];
 
+/** The sweeps, which have no such setting, keep to the disk. */
+const env = { TMPDIR: temporary() };
+
 export default defineConfig({
   ...common,
   test: {
     ...common.test,
-    // Tests wait for disks and processes more than they compute: one file for each core.
-    maxWorkers: '100%',
+    // Tests wait for processes and servers as long as they compute.
+    maxWorkers: Math.ceil(1.5 * availableParallelism()),
     // Ten times what most tests take; files of batches and of large merges say more.
     testTimeout: 30_000,
     projects: [
-      { extends: true, test: { name: 'unit', include: unit, isolate: false } },
       {
         extends: true,
-        test: { name: 'integration', include: tests, exclude: [...apart, ...sweeps, ...mocking, ...unit] },
+        // These leave nothing behind in their process, and share it: each module is loaded once.
+        test: {
+          name: 'tests',
+          env,
+          isolate: false,
+          include: tests,
+          exclude: [...apart, ...sweeps, ...alone],
+        },
       },
       {
         extends: true,
-        test: { name: 'mocking', include: mocking, server: { deps: { inline: [/\/dist\//] } } },
+        test: { name: 'alone', env, include: alone, server: { deps: { inline: [/\/dist\//] } } },
       },
       { extends: true, test: { name: 'sweeps', include: sweeps, testTimeout: 600_000 } },
     ],

@@ -15,7 +15,10 @@ export const generated = 'site/generated/';
  * @type {readonly { title: string; sources: readonly string[]; rest?: boolean }[]}
  */
 export const groups = [
-  { title: 'Start', sources: ['README.md', 'docs/install.md', 'docs/command-line.md'] },
+  {
+    title: 'Start',
+    sources: ['README.md', 'docs/install.md', 'docs/which-command.md', 'docs/command-line.md'],
+  },
   {
     title: 'Tutorials',
     sources: ['docs/tutorials/mergekit.md', 'docs/tutorials/paper.md', 'docs/tutorials/node.md'],

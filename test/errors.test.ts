@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, statfsSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, statfsSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -55,6 +55,7 @@ import { evaluationScenarios } from './fixtures/evaluation-errors.js';
 import { hubUser, impatient } from './fixtures/hub-client.js';
 import { startHub } from './fixtures/hub-server.js';
 import { HubUploads } from './fixtures/hub-uploads.js';
+import { onOtherFileSystem } from './fixtures/other-file-system.js';
 import { writeHeadersOnly } from './fixtures/range-cache.js';
 import {
   constructedExperiment,
@@ -455,8 +456,8 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     const { root, task } = writePair();
     const laidOut = join(root, 'by-layer');
     await relayout({ model: task }, { out: laidOut });
-    const elsewhere = mkdtempSync('/dev/shm/layerloom-');
-    onTestFinished(() => rmSync(elsewhere, { recursive: true }));
+    const elsewhere = onOtherFileSystem();
+    if (elsewhere === undefined) throw new Error('there is no other file system');
     return relayout({ model: laidOut }, { out: join(elsewhere, 'out'), link: 'hard' });
   },
   WRITE_FAILED: () => run(({ root }) => writeFileSync(join(root, 'file'), ''), 'file/out'),

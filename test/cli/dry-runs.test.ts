@@ -1,13 +1,4 @@
-import {
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statfsSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -18,6 +9,7 @@ import { openStaging } from '../../src/engine/output/staging.js';
 import { LayerloomError, planMerge, relayout, runExperiment } from '../../src/index.js';
 import { tryLock } from '../../src/native/addon.js';
 import { assemble, llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { onOtherFileSystem } from '../fixtures/other-file-system.js';
 import { writeHeadersOnly } from '../fixtures/range-cache.js';
 
 // What a run refuses before its first weight, a dry run refuses too, and writes nothing.
@@ -65,8 +57,8 @@ const bothOf = async (root: string, command: (dryRun: boolean) => Promise<unknow
 
 /** A directory on another file system than temporary directories. */
 const elsewhere = (): string => {
-  const directory = mkdtempSync('/dev/shm/layerloom-');
-  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const directory = onOtherFileSystem();
+  if (directory === undefined) throw new Error('there is no other file system');
   return directory;
 };
 

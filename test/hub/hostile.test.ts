@@ -236,16 +236,18 @@ describe('a password', () => {
     };
     const [model, out] = [join(temporaryDirectory(), 'model'), join(temporaryDirectory(), 'out')];
     writeCheckpoint(model, llama());
-    for (const args of [
+    const lines = [
       ['inspect', 'org/model', '--download', '--json', '-v'],
       ['push', model, 'org/model', '--dry-run', '--json', '-v'],
       ['push', model, 'org/model', '--json', '-v'],
       ['relayout', 'org/model', '-o', out, '--download', '-v'],
-    ]) {
+    ];
+    const runs = lines.map(async (args) => {
       const { code, stdout, stderr } = await cli(args, env);
       expect(code, args[0]).toBe(args.includes('--dry-run') ? 0 : 1);
       expect(stdout + stderr).not.toContain(password);
-    }
+    });
+    await Promise.all(runs);
   });
 
   it.each([

@@ -8,14 +8,14 @@ import { writeFamily } from '../fixtures/family.js';
 const recipeOf = (text: string) => {
   const { root, a, b } = writeFamily({ layers: 2 });
   const file = join(root, 'recipe.yaml');
-  writeFileSync(file, text.replace('A', a).replace('B', b));
+  writeFileSync(file, text.replace('MODEL_A', a).replace('MODEL_B', b));
   return file;
 };
 
 const misspelt = `merge_method: linear
 models:
-  - {model: A, parameters: {wieght: 1}}
-  - {model: B, parameters: {weight: 1}}
+  - {model: MODEL_A, parameters: {wieght: 1}}
+  - {model: MODEL_B, parameters: {weight: 1}}
 `;
 
 it('an ignored key that explains an error is named before it, with the key that is near', async () => {
@@ -32,7 +32,7 @@ it('an ignored key that explains an error is named before it, with the key that 
 });
 
 it('an ignored key is named before an error of reading too', async () => {
-  const file = recipeOf('merge_method: linear\nbase-model: A\nmodels: 3\n');
+  const file = recipeOf('merge_method: linear\nbase-model: MODEL_A\nmodels: 3\n');
   await expect(planMerge(file)).rejects.toMatchObject({
     code: 'RECIPE_INVALID',
     details: { warnings: [expect.stringContaining('did you mean base_model?')] },

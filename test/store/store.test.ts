@@ -1,18 +1,10 @@
-import {
-  existsSync,
-  lstatSync,
-  mkdtempSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, lstatSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Link, ShardStore } from '../../src/index.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { onOtherFileSystem } from '../fixtures/other-file-system.js';
 import { contentOf, finish, keyOf, newStore, partials, publish } from '../fixtures/store.js';
 
 const key = keyOf('a');
@@ -159,11 +151,12 @@ describe('a link', () => {
     expectLink(target, store.pathOf(key));
   });
 
-  it('across file systems is refused where it must be hard, and says what else there is', async () => {
+  it('across file systems is refused where it must be hard, and says what else there is', async ({
+    skip,
+  }) => {
     const { store } = await newStore();
     await publish(store, key);
-    const elsewhere = mkdtempSync('/dev/shm/layerloom-');
-    onTestFinished(() => rmSync(elsewhere, { recursive: true }));
+    const elsewhere = onOtherFileSystem() ?? skip('there is no other file system');
     const linking = store.link(key, join(elsewhere, 'a'), 'hard');
     await expect(linking).rejects.toMatchObject({ code: 'LINK_REFUSED' });
     await expect(linking).rejects.toThrow(/use `link: 'symbolic'`, or copy/);
