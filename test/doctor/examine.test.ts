@@ -22,7 +22,17 @@ describe('an examination', () => {
     });
     expect(examination.directory.links).toContain('symbolic');
     expect(readdirSync(directory)).toEqual([]);
-    expect(describeExamination(examination)).toMatch(/^ {2}✓ layerloom .*\n {2}✓ Node\.js /);
+    const text = describeExamination(examination);
+    expect(text).toMatch(/^ {2}✓ layerloom .*\n {2}✓ Node\.js /);
+    const findings = [
+      { subject: 'long one', mark: 'ok', text: 'a' },
+      { subject: 'x', mark: 'problem', text: 'b', remedy: 'c' },
+    ] as const;
+    expect(describeExamination({ findings, ok: false }).split('\n').slice(0, 3)).toEqual([
+      '  ✓ long one  a',
+      '  ✗ x         b',
+      '              → c',
+    ]);
   });
 
   it('refuses a directory that is not there', async () => {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { alphaFor } from '../../src/compile/adapters/factors.js';
@@ -360,6 +360,16 @@ describe('the form of the output', () => {
     expect(refused.message).toContain('use_dora divides by norms');
     const models = [`${base}+${task}`, `${base}+${language}`];
     expect((await planMerge({ method: 'soup', models })).form).toBeUndefined();
+  });
+
+  it('refuses one adapter of models that have it on two bases, naming both', async () => {
+    const { task, language, base, root } = pair();
+    const other = join(root, 'another-base');
+    cpSync(base, other, { recursive: true });
+    const models = [`${base}+${task}`, `${other}+${language}`];
+    const { code, message } = await failure(planMerge({ method: 'soup', models }, { as: 'adapter' }));
+    expect(code).toBe('ADAPTERS_DIFFER');
+    expect(message).toContain(`their base (${other} against ${base})`);
   });
 
   it.each([
