@@ -1,17 +1,17 @@
-import { describe, expect, it } from 'vitest';
-import { retryAfter } from '../../src/sources/hub/requests/patience.js';
+import { expect, it } from 'vitest';
+import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
+import { hubUser, impatient } from '../fixtures/hub-client.js';
+import { startHub } from '../fixtures/hub-server.js';
 
-describe('the time after which a server wants to be asked again', () => {
-  const now = Date.parse('2026-01-02T03:04:05Z');
-  it.each([
-    [{ 'retry-after': '7' }, 7000],
-    [{ 'retry-after': 'Fri, 02 Jan 2026 03:05:05 GMT' }, 60_000],
-    [{ 'retry-after': 'Fri, 02 Jan 2026 03:00:00 GMT' }, 0],
-    [{ 'retry-after': 'soon' }, undefined],
-    [{ ratelimit: '"api";r=0;t=55' }, 55_000],
-    [{ ratelimit: '"api";r=12;t=55' }, undefined],
-    [{}, undefined],
-  ])('of %j is %j ms', (headers, ms) => {
-    expect(retryAfter(headers as Record<string, string>, now)).toBe(ms);
+it('a request that fails without a byte is repeated after a wait that doubles', async () => {
+  const hub = await startHub();
+  hub.faults.push({ kind: 'status', status: 503, times: 100, on: /./ });
+  const patience = { attempts: 3, firstDelayMs: 100, longestDelayMs: 10_000 };
+  const began = performance.now();
+  await expect(bringHeaders('org/model', impatient(hubUser(hub), { patience }))).rejects.toMatchObject({
+    code: 'HUB_UNAVAILABLE',
+    message: expect.stringContaining('(tried 3 times)') as string,
   });
+  // Two waits, of at least 100 and 200 ms. Timers may end a millisecond early.
+  expect(performance.now() - began).toBeGreaterThan(295);
 });
