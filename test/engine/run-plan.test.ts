@@ -261,7 +261,11 @@ describe('the output', () => {
     const out = join(root, 'out');
     const { shards } = await soup({ models: [task, language] }, { out });
     const [first = { file: '' }] = shards;
-    writeFileSync(join(out, first.file), readFileSync(join(out, first.file)));
+    const file = join(out, first.file);
+    writeFileSync(file, readFileSync(file));
+    // A write within the same tick of the file system's clock could not be told.
+    const later = new Date(Date.now() + 1000);
+    utimesSync(file, later, later);
     await expect(soup({ models: [task, language] }, { out, force: true })).rejects.toMatchObject({
       code: 'OUTPUT_NOT_OURS',
       details: { others: [first.file] },
