@@ -74,6 +74,7 @@ const alone = [
   'test/engine/run-plan.test.ts',
   'test/engine/shard-files.test.ts',
   'test/examples/custom-method.test.ts',
+  'test/methods/rules.test.ts',
   'test/plan/model-card.test.ts',
   'test/store/claims.test.ts',
   'test/store/gc.test.ts',
