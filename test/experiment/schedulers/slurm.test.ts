@@ -18,7 +18,7 @@ const submit = (parameters: Omit<SlurmParameters, 'experiment' | 'out'>) => {
     join(folder, 'sbatch'),
     `count=$(cat "$RECORD/count" 2>/dev/null || echo 0); echo $((count + 1)) > "$RECORD/count"
 printf '%s\\n' "$@" > "$RECORD/sbatch-$((count + 1))"
-job=$(mktemp); cat > "$job"; bash -n "$job"
+job=$(mktemp -p "$(dirname "$0")"); cat > "$job"; bash -n "$job"
 case " $* " in
   *" --array=0-"*) last=$(printf '%s\\n' "$@" | sed -n 's/^--array=0-//p'); for i in $(seq 0 "$last"); do SLURM_ARRAY_TASK_ID=$i bash "$job"; done; case " $* " in *evaluate*) echo '19;cluster';; *) echo '17;cluster';; esac;;
   *) bash "$job"; echo 18;;
