@@ -13,6 +13,7 @@ import { commonSettings, outputSettings } from '../dist/methods/framework/common
 import { spelt } from '../dist/recipe/block.js';
 import { hubVariables } from '../dist/sources/hub/variables.js';
 import { choices } from '../dist/training/choices.js';
+import { runValues } from '../dist/training/run-values.js';
 import { trainingSettings } from '../dist/training/training-settings.js';
 
 /** @param {readonly string[]} head @param {readonly (readonly string[])[]} rows */
@@ -113,6 +114,16 @@ export const tables = new Map([
         `\`${name}\``,
         'otherwise' in words ? words.otherwise : 'none',
         words.meaning,
+      ]),
+    ),
+  ],
+  [
+    'run-values',
+    table(
+      ['key', 'meaning'],
+      Object.entries(runValues.shape).map(([name, type]) => [
+        `\`${spelt(name)}\``,
+        wordsOf(type)?.meaning ?? '',
       ]),
     ),
   ],

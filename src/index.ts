@@ -35,8 +35,15 @@ export {
   type SearchResult,
   searchExperiment,
 } from './api/search-experiment.js';
-export { type SelectParameters, selectFromFiles } from './api/select-from-files.js';
+export {
+  type SelectedExperts,
+  type SelectOptions,
+  type SelectParameters,
+  selectFromFiles,
+} from './api/select-from-files.js';
+export { type StudyModels, selectedModels, trainedModels } from './api/study-models.js';
 export { type TrainInitOptions, type TrainingFiles, trainInit } from './api/train-init.js';
+export { type TrainingStatus, trainingStatus } from './api/training-status.js';
 export {
   type ContextDetails,
   type ErrorCode,

@@ -8,6 +8,7 @@ import { batchCommand } from '../src/cli/work/batch.js';
 import { doctorCommand } from '../src/cli/work/doctor.js';
 import { storeVerifyCommand } from '../src/cli/work/store.js';
 import { checkComplete } from '../src/cli/work/table.js';
+import { trainStatusCommand } from '../src/cli/work/train.js';
 import { openStaging } from '../src/engine/output/staging.js';
 import { prepareTasks } from '../src/evaluation/prepare-tasks.js';
 import {
@@ -32,6 +33,7 @@ import {
   searchExperiment,
   selectCheckpoints,
   soup,
+  trainingStatus,
 } from '../src/index.js';
 import { mergeVocabularies } from '../src/model/tokenizer/merge-vocabularies.js';
 import { checkBuildTools } from '../src/native/build-tools.js';
@@ -66,6 +68,7 @@ import {
 } from './fixtures/scored.js';
 import { keyOf, newStore, publish as publishShards } from './fixtures/store.js';
 import { tablesOf } from './fixtures/tables.js';
+import { writeTrained } from './fixtures/trained.js';
 import { writeVocabulary } from './fixtures/vocabulary.js';
 
 /** Plans an average of a small Llama and of it with an adapter. */
@@ -488,6 +491,13 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   },
   DATA_MISSING: () => failureOf('layerloom_mgsm_de', ''),
   DATA_INVALID: () => failureOf('layerloom_mgsm_sw', 'a question without an answer\n'),
+  TRAINING_INVALID: () => trainingStatus([temporaryDirectory()]),
+  TRAINING_INCOMPLETE: () => {
+    const root = temporaryDirectory();
+    writeTrained(root, join(root, 'base'));
+    rmSync(join(root, 'checkpoints'), { recursive: true });
+    return trainStatusCommand({ directories: [root], quiet: true });
+  },
   ...evaluationScenarios,
   INTERRUPTED: () => {
     const { root, task, language } = writePair();

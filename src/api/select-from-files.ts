@@ -1,9 +1,11 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import Papa from 'papaparse';
+import { splitName } from '../address/name.js';
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { groupBy, itemAt, propertyAt } from '../base/lookup.js';
+import { optionName } from '../base/option-name.js';
 import { type FoundResult, ResultFiles } from '../evaluation/result-files.js';
 import { headlineMetric } from '../evaluation/task-facts.js';
 import { type ExperimentRecord, readRecord } from '../experiment/record/experiment-record.js';
@@ -12,6 +14,7 @@ import { isHigherBetter } from '../scores/metrics.js';
 import { type Pool, type SelectionByRole, selectByRole } from '../search/select-by-role.js';
 import type { SelectionDistance } from '../search/select-checkpoints.js';
 import type { SelectionWishes } from '../search/selection-wishes.js';
+import { type AnalyzeOptions, analyze } from './analyze.js';
 
 /** The files and the numbers that `selectFromFiles` chooses by. */
 export interface SelectParameters extends SelectionWishes {
@@ -20,8 +23,11 @@ export interface SelectParameters extends SelectionWishes {
    * of an experiment whose references `layerloom evaluate` has scored.
    */
   readonly scores: string;
-  /** The directory of `layerloom analyze`, whose `overlap.json` has the cosines of task vectors. */
-  readonly analysis: string;
+  /**
+   * The directory of `layerloom analyze`, whose `overlap.json` has the cosines of task vectors. Default: the checkpoints of an
+   * experiment are analysed, each role into `analysis/ROLE` of its directory. Required for a CSV file.
+   */
+  readonly analysis?: string | undefined;
   /** Of each role. Default 3. */
   readonly count?: number | undefined;
   /** Weight of diversity against score. Default 1. */
@@ -36,18 +42,18 @@ export interface SelectParameters extends SelectionWishes {
  *
  * @throws LayerloomError SELECTION_INVALID, with the file where one is wrong
  */
-export const selectFromFiles = async ({
-  scores,
-  analysis,
-  count,
-  balance,
-  role: roles,
-  ...wishes
-}: SelectParameters): Promise<SelectionByRole> => {
-  const distances = await distancesIn(analysis);
-  const analysed = new Set(distances.flatMap(({ pair }) => pair));
+export const selectFromFiles = async (
+  { scores, analysis, count, balance, role: roles, ...wishes }: SelectParameters,
+  options: SelectOptions = {},
+): Promise<SelectedExperts> => {
   const isDirectory = (await stat(scores).catch(() => undefined))?.isDirectory() === true;
-  const all = isDirectory ? await poolsOf(resolve(scores), analysed) : await poolsIn(scores, analysed);
+  const given = analysis === undefined ? undefined : await distancesIn(analysis);
+  const analysed = given && new Set(given.flatMap(({ pair }) => pair));
+  const record = isDirectory ? await readRecord(scores) : undefined;
+  const all =
+    record === undefined
+      ? await poolsIn(scores, analysed)
+      : await poolsOf(resolve(scores), record.references, analysed);
   const unknown = roles?.find((role) => !all.some((pool) => pool.role === role));
   if (unknown !== undefined)
     throw invalid(
@@ -56,7 +62,77 @@ export const selectFromFiles = async ({
       `choose of ${all.map(({ role }) => role ?? 'none').join(', ')}`,
     );
   const pools = all.filter(({ role }) => roles === undefined || (role !== null && roles.includes(role)));
-  return selectByRole(pools, { distances, count, balance, wishes });
+  const distances = given ?? (record && (await measured(resolve(scores), record, pools, options)));
+  if (distances === undefined)
+    throw new LayerloomError('USAGE', {
+      reason: `${optionName('analysis')} is missing: ${scores} is a file, which does not say where the checkpoints are; ${howToAnalyze}`,
+    });
+  const selection = selectByRole(pools, { distances, count, balance, wishes });
+  return { ...selection, ...(record === undefined ? {} : modelsOf(selection, record)) };
+};
+
+/** Options of `selectFromFiles` that do not change its choice. */
+export type SelectOptions = Pick<AnalyzeOptions, 'threads' | 'signal' | 'onProgress'>;
+
+/** A choice, and where the chosen models of an experiment are. */
+export interface SelectedExperts extends SelectionByRole {
+  /** What `experiment init` takes; absent for scores of a CSV file, and without a base. */
+  readonly models?: {
+    readonly base: string;
+    readonly tasks: Readonly<Record<string, string>>;
+    readonly languages: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  };
+}
+
+const modelsOf = (
+  { chosen }: SelectionByRole,
+  { base, references }: ExperimentRecord,
+): Pick<SelectedExperts, 'models'> => {
+  if (base === null) return {};
+  const names = new Set(chosen.map(({ name }) => name));
+  const taken = references.filter(({ name }) => names.has(name));
+  const pathsOf = (some: readonly Reference[]) =>
+    Object.fromEntries(some.map(({ name, model }) => [name, splitName(model).rest]));
+  const languages = new Set(
+    taken.flatMap(({ role, expertIn = [] }) => (role === 'language' ? expertIn : [])),
+  );
+  return {
+    models: {
+      base: splitName(base).rest,
+      tasks: pathsOf(taken.filter(({ role }) => role === 'task')),
+      languages: Object.fromEntries(
+        [...languages].map((language) => [
+          language,
+          pathsOf(taken.filter(({ role, expertIn }) => role === 'language' && expertIn?.includes(language))),
+        ]),
+      ),
+    },
+  };
+};
+
+/** Analyses the candidates of each pool by themselves, and returns their distances. */
+const measured = async (
+  directory: string,
+  { base, references }: ExperimentRecord,
+  pools: readonly Pool[],
+  options: SelectOptions,
+): Promise<SelectionDistance[]> => {
+  if (base === null)
+    throw invalid(
+      directory,
+      'has no base to compare checkpoints with',
+      `name it in the experiment's file under base`,
+    );
+  const distances: SelectionDistance[] = [];
+  for (const { role, candidates } of pools) {
+    if (candidates.length < 2) continue;
+    const names = new Set(candidates.map(({ name }) => name));
+    const experts = references.flatMap(({ name, model }) => (names.has(name) ? [model] : []));
+    const out = join(directory, 'analysis', role ?? 'all');
+    await analyze({ base: splitName(base).rest, experts }, { ...options, out });
+    distances.push(...(await distancesIn(out)));
+  }
+  return distances;
 };
 
 const invalid = (file: string, reason: string, remedy: string): LayerloomError =>
@@ -93,7 +169,7 @@ const howToScore =
 /** Columns of a table of scores that are no scores. */
 const noScores = ['name', 'role'];
 
-const poolsIn = async (file: string, analysed: ReadonlySet<string>): Promise<Pool[]> => {
+const poolsIn = async (file: string, analysed: ReadonlySet<string> | undefined): Promise<Pool[]> => {
   const text = (await textOf(file, howToScore)).replace(/^\ufeff/, '');
   const { data, meta, errors } = Papa.parse<Record<string, string>>(text, {
     header: true,
@@ -111,7 +187,7 @@ const poolsIn = async (file: string, analysed: ReadonlySet<string>): Promise<Poo
     role: row['role']?.trim() || null,
     scores: Object.fromEntries(tasks.map((task) => [task, numberOf(row[task], file, row['name'])] as const)),
   }));
-  const base = rows.find(({ name }) => name === 'base' && !analysed.has(name));
+  const base = rows.find(({ name }) => name === 'base' && !analysed?.has(name));
   const byRole = groupBy(
     rows.filter((row) => row !== base),
     ({ role }) => role,
@@ -136,13 +212,21 @@ const numberOf = (text: string | undefined, file: string, name: string | undefin
  * Returns the scored references of an experiment that were analysed by role, the experts of each language by themselves, in
  * the tasks that all of a role have.
  */
-const poolsOf = async (directory: string, analysed: ReadonlySet<string>): Promise<Pool[]> => {
-  const { references } = await readRecord(directory);
+const poolsOf = async (
+  directory: string,
+  references: ExperimentRecord['references'],
+  analysed: ReadonlySet<string> | undefined,
+): Promise<Pool[]> => {
   const results = await new ResultFiles(directory).list();
   const scored = references.filter(({ scores }) => scores !== undefined);
   const base = scored.find(({ role }) => role === 'base');
-  const candidates = scored.filter(({ name }) => analysed.has(name));
-  if (candidates.length === 0) throw invalid(directory, 'has no scores of analysed references', howToScore);
+  const candidates = scored.filter(({ name, role }) => analysed?.has(name) ?? role !== 'base');
+  if (candidates.length === 0)
+    throw invalid(
+      directory,
+      `has no scores of ${analysed === undefined ? 'checkpoints' : 'analysed references'}`,
+      howToScore,
+    );
   const isTurned = (task: string): boolean => {
     const found = results.find(({ result }) => result.task === task);
     const metric = found && headlineMetric(task, Object.keys(found.result.metrics));

@@ -1,11 +1,20 @@
 import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
+import { itemAt } from '../base/lookup.js';
 import { requireOut } from '../base/require-out.js';
 import { trainingPreset } from '../paper/training.js';
 import { checkDataFiles } from '../training/check-files.js';
 import { filesOf } from '../training/data-mix.js';
-import { type Instruction, instructionsOf, type Sequel, sequelOf } from '../training/instructions.js';
+import {
+  type Instruction,
+  instructionsOf,
+  type Sequel,
+  sequelOf,
+  sequelOfSweep,
+  sweepCommands,
+} from '../training/instructions.js';
 import { readPartitionOf } from '../training/partition-of-run.js';
+import { sweptRunsOf } from '../training/run-values.js';
 import { type TrainingRun, trainingRunOf } from '../training/training-run.js';
 import type { TrainingParameters } from '../training/training-settings.js';
 import { writeTraining } from '../training/write-training.js';
@@ -16,17 +25,20 @@ export interface TrainInitOptions {
   readonly out: string;
 }
 
-/** A run's directory, and what was decided for it. */
+/** The directory of a run, or of the runs of a sweep, and what was decided for them. */
 export interface TrainingFiles {
   /** Absolute path. */
   readonly out: string;
   /** Names of the files in it. */
   readonly files: readonly string[];
-  /** Commands to run in the directory, in order, each with its purpose. */
+  /** Commands in order, each with its purpose: of one run in its directory, of a sweep from the working directory. */
   readonly commands: readonly Instruction[];
   /** What follows: a sentence, and the command that merges the expert with another run's, in capital letters. */
   readonly next: Sequel;
+  /** The first run. */
   readonly run: TrainingRun;
+  /** All runs: of several, each has a folder of its name. */
+  readonly runs: readonly TrainingRun[];
 }
 
 /**
@@ -51,13 +63,16 @@ export const trainInit = async (
     parameters.partition === undefined
       ? undefined
       : await readPartitionOf(parameters.partition, model === undefined ? undefined : { model, isHere });
-  const run = trainingRunOf(
-    trainingPreset(parameters.preset, parameters.language),
-    { ...parameters, base: model ?? partition?.base.path },
-    partition,
+  const preset = trainingPreset(parameters.preset, parameters.language);
+  const given = { ...parameters, base: model ?? partition?.base.path };
+  const runs = sweptRunsOf(parameters.set ?? {}).map((swept) =>
+    trainingRunOf(preset, given, partition, swept),
   );
-  await checkDataFiles(filesOf(run.mix));
+  const run = itemAt(runs, 0);
+  await checkDataFiles([...new Set(runs.flatMap(({ mix }) => filesOf(mix)))]);
   const out = resolve(options.out);
-  const files = await writeTraining(run, out);
-  return { out, files, commands: instructionsOf(run), next: sequelOf(run), run };
+  const files = await writeTraining(runs, run.base, out);
+  const commands =
+    runs.length === 1 ? instructionsOf(run) : sweepCommands(runs, relative(process.cwd(), out) || '.');
+  return { out, files, commands, next: runs.length === 1 ? sequelOf(run) : sequelOfSweep, run, runs };
 };

@@ -408,6 +408,10 @@ const catalogue = {
     (d: { file: string; line?: number; reason: string }) =>
       `${d.file}${d.line === undefined ? '' : `:${d.line}`}: ${d.reason}; mend the file or fetch it again`,
   ),
+  TRAINING_INVALID: input(
+    (d: { file: string; reason: string }) =>
+      `${d.file}: ${d.reason}; name a directory that \`${layerloomCommand('train', 'init')}\` wrote`,
+  ),
   OUTPUT_INSIDE_INPUT: input(
     (d: { out: string; input: string }) =>
       `${d.out} is ${d.out === d.input ? 'an input' : `inside the input ${d.input}`}; choose an output elsewhere`,
@@ -494,6 +498,14 @@ const catalogue = {
         d.failed.map(({ model, message }) => `${model}: ${message}`),
         3,
       )}); ${d.scores === 0 ? `there is no score in ${d.directory}` : `${d.scores} ${d.scores === 1 ? 'score is' : 'scores are'} in ${d.directory}`}. Mend what is wrong and evaluate again`,
+  },
+  TRAINING_INCOMPLETE: {
+    exitCode: 4,
+    message: (d: { unfinished: readonly { run: string; problem: string }[]; runs: number }) =>
+      `${d.unfinished.length} of ${d.runs} ${d.runs === 1 ? 'run is' : 'runs are'} not finished (${some(
+        d.unfinished.map(({ run, problem }) => `${run} ${problem}`),
+        3,
+      )})`,
   },
   OUTPUT_BUSY: failed(
     (d: { out: string; staging: string }) =>

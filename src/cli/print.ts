@@ -44,6 +44,11 @@ export const note = (text: string): void => {
   process.stderr.write(`${visible(text)}\n`);
 };
 
+/** Prints the command that comes next to stderr. */
+export const printNext = (command: string | undefined): void => {
+  if (command !== undefined) note(`Next: ${command}`);
+};
+
 export const warn = (warning: string): void => note(`warning: ${visibleLine(warning)}`);
 
 /** True if stdout is a terminal that shows colours; NO_COLOR and FORCE_COLOR override. */

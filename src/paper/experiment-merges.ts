@@ -1,9 +1,17 @@
+/** Names of the experts of an experiment. */
+export interface PresetExperts {
+  readonly tasks: readonly string[];
+  readonly languages: readonly string[];
+}
+
 /** The merges of a preset: lines of YAML with comments. */
-interface Preset {
+export interface Preset {
   /** Sentences for the first line of the file. */
   readonly title: string;
-  /** The entries under `merges`, indented by two. */
-  readonly merges: string;
+  /** The entries under `merges`, indented by two; empty for an experiment that only scores models. */
+  readonly merges: string | ((experts: PresetExperts) => string);
+  /** A comment with the references that the comparison has, where none are given. */
+  readonly references?: string;
 }
 
 /** The 81 configurations of §4.2's ranges. */
@@ -15,27 +23,66 @@ const grid = `\
     bottom_transition: [0, 1, 2]
     top_transition: [0, 1, 2]`;
 
+/** The same with both kinds of average (§4.2). */
+const gridOfBothWeights = `${grid}\n    weights: [uniform, magnitude]`;
+
 /** The expert's first 5 and last 2 layers, reverted (§3.3). */
 const revertedLayers = 'method: revert, model: task, bottom: 5, top: 2';
+
+/** What the names of experts end in that trained a part of the model alone. */
+const frozen = '-frozen';
+
+const modularMerges = ({ tasks, languages }: PresetExperts): string => {
+  const named = (names: readonly string[], isFrozen: boolean) =>
+    `[${names
+      .filter((name) => name.endsWith(frozen) === isFrozen)
+      .map((name) => JSON.stringify(name))
+      .join(', ')}]`;
+  const entry = (name: string, isFrozen: boolean, further: string): string =>
+    [
+      `  - name: ${name}`,
+      '    method: layer_swap',
+      `    task: ${named(tasks, isFrozen)}`,
+      `    language: ${named(languages, isFrozen)}`,
+      ...(further === '' ? [] : [`    ${further}`]),
+    ].join('\n');
+  const partition = 'partition: ./parts/partition.json';
+  const hasFrozen = [tasks, languages].every((names) => names.some((name) => name.endsWith(frozen)));
+  const freeze = entry('freeze-then-train', true, partition);
+  return `\
+  # Layer swapping of experts that were trained whole.
+${entry('layer-swapping', false, '')}
+  # Train-then-revert: the same experts, of each the part that the partition gives it.
+${entry('train-then-revert', false, partition)}
+  # Freeze-then-train: experts that trained their part alone (the way freeze), with names that end in -frozen.
+${hasFrozen ? freeze : freeze.replace(/^ {2}/gm, '  # ')}`;
+};
 
 export const presets = {
   paper: {
     title:
       'What the layer-swapping paper compares (arXiv 2410.01335): swaps, soups, TIES, reverted experts, and swaps of soups.',
+    references: `\
+# Joint SFT on math and a language (Table 2: Swahili), three runs: scored, never merged.
+# references:
+#   joint-1: {model: ./joint-1, role: joint, languages: swahili}
+#   joint-2: {model: ./joint-2, role: joint, languages: swahili}
+#   joint-3: {model: ./joint-3, role: joint, languages: swahili}`,
     merges: `\
   # The paper's default (§4.2): 5 bottom and 2 top layers of the language expert, no transition.
   - {name: default, method: layer_swap}
-  # The paper's ranges (§4.2), for "swap, best": 3 x 3 x 3 x 3 configurations a pair. Writing them costs little,
-  # since they share their shards (the default is one of them, and takes no space twice). Scoring costs the same for
-  # each: to score fewer, drop values, or name some experts here, as in language: [swh-1, swh-2].
-${grid}
+  # The paper's ranges (§4.2), for "swap, best": 3 x 3 x 3 x 3 configurations a pair, each with equal weights and with
+  # 1 / mean MAV of each expert's task vector. Writing them costs little, since they share their shards (the default is
+  # one of them, and takes no space twice). Scoring costs the same for each: to score fewer, drop values, or name some
+  # experts here, as in language: [swh-1, swh-2].
+${gridOfBothWeights}
   # The default, with averages weighted by 1 / mean MAV of each expert's task vector.
   - {name: magnitude, method: layer_swap, weights: magnitude}
   # Model soups (§5); the paper reports the better of the two for each language. A soup, as a TIES merge, shares
   # no layer with others: each takes the space of a whole model.
   - {name: soup, method: soup, weights: [uniform, magnitude]}
-  # TIES (§5; the paper: Swahili alone). Two densities to choose from.
-  - {name: ties, method: ties, density: [0.2, 0.5]}
+  # TIES (§5; the paper: Swahili alone), as mergekit computes it and as its authors do. Two densities to choose from.
+  - {name: ties, method: ties, dialect: [mergekit, paper], density: [0.2, 0.5]}
   # The task experts with their first 5 and last 2 layers put back to the base (§3.3). The default swap takes those
   # layers from the language expert: swapped into the reverted expert, it is the default itself.
   - {name: reverted, ${revertedLayers}}
@@ -56,7 +103,9 @@ ${grid}
     title: "The smallest swap of the paper's Fig. 3: the lower ends of §4.2's ranges.",
     merges: `\
   # 3 bottom layers of the language expert, no top layer, no transition.
-  - {name: smallest, method: layer_swap, bottom: 3, top: 0, bottom_transition: 0, top_transition: 0}`,
+  - {name: smallest, method: layer_swap, bottom: 3, top: 0, bottom_transition: 0, top_transition: 0}
+  # "No upper layers directly from the language expert" may also mean that the last ones are averages.
+  - {name: averaged-top, method: layer_swap, bottom: 3, top: 0, bottom_transition: 0, top_transition: [1, 2]}`,
   },
   ablation: {
     title: 'The ablation plan: other numbers of layers, and the transition zones removed.',
@@ -93,6 +142,21 @@ ${grid}
   - {name: location, ${revertedLayers}}
   # To swap layers into one of them, name its directory under tasks of another experiment:
   # math-1-rows: DIR/all/math-1/rows/target-kept-0.8`,
+  },
+  modular: {
+    title:
+      "The follow-up's ways (arXiv 2505.18356) over experts that were trained for them, by one partition.",
+    merges: modularMerges,
+    references: `\
+# Ways that leave a model as it is, and the baselines: scored, never merged.
+# references:
+#   simultaneous: {model: ./simultaneous, role: simultaneous}
+#   mixed-data: {model: ./joint, role: joint}
+#   math-only: {model: ./math-only, role: math-sft}`,
+  },
+  checkpoints: {
+    title: 'Scores of models alone, without merges: checkpoints of training runs, to choose from.',
+    merges: '',
   },
   grid: {
     title: "Layer swapping over the paper's whole range (§4.2): 81 configurations a pair.",

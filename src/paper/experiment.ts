@@ -2,7 +2,7 @@ import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
 import { nearest } from '../recipe/nearest.js';
 import { presetEvaluation } from './experiment-evaluation.js';
-import { isPresetName, type PresetName, presetNames, presets } from './experiment-merges.js';
+import { isPresetName, type Preset, type PresetName, presetNames, presets } from './experiment-merges.js';
 
 export { type PresetName, presetNames } from './experiment-merges.js';
 
@@ -12,6 +12,15 @@ export interface PresetModels {
   /** Paths by name. Relative ones begin in the folder of the experiment's file. */
   readonly tasks?: Readonly<Record<string, string>> | undefined;
   readonly languages?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;
+  /** Models to compare with, by name: paths, their role, and the languages that they are for. */
+  readonly references?: Readonly<Record<string, PresetReference>> | undefined;
+}
+
+/** A model that is scored and never merged. */
+export interface PresetReference {
+  readonly model: string;
+  readonly role: string;
+  readonly languages?: readonly string[] | undefined;
 }
 
 /**
@@ -31,9 +40,14 @@ export const experimentPreset = (preset: PresetName, models: PresetModels = {}):
       nearest: near,
     });
   }
-  const { base = './llama-3.1-8b', tasks = expertsOf('math'), languages = paperLanguages } = models;
-  const { title, merges } = presets[preset];
   const isPlaceholder = [models.base, models.tasks, models.languages].includes(undefined);
+  const placeholders = placeholdersOf(preset);
+  const { base = './llama-3.1-8b', tasks = placeholders.tasks, languages = placeholders.languages } = models;
+  const { title, merges: entries, references }: Preset = presets[preset];
+  const merges =
+    typeof entries === 'string'
+      ? entries
+      : entries({ tasks: Object.keys(tasks), languages: Object.values(languages).flatMap(Object.keys) });
   return [
     `# ${title}`,
     `# Run it: ${layerloomCommand('batch', 'FILE', '-o', 'DIR', '--dry-run')} (what it costs), then without that option.`,
@@ -42,17 +56,18 @@ export const experimentPreset = (preset: PresetName, models: PresetModels = {}):
     '# What all experts were fine-tuned from.',
     `base: ${scalar(base)}`,
     '',
-    '# Every task expert is merged with every expert of each language.',
-    'tasks:',
-    ...mapped(tasks, 2),
-    'languages:',
+    ...(merges === '' ? [] : ['# Every task expert is merged with every expert of each language.']),
+    ...(Object.keys(tasks).length === 0 ? [] : ['tasks:', ...mapped(tasks, 2)]),
+    ...(Object.keys(languages).length === 0 ? [] : ['languages:']),
     ...Object.entries(languages).flatMap(([language, experts]) => [
       `  ${scalar(language)}:`,
       ...mapped(experts, 4),
     ]),
+    ...(models.references === undefined && references !== undefined
+      ? [references]
+      : referenceLines(models.references)),
     '',
-    'merges:',
-    merges,
+    ...(merges === '' ? ['merges: []'] : ['merges:', merges]),
     ...presetEvaluation(Object.keys(languages)),
     '',
   ].join('\n');
@@ -67,6 +82,27 @@ const paperLanguages: Readonly<Record<string, Readonly<Record<string, string>>>>
   bengali: expertsOf('ben'),
   japanese: expertsOf('jpn'),
 };
+
+/** The models of a preset where none are given: the paper's. */
+const placeholdersOf = (preset: PresetName) =>
+  preset === 'modular'
+    ? {
+        tasks: { math: './math', 'math-frozen': './math-frozen' },
+        languages: { swahili: { swh: './swh', 'swh-frozen': './swh-frozen' } },
+      }
+    : { tasks: expertsOf('math'), languages: paperLanguages };
+
+const referenceLines = (references: PresetModels['references'] = {}): string[] =>
+  Object.keys(references).length === 0
+    ? []
+    : [
+        '# Models to compare with: scored, never merged.',
+        'references:',
+        ...Object.entries(references).map(
+          ([name, { model, role, languages }]) =>
+            `  ${scalar(name)}: {model: ${scalar(model)}, role: ${role}${languages === undefined ? '' : `, languages: [${languages.map(scalar).join(', ')}]`}}`,
+        ),
+      ];
 
 const mapped = (of: Readonly<Record<string, string>>, indent: number): string[] =>
   Object.entries(of).map(([name, path]) => `${' '.repeat(indent)}${scalar(name)}: ${scalar(path)}`);

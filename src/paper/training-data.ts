@@ -25,7 +25,7 @@ const nllb = (language: string, other: string): DataSet => ({
  * Table 3 of arXiv 2410.01335. The hub ids are the table's; configurations, splits and columns are ours, as the data
  * sets' cards and public programs that read them name them.
  */
-export const trainingData: Readonly<Record<Category, readonly DataSet[]>> = {
+export const trainingData: Readonly<Partial<Record<Category, readonly DataSet[]>>> = {
   math: [
     {
       name: 'orca-math',

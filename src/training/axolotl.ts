@@ -3,8 +3,8 @@ import { axolotlOptions } from '../measure/partition/formats/axolotl.js';
 import { peftTargets } from '../measure/partition/formats/peft.js';
 import { choices } from './choices.js';
 import { preparedFile } from './data-mix.js';
-import { headlineOf, notes } from './headline.js';
-import { ours, printed, type Setting, settingsText } from './settings.js';
+import { headlineOf, notes, sourceOf } from './headline.js';
+import { ours, type Setting, settingsText } from './settings.js';
 import type { TrainingRun } from './training-run.js';
 import { adamSettings, checkpointSettings, scheduleOf, wsdOf } from './transformers-settings.js';
 
@@ -66,7 +66,7 @@ const trained = ({ lora, part }: TrainingRun): Setting[] => {
 
 const isLlama3 = /llama-3[^/]*$/i;
 
-const dataSettings = ({ row, base }: TrainingRun): Setting[] => [
+const dataSettings = (run: TrainingRun): Setting[] => [
   [
     'datasets',
     [
@@ -84,10 +84,10 @@ const dataSettings = ({ row, base }: TrainingRun): Setting[] => [
     'written by prepare_data.py',
   ],
   ['dataset_prepared_path', 'data/prepared'],
-  ['sequence_len', row.sequenceLength, printed],
+  ['sequence_len', run.row.sequenceLength, sourceOf(run, 'sequenceLength')],
   ['sample_packing', false, notes.packing],
   ['train_on_inputs', false, notes.masking],
-  ...(isLlama3.test(base)
+  ...(isLlama3.test(run.base)
     ? ([
         ['special_tokens', { pad_token: '<|end_of_text|>' }, ours('Llama 3 has no token for padding')],
       ] satisfies Setting[])
@@ -98,11 +98,11 @@ const optimiser = (run: TrainingRun): Setting[] => {
   const { row, decaySteps } = run;
   return [
     ['learning_rate', run.learningRate, notes.learningRate(run)],
-    ['lr_scheduler', scheduleOf(run), printed],
+    ['lr_scheduler', scheduleOf(run), sourceOf(run, 'schedule')],
     ...(decaySteps === undefined
       ? []
       : ([['lr_scheduler_kwargs', wsdOf(decaySteps), notes.decay]] satisfies Setting[])),
-    ['warmup_steps', row.warmup, notes.warmup],
+    ['warmup_steps', row.warmup, notes.warmup(run)],
     ['micro_batch_size', run.batchPerDevice, notes.devices(run)],
     ['gradient_accumulation_steps', 1],
     ['max_steps', run.steps, notes.steps(run)],

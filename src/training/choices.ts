@@ -30,6 +30,8 @@ export const choices = {
   },
   /** Devices that full fine-tuning of 8B in float32 is spread over: 16 bytes a parameter, 128 GB in all. */
   devices: { full: 4, lora: 1 },
+  /** Runs on a small file of one's own: samples, checkpoints, and the share of the steps that warm up. */
+  own: { samples: 2_000, checkpoints: 4, warmupShare: 0.1 },
   /** Presets that Table 4 has no row for take that of this expert, the paper's best in math. */
   rowOfBaselines: 'math-2',
 } as const;

@@ -31,7 +31,7 @@ export const dataConfig = (run: TrainingRun): string =>
 
 const setsOf = ({ sets, files = [] }: MixPart): object[] =>
   sets === undefined
-    ? files.map((file) => ({ name: file, path: absolute(file), ratio: 1 }))
+    ? files.map(({ path, ratio }) => ({ name: path, path: absolute(path), ratio }))
     : sets.map(setOf);
 
 const setOf = (set: MixedSet): object => ({
@@ -49,7 +49,7 @@ const setOf = (set: MixedSet): object => ({
     : { path: absolute(set.path) }),
   ...(set.where === undefined ? {} : { where: set.where }),
   ...set.form,
-  ratio: 1,
+  ratio: set.ratio,
 });
 
 /** Paths are from where the command ran; the file stands elsewhere. */

@@ -1,13 +1,22 @@
+import { parse } from 'node:path';
 import { splitName } from '../address/name.js';
 import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt } from '../base/lookup.js';
 import { optionName } from '../base/option-name.js';
 import { nearest } from '../recipe/nearest.js';
-import type { DataSet, PresetWithData } from './preset.js';
+import { type DataSet, kindOf, type PresetWithData } from './preset.js';
 
 /** A data set of a mix, and the file to read instead of the hub. */
 export interface MixedSet extends DataSet {
   readonly path?: string;
+  readonly ratio: number;
+}
+
+/** A file of one's own, and its share of the mix. */
+export interface MixedFile {
+  readonly path: string;
+  readonly ratio: number;
 }
 
 /** Data of one kind: math, or a language. */
@@ -17,7 +26,7 @@ export interface MixPart {
   /** Public data sets; undefined if own files replace them. */
   readonly sets?: readonly MixedSet[];
   /** Own files that replace them. */
-  readonly files?: readonly string[];
+  readonly files?: readonly MixedFile[];
 }
 
 /** The data of a run. */
@@ -40,27 +49,32 @@ interface GivenFile {
  */
 export const dataMixOf = (
   { preset, sets: setsOf }: PresetWithData,
-  { samples, data }: { readonly samples: number; readonly data: readonly string[] },
+  {
+    samples,
+    data,
+    mix,
+  }: { readonly samples: number; readonly data: readonly string[]; readonly mix?: string | undefined },
 ): DataMix => {
   const given = data.map((text): GivenFile => {
     const { name, rest: path } = splitName(text);
     return name === undefined ? { path } : { name, path };
   });
   const parts = preset.categories.map((category): MixPart => {
-    const kind = category === 'math' ? 'math' : 'language';
+    const kind = kindOf(category);
     const files = given.flatMap(({ name, path }) =>
-      name === kind || (name === undefined && preset.categories.length === 1) ? [path] : [],
+      name === kind || (name === undefined && preset.categories.length === 1) ? [{ path, ratio: 1 }] : [],
     );
     if (files.length > 0) return { kind, samples, files };
     const sets = (setsOf[category] ?? []).map((set): MixedSet => {
       const own = given.find(({ name }) => name === set.name);
-      return own === undefined ? set : { ...set, path: own.path };
+      return { ...set, ...(own === undefined ? {} : { path: own.path }), ratio: 1 };
     });
     return { kind, samples, sets };
   });
   checkNames(given, parts);
-  checkUnnamed(parts);
-  return { parts };
+  const mixed = mix === undefined ? parts : mixedBy(mix, parts);
+  checkUnnamed(mixed);
+  return { parts: mixed };
 };
 
 const checkNames = (given: readonly GivenFile[], parts: readonly MixPart[]): void => {
@@ -87,6 +101,11 @@ const checkNames = (given: readonly GivenFile[], parts: readonly MixPart[]): voi
 };
 
 const checkUnnamed = (parts: readonly MixPart[]): void => {
+  for (const { kind, sets, files } of parts)
+    if (sets?.length === 0 && files === undefined)
+      throw new LayerloomError('USAGE', {
+        reason: `this preset trains on data of your own; give files of rows with ${optionName('data', parts.length > 1 ? `${kind}=PATH` : 'PATH')}`,
+      });
   for (const { sets = [] } of parts)
     for (const { name, title, hub, path } of sets)
       if (hub === undefined && path === undefined)
@@ -95,10 +114,69 @@ const checkUnnamed = (parts: readonly MixPart[]): void => {
         });
 };
 
+/** The name of a file in a mix. */
+const stemOf = (path: string): string => parse(path).name;
+
+/**
+ * Returns parts by the ratios of `NAME:RATIO+NAME:RATIO`: of `math` and `language` where all names are kinds, else of data
+ * sets and files.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
+const mixedBy = (mix: string, parts: readonly MixPart[]): MixPart[] => {
+  const ratios = ratiosOf(mix);
+  const invalid = (expected: string) => invalidParameter('mix', mix, expected);
+  const isOfKinds = [...ratios.keys()].every((name) => parts.some(({ kind }) => kind === name));
+  if (isOfKinds) {
+    const samples = parts.reduce((sum, part) => sum + part.samples, 0);
+    const total = [...ratios.values()].reduce((sum, ratio) => sum + ratio, 0);
+    const mixed = parts.flatMap((part) => {
+      const ratio = ratios.get(part.kind);
+      return ratio === undefined ? [] : [{ ...part, samples: Math.round((samples * ratio) / total) }];
+    });
+    if (mixed.length < parts.length) throw invalid('a ratio of math and of language');
+    return mixed;
+  }
+  const names = parts.flatMap(namesIn);
+  const unknown = [...ratios.keys()].find((name) => !names.includes(name));
+  if (unknown !== undefined) throw invalid(`ratios of ${names.join(', ')}; ${unknown} is none of them`);
+  const kept = <Of>(all: readonly Of[] | undefined, nameOf: (of: Of) => string) =>
+    all?.flatMap((of) => {
+      const ratio = ratios.get(nameOf(of));
+      return ratio === undefined ? [] : [{ ...of, ratio }];
+    });
+  return parts.map((part) => {
+    const { sets, files } = part;
+    if (!namesIn(part).some((name) => ratios.has(name))) return part;
+    const [keptSets, keptFiles] = [kept(sets, ({ name }) => name), kept(files, ({ path }) => stemOf(path))];
+    return {
+      ...part,
+      ...(keptSets === undefined ? {} : { sets: keptSets }),
+      ...(keptFiles === undefined ? {} : { files: keptFiles }),
+    };
+  });
+};
+
+const namesIn = ({ sets = [], files = [] }: MixPart): string[] => [
+  ...sets.map(({ name }) => name),
+  ...files.map(({ path }) => stemOf(path)),
+];
+
+const ratiosOf = (mix: string): ReadonlyMap<string, number> =>
+  new Map(
+    mix.split('+').map((part) => {
+      const { name = '', ratio = '1' } =
+        /^(?<name>[^:]+)(?::(?<ratio>\d+(?:\.\d+)?))?$/.exec(part)?.groups ?? {};
+      if (name === '' || !(Number(ratio) > 0))
+        throw invalidParameter('mix', mix, 'NAME:RATIO+NAME:RATIO, with ratios above 0');
+      return [name, Number(ratio)];
+    }),
+  );
+
 /** The files that a mix reads from this machine. */
 export const filesOf = ({ parts }: DataMix): string[] =>
   parts.flatMap(({ files = [], sets = [] }) => [
-    ...files,
+    ...files.map(({ path }) => path),
     ...sets.flatMap(({ path }) => (path === undefined ? [] : [path])),
   ]);
 

@@ -1,5 +1,6 @@
 import { choices } from './choices.js';
-import { numberText } from './settings.js';
+import type { TrainingRow } from './preset.js';
+import { numberText, ours, printed } from './settings.js';
 import type { TrainingRun } from './training-run.js';
 
 /** The first lines of every configuration of a run. */
@@ -7,29 +8,48 @@ export const headlineOf = (run: TrainingRun): string[] => [
   run.preset.title,
   '',
   'Notes beside the values: "Table 4" is printed in the paper; "paper" is in its text; "ours" is in neither.',
-  ...(run.preset.expert === undefined
+  ...(Object.keys(run.values).length > 0 ? ['"set" was set for this run.'] : []),
+  ...(run.preset.expert === undefined && !run.preset.isOwnRow
     ? [
         `The paper prints no row for this run; where a note says "Table 4" it is that of ${choices.rowOfBaselines} (ours).`,
       ]
     : []),
 ];
 
+/** The note of a value that was set for the run. */
+const set = 'set';
+
+/** Where a number of the row is from, for the note beside it. */
+export const sourceOf = ({ values, preset }: TrainingRun, key: keyof TrainingRow): string => {
+  if (values[key] !== undefined) return set;
+  return preset.isOwnRow ? ours() : printed;
+};
+
 /** Notes that more than one trainer's configuration has. */
 export const notes = {
   fullPrecision: 'ours: steps of 1e-7 vanish when bfloat16 weights are updated, so the weights stay float32',
   beta1: 'ours: AdamW, its usual first beta',
-  warmup: 'Table 4; that its unit is steps is ours',
+  warmup: (run: TrainingRun): string => {
+    if (run.values.warmup !== undefined) return set;
+    if (run.preset.isOwnRow) return ours(`${choices.own.warmupShare * 100} % of the steps`);
+    return 'Table 4; that its unit is steps is ours';
+  },
   packing: 'ours: one sample a row, so that 5000 samples are 5000 rows',
   masking: 'ours: no loss on the prompt',
-  checkpoints: 'paper: every 5000 samples',
+  checkpoints: (run: TrainingRun): string => {
+    if (run.values.checkpointEvery !== undefined) return set;
+    return run.preset.isOwnRow
+      ? ours(`${choices.own.checkpoints} checkpoints a run`)
+      : 'paper: every 5000 samples';
+  },
   devices: (run: TrainingRun): string =>
-    `Table 4: batch ${run.row.batchSize}; over ${run.devices} ${run.devices === 1 ? 'device' : 'devices'} (ours)`,
+    `${sourceOf(run, 'batchSize')}: batch ${run.row.batchSize}; over ${run.devices} ${run.devices === 1 ? 'device' : 'devices'} (ours)`,
   steps: (run: TrainingRun): string =>
-    `${run.mix.parts.reduce((sum, { samples }) => sum + samples, 0)} samples; paper: 30 to 40 thousand${run.mix.parts.length > 1 ? ' of each kind' : ''}`,
+    `${run.mix.parts.reduce((sum, { samples }) => sum + samples, 0)} samples; ${run.preset.isOwnRow ? 'ours' : `paper: 30 to 40 thousand${run.mix.parts.length > 1 ? ' of each kind' : ''}`}`,
   learningRate: (run: TrainingRun): string =>
-    run.lora === undefined
-      ? 'Table 4'
-      : `ours: Table 4's ${numberText(run.row.learningRate)} × ${choices.lora.learningRateFactor}; ${numberText(run.row.learningRate)} is far too small for LoRA`,
+    run.lora === undefined || run.values.learningRate !== undefined
+      ? sourceOf(run, 'learningRate')
+      : `ours: ${run.preset.isOwnRow ? '' : "Table 4's "}${numberText(run.row.learningRate)} × ${choices.lora.learningRateFactor}; ${numberText(run.row.learningRate)} is far too small for LoRA`,
   decay: `ours: WSD decays linearly to 0 in the last ${choices.decayShare * 100} % of the steps`,
   checkpointSize:
     "ours: without the optimiser's state, 8 bytes a parameter; false to resume from checkpoints",

@@ -1,8 +1,12 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { layerloomCommand } from '../base/command-line.js';
+import { layerloomCommand, shellWord } from '../base/command-line.js';
+import { itemAt } from '../base/lookup.js';
 import type { Side } from '../measure/partition/partition.js';
+import { spelt } from '../recipe/block.js';
 import type { Trainer } from './choices.js';
 import { preparedFile } from './data-mix.js';
+import { kindOf } from './preset.js';
 import type { TrainingRun } from './training-run.js';
 import { partitionCopy, trlProgram } from './trl.js';
 
@@ -24,10 +28,20 @@ const packages: Readonly<Record<Trainer, string>> = {
  * simultaneous training of an adapter to the model.
  */
 export const instructionsOf = (run: TrainingRun): Instruction[] => [
+  ...installCommands(run),
+  ...workCommands(run),
+];
+
+/** What must be there before a run. */
+export const installCommands = (run: TrainingRun): Instruction[] => [
   [`pip install ${packages[run.trainer]}`, 'the trainer'],
   ...(run.way === 'simultaneous'
     ? ([[`pip install ${modularPackage}`, 'simultaneous training']] satisfies Instruction[])
     : []),
+];
+
+/** The commands of a run itself, in its directory. */
+export const workCommands = (run: TrainingRun): Instruction[] => [
   ['python prepare_data.py', `the data: ${preparedFile}`],
   [trainingCommand(run), 'the training'],
   ...finishingCommands(run),
@@ -57,7 +71,8 @@ const trainedModel = ({ base, lora, steps }: TrainingRun): string => {
   return lora === undefined ? last : `${base}+${last}`;
 };
 
-const sideOf = ({ preset }: TrainingRun): Side => (preset.categories[0] === 'math' ? 'task' : 'language');
+const sideOf = ({ preset }: TrainingRun): Side =>
+  preset.categories.some((category) => kindOf(category) === 'math') ? 'task' : 'language';
 
 const revertedModel = 'reverted';
 
@@ -90,7 +105,7 @@ export interface Sequel {
 export const sequelOf = (run: TrainingRun): Sequel => {
   if (run.way === 'simultaneous')
     return { text: 'Both parts were trained in one run: its last checkpoint is the merged model.' };
-  const isBaseline = run.preset.expert === undefined;
+  const isBaseline = run.preset.expert === undefined && !run.preset.isOwnRow;
   if (run.way === 'plain' && isBaseline)
     return { text: 'A baseline to compare merges with: its last checkpoint is a model as it is.' };
   const own = run.way === 'revert' ? revertedModel : trainedModel(run);
@@ -103,6 +118,43 @@ export const sequelOf = (run: TrainingRun): Sequel => {
         : `Train the expert of the ${sideOf(run) === 'task' ? 'language' : 'task'} alike, by the same ${partitionCopy}, and put the parts together:`,
     command: layerloomCommand('swap', '--task', task, '--lang', language, ...by, '-o', 'merged'),
   };
+};
+
+/** Returns the commands of a sweep whose directory is at a path. */
+export const sweepCommands = (runs: readonly TrainingRun[], directory: string): Instruction[] => [
+  ...installCommands(itemAt(runs, 0)),
+  [`bash ${shellWord(join(directory, 'train.sh'))}`, `all ${runs.length} runs`],
+  [layerloomCommand('train', 'status', directory), 'which are there, and what comes next'],
+];
+
+/** What to do with the models of a sweep. */
+export const sequelOfSweep: Sequel = {
+  text: 'Train experts of the other kind alike. The status of all of them together says how their checkpoints are scored and chosen.',
+};
+
+/** Returns `README.md` of a directory of several runs. */
+export const readmeOfSweep = (runs: readonly TrainingRun[]): string => {
+  const first = itemAt(runs, 0);
+  return `# ${runs.length} runs
+
+${first.preset.title} Written by \`${layerloomCommand('train', 'init')}\`. Each folder is one run, with its own configuration.
+
+\`\`\`sh
+${sweepCommands(runs, '.')
+  .map(([line, purpose]) => `${line}    # ${purpose}`)
+  .join('\n')}
+\`\`\`
+
+\`bash train.sh 0/4\` trains the first of four parts.
+
+| run | steps | ${Object.keys(first.values).map(spelt).join(' | ')} |
+| --- | --- | ${Object.keys(first.values)
+    .map(() => '---')
+    .join(' | ')} |
+${runs.map(({ name, steps, values }) => `| ${name} | ${steps} | ${Object.values(values).join(' | ')} |`).join('\n')}
+
+docs/training.md has all steps.
+`;
 };
 
 /** Returns `README.md` of a run's directory. */

@@ -3,8 +3,8 @@ import { llamaFactoryFreeze } from '../measure/partition/formats/llama-factory.j
 import { adaptedBy } from '../measure/partition/partition.js';
 import { choices } from './choices.js';
 import { preparedFile } from './data-mix.js';
-import { headlineOf, notes } from './headline.js';
-import { ours, printed, type Setting, settingsText } from './settings.js';
+import { headlineOf, notes, sourceOf } from './headline.js';
+import { ours, type Setting, settingsText } from './settings.js';
 import type { TrainingRun } from './training-run.js';
 import { checkpointSettings, optimiserSettings, seedSettings } from './transformers-settings.js';
 
@@ -68,7 +68,7 @@ const trained = ({ lora, part }: TrainingRun): Setting[] => {
   ];
 };
 
-const dataSettings = ({ row }: TrainingRun): Setting[] => [
+const dataSettings = (run: TrainingRun): Setting[] => [
   ['dataset_dir', dataFolder],
   ['dataset', 'train', 'dataset_info.json; the file is written by prepare_data.py'],
   [
@@ -76,7 +76,7 @@ const dataSettings = ({ row }: TrainingRun): Setting[] => [
     'fewshot',
     ours('the prompt as it is; ends a completion by two line feeds and the end of text'),
   ],
-  ['cutoff_len', row.sequenceLength, printed],
+  ['cutoff_len', run.row.sequenceLength, sourceOf(run, 'sequenceLength')],
   ['packing', false, notes.packing],
   ['train_on_prompt', false, notes.masking],
 ];

@@ -28,8 +28,12 @@ export interface DataSet {
   readonly form: RowForm;
 }
 
-/** What data teach: the task, or a language. */
-export type Category = 'math' | 'swahili' | 'telugu' | 'bengali' | 'japanese';
+/** What data teach: the task, or a language. `own-language` is one that the paper has no data for. */
+export type Category = 'math' | 'own-task' | 'swahili' | 'telugu' | 'bengali' | 'japanese' | 'own-language';
+
+/** The side of a merge that data of a category are for. */
+export const kindOf = (category: Category): 'math' | 'language' =>
+  category === 'math' || category === 'own-task' ? 'math' : 'language';
 
 /** Hyper-parameters of one training run, as a table of a paper prints them. */
 export interface TrainingRow {
@@ -52,8 +56,16 @@ export interface TrainingRow {
 export interface Preset {
   readonly title: string;
   readonly row: TrainingRow;
-  /** Undefined where no paper prints such a run, and the row is ours. */
+  /** Undefined where no paper prints such a run. */
   readonly expert?: string;
+  /** First part of the names of runs; undefined for the preset's name. */
+  readonly stem?: string;
+  /** True where the row is ours; that of other baselines is a row of the table. */
+  readonly isOwnRow?: true;
+  /** Name of the language in experiments; undefined for math alone. */
+  readonly language?: string;
+  /** Samples of a run; undefined for the paper's number, with its checkpoints. */
+  readonly samples?: number;
   /** Number of the run, its default seed. */
   readonly number: number;
   readonly categories: readonly Category[];

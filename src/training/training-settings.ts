@@ -6,7 +6,9 @@ const count = z.int().min(1);
 
 /** What may be asked of a training; the preset and its language are looked up in what the paper trained. */
 export const trainingSettings = z.object({
-  preset: setting(z.string(), { meaning: '`math-1` … `ben-3` (a row of Table 4), `joint` or `math-only`.' }),
+  preset: setting(z.string(), {
+    meaning: '`math-1` … `ben-3` (a row of Table 4), `joint`, `math-only`, `own-task` or `own-language`.',
+  }),
   trainer: setting(z.enum(trainers).default('trl'), {
     meaning: 'The program that trains: `trl`, `axolotl` or `llama-factory`.',
   }),
@@ -33,19 +35,28 @@ export const trainingSettings = z.object({
     otherwise: "the preset's",
   }),
   language: setting(z.string().optional(), {
-    meaning: 'Language of `joint`: `swh`, `tel`, `ben` or `jpn`.',
-    otherwise: '`swh`',
+    meaning:
+      'Language of `joint`: `swh`, `tel`, `ben` or `jpn`. Of `own-language`: its name in experiments, such as `japanese`.',
+    otherwise: '`swh` for `joint`',
   }),
-  samples: setting(count.default(choices.samples), {
+  samples: setting(count.optional(), {
     meaning: 'Samples of the run, of each kind of data for `joint`.',
+    otherwise: `${choices.samples}, of own data ${choices.own.samples}`,
   }),
   seed: setting(z.int().min(0).optional(), {
     meaning: 'Seed of sampling and of the order.',
     otherwise: 'the number of the run',
   }),
+  set: setting(z.record(z.string(), z.array(z.union([z.number(), z.string()]))).default({}), {
+    meaning:
+      "Hyper-parameters in place of the preset's, each with one value or several ([sweeps](#sweeps)): `learning_rate=1e-5,3e-5`.",
+    expected: 'a list of values for each key',
+    otherwise: "the preset's",
+  }),
+  cpu: setting(z.boolean().default(false), { meaning: 'Train on the processor, in float32 (TRL).' }),
   devices: setting(count.optional(), {
     meaning: 'Devices that a batch is divided among.',
-    otherwise: `${choices.devices.full}, for LoRA ${choices.devices.lora}`,
+    otherwise: `${choices.devices.full}, for LoRA and on the processor ${choices.devices.lora}`,
   }),
 });
 

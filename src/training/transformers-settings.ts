@@ -1,6 +1,6 @@
 import { choices } from './choices.js';
-import { notes } from './headline.js';
-import { ours, printed, type Setting } from './settings.js';
+import { notes, sourceOf } from './headline.js';
+import { ours, type Setting } from './settings.js';
 import type { TrainingRun } from './training-run.js';
 
 /**
@@ -15,11 +15,11 @@ export const optimiserSettings = (
   const { row, decaySteps } = run;
   return [
     ['learning_rate', run.learningRate, notes.learningRate(run)],
-    ['lr_scheduler_type', scheduleOf(run), printed],
+    ['lr_scheduler_type', scheduleOf(run), sourceOf(run, 'schedule')],
     ...(decaySteps === undefined
       ? []
       : ([['lr_scheduler_kwargs', { ...wsdOf(decaySteps), ...wsd }, notes.decay]] satisfies Setting[])),
-    ['warmup_steps', row.warmup, notes.warmup],
+    ['warmup_steps', row.warmup, notes.warmup(run)],
     ['per_device_train_batch_size', run.batchPerDevice, notes.devices(run)],
     ['gradient_accumulation_steps', 1],
     ['max_steps', run.steps, notes.steps(run)],
@@ -29,12 +29,12 @@ export const optimiserSettings = (
 };
 
 /** The numbers of AdamW, which all trainers name alike. */
-export const adamSettings = ({ row }: TrainingRun): Setting[] => [
+export const adamSettings = (run: TrainingRun): Setting[] => [
   ['adam_beta1', choices.beta1, notes.beta1],
-  ['adam_beta2', row.beta2, printed],
+  ['adam_beta2', run.row.beta2, sourceOf(run, 'beta2')],
   ['adam_epsilon', choices.epsilon, ours()],
-  ['weight_decay', row.weightDecay, printed],
-  ['max_grad_norm', row.maxGradNorm, printed],
+  ['weight_decay', run.row.weightDecay, sourceOf(run, 'weightDecay')],
+  ['max_grad_norm', run.row.maxGradNorm, sourceOf(run, 'maxGradNorm')],
 ];
 
 /** The schedule by its name in transformers. */
@@ -44,13 +44,16 @@ export const scheduleOf = ({ row }: TrainingRun): string =>
 /** Arguments of transformers' WSD schedule. */
 export const wsdOf = (decaySteps: number) => ({ num_decay_steps: decaySteps, decay_type: 'linear' });
 
+/** At least twenty logged losses, so that one can see whether they fall. */
+const loggingStepsOf = ({ steps }: TrainingRun): number => Math.max(1, Math.min(10, Math.floor(steps / 20)));
+
 /** Where and when checkpoints are written, which all trainers name alike. */
-export const checkpointSettings = ({ stepsPerCheckpoint }: TrainingRun): Setting[] => [
+export const checkpointSettings = (run: TrainingRun): Setting[] => [
   ['output_dir', 'checkpoints'],
   ['save_strategy', 'steps'],
-  ['save_steps', stepsPerCheckpoint, notes.checkpoints],
+  ['save_steps', run.stepsPerCheckpoint, notes.checkpoints(run)],
   ['save_only_model', true, notes.checkpointSize],
-  ['logging_steps', 10],
+  ['logging_steps', loggingStepsOf(run)],
 ];
 
 /** The seeds, in the words of transformers. */

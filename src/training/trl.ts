@@ -3,8 +3,8 @@ import { adaptedBy, isMixture, trainedBy } from '../measure/partition/partition.
 import { wholePattern } from '../measure/partition/regexes.js';
 import { choices } from './choices.js';
 import { preparedFile, preparedPart } from './data-mix.js';
-import { headlineOf, notes } from './headline.js';
-import { ours, printed, type Setting, settingsText } from './settings.js';
+import { headlineOf, notes, sourceOf } from './headline.js';
+import { ours, type Setting, settingsText } from './settings.js';
 import type { TrainingRun } from './training-run.js';
 import { checkpointSettings, optimiserSettings, seedSettings } from './transformers-settings.js';
 
@@ -47,7 +47,7 @@ const partSettings = (run: TrainingRun): Setting[] =>
 const bothDataSettings = (run: TrainingRun): Setting[] => [
   ['math_data', preparedPart({ kind: 'math' }), 'written by prepare_data.py'],
   ['language_data', preparedPart({ kind: 'language' })],
-  ['max_length', run.row.sequenceLength, printed],
+  ['max_length', run.row.sequenceLength, sourceOf(run, 'sequenceLength')],
 ];
 
 /** Modules that LoRA adapts. TRL takes a list of one as a regular expression for whole names. */
@@ -63,18 +63,33 @@ const targetsOf = ({ part }: TrainingRun): Setting => {
   ];
 };
 
+const slow = ours('processors are slow in bfloat16');
+
+const onProcessor: readonly Setting[] = [
+  ['use_cpu', true],
+  ['bf16', false, slow],
+];
+
 const modelSettings = (run: TrainingRun): Setting[] => {
-  const { base, lora } = run;
+  const { base, lora, cpu } = run;
   return lora === undefined
     ? [
         ['model_name_or_path', base],
         ['dtype', 'float32', notes.fullPrecision],
-        ['bf16', true, ours('computes in bfloat16 (autocast) from the float32 weights')],
+        ...(cpu
+          ? onProcessor
+          : ([
+              ['bf16', true, ours('computes in bfloat16 (autocast) from the float32 weights')],
+            ] satisfies Setting[])),
       ]
     : [
         ['model_name_or_path', base],
-        ['dtype', 'bfloat16', ours('the base stays frozen; PEFT keeps the adapter in float32')],
-        ['bf16', true, ours('computes in bfloat16 (autocast)')],
+        ...(cpu
+          ? ([['dtype', 'float32', slow], ...onProcessor] satisfies Setting[])
+          : ([
+              ['dtype', 'bfloat16', ours('the base stays frozen; PEFT keeps the adapter in float32')],
+              ['bf16', true, ours('computes in bfloat16 (autocast)')],
+            ] satisfies Setting[])),
         ['use_peft', true],
         ['lora_r', lora.rank, ours()],
         ['lora_alpha', lora.alpha, ours(`${choices.lora.alphaPerRank} × rank`)],
@@ -83,9 +98,9 @@ const modelSettings = (run: TrainingRun): Setting[] => {
       ];
 };
 
-const dataSettings = ({ row }: TrainingRun): Setting[] => [
+const dataSettings = (run: TrainingRun): Setting[] => [
   ['datasets', [{ path: 'json', data_files: preparedFile, split: 'train' }], 'written by prepare_data.py'],
-  ['max_length', row.sequenceLength, printed],
+  ['max_length', run.row.sequenceLength, sourceOf(run, 'sequenceLength')],
   ['packing', false, notes.packing],
   ['completion_only_loss', true, notes.masking],
 ];

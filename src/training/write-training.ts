@@ -6,8 +6,10 @@ import { partitionJson } from '../measure/partition/formats/index.js';
 import { accelerateConfig } from './accelerate.js';
 import { axolotlConfig } from './axolotl.js';
 import { dataConfig } from './data-config.js';
-import { readmeOf } from './instructions.js';
+import { readmeOf, readmeOfSweep } from './instructions.js';
 import { datasetInfo, datasetInfoFile, llamaFactoryConfig } from './llama-factory.js';
+import { manifestName, manifestOf } from './manifest.js';
+import { scriptName, scriptOfRun, scriptOfRuns } from './scripts.js';
 import type { TrainingRun } from './training-run.js';
 import { partitionCopy, trlConfig, trlProgram } from './trl.js';
 
@@ -22,6 +24,7 @@ const packageSource = fileURLToPath(new URL(`../../python/${shippedPackage}`, im
 /** Texts of a run's files by name. */
 export const filesOfRun = (run: TrainingRun): Record<string, string> => ({
   'README.md': readmeOf(run),
+  [scriptName]: scriptOfRun(run),
   'data.yaml': dataConfig(run),
   ...configurationsOf(run),
   ...(run.partition === undefined ? {} : { [partitionCopy]: partitionJson(run.partition) }),
@@ -52,30 +55,60 @@ const modulesOf = async (run: TrainingRun): Promise<string[]> =>
         .map((name) => `${shippedPackage}/${name}`)
     : [];
 
-/**
- * Writes a run's files into a directory that must be empty or absent.
- *
- * @returns their names
- * @throws LayerloomError OUTPUT_INVALID, WRITE_FAILED
- */
-export const writeTraining = async (run: TrainingRun, out: string): Promise<string[]> => {
+/** Texts of the files that are for all runs of a sweep. */
+const filesOfSweep = (runs: readonly TrainingRun[]): Record<string, string> =>
+  runs.length === 1 ? {} : { 'README.md': readmeOfSweep(runs), [scriptName]: scriptOfRuns(runs) };
+
+const writeTexts = async (out: string, texts: Readonly<Record<string, string>>): Promise<void> => {
+  for (const [name, text] of Object.entries(texts)) {
+    await mkdir(dirname(join(out, name)), { recursive: true });
+    await writeFile(join(out, name), text, { flag: 'wx' });
+  }
+};
+
+/** Writes the files of one run. Returns their names. */
+const writeRun = async (run: TrainingRun, out: string): Promise<string[]> => {
   const texts = filesOfRun(run);
   const programs = programsOf(run);
   const modules = await modulesOf(run);
+  await writeTexts(out, texts);
+  for (const name of programs) await copyFile(join(shippedPrograms, name), join(out, name));
+  for (const name of modules) {
+    await mkdir(dirname(join(out, name)), { recursive: true });
+    await copyFile(join(packageSource, basename(name)), join(out, name));
+  }
+  return [...Object.keys(texts), ...programs, ...modules];
+};
+
+/**
+ * Writes the files of runs into a directory that must be empty or absent: of several, each into a folder of its name.
+ *
+ * @param base the model that they fine-tune
+ * @returns names of the files
+ * @throws LayerloomError OUTPUT_INVALID, WRITE_FAILED
+ */
+export const writeTraining = async (
+  runs: readonly TrainingRun[],
+  base: string,
+  out: string,
+): Promise<string[]> => {
+  const shared = {
+    ...filesOfSweep(runs),
+    [manifestName]: `${JSON.stringify(manifestOf(runs, base), null, 2)}\n`,
+  };
+  const names = Object.keys(shared);
   try {
     await mkdir(out, { recursive: true });
     const there = await readdir(out);
     if (there.length > 0)
       throw new LayerloomError('OUTPUT_INVALID', { out, reason: 'is not empty; choose another directory' });
-    for (const [name, text] of Object.entries(texts)) {
-      await mkdir(dirname(join(out, name)), { recursive: true });
-      await writeFile(join(out, name), text, { flag: 'wx' });
+    for (const run of runs) {
+      const folder = runs.length === 1 ? '' : run.name;
+      const written = await writeRun(run, join(out, folder));
+      names.push(...written.map((name) => join(folder, name)));
     }
-    for (const name of programs) await copyFile(join(shippedPrograms, name), join(out, name));
-    for (const name of modules) {
-      await mkdir(dirname(join(out, name)), { recursive: true });
-      await copyFile(join(packageSource, basename(name)), join(out, name));
-    }
+    // The list comes last: a directory that has it is whole.
+    await writeTexts(out, shared);
   } catch (cause) {
     if (cause instanceof LayerloomError) throw cause;
     const code = (cause as NodeJS.ErrnoException).code;
@@ -87,5 +120,5 @@ export const writeTraining = async (run: TrainingRun, out: string): Promise<stri
       );
     throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(cause) }, { cause });
   }
-  return [...Object.keys(texts), ...programs, ...modules].sort();
+  return names.sort();
 };

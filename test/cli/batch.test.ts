@@ -226,7 +226,7 @@ describe('what experiment init writes', () => {
       ...['experiment', 'init', '--preset', 'paper', '--base', join(root, 'base'), '--task', ...task],
       ...['--lang', ...['swh-1', 'swh-2'].map((name) => `swahili:${join(root, name)}`), '-o', file],
     ]);
-    expect([init.code, init.stderr]).toEqual([0, '']);
+    expect([init.code, init.stderr]).toEqual([0, expect.stringMatching(/^Next: layerloom batch .*\n$/)]);
     // Six layers are not enough for the paper's five and two with transitions.
     writeFileSync(
       file,
@@ -241,7 +241,7 @@ describe('what experiment init writes', () => {
     const { code, stderr } = await cli(['batch', file, '-o', out]);
     expect([code, stderr]).toEqual([0, expect.stringContaining('merges')]);
     const { merges, evaluate } = recordOf(out);
-    expect(merges).toHaveLength(4 * (1 + 16 + 1 + 2 + 2) + 2 * 2 + 1 + 1);
+    expect(merges).toHaveLength(4 * (1 + 32 + 1 + 2 + 4) + 2 * 2 + 1 + 1);
     expect(merges.every(({ state }) => state === 'done')).toBe(true);
     expect(merges.map(({ name }) => name)).toContain('all/multilingual');
     expect(evaluate).toMatchObject({ harness: 'lm-eval', fewshot: 8 });

@@ -59,7 +59,8 @@ describe('layerloom experiment init', () => {
       ...['--lang', `swahili:swh-1=./swh`, 'telugu:../tel', '-o', file],
     ];
     const { code, stdout, stderr } = await cli(args);
-    expect([code, stdout, stderr]).toEqual([0, `${file}\n`, '']);
+    expect([code, stdout]).toEqual([0, `${file}\n`]);
+    expect(stderr).toMatch(/^Next: layerloom batch .*swahili.yaml -o .*swahili\n$/);
     const experiment = await readExperiment(file);
     expect(experiment.base).toBe('org/llama');
     expect(Object.fromEntries(experiment.tasks)).toEqual({

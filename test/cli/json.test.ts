@@ -8,6 +8,7 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { stubHarness } from '../fixtures/evaluation-errors.js';
 import { writeExperiment } from '../fixtures/experiment.js';
+import { writeTrained } from '../fixtures/trained.js';
 
 const published = fileURLToPath(new URL('../../docs/tables/table-1.csv', import.meta.url));
 const harness = ['--lm-eval', stubHarness];
@@ -29,6 +30,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     at('ties.yaml'),
     `method: ties\nbase: ${base}\nmodels: [${math}, ${swahili}]\nweight: 0.5\ndensity: 0.5\n`,
   );
+  writeTrained(at('trained'), base);
   writeFileSync(at('scores.csv'), 'name,score\nmath-1,0.5\nswh-1,0.4\n');
   const layers = ['--bottom', '1', '--top', '1'];
   const some = [
@@ -59,6 +61,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['analyze', 'document', ['--base', base, math, swahili, ...layers, '-o', at('analysis')]],
     ['partition', 'document', [base, ...layers, '-o', at('parts.json')]],
     ['train init', 'document', ['--preset', 'math-1', '-o', at('training')]],
+    ['train status', 'document', [at('trained')]],
     ['extract-lora', 'document', ['--base', base, math, '--rank', '2', '-o', at('lora')]],
     ['experiment init', 'document', ['--preset', 'paper']],
     ['experiment init', 'document', ['--preset', 'paper', '-o', at('new.yaml')]],

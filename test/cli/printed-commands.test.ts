@@ -225,6 +225,14 @@ const elsewhere: Readonly<Record<string, string>> = {
     'an experiment whose results were removed; the command is that of a table',
   'compile/vocabulary.ts: relayout BASE+ADAPTER -o DIR':
     'the command of several adapters, for moved rows of one',
+  'api/training-status.ts: … …': 'typed in by test/cli/study.test.ts',
+  'cli/work/batch.ts: evaluate …': 'typed in by test/cli/study.test.ts',
+  'cli/work/evaluate.ts: report … -o …': 'typed in by test/cli/study.test.ts',
+  'cli/work/evaluate.ts: select --scores … -o selection.json': 'typed in by test/cli/study.test.ts',
+  'cli/work/experiment.ts: batch … -o …': 'typed in by test/cli/study.test.ts',
+  'cli/work/select.ts: experiment init --preset paper --selection … -o study.yaml':
+    'typed in by test/cli/study.test.ts',
+  'training/instructions.ts: train status …': 'typed in by test/cli/study.test.ts',
   'training/instructions.ts: partition … -o …': 'typed in by test/training/printed-merges.test.ts',
   'training/instructions.ts: relayout … -o merged': 'typed in by test/training/printed-merges.test.ts',
   'training/instructions.ts: revert … … -o …': 'typed in by test/training/printed-merges.test.ts',

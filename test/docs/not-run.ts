@@ -36,6 +36,12 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'layerloom cache gc --older-than 30d',
     'layerloom cache gc --all',
   ],
+  'follows a training; test/cli/study.test.ts walks the same way': [
+    'bash ./sweep-math/train.sh         # all runs; bash ./sweep-math/train.sh 0/4 is the first of four parts',
+    'layerloom train status ./sweep-math ./sweep-swh',
+    'layerloom select --scores ./checkpoints --count 3 -o selection.json',
+    'layerloom experiment init --preset paper --selection selection.json -o study.yaml',
+  ],
   'needs Python': [
     'pip install "trl[peft]==1.16.0" pyyaml',
     'python prepare_data.py',

@@ -14,11 +14,13 @@ const expanded = async (text: string) => expandExperiment(await read(text));
 
 describe('a preset', () => {
   it.each<[PresetName, number]>([
-    // A pair: default, grid, magnitude, 2 soups and 2 of TIES; 2 reverted task experts; then one a language, and one
+    // A pair: default, grid with both weights, magnitude, 2 soups and 4 of TIES; 2 reverted task experts; then one a language, and one
     // for all.
-    ['paper', 4 * (9 * (1 + 81 + 1 + 2 + 2) + 1) + 3 * 2 + 1],
+    ['paper', 4 * (9 * (1 + 162 + 1 + 2 + 4) + 1) + 3 * 2 + 1],
     ['figure-3-max', 4 * 9],
-    ['figure-3-min', 4 * 9],
+    ['figure-3-min', 4 * 9 * 3],
+    ['modular', 3],
+    ['checkpoints', 0],
     ['ablation', 4 * 9 * 4 * 2],
     ['choices', 4 * 9 * 5],
     ['sparsify', 3 * 7],
@@ -89,7 +91,8 @@ describe('a preset', () => {
       tasks: { swahili: 'layerloom_mgsm_sw', english: 'layerloom_mgsm_en' },
       fewshot: 8,
     });
-    expect(expandExperiment(experiment).length).toBeGreaterThan(0);
+    const count = expandExperiment(experiment).length;
+    expect(count > 0).toBe(preset !== 'checkpoints');
     expect(text).not.toContain('your own paths');
   });
 

@@ -14,6 +14,11 @@ const init = command({
     base: option('--base <model>', 'the model that all experts were fine-tuned from'),
     tasks: option('--task <name=dir...>', 'task experts'),
     languages: option('--lang <lang:name=dir...>', 'language experts'),
+    training: option(
+      '--training <dir...>',
+      'directories of layerloom train init: base, and every checkpoint that can be used',
+    ),
+    selection: option('--selection <file>', 'the choice of layerloom select: base and experts'),
     out: option('-o, --out <file>', 'file to create', {
       default: printsByDefault,
       group: optionGroups.output,
@@ -26,6 +31,10 @@ const init = command({
       presetNames.map((name) => [name, presets[name].title]),
     ),
   examples: [
+    [
+      'layerloom experiment init --preset checkpoints --training ./train-math ./train-swh -o checkpoints.yaml',
+      'score the checkpoints of training runs',
+    ],
     ['layerloom experiment init --preset paper', "print the paper's comparisons, with models to fill in"],
     [
       'layerloom experiment init --preset grid --base ./llama-3.1-8b --task ./math-1 ./math-2 --lang swahili:./swh-1 -o study.yaml',

@@ -1,4 +1,5 @@
 import { command } from '../framework/command.js';
+import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { toNamed, toNumber } from '../options/parse.js';
 
@@ -17,10 +18,11 @@ export const select = command({
     analysis: option(
       '--analysis <dir>',
       'directory of layerloom analyze, whose overlap.json has the distances',
-      {
-        required: true,
-      },
+      { default: 'the checkpoints of an experiment are analysed, into analysis/ROLE of its directory' },
     ),
+    out: option('-o, --out <file>', 'file for the choice, which layerloom experiment init takes', {
+      group: optionGroups.output,
+    }),
     count: option('--count <n>', 'number of checkpoints to choose', { parse: toNumber, default: '3' }),
     balance: option('--balance <x>', 'weight of diversity against score', { parse: toNumber, default: '1' }),
     role: option('--role <role...>', 'choose of these: task, a language (its experts), another role', {
@@ -42,6 +44,10 @@ export const select = command({
     ),
   },
   examples: [
+    [
+      'layerloom select --scores ./checkpoints --count 3 -o selection.json',
+      'three of each role, of the checkpoints that an experiment has scored',
+    ],
     ['layerloom select --scores scores.csv --analysis ./analysis', 'three checkpoints, by a file of scores'],
     [
       'layerloom select --scores ./study --analysis ./analysis --count 2 --balance 0.5',

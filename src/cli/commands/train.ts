@@ -1,15 +1,15 @@
 import { trainingPresets } from '../../paper/training.js';
 import { trainers, trainingMethods, trainingWays } from '../../training/choices.js';
-import { command, commandOfCommands } from '../framework/command.js';
+import { argument, command, commandOfCommands } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
-import { toNumber } from '../options/parse.js';
+import { toNumber, toValues } from '../options/parse.js';
 
 const trainInit = command({
   name: 'init',
   summary: "write a trainer's configuration for an expert of the paper or a baseline, with its data",
   options: {
-    preset: option('--preset <name>', 'the run: a row of Table 4, joint SFT, or math-only SFT', {
+    preset: option('--preset <name>', 'the run: a row of Table 4, a baseline, or data of your own', {
       choices: trainingPresets,
       required: true,
     }),
@@ -40,12 +40,19 @@ const trainInit = command({
       "rows of your own instead of the preset's; NAME=PATH stands for one data set of Table 3, math=PATH or language=PATH for all of that kind",
       { repeatable: true },
     ),
-    language: option('--language <code>', 'language of the joint preset: swh, tel, ben or jpn', {
-      default: 'swh',
-    }),
+    language: option(
+      '--language <name>',
+      'language of the joint preset (swh, tel, ben or jpn), or name of that of own-language',
+      { default: 'swh for joint' },
+    ),
+    set: option(
+      '--set <key=values...>',
+      "a hyper-parameter in place of the preset's, or several values to try: learning_rate=1e-7,2e-7",
+      { parse: toValues },
+    ),
     samples: option('--samples <n>', 'samples of the run; for joint of each kind', {
       parse: toNumber,
-      default: '40000',
+      default: '40000, of own data 2000',
     }),
     seed: option('--seed <n>', 'seed of sampling and of the order', {
       parse: toNumber,
@@ -55,6 +62,7 @@ const trainInit = command({
       parse: toNumber,
       default: '4, for LoRA 1',
     }),
+    cpu: option('--cpu', 'train on the processor, in float32'),
     out: option('-o, --out <dir>', 'directory to create', { required: true, group: optionGroups.output }),
   },
   examples: [
@@ -68,6 +76,14 @@ const trainInit = command({
       "the task's layers only, of the base that was partitioned",
     ],
     [
+      'layerloom train init --preset swh-1 --set learning_rate=7e-8,2e-7 --set seed=1,2 -o ./train-swh',
+      'four runs, each in a folder of its own',
+    ],
+    [
+      'layerloom train init --preset own-language --language japanese --data ./rows.jsonl --base ./base --cpu -o ./train-ja',
+      'a small file of your own, on the processor',
+    ],
+    [
       'layerloom train init --preset joint --language ben --trainer axolotl -o ./train-joint',
       'both kinds of data in one run, for axolotl',
     ],
@@ -78,11 +94,26 @@ const trainInit = command({
   },
 });
 
+const trainStatus = command({
+  name: 'status',
+  summary: 'say which runs are finished, and which checkpoints can be used',
+  arguments: { directories: argument('<dir...>', 'directories of layerloom train init, of one base') },
+  options: {},
+  examples: [
+    ['layerloom train status ./train-math ./train-swh', 'the runs of two sweeps, and what comes next'],
+    ['layerloom train status ./train-math --json', 'for a script: exit 4 until every run is finished'],
+  ],
+  run: async (given) => {
+    const { trainStatusCommand } = await import('../work/train.js');
+    await trainStatusCommand(given);
+  },
+});
+
 export const train = commandOfCommands({
   name: 'train',
   group: 'training',
-  summary: 'configurations for training the experts that are merged',
-  commands: [trainInit],
+  summary: 'configurations for training the experts that are merged, and how far the runs are',
+  commands: [trainInit, trainStatus],
   examples: [
     ['layerloom train init --preset math-1 -o ./train-math-1', "the paper's first math expert, for TRL"],
     ['layerloom train init --help', 'all options'],

@@ -1,3 +1,4 @@
+import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 
 /**
@@ -15,6 +16,21 @@ export const toNamed = (
 ): Record<string, number> => {
   const at = text.lastIndexOf('=');
   return { ...previous, [at < 0 ? text : text.slice(0, at)]: toNumber(at < 0 ? '' : text.slice(at + 1)) };
+};
+
+/** Adds the values of `KEY=V,V` to those given before; each that is no number stays a text. */
+export const toValues = (
+  text: string,
+  previous: Readonly<Record<string, readonly (number | string)[]>> = {},
+): Record<string, readonly (number | string)[]> => {
+  const at = text.indexOf('=');
+  if (at <= 0) throw new LayerloomError('USAGE', { reason: `${text}: expected KEY=VALUE,VALUE` });
+  const key = text.slice(0, at);
+  if (Object.hasOwn(previous, key))
+    throw new LayerloomError('USAGE', {
+      reason: `${key} is set twice; give its values at once, with commas`,
+    });
+  return { ...previous, [key]: toNumbers(text.slice(at + 1)) };
 };
 
 /** Parses numbers separated by commas, each as `toNumber`. */

@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import type { Part } from '../../batch/part.js';
 import {
@@ -15,7 +16,7 @@ import type { Experiment } from '../../experiment/file/read-experiment.js';
 import { planExperiment, runExperiment } from '../../experiment/run-experiment.js';
 import { type CheckedTasks, checkExperimentTasks } from '../../experiment/scoring/check-tasks.js';
 import { toPart } from '../options/parse.js';
-import { note, printEvent, printJson, printLine, warn } from '../print.js';
+import { note, printEvent, printJson, printLine, printNext, warn } from '../print.js';
 import { interruptible } from './interrupt.js';
 import type { CommonOptions } from './merge-options.js';
 import { requireOut } from './require-out.js';
@@ -76,10 +77,15 @@ export const batchCommand = async (options: BatchCommandOptions): Promise<void> 
     }),
   );
   const failed = failuresOf(result.merges);
+  const isScored = range === undefined && result.experiment.evaluate?.tasks !== undefined;
+  const next = isScored ? layerloomCommand('evaluate', out) : undefined;
   if (options.json) {
     const { experiment: _experiment, merges: _merges, ...rest } = result;
-    printEvent('done', { ...rest, failed: failed.length });
-  } else if (!options.quiet) printLine(describeOutcomes(result.merges, { ...result, out: resolve(out) }));
+    printEvent('done', { ...rest, failed: failed.length, ...(next === undefined ? {} : { next }) });
+  } else if (!options.quiet) {
+    printLine(describeOutcomes(result.merges, { ...result, out: resolve(out) }));
+    printNext(next);
+  }
   if (failed.length > 0)
     throw new LayerloomError('BATCH_INCOMPLETE', {
       out,

@@ -1,6 +1,8 @@
+import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import { describeEvaluation, describeImport, failedModels } from '../../documents/text/evaluation-text.js';
 import {
+  type EvaluationOutcome,
   type EvaluationProgress,
   evaluateExperiment,
   evaluationCommands,
@@ -8,7 +10,7 @@ import {
 import { importResults } from '../../experiment/scoring/import-results.js';
 import type { OutputOptions } from '../options/output.js';
 import { toPart } from '../options/parse.js';
-import { note, printEvent, printJson, printLine, printText, warn } from '../print.js';
+import { note, printEvent, printJson, printLine, printNext, printText, warn } from '../print.js';
 import { interruptible } from './interrupt.js';
 
 export interface EvaluateCommandOptions extends OutputOptions {
@@ -74,10 +76,14 @@ export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<
     }),
   );
   if (!quiet) outcome.warnings.forEach(warn);
+  const next = nextOf(directory, outcome);
   if (json) {
     const { experiment: _experiment, ...rest } = outcome;
-    printEvent('done', rest);
-  } else if (!quiet) printLine(describeEvaluation(outcome));
+    printEvent('done', { ...rest, ...(next === undefined ? {} : { next }) });
+  } else if (!quiet) {
+    printLine(describeEvaluation(outcome));
+    printNext(next);
+  }
   const failed = failedModels(outcome.failed);
   if (failed.length > 0)
     throw new LayerloomError('EVALUATION_INCOMPLETE', {
@@ -85,6 +91,17 @@ export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<
       failed,
       scores: outcome.results.made + outcome.results.there,
     });
+};
+
+/** What follows scores: of checkpoints alone the choice among them, of merges the report. Undefined while some are missing. */
+const nextOf = (
+  directory: string,
+  { results, failed, missing, experiment }: EvaluationOutcome,
+): string | undefined => {
+  if (results.made + results.there === 0 || failed.length + missing.length > 0) return undefined;
+  return experiment.merges.length === 0
+    ? layerloomCommand('select', '--scores', directory, '-o', 'selection.json')
+    : layerloomCommand('report', directory, '-o', `${directory.replace(/\/+$/, '')}.html`);
 };
 
 const importCommand = async (

@@ -1,11 +1,13 @@
 import { writeFile } from 'node:fs/promises';
-import { basename, dirname, isAbsolute, relative, resolve } from 'node:path';
+import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path';
 import { isDotted, mapPlaces, parseAddress, printAddress } from '../../address/address.js';
 import { splitName } from '../../address/name.js';
+import { type StudyModels, selectedModels, trainedModels } from '../../api/study-models.js';
+import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { experimentPreset, type PresetModels, type PresetName } from '../../paper/experiment.js';
 import type { OutputOptions } from '../options/output.js';
-import { printJson, printLine, printText } from '../print.js';
+import { printJson, printLine, printNext, printText, warn } from '../print.js';
 import { schemaComment } from '../schema.js';
 
 interface ExperimentInitOptions extends OutputOptions {
@@ -13,6 +15,8 @@ interface ExperimentInitOptions extends OutputOptions {
   readonly base?: string;
   readonly tasks?: readonly string[];
   readonly languages?: readonly string[];
+  readonly training?: readonly string[];
+  readonly selection?: string;
   readonly out?: string;
 }
 
@@ -22,24 +26,78 @@ export const experimentInitCommand = async ({
   base,
   tasks,
   languages,
+  training,
+  selection,
   out,
   json,
   quiet,
 }: ExperimentInitOptions): Promise<void> => {
   const folder = out === undefined ? process.cwd() : dirname(resolve(out));
-  const models: PresetModels = {
-    base: base === undefined ? undefined : await pathFrom(folder, base),
-    tasks: tasks === undefined ? undefined : await expertsOf('--task', tasks, folder),
-    languages: languages === undefined ? undefined : await languagesOf(languages, folder),
-  };
+  const sources = { training, selection, '--base, --task and --lang': base ?? tasks ?? languages };
+  const [first, second] = Object.entries(sources).flatMap(([name, given]) =>
+    given === undefined ? [] : [name.startsWith('--') ? name : `--${name}`],
+  );
+  if (second !== undefined)
+    throw new LayerloomError('USAGE', {
+      reason: `${first} and ${second} both name models; give one of them`,
+    });
+  const found =
+    training !== undefined
+      ? await trainedModels(training)
+      : selection !== undefined
+        ? await selectedModels(selection)
+        : undefined;
+  if (!quiet) found?.warnings.forEach(warn);
+  const models: PresetModels =
+    found === undefined
+      ? {
+          base: base === undefined ? undefined : await pathFrom(folder, base),
+          tasks: tasks === undefined ? undefined : await expertsOf('--task', tasks, folder),
+          languages: languages === undefined ? undefined : await languagesOf(languages, folder),
+        }
+      : await modelsFrom(folder, found);
   const experiment = experimentPreset(preset, models);
   // What is printed names no schema, since nobody knows in which folder it ends.
   const text = out === undefined ? experiment : `${schemaComment('experiment', folder)}\n${experiment}`;
   if (out !== undefined) await writeNew(out, text);
-  if (json) printJson({ preset, ...(out === undefined ? {} : { file: out }), text });
+  const next = out === undefined ? undefined : nextOf(out);
+  if (json) printJson({ preset, ...(out === undefined ? {} : { file: out, next }), text });
   else if (out === undefined) printText(text.trimEnd());
-  else if (!quiet) printLine(out);
+  else if (!quiet) {
+    printLine(out);
+    printNext(next);
+  }
 };
+
+/** The batch of an experiment, into a directory of the file's name. */
+const nextOf = (file: string): string =>
+  layerloomCommand('batch', file, '-o', join(dirname(file), basename(file, extname(file))));
+
+/** Writes the paths of models so that they lead from `folder` to where they lead from here. */
+const modelsFrom = async (
+  folder: string,
+  { base, tasks, languages, references }: StudyModels,
+): Promise<PresetModels> => {
+  const from = (experts: Readonly<Record<string, string>>) =>
+    mapValues(experts, (path) => pathFrom(folder, path));
+  return {
+    base: await pathFrom(folder, base),
+    tasks: await from(tasks),
+    languages: await mapValues(languages, from),
+    references: await mapValues(references, async (reference) => ({
+      ...reference,
+      model: await pathFrom(folder, reference.model),
+    })),
+  };
+};
+
+const mapValues = async <From, To>(
+  values: Readonly<Record<string, From>>,
+  map: (value: From) => Promise<To>,
+): Promise<Record<string, To>> =>
+  Object.fromEntries(
+    await Promise.all(Object.entries(values).map(async ([name, value]) => [name, await map(value)] as const)),
+  );
 
 /** Returns a model's text with paths relative to `folder`; keeps absolute ones and hub names. */
 const pathFrom = async (folder: string, model: string): Promise<string> => {

@@ -1,9 +1,12 @@
-import { trainInit } from '../../api/train-init.js';
+import { type TrainingFiles, trainInit } from '../../api/train-init.js';
+import { type TrainingStatus, trainingStatus } from '../../api/training-status.js';
+import { LayerloomError } from '../../base/errors.js';
+import { plainTable } from '../../documents/text/table.js';
 import type { TrainingParameters } from '../../training/training-settings.js';
 import type { OutputOptions } from '../options/output.js';
 import { show } from './show.js';
 
-/** Writes the configuration of a training run, and prints what to type next. */
+/** Writes the configurations of training runs, and prints what to type next. */
 export const trainInitCommand = async ({
   json,
   quiet,
@@ -11,14 +14,53 @@ export const trainInitCommand = async ({
   out,
   ...parameters
 }: TrainingParameters & { readonly out: string } & OutputOptions): Promise<void> =>
-  show(await trainInit(parameters, { out }), { json, quiet }, describe);
+  show(await trainInit(parameters, { out }), { json, quiet }, describeTraining);
 
-const describe = ({ out, files, commands, next, run }: Awaited<ReturnType<typeof trainInit>>): string =>
+/** Prints how far training runs are, and what to type next. */
+export const trainStatusCommand = async ({
+  directories,
+  ...options
+}: { readonly directories: readonly string[] } & OutputOptions): Promise<void> => {
+  const status = await trainingStatus(directories);
+  show(status, options, describeTrainingStatus);
+  const unfinished = status.runs.flatMap(({ name, problem }) =>
+    problem === undefined ? [] : [{ run: name, problem }],
+  );
+  if (unfinished.length > 0)
+    throw new LayerloomError('TRAINING_INCOMPLETE', { unfinished, runs: status.runs.length });
+};
+
+const mostListed = 20;
+
+/** Formats what `train init` wrote for the terminal, with the commands to type. */
+const describeTraining = ({ out, files, commands, next, run, runs }: TrainingFiles): string =>
   [
-    `${run.preset.title} ${run.steps} steps, a checkpoint every ${run.stepsPerCheckpoint}.`,
-    `written: ${out} (${files.join(', ')})`,
-    'Next, in that directory:',
+    `${run.preset.title} ${runs.length > 1 ? `${runs.length} runs: ` : ''}${run.steps} steps, a checkpoint every ${run.stepsPerCheckpoint}.`,
+    ...(runs.length > 1
+      ? [
+          ...runs.slice(0, mostListed).map(({ name }) => `  ${name}`),
+          ...(runs.length > mostListed ? [`  and ${runs.length - mostListed} more`] : []),
+        ]
+      : []),
+    `written: ${out}${runs.length > 1 ? '' : ` (${files.join(', ')})`}`,
+    runs.length > 1 ? 'Next:' : 'Next, in that directory:',
     ...commands.map(([command, purpose]) => `  ${command}    # ${purpose}`),
     next.text,
     ...(next.command === undefined ? [] : [`  ${next.command}`]),
   ].join('\n');
+
+/** Formats the state of training runs for the terminal. */
+const describeTrainingStatus = ({ runs, next }: TrainingStatus): string => {
+  const rows = runs.map(({ name, role, language, state, models, expected, loss }) => [
+    name,
+    language ?? role,
+    state,
+    `${models.filter(({ problem }) => problem === undefined).length} of ${expected}`,
+    loss === null ? '–' : `${loss.first.toFixed(3)} → ${loss.last.toFixed(3)}`,
+  ]);
+  return [
+    plainTable([['run', 'of', 'state', 'checkpoints', 'loss'], ...rows], 3),
+    ...runs.flatMap(({ name, problem }) => (problem === undefined ? [] : [`  ${name}: ${problem}`])),
+    ...(next === undefined ? [] : ['Next:', `  ${next}`]),
+  ].join('\n');
+};

@@ -94,13 +94,18 @@ export const experimentSchema = z.strictObject({
     meaning:
       'The model that all experts were fine-tuned from. Needed only by methods and weights that compare with it (`ties`, `magnitude`, …).',
   }),
-  tasks: setting(experts, { meaning: 'Task experts, `NAME: PATH` each. All languages share them.' }),
-  languages: setting(z.record(z.string(), experts).meta({ minProperties: 1 }), {
+  tasks: setting(experts.optional(), {
+    meaning: 'Task experts, `NAME: PATH` each. All languages share them.',
+    otherwise: 'required, unless `merges` is empty',
+  }),
+  languages: setting(z.record(z.string(), experts).meta({ minProperties: 1 }).optional(), {
     meaning:
       'Languages, each with its experts, `NAME: PATH` each. One expert may stand in several languages.',
+    otherwise: 'required, unless `merges` is empty',
   }),
-  merges: setting(z.array(z.custom<MergeInput>().meta({ $ref: '#/$defs/merge' })).min(1), {
-    meaning: 'A list of [entries](#merges): the merges of every pair of experts.',
+  merges: setting(z.array(z.custom<MergeInput>().meta({ $ref: '#/$defs/merge' })), {
+    meaning:
+      'A list of [entries](#merges): the merges of every pair of experts. An empty one, `[]`, only scores the models.',
   }),
   references: setting(
     z.union([z.boolean(), z.record(z.string(), reference).meta({ minProperties: 1 })]).optional(),

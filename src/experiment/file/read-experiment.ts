@@ -161,9 +161,19 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
   const names = new ModelNames();
   const base = await baseOf(entries.get('base'), directory);
   if (base !== undefined) names.add(base.name, 'the base', base.path, base.mark);
-  const tasks = await expertsOf(needed('tasks').value, 'tasks', 'a task expert', directory, names);
-  const languages = await languagesOf(needed('languages').value, directory, names);
   const merges = await mergesOf(needed('merges').value, directory);
+  // Without merges an experiment only scores models: it may have experts of one kind.
+  const expertsIn = (key: string) =>
+    merges.length === 0 && !entries.has(key) ? undefined : needed(key).value;
+  const [taskTree, languageTree] = [expertsIn('tasks'), expertsIn('languages')];
+  const tasks =
+    taskTree === undefined
+      ? new Map<string, string>()
+      : await expertsOf(taskTree, 'tasks', 'a task expert', directory, names);
+  const languages =
+    languageTree === undefined
+      ? new Map<string, Experts>()
+      : await languagesOf(languageTree, directory, names);
   const references = await referencesOf(entries.get('references'), {
     languages: [...languages.keys()],
     directory,
@@ -253,6 +263,8 @@ const languagesOf = async (
 };
 
 const mergesOf = async (tree: Tree, directory: string): Promise<MergeEntry[]> => {
+  // An experiment without merges scores models; who forgot the entries has no brackets either.
+  if (tree.kind === 'list' && tree.items.length === 0) return [];
   const merges: MergeEntry[] = [];
   const seen = new Map<string, Mark>();
   for (const item of expectList(tree, 'merges', 'a list of merges, each with name and method').items) {

@@ -1,0 +1,95 @@
+import * as z from 'zod';
+import { LayerloomError } from '../base/errors.js';
+import { readJsonFile } from '../checkpoint/json-file.js';
+import { trainingStatusOf } from '../training/status.js';
+
+/** The models of a study, as `experimentPreset` takes them. Paths are absolute. */
+export interface StudyModels {
+  readonly base: string;
+  readonly tasks: Readonly<Record<string, string>>;
+  readonly languages: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Models to compare with. */
+  readonly references: Readonly<
+    Record<string, { readonly model: string; readonly role: string; readonly languages?: readonly string[] }>
+  >;
+  /** What was left out, and why. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Returns the base of trainings and every checkpoint that can be used: of runs that did not diverge, whole, and of the base. Joint and
+ * math-only SFT are references.
+ *
+ * @param directories as `trainInit` wrote them
+ * @throws LayerloomError TRAINING_INVALID; TRAINING_INCOMPLETE where no checkpoint can be used
+ */
+export const trainedModels = async (directories: readonly string[]): Promise<StudyModels> => {
+  const { base, runs } = await trainingStatusOf(directories);
+  const tasks: Record<string, string> = {};
+  const languages: Record<string, Record<string, string>> = {};
+  const references: Record<string, StudyModels['references'][string]> = {};
+  for (const { role, language, state, models } of runs) {
+    if (state === 'diverged' || state === 'foreign') continue;
+    for (const { name, model, problem } of models) {
+      if (problem !== undefined) continue;
+      if (role === 'task') tasks[name] = model;
+      else if (role === 'language') {
+        const experts = languages[language ?? ''] ?? {};
+        languages[language ?? ''] = { ...experts, [name]: model };
+      } else references[name] = { model, role, ...(language === null ? {} : { languages: [language] }) };
+    }
+  }
+  const problems = runs.flatMap(({ name, problem }) =>
+    problem === undefined ? [] : [{ run: name, problem }],
+  );
+  if ([tasks, languages, references].every((of) => Object.keys(of).length === 0))
+    throw new LayerloomError('TRAINING_INCOMPLETE', { unfinished: problems, runs: runs.length });
+  return {
+    base,
+    tasks,
+    languages,
+    references: withKnownLanguages(references, Object.keys(languages)),
+    warnings: problems.map(({ run, problem }) => `left out of ${run}: ${problem}`),
+  };
+};
+
+/** A reference may be limited to languages that the experiment has alone. */
+const withKnownLanguages = (
+  references: StudyModels['references'],
+  known: readonly string[],
+): StudyModels['references'] =>
+  Object.fromEntries(
+    Object.entries(references).map(([name, { languages, ...reference }]) => [
+      name,
+      languages?.every((language) => known.includes(language)) ? { ...reference, languages } : reference,
+    ]),
+  );
+
+const experts = z.record(z.string(), z.string());
+
+/** What `select` writes of the models that it chose. */
+const selectionFile = z.object({
+  models: z.object({ base: z.string(), tasks: experts, languages: z.record(z.string(), experts) }),
+});
+
+/**
+ * Returns the base and the experts of a file that `select` wrote.
+ *
+ * @throws LayerloomError SELECTION_INVALID
+ */
+export const selectedModels = async (file: string): Promise<StudyModels> => {
+  const { models } = await readJsonFile(file, {
+    schema: selectionFile,
+    what: 'a choice of experts',
+    fail: ({ reason, cause }) =>
+      new LayerloomError(
+        'SELECTION_INVALID',
+        {
+          reason: `${file}: ${reason}`,
+          remedy: 'choose by the scores of an experiment: a file of scores does not say where the models are',
+        },
+        { cause },
+      ),
+  });
+  return { ...models, references: {}, warnings: [] };
+};

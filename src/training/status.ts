@@ -1,0 +1,261 @@
+import { stat } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
+import { parseAddress } from '../address/address.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { exists } from '../base/exists.js';
+import { itemAt } from '../base/lookup.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { readSmallFile } from '../checkpoint/small-file.js';
+import { hasAllWeights } from '../checkpoint/whole.js';
+import { openCheckpoint } from '../sources/open-checkpoint.js';
+import { type PlannedModel, type PlannedRun, readManifest, type TrainingManifest } from './manifest.js';
+import { endedName } from './scripts.js';
+
+/**
+ * How far a run is: `absent` before its first checkpoint, `unfinished` while one is missing, `diverged` where its loss is no
+ * number or rose, `foreign` where a checkpoint is not of the training's base.
+ */
+export type RunState = 'finished' | 'absent' | 'unfinished' | 'diverged' | 'foreign';
+
+/** A model of a run. */
+export interface TrainedModel {
+  /** Its name in an experiment: the run's and its steps. */
+  readonly name: string;
+  readonly step: number;
+  /** The model as commands take it: a directory, or the base with an adapter. */
+  readonly model: string;
+  /** Why it cannot be used; absent for a model that can. */
+  readonly problem?: string;
+}
+
+/** A run, and the models that it has left. */
+export interface RunStatus {
+  readonly name: string;
+  readonly directory: string;
+  readonly role: PlannedRun['role'];
+  readonly language: string | null;
+  readonly state: RunState;
+  /** Models that the run was to leave. */
+  readonly expected: number;
+  /** Those that are there, whole or not. */
+  readonly models: readonly TrainedModel[];
+  /** Means of the first and the last fifth of the logged losses; null where none were logged. */
+  readonly loss: { readonly first: number; readonly last: number } | null;
+  /** What is wrong with it, and what to do. */
+  readonly problem?: string;
+}
+
+/** The runs of one or more trainings of one base. */
+export interface TrainingStatus {
+  readonly base: string;
+  readonly runs: readonly RunStatus[];
+}
+
+/**
+ * Checks which runs of trainings are there: each checkpoint's files and its tensors against the base, and the losses that
+ * the trainer has logged.
+ *
+ * @param directories as `trainInit` wrote them
+ * @throws LayerloomError TRAINING_INVALID for a directory that is no training, for trainings of several bases, and for two runs of one
+ *   name
+ */
+export const trainingStatusOf = async (directories: readonly string[]): Promise<TrainingStatus> => {
+  const trainings = await Promise.all(
+    [...new Set(directories.map((directory) => resolve(directory)))].map(async (directory) => ({
+      directory,
+      manifest: await readManifest(directory),
+    })),
+  );
+  const { directory: first, manifest } = itemAt(trainings, 0);
+  checkOneBase(trainings);
+  checkNames(trainings);
+  // A base that is not here (on the hub) is not asked for: the first whole checkpoint takes its place.
+  const shapes = new ReferenceShapes(await shapesOf(manifest.base, first).catch(() => undefined));
+  const runs: RunStatus[] = [];
+  for (const { directory, manifest } of trainings)
+    for (const run of manifest.runs) runs.push(await statusOf(run, directory, manifest.base, shapes));
+  return { base: manifest.base, runs };
+};
+
+interface Training {
+  readonly directory: string;
+  readonly manifest: TrainingManifest;
+}
+
+const checkOneBase = (trainings: readonly Training[]): void => {
+  const { directory, manifest } = itemAt(trainings, 0);
+  const other = trainings.find((training) => training.manifest.base !== manifest.base);
+  if (other !== undefined)
+    throw new LayerloomError('TRAINING_INVALID', {
+      file: other.directory,
+      reason: `trains ${other.manifest.base}, and ${directory} trains ${manifest.base}; experts of one study have one base`,
+    });
+};
+
+const checkNames = (trainings: readonly Training[]): void => {
+  const seen = new Map<string, string>();
+  for (const { directory, manifest } of trainings)
+    for (const { name } of manifest.runs) {
+      const former = seen.get(name);
+      if (former !== undefined)
+        throw new LayerloomError('TRAINING_INVALID', {
+          file: directory,
+          reason: `has a run ${name}, and so has ${former}; write both as one sweep, or rename one in its training.json`,
+        });
+      seen.set(name, directory);
+    }
+};
+
+type Shapes = ReadonlyMap<string, string>;
+
+/** Names and shapes of the tensors of all models of a study: the base's. */
+class ReferenceShapes {
+  #shapes: Shapes | undefined;
+
+  constructor(shapes: Shapes | undefined) {
+    this.#shapes = shapes;
+  }
+
+  /** Returns what tells a model from those of the base; undefined for one of its own. */
+  differenceOf(shapes: Shapes): string | undefined {
+    this.#shapes ??= shapes;
+    for (const [name, shape] of this.#shapes)
+      if (shapes.get(name) !== shape)
+        return shapes.has(name)
+          ? `${name} is [${shapes.get(name)}], the base's is [${shape}]`
+          : `${name} is missing`;
+    return undefined;
+  }
+}
+
+const shapesIn = ({ tensors }: CheckpointIndex): Shapes =>
+  new Map([...tensors].map(([name, { shape }]) => [name, shape.join(', ')]));
+
+const shapesOf = async (model: string, from: string): Promise<Shapes> =>
+  shapesIn(await openCheckpoint(await parseAddress(resolve(from, model))));
+
+const statusOf = async (
+  run: PlannedRun,
+  training: string,
+  base: string,
+  reference: ReferenceShapes,
+): Promise<RunStatus> => {
+  const directory = join(training, run.path);
+  const models: TrainedModel[] = [];
+  let isForeign = false;
+  for (const planned of run.models) {
+    const found = await modelOf(planned, run, { directory, base, reference });
+    if (found === undefined) continue;
+    isForeign ||= found.isForeign;
+    models.push(found.model);
+  }
+  const log = await lossesOf(directory, run.models);
+  const hasEnded = await exists(join(directory, endedName));
+  const whole = models.filter(({ problem }) => problem === undefined).length;
+  const about = { name: run.name, directory, role: run.role, language: run.language };
+  const found = { ...about, expected: run.models.length, models, loss: log?.loss ?? null };
+  const again = `bash ${relative(process.cwd(), join(directory, 'train.sh')) || 'train.sh'}`;
+  if (isForeign)
+    return {
+      ...found,
+      state: 'foreign',
+      problem: `${itemAt(
+        models.flatMap(({ name, problem }) => (problem === undefined ? [] : [`${name}: ${problem}`])),
+        0,
+      )}; its checkpoints are of another base`,
+    };
+  if (log?.problem !== undefined)
+    return { ...found, state: 'diverged', problem: `${log.problem}; leave it out, or train at a lower rate` };
+  if (whole === run.models.length) return { ...found, state: 'finished' };
+  if (models.length === 0) return { ...found, state: 'absent', problem: `has no checkpoint yet: ${again}` };
+  const broken = models.find(({ problem }) => problem !== undefined);
+  const missing = `${whole} of ${run.models.length} checkpoints are there`;
+  return {
+    ...found,
+    state: 'unfinished',
+    problem: `${missing}${broken === undefined ? '' : `; ${broken.name}: ${broken.problem}`}: ${hasEnded ? `remove ${join(directory, endedName)}, then ` : ''}${again}`,
+  };
+};
+
+const modelOf = async (
+  { step, path }: PlannedModel,
+  run: PlannedRun,
+  { directory, base, reference }: { directory: string; base: string; reference: ReferenceShapes },
+): Promise<{ model: TrainedModel; isForeign: boolean } | undefined> => {
+  const at = join(directory, path);
+  if (!(await isDirectory(at))) return undefined;
+  const isAdapter = run.method === 'lora' && path !== 'reverted';
+  const model = { name: `${run.name}-${step}`, step, model: isAdapter ? `${base}+${at}` : at };
+  const fault = (problem: string, isForeign = false) => ({ model: { ...model, problem }, isForeign });
+  if (!(await hasAllWeights(at))) return fault('is half written');
+  if (isAdapter) return { model, isForeign: false };
+  try {
+    const difference = reference.differenceOf(shapesIn(await openCheckpoint(await parseAddress(at))));
+    return difference === undefined ? { model, isForeign: false } : fault(difference, true);
+  } catch (error) {
+    return fault(`is half written or damaged (${reasonOf(error)})`);
+  }
+};
+
+const isDirectory = async (path: string): Promise<boolean> =>
+  (await stat(path).catch(() => undefined))?.isDirectory() === true;
+
+/** Name of the log that transformers' Trainer leaves in each checkpoint. */
+const logName = 'trainer_state.json';
+
+/** Logs are small; this is far more than a run of a million steps writes. */
+const mostLogBytes = 64 << 20;
+
+/** Returns the losses of the latest log, and what is wrong with them; undefined where the trainer left none. */
+const lossesOf = async (
+  directory: string,
+  models: readonly PlannedModel[],
+): Promise<{ loss: RunStatus['loss']; problem?: string } | undefined> => {
+  const steps = models.map(({ step }) => step).reverse();
+  for (const step of steps) {
+    const file = join(directory, 'checkpoints', `checkpoint-${step}`, logName);
+    const text = await readSmallFile(file, { most: mostLogBytes, what: 'the log of a trainer' })
+      .then((bytes) => bytes.toString())
+      .catch(() => undefined);
+    if (text !== undefined) return readLosses(text);
+  }
+  return undefined;
+};
+
+/** Python writes numbers that JSON does not have: each is read as null. */
+const readLosses = (text: string): { loss: RunStatus['loss']; problem?: string } | undefined => {
+  const history = historyIn(text.replace(/(?<=[:[,]\s*)(?:NaN|-?Infinity)(?=\s*[,}\]])/g, 'null'));
+  if (history === undefined) return undefined;
+  const logged = history.flatMap((entry) => ('loss' in entry ? [entry] : []));
+  const fault = logged.find(
+    ({ loss, grad_norm: norm }) => !isNumber(loss) || (norm !== undefined && !isNumber(norm)),
+  );
+  const losses = logged.flatMap(({ loss }) => (isNumber(loss) ? [loss] : []));
+  if (losses.length === 0 && fault === undefined) return undefined;
+  const part = Math.max(1, Math.floor(losses.length / 5));
+  const loss =
+    losses.length === 0 ? null : { first: mean(losses.slice(0, part)), last: mean(losses.slice(-part)) };
+  if (fault !== undefined)
+    return { loss, problem: `its loss or gradient is no number at step ${String(fault['step'] ?? '?')}` };
+  if (loss !== null && losses.length >= 5 && loss.last > loss.first)
+    return { loss, problem: `its loss rose from ${loss.first.toFixed(3)} to ${loss.last.toFixed(3)}` };
+  return { loss };
+};
+
+const historyIn = (text: string): Record<string, unknown>[] | undefined => {
+  try {
+    const { log_history: history } = JSON.parse(text) as { log_history?: unknown };
+    if (!Array.isArray(history)) return undefined;
+    return history.filter(
+      (entry): entry is Record<string, unknown> => typeof entry === 'object' && entry !== null,
+    );
+  } catch {
+    // A log that is being written: the next look reads it.
+    return undefined;
+  }
+};
+
+const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
+
+const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;

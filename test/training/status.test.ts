@@ -1,0 +1,126 @@
+import { mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { trainInit, trainingStatus } from '../../src/index.js';
+import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { cli } from '../fixtures/cli.js';
+
+const options = { layers: 4, hidden: 16 };
+
+/** A base, and a sweep of two runs with two checkpoints each. */
+const workplace = async () => {
+  const root = temporaryDirectory();
+  const at = (...names: string[]) => join(root, ...names);
+  writeCheckpoint(at('base'), llama({ ...options, seed: 1 }));
+  writeFileSync(at('rows.jsonl'), '{"prompt": "1 + 1?", "completion": "2"}\n');
+  await trainInit(
+    {
+      preset: 'own-task',
+      base: at('base'),
+      data: [at('rows.jsonl')],
+      set: { seed: [1, 2], steps: [10], checkpoint_every: [40] },
+    },
+    { out: at('runs') },
+  );
+  const train = (
+    run: string,
+    step: number,
+    loss: readonly string[] = ['2.0', '1.5', '1.2', '1.1', '1.0'],
+  ) => {
+    const path = at('runs', run, 'checkpoints', `checkpoint-${step}`);
+    writeCheckpoint(path, llama({ ...options, seed: step }));
+    const history = loss.map((value, index) => `{"step": ${index + 1}, "loss": ${value}, "grad_norm": 1.0}`);
+    writeFileSync(join(path, 'trainer_state.json'), `{"log_history": [${history.join(', ')}]}`);
+    return path;
+  };
+  const status = async () => {
+    const { runs, next } = await trainingStatus([at('runs')]);
+    return { next, runs: Object.fromEntries(runs.map((run) => [run.name, run])) };
+  };
+  return { root, at, train, status };
+};
+
+describe('the status of trainings', () => {
+  it('says which runs are there, and what comes next', async () => {
+    const { at, train, status } = await workplace();
+    expect((await status()).runs['task-s1']).toMatchObject({ state: 'absent', expected: 2, models: [] });
+    expect((await status()).next).toBeUndefined();
+    train('task-s1', 5);
+    expect((await status()).runs['task-s1']).toMatchObject({
+      state: 'unfinished',
+      problem: expect.stringContaining('1 of 2 checkpoints are there'),
+    });
+    train('task-s1', 10);
+    const { runs, next } = await status();
+    expect(runs['task-s1']).toMatchObject({
+      state: 'finished',
+      role: 'task',
+      loss: { first: 2, last: 1 },
+      models: [
+        { name: 'task-s1-5', model: at('runs', 'task-s1', 'checkpoints', 'checkpoint-5') },
+        { name: 'task-s1-10' },
+      ],
+    });
+    expect(next).toMatch(
+      /^layerloom experiment init --preset checkpoints --training .* -o checkpoints.yaml$/,
+    );
+    const { code, stdout, stderr } = await cli(['train', 'status', at('runs')]);
+    expect(code).toBe(4);
+    expect(stdout).toContain('finished');
+    expect(stderr).toMatch(/1 of 2 runs is not finished|1 of 2 runs are not finished/);
+    train('task-s2', 5);
+    train('task-s2', 10);
+    expect((await cli(['train', 'status', at('runs')])).code).toBe(0);
+  });
+
+  it('tells half-written and diverged runs, and checkpoints of another base, and the rest goes on', async () => {
+    const { at, train, status } = await workplace();
+    train('task-s1', 5);
+    const half = train('task-s1', 10);
+    truncateSync(join(half, 'model.safetensors'), 100);
+    train('task-s2', 5);
+    train('task-s2', 10, ['2.0', '3.0', '4.0', '5.0', '6.0']);
+    const { runs } = await status();
+    expect(runs['task-s1']).toMatchObject({ state: 'unfinished' });
+    expect(runs['task-s1']?.models[1]?.problem).toMatch(/half written|damaged/);
+    expect(runs['task-s2']).toMatchObject({
+      state: 'diverged',
+      problem: expect.stringContaining('rose from 2.000 to 6.000'),
+    });
+    train('task-s2', 10, ['2.0', 'NaN', '0.0', '0.0', '0.0']);
+    expect((await status()).runs['task-s2']).toMatchObject({
+      state: 'diverged',
+      problem: expect.stringContaining('no number at step 2'),
+    });
+    writeCheckpoint(
+      at('runs', 'task-s2', 'checkpoints', 'checkpoint-10'),
+      llama({ layers: 4, hidden: 32, seed: 1 }),
+    );
+    expect((await status()).runs['task-s2']).toMatchObject({
+      state: 'foreign',
+      problem: expect.stringContaining('another base'),
+    });
+  });
+
+  it('refuses what is no training, trainings of two bases, and two runs of one name', async () => {
+    const { at } = await workplace();
+    await expect(trainingStatus([at('base')])).rejects.toMatchObject({ code: 'TRAINING_INVALID' });
+    const list = JSON.parse(readFileSync(at('runs', 'training.json'), 'utf8'));
+    const write = (name: string, value: object) => {
+      mkdirSync(at(name), { recursive: true });
+      writeFileSync(at(name, 'training.json'), JSON.stringify(value));
+      return at(name);
+    };
+    await expect(trainingStatus([at('runs'), write('same', list)])).rejects.toThrow(
+      /has a run task-s1, and so has/,
+    );
+    await expect(
+      trainingStatus([at('runs'), write('other', { ...list, base: '/elsewhere' })]),
+    ).rejects.toThrow(/have one base/);
+    const [run] = list.runs;
+    for (const path of ['../../etc', '/etc', 'a/../../b'])
+      await expect(
+        trainingStatus([write('hostile', { ...list, runs: [{ ...run, path }] })]),
+      ).rejects.toMatchObject({ code: 'TRAINING_INVALID' });
+  });
+});
