@@ -38,7 +38,8 @@ export const whyUnpaired = (results: readonly EvaluationResult[], metric: string
 export const alignResults = (results: readonly EvaluationResult[], metric: string): Aligned => {
   const first = itemAt(results, 0);
   const problems = results.map((result) => problemsOf(result, first));
-  const keys = [...itemAt(problems, 0).keys()];
+  // By row, whatever order a file has, so that languages which translate the same problems have them in one order.
+  const keys = [...itemAt(problems, 0)].sort(([, a], [, b]) => a.id - b.id).map(([key]) => key);
   for (const [index, of] of problems.entries())
     checkSame(first, itemAt(problems, 0), itemAt(results, index), of);
   const scores = problems.map((of) => keys.map((key) => propertyAt(valueAt(of, key).scores, metric)));

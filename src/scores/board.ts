@@ -15,6 +15,8 @@ export interface TableOptions extends Resampling {
   readonly tables?: readonly string[] | undefined;
   /** Metric of all tasks that have it, as `metric,filter`; or a function that says each task's. Default: headline metrics. */
   readonly metric?: string | HeadlineMetric | undefined;
+  /** Points within which ablations and reverted experts count as equivalent; without it that is not tested. */
+  readonly margin?: number | undefined;
 }
 
 /** A task in one language, with the metric that it is judged by. */
@@ -48,15 +50,19 @@ export class Board {
   readonly imported: ImportedFigures;
   readonly resampling: Resampling;
   readonly metric: HeadlineMetric;
+  readonly margin: number | undefined;
   /** In the order of the experiment's tasks. */
   readonly subjects: readonly Subject[];
   readonly #refusals = new Set<string>();
   readonly #made = new Map<string, unknown>();
 
-  constructor(experiment: ScoredExperiment, { metric, resamples, seed }: TableOptions = {}) {
+  constructor(experiment: ScoredExperiment, { metric, margin, resamples, seed }: TableOptions = {}) {
     if (resamples !== undefined && !(Number.isSafeInteger(resamples) && resamples > 0))
       throw invalidParameter('resamples', resamples, 'a whole number above 0');
+    if (margin !== undefined && !(Number.isFinite(margin) && margin > 0 && margin < 100))
+      throw invalidParameter('margin', margin, 'a number of points above 0 and below 100');
     this.experiment = experiment;
+    this.margin = margin;
     this.resampling = { resamples, seed };
     const headline = headlineMetrics(experiment.models);
     const has = (task: string, wanted: string) =>

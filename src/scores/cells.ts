@@ -190,6 +190,15 @@ export const meanOverLanguages = (
   };
 };
 
+/** Returns the plain mean of cells, as a column over languages has it; null unless all are filled. */
+export const meanOfCells = (cells: readonly (Cell | null)[]): Cell | null => {
+  const values = cells.flatMap((cell) => (typeof cell?.value === 'number' ? cell.value : []));
+  const first = cells.find((cell) => cell !== null);
+  return first === undefined || first === null || values.length < cells.length
+    ? null
+    : numberCell(meanOf(values), first.digits);
+};
+
 /** Returns a difference as a cell, on the scale shown, with its interval and p-value. */
 export const differenceCell = (
   { difference, interval, p, estimand }: PairedComparison,

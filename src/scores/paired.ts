@@ -1,14 +1,16 @@
 import { itemAt } from '../base/lookup.js';
 import type { EvaluationResult } from '../evaluation/result.js';
-import { type Aligned, alignResults, type Column, meanScore, pseudoValues, whyUnpaired } from './align.js';
+import { type Aligned, alignResults, type Column, meanScore, whyUnpaired } from './align.js';
 import { adjustByHolm, binomialCdf } from './distributions.js';
-import { choiceErrors, choiceSpread } from './intervals/chosen.js';
+import { type ChoiceSpread, choiceErrors, choiceSpread } from './intervals/chosen.js';
 import { crossedSpread, spreadOf } from './intervals/crossed.js';
-import { estimateAt, meansByProblem } from './intervals/estimates.js';
+import { estimateAt } from './intervals/estimates.js';
+import { meanOfPaired, type PairedScores, pairColumns } from './intervals/paired-scores.js';
 import type { Row } from './intervals/rows.js';
-import { estimandOf, factorsOfDifference } from './intervals/sampled.js';
+import { estimandOf } from './intervals/sampled.js';
 import { bonettPrice, type Interval } from './intervals/shares.js';
 import { tTest } from './intervals/student.js';
+import { meanOf } from './mean.js';
 import { isHigherBetter } from './metrics.js';
 import type { Resampling } from './resample.js';
 
@@ -97,34 +99,59 @@ export const compareRows = (a: Row, b: Row, metric: string, options: Resampling 
   const isChosen = a.candidates !== undefined || b.candidates !== undefined;
   if (results.length === 2 && aligned.isBinary && !isChosen)
     return { ...facts, ...ofTwoModels(rowA, rowB, aligned.n, a.isOnePair === true || b.isOnePair === true) };
-  const values = [rowA, rowB].map((row) => row.map((column) => pseudoValues(column, aligned.aggregate)));
-  const [ofA, ofB] = values as [Float64Array[], Float64Array[]];
-  const byProblem = problemDifferences(ofA, ofB);
+  const paired = pairColumns({ ...a, columns: rowA }, { ...b, columns: rowB }, aligned);
+  const choice = isChosen
+    ? choiceSpread(choiceDifferences(candidates, aligned, results.length, higherIsBetter, options), aligned.n)
+    : undefined;
+  return { ...facts, ...ofPaired(paired, facts.difference, choice) };
+};
+
+/** Returns what is known of the difference of paired scores. @param choice what choosing rows by the same problems has added */
+const ofPaired = (
+  { byProblem, factors, estimand }: PairedScores,
+  difference: number,
+  choice: ChoiceSpread | undefined,
+) => {
   const none = { onlyA: undefined, onlyB: undefined };
   const least = leastOf(byProblem);
-  if (byProblem.every((own) => Math.abs(own - facts.difference) < 1e-12))
+  if (byProblem.every((own) => Math.abs(own - difference) < 1e-12))
     return {
-      ...{ ...facts, ...none, ...unknown, p: facts.difference === 0 ? 1 : least, test: 't' },
+      ...{ ...none, ...unknown, p: difference === 0 ? 1 : least, test: 't' as const },
       reason: 'the difference is the same on every problem',
     };
-  const { bias, spread } = isChosen
-    ? choiceSpread(choiceDifferences(candidates, aligned, results.length, higherIsBetter, options), aligned.n)
-    : { bias: 0, spread: spreadOf(byProblem) };
-  const factors = factorsOfDifference(
-    { scores: ofA, sampling: a.sampling },
-    { scores: ofB, sampling: b.sampling },
-  );
-  const isOnePair = results.length === 2 && (a.isOnePair === true || b.isOnePair === true);
-  const { stderr, df, interval, estimand } = estimateAt(
-    facts.difference - bias,
-    crossedSpread(
-      spread,
-      factors.map(({ levels }) => levels),
-    ),
-    estimandOf(factors, { isOnePair }),
-  );
-  const p = Math.min(1, Math.max(tTest((facts.difference - bias) / stderr, df), least));
-  return { ...facts, ...none, p, test: isChosen ? 'bootstrap' : 't', interval, stderr, estimand };
+  const { bias, spread } = choice ?? { bias: 0, spread: spreadOf(byProblem) };
+  const levels = factors.map((of) => of.levels);
+  const { stderr, df, interval } = estimateAt(difference - bias, crossedSpread(spread, levels), estimand);
+  const p = Math.min(1, Math.max(tTest((difference - bias) / stderr, df), least));
+  const test = choice === undefined ? ('t' as const) : ('bootstrap' as const);
+  return { ...none, p, test, interval, stderr, estimand };
+};
+
+/**
+ * Returns the mean of comparisons of the same rows in several languages.
+ *
+ * @param paired the scores that each of them is of; undefined for those without results by problem
+ */
+export const meanOfComparisons = (
+  comparisons: readonly PairedComparison[],
+  paired: readonly (PairedScores | undefined)[],
+): PairedComparison => {
+  const mean = (of: (comparison: PairedComparison) => number) => meanOf(comparisons.map(of));
+  const facts = {
+    n: Math.min(...comparisons.map(({ n }) => n)),
+    scores: [mean(({ scores }) => scores[0]), mean(({ scores }) => scores[1])] as const,
+    difference: rounded(mean(({ difference }) => difference)),
+    higherIsBetter: itemAt(comparisons, 0).higherIsBetter,
+  };
+  const known = paired.filter((of) => of !== undefined);
+  const whole = known.length < paired.length ? undefined : meanOfPaired(known);
+  if (whole !== undefined)
+    return { ...facts, reason: undefined, ...ofPaired(whole, facts.difference, undefined) };
+  const reason =
+    known.length < paired.length
+      ? 'a language has no results by problem'
+      : 'the languages have different numbers of problems';
+  return { ...facts, ...unknown, onlyA: undefined, onlyB: undefined, reason };
 };
 
 const ofTwoModels = (a: readonly Column[], b: readonly Column[], n: number, isOnePair: boolean) => {
@@ -204,12 +231,6 @@ export const mcnemarExact = (onlyA: number, onlyB: number): number =>
 /** The least two-sided p-value that problems which differ between two rows allow: that of equal signs. */
 const leastOf = (byProblem: Float64Array): number =>
   2 ** (1 - byProblem.filter((difference) => rounded(difference) !== 0).length);
-
-/** Each problem's mean score, over models, of the first row less that of the second. */
-const problemDifferences = (a: readonly Float64Array[], b: readonly Float64Array[]): Float64Array => {
-  const others = meansByProblem(b);
-  return meansByProblem(a).map((score, problem) => score - (others[problem] as number));
-};
 
 /** Takes the rounding errors of sums for 0, so that equal scores count as equal. */
 const rounded = (difference: number): number => (Math.abs(difference) < 1e-12 ? 0 : difference);

@@ -438,9 +438,25 @@ describe('the other tables', () => {
       }),
     );
     const table = tableOf({ ...experiment, models: [...experiment.models, ...reverted] }, 'reverted');
-    expect(rowOf(table, 'task')).toEqual({ swahili: '29.5', english: '52.0' });
+    expect(rowOf(table, 'task')).toEqual({ swahili: '29.5', english: '52.0', mean: '40.7' });
     expect(rowOf(table, 'rows/target-kept-0.8')).toEqual({ swahili: '26.4' });
     expect(tablesOf(experiment, { tables: ['reverted'] })).toEqual([]);
+    const compared = tableOf(
+      { ...experiment, models: [...experiment.models, ...reverted] },
+      'reverted/differences',
+    );
+    // 198 less 221, of 750.
+    expect(rowOf(compared, 'swahili/rows/target-kept-0.8')).toMatchObject({ difference: '-3.1' });
+    expect(cellOf(compared, 'swahili/rows/target-kept-0.8', 'difference')).toMatchObject({
+      n: 3,
+      estimand: 'task experts and problems like these',
+    });
+    // Of one expert, the same expert alone.
+    const one = tableOf(
+      { ...experiment, models: [...experiment.models, ...reverted.slice(2)] },
+      'reverted/differences',
+    );
+    expect(rowOf(one, 'swahili/rows/target-kept-0.8')).toMatchObject({ difference: '-4.0' });
   });
 
   it('list every model', () => {

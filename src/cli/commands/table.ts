@@ -2,7 +2,7 @@ import { tableFormats } from '../../documents/score-table/formats.js';
 import { argument, command } from '../framework/command.js';
 import { optionGroups, printsByDefault } from '../framework/help.js';
 import { option } from '../framework/option.js';
-import { toOneOf } from '../options/parse.js';
+import { toNumber, toOneOf } from '../options/parse.js';
 
 export const table = command({
   name: 'table',
@@ -21,6 +21,11 @@ export const table = command({
     metric: option('--metric <name>', 'metric of all tasks that have it, as metric,filter', {
       default: "each task's own",
     }),
+    margin: option(
+      '--margin <points>',
+      'test whether ablations and reverted experts are equivalent within so many points',
+      { parse: toNumber, default: 'not tested' },
+    ),
     summaries: option(
       '--summaries <file...>',
       'CSV files of published figures, which fill cells without results',

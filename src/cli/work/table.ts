@@ -14,6 +14,7 @@ interface TableCommandOptions extends OutputOptions {
   readonly tables?: readonly string[];
   readonly summaries?: readonly string[];
   readonly metric?: string;
+  readonly margin?: number;
   readonly out?: string;
 }
 
@@ -23,13 +24,13 @@ interface TableCommandOptions extends OutputOptions {
  * @throws LayerloomError TABLES_INCOMPLETE, after the tables, if comparisons had to be left out
  */
 export const tableCommand = async (options: TableCommandOptions): Promise<void> => {
-  const { directory, json, quiet, tables: names, summaries, metric, out } = options;
+  const { directory, json, quiet, tables: names, summaries, metric, margin, out } = options;
   if (directory === undefined && summaries === undefined)
     throw new LayerloomError('USAGE', {
       reason: "missing argument 'dir', the directory of an experiment, or --summaries FILE",
     });
   const { format = 'text' } = options;
-  const { tables, warnings } = await scoreTables(directory, { tables: names, summaries, metric });
+  const { tables, warnings } = await scoreTables(directory, { tables: names, summaries, metric, margin });
   if (!quiet) warnings.forEach(warn);
   if (out !== undefined) {
     const text = formatTables(tables, json && format === 'text' ? 'json' : format);

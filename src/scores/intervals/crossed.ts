@@ -56,6 +56,17 @@ export const crossedSpread = (problems: Spread, factors: readonly Levels[]): Spr
   return { variance, df: Math.max(df, Math.min(problems.df, ...parts.map(({ own }) => own.df))) };
 };
 
+/**
+ * Returns a variance that is not below `crossedSpread`'s: V_P + Σ_F V_F, nothing taken off. With two or three experts
+ * V_F − V_FP is below 0 in many studies in which experts do differ; a claim that a difference is small must not rest on that.
+ */
+export const crossedSpreadAtMost = (problems: Spread, factors: readonly Levels[]): Spread => {
+  const parts = [problems, ...factors.map((levels) => spreadOf(levels.map(meanOf)))];
+  const variance = parts.reduce((sum, of) => sum + of.variance, 0);
+  const uncertainty = parts.reduce((sum, of) => sum + of.variance ** 2 / of.df, 0);
+  return { variance, df: uncertainty > 0 ? variance ** 2 / uncertainty : Number.POSITIVE_INFINITY };
+};
+
 /** V_FP: what problems add to the variance of the mean over levels. Of one problem it cannot be told: 0. */
 const withProblems = (levels: Levels): number => {
   const [count, n] = [levels.length, itemAt(levels, 0).length];

@@ -57,12 +57,14 @@ export interface SampledScores {
 /** A kind of model that is sampled, with its scores. */
 export interface Factor {
   readonly kind: Kind;
+  /** Names of the levels, in their order. */
+  readonly labels: readonly string[];
   readonly levels: Levels;
 }
 
 /** Returns the kinds that a row's mean varies by. */
 export const factorsOf = ({ scores, sampling = [] }: SampledScores): Factor[] =>
-  sampling.map(({ kind, labels }) => ({ kind, levels: levelsOf(scores, labels) }));
+  sampling.map(({ kind, labels }) => ({ kind, labels: distinct(labels), levels: levelsOf(scores, labels) }));
 
 /**
  * Returns the kinds that the difference of two rows' means varies by. Of experts that both rows have, the difference of
@@ -74,11 +76,12 @@ export const factorsOfDifference = (a: SampledScores, b: SampledScores): Factor[
     one.kind === other.kind && String(distinct(one.labels)) === String(distinct(other.labels));
   const ofA = a.sampling.map((sampling): Factor => {
     const levels = levelsOf(a.scores, sampling.labels);
+    const own = { kind: sampling.kind, labels: distinct(sampling.labels) };
     const shared = b.sampling?.find((other) => isShared(sampling, other));
-    if (shared === undefined) return { kind: sampling.kind, levels };
+    if (shared === undefined) return { ...own, levels };
     const others = levelsOf(b.scores, shared.labels);
     return {
-      kind: sampling.kind,
+      ...own,
       levels: levels.map((level, at) =>
         level.map((score, problem) => score - (itemAt(others, at)[problem] as number)),
       ),
@@ -86,7 +89,9 @@ export const factorsOfDifference = (a: SampledScores, b: SampledScores): Factor[
   });
   const ofB = b.sampling
     .filter((sampling) => !a.sampling?.some((other) => isShared(sampling, other)))
-    .map(({ kind, labels }): Factor => ({ kind, levels: levelsOf(b.scores, labels) }));
+    .map(
+      ({ kind, labels }): Factor => ({ kind, labels: distinct(labels), levels: levelsOf(b.scores, labels) }),
+    );
   return [...ofA, ...ofB];
 };
 

@@ -7,6 +7,9 @@ const most = 1e8;
 export const tTest = (t: number, df: number): number =>
   Math.min(1, 2 * tCdf(-Math.abs(t), Math.min(df, most)));
 
+/** Returns the one-sided p-value of Student's t: the probability of a larger one. */
+export const tAbove = (t: number, df: number): number => tCdf(-t, Math.min(df, most));
+
 const known = new Map<number, number>();
 
 /** Returns the value that |t| is below with a probability of 95 %. */

@@ -1,8 +1,10 @@
-import type { Board } from '../board.js';
-import { extremeCell, idOf, isMoreBetter, meanCell } from '../cells.js';
-import { isPair, type SwapSetting, swapSetting } from '../configurations.js';
-import type { ScoreTable, TableColumn, TableRow } from '../score-table.js';
+import type { Board, Subject } from '../board.js';
+import { extremeCell, idOf, isMoreBetter, meanCell, meanOfCells } from '../cells.js';
+import { configurationsOf, defaultOf, isPair, type SwapSetting, swapSetting } from '../configurations.js';
+import type { Cell, ScoreTable, TableColumn, TableRow } from '../score-table.js';
+import type { ScoredModel } from '../scored-experiment.js';
 import { summarise } from '../summaries.js';
+import { type Contrast, differences, type Sides } from './differences.js';
 import { benchmarkNotes, extremeNote, hasIntervals } from './notes.js';
 
 /** A row of an ablation: layer swaps of one setting, all else plain. */
@@ -33,6 +35,16 @@ export const ablationLayers = (board: Board): ScoreTable[] =>
     caption:
       'Mean and maximum over the pairs, by (bottom, top) layers of the language expert (ablation plan, 1).',
     settings: layers,
+    compared:
+      'Each row less the paper’s (5, 2) of the same transition; where there is none, less the default.',
+    referencesOf: ({ bottom, bottomTransition }) =>
+      bottom === 5
+        ? []
+        : [
+            ...transitions.filter((of) => of.bottomTransition === bottomTransition),
+            ...transitions,
+            'default',
+          ],
   });
 
 /** The ablation plan's second: a transition of one layer on either side against none. */
@@ -42,6 +54,9 @@ export const ablationTransition = (board: Board): ScoreTable[] =>
     title: 'transition zone',
     caption: 'Mean and maximum over the pairs, with 1/1 transition layers and without (ablation plan, 2).',
     settings: transitions,
+    compared: 'The transition removed (0/0) less the transition kept (1/1).',
+    referencesOf: ({ bottomTransition }) =>
+      transitions.filter((of) => bottomTransition === 0 && of.bottomTransition > 0),
   });
 
 interface Ablation {
@@ -49,63 +64,148 @@ interface Ablation {
   readonly title: string;
   readonly caption: string;
   readonly settings: readonly Setting[];
+  /** What the differences are of. */
+  readonly compared: string;
+  /** What a row is compared with: the first of these that was merged. Empty for reference rows. */
+  readonly referencesOf: (setting: Setting) => readonly Reference[];
 }
+
+type Reference = Setting | 'default';
 
 const statistics = ['avg', 'max'] as const;
 
-const ablation = (board: Board, { layout, title, caption, settings }: Ablation): ScoreTable[] =>
-  board.benchmarks.map((benchmark) => {
+const idOfSetting = ({ bottom, top, bottomTransition, topTransition }: Setting): string =>
+  `b${bottom}-u${top}-tb${bottomTransition}-tu${topTransition}`;
+
+const labelOfSetting = ({ bottom, top, bottomTransition, topTransition }: Setting): string =>
+  `(${bottom}, ${top}), transition ${bottomTransition}/${topTransition}`;
+
+/** Names a row and its reference: what both have in common stands once. */
+const contrastLabel = (setting: Setting, reference: Reference): string => {
+  if (reference === 'default') return `${labelOfSetting(setting)}, less the default`;
+  const layersOf = ({ bottom, top }: Setting) => `(${bottom}, ${top})`;
+  const transitionOf = ({ bottomTransition, topTransition }: Setting) =>
+    `${bottomTransition}/${topTransition}`;
+  if (transitionOf(setting) === transitionOf(reference))
+    return `${layersOf(setting)} less ${layersOf(reference)}, transition ${transitionOf(setting)}`;
+  if (layersOf(setting) === layersOf(reference))
+    return `${layersOf(setting)}, transition ${transitionOf(setting)} less ${transitionOf(reference)}`;
+  return `${labelOfSetting(setting)}, less ${labelOfSetting(reference)}`;
+};
+
+const ablation = (board: Board, of: Ablation): ScoreTable[] =>
+  board.benchmarks.flatMap((benchmark) => {
     const subjects = board.languages.flatMap((language) => board.subject(benchmark, language) ?? []);
-    const columns = subjects.flatMap(({ language }) =>
+    return [scores(board, benchmark, subjects, of), comparedRows(board, benchmark, subjects, of)];
+  });
+
+const scores = (
+  board: Board,
+  benchmark: string,
+  subjects: readonly Subject[],
+  { layout, title, caption, settings }: Ablation,
+): ScoreTable => {
+  const places = [...subjects.map(({ language }) => language), ...(subjects.length > 1 ? ['mean'] : [])];
+  const rows = settings.map((setting): TableRow => {
+    const own = subjects.map((subject): readonly (Cell | null)[] => {
+      const scored = board.scores(mergesAt(board, subject.language, setting), subject);
+      const summary = summarise(scored);
+      if (summary === undefined) return statistics.map(() => null);
+      return [
+        meanCell(summary, summary.estimate, subject.scale),
+        extremeCell(board, scored, isMoreBetter(board, benchmark) ? 'max' : 'min', subject.scale),
+      ];
+    });
+    const means = statistics.map((_, at) => meanOfCells(own.map((cells) => cells[at] ?? null)));
+    return {
+      id: idOfSetting(setting),
+      label: labelOfSetting(setting),
+      cells: [...own.flat(), ...(subjects.length > 1 ? means : [])],
+    };
+  });
+  const shown = rows.filter(({ cells }) => cells.some((cell) => cell !== null));
+  return {
+    id: idOf(layout, benchmark),
+    title: `${benchmark}: ${title}`,
+    caption,
+    notes: [
+      ...benchmarkNotes(board, benchmark, { languages: [] }),
+      'Layer swaps of pairs with uniform weights, all else at its default.',
+      ...(hasIntervals(shown) ? [extremeNote] : []),
+    ],
+    derived: [],
+    columns: places.flatMap((place) =>
       statistics.map(
         (statistic): TableColumn => ({
-          id: `${language}/${statistic}`,
-          label: `${language}, ${statistic}`,
+          id: `${place}/${statistic}`,
+          label: `${place}, ${statistic}`,
           kind: 'number',
         }),
       ),
-    );
-    const rows = settings.map(
-      (setting): TableRow => ({
-        id: `b${setting.bottom}-u${setting.top}-tb${setting.bottomTransition}-tu${setting.topTransition}`,
-        label: `(${setting.bottom}, ${setting.top}), transition ${setting.bottomTransition}/${setting.topTransition}`,
-        cells: subjects.flatMap((subject) => {
-          const scores = board.scores(mergesAt(board, subject.language, setting), subject);
-          const summary = summarise(scores);
-          if (summary === undefined) return statistics.map(() => null);
-          return [
-            meanCell(summary, summary.estimate, subject.scale),
-            extremeCell(board, scores, isMoreBetter(board, benchmark) ? 'max' : 'min', subject.scale),
-          ];
-        }),
-      }),
-    );
-    const shown = rows.filter(({ cells }) => cells.some((cell) => cell !== null));
-    return {
-      id: idOf(layout, benchmark),
-      title: `${benchmark}: ${title}`,
-      caption,
-      notes: [
-        ...benchmarkNotes(board, benchmark, { languages: [] }),
-        'Layer swaps of pairs with uniform weights, all else at its default.',
-        ...(hasIntervals(shown) ? [extremeNote] : []),
-      ],
-      derived: [],
-      columns,
-      // One row says nothing of a choice.
-      rows: shown.length > 1 ? shown : [],
-      refusals: [],
-    };
+    ),
+    // One row says nothing of a choice.
+    rows: shown.length > 1 ? shown : [],
+    refusals: [],
+  };
+};
+
+const comparedRows = (
+  board: Board,
+  benchmark: string,
+  subjects: readonly Subject[],
+  { layout, title, settings, compared, referencesOf }: Ablation,
+): ScoreTable =>
+  differences(board, {
+    of: idOf(layout, benchmark),
+    title: `${benchmark}: ${title}, differences`,
+    caption: `${compared} Mean over the pairs, on the same problems, with 95 % interval and two-sided p.`,
+    subjects,
+    contrasts: settings.flatMap((setting): Contrast[] => {
+      const reference = referencesOf(setting).find((of) =>
+        subjects.some(({ language }) => modelsOf(board, language, of).length > 0),
+      );
+      if (reference === undefined) return [];
+      return [
+        {
+          id: idOfSetting(setting),
+          label: contrastLabel(setting, reference),
+          sides: ({ language, task }) =>
+            ofSamePairs(mergesAt(board, language, setting), modelsOf(board, language, reference), task),
+        },
+      ];
+    }),
   });
 
+const modelsOf = (board: Board, language: string, reference: Reference): readonly ScoredModel[] => {
+  if (reference !== 'default') return mergesAt(board, language, reference);
+  return defaultOf(configurationsOf(board.experiment.models, language), 'layer_swap')?.models ?? [];
+};
+
+const pairOf = ({ task, languageExpert }: ScoredModel): string => `${task}+${languageExpert}`;
+
+/** Returns the merges of those pairs that both sides have scores of; undefined if both sides are the same merges. */
+const ofSamePairs = (
+  a: readonly ScoredModel[],
+  b: readonly ScoredModel[],
+  task: string,
+): Sides | undefined => {
+  if (a.every((model) => b.includes(model))) return undefined;
+  const scoredIn = (models: readonly ScoredModel[]) => models.filter(({ results }) => results.has(task));
+  const both = (models: readonly ScoredModel[], others: readonly ScoredModel[]) => {
+    const pairs = new Set(scoredIn(others).map(pairOf));
+    return scoredIn(models).filter((model) => pairs.has(pairOf(model)));
+  };
+  return [both(a, b), both(b, a)];
+};
+
 /** Returns the merges of a setting, one for each pair: entries of an experiment may repeat a configuration. */
-const mergesAt = (board: Board, language: string, setting: Setting) => {
-  const byPair = new Map<string, (typeof board.experiment.models)[number]>();
+const mergesAt = (board: Board, language: string, setting: Setting): ScoredModel[] => {
+  const byPair = new Map<string, ScoredModel>();
   for (const model of board.experiment.models) {
     const own = swapSetting(model);
     if (!isPair(model) || model.language !== language || own?.isPlain !== true) continue;
     const isSame = (Object.keys(setting) as (keyof Setting)[]).every((key) => own[key] === setting[key]);
-    const pair = `${model.task}+${model.languageExpert}`;
+    const pair = pairOf(model);
     const former = byPair.get(pair);
     if (isSame && (former === undefined || former.results.size === 0)) byPair.set(pair, model);
   }

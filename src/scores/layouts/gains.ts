@@ -1,8 +1,7 @@
 import type { Board, Subject } from '../board.js';
-import { differenceCell, idOf, isMoreBetter } from '../cells.js';
+import { differenceCell, idOf, isMoreBetter, meanOfCells } from '../cells.js';
 import { distinctGroups, type Group, groupsOf, isMerged, labelOf, rowIn, sortGroups } from '../groups.js';
 import { onlyThese, rowOf } from '../intervals/rows.js';
-import { meanOf } from '../mean.js';
 import type { ModelScore } from '../model-score.js';
 import { compareRows, type PairedComparison } from '../paired.js';
 import type { Cell, ScoreTable, TableRow } from '../score-table.js';
@@ -28,7 +27,7 @@ export const gains = (board: Board): ScoreTable[] =>
         return {
           id: `${id}/${baseline}`,
           label: `${labelOf(id)}, over ${baselineLabels[baseline]}`,
-          cells: [...cells, meanCell(cells)],
+          cells: [...cells, meanOfCells(cells)],
         };
       }),
     );
@@ -114,14 +113,6 @@ const turned = (compared: PairedComparison, sign: number): PairedComparison =>
         interval:
           compared.interval === undefined ? undefined : [-compared.interval[1], -compared.interval[0]],
       };
-
-const meanCell = (cells: readonly (Cell | null)[]): Cell | null => {
-  const values = cells.flatMap((cell) => (typeof cell?.value === 'number' ? cell.value : []));
-  const [first] = cells.filter((cell) => cell !== null);
-  return first === undefined || first === null || values.length < cells.length
-    ? null
-    : { value: meanOf(values), digits: first.digits, source: 'computed' };
-};
 
 /** Wins: the pairs of which the merge is above both of its experts, of those of which all three are scored. */
 export const wins = (board: Board): ScoreTable[] =>

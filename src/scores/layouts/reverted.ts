@@ -1,8 +1,9 @@
 import type { Board, Subject } from '../board.js';
-import { idOf, meanCell } from '../cells.js';
+import { idOf, meanCell, meanOfCells } from '../cells.js';
 import type { Cell, ScoreTable, TableRow } from '../score-table.js';
 import type { ScoredModel } from '../scored-experiment.js';
 import { summarise } from '../summaries.js';
+import { differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
 
 /**
@@ -26,30 +27,54 @@ export const reverted = (board: Board): ScoreTable[] => {
     ['task', 'task experts', ofRole('task')],
     ...[...variants].map(([variant, of]) => [variant, `reverted: ${variant}`, of] as const),
   ];
-  return board.benchmarks.map((benchmark) => {
+  return board.benchmarks.flatMap((benchmark) => {
     const subjects = [...board.experiment.tasks.keys()].flatMap(
       (language) => board.subject(benchmark, language) ?? [],
     );
-    const rows = groups.map(
-      ([id, label, of]): TableRow => ({
-        id,
-        label,
-        cells: subjects.map((subject) => cellOf(board, subject, of)),
-      }),
-    );
+    const rows = groups.map(([id, label, of]): TableRow => {
+      const cells = subjects.map((subject) => cellOf(board, subject, of));
+      return { id, label, cells: subjects.length > 1 ? [...cells, meanOfCells(cells)] : cells };
+    });
     const hasAny = rows.slice(2).some(({ cells }) => cells.some((cell) => cell !== null));
-    return {
+    const columns = [...subjects.map(({ language }) => language), ...(subjects.length > 1 ? ['mean'] : [])];
+    const scores: ScoreTable = {
       id: idOf('reverted', benchmark),
       title: `${benchmark}: reverted task experts`,
       caption:
         'Mean over task experts of which a part of the changes is put back to the base (§3.3 of the paper).',
       notes: benchmarkNotes(board, benchmark, { languages: [] }),
       derived: [],
-      columns: subjects.map(({ language }) => ({ id: language, label: language, kind: 'number' as const })),
+      columns: columns.map((column) => ({ id: column, label: column, kind: 'number' as const })),
       rows: hasAny ? rows.filter(({ cells }) => cells.some((cell) => cell !== null)) : [],
       refusals: [],
     };
+    const compared = differences(board, {
+      of: scores.id,
+      title: `${scores.title}, differences`,
+      caption:
+        'Each row less the same task experts, nothing of them reverted, on the same problems, with 95 % interval and two-sided p.',
+      subjects,
+      contrasts: [...variants].map(([variant, of]) => ({
+        id: variant,
+        label: `reverted: ${variant}, less task experts`,
+        sides: ({ task }) => withExperts(of, ofRole('task'), task),
+      })),
+    });
+    return [scores, compared];
   });
+};
+
+/** Returns the reverted models that have scores, and their own experts. */
+const withExperts = (
+  models: readonly ScoredModel[],
+  experts: readonly ScoredModel[],
+  task: string,
+): Sides => {
+  const scored = experts.filter(({ results }) => results.has(task));
+  const both = models.filter(
+    (model) => model.results.has(task) && scored.some(({ name }) => name === model.task),
+  );
+  return [both, scored.filter(({ name }) => both.some((model) => model.task === name))];
 };
 
 const cellOf = (board: Board, subject: Subject, models: readonly ScoredModel[]): Cell | null => {

@@ -1,0 +1,203 @@
+import type { Board, Subject } from '../board.js';
+import { differenceCell, numberCell, textCell } from '../cells.js';
+import { conclude, isUnsaid, type Verdict } from '../conclusion.js';
+import { type Equivalence, equivalenceOf } from '../equivalence.js';
+import { meanOfPaired, type PairedScores, pairRows } from '../intervals/paired-scores.js';
+import { rowOf } from '../intervals/rows.js';
+import { compareRows, holm, meanOfComparisons, type PairedComparison } from '../paired.js';
+import { type Cell, fixed, pText, type ScoreTable, type TableRow } from '../score-table.js';
+import type { ScoredModel } from '../scored-experiment.js';
+
+/** A row of a table against its reference row. */
+export interface Contrast {
+  readonly id: string;
+  /** `(0, 0) less (5, 2)` */
+  readonly label: string;
+  /** The models of both, those of the same experts; undefined where one of them is missing. */
+  readonly sides: (subject: Subject) => Sides | undefined;
+}
+
+export type Sides = readonly [a: readonly ScoredModel[], b: readonly ScoredModel[]];
+
+export interface Contrasts {
+  /** Id of the table that has the scores. */
+  readonly of: string;
+  readonly title: string;
+  readonly caption: string;
+  readonly subjects: readonly Subject[];
+  readonly contrasts: readonly Contrast[];
+}
+
+interface Compared {
+  readonly contrast: Contrast;
+  readonly subject: Subject;
+  /** Number of models of the first side. */
+  readonly models: number;
+  readonly result: PairedComparison;
+  readonly paired: PairedScores | undefined;
+}
+
+interface Family {
+  readonly id: string;
+  readonly label: string;
+  readonly compared: readonly Compared[];
+}
+
+/**
+ * Paired differences of a table's rows from their reference rows, in each language and as the mean over languages; with a
+ * margin, two one-sided tests of equivalence. P-values are adjusted for the rows of one language, which answer one question.
+ */
+export const differences = (
+  board: Board,
+  { of, title, caption, subjects, contrasts }: Contrasts,
+): ScoreTable => {
+  const own = subjects.map((subject): Family => {
+    const compared = contrasts.flatMap((contrast) => compare(board, subject, contrast) ?? []);
+    return { id: subject.language, label: subject.language, compared };
+  });
+  const families = [...own, ...meanFamily(contrasts, own)];
+  const isTested = board.margin !== undefined && subjects.every(({ scale }) => scale.unit === 'percent');
+  return {
+    id: `${of}/differences`,
+    title,
+    caption,
+    notes: [
+      'Of the same problems and the same experts on both sides; a positive difference is a higher score.',
+      'Adjusted p: Holm, for the rows of a language; the verdict is of it.',
+      ...(own.filter(({ compared }) => compared.length > 0).length > 1 ? [meanNote] : []),
+      ...marginNotes(board, isTested),
+    ],
+    derived: [],
+    columns: [
+      { id: 'difference', label: 'difference', kind: 'number' },
+      { id: 'p', label: 'p', kind: 'number' },
+      { id: 'adjusted-p', label: 'adjusted p', kind: 'number' },
+      { id: 'verdict', label: 'verdict', kind: 'text' },
+      ...(isTested
+        ? ([
+            { id: 'equivalence', label: 'equivalence', kind: 'text' },
+            { id: 'equivalence-p', label: 'p of the tests', kind: 'number' },
+            { id: 'smallest-margin', label: 'smallest margin', kind: 'number' },
+          ] as const)
+        : []),
+    ],
+    rows: families.flatMap(({ id, label, compared }) => {
+      const adjusted = holm(compared.map(({ result }) => result.p));
+      return compared.map((one, at): TableRow => {
+        const verdict = conclude({ metric: one.subject.metric, ...one.result, p: adjusted[at] });
+        return {
+          id: `${id}/${one.contrast.id}`,
+          label: `${label}: ${one.contrast.label}`,
+          cells: [
+            ...testCells(one, adjusted[at], verdict.words),
+            ...(isTested ? equivalenceCells(one, verdict, board.margin as number) : []),
+          ],
+        };
+      });
+    }),
+    refusals: [],
+  };
+};
+
+const meanNote =
+  'Mean: over the languages, each counted once. Problems of the same place in their tasks and shared task experts go together; the p is about these languages.';
+
+const marginNotes = ({ margin }: Board, isTested: boolean): string[] => {
+  if (margin === undefined) return [];
+  if (!isTested)
+    return [
+      'The margin is in points of a share of problems, which this metric is not: equivalence is not tested.',
+    ];
+  return [
+    `Equivalence within ±${margin} points: two one-sided tests (Schuirmann 1987), each at 5 %; p is the larger one, not adjusted.`,
+    'Smallest margin: within which the same results pass. A difference that is not significant is no equivalence.',
+  ];
+};
+
+const compare = (board: Board, subject: Subject, contrast: Contrast): Compared | undefined => {
+  const sides = contrast.sides(subject);
+  if (sides === undefined) return undefined;
+  const [a, b] = sides.map((models) => rowOf(models, subject.task));
+  if (a === undefined || b === undefined || a.results.length === 0 || b.results.length === 0)
+    return undefined;
+  return board.attempt(() => ({
+    contrast,
+    subject,
+    models: a.results.length,
+    result: compareRows(a, b, subject.metric, board.resampling),
+    paired: pairRows(a, b, subject.metric),
+  }));
+};
+
+/** The mean over languages, of contrasts that all of them have that have any. */
+const meanFamily = (contrasts: readonly Contrast[], families: readonly Family[]): Family[] => {
+  const filled = families.filter(({ compared }) => compared.length > 0);
+  if (filled.length < 2) return [];
+  const compared = contrasts.flatMap((contrast): Compared[] => {
+    const of = filled.flatMap((family) => family.compared.filter((one) => one.contrast === contrast));
+    const [first] = of;
+    if (first === undefined || of.length < filled.length) return [];
+    const paired = of.map((one) => one.paired);
+    const known = paired.filter((one) => one !== undefined);
+    return [
+      {
+        ...first,
+        models: of.reduce((sum, { models }) => sum + models, 0),
+        result: meanOfComparisons(
+          of.map(({ result }) => result),
+          paired,
+        ),
+        paired: known.length < paired.length ? undefined : meanOfPaired(known),
+      },
+    ];
+  });
+  return [{ id: 'mean', label: 'mean', compared }];
+};
+
+const testCells = (
+  { subject, models, result }: Compared,
+  adjusted: number | undefined,
+  words: string,
+): (Cell | null)[] => [
+  differenceCell(result, subject.scale, {
+    n: models,
+    ...(result.reason === undefined ? {} : { flag: result.reason }),
+  }),
+  result.p === undefined ? null : numberCell(result.p, 4),
+  adjusted === undefined ? null : numberCell(adjusted, 4),
+  textCell(words),
+];
+
+const equivalenceCells = (
+  { subject, result, paired }: Compared,
+  { verdict, words }: { readonly verdict: Verdict; readonly words: string },
+  margin: number,
+): (Cell | null)[] => {
+  const { factor, digits } = subject.scale;
+  if (isUnsaid(verdict)) return [textCell(words), null, null];
+  const found = paired === undefined ? undefined : equivalenceOf(paired, margin / factor);
+  if (found === undefined)
+    return [
+      textCell(result.reason === undefined ? 'not tested' : `not tested: ${result.reason}`),
+      null,
+      null,
+    ];
+  return [
+    textCell(equivalenceWords(found, margin, { factor, digits })),
+    numberCell(found.p, 4),
+    numberCell(found.smallest * factor, digits),
+  ];
+};
+
+const equivalenceWords = (
+  { verdict, p, reach }: Equivalence,
+  margin: number,
+  { factor, digits }: { readonly factor: number; readonly digits: number },
+): string => {
+  if (verdict === 'equivalent') return `equivalent within ±${margin} (${pText(p)})`;
+  if (verdict === 'not shown') return `not shown to be equivalent within ±${margin} (${pText(p)})`;
+  // Rounded up: a margin that is shown is one that can be.
+  const unit = 10 ** digits;
+  const least = fixed(Math.ceil(reach * factor * unit) / unit, digits);
+  return `±${margin} cannot be shown by these data, whatever the difference: the smallest margin is ±${least}`;
+};
