@@ -71,6 +71,7 @@ export {
 export type { Layout } from './checkpoint/layouts.js';
 export type { Explanation } from './compile/explanation.js';
 export type { Finding } from './doctor/finding.js';
+export type { ProposedSwap } from './documents/analysis/proposed-swaps.js';
 export type { AnalysisResult } from './documents/analysis/write-analysis.js';
 export type { ReportOptions, WrittenReport } from './documents/report/write-report.js';
 export type { TableFormat } from './documents/score-table/formats.js';
@@ -129,6 +130,7 @@ export { type ImportOutcome, importResults } from './experiment/scoring/import-r
 export type { ScoringOutcome } from './experiment/scoring/score-model.js';
 export type { AnalysedModel, Analysis, TensorAnalysis } from './measure/analysis/analysis.js';
 export type { Overlap, OverlapPart } from './measure/analysis/overlap.js';
+export type { Concern, Proposal } from './measure/analysis/proposal.js';
 export type { Shares } from './measure/analysis/shares.js';
 export type {
   ComparedModel,

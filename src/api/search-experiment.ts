@@ -2,18 +2,19 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { requireOut } from '../base/require-out.js';
+import type { JsonFault } from '../checkpoint/json-file.js';
 import { drawPicture } from '../documents/pictures/draw-picture.js';
 import { SearchPicture } from '../documents/pictures/search.js';
 import { withFile } from '../engine/output/durable.js';
 import type { ExperimentInput } from '../experiment/file/experiment-block.js';
 import { parseExperiment, readExperiment } from '../experiment/file/read-experiment.js';
-import { expertFile, readShares } from '../measure/analysis/saved-analysis.js';
-import type { LayerShares } from '../search/promising-order.js';
+import { expertFile, proposalsName, readProposals, readShares } from '../measure/analysis/saved-analysis.js';
+import type { Analysed, LayerShares } from '../search/promising-order.js';
 import { runSearch, type SearchOptions, type SearchRecord } from '../search/run-search.js';
 
 /** Options of `searchExperiment`; those that are left out are the experiment's own, under `search`. */
-export interface SearchExperimentOptions extends Omit<SearchOptions, 'shares'> {
-  /** Directory of `analyze` with the experts' shares of change, which say what to try first. */
+export interface SearchExperimentOptions extends Omit<SearchOptions, 'analysed'> {
+  /** Directory of `analyze` with the experts' shares of change and the proposed swaps, which say what to try first. */
   readonly analysis?: string | undefined;
 }
 
@@ -42,7 +43,7 @@ export const searchExperiment = async (
   const record = await runSearch(input, {
     ...options,
     out,
-    shares: analysis === undefined ? undefined : await sharesIn(analysis, input, options.directory),
+    analysed: analysis === undefined ? undefined : await analysedIn(analysis, input, options.directory),
     onWarning: (warning) => {
       if (warnings.includes(warning)) return;
       warnings.push(warning);
@@ -62,6 +63,19 @@ const write = async (path: string, text: string): Promise<void> => {
   } catch (cause) {
     throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   }
+};
+
+/** Reads what an analysis says of an experiment's experts. @throws LayerloomError ANALYSIS_MISMATCH */
+const analysedIn = async (
+  analysis: string,
+  input: ExperimentInput | string,
+  directory: string | undefined,
+): Promise<Analysed> => {
+  const file = join(analysis, proposalsName);
+  return {
+    shares: await sharesIn(analysis, input, directory),
+    proposals: existsSync(file) ? await readProposals(file, mismatchIn(file)) : [],
+  };
 };
 
 /** Reads the shares of change by layer of an experiment's experts. @throws LayerloomError ANALYSIS_MISMATCH */
@@ -89,14 +103,14 @@ const sharesIn = async (
 const layersOf = async (analysis: string, name: string): Promise<readonly number[] | undefined> => {
   const file = join(analysis, expertFile(name));
   if (!existsSync(file)) return undefined;
-  const { shares } = await readShares(
-    file,
-    ({ reason, cause, isRead }) =>
-      new LayerloomError(
-        'ANALYSIS_MISMATCH',
-        { file, reason: isRead ? reason : `cannot be read: ${reason}` },
-        { cause },
-      ),
-  );
-  return shares.layers;
+  return (await readShares(file, mismatchIn(file))).shares.layers;
 };
+
+const mismatchIn =
+  (file: string) =>
+  ({ reason, cause, isRead }: JsonFault): LayerloomError =>
+    new LayerloomError(
+      'ANALYSIS_MISMATCH',
+      { file, reason: isRead ? reason : `cannot be read: ${reason}` },
+      { cause },
+    );

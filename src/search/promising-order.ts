@@ -1,20 +1,51 @@
 import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 import { itemAt, propertyAt } from '../base/lookup.js';
+import type { Proposal } from '../measure/analysis/proposal.js';
 import type { ExperimentPoint } from './experiment-space.js';
 
 /** Shares of an expert's change by layer, layer 0 first, by the expert's name. */
 export type LayerShares = Readonly<Record<string, readonly number[]>>;
 
+/** Numbers of layers that an analysis proposes for pairs of experts. */
+export type ProposedLayers = readonly Pick<Proposal, 'task' | 'language' | 'bottom' | 'top'>[];
+
+/** What an analysis says of the experts of an experiment. */
+export interface Analysed {
+  readonly shares: LayerShares;
+  readonly proposals: ProposedLayers;
+}
+
 /**
- * Orders configurations by the share of the experts' changes that a layer swap keeps: of each layer as much as it takes
+ * Orders configurations by an analysis. First come the swaps that it proposes, those of the most pairs before others;
+ * then those that keep the largest share of the experts' changes: of each layer as much as a swap takes
  * of the expert, averaged over both experts and over pairs. So a swap that takes the layers from an expert that the
  * other one changed little comes first (paper §3.2). Configurations of other methods, of soups, or of more layers
  * than the models have, follow in the experiment's order.
  */
-export const orderByAnalysis = (points: readonly ExperimentPoint[], shares: LayerShares): number[] => {
+export const orderByAnalysis = (
+  points: readonly ExperimentPoint[],
+  { shares, proposals }: Analysed,
+): number[] => {
+  const proposed = points.map((point) => pairsProposing(point, proposals));
   const kept = points.map((point) => keptChange(point, shares));
-  return points.map((_, index) => index).sort((a, b) => (kept[b] ?? -1) - (kept[a] ?? -1));
+  return points
+    .map((_, index) => index)
+    .sort((a, b) => itemAt(proposed, b) - itemAt(proposed, a) || (kept[b] ?? -1) - (kept[a] ?? -1));
+};
+
+/** Counts the pairs for which an analysis proposes a configuration: its numbers of layers, without transition. */
+export const pairsProposing = (
+  { method, configuration, merges }: Pick<ExperimentPoint, 'method' | 'configuration' | 'merges'>,
+  proposals: ProposedLayers,
+): number => {
+  const { bottom, top, bottomTransition, topTransition, scaled } = configuration;
+  if (method !== 'layer_swap' || bottomTransition !== 0 || topTransition !== 0 || scaled === true) return 0;
+  return merges.filter(({ task, languageExpert }) =>
+    proposals.some(
+      (of) => of.task === task && of.language === languageExpert && of.bottom === bottom && of.top === top,
+    ),
+  ).length;
 };
 
 /** Orders configurations at random, the default first. The same seed gives the same order. */

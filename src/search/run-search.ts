@@ -21,9 +21,9 @@ import {
 import { resultOf } from '../experiment/scoring/score-model.js';
 import { checkOptions } from '../recipe/block.js';
 import { ExperimentLandscape, type Merger, type Scorer } from './experiment-landscape.js';
-import { experimentSpace, pairOf } from './experiment-space.js';
+import { type ExperimentPoint, experimentSpace, pairOf } from './experiment-space.js';
 import type { Rows } from './landscape.js';
-import { type LayerShares, orderByAnalysis, orderBySeed } from './promising-order.js';
+import { type Analysed, orderByAnalysis, orderBySeed, pairsProposing } from './promising-order.js';
 import { searchSpace } from './search.js';
 import type { SearchStep, SearchTrace } from './trace.js';
 
@@ -49,8 +49,8 @@ export interface SearchOptions
   readonly language?: string | undefined;
   /** Pairs to score, as `math-1+swh-2`. Default: all of the language. */
   readonly pairs?: readonly string[] | undefined;
-  /** Shares of each expert's change by layer, which say what to try first. */
-  readonly shares?: LayerShares | undefined;
+  /** What an analysis says of the experts: what to try first. */
+  readonly analysed?: Analysed | undefined;
   /** Scores merges; default: lm-evaluation-harness, by the experiment's `evaluate:` block. */
   readonly score?: Scorer | undefined;
   /** Called after each step of the search. */
@@ -79,6 +79,11 @@ export interface SearchRecord extends SearchTrace {
   readonly pairs: readonly string[];
   /** True if an analysis said what to try first. */
   readonly startedFromAnalysis: boolean;
+  /**
+   * The configuration that came first since an analysis proposes it, and of how many pairs; null where the space has none
+   * that it proposes.
+   */
+  readonly proposal: { readonly name: string; readonly pairs: number } | null;
   /** The parameters of the choice. */
   readonly configuration: Readonly<Record<string, unknown>>;
   /** Names of the chosen configuration's merges. */
@@ -131,9 +136,9 @@ export const runSearch = async (
       `${otherPairs.length} configurations are left out, since they merge other models than the default: ${otherPairs.slice(0, 3).join(', ')}${otherPairs.length > 3 ? ', …' : ''}`,
     );
   const order =
-    options.shares === undefined
+    options.analysed === undefined
       ? orderBySeed(made.points.length, made.default, given.seed)
-      : orderByAnalysis(made.points, options.shares);
+      : orderByAnalysis(made.points, options.analysed);
   const task = given.task ?? taskOf(experiment.evaluate?.tasks?.[language], language);
   const landscape = new ExperimentLandscape(made.points, {
     merge: mergerOf(input, options),
@@ -158,10 +163,17 @@ export const runSearch = async (
     task,
     metric: landscape.metric ?? null,
     pairs: choice.merges.map(pairOf),
-    startedFromAnalysis: options.shares !== undefined,
+    startedFromAnalysis: options.analysed !== undefined,
+    proposal: proposalAt(itemAt(made.points, itemAt(order, 0)), options.analysed),
     configuration: { method: choice.method, ...choice.configuration },
     merges: choice.merges.map(({ name }) => name),
   };
+};
+
+/** Returns the configuration that is tried first, if an analysis proposes it. */
+const proposalAt = (point: ExperimentPoint, analysed: Analysed | undefined): SearchRecord['proposal'] => {
+  const pairs = pairsProposing(point, analysed?.proposals ?? []);
+  return pairs === 0 ? null : { name: point.name, pairs };
 };
 
 const languageOf = (known: readonly string[], given: string | undefined): string => {

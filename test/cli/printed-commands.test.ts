@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeCommands } from '../../src/cli/framework/describe.js';
 import { buildProgram } from '../../src/cli/program.js';
 import { Workplace } from '../docs/workplace.js';
+import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { hashOf } from '../fixtures/contents.js';
 import { readSource } from '../fixtures/source-texts.js';
 
@@ -136,6 +137,25 @@ const scenarios: readonly Scenario[] = [
       const moved = line.replace('README.md', './swapped/README.md').replace('-o ', '-o ./swapped/');
       await ok(moved);
       expect(hashOf(join(directory, 'swapped/merged'))).toBe(hashOf(join(directory, 'swapped')));
+    },
+  },
+  {
+    title: 'the swap that an analysis proposes is the one that it says, of an adapter too',
+    calls: ['documents/analysis/proposed-swaps.ts: swap --task … --lang … … …'],
+    run: async () => {
+      const { directory, ok, read } = session('proposed');
+      const task = writeAdapter(join(directory, 'my lora'), lora());
+      const experts = `"math=./base+${task}" ./swh-1`;
+      const text = await ok(
+        `layerloom analyze --base ./base ${experts} --task math --lang swh-1 -o ./analysis`,
+      );
+      const [proposal] = JSON.parse(read('analysis/proposals.json'));
+      expect(text).toContain(proposal.command);
+      await ok(proposal.command);
+      expect(JSON.parse(read('merged-math-swh-1/layerloom.json')).recipe).toMatchObject({
+        bottom: proposal.bottom,
+        top: proposal.top,
+      });
     },
   },
   {

@@ -21,6 +21,7 @@ const searched = async (strategy: 'halving' | 'descent') => {
     metric: 'exact_match,flexible-extract',
     pairs: ['math-1+swh-1'],
     startedFromAnalysis: false,
+    proposal: null,
     configuration: {},
     merges: [],
   };

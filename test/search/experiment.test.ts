@@ -1,7 +1,8 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { itemAt } from '../../src/base/lookup.js';
+import { describeSearch } from '../../src/documents/text/search-text.js';
 import { searchExperiment } from '../../src/index.js';
 import type { Scorer } from '../../src/search/experiment-landscape.js';
 import type { Rows } from '../../src/search/landscape.js';
@@ -148,10 +149,9 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
     expect(warnings).toEqual(['grid/b1-u0 is left out: swahili/math-2+swh-1/grid/b1-u0 has no score']);
   });
 
-  it('tries first what keeps most of the experts’ changes', async () => {
-    const { file, root, out } = writeExperiment(merges);
+  /** An analysis whose swap of 3 bottom and no top layers keeps everything. */
+  const writeAnalysis = (root: string): string => {
     const analysis = join(root, 'analysis');
-    const { mkdirSync } = await import('node:fs');
     mkdirSync(analysis);
     // The task experts changed layers 3 to 5 only, the language experts 0 to 2: bottom 3 and top 0 keep everything.
     for (const [name, layers] of [
@@ -161,13 +161,58 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
       ['swh-2', [0.4, 0.3, 0.3, 0, 0, 0]],
     ] as const)
       writeFileSync(join(analysis, `${name}.json`), JSON.stringify({ shares: { layers } }));
+    return analysis;
+  };
+
+  it('tries first what keeps most of the experts’ changes', async () => {
+    const { file, root, out } = writeExperiment(merges);
+    const analysis = writeAnalysis(root);
     const { score } = constructedScorer();
-    const { steps, startedFromAnalysis } = await searchExperiment(file, {
+    const { steps, startedFromAnalysis, proposal } = await searchExperiment(file, {
       ...{ ...options, out, score, analysis },
       strategy: 'descent',
     });
     expect(startedFromAnalysis).toBe(true);
+    expect(proposal).toBeNull();
     expect(itemAt(itemAt(steps, 0).candidates, 0).name).toBe('grid/b3-u0');
+  });
+
+  it('tries first the swap that the analysis proposes for the most pairs', async () => {
+    const { file, root, out } = writeExperiment(merges);
+    const analysis = writeAnalysis(root);
+    const proposed = (task: string, language: string, bottom: number, top: number) => ({
+      ...{ task, language, bottom, top },
+    });
+    writeFileSync(
+      join(analysis, 'proposals.json'),
+      JSON.stringify([
+        proposed('math-1', 'swh-1', 3, 2),
+        proposed('math-1', 'swh-2', 2, 2),
+        proposed('math-2', 'swh-1', 2, 2),
+        proposed('math-2', 'swh-2', 9, 9),
+      ]),
+    );
+    const { score } = constructedScorer();
+    const search = await searchExperiment(file, {
+      ...{ ...options, out, score, analysis },
+      strategy: 'descent',
+    });
+    expect(search.proposal).toEqual({ name: 'grid/b2-u2', pairs: 2 });
+    expect(itemAt(itemAt(search.steps, 0).candidates, 0).name).toBe('grid/b2-u2');
+    expect(describeSearch(search)).toContain(
+      `first: grid/b2-u2, which the analysis proposes for 2 of ${search.pairs.length} pairs`,
+    );
+    expect(JSON.parse(readFileSync(join(out, 'search.json'), 'utf8')).proposal).toEqual(search.proposal);
+  });
+
+  it('refuses proposals that are none', async () => {
+    const { file, root, out } = writeExperiment(merges);
+    const analysis = writeAnalysis(root);
+    writeFileSync(join(analysis, 'proposals.json'), '[{"task": "math-1", "bottom": -1}]');
+    await expect(searchExperiment(file, { ...options, out, analysis })).rejects.toMatchObject({
+      code: 'ANALYSIS_MISMATCH',
+      message: expect.stringContaining('proposals.json'),
+    });
   });
 
   it.each([

@@ -30,9 +30,13 @@ export const analyze = command({
       default: '5',
     }),
     top: option('--top <n>', 'number of last layers in the summary', { parse: toNumber, default: '2' }),
-    task: option('--task <name>', 'an expert that swaps take as the task expert: says what they keep of it', {
-      repeatable: true,
-    }),
+    task: option(
+      '--task <name>',
+      'an expert that swaps take as the task expert: says what they keep of it, and proposes the layers to swap',
+      {
+        repeatable: true,
+      },
+    ),
     language: option('--lang <name>', 'the same of a language expert', { repeatable: true }),
     compare: option('--compare <csv...>', 'published tables to draw beside the experts'),
     allowNonFinite: option(

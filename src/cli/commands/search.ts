@@ -35,7 +35,10 @@ export const search = command({
     metric: option('--metric <metric>', 'metric to search by: exact_match,flexible-extract', {
       default: 'the one that tables show',
     }),
-    analysis: option('--analysis <dir>', 'directory of layerloom analyze, which says what to try first'),
+    analysis: option(
+      '--analysis <dir>',
+      'directory of layerloom analyze, which says what to try first: the swap that it proposes, then those that keep most changes',
+    ),
     seed: option('--seed <n>', 'seed of the order without an analysis', { parse: toNumber, default: '0' }),
     out: option('-o, --out <dir>', 'directory for merges, results, search.json and search.svg', {
       required: true,

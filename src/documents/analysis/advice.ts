@@ -1,3 +1,4 @@
+import { groupBy, itemAt } from '../../base/lookup.js';
 import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
 import type { Overlap } from '../../measure/analysis/overlap.js';
 import type { Shares } from '../../measure/analysis/shares.js';
@@ -8,22 +9,118 @@ import { formatPercent } from '../text/format.js';
 const even = 0.1;
 
 /** What a layer swap makes of an expert's changes in the layers at its ends, by its role. */
-const inSwap: Readonly<Record<Side, Readonly<Record<'less' | 'more' | 'same', string>>>> = {
+const inSwap: Readonly<Record<Side, Readonly<Record<How, string>>>> = {
   task: {
-    less: "a swap replaces these by the language expert's, and keeps the layers that it changed most",
-    more: "a swap replaces these by the language expert's, and with them much of what it has learnt; try fewer (--bottom, --top)",
+    less: "a swap replaces these by the language expert's, and keeps the layers changed most",
+    more: "a swap replaces these by the language expert's, and with them much of what was learnt; try fewer (--bottom, --top)",
     same: "a swap replaces these by the language expert's",
   },
   language: {
-    less: 'a swap takes these from it, and leaves out the layers that it changed most',
-    more: 'a swap takes these from it, which hold much of what it has learnt',
-    same: 'a swap takes these from it',
+    less: 'a swap takes these, and leaves out the layers changed most',
+    more: 'a swap takes these, which hold much of what was learnt',
+    same: 'a swap takes these',
   },
 };
 
+type How = 'less' | 'more' | 'same';
+
+/** Where an expert changed its layers, by how a sentence says it. */
+interface Finding {
+  readonly name: string;
+  readonly role: Side | undefined;
+  /** No layer changed; or there are no layers between the first and the last. */
+  readonly how: How | 'nothing' | 'no others';
+  /** Share of the layers' change in the first and last layers. */
+  readonly share: number;
+}
+
+/** `a`; `a and b`; `a, b and c`. */
+export const listed = (names: readonly string[]): string =>
+  names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+
+/** Formats the values of a group: one, or the least and the largest. */
+const spanned = (values: readonly number[], show: (value: number) => string): string => {
+  const [least, most] = [show(Math.min(...values)), show(Math.max(...values))];
+  return least === most ? least : `${least} to ${most}`;
+};
+
+const findingOf = (
+  { name, layers, bottom: first, top: last }: Shares & { readonly name: string },
+  role: Side | undefined,
+  counted: number,
+): Finding => {
+  const changed = layers.reduce((a, b) => a + b, 0);
+  if (changed === 0) return { name, role, how: 'nothing', share: 0 };
+  const share = (first + last) / changed;
+  if (layers.length <= counted) return { name, role, how: 'no others', share };
+  const spread = counted / layers.length;
+  const how = share < spread * (1 - even) ? 'less' : share > spread * (1 + even) ? 'more' : 'same';
+  return { name, role, how, share };
+};
+
+/** Says where the experts of one finding changed their layers. */
+const sentenceOf = (
+  findings: readonly Finding[],
+  { bottom, top, layers }: { readonly bottom: number; readonly top: number; readonly layers: number },
+): string => {
+  const { role, how } = itemAt(findings, 0);
+  const [names, isOne] = [listed(findings.map(({ name }) => name)), findings.length === 1];
+  if (how === 'nothing') return `${names} changed no layer.`;
+  if (how === 'no others')
+    return `${names} ${isOne ? 'has' : 'have'} no layers other than ${isOne ? 'its' : 'their'} first ${bottom} and last ${top}.`;
+  const share = spanned(
+    findings.map((finding) => finding.share),
+    formatPercent,
+  );
+  const spread = formatPercent(Math.min(1, (bottom + top) / layers));
+  const named = role === undefined ? names : `${names} (${role} ${isOne ? 'expert' : 'experts'})`;
+  return [
+    `${named} changed ${isOne ? 'its' : 'their'} first ${bottom} and last ${top} layers`,
+    how === 'same' ? 'as much as' : `${how} than`,
+    `the others (${share} of the change in ${spread} of the layers)${role === undefined ? '' : `: ${inSwap[role][how]}`}.`,
+  ].join(' ');
+};
+
+/** Names at most three pairs of a group that is not all of them. */
+const pairsNamed = (pairs: readonly string[], all: number): string => {
+  if (pairs.length === 1) return pairs.join();
+  if (pairs.length === all) return all === 2 ? 'Both pairs' : `All ${all} pairs`;
+  const [named, rest] = [pairs.slice(0, 3), pairs.length - 3];
+  return `${pairs.length} of ${all} pairs (${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''})`;
+};
+
+type Direction = 'nothing' | 'independent' | 'related';
+
+const directionOf = ({ experts, parts }: Overlap) => {
+  const cosines = parts.flatMap(({ layer, cosine }) => (layer === null || cosine === null ? [] : [cosine]));
+  const mean = cosines.reduce((a, b) => a + b, 0) / cosines.length;
+  const direction: Direction = cosines.length === 0 ? 'nothing' : mean < 0.1 ? 'independent' : 'related';
+  return { pair: experts.join(' and '), mean, direction };
+};
+
+/** Says whether the pairs of one finding changed the layers in a common direction. */
+const pairSentence = (pairs: readonly ReturnType<typeof directionOf>[], all: number): string => {
+  const names = pairsNamed(
+    pairs.map(({ pair }) => pair),
+    all,
+  );
+  const mean = spanned(
+    pairs.map((of) => of.mean),
+    (value) => value.toFixed(3),
+  );
+  const number = `mean cosine ${mean} over the layers`;
+  const said: Readonly<Record<Direction, string>> = {
+    nothing: `${names} changed no layer in common.`,
+    independent: `${names} changed the layers in nearly independent directions (${number}): averaging halves both changes, swapping keeps each whole.`,
+    related: `${names} changed the layers in related directions (${number}): averaging keeps what they have in common.`,
+  };
+  return said[itemAt(pairs, 0).direction];
+};
+
 /**
- * Says where each expert changed its layers, and by its role what a layer swap makes of that; without a role no more
- * than where. Then of each pair whether their changes have a direction in common.
+ * Says where the experts changed their layers, and by their role what a layer swap makes of that; without a role no more
+ * than where. Then of the pairs whether their changes have a direction in common. Experts, and pairs, of which the same
+ * is to be said share a sentence.
  */
 export const advice = (
   {
@@ -37,29 +134,14 @@ export const advice = (
   },
   bottom: number,
   top: number,
-): string[] => [
-  ...shares.map(({ name, layers, bottom: first, top: last }) => {
-    const changed = layers.reduce((a, b) => a + b, 0);
-    if (changed === 0) return `${name} changed no layer.`;
-    if (layers.length <= bottom + top)
-      return `${name} has no layers other than its first ${bottom} and last ${top}.`;
-    const [share, spread] = [(first + last) / changed, Math.min(1, (bottom + top) / layers.length)];
-    const numbers = `${formatPercent(share)} of the change in ${formatPercent(spread)} of the layers`;
-    const how = share < spread * (1 - even) ? 'less' : share > spread * (1 + even) ? 'more' : 'same';
-    const compared = how === 'same' ? 'as much as' : `${how} than`;
-    const role = roles.get(name);
-    const swapped = role === undefined ? '' : `: ${inSwap[role][how]}`;
-    const named = role === undefined ? name : `${name} (${role} expert)`;
-    return `${named} changed its first ${bottom} and last ${top} layers ${compared} the others (${numbers})${swapped}.`;
-  }),
-  ...overlaps.map(({ experts, parts }) => {
-    const cosines = parts.flatMap(({ layer, cosine }) => (layer === null || cosine === null ? [] : [cosine]));
-    const pair = experts.join(' and ');
-    if (cosines.length === 0) return `${pair} changed no layer in common.`;
-    const mean = cosines.reduce((a, b) => a + b) / cosines.length;
-    const number = `mean cosine ${mean.toFixed(3)} over the layers`;
-    return mean < 0.1
-      ? `${pair} changed the layers in nearly independent directions (${number}): averaging halves both changes, swapping keeps each whole.`
-      : `${pair} changed the layers in related directions (${number}): averaging keeps what they have in common.`;
-  }),
-];
+): string[] => {
+  const findings = shares.map((own) => findingOf(own, roles.get(own.name), bottom + top));
+  const pairs = overlaps.map(directionOf);
+  const layers = shares[0]?.layers.length ?? 0;
+  return [
+    ...[...groupBy(findings, ({ role, how }) => `${role} ${how}`).values()].map((of) =>
+      sentenceOf(of, { bottom, top, layers }),
+    ),
+    ...[...groupBy(pairs, ({ direction }) => direction).values()].map((of) => pairSentence(of, pairs.length)),
+  ];
+};

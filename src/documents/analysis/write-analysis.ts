@@ -16,6 +16,7 @@ import {
 } from '../../measure/analysis/analysis.js';
 import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
 import type { Overlap } from '../../measure/analysis/overlap.js';
+import { overlapsName, proposalsName } from '../../measure/analysis/saved-analysis.js';
 import { type Shares, sharesOf } from '../../measure/analysis/shares.js';
 import { encodeVectors } from '../../measure/analysis/vectors-file.js';
 import { drawPicture } from '../pictures/draw-picture.js';
@@ -25,6 +26,7 @@ import { analysisOf, stopsPerDecade } from './analysis-data.js';
 import { writeAnalysisPage } from './analysis-page.js';
 import { pageName, recordOf, removeFormerAnalysis } from './analysis-record.js';
 import { encodeTable, mostOf, type PublishedTable, parseTable, tableOf } from './analysis-table.js';
+import { type ProposedSwap, proposedSwaps } from './proposed-swaps.js';
 
 /** An analysis and its files. */
 export interface WrittenAnalysis {
@@ -35,6 +37,8 @@ export interface WrittenAnalysis {
   readonly experts: readonly Analysis[];
   readonly shares: readonly (Shares & { readonly name: string })[];
   readonly overlaps: readonly Overlap[];
+  /** Numbers of layers to swap for each pair of a task and a language expert; none without roles. */
+  readonly proposals: readonly ProposedSwap[];
   /** Sentences on what the figures say. */
   readonly advice: readonly string[];
 }
@@ -48,7 +52,7 @@ export interface AnalysisResult extends WrittenAnalysis {
 
 /**
  * Writes `NAME.json`, `.csv`, `.svg` and `.mav.safetensors` of each expert, `A+B.overlap.svg` of each pair,
- * and `overlap.json` and `index.html` of all. Replaces files of those names, and removes the others that an
+ * `proposals.json` where experts have roles, and `overlap.json` and `index.html` of all. Replaces files of those names, and removes the others that an
  * earlier analysis wrote into the directory.
  *
  * @throws LayerloomError WRITE_FAILED
@@ -104,7 +108,9 @@ export const writeAnalysis = async (
     files.set(`${overlap.experts.map(fileName).join('+')}.overlap.svg`, [
       drawPicture(OverlapPicture, { overlap }),
     ]);
-  if (overlaps.length > 0) files.set('overlap.json', [`${JSON.stringify(overlaps, null, 2)}\n`]);
+  if (overlaps.length > 0) files.set(overlapsName, [`${JSON.stringify(overlaps, null, 2)}\n`]);
+  const proposals = proposedSwaps(vectors, roles);
+  if (proposals.length > 0) files.set(proposalsName, [`${JSON.stringify(proposals, null, 2)}\n`]);
   const page = analysisOf(vectors, overlaps, {
     bottom,
     top,
@@ -130,15 +136,16 @@ export const writeAnalysis = async (
     experts,
     shares: shares.map((own, index) => ({ name: itemAt(vectors, index).name, ...own })),
     overlaps,
+    proposals,
     advice: page.advice,
   };
 };
 
 /**
- * Names that no expert may have: `overlap.json` and `index.html` are written for all, the others are a
+ * Names that no expert may have: `overlap.json`, `proposals.json` and `index.html` are written for all, the others are a
  * checkpoint's.
  */
-const reserved = ['overlap', 'index', 'config', 'model', 'generation_config', 'tokenizer'];
+const reserved = ['overlap', 'proposals', 'index', 'config', 'model', 'generation_config', 'tokenizer'];
 
 /** Refuses experts whose files would overwrite each other, also on a case-insensitive file system. */
 const checkFileNames = (vectors: readonly MavVectors[]): void => {

@@ -9,6 +9,9 @@ import { wrap } from './wrap.js';
 /** Width of the terminal that sentences and tables fit. */
 const width = 80;
 
+/** Number of pairs up to which overlaps are shown by thirds of the layers. */
+const mostInDetail = 3;
+
 /** Formats an analysis for the terminal: tables of experts and pairs, then advice. */
 export const describeAnalysis = (result: AnalysisResult, bottom: number, top: number): string => {
   const { experts, shares, overlaps, out, bytesRead, seconds } = result;
@@ -54,16 +57,48 @@ export const describeAnalysis = (result: AnalysisResult, bottom: number, top: nu
     ...(overlaps.length === 0 ? [] : ['', describeOverlaps(overlaps)]),
     '',
     ...result.advice.flatMap((sentence) => wrap(sentence, width)),
+    ...describeProposals(result),
     '',
     `${out}/index.html`,
     `${result.files.length} files${bytesRead > 0 ? `, ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}` : ''}`,
   ].join('\n');
 };
 
+/** The proposals as a table, what speaks against them, and the commands, each on a line to copy. */
+const describeProposals = ({ proposals, experts }: AnalysisResult): string[] => {
+  if (proposals.length === 0) return [];
+  const { layers } = itemAt(experts, 0);
+  const range = ([fewest, most]: readonly [number, number]) =>
+    fewest === most ? String(fewest) : `${fewest}–${most}`;
+  const rows = proposals.map((of) => [
+    `${of.task} & ${of.language}`,
+    String(of.bottom),
+    range(of.bottomRange),
+    String(of.top),
+    range(of.topRange),
+    percent(of.kept.task),
+    percent(of.kept.language),
+  ]);
+  const heading = ['pair', 'bottom', 'range', 'top', 'range', 'task keeps', 'language gives'];
+  return [
+    '',
+    ...wrap(
+      `Proposed swaps of ${layers} layers, by where the largest changes are (a heuristic of ours):`,
+      width,
+    ),
+    '',
+    plainTable([heading, ...rows], 1, width),
+    '',
+    ...proposals.flatMap(({ warnings }) => warnings.flatMap((warning) => wrap(`${warning}.`, width))),
+    ...proposals.map(({ command }) => command),
+  ];
+};
+
 const describeOverlaps = (overlaps: readonly Overlap[]): string => {
   const table = [['pair', 'layers', 'cosine', 'sign agreement', 'rows above in both']];
+  const areMany = overlaps.length > mostInDetail;
   for (const { experts, parts, whole } of overlaps) {
-    const layers = parts.filter(({ layer }) => layer !== null);
+    const layers = areMany ? [] : parts.filter(({ layer }) => layer !== null);
     const third = Math.ceil(layers.length / 3);
     const groups = [
       layers.slice(0, third),
@@ -85,7 +120,7 @@ const describeOverlaps = (overlaps: readonly Overlap[]): string => {
       ]);
     }
     table.push([
-      '',
+      layers.length === 0 ? experts.join(' & ') : '',
       'all',
       ...[whole.cosine, whole.signAgreement, whole.rowsAboveInBoth].map((value) => value?.toFixed(3) ?? '–'),
     ]);

@@ -30,6 +30,7 @@ export const describeSearch = (search: SearchRecord): string => {
   return [
     path,
     '',
+    ...proposalLines(search),
     `choice: ${choice} (${search.language}, ${search.pairs.length} ${search.pairs.length === 1 ? 'pair' : 'pairs'})`,
     ...heldOutLines(search),
     `spent: ${spent} problem-evaluations of ${budget} allowed, ${((100 * spent) / grid).toFixed(1)} % of the grid's ${grid}`,
@@ -38,6 +39,11 @@ export const describeSearch = (search: SearchRecord): string => {
     ...leftOutLines(search),
   ].join('\n');
 };
+
+const proposalLines = ({ proposal, pairs }: SearchRecord): string[] =>
+  proposal === null
+    ? []
+    : [`first: ${proposal.name}, which the analysis proposes for ${proposal.pairs} of ${pairs.length} pairs`];
 
 /** More names of configurations than these are in search.json alone. */
 const mostNamed = 8;

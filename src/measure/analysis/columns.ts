@@ -4,6 +4,10 @@ import type { TensorRows } from './analysis.js';
 /** A tensor's place and shape, as far as columns follow from them. */
 export type PlacedMatrix = Pick<TensorRows, 'layer' | 'module' | 'rows' | 'parametersPerRow'>;
 
+/** True for a matrix inside a layer: not for norms and biases, nor for what is outside the layers. */
+export const isLayerMatrix = (tensor: PlacedMatrix): tensor is PlacedMatrix & { readonly layer: number } =>
+  tensor.layer !== null && tensor.rows > 1 && tensor.parametersPerRow > 1;
+
 /** A column of the paper's figures: one kind of matrix, across all layers. */
 export interface Column {
   /**
@@ -50,8 +54,8 @@ export const columnsOf = (tensors: Readonly<Record<string, PlacedMatrix>>, layer
     columns.set(name, column);
     return column.layers;
   };
-  const matrices = Object.entries(tensors).flatMap(([tensor, { layer, module, rows, parametersPerRow }]) =>
-    layer !== null && rows > 1 && parametersPerRow > 1 ? [{ tensor, layer, module }] : [],
+  const matrices = Object.entries(tensors).flatMap(([tensor, placed]) =>
+    isLayerMatrix(placed) ? [{ tensor, layer: placed.layer, module: placed.module }] : [],
   );
   for (const [label, name, pattern] of paperColumns)
     for (const { tensor, layer, module } of matrices)

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { type JsonFile, readJsonFile } from '../../checkpoint/json-file.js';
 import { fileName } from './analysis.js';
 import type { Overlap, OverlapPart } from './overlap.js';
+import type { Proposal } from './proposal.js';
 import { isThreshold } from './thresholds.js';
 import { factsSchema } from './vectors-file.js';
 
@@ -10,6 +11,9 @@ type Fail = JsonFile<unknown>['fail'];
 
 /** File of an analysis's overlaps, in its directory; absent for one expert. */
 export const overlapsName = 'overlap.json';
+
+/** File of an analysis's proposals, in its directory; absent where experts have no roles. */
+export const proposalsName = 'proposals.json';
 
 /** File of what an analysis found in an expert, in its directory. */
 export const expertFile = (name: string): string => `${fileName(name)}.json`;
@@ -66,3 +70,18 @@ export const readThreshold = readerOf(
 
 /** Reads the shares of an expert's change by layer. @throws what `fail` returns */
 export const readShares = readerOf(z.object({ shares: z.object({ layers: z.array(z.number()) }) }));
+
+const layerCount = z.int().nonnegative();
+
+/** Reads the numbers of layers that an analysis proposes for pairs. @throws what `fail` returns */
+export const readProposals = (
+  file: string,
+  fail: Fail,
+): Promise<readonly Pick<Proposal, 'task' | 'language' | 'bottom' | 'top'>[]> =>
+  readJsonFile(file, {
+    schema: z.array(
+      z.object({ task: z.string(), language: z.string(), bottom: layerCount, top: layerCount }),
+    ),
+    what: 'a list of proposed swaps',
+    fail,
+  });
