@@ -1,6 +1,8 @@
+import { invalidParameter } from '../base/invalid-parameter.js';
 import type { TableOptions } from '../scores/board.js';
 import type { ScoreTable } from '../scores/score-table.js';
 import type { ScoredExperiment } from '../scores/scored-experiment.js';
+import type { Layouts } from '../scores/tables.js';
 
 /** Options of `scoreTables`. */
 export interface ScoreTablesOptions extends TableOptions {
@@ -28,23 +30,44 @@ export interface ScoreTables {
  * Makes tables of an experiment's scores: min, mean and max by language and method, experts by benchmark, soups (the
  * paper's Tables 1, 2, 5 and 6), ablations, gains, wins, regressions, and paired comparisons by problem.
  *
- * @param directory of an experiment that was evaluated; undefined for imported figures alone
+ * @param directory of an experiment that was evaluated; several (each DIR or NAME=DIR) for the same tables of several
+ *   bases, with the means over them; undefined for imported figures alone
  * @returns tables as data; those without any figure are left out. A comparison of results that are not of the same
- *   problems is left out too, and told in `refusals` of a table
+ *   problems is left out too, and told in `refusals` of a table, as is what several bases have not in common
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID; SUMMARIES_INVALID with the line of what is wrong;
- *   READ_FAILED; INVALID_PARAMETER for an unknown table or metric
+ *   READ_FAILED; INVALID_PARAMETER for an unknown table or metric, and for two bases of one name
  */
 export const scoreTables = async (
-  directory: string | undefined,
+  directory: string | readonly string[] | undefined,
   { summaries: files = [], ...options }: ScoreTablesOptions = {},
 ): Promise<ScoreTables> => {
+  const directories = typeof directory === 'string' ? [directory] : (directory ?? []);
   // Loaded on demand: other functions of the library need no statistics.
-  const { tablesOf } = await import('../scores/tables.js');
   const { layouts } = await import('../paper/layouts.js');
+  if (directories.length > 1) return tablesOfSeveral(directories, layouts, files, options);
+  const { tablesOf } = await import('../scores/tables.js');
   const { readSummaries } = await import('../scores/read-summaries.js');
   const { loadScores } = await import('../scores/load-scores.js');
-  const experiment = directory === undefined ? nothing : await loadScores(directory);
+  const [only] = directories;
+  const experiment = only === undefined ? nothing : await loadScores(only);
   const summaries = (await Promise.all(files.map(readSummaries))).flat();
   const all = { ...experiment, summaries: [...experiment.summaries, ...summaries] };
   return { tables: tablesOf(all, layouts, options), warnings: experiment.warnings };
+};
+
+const tablesOfSeveral = async (
+  directories: readonly string[],
+  layouts: Layouts,
+  summaries: readonly string[],
+  options: TableOptions,
+): Promise<ScoreTables> => {
+  if (summaries.length > 0)
+    throw invalidParameter('summaries', summaries, 'one directory: published figures are of one base');
+  const { loadBases } = await import('../scores/load-bases.js');
+  const { tablesOfBases } = await import('../scores/bases.js');
+  const { bases, refusals } = await loadBases(directories);
+  const warnings = bases.flatMap(({ experiment }) => experiment.warnings);
+  const [first, ...others] = tablesOfBases(bases, layouts, options);
+  if (first === undefined) return { tables: [], warnings: [...refusals, ...warnings] };
+  return { tables: [{ ...first, refusals: [...refusals, ...first.refusals] }, ...others], warnings };
 };

@@ -571,7 +571,7 @@ const catalogue = {
   TABLES_INCOMPLETE: {
     exitCode: 4,
     message: (d: { refusals: readonly string[] }) =>
-      `${d.refusals.length} ${d.refusals.length === 1 ? 'comparison was' : 'comparisons were'} left out of the tables (${some(d.refusals, 3)})`,
+      `${d.refusals.length} ${d.refusals.length === 1 ? 'comparison or mean was' : 'comparisons or means were'} left out of the tables (${some(d.refusals, 3)})`,
   },
   INTERRUPTED: {
     exitCode: 130,

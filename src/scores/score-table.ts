@@ -56,6 +56,8 @@ export interface Derived {
 export interface ScoreTable {
   /** The layout, and its subject where an experiment has several: `table-1`, `table-2/swahili`, `table-1/belebele`. */
   readonly id: string;
+  /** Of tables of several bases: the name of the base, or `mean` for the means over them. */
+  readonly base?: string;
   readonly title: string;
   readonly caption: string;
   readonly notes: readonly string[];

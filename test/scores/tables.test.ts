@@ -395,6 +395,11 @@ describe('the other tables', () => {
     // 32.4 less 32.8 of math-3, and less 24.8.
     expect(rowOf(gains, 'swap-default/expert')).toEqual({ swahili: '-0.4', mean: '-0.4' });
     expect(rowOf(gains, 'swap-default/base')).toEqual({ swahili: '7.6', mean: '7.6' });
+    // References beside them: 221 of 750 and 80 of 250, less 62 of 250; the best single expert has 82.
+    expect(rowOf(gains, 'task/base')).toEqual({ swahili: '4.7', mean: '4.7' });
+    expect(rowOf(gains, 'joint/base')).toEqual({ swahili: '7.2', mean: '7.2' });
+    expect(rowOf(gains, 'joint/expert')).toEqual({ swahili: '-0.8', mean: '-0.8' });
+    expect(gains.rows.map(({ id }) => id).filter((id) => id.startsWith('task/'))).toEqual(['task/base']);
     const cell = cellOf(gains, 'swap-default/base', 'swahili');
     expect(cell?.interval?.[0]).toBeLessThan(7.6);
     expect(cell?.interval?.[1]).toBeGreaterThan(7.6);

@@ -9,9 +9,9 @@ export const table = command({
   group: 'experiments',
   summary: 'make tables of scores: by language and method, experts, soups, gains, paired comparisons',
   arguments: {
-    directory: argument(
-      '[dir]',
-      'the directory of an experiment that was evaluated; not needed with --summaries',
+    directories: argument(
+      '[dir...]',
+      'the directory of an experiment that was evaluated, or of several bases, each DIR or NAME=DIR; not needed with --summaries',
     ),
   },
   options: {
@@ -43,6 +43,7 @@ export const table = command({
   },
   examples: [
     ['layerloom table ./study', 'print all tables'],
+    ['layerloom table ./llama ./falcon', 'print the tables of two bases, and the means over them'],
     ['layerloom table ./study --table gains --format latex -o gains.tex', 'write one table for a paper'],
   ],
   run: async (given) => {

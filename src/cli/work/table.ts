@@ -9,7 +9,7 @@ import type { OutputOptions } from '../options/output.js';
 import { note, printJson, printText, warn } from '../print.js';
 
 interface TableCommandOptions extends OutputOptions {
-  readonly directory: string | undefined;
+  readonly directories: readonly string[];
   readonly format?: TableFormat;
   readonly tables?: readonly string[];
   readonly summaries?: readonly string[];
@@ -24,13 +24,13 @@ interface TableCommandOptions extends OutputOptions {
  * @throws LayerloomError TABLES_INCOMPLETE, after the tables, if comparisons had to be left out
  */
 export const tableCommand = async (options: TableCommandOptions): Promise<void> => {
-  const { directory, json, quiet, tables: names, summaries, metric, margin, out } = options;
-  if (directory === undefined && summaries === undefined)
+  const { directories, json, quiet, tables: names, summaries, metric, margin, out } = options;
+  if (directories.length === 0 && summaries === undefined)
     throw new LayerloomError('USAGE', {
       reason: "missing argument 'dir', the directory of an experiment, or --summaries FILE",
     });
   const { format = 'text' } = options;
-  const { tables, warnings } = await scoreTables(directory, { tables: names, summaries, metric, margin });
+  const { tables, warnings } = await scoreTables(directories, { tables: names, summaries, metric, margin });
   if (!quiet) warnings.forEach(warn);
   if (out !== undefined) {
     const text = formatTables(tables, json && format === 'text' ? 'json' : format);
@@ -38,12 +38,17 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
       throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(error) }, { cause: error });
     });
   }
-  if (json) printJson(out === undefined ? { tables } : { out, tables: tables.map(({ id }) => id) });
+  if (json)
+    printJson(
+      out === undefined
+        ? { tables }
+        : { out, tables: tables.map(({ id, base }) => (base === undefined ? id : `${base}/${id}`)) },
+    );
   // Names in it are escaped already, and CSV and LaTeX keep their own signs.
   else if (out === undefined && !quiet) printText(formatTables(tables, format, process.stdout.columns));
   if (tables.length === 0 && !quiet)
     note(
-      `there are no scores for these tables; \`${layerloomCommand('evaluate', directory ?? 'DIR')}\` makes them`,
+      `there are no scores for these tables; \`${layerloomCommand('evaluate', directories[0] ?? 'DIR')}\` makes them`,
     );
   checkComplete(tables);
 };

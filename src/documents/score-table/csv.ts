@@ -21,6 +21,7 @@ const fields = [
   'best',
   'flag',
   'estimand',
+  'base',
 ] as const;
 
 type Line = Readonly<Partial<Record<(typeof fields)[number], string | number>>>;
@@ -36,6 +37,7 @@ export const csvScores = (tables: readonly ScoreTable[]): string => {
           : [
               {
                 table: table.id,
+                ...(table.base === undefined ? {} : { base: table.base }),
                 row: id,
                 row_label: label,
                 column: column.id,
@@ -48,6 +50,7 @@ export const csvScores = (tables: readonly ScoreTable[]): string => {
     ...table.derived.map(
       ({ id, label, value }): Line => ({
         table: table.id,
+        ...(table.base === undefined ? {} : { base: table.base }),
         row: id,
         row_label: label,
         column: 'derived',

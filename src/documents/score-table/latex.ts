@@ -43,7 +43,7 @@ export const latexScores = (table: ScoreTable): string => {
     '\\begin{table}',
     '  \\centering',
     `  \\caption{${latexText(table.caption)}${below === '' ? '' : ` ${below}`}}`,
-    `  \\label{tab:${table.id.replace(/[^a-zA-Z0-9/-]/g, '-')}}`,
+    `  \\label{tab:${(table.base === undefined ? table.id : `${table.id}/${table.base}`).replace(/[^a-zA-Z0-9/-]/g, '-')}}`,
     `  \\begin{tabular}{l${table.columns.map(({ kind }) => (kind === 'number' ? 'r' : 'l')).join('')}}`,
     '    \\toprule',
     line(['', ...table.columns.map((column, at) => latexText(headOf(table, column, at)))]),

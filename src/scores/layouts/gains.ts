@@ -19,23 +19,30 @@ const baselineLabels = { expert: 'the best single expert', base: 'the base' } as
 export const gains = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
     const subjects = board.languages.flatMap((language) => board.subject(benchmark, language) ?? []);
-    const ids = sortGroups(subjects.flatMap((subject) => mergedGroups(board, subject).map(({ id }) => id)));
+    const merged = sortGroups(
+      subjects.flatMap((subject) => mergedGroups(board, subject).map(({ id }) => id)),
+    );
+    const references = sortGroups(subjects.flatMap((subject) => referenceGroups(board, subject)));
+    const ids = sortGroups([...references, ...merged]);
     const sign = isMoreBetter(board, benchmark) ? 1 : -1;
     const rows = baselines.flatMap((baseline) =>
-      ids.map((id): TableRow => {
-        const cells = subjects.map((subject) => gain(board, subject, id, baseline, sign));
-        return {
-          id: `${id}/${baseline}`,
-          label: `${labelOf(id)}, over ${baselineLabels[baseline]}`,
-          cells: [...cells, meanOfCells(cells)],
-        };
-      }),
+      // Single experts are what the best of them is chosen from.
+      ids
+        .filter((id) => baseline === 'base' || !singleExperts.includes(id))
+        .map((id): TableRow => {
+          const cells = subjects.map((subject) => gain(board, subject, id, baseline, sign));
+          return {
+            id: `${id}/${baseline}`,
+            label: `${labelOf(id)}, over ${baselineLabels[baseline]}`,
+            cells: [...cells, meanOfCells(cells)],
+          };
+        }),
     );
     return {
       id: idOf('gains', benchmark),
       title: `${benchmark}: gain by language and method`,
       caption:
-        'Mean over pairs less the best single expert, and less the base (as Fig. 2 of the follow-up); positive is better.',
+        'Mean over pairs, and over references trained without merging, less the best single expert and less the base (as Fig. 2 of the follow-up); positive is better.',
       notes: [
         ...benchmarkNotes(board, benchmark, { groups: ids }),
         'The best single expert is chosen in the same problems, which favours it; intervals choose it again in each resample, and are about these experts only.',
@@ -46,10 +53,19 @@ export const gains = (board: Board): ScoreTable[] =>
         ...subjects.map(({ language }) => ({ id: language, label: language, kind: 'number' as const })),
         { id: 'mean', label: 'mean', kind: 'number' as const },
       ],
-      rows: rows.filter(({ cells }) => cells.some((cell) => cell !== null)),
+      // Without merges there is nothing that references stand beside.
+      rows: merged.length === 0 ? [] : rows.filter(({ cells }) => cells.some((cell) => cell !== null)),
       refusals: [],
     };
   });
+
+const singleExperts: readonly string[] = ['task', 'language'];
+
+/** Returns the ids of the groups that were trained and not merged: experts, joint SFT and further roles. */
+const referenceGroups = (board: Board, subject: Subject): string[] =>
+  groupsOf(board, subject)
+    .filter((group) => !isMerged(group) && group.id !== 'base')
+    .map(({ id }) => id);
 
 const mergedGroups = (board: Board, subject: Subject): Group[] =>
   distinctGroups(groupsOf(board, subject)).filter(isMerged);
