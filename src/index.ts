@@ -132,6 +132,7 @@ export type { AnalysedModel, Analysis, TensorAnalysis } from './measure/analysis
 export type { Overlap, OverlapPart } from './measure/analysis/overlap.js';
 export type { Concern, Proposal } from './measure/analysis/proposal.js';
 export type { Shares } from './measure/analysis/shares.js';
+export type { TopOverlap, TopOverlapPart } from './measure/analysis/top-overlap.js';
 export type {
   ComparedModel,
   Comparison,

@@ -14,6 +14,7 @@ import { rolesOf } from '../measure/analysis/expert-roles.js';
 import type { Overlap } from '../measure/analysis/overlap.js';
 import { computeTaskVectors } from '../measure/analysis/task-vectors.js';
 import { checkThresholdNames, readThresholds, thresholdsOf } from '../measure/analysis/thresholds.js';
+import { checkTopShare } from '../measure/analysis/top-overlap.js';
 import { readVectors } from '../measure/analysis/vectors-file.js';
 import { bringModels } from '../sources/bring-models.js';
 import type { Rows } from '../tensor/rows.js';
@@ -43,6 +44,11 @@ export interface AnalyzeParameters {
   task?: readonly string[] | undefined;
   /** Names of the experts that a layer swap takes as language experts, likewise. */
   language?: readonly string[] | undefined;
+  /**
+   * Share of the rows of each matrix inside layers, those of the largest MAV, whose overlap is computed for each pair of
+   * experts. Default: none is.
+   */
+  topShare?: number | undefined;
   /** Published tables (CSV) to draw beside the experts. */
   compare?: readonly string[] | undefined;
   /** Exclude rows with a NaN or an infinity instead of throwing NON_FINITE. Default false. */
@@ -76,6 +82,7 @@ export const analyze = async (
       throw invalidParameter(name, count, 'a whole number of layers, 0 or more');
   if (from.length > 0 && experts.length > 0)
     throw invalidParameter('from', from, 'either saved vectors or experts, not both');
+  checkTopShare(parameters.topShare, from.length + experts.length);
   if (from.length + experts.length === 0) throw invalidParameter('experts', [], 'at least one expert');
   if (from.length > 0 && (base !== undefined || parameters.rows !== undefined))
     throw invalidParameter(
@@ -108,7 +115,12 @@ export const analyze = async (
   const written = await writeAnalysis(
     found.experts,
     found.overlaps,
-    { thresholds: thresholdsOf(thresholds, found.experts), bottom, top, published, roles: rolesIn(names) },
+    {
+      ...{ bottom, top, published },
+      thresholds: thresholdsOf(thresholds, found.experts),
+      roles: rolesIn(names),
+      topShare: parameters.topShare,
+    },
     options.out,
   );
   return {

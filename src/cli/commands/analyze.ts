@@ -38,6 +38,11 @@ export const analyze = command({
       },
     ),
     language: option('--lang <name>', 'the same of a language expert', { repeatable: true }),
+    topShare: option(
+      '--top-share <s>',
+      'overlap of the largest changes of each pair: the share of the rows of each matrix, such as 0.1, that changed most',
+      { parse: toNumber },
+    ),
     compare: option('--compare <csv...>', 'published tables to draw beside the experts'),
     allowNonFinite: option(
       '--allow-non-finite',
@@ -59,6 +64,10 @@ export const analyze = command({
     [
       'layerloom analyze --base ./llama-3.1-8b ./math-1 ./swh-1 --threshold swh-1=1.9e-5 -o ./analysis-figure-2',
       'the paper’s Figure 2: 1e-5, and for its language expert 1.9e-5',
+    ],
+    [
+      'layerloom analyze --base ./llama-3.1-8b ./math-1 ./swh-1 --top-share 0.1 -o ./analysis-top',
+      'how many of the tenth of the rows that changed most the experts have in common',
     ],
     [
       'layerloom analyze --from ./analysis/math-1.mav.safetensors --threshold auto -o ./analysis-auto',

@@ -8,8 +8,15 @@ import { autoThreshold } from '../../measure/analysis/auto-threshold.js';
 import { columnsOf } from '../../measure/analysis/columns.js';
 import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
 import type { Overlap } from '../../measure/analysis/overlap.js';
-import { overlapsName, readOverlaps, readThreshold } from '../../measure/analysis/saved-analysis.js';
+import {
+  overlapsName,
+  readOverlaps,
+  readThreshold,
+  readTopOverlaps,
+  topOverlapsName,
+} from '../../measure/analysis/saved-analysis.js';
 import { sharesOf } from '../../measure/analysis/shares.js';
+import type { TopOverlap } from '../../measure/analysis/top-overlap.js';
 import { readVectors } from '../../measure/analysis/vectors-file.js';
 import type { PageAnalysis, PageExpert } from '../pages/data.js';
 import { advice } from './advice.js';
@@ -83,6 +90,7 @@ export const analysisOf = (
     thresholds,
     perDecade,
     published = [],
+    topOverlaps = [],
     roles = new Map(),
   }: {
     readonly bottom: number;
@@ -91,6 +99,7 @@ export const analysisOf = (
     readonly thresholds: readonly number[];
     readonly perDecade: number;
     readonly published?: readonly PublishedTable[];
+    readonly topOverlaps?: readonly TopOverlap[];
     readonly roles?: ExpertRoles;
   },
 ): PageAnalysis => {
@@ -111,6 +120,8 @@ export const analysisOf = (
     stops,
     opening: nearest,
     overlaps,
+    topOverlaps,
+    roles: Object.fromEntries(roles),
     published: published.map(({ name, columns, cells }) => ({
       name,
       columns: columns.map(shortName),
@@ -149,11 +160,13 @@ export const readAnalysis = async (directory: string, roles: ExpertRoles): Promi
   }
   if (experts.length === 0) return null;
   const overlaps = names.includes(overlapsName) ? await readOverlaps(directory, damaged) : [];
+  const topOverlaps = names.includes(topOverlapsName) ? await readTopOverlaps(directory, damaged) : [];
   return analysisOf(experts, overlaps, {
     bottom: 5,
     top: 2,
     thresholds,
     perDecade: stopsPerDecade.report,
+    topOverlaps,
     roles,
   });
 };

@@ -16,17 +16,19 @@ import {
 } from '../../measure/analysis/analysis.js';
 import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
 import type { Overlap } from '../../measure/analysis/overlap.js';
-import { overlapsName, proposalsName } from '../../measure/analysis/saved-analysis.js';
+import { overlapsName, proposalsName, topOverlapsName } from '../../measure/analysis/saved-analysis.js';
 import { type Shares, sharesOf } from '../../measure/analysis/shares.js';
+import { type TopOverlap, topOverlapsOf } from '../../measure/analysis/top-overlap.js';
 import { encodeVectors } from '../../measure/analysis/vectors-file.js';
 import { drawPicture } from '../pictures/draw-picture.js';
 import { describeRows, HeatMap } from '../pictures/heat-map.js';
-import { OverlapPicture } from '../pictures/overlap.js';
+import { OverlapPicture, TopOverlapPicture } from '../pictures/overlap.js';
 import { analysisOf, stopsPerDecade } from './analysis-data.js';
 import { writeAnalysisPage } from './analysis-page.js';
 import { pageName, recordOf, removeFormerAnalysis } from './analysis-record.js';
 import { encodeTable, mostOf, type PublishedTable, parseTable, tableOf } from './analysis-table.js';
 import { type ProposedSwap, proposedSwaps } from './proposed-swaps.js';
+import { encodeTopOverlaps } from './top-overlap-table.js';
 
 /** An analysis and its files. */
 export interface WrittenAnalysis {
@@ -37,6 +39,8 @@ export interface WrittenAnalysis {
   readonly experts: readonly Analysis[];
   readonly shares: readonly (Shares & { readonly name: string })[];
   readonly overlaps: readonly Overlap[];
+  /** Overlaps of the largest changes; none where no share of them was asked for. */
+  readonly topOverlaps: readonly TopOverlap[];
   /** Numbers of layers to swap for each pair of a task and a language expert; none without roles. */
   readonly proposals: readonly ProposedSwap[];
   /** Sentences on what the figures say. */
@@ -52,7 +56,7 @@ export interface AnalysisResult extends WrittenAnalysis {
 
 /**
  * Writes `NAME.json`, `.csv`, `.svg` and `.mav.safetensors` of each expert, `A+B.overlap.svg` of each pair,
- * `proposals.json` where experts have roles, and `overlap.json` and `index.html` of all. Replaces files of those names, and removes the others that an
+ * `A+B.top-overlap.svg`, `top-overlap.json` and `.csv` with `topShare`, `proposals.json` where experts have roles, and `overlap.json` and `index.html` of all. Replaces files of those names, and removes the others that an
  * earlier analysis wrote into the directory.
  *
  * @throws LayerloomError WRITE_FAILED
@@ -66,6 +70,7 @@ export const writeAnalysis = async (
     top,
     published,
     roles,
+    topShare,
   }: {
     /** Of the experts, in their order. */
     thresholds: readonly number[];
@@ -73,6 +78,8 @@ export const writeAnalysis = async (
     top: number;
     published: readonly PublishedTable[];
     roles: ExpertRoles;
+    /** Share of the rows of each matrix that count as the largest changes, whose overlap is computed. */
+    topShare: number | undefined;
   },
   out: string,
 ): Promise<WrittenAnalysis> => {
@@ -109,6 +116,15 @@ export const writeAnalysis = async (
       drawPicture(OverlapPicture, { overlap }),
     ]);
   if (overlaps.length > 0) files.set(overlapsName, [`${JSON.stringify(overlaps, null, 2)}\n`]);
+  const topOverlaps = topShare === undefined ? [] : topOverlapsOf(vectors, topShare);
+  for (const overlap of topOverlaps)
+    files.set(`${overlap.experts.map(fileName).join('+')}.top-overlap.svg`, [
+      drawPicture(TopOverlapPicture, { overlap }),
+    ]);
+  if (topOverlaps.length > 0) {
+    files.set(topOverlapsName, [`${JSON.stringify(topOverlaps, null, 2)}\n`]);
+    files.set('top-overlap.csv', [encodeTopOverlaps(topOverlaps)]);
+  }
   const proposals = proposedSwaps(vectors, roles);
   if (proposals.length > 0) files.set(proposalsName, [`${JSON.stringify(proposals, null, 2)}\n`]);
   const page = analysisOf(vectors, overlaps, {
@@ -116,6 +132,7 @@ export const writeAnalysis = async (
     top,
     thresholds,
     published,
+    topOverlaps,
     roles,
     perDecade: stopsPerDecade.analysis,
   });
@@ -136,16 +153,26 @@ export const writeAnalysis = async (
     experts,
     shares: shares.map((own, index) => ({ name: itemAt(vectors, index).name, ...own })),
     overlaps,
+    topOverlaps,
     proposals,
     advice: page.advice,
   };
 };
 
 /**
- * Names that no expert may have: `overlap.json`, `proposals.json` and `index.html` are written for all, the others are a
+ * Names that no expert may have: `overlap.json`, `top-overlap.json`, `proposals.json` and `index.html` are written for all, the others are a
  * checkpoint's.
  */
-const reserved = ['overlap', 'proposals', 'index', 'config', 'model', 'generation_config', 'tokenizer'];
+const reserved = [
+  'overlap',
+  'top-overlap',
+  'proposals',
+  'index',
+  'config',
+  'model',
+  'generation_config',
+  'tokenizer',
+];
 
 /** Refuses experts whose files would overwrite each other, also on a case-insensitive file system. */
 const checkFileNames = (vectors: readonly MavVectors[]): void => {

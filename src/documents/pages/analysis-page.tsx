@@ -1,7 +1,7 @@
 import type { PageAnalysis } from './data.js';
 import { analysedThresholds, Experts } from './experts.js';
 import { showThresholds } from './numbers.js';
-import { Overlaps } from './overlaps.js';
+import { Overlaps, TopOverlaps, topLead } from './overlaps.js';
 import { Section } from './section.js';
 import { ThemeChoice } from './theme.js';
 
@@ -28,7 +28,12 @@ export const AnalysisPage = ({ data }: { data: PageAnalysis }) => (
           title="Overlap of the experts' changes"
           lead={`Cosine: of the angle between the two task vectors. Sign agreement: share of the elements changed by both experts whose changes have the same sign. Rows above in both: share of rows whose MAV is above its expert's threshold in both: ${showThresholds(analysedThresholds(data))}.`}
         >
-          <Overlaps overlaps={data.overlaps} />
+          <Overlaps overlaps={data.overlaps} roles={data.roles} />
+        </Section>
+      )}
+      {data.topOverlaps.length === 0 ? null : (
+        <Section id="largest" title="Overlap of the largest changes" lead={topLead(data)}>
+          <TopOverlaps overlaps={data.topOverlaps} roles={data.roles} />
         </Section>
       )}
     </main>

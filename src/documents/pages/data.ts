@@ -175,6 +175,22 @@ export interface OverlapFigures {
   readonly rowsAboveInBoth: number;
 }
 
+/** Overlap of the largest changes of two experts, by layer. */
+export interface PageTopOverlap {
+  readonly experts: readonly [string, string];
+  readonly topShare: number;
+  readonly parts: readonly TopFigures[];
+  readonly whole: TopFigures;
+}
+
+export interface TopFigures {
+  readonly layer: number | null;
+  readonly rows: number;
+  readonly inBoth: number;
+  readonly shared: number | null;
+  readonly chance: number | null;
+}
+
 export interface PageAnalysis {
   readonly base: string;
   readonly rows: string;
@@ -187,6 +203,10 @@ export interface PageAnalysis {
   readonly experts: readonly PageExpert[];
   readonly published: readonly PagePublished[];
   readonly overlaps: readonly PageOverlap[];
+  /** None where no share of the largest changes was asked for. */
+  readonly topOverlaps: readonly PageTopOverlap[];
+  /** Roles of experts in a layer swap, by name; those without one are not in it. */
+  readonly roles: Readonly<Record<string, 'task' | 'language'>>;
   readonly advice: readonly string[];
 }
 

@@ -57,3 +57,6 @@ export const twoDigits = (fraction: number): string => {
   if (percent >= 1e4 || percent < 1e-3) return percent.toExponential(0).replace('e+', 'e');
   return percent >= 100 ? percent.toFixed(0) : percent.toPrecision(2);
 };
+
+/** Formats a share that someone chose, without digits that it does not have: 0.1 is `10 %`. */
+export const percent = (share: number): string => `${Number((100 * share).toPrecision(3))} %`;

@@ -1,79 +1,191 @@
-import { describeOverlap, Line, measures, OverlapPlot, plotSize, showMeasure } from '../pictures/overlap.js';
-import type { OverlapFigures, PageOverlap } from './data.js';
+import type { ComponentChildren } from 'preact';
+import {
+  describeOverlap,
+  describeTopOverlap,
+  type LayerFigures,
+  LayerLines,
+  Line,
+  type Measure,
+  measures,
+  plotSize,
+  showMeasure,
+  topMeasures,
+} from '../pictures/overlap.js';
+import type { PageAnalysis, PageOverlap, PageTopOverlap } from './data.js';
+import { percent } from './numbers.js';
+import { groupsOfPairs } from './pair-groups.js';
 import { Wide } from './section.js';
 
-const Picture = ({ overlap }: { overlap: PageOverlap }) => {
-  const { width, height } = plotSize(overlap);
+/** What the lines of plots are. */
+export const Key = ({ of }: { of: readonly Measure[] }) => (
+  <p class="key">
+    {of.map((measure) => (
+      <span key={measure.key} class="entry">
+        <svg viewBox="0 0 26 8" width="26" height="8" aria-hidden="true">
+          <Line measure={measure} d="M0 4h26" />
+        </svg>{' '}
+        {measure.label}
+      </span>
+    ))}
+  </p>
+);
+
+/** Measures of a pair by layer: a picture, and its numbers. */
+export const LayerFigure = <Name extends string>({
+  title,
+  label,
+  parts,
+  whole,
+  measures: lines,
+  most,
+  children,
+}: {
+  title: string;
+  /** The picture in words. */
+  label: string;
+  parts: readonly LayerFigures<Name>[];
+  whole?: LayerFigures<Name> | undefined;
+  measures: readonly Measure<Name>[];
+  most?: number | undefined;
+  children?: ComponentChildren;
+}) => {
+  const { width, height } = plotSize(parts);
+  const cells = (part: LayerFigures<Name>) =>
+    lines.map(({ key }) => <td key={key}>{showMeasure(part[key])}</td>);
   return (
-    <svg
-      viewBox={`0 0 ${width} ${height + 12}`}
-      width={width}
-      height={height + 12}
-      role="img"
-      aria-label={`${describeOverlap(overlap)}. The numbers follow as a table.`}
-    >
-      <OverlapPlot {...{ overlap }} top={12} />
-    </svg>
+    <figure>
+      <figcaption>
+        <b>{title}</b>
+        {children}
+      </figcaption>
+      <svg
+        viewBox={`0 0 ${width} ${height + 12}`}
+        width={width}
+        height={height + 12}
+        role="img"
+        aria-label={`${label}. The numbers follow as a table.`}
+      >
+        <LayerLines {...{ parts, most }} measures={lines} top={12} />
+      </svg>
+      <details>
+        <summary>Numbers</summary>
+        <Wide label={label}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Layer</th>
+                {lines.map((line) => (
+                  <th key={line.key} scope="col">
+                    {line.label}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {parts.toReversed().map((part) => (
+                <tr key={part.layer}>
+                  <th scope="row">{part.layer ?? 'outside'}</th>
+                  {cells(part)}
+                </tr>
+              ))}
+              {whole === undefined ? null : (
+                <tr>
+                  <th scope="row">all</th>
+                  {cells(whole)}
+                </tr>
+              )}
+            </tbody>
+          </table>
+        </Wide>
+      </details>
+    </figure>
   );
 };
 
-const cells = (part: OverlapFigures) =>
-  measures.map(({ key }) => <td key={key}>{showMeasure(part[key])}</td>);
+/** Pairs by the roles of their experts. Those that a swap merges are shown; others can be opened. */
+const Grouped = <Pair extends { readonly experts: readonly [string, string] }>({
+  pairs,
+  roles,
+  draw,
+}: {
+  pairs: readonly Pair[];
+  roles: PageAnalysis['roles'];
+  draw: (pair: Pair) => ComponentChildren;
+}) => (
+  <>
+    {groupsOfPairs(pairs, roles).map(({ title, isOpen, pairs: of }) => {
+      const figures = <div class="figures">{of.map(draw)}</div>;
+      if (title === null) return figures;
+      return (
+        <details key={title} class="group" open={isOpen}>
+          <summary>
+            {title} ({of.length} {of.length === 1 ? 'pair' : 'pairs'})
+          </summary>
+          {figures}
+        </details>
+      );
+    })}
+  </>
+);
 
 /** Overlap of the changes of each pair of experts: a picture, and its numbers. */
-export const Overlaps = ({ overlaps }: { overlaps: readonly PageOverlap[] }) => (
+export const Overlaps = ({
+  overlaps,
+  roles,
+}: {
+  overlaps: readonly PageOverlap[];
+  roles: PageAnalysis['roles'];
+}) => (
   <>
-    <p class="key">
-      {measures.map((measure) => (
-        <span key={measure.key} class="entry">
-          <svg viewBox="0 0 26 8" width="26" height="8" aria-hidden="true">
-            <Line measure={measure} d="M0 4h26" />
-          </svg>{' '}
-          {measure.label}
-        </span>
-      ))}
-    </p>
-    <div class="figures">
-      {overlaps.map((overlap) => {
-        const title = overlap.experts.join(' and ');
-        return (
-          <figure key={title}>
-            <figcaption>
-              <b>{title}</b>
-            </figcaption>
-            <Picture overlap={overlap} />
-            <details>
-              <summary>Numbers</summary>
-              <Wide label={`Overlap of ${title}`}>
-                <table>
-                  <thead>
-                    <tr>
-                      <th scope="col">Layer</th>
-                      {measures.map(({ key, label }) => (
-                        <th key={key} scope="col">
-                          {label}
-                        </th>
-                      ))}
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {overlap.parts.toReversed().map((part) => (
-                      <tr key={part.layer}>
-                        <th scope="row">{part.layer ?? 'outside'}</th>
-                        {cells(part)}
-                      </tr>
-                    ))}
-                    <tr>
-                      <th scope="row">all</th>
-                      {cells(overlap.whole)}
-                    </tr>
-                  </tbody>
-                </table>
-              </Wide>
-            </details>
-          </figure>
-        );
-      })}
-    </div>
+    <Key of={measures} />
+    <Grouped
+      pairs={overlaps}
+      {...{ roles }}
+      draw={(overlap) => (
+        <LayerFigure
+          key={overlap.experts.join('\n')}
+          title={overlap.experts.join(' and ')}
+          label={describeOverlap(overlap)}
+          parts={overlap.parts}
+          whole={overlap.whole}
+          measures={measures}
+        />
+      )}
+    />
+  </>
+);
+
+/** What an overlap of the largest changes is. */
+export const topLead = ({ topOverlaps, rows }: Pick<PageAnalysis, 'topOverlaps' | 'rows'>): string =>
+  `Of the ${percent(topOverlaps[0]?.topShare ?? 0)} of the ${rows} rows of each matrix with the largest MAV, the share that both experts have; beside it the share that rows drawn at random would have in common.`;
+
+/** Overlap of the largest changes of each pair of experts, beside chance. */
+export const TopOverlaps = ({
+  overlaps,
+  roles,
+}: {
+  overlaps: readonly PageTopOverlap[];
+  roles: PageAnalysis['roles'];
+}) => (
+  <>
+    <Key of={topMeasures} />
+    <Grouped
+      pairs={overlaps}
+      {...{ roles }}
+      draw={(overlap) => (
+        <LayerFigure
+          key={overlap.experts.join('\n')}
+          title={overlap.experts.join(' and ')}
+          label={describeTopOverlap(overlap)}
+          parts={overlap.parts}
+          whole={overlap.whole}
+          measures={topMeasures}
+        >
+          {' '}
+          {showMeasure(overlap.whole.shared)} of {overlap.whole.rows} rows, by chance{' '}
+          {showMeasure(overlap.whole.chance)}
+        </LayerFigure>
+      )}
+    />
   </>
 );

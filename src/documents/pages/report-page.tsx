@@ -5,7 +5,7 @@ import { Experts } from './experts.js';
 import { Grids } from './grids.js';
 import { hasMatrices, Matrices } from './matrices.js';
 import { Merges } from './merges.js';
-import { Overlaps } from './overlaps.js';
+import { Overlaps, TopOverlaps, topLead } from './overlaps.js';
 import { hasScatter, Scatter } from './scatter.js';
 import { Section } from './section.js';
 import { ThemeChoice } from './theme.js';
@@ -152,7 +152,14 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
             {data.analysis.overlaps.length === 0 ? null : (
               <>
                 <h3>Overlap of the experts' changes</h3>
-                <Overlaps overlaps={data.analysis.overlaps} />
+                <Overlaps overlaps={data.analysis.overlaps} roles={data.analysis.roles} />
+              </>
+            )}
+            {data.analysis.topOverlaps.length === 0 ? null : (
+              <>
+                <h3>Overlap of the largest changes</h3>
+                <p class="none">{topLead(data.analysis)}</p>
+                <TopOverlaps overlaps={data.analysis.topOverlaps} roles={data.analysis.roles} />
               </>
             )}
           </Section>

@@ -1,11 +1,27 @@
 import { scaleLinear } from 'd3-scale';
-import type { PageOverlap } from '../pages/data.js';
+import type { PageOverlap, PageTopOverlap } from '../pages/data.js';
+import { percent } from '../pages/numbers.js';
 import { ink, Picture, tenths } from './picture.js';
 
 /**
- * Measures of overlap. A page's style sheet replaces their colours by their style; dashes differ without colour too.
- * `legendAt` is the offset in a file's legend.
+ * What a line of a plot by layers shows. A page's style sheet replaces its colour by its style; dashes differ without colour
+ * too. `legendAt` is the offset in a file's legend.
  */
+export interface Measure<Key extends string = string> {
+  readonly key: Key;
+  readonly label: string;
+  readonly style: string;
+  readonly colour: string;
+  readonly dash: string | undefined;
+  readonly legendAt: number;
+}
+
+/** The values of a layer, by measure; of null, what is outside the layers, no point is drawn. */
+export type LayerFigures<Key extends string> = { readonly layer: number | null } & Readonly<
+  Record<Key, number | null>
+>;
+
+/** Measures of overlap. */
 export const measures = [
   { key: 'cosine', label: 'cosine', style: 'line-cosine', colour: '#1b6ca8', dash: undefined, legendAt: 0 },
   {
@@ -24,9 +40,20 @@ export const measures = [
     dash: '2 3',
     legendAt: 204,
   },
-] as const;
+] as const satisfies readonly Measure[];
 
-type Measure = (typeof measures)[number];
+/** Measures of the overlap of the largest changes. */
+export const topMeasures = [
+  {
+    key: 'shared',
+    label: 'of the largest, in both',
+    style: 'line-cosine',
+    colour: '#1b6ca8',
+    dash: undefined,
+    legendAt: 0,
+  },
+  { key: 'chance', label: 'by chance', style: 'line-rows', colour: '#238443', dash: '2 3', legendAt: 160 },
+] as const satisfies readonly Measure[];
 
 const [left, width, row] = [44, 340, 12];
 
@@ -40,7 +67,13 @@ export const describeOverlap = ({ experts, whole }: PageOverlap): string =>
     .join(', ')}`;
 
 /** The line of a measure. */
-export const Line = ({ measure: { style, colour, dash }, d }: { measure: Measure; d: string }) => (
+export const Line = ({
+  measure: { style, colour, dash },
+  d,
+}: {
+  measure: Pick<Measure, 'style' | 'colour' | 'dash'>;
+  d: string;
+}) => (
   <path
     class={`line ${style}`}
     d={d}
@@ -52,21 +85,39 @@ export const Line = ({ measure: { style, colour, dash }, d }: { measure: Measure
   />
 );
 
-const layersOf = ({ parts }: PageOverlap) => parts.filter(({ layer }) => layer !== null);
+/** Says an overlap of largest changes in words. */
+export const describeTopOverlap = ({ experts, topShare, whole }: PageTopOverlap): string =>
+  `Overlap of the largest changes of ${experts.join(' and ')} by layer: of the ${percent(topShare)} of the rows of each matrix that changed most ${percent(whole.shared ?? 0)} are the same rows, ${percent(whole.chance ?? 0)} by chance`;
+
+const layersOf = <Part extends { readonly layer: number | null }>(parts: readonly Part[]): Part[] =>
+  parts.filter(({ layer }) => layer !== null);
 
 /** Width and height of a plot in pixels, its labels included. */
-export const plotSize = (overlap: PageOverlap): { width: number; height: number } => ({
+export const plotSize = (
+  parts: readonly { readonly layer: number | null }[],
+): { width: number; height: number } => ({
   width: left + width + 20,
-  height: Math.max(1, layersOf(overlap).length) * row + 30,
+  height: Math.max(1, layersOf(parts).length) * row + 30,
 });
 
-/** Three measures of overlap by layer, the last layer on top as in the paper's figures. */
-export const OverlapPlot = ({ overlap, top }: { overlap: PageOverlap; top: number }) => {
-  const layers = layersOf(overlap);
+/** Measures by layer as lines, the last layer on top as in the paper's figures. */
+export const LayerLines = <Key extends string>({
+  parts,
+  measures: lines,
+  top,
+  most = 1,
+}: {
+  parts: readonly LayerFigures<Key>[];
+  measures: readonly Measure<Key>[];
+  top: number;
+  /** The right end of the axis. */
+  most?: number | undefined;
+}) => {
+  const layers = layersOf(parts);
   const bottom = top + Math.max(1, layers.length) * row;
-  const least = layers.reduce((low, { cosine }) => Math.min(low, cosine ?? 0), 0);
+  const least = Math.min(0, ...layers.flatMap((part) => lines.map(({ key }) => part[key] ?? 0)));
   const x = scaleLinear()
-    .domain([least, 1])
+    .domain([least, most])
     .nice()
     .range([left, left + width]);
   const y = scaleLinear()
@@ -104,7 +155,7 @@ export const OverlapPlot = ({ overlap, top }: { overlap: PageOverlap; top: numbe
           </text>
         ) : null,
       )}
-      {measures.map((measure) => {
+      {lines.map((measure) => {
         const points = layers.flatMap((part, index) => {
           const value = part[measure.key];
           return value === null
@@ -133,20 +184,26 @@ export const OverlapPlot = ({ overlap, top }: { overlap: PageOverlap; top: numbe
   );
 };
 
-/** The overlap of two experts' changes by layer, with its legend. */
-export const OverlapPicture = ({ overlap }: { overlap: PageOverlap }) => {
-  const { width: total, height } = plotSize(overlap);
+/** Measures by layer as a picture of their own, with a legend. */
+const LayerPicture = <Key extends string>({
+  title,
+  subtitle,
+  description,
+  parts,
+  measures: lines,
+}: {
+  title: string;
+  subtitle: string;
+  description: string;
+  parts: readonly LayerFigures<Key>[];
+  measures: readonly Measure<Key>[];
+}) => {
+  const { width: total, height } = plotSize(parts);
   const [top, legend] = [64, 64 + height + 12];
   return (
-    <Picture
-      title={overlap.experts.join(' and ')}
-      subtitle="overlap of their changes, by layer"
-      description={describeOverlap(overlap)}
-      {...{ left, width: total }}
-      height={legend + 20}
-    >
-      <OverlapPlot {...{ overlap, top }} />
-      {measures.map((measure) => {
+    <Picture {...{ title, subtitle, description, left, width: total }} height={legend + 20}>
+      <LayerLines {...{ parts, top }} measures={lines} />
+      {lines.map((measure) => {
         const at = left + measure.legendAt;
         return (
           <g key={measure.key}>
@@ -160,3 +217,25 @@ export const OverlapPicture = ({ overlap }: { overlap: PageOverlap }) => {
     </Picture>
   );
 };
+
+/** The overlap of two experts' changes by layer. */
+export const OverlapPicture = ({ overlap }: { overlap: PageOverlap }) => (
+  <LayerPicture
+    title={overlap.experts.join(' and ')}
+    subtitle="overlap of their changes, by layer"
+    description={describeOverlap(overlap)}
+    parts={overlap.parts}
+    measures={measures}
+  />
+);
+
+/** The overlap of two experts' largest changes by layer, beside chance. */
+export const TopOverlapPicture = ({ overlap }: { overlap: PageTopOverlap }) => (
+  <LayerPicture
+    title={overlap.experts.join(' and ')}
+    subtitle={`overlap of the largest ${percent(overlap.topShare)} of changed rows, by layer`}
+    description={describeTopOverlap(overlap)}
+    parts={overlap.parts}
+    measures={topMeasures}
+  />
+);

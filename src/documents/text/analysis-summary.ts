@@ -1,7 +1,7 @@
 import { itemAt } from '../../base/lookup.js';
 import type { Overlap } from '../../measure/analysis/overlap.js';
 import type { AnalysisResult } from '../analysis/write-analysis.js';
-import { showNumber, showThresholds } from '../pages/numbers.js';
+import { showNumber, percent as showShare, showThresholds } from '../pages/numbers.js';
 import { formatBytes, formatSeconds, formatPercent as percent } from './format.js';
 import { plainTable } from './table.js';
 import { wrap } from './wrap.js';
@@ -55,6 +55,7 @@ export const describeAnalysis = (result: AnalysisResult, bottom: number, top: nu
     '',
     plainTable(table, 1, width),
     ...(overlaps.length === 0 ? [] : ['', describeOverlaps(overlaps)]),
+    ...describeTopOverlaps(result),
     '',
     ...result.advice.flatMap((sentence) => wrap(sentence, width)),
     ...describeProposals(result),
@@ -62,6 +63,27 @@ export const describeAnalysis = (result: AnalysisResult, bottom: number, top: nu
     `${out}/index.html`,
     `${result.files.length} files${bytesRead > 0 ? `, ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}` : ''}`,
   ].join('\n');
+};
+
+const describeTopOverlaps = ({ topOverlaps, experts }: AnalysisResult): string[] => {
+  const [first] = topOverlaps;
+  if (first === undefined) return [];
+  const rows = topOverlaps.map(({ experts: pair, whole: { rows: count, inBoth, shared, chance } }) => [
+    pair.join(' & '),
+    String(count),
+    String(inBoth),
+    shared === null ? '–' : percent(shared),
+    chance === null ? '–' : percent(chance),
+  ]);
+  return [
+    '',
+    ...wrap(
+      `Largest changes: the ${showShare(first.topShare)} of the ${itemAt(experts, 0).rows} rows of each matrix inside layers with the largest MAV`,
+      width,
+    ),
+    '',
+    plainTable([['pair', 'rows', 'in both', 'share', 'by chance'], ...rows], 1, width),
+  ];
 };
 
 /** The proposals as a table, what speaks against them, and the commands, each on a line to copy. */

@@ -5,12 +5,16 @@ import { fileName } from './analysis.js';
 import type { Overlap, OverlapPart } from './overlap.js';
 import type { Proposal } from './proposal.js';
 import { isThreshold } from './thresholds.js';
+import type { TopOverlap, TopOverlapPart } from './top-overlap.js';
 import { factsSchema } from './vectors-file.js';
 
 type Fail = JsonFile<unknown>['fail'];
 
 /** File of an analysis's overlaps, in its directory; absent for one expert. */
 export const overlapsName = 'overlap.json';
+
+/** File of the overlaps of the largest changes, in an analysis's directory; absent where they were not asked for. */
+export const topOverlapsName = 'top-overlap.json';
 
 /** File of an analysis's proposals, in its directory; absent where experts have no roles. */
 export const proposalsName = 'proposals.json';
@@ -35,6 +39,23 @@ const overlapsSchema: z.ZodType<Overlap[]> = z.array(
   }),
 );
 
+const topPartSchema: z.ZodType<TopOverlapPart> = z.object({
+  layer: z.int().nonnegative().nullable(),
+  rows: z.int().nonnegative(),
+  inBoth: z.int().nonnegative(),
+  shared: share.nullable(),
+  chance: share.nullable(),
+});
+
+const topOverlapsSchema: z.ZodType<TopOverlap[]> = z.array(
+  z.object({
+    experts: z.tuple([z.string(), z.string()]),
+    topShare: share,
+    parts: z.array(topPartSchema),
+    whole: topPartSchema,
+  }),
+);
+
 /** What a choice of checkpoints needs of overlaps, which may be another program's. */
 const cosinesSchema: z.ZodType<(Pick<Overlap, 'experts'> & { whole: Pick<OverlapPart, 'cosine'> })[]> =
   z.array(
@@ -45,12 +66,15 @@ const cosinesSchema: z.ZodType<(Pick<Overlap, 'experts'> & { whole: Pick<Overlap
   );
 
 const overlapsReader =
-  <T>(schema: z.ZodType<T>) =>
+  <T>(schema: z.ZodType<T>, name = overlapsName) =>
   (analysis: string, fail: Fail): Promise<T> =>
-    readJsonFile(join(analysis, overlapsName), { schema, what: 'a list of overlaps', fail });
+    readJsonFile(join(analysis, name), { schema, what: 'a list of overlaps', fail });
 
 /** Reads the overlaps that `analyze` wrote into a directory. @throws what `fail` returns */
 export const readOverlaps = overlapsReader(overlapsSchema);
+
+/** Reads the overlaps of largest changes that `analyze` wrote into a directory. @throws what `fail` returns */
+export const readTopOverlaps = overlapsReader(topOverlapsSchema, topOverlapsName);
 
 /** Reads the cosines of overlaps alone. @throws what `fail` returns */
 export const readCosines = overlapsReader(cosinesSchema);

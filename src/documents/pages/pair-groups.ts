@@ -1,0 +1,38 @@
+import type { PageAnalysis } from './data.js';
+
+/** Pairs of experts whose roles are the same. */
+export interface PairGroup<Pair> {
+  /** Null where no expert has a role: there is one group then. */
+  readonly title: string | null;
+  readonly isOpen: boolean;
+  readonly pairs: readonly Pair[];
+}
+
+const titles: readonly (readonly [key: string, title: string])[] = [
+  ['language task', 'A task and a language expert'],
+  ['task task', 'Two task experts'],
+  ['language language', 'Two language experts'],
+];
+
+/** Groups pairs by the roles of their experts: first those that a layer swap merges, last those with an expert without a role. */
+export const groupsOfPairs = <Pair extends { readonly experts: readonly [string, string] }>(
+  pairs: readonly Pair[],
+  roles: PageAnalysis['roles'],
+): PairGroup<Pair>[] => {
+  const keyOf = ({ experts }: Pair) =>
+    experts
+      .map((name) => (Object.hasOwn(roles, name) ? (roles[name] ?? '') : ''))
+      .sort()
+      .join(' ');
+  const known = titles.map(([key]) => key);
+  const groups = [
+    ...titles.map(([key, title]) => ({ title, pairs: pairs.filter((pair) => keyOf(pair) === key) })),
+    { title: 'Other pairs', pairs: pairs.filter((pair) => !known.includes(keyOf(pair))) },
+  ].filter((group) => group.pairs.length > 0);
+  const isOne = groups.length === 1;
+  return groups.map((group, index) => ({
+    ...group,
+    title: isOne ? null : group.title,
+    isOpen: index === 0,
+  }));
+};

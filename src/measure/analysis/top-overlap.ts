@@ -1,0 +1,87 @@
+import { invalidParameter } from '../../base/invalid-parameter.js';
+import { itemAt, valueAt } from '../../base/lookup.js';
+import type { MavVectors } from './analysis.js';
+import { isLayerMatrix } from './columns.js';
+
+/** How many of the rows of the largest MAV two experts have in common, in one layer or in all. */
+export interface TopOverlapPart {
+  /** Layer number; null for all layers together. */
+  readonly layer: number | null;
+  /** Rows of the largest MAV of each expert; of the one that has fewer, where it changed fewer rows. */
+  readonly rows: number;
+  /** Those that are the same rows. */
+  readonly inBoth: number;
+  /** inBoth / rows; null without rows. */
+  readonly shared: number | null;
+  /** The share that rows drawn at random would have in common; null without rows. */
+  readonly chance: number | null;
+}
+
+/** Overlap of the largest changes of two experts: by layer, and in all layers. */
+export interface TopOverlap {
+  readonly experts: readonly [string, string];
+  /** Share of the rows of each matrix that count as its largest changes. */
+  readonly topShare: number;
+  /** Layer 0 first. */
+  readonly parts: readonly TopOverlapPart[];
+  readonly whole: TopOverlapPart;
+}
+
+/** @throws LayerloomError INVALID_PARAMETER for a share of which there is no overlap */
+export const checkTopShare = (share: number | undefined, experts: number): void => {
+  if (share === undefined) return;
+  if (!(share > 0 && share < 1)) throw invalidParameter('top-share', share, 'a number between 0 and 1');
+  if (experts < 2)
+    throw invalidParameter('top-share', share, 'two experts at least, whose changes it compares');
+};
+
+/** Returns the rows of the largest MAV, `count` of them at most; of equal ones the first. Rows that did not change are none. */
+const largestRows = (vector: Float32Array, rows: readonly number[], count: number): ReadonlySet<number> => {
+  const changed = rows.filter((row) => itemAt(vector, row) > 0);
+  return new Set(changed.sort((a, b) => itemAt(vector, b) - itemAt(vector, a) || a - b).slice(0, count));
+};
+
+interface Totals {
+  rows: number;
+  inBoth: number;
+  expected: number;
+}
+
+const partOf = (layer: number | null, { rows, inBoth, expected }: Totals): TopOverlapPart => ({
+  layer,
+  rows,
+  inBoth,
+  shared: rows > 0 ? inBoth / rows : null,
+  chance: rows > 0 ? expected / rows : null,
+});
+
+const overlapOf = (a: MavVectors, b: MavVectors, topShare: number): TopOverlap => {
+  const byLayer = Array.from({ length: a.layers }, (): Totals => ({ rows: 0, inBoth: 0, expected: 0 }));
+  for (const [name, tensor] of Object.entries(a.tensors)) {
+    if (!isLayerMatrix(tensor)) continue;
+    const [ofA, ofB] = [valueAt(a.vectors, name), valueAt(b.vectors, name)];
+    const finite = [...ofA.keys()].filter(
+      (row) => !Number.isNaN(itemAt(ofA, row)) && !Number.isNaN(itemAt(ofB, row)),
+    );
+    const count = Math.max(1, Math.round(topShare * finite.length));
+    const [topOfA, topOfB] = [largestRows(ofA, finite, count), largestRows(ofB, finite, count)];
+    const totals = itemAt(byLayer, tensor.layer);
+    totals.rows += Math.min(topOfA.size, topOfB.size);
+    totals.inBoth += [...topOfA].filter((row) => topOfB.has(row)).length;
+    totals.expected += finite.length === 0 ? 0 : (topOfA.size * topOfB.size) / finite.length;
+  }
+  const sum = (key: keyof Totals) => byLayer.reduce((total, totals) => total + totals[key], 0);
+  return {
+    experts: [a.name, b.name],
+    topShare,
+    parts: byLayer.map((totals, layer) => partOf(layer, totals)),
+    whole: partOf(null, { rows: sum('rows'), inBoth: sum('inBoth'), expected: sum('expected') }),
+  };
+};
+
+/**
+ * Computes for every pair of experts how many of the largest changes they have in common: of each matrix inside layers the share
+ * `topShare` of its rows that have the largest MAV. By matrices, so that none decides for the others.
+ */
+export const topOverlapsOf = (experts: readonly MavVectors[], topShare: number): TopOverlap[] =>
+  experts.flatMap((a, index) => experts.slice(index + 1).map((b) => overlapOf(a, b, topShare)));
