@@ -176,7 +176,6 @@ describe('an experiment', () => {
     ],
     ['a misspelt key', `${head}${swap}langauges: {}\n`, 'did you mean languages?\n  langauges: {}\n  ^'],
     ['no merges', 'tasks: {a: ./a}\nlanguages: {l: {b: ./b}}\n', '1:1: the experiment lacks merges'],
-    ['merges of nothing', `${head.trimEnd()} []\n`, '6:9: merges: the list is empty'],
     ['a merge without a name', `${head}  - {method: soup}\n`, '7:5: the merge lacks name'],
     ['a merge without a method', `${head}  - {name: a}\n`, '7:5: the merge lacks method'],
     ['no experts', head.replace('{tel-1: ./tel-1}', '{}') + swap, '5:11: telugu: nothing is in it'],
@@ -325,6 +324,12 @@ describe('an experiment', () => {
     expect(await refusal(() => read(text))).toContain(message);
   });
 
+  it('without merges needs experts of neither kind', async () => {
+    const scored = await read('merges: []\nreferences: {joint-1: ./joint}\n');
+    expect(scored).toMatchObject({ merges: [], tasks: new Map(), languages: new Map() });
+    expect(await refusal(() => read(`merges:\n${swap}`))).toContain('lacks tasks');
+  });
+
   it('is refused where it cannot be read', async () => {
     expect(await refusal(() => read('a: \0'))).toMatch(/^experiment\.yaml/);
   });
@@ -374,7 +379,7 @@ describe('an experiment given as an object', () => {
       'bottomTransition: stands beside bottom_transition',
     );
     expect(await refusal(() => parseExperiment(undefined as unknown as ExperimentInput))).toContain(
-      'lacks tasks',
+      'lacks merges',
     );
   });
 });

@@ -67,7 +67,7 @@ export const analyze = command({
     ],
     [
       'layerloom analyze --base ./llama-3.1-8b ./math-1 ./swh-1 --top-share 0.1 -o ./analysis-top',
-      'how many of the tenth of the rows that changed most the experts have in common',
+      'how many of the rows that changed most the experts share',
     ],
     [
       'layerloom analyze --from ./analysis/math-1.mav.safetensors --threshold auto -o ./analysis-auto',
