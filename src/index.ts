@@ -31,6 +31,8 @@ export { recipeOf } from './api/recipe-of.js';
 export { type WriteReportOptions, writeReport } from './api/report.js';
 export { type ScoreTables, type ScoreTablesOptions, scoreTables } from './api/score-tables.js';
 export {
+  type PlanSearchExperimentOptions,
+  planSearchExperiment,
   type SearchExperimentOptions,
   type SearchResult,
   searchExperiment,
@@ -231,7 +233,9 @@ export type { Conclusion, Verdict } from './scores/conclusion.js';
 export type { Cell, Derived, ScoreTable, TableColumn, TableRow } from './scores/score-table.js';
 export type { HeadlineMetric } from './scores/scored-experiment.js';
 export type { Scorer } from './search/experiment-landscape.js';
+export type { ForecastStep } from './search/forecast.js';
 export type { HeldOutComparison } from './search/landscape.js';
+export type { SearchPlan } from './search/plan-search.js';
 export type { ScoringProgress, SearchRecord } from './search/run-search.js';
 export type { SelectionByRole } from './search/select-by-role.js';
 export {

@@ -9,6 +9,7 @@ import { withFile } from '../engine/output/durable.js';
 import type { ExperimentInput } from '../experiment/file/experiment-block.js';
 import { parseExperiment, readExperiment } from '../experiment/file/read-experiment.js';
 import { expertFile, proposalsName, readProposals, readShares } from '../measure/analysis/saved-analysis.js';
+import { type PlanSearchOptions, planSearch, type SearchPlan } from '../search/plan-search.js';
 import type { Analysed, LayerShares } from '../search/promising-order.js';
 import { runSearch, type SearchOptions, type SearchRecord } from '../search/run-search.js';
 
@@ -54,6 +55,27 @@ export const searchExperiment = async (
   await write(join(out, 'search.svg'), drawPicture(SearchPicture, { search: record }));
   return { ...record, out, warnings };
 };
+
+/** Options of `planSearchExperiment`; those that are left out are the experiment's own, under `search`. */
+export interface PlanSearchExperimentOptions
+  extends Omit<PlanSearchOptions, 'analysed'>,
+    Pick<SearchExperimentOptions, 'analysis'> {}
+
+/**
+ * Plans what `searchExperiment` would do, and writes nothing: steps, number of merges and of problem-evaluations, and the
+ * configurations that the budget does not cover.
+ *
+ * @example const { merges, steps } = await planSearchExperiment('swahili.yaml', { budget: '25%' })
+ * @throws LayerloomError as `searchExperiment` before its first merge
+ */
+export const planSearchExperiment = async (
+  input: ExperimentInput | string,
+  { analysis, ...options }: PlanSearchExperimentOptions,
+): Promise<SearchPlan> =>
+  await planSearch(input, {
+    ...options,
+    analysed: analysis === undefined ? undefined : await analysedIn(analysis, input, options.directory),
+  });
 
 const write = async (path: string, text: string): Promise<void> => {
   try {

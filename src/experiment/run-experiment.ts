@@ -241,7 +241,7 @@ export const planExperiment = async (
 }> => {
   const experiment = await openExperiment(input, options);
   return await placed(experiment, async () => {
-    const merges = expandExperiment(experiment);
+    const merges = expandExperiment(experiment).filter(options.only ?? (() => true));
     const warnings = await missingReferences(experiment);
     const plan = await planBatch(merges, {
       ...options,

@@ -1,6 +1,7 @@
 import { LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
 import { optionName } from '../base/option-name.js';
+import type { Forecaster } from './forecast.js';
 import { distanceOf, linesThrough } from './space.js';
 import { candidateOf, noneScored, type Searching } from './successive-halving.js';
 
@@ -48,12 +49,45 @@ export const coordinateDescent = async (searching: Searching): Promise<number> =
   }
   const scored = searching.space.order.filter((point) => outcomes.of(point).length > 0);
   const candidates = [finished, ranked, scored].find((points) => points.length > 0);
-  if (candidates === undefined)
-    throw new LayerloomError('SEARCH_INVALID', {
-      reason: `the budget does not allow ${first} problems of the configurations along one parameter`,
-      remedy: `allow more with ${optionName('budget')}, or hold out fewer problems`,
-    });
+  if (candidates === undefined) throw tooLittle(first);
   return bestOf(searching, candidates);
+};
+
+const tooLittle = (first: number): LayerloomError =>
+  new LayerloomError('SEARCH_INVALID', {
+    reason: `the budget does not allow ${first} problems of the configurations along one parameter`,
+    remedy: `allow more with ${optionName('budget')}, or hold out fewer problems`,
+  });
+
+/** The two parts of the budget: where descents lead depends on scores. Certain is the start with its first line alone. */
+export const descentForecast: Forecaster = ({ space, rows, budget, cost }) => {
+  const limit = Math.min(rows, firstRows);
+  const affordable = (share: number) => Math.floor((budget * share) / (limit * cost));
+  if (affordable(1) < 1) throw tooLittle(limit);
+  const start = itemAt(space.order, 0);
+  const line = [start, ...itemAt([...linesThrough(space, start), []], 0)];
+  const early = affordable(shareOfStarts);
+  const first = early < 1 ? [space.default] : early < line.length ? [start] : line;
+  // The default is scored on the first rows even where no descent came by it.
+  const starts = Math.min(space.points.length, early + 1, affordable(1));
+  return {
+    first,
+    most: Math.min(space.points.length, affordable(1)),
+    steps: [
+      {
+        title: 'descents from several starts',
+        limit,
+        configurations: starts,
+        evaluations: starts * limit * cost,
+      },
+      {
+        title: 'the best ends on more problems',
+        limit: rows,
+        configurations: null,
+        evaluations: budget - starts * limit * cost,
+      },
+    ],
+  };
 };
 
 /** Returns the configuration with the most steps to any scored one, the most promising of several. */

@@ -1,16 +1,11 @@
 import { lstat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { checkInterrupt, LayerloomError } from '../base/errors.js';
-import { invalidParameter } from '../base/invalid-parameter.js';
+import { checkInterrupt } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
-import { optionName } from '../base/option-name.js';
 import { recordName } from '../batch/record-names.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { ResultFiles } from '../evaluation/result-files.js';
-import { expandExperiment } from '../experiment/file/expand.js';
 import type { ExperimentInput } from '../experiment/file/experiment-block.js';
-import { parseExperiment, readExperiment } from '../experiment/file/read-experiment.js';
-import { type SearchBlock, searchSchema } from '../experiment/file/search-block.js';
 import { readRecord } from '../experiment/record/experiment-record.js';
 import { type ExperimentOptions, runExperiment } from '../experiment/run-experiment.js';
 import {
@@ -19,16 +14,16 @@ import {
   settingsOf,
 } from '../experiment/scoring/evaluate-experiment.js';
 import { resultOf } from '../experiment/scoring/score-model.js';
-import { checkOptions } from '../recipe/block.js';
 import { ExperimentLandscape, type Merger, type Scorer } from './experiment-landscape.js';
-import { type ExperimentPoint, experimentSpace, pairOf } from './experiment-space.js';
+import { type ExperimentPoint, pairOf } from './experiment-space.js';
 import type { Rows } from './landscape.js';
-import { type Analysed, orderByAnalysis, orderBySeed, pairsProposing } from './promising-order.js';
+import { prepareSearch, type SearchQuestion } from './prepare-search.js';
+import { type Analysed, pairsProposing } from './promising-order.js';
 import { searchSpace } from './search.js';
 import type { SearchStep, SearchTrace } from './trace.js';
 
 export interface SearchOptions
-  extends SearchBlock,
+  extends SearchQuestion,
     Pick<
       ExperimentOptions,
       | 'out'
@@ -42,23 +37,14 @@ export interface SearchOptions
       | 'layout'
       | 'maxShardSize'
       | 'allowNonFinite'
-      | 'directory'
     >,
     Pick<EvaluateOptions, 'lmEval' | 'jobs'> {
-  /** Required where the experiment has several. */
-  readonly language?: string | undefined;
-  /** Pairs to score, as `math-1+swh-2`. Default: all of the language. */
-  readonly pairs?: readonly string[] | undefined;
-  /** What an analysis says of the experts: what to try first. */
-  readonly analysed?: Analysed | undefined;
   /** Scores merges; default: lm-evaluation-harness, by the experiment's `evaluate:` block. */
   readonly score?: Scorer | undefined;
   /** Called after each step of the search. */
   readonly onStep?: ((step: SearchStep) => void) | undefined;
   /** Called for each merge that the harness has scored on some rows. */
   readonly onScored?: ((progress: ScoringProgress) => void) | undefined;
-  /** Called with each warning, such as a configuration that is left out. */
-  readonly onWarning?: ((warning: string) => void) | undefined;
 }
 
 /** Progress of the scoring that a search does. */
@@ -90,22 +76,6 @@ export interface SearchRecord extends SearchTrace {
   readonly merges: readonly string[];
 }
 
-/** Returns what options say, else the experiment's `search:` block, else the defaults. */
-const searchSettingsOf = (options: SearchOptions, block: SearchBlock | undefined) => {
-  const asked = Object.entries(options).filter(
-    ([key, value]) => Object.hasOwn(searchSchema.shape, key) && value !== undefined,
-  );
-  const settings = checkOptions(searchSchema, { ...block, ...Object.fromEntries(asked) });
-  const { problems, holdOut = heldOutOf(problems) } = settings;
-  if (holdOut >= problems)
-    throw invalidParameter('hold-out', holdOut, `a whole number from 1 to ${problems - 1}`);
-  return { ...settings, holdOut };
-};
-
-/** A third of the problems, in tens: 80 of 250. */
-const heldOutOf = (problems: number): number =>
-  problems < 30 ? Math.max(1, Math.floor(problems / 3)) : Math.floor(problems / 30) * 10;
-
 /**
  * Searches the configurations of one language of an experiment. Merges are made when they are first needed, over the
  * experiment's store; scores are asked for in growing ranges of rows and kept in `evaluations/`, so that a search
@@ -117,45 +87,20 @@ export const runSearch = async (
   input: ExperimentInput | string,
   options: SearchOptions,
 ): Promise<SearchRecord> => {
-  const experiment = await (typeof input === 'string'
-    ? readExperiment(input)
-    : parseExperiment(input, options));
-  const given = searchSettingsOf(options, experiment.search);
-  const language = languageOf([...experiment.languages.keys()], options.language);
-  const { entries } = given;
-  const { pairs } = options;
-  const merges = expandExperiment(experiment).filter(
-    (merge) =>
-      merge.language === language &&
-      (entries === undefined || entries.includes(itemAt(experiment.merges, merge.entry).name)) &&
-      (pairs === undefined || pairs.includes(pairOf(merge))),
-  );
-  const { otherPairs, ...made } = experimentSpace(merges, given.default);
-  if (otherPairs.length > 0)
-    options.onWarning?.(
-      `${otherPairs.length} configurations are left out, since they merge other models than the default: ${otherPairs.slice(0, 3).join(', ')}${otherPairs.length > 3 ? ', …' : ''}`,
-    );
-  const order =
-    options.analysed === undefined
-      ? orderBySeed(made.points.length, made.default, given.seed)
-      : orderByAnalysis(made.points, options.analysed);
-  const task = given.task ?? taskOf(experiment.evaluate?.tasks?.[language], language);
-  const landscape = new ExperimentLandscape(made.points, {
+  const { language, task, settings, space, budget } = await prepareSearch(input, options);
+  const { points } = space;
+  const landscape = new ExperimentLandscape(points, {
     merge: mergerOf(input, options),
     score: options.score ?? harnessScorer(task, options),
-    metric: given.metric,
+    metric: settings.metric,
     onFailure: ({ name }, reason) => options.onWarning?.(`${name} is left out: ${reason}`),
   });
-  const grid = made.points.length * given.problems * landscape.cost;
-  const trace = await searchSpace({ ...made, order }, landscape, {
-    strategy: given.strategy,
-    problems: given.problems,
-    holdOut: given.holdOut,
-    budget: budgetOf(given.budget, grid),
-    seed: given.seed,
+  const trace = await searchSpace(space, landscape, {
+    ...settings,
+    budget,
     onStep: options.onStep,
   });
-  const choice = made.points.find(({ name }) => name === trace.choice);
+  const choice = points.find(({ name }) => name === trace.choice);
   if (choice === undefined) throw new RangeError('the choice is a configuration of the space');
   return {
     ...trace,
@@ -164,7 +109,7 @@ export const runSearch = async (
     metric: landscape.metric ?? null,
     pairs: choice.merges.map(pairOf),
     startedFromAnalysis: options.analysed !== undefined,
-    proposal: proposalAt(itemAt(made.points, itemAt(order, 0)), options.analysed),
+    proposal: proposalAt(itemAt(points, itemAt(space.order, 0)), options.analysed),
     configuration: { method: choice.method, ...choice.configuration },
     merges: choice.merges.map(({ name }) => name),
   };
@@ -175,31 +120,6 @@ const proposalAt = (point: ExperimentPoint, analysed: Analysed | undefined): Sea
   const pairs = pairsProposing(point, analysed?.proposals ?? []);
   return pairs === 0 ? null : { name: point.name, pairs };
 };
-
-const languageOf = (known: readonly string[], given: string | undefined): string => {
-  const [only, more] = known;
-  if (given === undefined && only !== undefined && more === undefined) return only;
-  if (given !== undefined && known.includes(given)) return given;
-  throw new LayerloomError('SEARCH_INVALID', {
-    reason:
-      given === undefined
-        ? 'the experiment has several languages'
-        : `${given} is not a language of the experiment`,
-    remedy: `choose one with ${optionName('language')}: ${known.join(', ')}`,
-  });
-};
-
-const taskOf = (tasks: string | readonly string[] | undefined, language: string): string => {
-  const first = typeof tasks === 'string' ? tasks : tasks?.[0];
-  if (first !== undefined) return first;
-  throw new LayerloomError('SEARCH_INVALID', {
-    reason: `the experiment has no task of ${language}`,
-    remedy: 'say it under evaluate: {tasks: {…}}',
-  });
-};
-
-const budgetOf = (given: number | string, grid: number): number =>
-  typeof given === 'number' ? given : Math.floor((grid * Number.parseFloat(given)) / 100);
 
 /** Makes merges by `runExperiment`, which records those made before too. */
 const mergerOf = (input: ExperimentInput | string, options: SearchOptions): Merger => {

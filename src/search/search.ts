@@ -1,11 +1,12 @@
 import { itemAt } from '../base/lookup.js';
 import { type Conclusion, conclude } from '../scores/conclusion.js';
-import { coordinateDescent } from './coordinate-descent.js';
+import { coordinateDescent, descentForecast } from './coordinate-descent.js';
 import { type Estimator, estimatorOf } from './estimate.js';
+import type { Forecaster, SearchForecast } from './forecast.js';
 import type { HeldOutComparison, Landscape, Rows } from './landscape.js';
 import { Outcomes } from './outcomes.js';
 import { checkSpace, type SearchSpace } from './space.js';
-import { type Searching, successiveHalving } from './successive-halving.js';
+import { halvingForecast, type Searching, successiveHalving } from './successive-halving.js';
 import type { SearchStep, SearchTrace, Strategy } from './trace.js';
 
 export interface SearchParameters {
@@ -20,7 +21,45 @@ export interface SearchParameters {
   readonly onStep?: ((step: SearchStep) => void) | undefined;
 }
 
-const strategies = { halving: successiveHalving, descent: coordinateDescent } as const;
+interface SearchStrategy {
+  readonly search: (searching: Searching) => Promise<number>;
+  readonly forecast: Forecaster;
+}
+
+const strategies: Readonly<Record<Strategy, SearchStrategy>> = {
+  halving: { search: successiveHalving, forecast: halvingForecast },
+  descent: { search: coordinateDescent, forecast: descentForecast },
+};
+
+/** Sets the final comparison's share of a budget aside, and says by which strategy the rest is spent. */
+const allot = (
+  space: SearchSpace,
+  cost: number,
+  { strategy, problems, holdOut, budget }: Omit<SearchParameters, 'seed' | 'onStep'>,
+): { rows: number; reserved: number; budget: number; strategy: Strategy } => {
+  checkSpace(space);
+  const rows = problems - holdOut;
+  const reserved = 2 * holdOut * cost;
+  // A budget for the whole grid leaves nothing to be clever about.
+  const isCovered = space.points.length * rows * cost <= budget - reserved;
+  return { rows, reserved, budget: budget - reserved, strategy: isCovered ? 'halving' : strategy };
+};
+
+/**
+ * Says what a search asks for before its first score: its steps, and how many configurations it scores.
+ *
+ * @param cost problem-evaluations of one row of one configuration
+ * @throws LayerloomError SEARCH_INVALID as `searchSpace` does
+ */
+export const forecastSearch = (
+  space: SearchSpace,
+  cost: number,
+  parameters: Omit<SearchParameters, 'seed' | 'onStep'>,
+): SearchForecast => {
+  const { rows, reserved, budget, strategy } = allot(space, cost, parameters);
+  const forecast = strategies[strategy].forecast({ space, rows, budget, cost });
+  return { ...forecast, strategy, rows: [0, rows], reserved };
+};
 
 /**
  * Searches a space for its best configuration, and compares it with the default on problems that the search has not used.
@@ -33,10 +72,10 @@ export const searchSpace = async (
   landscape: Landscape,
   { strategy, problems, holdOut, budget, seed, onStep }: SearchParameters,
 ): Promise<SearchTrace> => {
-  checkSpace(space);
-  const rows: Rows = [0, problems - holdOut];
+  const allotted = allot(space, landscape.cost, { strategy, problems, holdOut, budget });
+  const { reserved } = allotted;
+  const rows: Rows = [0, allotted.rows];
   const outcomes = new Outcomes(landscape, space.points.length);
-  const reserved = 2 * holdOut * landscape.cost;
   const steps: SearchStep[] = [];
   let estimator: Estimator | undefined;
   const searching: Searching = {
@@ -47,16 +86,14 @@ export const searchSpace = async (
       return estimator(of);
     },
     rows: rows[1],
-    budget: budget - reserved,
+    budget: allotted.budget,
     cost: landscape.cost,
     onStep: (step) => {
       steps.push(step);
       onStep?.(step);
     },
   };
-  // A budget for the whole grid leaves nothing to be clever about.
-  const isCovered = space.points.length * searching.rows * landscape.cost <= searching.budget;
-  const choice = await strategies[isCovered ? 'halving' : strategy](searching);
+  const choice = await strategies[allotted.strategy].search(searching);
   const heldOut =
     choice === space.default ? null : await landscape.compare(choice, space.default, [rows[1], problems]);
   const namesOf = (isOne: (point: number) => boolean): string[] =>

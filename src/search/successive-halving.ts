@@ -2,6 +2,7 @@ import { LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
 import { optionName } from '../base/option-name.js';
 import type { Estimator } from './estimate.js';
+import type { Forecaster } from './forecast.js';
 import type { Outcomes } from './outcomes.js';
 import type { SearchSpace } from './space.js';
 import type { SearchStep } from './trace.js';
@@ -121,6 +122,33 @@ export const successiveHalving = async (searching: Searching): Promise<number> =
   const choice = ranked.find((point) => members.includes(point));
   if (choice === undefined) throw noneScored();
   return choice;
+};
+
+/**
+ * The rungs of a search that has not begun. Of the configurations that the first rung leaves out, a later one takes those
+ * whose neighbours do well, as far as the budget goes.
+ */
+export const halvingForecast: Forecaster = ({ space, rows, budget, cost }) => {
+  const rungs = rungsOf(space.points.length, rows, Math.floor(budget / cost), cost);
+  const { count, limit } = itemAt(rungs, 0);
+  const [, second, ...later] = rungs;
+  const newcomers =
+    second === undefined
+      ? 0
+      : Math.min(
+          [second, ...later].reduce((sum, rung) => sum + rung.count, 0),
+          Math.floor((costOf(rungs) - count * limit) / second.limit),
+        );
+  return {
+    first: withDefault(space, count).slice(0, count),
+    most: Math.min(space.points.length, count + newcomers),
+    steps: rungs.map((rung, index) => ({
+      title: `rung ${index + 1}`,
+      limit: rung.limit,
+      configurations: rung.count,
+      evaluations: rung.count * (rung.limit - (index === 0 ? 0 : itemAt(rungs, index - 1).limit)) * cost,
+    })),
+  };
 };
 
 /** Returns the order of a space with the default among the first `count`, in the last place of these at least. */

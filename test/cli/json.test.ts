@@ -83,6 +83,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['table', 'document', ['--summaries', published, '--format', 'csv', '-o', at('table.csv')]],
     ['report', 'document', [out, '-o', at('report.html')]],
     ['select', 'document', ['--scores', at('scores.csv'), '--analysis', at('analysis'), '--count', '2']],
+    ['search', 'document', [file, '--dry-run', ...some]],
     ['search', 'events', [file, '-o', at('search'), ...some, ...harness]],
   ];
   return { at, cases };

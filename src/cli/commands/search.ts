@@ -41,7 +41,7 @@ export const search = command({
     ),
     seed: option('--seed <n>', 'seed of the order without an analysis', { parse: toNumber, default: '0' }),
     out: option('-o, --out <dir>', 'directory for merges, results, search.json and search.svg', {
-      required: true,
+      required: 'unless --dry-run',
       group: optionGroups.output,
     }),
     store: option('--store <dir>', 'directory of the shards that merges share', {
@@ -56,8 +56,12 @@ export const search = command({
     resume: option('--resume', 'continue in a directory with merges and results', {
       group: optionGroups.running,
     }),
+    dryRun: option('--dry-run', 'print steps, merges and evaluations, and write nothing', {
+      group: optionGroups.running,
+    }),
   },
   examples: [
+    ['layerloom search study.yaml --language swahili --dry-run', 'print what it would merge and ask'],
     [
       'layerloom search study.yaml --language swahili -o ./searched',
       'search with a quarter of the evaluations',

@@ -1,27 +1,53 @@
-import { type SearchExperimentOptions, searchExperiment } from '../../api/search-experiment.js';
-import { describeSearch, describeStep } from '../../documents/text/search-text.js';
+import {
+  planSearchExperiment,
+  type SearchExperimentOptions,
+  searchExperiment,
+} from '../../api/search-experiment.js';
+import { describeSearch, describeSearchPlan, describeStep } from '../../documents/text/search-text.js';
 import { checkThreads } from '../../engine/run.js';
 import type { OutputOptions } from '../options/output.js';
 import { note, printEvent, printLine, warn } from '../print.js';
-import { watched } from './show.js';
+import { requireOut } from './require-out.js';
+import { show, watched } from './show.js';
 
-type SearchCommandOptions = Omit<SearchExperimentOptions, 'budget'> &
-  OutputOptions & { readonly experiment: string; readonly budget?: string };
+type SearchCommandOptions = Omit<SearchExperimentOptions, 'budget' | 'out' | 'download'> &
+  OutputOptions & {
+    readonly experiment: string;
+    readonly budget?: string;
+    readonly out?: string;
+    readonly download?: boolean;
+    readonly dryRun?: boolean;
+  };
 
-/** Searches, and prints the path and the choice. */
+/** Searches, and prints the path and the choice; with `--dry-run`, what it would do. */
 export const searchCommand = async ({
   experiment,
   json,
   quiet,
   verbose: _verbose,
-  budget,
-  ...given
+  budget: text,
+  dryRun,
+  ...options
 }: SearchCommandOptions): Promise<void> => {
+  const budget = text === undefined || Number.isNaN(Number(text)) ? text : Number(text);
+  const given = { ...options, budget, threads: checkThreads(options.threads) };
+  const onWarning = (warning: string): void => {
+    if (!quiet) warn(warning);
+  };
+  if (dryRun) {
+    const download = given.download && 'headers';
+    show(
+      await planSearchExperiment(experiment, { ...given, download, onWarning }),
+      { json, quiet },
+      describeSearchPlan,
+    );
+    return;
+  }
+  const out = requireOut(given);
   const result = await watched({ quiet }, ({ signal }) =>
     searchExperiment(experiment, {
       ...given,
-      budget: budget === undefined || Number.isNaN(Number(budget)) ? budget : Number(budget),
-      threads: checkThreads(given.threads),
+      out,
       signal,
       onStep: (step) => {
         if (json) printEvent('step', step);
@@ -33,9 +59,7 @@ export const searchCommand = async ({
         else if (!quiet)
           note(`problems ${rows[0]} to ${rows[1] - 1}: ${done} of ${total} merges scored (${merge})`);
       },
-      onWarning: (warning) => {
-        if (!quiet) warn(warning);
-      },
+      onWarning,
     }),
   );
   const { steps: _steps, ...rest } = result;

@@ -1,7 +1,7 @@
 import type { MergeRecord, Scored } from '../../experiment/record/experiment-record.js';
 import type { EvaluationOutcome } from '../../experiment/scoring/evaluate-experiment.js';
 import type { ImportOutcome } from '../../experiment/scoring/import-results.js';
-import { formatSeconds } from './format.js';
+import { counted, formatSeconds } from './format.js';
 import { plainTable } from './table.js';
 
 const figure = (value: number | null, error: number | null | undefined): string => {
@@ -24,8 +24,6 @@ const rowsOf = ({ name, scores = {} }: Scored & Pick<MergeRecord, 'name'>): stri
 /** Returns each failed model once, with its first error: the tasks of a run fail together. */
 export const failedModels = (failed: EvaluationOutcome['failed']): EvaluationOutcome['failed'][number][] =>
   [...new Map([...failed].reverse().map((failure) => [failure.model, failure])).values()].reverse();
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
 /** Formats the end of an evaluation for the terminal: all scores of the models that it was about. */
 export const describeEvaluation = (outcome: EvaluationOutcome): string => {

@@ -35,3 +35,6 @@ export const formatRate = (bytes: number, seconds: number): string =>
 
 /** Formats a share: `12.3 %`. */
 export const formatPercent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+
+/** Formats a number of things: `1 merge`, `9 merges`. */
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

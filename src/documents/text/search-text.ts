@@ -1,8 +1,12 @@
 import { sentenceOf } from '../../scores/conclusion.js';
 import { scaleOf } from '../../scores/metrics.js';
 import { fixed } from '../../scores/score-table.js';
+import type { SearchPlan } from '../../search/plan-search.js';
 import type { SearchRecord } from '../../search/run-search.js';
 import type { SearchStep } from '../../search/trace.js';
+import { describeRefused } from './batch-text.js';
+import { downloadRows } from './download-text.js';
+import { counted, formatBytes } from './format.js';
 import { plainTable } from './table.js';
 
 /** Formats a step for the terminal, in one line. */
@@ -40,6 +44,62 @@ export const describeSearch = (search: SearchRecord): string => {
   ].join('\n');
 };
 
+const strategyNames = { halving: 'successive halving', descent: 'coordinate descent' } as const;
+
+/** Formats what a search would do for the terminal. */
+export const describeSearchPlan = (plan: SearchPlan): string => {
+  const { strategy, configurations, pairs, language, task, rows, holdOut, steps, evaluations } = plan;
+  const { merges, tried, budget, grid, cost } = plan;
+  const all = evaluations.search + evaluations.heldOut;
+  return [
+    `${strategyNames[strategy]} over ${counted(configurations, 'configuration')} of ${counted(pairs.length, 'pair')} (${language}), by ${task}`,
+    '',
+    plainTable(
+      [
+        ['step', 'configurations', 'problems', 'problem-evaluations'],
+        ...steps.map(({ title, configurations: count, limit, evaluations: own }) => [
+          title,
+          count === null ? '–' : String(count),
+          String(limit),
+          String(own),
+        ]),
+        ['held-out comparison', '2', `${rows[1]} to ${rows[1] + holdOut - 1}`, String(evaluations.heldOut)],
+      ],
+      4,
+    ),
+    '',
+    `at most ${all} problem-evaluations of ${budget} allowed, ${((100 * all) / grid).toFixed(1)} % of the grid's ${grid}`,
+    `configurations scored: ${rangeOf(tried)} of ${configurations}; merges made: ${rangeOf(merges)}`,
+    plainTable([
+      ['first step', `${counted(cost.merges, 'merge')}, ${formatBytes(cost.bytesToWrite)} to write`],
+      ...downloadRows(plan.download),
+    ]),
+    ...notTriedLines(plan),
+    ...(plan.refused.length === 0 ? [] : [describeRefused(plan.refused)]),
+  ].join('\n');
+};
+
+const rangeOf = ({ fewest, most }: SearchPlan['tried']): string =>
+  fewest === most ? String(most) : `${fewest} to ${most}`;
+
+const someOf = (names: readonly string[]): string =>
+  `${names.slice(0, mostNamed).join(', ')}${names.length > mostNamed ? ', …' : ''}`;
+
+const notTriedLines = ({ notTried, otherPairs, strategy, first }: SearchPlan): string[] => {
+  const unless = strategy === 'halving' ? 'their neighbours do well' : 'a descent comes by them';
+  return [
+    ...(notTried.length === 0
+      ? ['not tried: none, all are on the first step']
+      : [
+          `first: ${someOf(first)}`,
+          `not tried, unless ${unless}: ${notTried.length} (raise --budget): ${someOf(notTried)}`,
+        ]),
+    ...(otherPairs.length === 0
+      ? []
+      : [`never tried, since they merge other models than the default: ${someOf(otherPairs)}`]),
+  ];
+};
+
 const proposalLines = ({ proposal, pairs }: SearchRecord): string[] =>
   proposal === null
     ? []
@@ -51,9 +111,8 @@ const mostNamed = 8;
 const leftOutLines = ({ leftOut, configurations, strategy }: SearchRecord): string[] => {
   if (leftOut.length === 0) return [];
   const why = strategy === 'halving' ? 'the budget does not cover them' : 'no descent came by them';
-  const more = leftOut.length > mostNamed ? ', …' : '';
   return [
-    `never scored: ${leftOut.length} of ${configurations} configurations, since ${why} (raise --budget): ${leftOut.slice(0, mostNamed).join(', ')}${more}`,
+    `never scored: ${leftOut.length} of ${configurations} configurations, since ${why} (raise --budget): ${someOf(leftOut)}`,
   ];
 };
 
