@@ -57,13 +57,14 @@ const known = {
  * Constructs an experiment: three task experts, three language experts a language, a default swap and a soup
  * of each pair and, for the languages of `gridOf`, the 81 configurations of the paper's ranges.
  *
- * @param {{ languages?: readonly string[], gridOf?: readonly string[], problems?: number, directory?: string | null,
- *   scored?: boolean }} options
+ * @param {{ languages?: readonly string[], gridOf?: readonly string[], alphas?: readonly number[], problems?: number,
+ *   directory?: string | null, scored?: boolean }} options `alphas`: of merges base + α·τ
  * @returns {ScoredExperiment}
  */
 export const constructedExperiment = ({
   languages = Object.keys(known),
   gridOf = ['swahili'],
+  alphas = [],
   problems = 250,
   directory = null,
   scored = true,
@@ -175,6 +176,50 @@ export const constructedExperiment = ({
       models.push(
         modelOf({ name, role: 'language', languages: [language] }, [[language, baseOf(language) + strength]]),
       );
+    for (const alpha of alphas) {
+      const added = (
+        /** @type {string} */ directory,
+        /** @type {Pick<ScoredModel, 'language' | 'task' | 'languageExpert'>} */ experts,
+        /** @type {readonly (readonly [language: string, gain: number])[]} */ gains,
+      ) =>
+        modelOf(
+          {
+            ...experts,
+            ...{ name: `${directory}/alpha/l${alpha}`, path: `${directory}/alpha/l${alpha}` },
+            ...{ method: 'task_arithmetic', entry: 'alpha', variant: `alpha/l${alpha}` },
+            configuration: {
+              lambda: alpha,
+              normalize: false,
+              weights: experts.task && experts.languageExpert ? [1, 1] : [1],
+            },
+          },
+          // Gains that grow less than α does.
+          gains.map(([of, gain]) => [of, baseOf(of) + gain * alpha * (1.4 - 0.4 * alpha)]),
+        );
+      for (const { name, strength } of language === languages[0] && alpha !== 1 ? tasks : [])
+        models.push(
+          added(
+            `all/${name}`,
+            { language: 'all', task: name, languageExpert: null },
+            languages.map((of) => [of, strength]),
+          ),
+        );
+      for (const { name, strength } of alpha === 1 ? [] : experts)
+        models.push(
+          added(`${language}/${name}`, { language, task: null, languageExpert: name }, [
+            [language, strength],
+          ]),
+        );
+      for (const task of tasks)
+        for (const expert of experts)
+          models.push(
+            added(
+              `${language}/${task.name}+${expert.name}`,
+              { language, task: task.name, languageExpert: expert.name },
+              [[language, 0.9 * (task.strength + expert.strength)]],
+            ),
+          );
+    }
     for (const task of tasks)
       for (const expert of experts) {
         const pair = `${language}/${task.name}+${expert.name}`;

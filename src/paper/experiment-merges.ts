@@ -143,6 +143,14 @@ ${gridOfBothWeights}
   # To swap layers into one of them, name its directory under tasks of another experiment:
   # math-1-rows: DIR/all/math-1/rows/target-kept-0.8`,
   },
+  alpha: {
+    title: 'Linearity of task vectors: base + α·τ of each expert, and of the two of a pair together.',
+    merges: `\
+  # α is the method's lambda. At 0 this is the base, and at 1 the expert itself: both are scored as references.
+  - {name: alone, method: task_arithmetic, model: [task, language], lambda: [0.25, 0.5, 0.75, 1.25, 1.5]}
+  # base + α·(τ_task + τ_language). Of gains that add up, those at α = 1 are the sum of the experts' own.
+  - {name: both, method: task_arithmetic, lambda: [0.25, 0.5, 0.75, 1, 1.25, 1.5]}`,
+  },
   modular: {
     title:
       "The follow-up's ways (arXiv 2505.18356) over experts that were trained for them, by one partition.",

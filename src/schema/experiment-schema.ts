@@ -46,13 +46,18 @@ const base: JsonSchema = {
 };
 
 /** Experts that an entry merges, by the method's number of models. */
-const rolesOf = ({ takes }: Method<never>): Properties =>
-  takes.models === 'one'
-    ? { model: { ...grid(text), description: 'Experts by name; task and language are all of a kind.' } }
-    : {
-        task: { ...grid(text), description: 'Task experts by name, or soup. Default each.' },
-        language: { ...grid(text), description: 'Language experts by name, soup or all-soup. Default each.' },
-      };
+const rolesOf = ({ takes }: Method<never>): Properties => {
+  const model = {
+    ...grid(text),
+    description: 'Experts that are merged alone, by name; task and language are all of a kind.',
+  };
+  if (takes.models === 'one') return { model };
+  return {
+    task: { ...grid(text), description: 'Task experts by name, or soup. Default each.' },
+    language: { ...grid(text), description: 'Language experts by name, soup or all-soup. Default each.' },
+    ...(takes.models === 'list' ? { model } : {}),
+  };
+};
 
 /** Keys of an entry that recipes have too, whatever their method. */
 const common: Properties = {

@@ -10,6 +10,7 @@ import {
   defaultOf,
   isPair,
 } from './configurations.js';
+import { isMergedId } from './group-ids.js';
 import { type Row, rowOf } from './intervals/rows.js';
 import { meanOf } from './mean.js';
 import type { ModelScore } from './model-score.js';
@@ -58,18 +59,15 @@ export const labelOf = (id: string): string =>
 /** Methods have their own names, but for layer swaps, which the paper's tables call swaps. */
 const nameOf = (method: string): string => (method === 'layer_swap' ? 'swap' : method);
 
-const merged = (id: string): boolean =>
-  /-(best|default)$/.test(id) || id === 'soup-of-each' || id === 'multilingual';
-
 /** True for groups of merges. */
-export const isMerged = ({ id }: Pick<Group, 'id'>): boolean => merged(id);
+export const isMerged = ({ id }: Pick<Group, 'id'>): boolean => isMergedId(id);
 
 /** Sorts ids of groups: base and experts, further references, merges. */
 export const sortGroups = (ids: Iterable<string>): string[] => {
   const place = (id: string): number => {
     const known = order.indexOf(id);
     if (known >= 0) return known < 3 ? known : known + 100;
-    return merged(id) ? 105.5 : 50;
+    return isMergedId(id) ? 105.5 : 50;
   };
   return [...new Set(ids)].sort((a, b) => place(a) - place(b));
 };

@@ -2,6 +2,7 @@ import { LayerloomError } from '../base/errors.js';
 import { nearest } from '../recipe/nearest.js';
 import { Board, type TableOptions } from './board.js';
 import { ablationLayers, ablationTransition } from './layouts/ablations.js';
+import { alpha } from './layouts/alpha.js';
 import { comparisons } from './layouts/comparisons.js';
 import { gains, wins } from './layouts/gains.js';
 import { intervals } from './layouts/intervals.js';
@@ -20,6 +21,7 @@ export const generalLayouts = {
   'ablation-layers': ablationLayers,
   'ablation-transition': ablationTransition,
   reverted,
+  alpha,
   gains,
   wins,
   regressions,

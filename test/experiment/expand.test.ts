@@ -304,6 +304,12 @@ describe('an experiment is refused', () => {
       '{name: a, method: revert, model: task, task: soup}',
       '7:44: revert has no parameter task',
     ],
+    [
+      'an expert alone beside a pair',
+      '{name: a, method: task_arithmetic, model: task, language: soup}',
+      '7:53: language: stands beside model, which merges each expert alone',
+    ],
+    ['one expert of two', '{name: a, method: slerp, t: 0.5, model: language}', '7:5: base is missing'],
     ['one model of two', '{name: a, method: passthrough}', '7:5: models: expected 1 model'],
     [
       'slerp on the base',

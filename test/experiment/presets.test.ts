@@ -24,6 +24,8 @@ describe('a preset', () => {
     ['ablation', 4 * 9 * 4 * 2],
     ['choices', 4 * 9 * 5],
     ['sparsify', 3 * 7],
+    // Each expert alone at 5 values of α, and each pair at 6.
+    ['alpha', (3 + 4 * 3) * 5 + 4 * 9 * 6],
     ['grid', 4 * 9 * 81],
   ])('%s is an experiment as it stands', async (preset, count) => {
     expect(await expanded(experimentPreset(preset))).toHaveLength(count);
@@ -55,6 +57,20 @@ describe('a preset', () => {
     ]);
     expect(configurations[6]).toMatchObject({ bottom: 5, top: 2 });
     expect(merges.every(({ language }) => language === 'all')).toBe(true);
+  });
+
+  it('of linearity has base + α·τ of each expert and of both experts of a pair', async () => {
+    const merges = await expanded(experimentPreset('alpha', models));
+    const namesOf = (is: (name: string) => boolean) => merges.map(({ name }) => name).filter(is);
+    expect(namesOf((name) => name.startsWith('all/math-2/'))).toEqual(
+      ['0.25', '0.5', '0.75', '1.25', '1.5'].map((value) => `all/math-2/alone/l${value}`),
+    );
+    expect(namesOf((name) => name.startsWith('swahili/swh-1/'))).toHaveLength(5);
+    expect(namesOf((name) => name.startsWith('swahili/math-1+swh-1/'))).toHaveLength(6);
+    const [alone] = merges;
+    expect(alone?.recipe).toMatchObject({ method: 'task_arithmetic', lambda: 0.25, weights: [1] });
+    expect(alone?.recipe).toMatchObject({ base: '/models/llama 3', models: ['math-1=org/math'] });
+    expect(merges.at(-1)?.configuration).toMatchObject({ lambda: 1.5, weights: [1, 1] });
   });
 
   it('measures English too, and on request the ten languages of the mean in every model', async () => {

@@ -28,7 +28,7 @@ describe.skipIf(!existsSync(executablePath))('the report page', () => {
     browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
     const directory = join(root, 'experiment');
     const { models, ...experiment } = constructedExperiment({
-      ...{ languages: ['swahili', 'telugu'], gridOf: ['swahili'], problems: 40, directory },
+      ...{ languages: ['swahili', 'telugu'], gridOf: ['swahili'], alphas: [0.5, 1], problems: 40, directory },
     });
     const renamed = models.map((model) => (model.name === 'math-3' ? { ...model, name: hostile } : model));
     writeRecord({ ...experiment, models: renamed });

@@ -1,7 +1,9 @@
 import type { ComponentChildren } from 'preact';
+import { Curves, hasCurves } from './curves.js';
 import type { Fact, ReportData } from './data.js';
 import { DataTable } from './data-table.js';
 import { Experts } from './experts.js';
+import { Gains, hasGains } from './gains.js';
 import { Grids } from './grids.js';
 import { hasMatrices, Matrices } from './matrices.js';
 import { Merges } from './merges.js';
@@ -76,6 +78,8 @@ const Provenance = ({ data }: { data: ReportData }) => (
 const contents = (data: ReportData): { id: string; label: string; shown: boolean }[] => [
   { id: 'headline', label: 'Result', shown: true },
   { id: 'tables', label: 'Tables', shown: data.tables.length > (data.headline === null ? 0 : 1) },
+  { id: 'gains', label: 'Gains', shown: hasGains(data) },
+  { id: 'alpha', label: 'Linearity', shown: hasCurves(data) },
   { id: 'pairs', label: 'Pairs', shown: hasMatrices(data) },
   { id: 'configurations', label: 'Configurations', shown: data.grids.length > 0 },
   { id: 'cost', label: 'Cost', shown: hasScatter(data) },
@@ -139,6 +143,8 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
           )}
         </Section>
         <Tables data={data} />
+        <Gains data={data} />
+        <Curves data={data} />
         <Matrices data={data} />
         <Grids data={data} />
         <Scatter data={data} />

@@ -86,6 +86,7 @@ const expandEntry = (
 ): ExperimentMerge[] => {
   const method = methodOf(entry);
   const { subjects, roles, toModels } = mergedBy(method, entry, models);
+  const isSingle = roles.includes('model');
   const own = ['name', 'method', ...roles];
   const dimensions = dimensionsOf(new Map([...entry.tree.entries].filter(([key]) => !own.includes(key))));
   const size = subjects.length * sizeOf(dimensions);
@@ -96,7 +97,10 @@ const expandEntry = (
     });
   const defaults = defaultsOf(method);
   return configurationsOf(dimensions).flatMap((configuration) => {
-    const { base: given, ...parameters } = parametersOf(configuration, method, experiment);
+    const { base: given, ...parameters } = parametersOf(configuration, method, {
+      experiment,
+      isSingle,
+    });
     const base = baseFor(given, { weights: parameters['weights'], method, experiment, entry });
     const recipeOf = (subject: Subject) =>
       ({
@@ -159,6 +163,23 @@ const mergedBy = ({ takes }: Method<never>, { tree }: Expanding, models: Models)
       roles: ['model'],
       toModels: ({ models: { task, language } }: Subject): object => ({ model: task ?? language }),
     };
+  // Of a method that takes any number of models: each expert alone, as in base + α · τ.
+  if (takes.models === 'list' && tree.entries.has('model')) {
+    for (const key of ['task', 'language']) {
+      const found = tree.entries.get(key);
+      if (found !== undefined)
+        throw invalid(found.key, {
+          key,
+          reason: 'stands beside model, which merges each expert alone',
+          expected: 'model alone, or task and language for pairs',
+        });
+    }
+    return {
+      subjects: singlesOf(tree, models),
+      roles: ['model'],
+      toModels: ({ models: { task, language } }: Subject): object => ({ models: [task ?? language] }),
+    };
+  }
   return {
     subjects: pairsOf(tree, models),
     roles: ['task', 'language'],
@@ -182,13 +203,13 @@ const settingNames = mergeSettings.keyof().options;
 const parametersOf = (
   { entries }: Configuration,
   method: Method<never>,
-  experiment: Experiment,
+  { experiment, isSingle }: { readonly experiment: Experiment; readonly isSingle: boolean },
 ): Record<string, unknown> => {
   const parameters = Object.fromEntries([...entries].map(([key, { value }]) => [key, toPlain(value)]));
   const isWeighted = 'weights' in shapeOf(method) && !entries.has('weights') && !entries.has('weight');
   return {
     ...parameters,
-    ...(isWeighted ? { weights: [1, 1] } : {}),
+    ...(isWeighted ? { weights: isSingle ? [1] : [1, 1] } : {}),
     ...Object.fromEntries(
       settingNames
         .filter((name) => experiment[name] !== undefined && !entries.has(name))
