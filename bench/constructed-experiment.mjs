@@ -109,6 +109,7 @@ export const constructedExperiment = ({
       fewshot: 8,
       seed: '0,1234,1234,1234',
       rows: null,
+      maxTokens: null,
       backend: 'constructed',
       model,
       harness: { name: 'lm-eval', version: '0.4.13' },

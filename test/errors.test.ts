@@ -163,7 +163,7 @@ const inProcess = async (program: string, env: NodeJS.ProcessEnv = {}): Promise<
 const failureOf = async (task: string, problems: string): Promise<never> => {
   const data = temporaryDirectory();
   writeFileSync(join(data, 'mgsm_sw.tsv'), problems);
-  throw (await prepareTasks([task], data, join(data, 'prepared'))).failures.get(task);
+  throw (await prepareTasks([task], { data }, join(data, 'prepared'))).failures.get(task);
 };
 
 const scenarios: Record<ErrorCode, () => unknown> = {
@@ -490,6 +490,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     return batchCommand({ experiment: file, out: join(root, 'out'), quiet: true });
   },
   DATA_MISSING: () => failureOf('layerloom_mgsm_de', ''),
+  INCLUDE_INVALID: () => prepareTasks([], { include: '/no/such/directory' }, temporaryDirectory()),
   DATA_INVALID: () => failureOf('layerloom_mgsm_sw', 'a question without an answer\n'),
   TRAINING_INVALID: () => trainingStatus([temporaryDirectory()]),
   TRAINING_INCOMPLETE: () => {

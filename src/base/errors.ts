@@ -408,6 +408,10 @@ const catalogue = {
     (d: { file: string; line?: number; reason: string }) =>
       `${d.file}${d.line === undefined ? '' : `:${d.line}`}: ${d.reason}; mend the file or fetch it again`,
   ),
+  INCLUDE_INVALID: input(
+    (d: { directory: string; reason: string }) =>
+      `${d.directory} cannot be used as include: of evaluate: ${d.reason}; name a directory of task files that each define another task`,
+  ),
   TRAINING_INVALID: input(
     (d: { file: string; reason: string }) =>
       `${d.file}: ${d.reason}; name a directory that \`${layerloomCommand('train', 'init')}\` wrote`,

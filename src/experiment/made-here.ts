@@ -38,15 +38,18 @@ const plainArguments: ReadonlySet<string> = new Set([
 
 /**
  * Returns the values of an `evaluate:` block by which it can run what it likes: the command of a server, arguments of
- * the harness's command line, and arguments of its back end that may name code (`trust_remote_code`).
+ * the harness's command line, task files, whose functions are Python, and arguments of its back end that may name code
+ * (`trust_remote_code`).
  */
 export const commandsIn = ({
   serve,
   arguments: words,
   modelArgs,
-}: Pick<EvaluationSettings, 'serve' | 'arguments' | 'modelArgs'>): string[] => [
+  include,
+}: Pick<EvaluationSettings, 'serve' | 'arguments' | 'modelArgs' | 'include'>): string[] => [
   ...(serve === undefined ? [] : [`serve: ${serve}`]),
   ...(words.length === 0 ? [] : [`arguments: ${words.join(' ')}`]),
+  ...(include === undefined ? [] : [`include: ${include}`]),
   ...Object.entries(modelArgs)
     .filter(([name]) => !plainArguments.has(name))
     .map(([name, value]) => `model_args: ${name}=${value}`),

@@ -32,7 +32,7 @@ export const whyUnpaired = (results: readonly EvaluationResult[], metric: string
  * Aligns results by problem: by the hash of the problem's data, and by its row too where a task has the same
  * problem twice.
  *
- * @throws LayerloomError RESULTS_NOT_PAIRED if task, version or shots differ, prompts or targets of a problem
+ * @throws LayerloomError RESULTS_NOT_PAIRED if task, version, shots or longest answers differ, prompts or targets of a problem
  *   differ, or a problem is there twice, or missing in one of the results
  */
 export const alignResults = (results: readonly EvaluationResult[], metric: string): Aligned => {
@@ -89,6 +89,8 @@ const checkSame = (
     throw refuse(`the versions of the task are ${first.taskVersion} and ${result.taskVersion}`);
   if (result.fewshot !== first.fewshot)
     throw refuse(`the numbers of examples are ${first.fewshot} and ${result.fewshot}`);
+  if (result.maxTokens !== first.maxTokens)
+    throw refuse(`the longest answers are ${most(first)} and ${most(result)}`);
   for (const [key, { id, prompt, target }] of expected) {
     const other = problems.get(key);
     if (other === undefined) throw refuse(`${result.model} lacks problem ${id}`);
@@ -98,6 +100,9 @@ const checkSame = (
   for (const [key, { id }] of problems)
     if (!expected.has(key)) throw refuse(`${first.model} lacks problem ${id}`);
 };
+
+const most = ({ maxTokens }: EvaluationResult): string =>
+  maxTokens === null ? "the task's own" : `${maxTokens} tokens`;
 
 const notPaired = (first: EvaluationResult, other: EvaluationResult, reason: string): LayerloomError =>
   new LayerloomError('RESULTS_NOT_PAIRED', {

@@ -85,6 +85,7 @@ const taskFacts = {
   metric: 'metrics',
   version: 'versions of the task',
   fewshot: 'numbers of examples',
+  maxTokens: 'longest answers',
   n: 'numbers of problems',
 } as const;
 
@@ -92,8 +93,15 @@ const factsOf = ({ board, experiment }: Scored, task: string) => {
   const subject = board.subjects.find((of) => of.task === task);
   const [first] = subject === undefined ? [] : scoresOf(experiment.models, task, subject.metric);
   if (subject === undefined || first === undefined) return undefined;
-  const { taskVersion: version, fewshot, n } = first.result;
-  return { benchmark: subject.benchmark, metric: subject.metric, version, fewshot, n };
+  const { taskVersion: version, fewshot, maxTokens, n } = first.result;
+  return {
+    benchmark: subject.benchmark,
+    metric: subject.metric,
+    version,
+    fewshot,
+    maxTokens: maxTokens ?? "the task's own",
+    n,
+  };
 };
 
 const differentTasks = (bases: readonly Scored[]): Apart[] => {

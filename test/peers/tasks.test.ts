@@ -127,7 +127,7 @@ describe.skipIf(!hasHarness)(
         languages.map((language) => `mgsm_${kind}_${language}`),
       );
       const into = join(temporaryDirectory(), 'prepared');
-      const { failures } = await prepareTasks(names, data, into);
+      const { failures } = await prepareTasks(names, { data }, into);
       expect(failures.size).toBe(0);
       const files = names.map((name) => join(into, `${name}.yaml`));
       const tasks = (await ask('prompts', { files, data, numbers, rows })) as Record<
@@ -154,7 +154,7 @@ describe.skipIf(!hasHarness)(
     /** Runs a model that answers nothing on these rows of each task, and returns results and rows by task. */
     const runHarness = async (tasks: readonly string[], data: string, rows: readonly number[]) => {
       const folder = temporaryDirectory();
-      const { includePath = '', environment } = await prepareTasks(tasks, data, join(folder, 'tasks'));
+      const { includePaths, environment } = await prepareTasks(tasks, { data }, join(folder, 'tasks'));
       expect(environment).toMatchObject({ HF_HUB_OFFLINE: '1', HF_DATASETS_OFFLINE: '1' });
       const samples = JSON.stringify(Object.fromEntries(tasks.map((task) => [task, rows])));
       const args = ['--model', 'dummy', '--tasks', tasks.join(','), '--num_fewshot', '8', '--log_samples'];
@@ -169,7 +169,7 @@ describe.skipIf(!hasHarness)(
           '--samples',
           samples,
           '--include_path',
-          includePath,
+          includePaths[0] ?? '',
           '--output_path',
           out,
         ],

@@ -16,6 +16,16 @@ const resultFacts = (results: readonly EvaluationResult[]): Fact[] => {
     { label: 'Harness', value: distinct(results.map(({ harness }) => `${harness.name} ${harness.version}`)) },
     { label: 'Back end', value: distinct(results.map(({ backend }) => backend)) },
     { label: 'Shots', value: distinct(results.map(({ fewshot }) => String(fewshot))) },
+    ...(results.every(({ maxTokens }) => maxTokens === null)
+      ? []
+      : [
+          {
+            label: 'Longest answer',
+            value: distinct(
+              results.map(({ maxTokens }) => (maxTokens === null ? "the task's own" : `${maxTokens} tokens`)),
+            ),
+          },
+        ]),
     { label: 'Seeds', value: distinct(results.map(({ seed }) => seed)) },
     { label: 'Rows', value: distinct(rows) },
     {

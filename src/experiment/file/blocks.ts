@@ -29,7 +29,7 @@ export const expectText = (tree: Tree, key: string, expected: string): Text => {
 };
 
 /**
- * Checks `evaluate:`. A relative `data` is made absolute, since the settings are used elsewhere later.
+ * Checks `evaluate:`. Relative `data` and `include` are made absolute, since the settings are used elsewhere later.
  *
  * @returns the settings as the experiment has them; of another harness, unchecked
  */
@@ -54,8 +54,12 @@ export const evaluationOf = (
       throw invalid(key, { key: language, reason: 'not a language of the experiment', nearest: meant });
   }
   const plain = toPlain(given) as EvaluationBlock;
-  const { data } = placedIn(given, () => parseEvaluation(plain, directory), 'evaluate');
-  return data === undefined ? plain : { ...plain, data };
+  const { data, include } = placedIn(given, () => parseEvaluation(plain, directory), 'evaluate');
+  return {
+    ...plain,
+    ...(data === undefined ? {} : { data }),
+    ...(include === undefined ? {} : { include }),
+  };
 };
 
 /** Checks `search:`. */

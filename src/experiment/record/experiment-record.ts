@@ -71,6 +71,7 @@ const scoreSchema: z.ZodType<Score> = z.object({
   fewshot: z.number(),
   n: z.number(),
   rows: z.tuple([z.number(), z.number()]).readonly().nullable(),
+  maxTokens: z.number().exactOptional(),
   metrics: z.record(z.string(), z.number().nullable()),
   result: z.string(),
 });

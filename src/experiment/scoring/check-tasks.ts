@@ -12,13 +12,16 @@ import type { Experiment } from '../file/read-experiment.js';
 export const tasksOf = ({ tasks }: EvaluationSettings): string[] => [...new Set([...tasks.values()].flat())];
 
 /** The tasks that only the harness knows: it takes its time to list its tasks, and is not asked about others. */
-const askedOf = (settings: EvaluationSettings, { failures }: PreparedTasks): string[] =>
-  tasksOf(settings).filter((task) => localTaskOf(task) === undefined && !failures.has(task));
+const askedOf = (settings: EvaluationSettings, { failures, included }: PreparedTasks): string[] =>
+  tasksOf(settings).filter(
+    (task) => (localTaskOf(task) === undefined || included.has(task)) && !failures.has(task),
+  );
 
 /**
- * Asks the harness once about the tasks that only it knows.
+ * Asks the harness once about the tasks that only it knows, and those of the user's own folder, which must not have
+ * the names of its own.
  *
- * @returns those that it does not know
+ * @returns those that it does not know, and those that two files define
  * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
  */
 export const unknownTasks = async (
@@ -29,13 +32,23 @@ export const unknownTasks = async (
 ): Promise<[task: string, error: LayerloomError][]> => {
   const asked = askedOf(settings, prepared);
   if (asked.length === 0) return [];
-  const known = await listTasks(command, prepared.includePath, prepared.environment, signal);
-  return asked
-    .filter((task) => !known.has(task))
-    .map((task) => [
-      task,
-      new LayerloomError('TASK_UNKNOWN', { tasks: [task], nearest: nearest(task, known) }),
-    ]);
+  const { included, includePaths, environment } = prepared;
+  const [ours] = includePaths.filter((path) => path !== settings.include);
+  const known = await listTasks(command, ours, environment, signal);
+  return asked.flatMap((task): [string, LayerloomError][] => {
+    const isIncluded = included.has(task);
+    if (isIncluded !== known.has(task)) return [];
+    const error = isIncluded
+      ? new LayerloomError('INCLUDE_INVALID', {
+          directory: settings.include ?? '',
+          reason: `the harness has a task ${task} of its own`,
+        })
+      : new LayerloomError('TASK_UNKNOWN', {
+          tasks: [task],
+          nearest: nearest(task, new Set([...known, ...included])),
+        });
+    return [[task, error]];
+  });
 };
 
 /** What is wrong with the tasks of an experiment, before anything is scored. */
@@ -60,7 +73,7 @@ export const checkExperimentTasks = async (
   const settings = parseEvaluation(evaluate, process.cwd());
   const folder = await mkdtemp(join(tmpdir(), 'layerloom-tasks-'));
   try {
-    const prepared = await prepareTasks(tasksOf(settings), settings.data, folder);
+    const prepared = await prepareTasks(tasksOf(settings), settings, folder);
     try {
       const unknown = await unknownTasks(settings, prepared, 'lm_eval', signal);
       return { failed: new Map([...prepared.failures, ...unknown]), unchecked: [] };

@@ -23,7 +23,7 @@ export interface ImportOutcome {
   readonly directory: string;
   readonly imported: readonly { readonly model: string; readonly task: string; readonly file: string }[];
   readonly failed: readonly { readonly file: string; readonly code: string; readonly message: string }[];
-  /** Results that were imported but are no scores of this experiment, since it asks for other shots or another seed. */
+  /** Results that were imported but are no scores of this experiment, since it asks for other shots, another seed or longest answer. */
   readonly warnings: readonly string[];
   readonly experiment: ExperimentRecord;
 }
@@ -79,12 +79,17 @@ export const importResults = async (directory: string, from: string): Promise<Im
   return { directory: place, imported: [...imported.values()], failed, warnings, experiment };
 };
 
-const warningOf = ({ file, task, fewshot, seed }: HarnessResult, settings: EvaluationSettings): string[] => {
-  const asked = settings.fewshotOf(task) ?? fewshot;
-  if (fewshot === asked && seed === settings.seed) return [];
-  return [
-    `${file}: ${task} has ${fewshot} shots and seed ${seed}; the experiment asks for ${asked} shots and seed ${settings.seed}, so that it is no score of it`,
-  ];
+const warningOf = (
+  { file, task, fewshot, seed, maxTokens }: HarnessResult,
+  settings: EvaluationSettings,
+): string[] => {
+  const of = (shots: number, seeds: string, most: number | null): string =>
+    `${shots} shots, seed ${seeds} and ${most === null ? "the task's own longest answer" : `answers of ${most} tokens at most`}`;
+  const there = of(fewshot, seed, maxTokens);
+  const asked = of(settings.fewshotOf(task) ?? fewshot, settings.seed, settings.maxTokensOf(task));
+  return there === asked
+    ? []
+    : [`${file}: ${task} has ${there}; the experiment asks for ${asked}, so that it is no score of it`];
 };
 
 /**

@@ -25,8 +25,8 @@ import type { ScoreFailures } from './score-failures.js';
 export interface Scoring extends AsyncDisposable {
   readonly settings: EvaluationSettings;
   readonly command: string;
-  /** Folder of task files that the harness does not have itself. */
-  readonly includePath: string | undefined;
+  /** Folders of task files that the harness does not have itself. */
+  readonly includePaths: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   /** Tasks that cannot be run, with the reason: a language without data. */
   readonly without: ReadonlyMap<string, ScoreError>;
@@ -64,7 +64,7 @@ export const prepareScoring = async (
   const directory = join(experiment, evaluationsName);
   const folder = join(directory, keep ? 'tasks' : `.tasks-${randomUUID()}`);
   await makeDirectories(directory, true);
-  const prepared = await prepareTasks(tasksOf(settings), settings.data, folder);
+  const prepared = await prepareTasks(tasksOf(settings), settings, folder);
   const unknown = keep ? [] : await unknownTasks(settings, prepared, command, signal);
   const without = [...prepared.failures, ...unknown];
   return {
@@ -72,7 +72,7 @@ export const prepareScoring = async (
     command,
     directory,
     without: new Map(without.map(([task, { code, message }]) => [task, { code, message }])),
-    includePath: prepared.includePath,
+    includePaths: prepared.includePaths,
     environment: prepared.environment,
     notes: prepared.notes,
     [Symbol.asyncDispose]: async () => {
@@ -98,6 +98,7 @@ export const resultOf = (
       result.task === task &&
       result.fewshot === (settings.fewshotOf(task) ?? result.fewshot) &&
       result.seed === settings.seed &&
+      result.maxTokens === settings.maxTokensOf(task) &&
       String(result.rows) === String(settings.rowsOf(task)) &&
       (result.source === 'imported' || result.backend === backendIn(settings)),
   );
@@ -106,22 +107,23 @@ export const resultOf = (
 const runsOf = (
   { name }: ModelToScore,
   tasks: readonly string[],
-  { settings, includePath, directory }: Scoring,
+  { settings, includePaths, directory }: Scoring,
   more: Pick<HarnessRun, 'path' | 'server'> & { readonly weights: string },
 ): HarnessRun[] =>
   [...groupBy(tasks, (task) => settings.fewshotOf(task))].map(([fewshot, group]) =>
-    runOf(name, group, fewshot, { settings, includePath, directory }, more),
+    runOf(name, group, fewshot, { settings, includePaths, directory }, more),
   );
 
 const runOf = (
   name: string,
   tasks: readonly string[],
   fewshot: number | undefined,
-  { settings, includePath, directory }: Pick<Scoring, 'settings' | 'includePath' | 'directory'>,
+  { settings, includePaths, directory }: Pick<Scoring, 'settings' | 'includePaths' | 'directory'>,
   { path, server, weights }: Pick<HarnessRun, 'path' | 'server'> & { readonly weights: string },
 ): HarnessRun => {
   const rows = new Map(tasks.map((task): [string, Rows | null] => [task, settings.rowsOf(task)]));
-  const what = [weights, [...rows], fewshot ?? null, settings.seed, backendIn(settings)];
+  const most = tasks.map((task) => settings.maxTokensOf(task));
+  const what = [weights, [...rows], fewshot ?? null, settings.seed, backendIn(settings), most];
   const key = createHash('sha256').update(JSON.stringify(what)).digest('hex').slice(0, 32);
   return {
     name,
@@ -130,7 +132,7 @@ const runOf = (
     fewshot,
     rows,
     settings,
-    includePath,
+    includePaths,
     server,
     directory: join(directory, '.runs', key),
   };
@@ -364,6 +366,7 @@ const writeResult = (
       rows: rows.get(result.task) ?? null,
       // As it was asked for: the harness spells seeds and back ends in its own way.
       seed: settings.seed,
+      maxTokens: settings.maxTokensOf(result.task),
       backend: backendIn(settings),
     },
     texts,

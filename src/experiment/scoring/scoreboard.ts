@@ -87,7 +87,7 @@ const settingsOf = ({ evaluate }: ExperimentRecord): EvaluationSettings | undefi
 };
 
 /**
- * Chooses one result a task: of the shots and seed that the experiment states; then of the rows that it states,
+ * Chooses one result a task: of the shots, seed and longest answer that the experiment states; then of the rows that it states,
  * else of the most problems; then the newest.
  */
 export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSettings | undefined): Scores => {
@@ -99,17 +99,30 @@ export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSett
         (a, b) => order(b, settings) - order(a, settings) || (a.result.started < b.result.started ? 1 : -1),
       );
     if (best === undefined) continue;
-    const { taskVersion, fewshot, n, rows, metrics } = best.result;
+    const { taskVersion, fewshot, n, rows, metrics, maxTokens } = best.result;
     scores.push([
       task,
-      { taskVersion, fewshot, n, rows, metrics, result: `${evaluationsName}/${best.file}` },
+      {
+        taskVersion,
+        fewshot,
+        n,
+        rows,
+        ...(maxTokens === null ? {} : { maxTokens }),
+        metrics,
+        result: `${evaluationsName}/${best.file}`,
+      },
     ]);
   }
   return Object.fromEntries(scores.sort(([a], [b]) => (a < b ? -1 : 1)));
 };
 
-const isWanted = ({ task, fewshot, seed }: FoundResult['result'], settings: EvaluationSettings): boolean =>
-  seed === settings.seed && fewshot === (settings.fewshotOf(task) ?? fewshot);
+const isWanted = (
+  { task, fewshot, seed, maxTokens }: FoundResult['result'],
+  settings: EvaluationSettings,
+): boolean =>
+  seed === settings.seed &&
+  fewshot === (settings.fewshotOf(task) ?? fewshot) &&
+  maxTokens === settings.maxTokensOf(task);
 
 const order = ({ result }: FoundResult, settings: EvaluationSettings | undefined): number => {
   const isAsStated = settings !== undefined && String(result.rows) === String(settings.rowsOf(result.task));
