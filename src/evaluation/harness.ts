@@ -7,7 +7,7 @@ import { foreignDirectory } from '../base/own-directory.js';
 import { openToAppend } from '../engine/output/durable.js';
 import { findHarnessResults, type HarnessResult, readHarnessResults } from './harness-output.js';
 import { weightsArguments } from './loaded-model.js';
-import { endGroup } from './process.js';
+import { endGroup, spawnGroup } from './process.js';
 import { promptArguments } from './prompt-arguments.js';
 import type { EvaluationSettings, Rows } from './settings.js';
 
@@ -26,8 +26,8 @@ export interface HarnessRun {
   /** By task; undefined or null: all rows. */
   readonly rows: ReadonlyMap<string, Rows | null>;
   readonly settings: EvaluationSettings;
-  /** Folders of task files that the harness does not have itself. */
-  readonly includePaths: readonly string[];
+  /** Folder of task files that the harness does not have itself. */
+  readonly includePath: string | undefined;
   /** URL of the server that answers for the checkpoint, for back ends that speak to one. */
   readonly server: string | undefined;
   /** Directory for the run's own files; it is made, and left. */
@@ -60,9 +60,7 @@ const modelArguments = async ({ path, settings, server }: HarnessRun): Promise<R
 
 /** Returns the harness's configuration of a run: `lm_eval run --config` takes it. */
 const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> => {
-  const { tasks, fewshot, rows, settings, includePaths, directory } = run;
-  // Tasks that generate nothing are not touched by it.
-  const maxTokens = tasks.map((task) => settings.maxTokensOf(task)).find((most) => most !== null);
+  const { tasks, fewshot, rows, settings, includePath, directory } = run;
   const wanted = tasks.flatMap((task) => {
     const range = rows.get(task);
     return range === undefined || range === null ? [] : [{ task, range }];
@@ -90,11 +88,7 @@ const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> 
         }),
     batch_size: settings.batchSize,
     ...(settings.device === undefined ? {} : { device: settings.device }),
-    ...(maxTokens === undefined ? {} : { gen_kwargs: { max_gen_toks: maxTokens } }),
-    // The command line takes one folder, a configuration a list.
-    ...(includePaths.length === 0
-      ? {}
-      : { include_path: includePaths.length === 1 ? includePaths[0] : includePaths }),
+    ...(includePath === undefined ? {} : { include_path: includePath }),
     seed: settings.seed.split(',').map((part) => (part === 'None' ? null : Number(part))),
     log_samples: true,
     output_path: join(directory, outputName),
@@ -167,10 +161,9 @@ const spawned = async (run: HarnessRun, words: readonly string[], execution: Exe
   await mkdir(dirname(log), { recursive: true });
   const file = await openToAppend(log);
   const begin = (await file.stat()).size;
-  const child = spawn('/bin/sh', ['-c', `exec ${command} "$@"`, 'sh', ...words], {
-    stdio: ['ignore', file.fd, file.fd],
+  const child = spawnGroup(`exec ${command} "$@"`, words, {
+    output: file.fd,
     env: { ...process.env, ...environment },
-    detached: true,
   });
   const exit = new Promise<{ code: number | null; by: NodeJS.Signals | null }>((resolve, reject) => {
     child.once('error', reject);

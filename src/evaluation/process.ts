@@ -1,8 +1,41 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** Milliseconds between asking processes to end and ending them, and between two looks whether they have. */
 const [graceMs, lookEveryMs] = [10_000, 50];
+
+/**
+ * Waits in the background until this process closes the pipe or writes to it. Closed without a word, this process has ended,
+ * killed perhaps, and the group that it has started is ended too.
+ */
+const watcher = `{ trap '' TERM; read -r _ <&3 || { kill -TERM 0; sleep ${graceMs / 1000}; kill -KILL 0; }; } >/dev/null 2>&1 &
+exec 3<&-
+`;
+
+/**
+ * Starts a command of the shell that leads a process group of its own, which `endGroup` ends, and which ends with this
+ * process however that ends.
+ *
+ * @param words what the command finds as `"$@"`
+ * @param output file descriptor of what it prints
+ */
+export const spawnGroup = (
+  command: string,
+  words: readonly string[],
+  { output, env }: { readonly output: number; readonly env: NodeJS.ProcessEnv },
+): ChildProcess => {
+  const child = spawn('/bin/sh', ['-c', `${watcher}${command}`, 'sh', ...words], {
+    stdio: ['ignore', output, output, 'pipe'],
+    env,
+    detached: true,
+  });
+  const pipe = child.stdio[3] as Writable;
+  // The watcher may have been ended with its group.
+  pipe.on('error', () => undefined);
+  child.once('exit', () => pipe.end('\n'));
+  return child;
+};
 
 /**
  * Ends a process and all that it has started: SIGTERM to its group, and SIGKILL to what is left of it later.

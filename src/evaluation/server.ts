@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isPlainWord, shellWord } from '../base/command-line.js';
 import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
 import { openToAppend } from '../engine/output/durable.js';
-import { endGroup } from './process.js';
+import { endGroup, spawnGroup } from './process.js';
 
 /** A server that answers for one checkpoint. */
 export interface ModelServer extends AsyncDisposable {
@@ -90,11 +89,9 @@ export const startServer = async (settings: ServerSettings): Promise<ModelServer
   const words = { model, name, port };
   const text = withWords(command, words, (key) => `"$${variableOf(key)}"`);
   const file = await openToAppend(log);
-  const child = spawn('/bin/sh', ['-c', text], {
-    stdio: ['ignore', file.fd, file.fd],
+  const child = spawnGroup(text, [], {
+    output: file.fd,
     env: { ...process.env, ...environment, ...variablesOf(words) },
-    // A process group of its own, so that all that it starts can be ended.
-    detached: true,
   });
   let ended: string | undefined;
   child.once('error', (error) => {
