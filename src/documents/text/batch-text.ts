@@ -153,7 +153,9 @@ export const describeOutcomes = (
   return [
     out,
     isNothingLeft
-      ? `nothing left to do: all ${merges.length} merges were there already`
+      ? merges.length === 0
+        ? 'no merges: the models are there to be scored'
+        : `nothing left to do: all ${merges.length} merges were there already`
       : `${done} of ${merges.length} merges, ${formatBytes(bytesWritten)} written and ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}`,
     ...failuresOf(merges).map(({ merge, message }) => `  failed: ${merge}: ${message}`),
   ].join('\n');
