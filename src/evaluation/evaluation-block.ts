@@ -31,6 +31,11 @@ export const evaluationSchema = z.strictObject({
     expected: 'the first and the last row, 200-249, or such a range for each task',
     otherwise: 'all',
   }),
+  maxTokens: setting(z.int().min(1).optional(), {
+    meaning:
+      'Most tokens of an answer, for every task that generates one. Results of other values are other results.',
+    otherwise: "the task's own",
+  }),
   seed: setting(z.union([z.int(), z.string()]).default('0,1234,1234,1234'), {
     meaning: "The harness's four (Python, NumPy, torch, few-shot examples), or one number for all four.",
     expected: 'a number, or four separated by commas: 0,1234,1234,1234',
@@ -77,6 +82,11 @@ export const evaluationSchema = z.strictObject({
     meaning: 'Directory of local data for [tasks that can read it](#local-data).',
     expected: 'a directory',
     otherwise: 'the hub',
+  }),
+  include: setting(z.string().min(1).optional(), {
+    meaning:
+      "Directory of [task files of your own](#tasks-of-your-own), beside the harness's and layerloom's.",
+    expected: 'a directory with task files of lm_eval',
   }),
   timeout: setting(z.number().positive().optional(), {
     meaning: 'Seconds after which a run of the harness is given up.',

@@ -9,6 +9,7 @@ import { type HarnessConfig, type HarnessResults, resultsSchema } from './harnes
 import type { ProblemResult, ProblemTexts } from './result.js';
 import { invalidResult } from './result-files.js';
 import type { Rows } from './settings.js';
+import { generatesNothing } from './task-facts.js';
 
 /** One task of one `results_*.json` of the harness, with its samples. */
 export interface HarnessResult {
@@ -31,6 +32,8 @@ export interface HarnessResult {
   readonly model: string;
   /** The rows that were taken, the first and the one after the last; null: all. */
   readonly rows: Rows | null;
+  /** `max_gen_toks` that the harness was given for all tasks; null where the task's own number holds. */
+  readonly maxTokens: number | null;
   readonly started: string;
   readonly seconds: number;
 }
@@ -118,6 +121,7 @@ export const readHarnessResults = async (file: string): Promise<HarnessResult[]>
           ]),
         ),
         n: problems.length > 0 ? problems.length : countIn(whole, members, 'effective'),
+        maxTokens: generatesNothing(task) ? null : maxTokensIn(config),
         rows: rowsIn(config, problems, countIn(whole, members, 'original')),
         problems,
         texts: Object.fromEntries(found.flatMap((each) => Object.entries(each?.texts ?? {}))),
@@ -214,14 +218,25 @@ const figuresIn = (figures: Json): Record<string, number | null> =>
       .map(([key, value]) => [key, typeof value === 'number' && Number.isFinite(value) ? value : null]),
   );
 
-const argumentsIn = ({ model_args: given }: HarnessConfig): Json => {
-  if (isObject(given)) return given;
-  return Object.fromEntries(
-    (given ?? '')
+/** `name=value,name=value`, as the harness's command line takes it. */
+const pairsIn = (text: string): Json =>
+  Object.fromEntries(
+    text
       .split(',')
       .filter((part) => part.includes('='))
       .map((part) => [part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1)]),
   );
+
+const argumentsIn = ({ model_args: given }: HarnessConfig): Json => {
+  return isObject(given) ? given : pairsIn(given ?? '');
+};
+
+/** The harness has several names of the number; the first of these holds. */
+const maxTokensIn = ({ gen_kwargs: given }: HarnessConfig): number | null => {
+  const pairs = isObject(given) ? given : pairsIn(given ?? '');
+  for (const key of ['max_gen_toks', 'max_new_tokens', 'max_tokens', 'max_completion_tokens'])
+    if (pairs[key] !== undefined && pairs[key] !== null) return Number(pairs[key]);
+  return null;
 };
 
 const backendIn = (config: HarnessConfig): string =>

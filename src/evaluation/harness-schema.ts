@@ -21,6 +21,7 @@ const config = z.object({
     .positive()
     .refine((limit) => limit < 1 || Number.isSafeInteger(limit), 'a number of rows, or a share of them')
     .nullish(),
+  gen_kwargs: z.union([z.string(), z.record(z.string(), z.unknown())]).nullish(),
   random_seed: scalar.optional(),
   numpy_seed: scalar.optional(),
   torch_seed: scalar.optional(),

@@ -26,8 +26,8 @@ export interface HarnessRun {
   /** By task; undefined or null: all rows. */
   readonly rows: ReadonlyMap<string, Rows | null>;
   readonly settings: EvaluationSettings;
-  /** Folder of task files that the harness does not have itself. */
-  readonly includePath: string | undefined;
+  /** Folders of task files that the harness does not have itself. */
+  readonly includePaths: readonly string[];
   /** URL of the server that answers for the checkpoint, for back ends that speak to one. */
   readonly server: string | undefined;
   /** Directory for the run's own files; it is made, and left. */
@@ -60,7 +60,9 @@ const modelArguments = async ({ path, settings, server }: HarnessRun): Promise<R
 
 /** Returns the harness's configuration of a run: `lm_eval run --config` takes it. */
 const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> => {
-  const { tasks, fewshot, rows, settings, includePath, directory } = run;
+  const { tasks, fewshot, rows, settings, includePaths, directory } = run;
+  // Tasks that generate nothing are not touched by it.
+  const maxTokens = tasks.map((task) => settings.maxTokensOf(task)).find((most) => most !== null);
   const wanted = tasks.flatMap((task) => {
     const range = rows.get(task);
     return range === undefined || range === null ? [] : [{ task, range }];
@@ -88,7 +90,11 @@ const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> 
         }),
     batch_size: settings.batchSize,
     ...(settings.device === undefined ? {} : { device: settings.device }),
-    ...(includePath === undefined ? {} : { include_path: includePath }),
+    ...(maxTokens === undefined ? {} : { gen_kwargs: { max_gen_toks: maxTokens } }),
+    // The command line takes one folder, a configuration a list.
+    ...(includePaths.length === 0
+      ? {}
+      : { include_path: includePaths.length === 1 ? includePaths[0] : includePaths }),
     seed: settings.seed.split(',').map((part) => (part === 'None' ? null : Number(part))),
     log_samples: true,
     output_path: join(directory, outputName),

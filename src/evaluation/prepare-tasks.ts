@@ -3,15 +3,24 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { LayerloomError } from '../base/errors.js';
+import { readIncludedTasks } from './included-tasks.js';
 import { isLocalOnly, localTaskOf } from './local-data.js';
 
 /** The task files of the package, which `lm_eval --include_path` takes as they are where data come from the hub. */
 export const shippedTasks = fileURLToPath(new URL('../../tasks', import.meta.url));
 
+/** Directories of `evaluate:` that tasks come from. */
+interface TaskPlaces {
+  readonly data?: string | undefined;
+  readonly include?: string | undefined;
+}
+
 /** What a run of the harness needs beyond its own tasks. */
 export interface PreparedTasks {
-  /** Argument of `--include_path`; undefined if the harness's own tasks suffice. */
-  readonly includePath: string | undefined;
+  /** Folders for the harness's `include_path`; empty if its own tasks suffice. */
+  readonly includePaths: readonly string[];
+  /** Names of the tasks that the user's own folder defines. */
+  readonly included: ReadonlySet<string>;
   /** Variables of the harness's process. */
   readonly environment: Readonly<Record<string, string>>;
   /** For users: tasks that read the hub though a local directory is given. */
@@ -26,20 +35,24 @@ export interface PreparedTasks {
  * can run is local.
  *
  * @param tasks the harness's names of tasks; those it has itself need no preparing
- * @param data a directory with `mgsm_*.tsv` and `exemplars.json`, or `*.devtest` of FLORES-200
+ * @param settings `data` is a directory with `mgsm_*.tsv` and `exemplars.json`, or `*.devtest` of FLORES-200; `include`
+ *   one with task files of the user's own
  * @param into a directory of its own, made if need be; it must stay until the run has ended
+ * @throws LayerloomError INCLUDE_INVALID
  */
 export const prepareTasks = async (
   tasks: readonly string[],
-  data: string | undefined,
+  { data, include }: TaskPlaces,
   into: string,
 ): Promise<PreparedTasks> => {
   const failures = new Map<string, LayerloomError>();
   const local: string[] = [];
   const notes: string[] = [];
   const folder = resolve(into);
+  const included = include === undefined ? new Map<string, string>() : await readIncludedTasks(include);
 
   for (const task of new Set(tasks)) {
+    if (included.has(task)) continue;
     const localTask = localTaskOf(task);
     if (localTask === undefined) {
       if (data !== undefined) notes.push(`${task} takes its data from the hub: \`data:\` is not for it`);
@@ -72,7 +85,8 @@ export const prepareTasks = async (
   const running = [...new Set(tasks)].filter((task) => !failures.has(task));
   const shipped = running.some((task) => task.startsWith('layerloom_')) ? shippedTasks : undefined;
   return {
-    includePath: local.length > 0 ? folder : shipped,
+    includePaths: [local.length > 0 ? folder : (shipped ?? []), include ?? []].flat(),
+    included: new Set(included.keys()),
     environment:
       local.length > 0 && local.length === running.length
         ? {

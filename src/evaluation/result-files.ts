@@ -28,8 +28,10 @@ const shortHash = (value: unknown): string =>
 
 /** Name of a result's file: the task, and a hash of all that it is a result of. */
 const nameOf = (result: ResultIdentity): string => {
-  const { weights, task, taskVersion, promptHash, fewshot, seed, rows, backend } = result;
+  const { weights, task, taskVersion, promptHash, fewshot, seed, rows, backend, maxTokens } = result;
   const identity = [weights, task, taskVersion, promptHash, fewshot, seed, rows, backend];
+  // Added only where it is stated, so that results of earlier versions keep their names.
+  if (maxTokens !== null) identity.push(maxTokens);
   return `${task.replace(/[^\w.-]/g, '_')}-${shortHash(identity)}`;
 };
 
@@ -193,6 +195,8 @@ const summarySchema: z.ZodType<ResultSummary> = z.object({
   fewshot: z.number(),
   seed: z.string(),
   rows: rows.nullable(),
+  // Results of earlier versions have the task's own.
+  maxTokens: z.number().nullable().default(null),
   backend: z.string(),
   layerloom: z.string(),
   model: z.string(),

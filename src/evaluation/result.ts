@@ -35,6 +35,8 @@ export interface ResultIdentity {
   readonly seed: string;
   /** The rows that were asked for, the first and the one after the last; null for all of the task's. */
   readonly rows: readonly [from: number, to: number] | null;
+  /** The most tokens of an answer that were asked for; null for the task's own number. */
+  readonly maxTokens: number | null;
   /** `hf`, `vllm`, `local-completions`, …, with the arguments that may change what a model answers. */
   readonly backend: string;
 }
@@ -71,6 +73,8 @@ export interface Score {
   readonly fewshot: number;
   readonly n: number;
   readonly rows: readonly [from: number, to: number] | null;
+  /** The most tokens of an answer that were asked for; absent for the task's own number. */
+  readonly maxTokens?: number;
   readonly metrics: Readonly<Record<string, number | null>>;
   /** Path of the result's file, relative to the experiment's directory. */
   readonly result: string;

@@ -1,14 +1,14 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { isObject } from '../checkpoint/json.js';
-import { faultIn, parseBlock } from '../recipe/block.js';
+import { faultIn, parseBlock, spelt } from '../recipe/block.js';
 import { nearest } from '../recipe/nearest.js';
 import { evaluationSchema } from './evaluation-block.js';
 import { misspelt } from './local-data.js';
-import { isZeroShot } from './task-facts.js';
+import { generatesNothing, isZeroShot } from './task-facts.js';
 
 /** Settings of `evaluate:` that mean something other than what stands there. */
-type Interpreted = 'harness' | 'tasks' | 'fewshot' | 'limit' | 'problems';
+type Interpreted = 'harness' | 'tasks' | 'fewshot' | 'limit' | 'problems' | 'maxTokens';
 
 /** What `evaluate:` of an experiment says, checked, with the defaults of what it does not say. */
 export interface EvaluationSettings
@@ -21,6 +21,8 @@ export interface EvaluationSettings
   readonly arguments: readonly string[];
   /** Returns the number of worked examples before a problem; undefined: the task's own. */
   fewshotOf(task: string): number | undefined;
+  /** Returns the most tokens of an answer; null: the task's own number, or none that it generates. */
+  maxTokensOf(task: string): number | null;
   /** Returns the rows of a task to take, the first and the one after the last; null: all. */
   rowsOf(task: string): Rows | null;
 }
@@ -33,7 +35,7 @@ const fail = (path: readonly (string | number)[], fault: Parameters<typeof fault
 /**
  * Checks what `evaluate:` says, with keys in snake case.
  *
- * @param directory folder in which a relative `data` begins
+ * @param directory folder in which relative `data` and `include` begin
  * @throws LayerloomError RECIPE_INVALID, with the path of the value
  */
 export const parseEvaluation = (given: unknown, directory: string): EvaluationSettings => {
@@ -48,11 +50,13 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     fewshot,
     limit,
     problems,
+    maxTokens,
     ...settings
   } = parseBlock(evaluationSchema, 'evaluate', given);
   if (limit !== undefined && problems !== undefined)
     throw fail(['limit'], { key: 'limit', reason: 'stands beside problems', expected: 'one of the two' });
-  const { serve, baseUrl, data } = settings;
+  const { serve, baseUrl, data, include } = settings;
+  checkArguments(settings.arguments.map(String), { maxTokens, include });
   if (serve !== undefined && baseUrl !== undefined)
     throw fail(['serve'], {
       key: 'serve',
@@ -82,13 +86,31 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     devices: settings.devices.map(String),
     arguments: settings.arguments.map(String),
     data: data === undefined ? undefined : resolve(directory, data),
+    include: include === undefined ? undefined : resolve(directory, include),
     seed: seedOf(settings.seed),
     fewshotOf: (task) => {
       const asked = typeof fewshot === 'object' ? fewshot[task] : fewshot;
       return asked !== undefined && isZeroShot(task) ? 0 : asked;
     },
+    maxTokensOf: (task) => (generatesNothing(task) ? null : (maxTokens ?? null)),
     rowsOf: (task) => rowsOf.get(task) ?? rowsOfAll,
   };
+};
+
+/** Options of `lm_eval run` that would replace what a setting writes into its configuration. */
+const replaced = { maxTokens: 'gen_kwargs', include: 'include_path' } as const;
+
+/** @throws LayerloomError RECIPE_INVALID for a setting that an argument of the harness would replace */
+const checkArguments = (
+  words: readonly string[],
+  settings: Readonly<Record<keyof typeof replaced, unknown>>,
+): void => {
+  for (const [name, word] of Object.entries(replaced)) {
+    const isThere = words.some((one) => one.replace(/^--/, '').split('=')[0] === word);
+    if (!isThere || settings[name as keyof typeof replaced] === undefined) continue;
+    const key = spelt(name);
+    throw fail([key], { key, reason: `stands beside the argument ${word}`, expected: 'one of the two' });
+  }
 };
 
 /** @throws LayerloomError RECIPE_INVALID for a task that is called as one of the package's own, and is none */

@@ -106,6 +106,12 @@ export const taskOf = (task: string): TaskFacts | undefined => {
  */
 export const isZeroShot = (task: string): boolean => /^layerloom_(mgsm_ppl|flores)_/.test(task);
 
+/** True for tasks of which it is known that a model only says how likely texts are, and writes none. */
+export const generatesNothing = (task: string): boolean => {
+  const benchmark = taskOf(task)?.benchmark;
+  return benchmark === 'BELEBELE' || benchmark === 'MMLU' || benchmark === 'perplexity';
+};
+
 /** Metrics of tasks that `taskOf` does not know, in the order in which people quote them. */
 const usual = [
   'exact_match,flexible-extract',

@@ -67,7 +67,7 @@ describe('importing results', () => {
     writeResults(from, { model: join(root, 'base'), score: 0.5, 'n-shot': { [task]: 5 } });
     const { warnings } = await importResults(out, from);
     expect(warnings).toEqual([
-      expect.stringMatching(/has 5 shots and seed .*; the experiment asks for 8 shots/),
+      expect.stringMatching(/has 5 shots, seed .*; the experiment asks for 8 shots/),
     ]);
     expect(recordIn(out).references[0].scores).toBeUndefined();
   });

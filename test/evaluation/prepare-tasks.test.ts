@@ -31,9 +31,9 @@ const folders = () => {
 describe('with local data, tasks', () => {
   it('differ from the package’s in the data set alone', async () => {
     const { data, into } = folders();
-    const { includePath, failures, notes } = await prepareTasks(['layerloom_mgsm_sw'], data, into);
-    expect({ includePath, failures: failures.size, notes }).toEqual({
-      includePath: into,
+    const { includePaths, failures, notes } = await prepareTasks(['layerloom_mgsm_sw'], { data }, into);
+    expect({ includePaths, failures: failures.size, notes }).toEqual({
+      includePaths: [into],
       failures: 0,
       notes: [],
     });
@@ -53,7 +53,7 @@ describe('with local data, tasks', () => {
 
   it('of the harness keep its name, and find its file when they run', async () => {
     const { data, into } = folders();
-    await prepareTasks(['mgsm_direct_ja'], data, into);
+    await prepareTasks(['mgsm_direct_ja'], { data }, into);
     expect(taskFile(into, 'mgsm_direct_ja')).toMatchObject({
       include: join(shippedTasks, 'local_mgsm_template'),
       task: 'mgsm_direct_ja',
@@ -62,7 +62,7 @@ describe('with local data, tasks', () => {
 
   it('have problems and exemplars with the hub’s fields', async () => {
     const { data, into } = folders();
-    await prepareTasks(['layerloom_mgsm_en'], data, into);
+    await prepareTasks(['layerloom_mgsm_en'], { data }, into);
     const { train = '', test } = taskFile(into, 'layerloom_mgsm_en').dataset_kwargs.data_files;
     expect(rowsOf(test)[0]).toEqual({
       question: 'There are 2 "red" pens and 3 blue ones. How many pens are there?',
@@ -83,14 +83,14 @@ describe('with local data, tasks', () => {
   it('of perplexity need no exemplars', async () => {
     const { data, into } = folders();
     writeFileSync(join(data, 'exemplars.json'), '');
-    const { failures } = await prepareTasks(['layerloom_mgsm_ppl_ja', 'layerloom_mgsm_ja'], data, into);
+    const { failures } = await prepareTasks(['layerloom_mgsm_ppl_ja', 'layerloom_mgsm_ja'], { data }, into);
     expect([...failures.keys()]).toEqual(['layerloom_mgsm_ja']);
     expect(Object.keys(taskFile(into, 'layerloom_mgsm_ppl_ja').dataset_kwargs.data_files)).toEqual(['test']);
   });
 
   it('of translation pair the lines of two languages', async () => {
     const { data, into } = folders();
-    await prepareTasks(['layerloom_flores_jpn_eng'], data, into);
+    await prepareTasks(['layerloom_flores_jpn_eng'], { data }, into);
     const { test } = taskFile(into, 'layerloom_flores_jpn_eng').dataset_kwargs.data_files;
     expect(rowsOf(test)).toEqual([
       { source: 'ペンは赤い。', target: 'The pen is red.' },
@@ -100,13 +100,13 @@ describe('with local data, tasks', () => {
 
   it('keep the harness off the network only if all are local', async () => {
     const { data, into } = folders();
-    const alone = await prepareTasks(['mgsm_direct_sw', 'layerloom_mgsm_de'], data, into);
+    const alone = await prepareTasks(['mgsm_direct_sw', 'layerloom_mgsm_de'], { data }, into);
     expect(alone.environment).toEqual({
       HF_HUB_OFFLINE: '1',
       HF_DATASETS_OFFLINE: '1',
       HF_DATASETS_CACHE: join(into, 'cache'),
     });
-    const mixed = await prepareTasks(['mgsm_direct_sw', 'belebele_swh_Latn'], data, into);
+    const mixed = await prepareTasks(['mgsm_direct_sw', 'belebele_swh_Latn'], { data }, into);
     expect(mixed.environment).toEqual({});
     expect(mixed.notes).toEqual(['belebele_swh_Latn takes its data from the hub: `data:` is not for it']);
   });
@@ -115,16 +115,16 @@ describe('with local data, tasks', () => {
 describe('without local data, tasks', () => {
   it('are the package’s own files', async () => {
     const into = join(temporaryDirectory(), 'prepared');
-    expect(await prepareTasks(['layerloom_mgsm_sw', 'mmlu'], undefined, into)).toMatchObject({
-      includePath: shippedTasks,
+    expect(await prepareTasks(['layerloom_mgsm_sw', 'mmlu'], {}, into)).toMatchObject({
+      includePaths: [shippedTasks],
       environment: {},
     });
-    expect(await prepareTasks(['mgsm_direct_sw'], undefined, into)).toMatchObject({ includePath: undefined });
+    expect(await prepareTasks(['mgsm_direct_sw'], {}, into)).toMatchObject({ includePaths: [] });
     expect(existsSync(into)).toBe(false);
   });
 
   it('of translation cannot run', async () => {
-    const { failures } = await prepareTasks(['layerloom_flores_eng_swh'], undefined, temporaryDirectory());
+    const { failures } = await prepareTasks(['layerloom_flores_eng_swh'], {}, temporaryDirectory());
     expect(failures.get('layerloom_flores_eng_swh')).toMatchObject({ code: 'DATA_MISSING' });
   });
 });
@@ -133,13 +133,13 @@ describe('bad data', () => {
   const failureOf = async (task: string, spoil: (data: string) => void) => {
     const { data, into } = folders();
     spoil(data);
-    return (await prepareTasks([task, 'mgsm_direct_en'], data, into)).failures.get(task);
+    return (await prepareTasks([task, 'mgsm_direct_en'], { data }, into)).failures.get(task);
   };
 
   it('of one language leave the others', async () => {
     const { data, into } = folders();
     const tasks = ['layerloom_mgsm_th', 'layerloom_mgsm_en', 'layerloom_flores_eng_tel'];
-    const { failures } = await prepareTasks(tasks, data, into);
+    const { failures } = await prepareTasks(tasks, { data }, into);
     expect([...failures].map(([task, { message }]) => [task, message])).toEqual([
       [
         'layerloom_mgsm_th',
