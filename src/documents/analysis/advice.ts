@@ -3,6 +3,7 @@ import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
 import type { Overlap } from '../../measure/analysis/overlap.js';
 import type { Shares } from '../../measure/analysis/shares.js';
 import type { Side } from '../../methods/framework/part-names.js';
+import { groupsOfPairs, isNamedByRoles } from '../pages/pair-groups.js';
 import { formatPercent } from '../text/format.js';
 
 /** Relative deviation from an even spread over the layers below which a share counts as even. */
@@ -81,10 +82,36 @@ const sentenceOf = (
   ].join(' ');
 };
 
-/** Names at most three pairs of a group that is not all of them. */
-const pairsNamed = (pairs: readonly string[], all: number): string => {
+interface PairOf {
+  readonly pair: string;
+  readonly experts: readonly [string, string];
+}
+
+/** Names whole groups of pairs by the roles of their experts; undefined if some of a group are not among the pairs. */
+const rolesNamed = (
+  pairs: readonly PairOf[],
+  all: readonly PairOf[],
+  roles: ExpertRoles,
+): string | undefined => {
+  const groups = groupsOfPairs(all, Object.fromEntries(roles));
+  const own = groups.filter((group) => group.pairs.some((pair) => pairs.includes(pair)));
+  const isWhole = own.every((group) => group.pairs.every((pair) => pairs.includes(pair)));
+  const words = own.flatMap(({ title, pairs: of }) =>
+    title === null || !isNamedByRoles(title) || of.length < 2
+      ? []
+      : [`${of.length} pairs of ${title.charAt(0).toLowerCase()}${title.slice(1)}`],
+  );
+  return isWhole && words.length === own.length ? `The ${listed(words)}` : undefined;
+};
+
+/** Names at most three pairs of a group that is not all of them, nor all of some roles. */
+const pairsNamed = (of: readonly PairOf[], allPairs: readonly PairOf[], roles: ExpertRoles): string => {
+  const pairs = of.map(({ pair }) => pair);
+  const all = allPairs.length;
   if (pairs.length === 1) return pairs.join();
   if (pairs.length === all) return all === 2 ? 'Both pairs' : `All ${all} pairs`;
+  const byRoles = rolesNamed(of, allPairs, roles);
+  if (byRoles !== undefined) return byRoles;
   const [named, rest] = [pairs.slice(0, 3), pairs.length - 3];
   return `${pairs.length} of ${all} pairs (${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''})`;
 };
@@ -95,15 +122,16 @@ const directionOf = ({ experts, parts }: Overlap) => {
   const cosines = parts.flatMap(({ layer, cosine }) => (layer === null || cosine === null ? [] : [cosine]));
   const mean = cosines.reduce((a, b) => a + b, 0) / cosines.length;
   const direction: Direction = cosines.length === 0 ? 'nothing' : mean < 0.1 ? 'independent' : 'related';
-  return { pair: experts.join(' and '), mean, direction };
+  return { pair: experts.join(' and '), experts, mean, direction };
 };
 
 /** Says whether the pairs of one finding changed the layers in a common direction. */
-const pairSentence = (pairs: readonly ReturnType<typeof directionOf>[], all: number): string => {
-  const names = pairsNamed(
-    pairs.map(({ pair }) => pair),
-    all,
-  );
+const pairSentence = (
+  pairs: readonly ReturnType<typeof directionOf>[],
+  all: readonly PairOf[],
+  roles: ExpertRoles,
+): string => {
+  const names = pairsNamed(pairs, all, roles);
   const mean = spanned(
     pairs.map((of) => of.mean),
     (value) => value.toFixed(3),
@@ -142,6 +170,6 @@ export const advice = (
     ...[...groupBy(findings, ({ role, how }) => `${role} ${how}`).values()].map((of) =>
       sentenceOf(of, { bottom, top, layers }),
     ),
-    ...[...groupBy(pairs, ({ direction }) => direction).values()].map((of) => pairSentence(of, pairs.length)),
+    ...[...groupBy(pairs, ({ direction }) => direction).values()].map((of) => pairSentence(of, pairs, roles)),
   ];
 };

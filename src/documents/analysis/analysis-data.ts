@@ -22,6 +22,7 @@ import type { PageAnalysis, PageExpert } from '../pages/data.js';
 import { advice } from './advice.js';
 import { finiteRows, type PublishedTable, shortName } from './analysis-table.js';
 import { countsAt, stopsOf } from './mav-counts.js';
+import { type ProposedSwap, proposedSwaps } from './proposed-swaps.js';
 
 /** Slider positions per power of ten, in the page of an analysis and in a report. */
 export const stopsPerDecade = { analysis: 40, report: 12 } as const;
@@ -91,6 +92,7 @@ export const analysisOf = (
     perDecade,
     published = [],
     topOverlaps = [],
+    proposals = [],
     roles = new Map(),
   }: {
     readonly bottom: number;
@@ -100,6 +102,7 @@ export const analysisOf = (
     readonly perDecade: number;
     readonly published?: readonly PublishedTable[];
     readonly topOverlaps?: readonly TopOverlap[];
+    readonly proposals?: readonly ProposedSwap[];
     readonly roles?: ExpertRoles;
   },
 ): PageAnalysis => {
@@ -121,6 +124,11 @@ export const analysisOf = (
     opening: nearest,
     overlaps,
     topOverlaps,
+    proposals: proposals.map(
+      ({ task, language, bottom, top, bottomRange, topRange, kept, command, warnings }) => ({
+        ...{ task, language, bottom, top, bottomRange, topRange, kept, command, warnings },
+      }),
+    ),
     roles: Object.fromEntries(roles),
     published: published.map(({ name, columns, cells }) => ({
       name,
@@ -167,6 +175,7 @@ export const readAnalysis = async (directory: string, roles: ExpertRoles): Promi
     thresholds,
     perDecade: stopsPerDecade.report,
     topOverlaps,
+    proposals: proposedSwaps(experts, roles),
     roles,
   });
 };

@@ -133,6 +133,7 @@ export const writeAnalysis = async (
     thresholds,
     published,
     topOverlaps,
+    proposals,
     roles,
     perDecade: stopsPerDecade.analysis,
   });

@@ -2,6 +2,7 @@ import type { PageAnalysis } from './data.js';
 import { analysedThresholds, Experts } from './experts.js';
 import { showThresholds } from './numbers.js';
 import { Overlaps, TopOverlaps, topLead } from './overlaps.js';
+import { Proposals, proposalsLead } from './proposals.js';
 import { Section } from './section.js';
 import { ThemeChoice } from './theme.js';
 
@@ -11,7 +12,16 @@ export const AnalysisPage = ({ data }: { data: PageAnalysis }) => (
     <header class="top">
       <div>
         <p class="kicker">Changes by fine-tuning</p>
-        <h1>{data.experts.map(({ name }) => name).join(', ')}</h1>
+        <h1>
+          {data.experts.map(({ name }, index) => (
+            <>
+              <span class="whole">
+                {name}
+                {index < data.experts.length - 1 ? ',' : ''}
+              </span>{' '}
+            </>
+          ))}
+        </h1>
         <p class="none">
           changes from {data.base}, by layer and matrix · {data.rows} rows
         </p>
@@ -22,6 +32,11 @@ export const AnalysisPage = ({ data }: { data: PageAnalysis }) => (
       <Section id="experts" title="What each expert changed">
         <Experts analysis={data} />
       </Section>
+      {data.proposals.length === 0 ? null : (
+        <Section id="proposals" title="Proposed swaps" lead={proposalsLead}>
+          <Proposals proposals={data.proposals} />
+        </Section>
+      )}
       {data.overlaps.length === 0 ? null : (
         <Section
           id="overlaps"

@@ -191,6 +191,19 @@ export interface TopFigures {
   readonly chance: number | null;
 }
 
+/** The layers that are proposed for a pair of experts, with the command of the swap. */
+export interface PageProposal {
+  readonly task: string;
+  readonly language: string;
+  readonly bottom: number;
+  readonly top: number;
+  readonly bottomRange: readonly [number, number];
+  readonly topRange: readonly [number, number];
+  readonly kept: { readonly task: number; readonly language: number };
+  readonly command: string;
+  readonly warnings: readonly string[];
+}
+
 export interface PageAnalysis {
   readonly base: string;
   readonly rows: string;
@@ -205,6 +218,8 @@ export interface PageAnalysis {
   readonly overlaps: readonly PageOverlap[];
   /** None where no share of the largest changes was asked for. */
   readonly topOverlaps: readonly PageTopOverlap[];
+  /** None without pairs of a task and a language expert. */
+  readonly proposals: readonly PageProposal[];
   /** Roles of experts in a layer swap, by name; those without one are not in it. */
   readonly roles: Readonly<Record<string, 'task' | 'language'>>;
   readonly advice: readonly string[];

@@ -70,6 +70,17 @@ const Threshold = ({
 export const analysedThresholds = ({ experts, stops }: PageAnalysis) =>
   experts.map(({ name, analysed }) => ({ name, threshold: stops[analysed] ?? 0 }));
 
+/** Sentences that stand before the pictures; further ones can be opened. */
+const sentencesFirst = 5;
+
+const Sentences = ({ of }: { of: readonly string[] }) => (
+  <ul class="advice">
+    {of.map((sentence) => (
+      <li key={sentence}>{sentence}</li>
+    ))}
+  </ul>
+);
+
 /** The experts of an analysis on one scale, with one threshold for all or one for each. */
 export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
   const { experts, stops, opening, published, advice, base, rows, bottom, top } = analysis;
@@ -103,11 +114,13 @@ export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
   const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
   return (
     <>
-      <ul class="advice">
-        {advice.map((sentence) => (
-          <li key={sentence}>{sentence}</li>
-        ))}
-      </ul>
+      <Sentences of={advice.slice(0, sentencesFirst)} />
+      {advice.length <= sentencesFirst ? null : (
+        <details>
+          <summary>{advice.length - sentencesFirst} more findings</summary>
+          <Sentences of={advice.slice(sentencesFirst)} />
+        </details>
+      )}
       <Wide label="Mean absolute change of each expert">
         <table>
           <Caption>Mean absolute change (MAV) from {base}, and where it lies</Caption>
@@ -182,11 +195,6 @@ export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
           </button>
         </p>
       </fieldset>
-      <p class="none">
-        Each cell is the share of the {rows} rows of a matrix whose mean absolute change is above the
-        threshold (paper §3.2). All maps have one scale, 0 to {percent(most)}. The page opens at a threshold
-        that a third of the changed rows of matrices inside layers exceed, of all experts together.
-      </p>
       <div class="figures">
         {experts.map((expert, index) => (
           <div key={expert.name}>
@@ -221,6 +229,11 @@ export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
           />
         ))}
       </div>
+      <p class="none">
+        Each cell is the share of the {rows} rows of a matrix whose mean absolute change is above the
+        threshold (paper §3.2). All maps have one scale, 0 to {percent(most)}. The page opens at a threshold
+        that a third of the changed rows of matrices inside layers exceed, of all experts together.
+      </p>
     </>
   );
 };

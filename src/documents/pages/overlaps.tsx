@@ -149,7 +149,10 @@ export const Overlaps = ({
           parts={overlap.parts}
           whole={overlap.whole}
           measures={measures}
-        />
+        >
+          {' '}
+          cosine {showMeasure(overlap.whole.cosine)} in the whole model
+        </LayerFigure>
       )}
     />
   </>

@@ -14,6 +14,9 @@ const titles: readonly (readonly [key: string, title: string])[] = [
   ['language language', 'Two language experts'],
 ];
 
+/** True for the title of a group whose experts all have a role. */
+export const isNamedByRoles = (title: string): boolean => titles.some(([, known]) => known === title);
+
 /** Groups pairs by the roles of their experts: first those that a layer swap merges, last those with an expert without a role. */
 export const groupsOfPairs = <Pair extends { readonly experts: readonly [string, string] }>(
   pairs: readonly Pair[],

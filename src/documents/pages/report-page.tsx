@@ -8,6 +8,7 @@ import { Grids } from './grids.js';
 import { hasMatrices, Matrices } from './matrices.js';
 import { Merges } from './merges.js';
 import { Overlaps, TopOverlaps, topLead } from './overlaps.js';
+import { Proposals, proposalsLead } from './proposals.js';
 import { hasScatter, Scatter } from './scatter.js';
 import { Section } from './section.js';
 import { ThemeChoice } from './theme.js';
@@ -155,6 +156,13 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
             lead={`Changes from ${data.analysis.base}, by layer and matrix.`}
           >
             <Experts analysis={data.analysis} />
+            {data.analysis.proposals.length === 0 ? null : (
+              <>
+                <h3>Proposed swaps</h3>
+                <p class="lead">{proposalsLead}</p>
+                <Proposals proposals={data.analysis.proposals} />
+              </>
+            )}
             {data.analysis.overlaps.length === 0 ? null : (
               <>
                 <h3>Overlap of the experts' changes</h3>
