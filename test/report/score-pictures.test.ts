@@ -1,9 +1,15 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { constructedExperiment } from '../../bench/constructed-experiment.mjs';
+import { constructedExperiment, writeRecord } from '../../bench/constructed-experiment.mjs';
+import { sixDecimals } from '../../src/documents/pages/numbers.js';
+import { makeDirectories, withFile } from '../../src/engine/output/durable.js';
+import { encodeVectors } from '../../src/measure/analysis/vectors-file.js';
 import { fixed, type ScoreTable } from '../../src/scores/score-table.js';
+import type { ScoredModel } from '../../src/scores/scored-experiment.js';
+import { constructedVectors } from '../fixtures/mav-vectors.js';
+import { exactMatch } from '../fixtures/scored.js';
 import { tablesOf, writeReportOf } from '../fixtures/tables.js';
 
 /** The section of a page with an id, as text. */
@@ -79,6 +85,94 @@ describe('pictures of scores', () => {
         .length,
     );
   });
+
+  it('have their numbers as CSV and in the result, in tables where the page has none', async () => {
+    const directory = join(root, 'whole');
+    const { models, ...study } = constructedExperiment({
+      ...{ languages: ['swahili'], gridOf: ['swahili'], problems: 40, directory },
+    });
+    const wrong = (model: ScoredModel): ScoredModel => ({
+      ...model,
+      results: new Map(
+        [...model.results].map(([task, result]) => [
+          task,
+          {
+            ...result,
+            metrics: { [exactMatch]: 0 },
+            problems: result.problems.map((problem) => ({ ...problem, scores: { [exactMatch]: 0 } })),
+          },
+        ]),
+      ),
+    });
+    const whole = {
+      ...study,
+      models: models.map((model) => (model.name === 'swahili/math-1+swh-1/soup' ? wrong(model) : model)),
+    };
+    writeRecord(whole);
+    await makeDirectories(join(directory, 'analysis'));
+    for (const [name, peak] of [
+      ['math-1', 9],
+      ['swh-1', 2],
+    ] as const)
+      await withFile(join(directory, 'analysis', `${name}.mav.safetensors`), 'w', async (file) => {
+        for (const part of encodeVectors(constructedVectors(name, { layers: 12, peak })))
+          await file.writeFile(part);
+      });
+    const [out, csv] = [join(root, 'whole.html'), join(root, 'whole.csv')];
+    const { pictures, csv: written } = await writeReportOf(whole, { out, csv });
+    expect(written).toBe(csv);
+    expect(pictures.map(({ id }) => id)).toEqual([
+      'configurations/swahili/grid',
+      ...['cost', 'layers', 'regressions-of-merges', 'experts', 'experts/math-1', 'experts/math-1/as-opened'],
+      ...['experts/swh-1', 'experts/swh-1/as-opened', 'proposals'],
+    ]);
+    const lines = readFileSync(csv, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .slice(1)
+      .map((line) => line.split(','));
+    const valuesOf = (id: string, column?: string): number[] =>
+      lines
+        .filter(([table, , , of]) => table === id && (column === undefined || of === column))
+        .map(([, , , , , value]) => Number(value));
+    const page = readFileSync(out, 'utf8');
+    const drawnIn = (section: string, pattern: RegExp): string[] =>
+      [...page.slice(page.indexOf(`id="${section}"`)).matchAll(pattern)].map(([, value = '']) => value);
+
+    // Every cell of the grid, and one of them against a mean over pairs that is computed here.
+    const means = valuesOf('configurations/swahili/grid', 'mean');
+    const shown = new Set(means.map((value) => fixed(value, 1)));
+    const cells = drawnIn('configurations', /<td class="heat [^>]*title="[^"]*bottom [^>]*>([\d.]+)/g);
+    expect(cells).toHaveLength(81);
+    expect(cells.filter((cell) => !shown.has(cell))).toEqual([]);
+    const variant = 'grid/b3-u1-tb2-tu0';
+    const right = whole.models
+      .filter((model) => model.variant === variant)
+      .map(({ results }) => [...results.values()][0]?.metrics[exactMatch] ?? Number.NaN);
+    const line = lines.find(([, row, , column]) => row === variant && column === 'mean');
+    expect(Number(line?.[5])).toBeCloseTo((100 * right.reduce((sum, value) => sum + value, 0)) / 9, 9);
+    // The merge that was made wrong throughout.
+    expect(valuesOf('regressions-of-merges', 'merge')).toContain(0);
+
+    // Heat maps of experts as the page opens, by their titles.
+    const opened = new Set(
+      ['math-1', 'swh-1'].flatMap((name) => valuesOf(`experts/${name}/as-opened`)).map(sixDecimals),
+    );
+    const titles = drawnIn('experts', /title="layer \d+, [\w.]+: ([\d.]+)"/g);
+    expect(titles).toHaveLength(2 * 12 * 7);
+    expect(titles.filter((title) => !opened.has(title))).toEqual([]);
+    // Bytes and layers of each merge.
+    expect(valuesOf('cost', 'bytesWritten')).toHaveLength(
+      whole.models.filter(({ role }) => role === 'merge').length,
+    );
+
+    // Its own files are replaced, and others are not.
+    await writeReportOf(whole, { out, csv });
+    await expect(writeReportOf(whole, { out, csv: out })).rejects.toThrow(/csv: expected another file/);
+    const other = join(root, 'other.csv');
+    writeFileSync(other, 'name,score\n');
+    await expect(writeReportOf(whole, { out, csv: other })).rejects.toMatchObject({ code: 'OUTPUT_EXISTS' });
+  }, 120_000);
 
   it('are left out where there is nothing to draw', async () => {
     const out = join(root, 'without.html');

@@ -16,6 +16,9 @@ export const report = command({
     analysis: option('--analysis <dir>', 'directory of layerloom analyze, whose pictures the page shows', {
       default: "analysis in the batch's",
     }),
+    csv: option('--csv <file>', 'write every number of its tables and pictures as CSV', {
+      group: optionGroups.output,
+    }),
     summaries: option('--summaries <file...>', 'CSV files of published figures for the tables'),
     out: option('-o, --out <file>', 'the HTML file to write', { required: true, group: optionGroups.output }),
     force: option('--force', 'replace a file that is not a page of layerloom', {
@@ -28,6 +31,7 @@ export const report = command({
       'layerloom report ./study --analysis ./analysis --samples 10 -o study-small.html',
       'with the changes of the experts, and fewer answers',
     ],
+    ['layerloom report ./study -o study.html --csv study.csv', 'with every number that the page draws'],
   ],
   run: async (given) => {
     const { reportCommand } = await import('../work/report.js');

@@ -1,5 +1,5 @@
 /** Shares from which the dark theme's text is black, and from which the light theme's is white. */
-const [bright, deep] = [0.62, 0.82];
+const [bright, deep] = [0.62, 0.815];
 
 /**
  * Attributes of a heat map's cell: the style gives its position between the ends of the scale, from which the

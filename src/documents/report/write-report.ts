@@ -11,12 +11,15 @@ import { makeDirectories, replaceFile, syncDirectory } from '../../engine/output
 import { readRecord } from '../../experiment/record/experiment-record.js';
 import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
 import { headlineMetrics } from '../../scores/metrics.js';
+import type { ScoreTable } from '../../scores/score-table.js';
 import type { ScoredExperiment } from '../../scores/scored-experiment.js';
 import { type Layouts, tablesOf } from '../../scores/tables.js';
 import { readAnalysis } from '../analysis/analysis-data.js';
 import { generatorMeta, htmlPage } from '../html-page.js';
 import type { ReportData } from '../pages/data.js';
 import { ReportPage } from '../pages/report-page.js';
+import { csvScores, csvScoresStart } from '../score-table/csv.js';
+import { pictureTables } from './picture-tables.js';
 import { reportData } from './report-data.js';
 import type { ReportParts } from './report-parts.js';
 
@@ -26,7 +29,7 @@ export const drawReport = (data: ReportData): Promise<string> =>
 
 /**
  * Writes a page, or a picture or table of one, beside its place and renames it. Refuses to replace a file that
- * is not a page of ours, unless `force`; pictures and tables do not tell who wrote them.
+ * is neither a page nor a CSV of tables of ours, unless `force`; pictures do not tell who wrote them.
  *
  * @throws LayerloomError OUTPUT_EXISTS, WRITE_FAILED
  */
@@ -35,7 +38,7 @@ export const writePage = async (out: string, text: string, force: boolean): Prom
   const former = await readSmallFile(path).catch((error: NodeJS.ErrnoException) =>
     error.code === 'ENOENT' ? undefined : Buffer.alloc(0),
   );
-  if (former !== undefined && !force && !former.subarray(0, 2000).includes(generatorMeta))
+  if (former !== undefined && !force && !isOurs(former))
     throw new LayerloomError('OUTPUT_EXISTS', {
       out: path,
       ...(extname(path) === '.html' ? { page: true } : { file: true }),
@@ -49,6 +52,11 @@ export const writePage = async (out: string, text: string, force: boolean): Prom
     throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   }
 };
+
+/** True for a page of ours, and for a CSV of tables. */
+const isOurs = (former: Buffer): boolean =>
+  former.subarray(0, 2000).includes(generatorMeta) ||
+  former.subarray(0, csvScoresStart.length).toString() === csvScoresStart;
 
 /** Reads the number of layers from the first merge that is there; all merges of an experiment have as many. */
 const layersOf = async (directory: string, paths: readonly string[]): Promise<number | undefined> => {
@@ -65,6 +73,8 @@ const layersOf = async (directory: string, paths: readonly string[]): Promise<nu
 export interface ReportOptions {
   /** The file to write. */
   out: string;
+  /** A file for every number of the page's tables and pictures, as CSV. */
+  csv?: string | undefined;
   /** Problems of each task whose texts the page carries. Default 50. */
   samples?: number | undefined;
   /** Directory of `layerloom analyze`. Default: `analysis` in the experiment's directory, if it is there. */
@@ -82,6 +92,10 @@ export interface WrittenReport {
   /** Number of results that the page shows. */
   readonly results: number;
   readonly tables: number;
+  /** Absolute path of the CSV; null without one. */
+  readonly csv: string | null;
+  /** The numbers of the page's pictures that are in none of the tables of `scoreTables`. */
+  readonly pictures: readonly ScoreTable[];
   readonly warnings: readonly string[];
 }
 
@@ -95,8 +109,10 @@ export interface WrittenReport {
 export const writeReportOf = async (
   experiment: ScoredExperiment,
   layouts: Layouts,
-  { out, samples = 50, analysis, force = false }: ReportOptions,
+  { out, csv, samples = 50, analysis, force = false }: ReportOptions,
 ): Promise<WrittenReport> => {
+  if (csv !== undefined && resolve(csv) === resolve(out))
+    throw invalidParameter('csv', csv, 'another file than that of the page');
   if (!Number.isInteger(samples) || samples < 0)
     throw invalidParameter('samples', samples, 'a whole number of problems, 0 or more');
   const { directory } = experiment;
@@ -112,10 +128,11 @@ export const writeReportOf = async (
   const paths = experiment.models.flatMap(({ role, path }) =>
     role === 'merge' && path !== null ? [path] : [],
   );
+  const tables = tablesOf(experiment, layouts);
   const parts: ReportParts = {
     experiment,
     record,
-    tables: tablesOf(experiment, layouts),
+    tables,
     metricOf: headlineMetrics(experiment.models),
     analysis: found,
     layers:
@@ -128,13 +145,17 @@ export const writeReportOf = async (
   };
   const data = reportData(parts);
   const text = await drawReport(data);
+  const pictures = pictureTables(data);
   await writePage(out, text, force);
+  if (csv !== undefined) await writePage(csv, `${csvScores([...tables, ...pictures])}\n`, force);
   return {
     out: resolve(out),
     bytes: Buffer.byteLength(text),
     merges: data.models.filter(({ role }) => role === 'merge').length,
     results: data.models.reduce((total, { results }) => total + results.length, 0),
     tables: data.tables.length,
+    csv: csv === undefined ? null : resolve(csv),
+    pictures,
     warnings: experiment.warnings,
   };
 };

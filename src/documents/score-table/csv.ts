@@ -24,6 +24,9 @@ const fields = [
   'base',
 ] as const;
 
+/** How every CSV of tables begins, by which layerloom knows its own. */
+export const csvScoresStart = fields.slice(0, 5).join(',');
+
 type Line = Readonly<Partial<Record<(typeof fields)[number], string | number>>>;
 
 /** Formats tables as one CSV, a line for each filled cell, numbers unrounded (12 digits) on the scale shown. */
