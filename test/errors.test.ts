@@ -490,6 +490,9 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     return batchCommand({ experiment: file, out: join(root, 'out'), quiet: true });
   },
   DATA_MISSING: () => failureOf('layerloom_mgsm_de', ''),
+  CODE_NOT_ALLOWED: async () => {
+    throw (await prepareTasks(['mbpp'], {}, temporaryDirectory())).failures.get('mbpp');
+  },
   INCLUDE_INVALID: () => prepareTasks([], { include: '/no/such/directory' }, temporaryDirectory()),
   DATA_INVALID: () => failureOf('layerloom_mgsm_sw', 'a question without an answer\n'),
   TRAINING_INVALID: () => trainingStatus([temporaryDirectory()]),

@@ -97,8 +97,10 @@ const suggest = () => {
 
   npx layerloom inspect ${at('merged')}
   npx layerloom swap --task ${at('math-2')} --lang ${at('swahili-1')} -o ${at('narrow')} --bottom 3 --top 1
+  npx layerloom experiment init --preset smoke --base ${at('base')} --task ${at('math-2')} --lang swahili:${at('swahili-1')} -o ${at('smoke.yaml')}
   npx layerloom analyze --base ${at('base')} ${at('math-2')} ${at('swahili-1')} -o ${at('analysis')}
 
+The experiment leads from these experts to a report; each of its commands prints the next one.
 The last one writes tables and pictures of what each expert changed; open ${at('analysis/index.html')}.
 README.md has the other commands.
 `);

@@ -101,17 +101,55 @@ const config = {
   num_key_value_heads: 1,
   head_dim: shape.headDim,
   vocab_size: shape.vocabulary,
-  max_position_embeddings: 256,
+  max_position_embeddings: 2048,
   rms_norm_eps: 1e-5,
   rope_theta: 500000,
   tie_word_embeddings: false,
   torch_dtype: 'bfloat16',
 };
 
+/** GPT-2's signs for the 256 bytes: printable ones for themselves, the others from U+0100. */
+const byteSigns = () => {
+  const isPrintable = (/** @type {number} */ byte) =>
+    (byte > 32 && byte < 127) || (byte > 160 && byte !== 173 && byte < 256);
+  let other = 256;
+  return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(isPrintable(byte) ? byte : other++));
+};
+
+/** A tokenizer with a token for each byte, so that the models can be scored. */
+const tokenizer = {
+  version: '1.0',
+  added_tokens: [
+    {
+      id: 256,
+      content: '</s>',
+      special: true,
+      single_word: false,
+      lstrip: false,
+      rstrip: false,
+      normalized: false,
+    },
+  ],
+  pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: true },
+  decoder: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: true },
+  model: {
+    type: 'BPE',
+    vocab: Object.fromEntries([...byteSigns(), '</s>'].map((sign, id) => [sign, id])),
+    merges: [],
+  },
+};
+
+const tokenizerConfig = { tokenizer_class: 'PreTrainedTokenizerFast', eos_token: '</s>', pad_token: '</s>' };
+
 /** Writes a checkpoint of one file. @param {string} directory @param {Tensor[]} tensors */
 export const writeCheckpoint = (directory, tensors) => {
   mkdirSync(directory, { recursive: true });
   const data = tensors.map((one) => new Uint8Array(one.data.buffer));
   writeFileSync(join(directory, 'model.safetensors'), Buffer.concat([encodeHeader(tensors), ...data]));
-  writeFileSync(join(directory, 'config.json'), `${JSON.stringify(config, null, 2)}\n`);
+  for (const [name, content] of Object.entries({
+    'config.json': config,
+    'tokenizer.json': tokenizer,
+    'tokenizer_config.json': tokenizerConfig,
+  }))
+    writeFileSync(join(directory, name), `${JSON.stringify(content, null, 2)}\n`);
 };

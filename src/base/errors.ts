@@ -463,6 +463,11 @@ const catalogue = {
       `lm_eval has no task ${some(d.tasks)}${d.nearest === undefined ? '' : `; did you mean ${d.nearest}?`} (\`lm_eval ls tasks\` lists them)`,
   ),
 
+  CODE_NOT_ALLOWED: usage(
+    (d: { task: string }) =>
+      `${d.task} runs the programs that models write, with your rights; run it where they can do no harm, and consent by confirm_run_unsafe_code: true under evaluate:, or leave the task out`,
+  ),
+
   // The machine said no.
   HARNESS_MISSING: failed(
     (d: { command: string; reason: string }) =>

@@ -78,6 +78,10 @@ export const evaluationSchema = z.strictObject({
     meaning: 'Further arguments of `lm_eval run`: `[--apply_chat_template]`.',
     expected: 'a list of arguments of lm_eval run',
   }),
+  confirmRunUnsafeCode: setting(z.boolean().default(false), {
+    meaning:
+      "Consent to tasks that run the programs which models write, with your rights (MBPP); `lm_eval run`'s flag of this name.",
+  }),
   data: setting(z.string().min(1).optional(), {
     meaning: 'Directory of local data for [tasks that can read it](#local-data).',
     expected: 'a directory',

@@ -89,6 +89,7 @@ const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> 
           ),
         }),
     batch_size: settings.batchSize,
+    ...(settings.confirmRunUnsafeCode ? { confirm_run_unsafe_code: true } : {}),
     ...(settings.device === undefined ? {} : { device: settings.device }),
     ...(maxTokens === undefined ? {} : { gen_kwargs: { max_gen_toks: maxTokens } }),
     // The command line takes one folder, a configuration a list.

@@ -5,14 +5,16 @@ import { stringify } from 'yaml';
 import { LayerloomError } from '../base/errors.js';
 import { readIncludedTasks } from './included-tasks.js';
 import { isLocalOnly, localTaskOf } from './local-data.js';
+import { runsCode } from './task-facts.js';
 
 /** The task files of the package, which `lm_eval --include_path` takes as they are where data come from the hub. */
 export const shippedTasks = fileURLToPath(new URL('../../tasks', import.meta.url));
 
-/** Directories of `evaluate:` that tasks come from. */
+/** What `evaluate:` says of tasks: directories that they come from, and whether they may run code. */
 interface TaskPlaces {
   readonly data?: string | undefined;
   readonly include?: string | undefined;
+  readonly confirmRunUnsafeCode?: boolean;
 }
 
 /** What a run of the harness needs beyond its own tasks. */
@@ -42,7 +44,7 @@ export interface PreparedTasks {
  */
 export const prepareTasks = async (
   tasks: readonly string[],
-  { data, include }: TaskPlaces,
+  { data, include, confirmRunUnsafeCode = false }: TaskPlaces,
   into: string,
 ): Promise<PreparedTasks> => {
   const failures = new Map<string, LayerloomError>();
@@ -53,6 +55,10 @@ export const prepareTasks = async (
 
   for (const task of new Set(tasks)) {
     if (included.has(task)) continue;
+    if (runsCode(task) && !confirmRunUnsafeCode) {
+      failures.set(task, new LayerloomError('CODE_NOT_ALLOWED', { task }));
+      continue;
+    }
     const localTask = localTaskOf(task);
     if (localTask === undefined) {
       if (data !== undefined) notes.push(`${task} takes its data from the hub: \`data:\` is not for it`);
@@ -84,17 +90,23 @@ export const prepareTasks = async (
 
   const running = [...new Set(tasks)].filter((task) => !failures.has(task));
   const shipped = running.some((task) => task.startsWith('layerloom_')) ? shippedTasks : undefined;
+  const code = running.filter(runsCode);
+  if (code.length > 0)
+    notes.push(`${code.join(', ')}: runs the programs that models write, with your rights`);
   return {
     includePaths: [local.length > 0 ? folder : (shipped ?? []), include ?? []].flat(),
     included: new Set(included.keys()),
-    environment:
-      local.length > 0 && local.length === running.length
+    environment: {
+      // The metric of the harness's own tasks asks for its own consent.
+      ...(code.length === 0 ? {} : { HF_ALLOW_CODE_EVAL: '1' }),
+      ...(local.length > 0 && local.length === running.length
         ? {
             HF_HUB_OFFLINE: '1',
             HF_DATASETS_OFFLINE: '1',
             HF_DATASETS_CACHE: join(folder, 'cache'),
           }
-        : {},
+        : {}),
+    },
     notes,
     failures,
   };

@@ -112,6 +112,9 @@ export const generatesNothing = (task: string): boolean => {
   return benchmark === 'BELEBELE' || benchmark === 'MMLU' || benchmark === 'perplexity';
 };
 
+/** True for tasks of which it is known that they run what a model writes. The harness refuses others by itself. */
+export const runsCode = (task: string): boolean => taskOf(task)?.benchmark === 'MBPP';
+
 /** Metrics of tasks that `taskOf` does not know, in the order in which people quote them. */
 const usual = [
   'exact_match,flexible-extract',

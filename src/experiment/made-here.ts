@@ -46,9 +46,14 @@ export const commandsIn = ({
   arguments: words,
   modelArgs,
   include,
-}: Pick<EvaluationSettings, 'serve' | 'arguments' | 'modelArgs' | 'include'>): string[] => [
+  confirmRunUnsafeCode,
+}: Pick<
+  EvaluationSettings,
+  'serve' | 'arguments' | 'modelArgs' | 'include' | 'confirmRunUnsafeCode'
+>): string[] => [
   ...(serve === undefined ? [] : [`serve: ${serve}`]),
   ...(words.length === 0 ? [] : [`arguments: ${words.join(' ')}`]),
+  ...(confirmRunUnsafeCode ? ['confirm_run_unsafe_code: true'] : []),
   ...(include === undefined ? [] : [`include: ${include}`]),
   ...Object.entries(modelArgs)
     .filter(([name]) => !plainArguments.has(name))

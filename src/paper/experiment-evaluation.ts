@@ -1,56 +1,124 @@
 import { layerloomCommand } from '../base/command-line.js';
+import { type BenchmarkName, type BenchmarkTasks, benchmarks } from '../evaluation/benchmarks.js';
+import { type EvaluationLanguage, mgsmLanguages } from '../evaluation/languages.js';
+import { isZeroShot, taskOf } from '../evaluation/task-facts.js';
 
-/** The languages of the MGSM benchmark, with its codes for them. */
-const mgsm: ReadonlyMap<string, string> = new Map([
-  ['bengali', 'bn'],
-  ['chinese', 'zh'],
-  ['english', 'en'],
-  ['french', 'fr'],
-  ['german', 'de'],
-  ['japanese', 'ja'],
-  ['russian', 'ru'],
-  ['spanish', 'es'],
-  ['swahili', 'sw'],
-  ['telugu', 'te'],
-  ['thai', 'th'],
-]);
+/** What a preset's `evaluate:` says; what is not given is a comment, or the paper's. */
+export interface EvaluationChoices {
+  /** Default: MGSM. */
+  readonly benchmarks?: readonly BenchmarkName[] | undefined;
+  /** Directory of local data; a relative path begins in the folder of the experiment's file. Default: the hub. */
+  readonly data?: string | undefined;
+  /** Only the first problems of each task. */
+  readonly limit?: number | undefined;
+  /** The most tokens of an answer. */
+  readonly maxTokens?: number | undefined;
+  /** Worked examples before each problem, for tasks that take any. Default: the paper's. */
+  readonly fewshot?: number | undefined;
+  readonly device?: string | undefined;
+  readonly batchSize?: number | undefined;
+}
 
 /**
- * Returns the lines of `evaluate:` of a preset: MGSM in the experiment's languages and in English. Empty if MGSM has
- * none of the languages.
+ * Returns the lines of `evaluate:` of a preset: the benchmarks in the experiment's languages and in English. Empty if
+ * they have none of the languages.
+ *
+ * @param scalar spells a text as YAML
  */
-export const presetEvaluation = (languages: readonly string[]): string[] => {
-  const own = languages.flatMap((language) => [...mgsm].filter(([name]) => name === language));
+export const presetEvaluation = (
+  languages: readonly string[],
+  choices: EvaluationChoices,
+  scalar: (text: string) => string,
+): string[] => {
+  const { data, limit, maxTokens, device, batchSize } = choices;
+  const chosen = chosenOf(choices);
+  const tasksOf = (language: EvaluationLanguage) => chosen.flatMap((each) => each.tasksOf(language));
+  const measured = mgsmLanguages
+    .filter((language) => tasksOf(language).length > 0)
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const own = languages.flatMap((name) => measured.filter((language) => language.name === name));
   if (own.length === 0) return [];
-  const others = [...mgsm].filter(([language]) => !languages.includes(language));
-  const english = others.filter(([language]) => language === 'english');
+  const others = measured.filter(({ name }) => !languages.includes(name));
+  const english = others.filter(({ name }) => name === 'english');
   // The paper's means over ten languages leave out Thai (Tables 2 and 5).
-  const rest = others.filter(([language]) => language !== 'english' && language !== 'thai');
+  const rest = others.filter(({ name }) => name !== 'english' && name !== 'thai');
+  const line = (language: EvaluationLanguage) => `${language.name}: ${listed(tasksOf(language))}`;
   return [
     '',
-    `# Scores, by ${layerloomCommand('evaluate', 'DIR')}: MGSM with 8 worked examples, exact match, as in the paper.`,
+    `# Scores, by ${layerloomCommand('evaluate', 'DIR')}: ${titleOf(choices)}`,
+    ...leftOut(choices),
     'evaluate:',
     '  harness: lm-eval',
     '  tasks:',
-    ...own.map((entry) => `    ${task(entry)}`),
-    ...english.flatMap((entry) => [
+    ...own.map((language) => `    ${line(language)}`),
+    ...english.flatMap((language) => [
       '    # Not a language of the experts: measured for every model.',
-      `    ${task(entry)}`,
+      `    ${line(language)}`,
     ]),
     ...(rest.length === 0
       ? []
       : [
           "    # The rest of the paper's ten languages, for the mean over all; every model is measured in each.",
         ]),
-    ...rest.map((entry) => `    # ${task(entry)}`),
-    '  fewshot: 8',
+    ...rest.map((language) => `    # ${line(language)}`),
+    ...shotLines([...own, ...english].flatMap(tasksOf), choices.fewshot),
     '  # Measures every model in every language above, not only in its own; the mean over all needs it.',
     '  # every_language: true',
-    '  # A folder with mgsm_sw.tsv, ...; without it the data are loaded from the Hugging Face hub.',
-    '  # data: ./mgsm',
-    '  # Only the first problems of each task, to try it out.',
-    '  # limit: 20',
+    ...(data === undefined
+      ? [
+          '  # A folder with mgsm_sw.tsv, ...; without it the data are loaded from the Hugging Face hub.',
+          '  # data: ./mgsm',
+        ]
+      : [`  data: ${scalar(data)}`]),
+    ...(limit === undefined
+      ? ['  # Only the first problems of each task, to try it out.', '  # limit: 20']
+      : [
+          '  # Only the first problems of each task: too few to say which model is better.',
+          `  limit: ${limit}`,
+        ]),
+    ...(maxTokens === undefined ? [] : ['  # The longest answer.', `  max_tokens: ${maxTokens}`]),
+    ...(device === undefined ? [] : [`  device: ${device}`]),
+    ...(batchSize === undefined ? [] : [`  batch_size: ${batchSize}`]),
+    ...(chosen.includes(benchmarks.mbpp)
+      ? [
+          '  # MBPP runs programs that models write, with your rights: true if you consent. It is not measured before.',
+          '  # confirm_run_unsafe_code: true',
+        ]
+      : []),
   ];
 };
 
-const task = ([language, code]: readonly [string, string]): string => `${language}: layerloom_mgsm_${code}`;
+/** Benchmarks that have data: those without any on the hub need a directory. */
+const chosenOf = ({ benchmarks: names = ['mgsm'], data }: EvaluationChoices): BenchmarkTasks[] =>
+  names
+    .map((name): BenchmarkTasks => benchmarks[name])
+    .filter(({ isLocalOnly }) => !isLocalOnly || data !== undefined);
+
+const leftOut = ({ benchmarks: names = [], data }: EvaluationChoices): string[] =>
+  names
+    .map((name): BenchmarkTasks => benchmarks[name])
+    .filter(({ isLocalOnly }) => isLocalOnly && data === undefined)
+    .map(
+      ({ title }) => `# ${title} is left out: its data are on no hub, and are named by data: under evaluate.`,
+    );
+
+const titleOf = ({ benchmarks: names = ['mgsm'], limit }: EvaluationChoices): string =>
+  names.length === 1 && names[0] === 'mgsm' && limit === undefined
+    ? 'MGSM with 8 worked examples, exact match, as in the paper.'
+    : `${names.map((name) => benchmarks[name].title).join(', ')}.`;
+
+const listed = (tasks: readonly string[]): string =>
+  tasks.length === 1 ? String(tasks[0]) : `[${tasks.join(', ')}]`;
+
+/** One number where all tasks have the same, or can have no other. */
+const shotLines = (tasks: readonly string[], fewshot: number | undefined): string[] => {
+  const shots = new Map(
+    tasks
+      .filter((task) => !isZeroShot(task))
+      .map((task): [string, number] => [task, fewshot ?? taskOf(task)?.paperShots ?? 0]),
+  );
+  const [first, ...others] = new Set(shots.values());
+  if (first === undefined) return [];
+  if (others.length === 0) return [`  fewshot: ${first}`];
+  return ['  fewshot:', ...[...shots].map(([task, count]) => `    ${task}: ${count}`)];
+};

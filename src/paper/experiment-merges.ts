@@ -1,3 +1,5 @@
+import type { EvaluationChoices } from './experiment-evaluation.js';
+
 /** Names of the experts of an experiment. */
 export interface PresetExperts {
   readonly tasks: readonly string[];
@@ -12,6 +14,8 @@ export interface Preset {
   readonly merges: string | ((experts: PresetExperts) => string);
   /** A comment with the references that the comparison has, where none are given. */
   readonly references?: string;
+  /** What `evaluate:` says where nothing else is asked for. */
+  readonly evaluation?: EvaluationChoices;
 }
 
 /** The 81 configurations of §4.2's ranges. */
@@ -59,6 +63,15 @@ ${hasFrozen ? freeze : freeze.replace(/^ {2}/gm, '  # ')}`;
 };
 
 export const presets = {
+  smoke: {
+    title: 'What to run first: two merges a pair, a few problems, short answers, on the processor.',
+    // Eight examples would be most of the time on a processor.
+    evaluation: { limit: 10, maxTokens: 16, fewshot: 1, device: 'cpu', batchSize: 10 },
+    merges: `\
+  # The paper's default (§4.2), and the average of both experts (§5).
+  - {name: default, method: layer_swap}
+  - {name: soup, method: soup}`,
+  },
   paper: {
     title:
       'What the layer-swapping paper compares (arXiv 2410.01335): swaps, soups, TIES, reverted experts, and swaps of soups.',

@@ -1,9 +1,10 @@
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
 import { nearest } from '../recipe/nearest.js';
-import { presetEvaluation } from './experiment-evaluation.js';
+import { type EvaluationChoices, presetEvaluation } from './experiment-evaluation.js';
 import { isPresetName, type Preset, type PresetName, presetNames, presets } from './experiment-merges.js';
 
+export type { EvaluationChoices } from './experiment-evaluation.js';
 export { type PresetName, presetNames } from './experiment-merges.js';
 
 /** The models of a preset. Those not given are the paper's, with placeholder paths. */
@@ -27,10 +28,15 @@ export interface PresetReference {
  * Returns an experiment's file with the merges of a preset: what the paper compares (`paper`), its range of
  * configurations (`grid`), the ablation plan (`ablation`), …; docs/experiments.md lists them.
  *
+ * @param choices of the preset's `evaluate:`
  * @returns YAML with comments
  * @throws LayerloomError INVALID_PARAMETER for another preset
  */
-export const experimentPreset = (preset: PresetName, models: PresetModels = {}): string => {
+export const experimentPreset = (
+  preset: PresetName,
+  models: PresetModels = {},
+  choices: EvaluationChoices = {},
+): string => {
   if (!isPresetName(preset)) {
     const near = nearest(String(preset), presetNames);
     throw new LayerloomError('INVALID_PARAMETER', {
@@ -43,7 +49,7 @@ export const experimentPreset = (preset: PresetName, models: PresetModels = {}):
   const isPlaceholder = [models.base, models.tasks, models.languages].includes(undefined);
   const placeholders = placeholdersOf(preset);
   const { base = './llama-3.1-8b', tasks = placeholders.tasks, languages = placeholders.languages } = models;
-  const { title, merges: entries, references }: Preset = presets[preset];
+  const { title, merges: entries, references, evaluation }: Preset = presets[preset];
   const merges =
     typeof entries === 'string'
       ? entries
@@ -68,10 +74,14 @@ export const experimentPreset = (preset: PresetName, models: PresetModels = {}):
       : referenceLines(models.references)),
     '',
     ...(merges === '' ? ['merges: []'] : ['merges:', merges]),
-    ...presetEvaluation(Object.keys(languages)),
+    ...presetEvaluation(Object.keys(languages), { ...evaluation, ...given(choices) }, scalar),
     '',
   ].join('\n');
 };
+
+/** What is given of some choices. */
+const given = (choices: EvaluationChoices): EvaluationChoices =>
+  Object.fromEntries(Object.entries(choices).filter(([, value]) => value !== undefined));
 
 const expertsOf = (stem: string): Record<string, string> =>
   Object.fromEntries([1, 2, 3].map((index) => [`${stem}-${index}`, `./${stem}-${index}`]));

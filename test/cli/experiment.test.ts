@@ -24,7 +24,32 @@ describe('layerloom experiment init', () => {
   it('lists the presets in its help', async () => {
     const { code, stdout } = await cli(['experiment', 'init', '--help']);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/\nPresets:\n {2}paper +What [\s\S]*\n {2}figure-3-max +The largest swap/);
+    expect(stdout).toMatch(
+      /\nPresets:\n {2}smoke +What [\s\S]*\n {2}paper +What [\s\S]*\n {2}figure-3-max +The largest swap/,
+    );
+  });
+
+  it('writes what is to be measured', async () => {
+    const folder = temporaryDirectory();
+    const file = join(folder, 'study.yaml');
+    const init = ['experiment', 'init', '--preset', 'smoke', '-o', file];
+    for (const [more, message] of [
+      [['--benchmarks', 'mgsm,floris'], 'benchmarks: expected all, mgsm, belebele, flores'],
+      [['--limit', '0'], 'limit: expected a whole number, 1 or more'],
+      [['--max-tokens', 'many'], 'maxTokens: expected a whole number, 1 or more'],
+    ] as const) {
+      const { code, stderr } = await cli([...init, ...more]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+    }
+    const data = join(folder, 'data');
+    const args = ['--benchmarks', 'mgsm,flores', '--data', data, '--limit', '3', '--max-tokens', '8'];
+    expect((await cli([...init, ...args])).code).toBe(0);
+    const { evaluate } = await readExperiment(file);
+    expect(evaluate).toMatchObject({ data, limit: 3, max_tokens: 8, fewshot: 1, device: 'cpu' });
+    expect(evaluate?.tasks).toMatchObject({
+      telugu: ['layerloom_mgsm_te', 'layerloom_flores_eng_tel', 'layerloom_flores_tel_eng'],
+      english: 'layerloom_mgsm_en',
+    });
   });
 
   it('names the schema of experiments in the first line of a file, where editors find it', async () => {

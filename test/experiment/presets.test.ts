@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { paperBenchmarks } from '../../src/evaluation/benchmarks.js';
+import { parseEvaluation } from '../../src/evaluation/settings.js';
+import { taskOf } from '../../src/evaluation/task-facts.js';
 import { expandExperiment } from '../../src/experiment/file/expand.js';
 import { experimentReferences } from '../../src/experiment/file/references.js';
 import { experimentPreset, type PresetName, presetNames } from '../../src/paper/experiment.js';
@@ -17,6 +20,7 @@ describe('a preset', () => {
     // A pair: default, grid with both weights, magnitude, 2 soups and 4 of TIES; 2 reverted task experts; then one a language, and one
     // for all.
     ['paper', 4 * (9 * (1 + 162 + 1 + 2 + 4) + 1) + 3 * 2 + 1],
+    ['smoke', 4 * 9 * 2],
     ['figure-3-max', 4 * 9],
     ['figure-3-min', 4 * 9 * 3],
     ['modular', 3],
@@ -106,10 +110,55 @@ describe('a preset', () => {
       harness: 'lm-eval',
       tasks: { swahili: 'layerloom_mgsm_sw', english: 'layerloom_mgsm_en' },
       fewshot: 8,
+      ...(preset === 'smoke' ? { fewshot: 1, limit: 10, max_tokens: 16, device: 'cpu', batch_size: 10 } : {}),
     });
     const count = expandExperiment(experiment).length;
     expect(count > 0).toBe(preset !== 'checkpoints');
     expect(text).not.toContain('your own paths');
+  });
+
+  it('measures the benchmarks that are asked for, with the paper’s shots', async () => {
+    const choices = { benchmarks: paperBenchmarks, data: './data', limit: 5, maxTokens: 64 };
+    const { evaluate, directory } = await read(experimentPreset('paper', models, choices));
+    expect(evaluate).toEqual({
+      harness: 'lm-eval',
+      tasks: {
+        swahili: [
+          'layerloom_mgsm_sw',
+          'belebele_swh_Latn',
+          'layerloom_flores_eng_swh',
+          'layerloom_flores_swh_eng',
+          'global_mmlu_full_sw',
+        ],
+        english: ['layerloom_mgsm_en', 'belebele_eng_Latn', 'mmlu', 'mbpp'],
+      },
+      fewshot: {
+        layerloom_mgsm_sw: 8,
+        belebele_swh_Latn: 5,
+        global_mmlu_full_sw: 5,
+        layerloom_mgsm_en: 8,
+        belebele_eng_Latn: 5,
+        mmlu: 5,
+        mbpp: 0,
+      },
+      data: `${directory}/data`,
+      limit: 5,
+      max_tokens: 64,
+    });
+    const shotsOf = (task: string) => parseEvaluation(evaluate, '/').fewshotOf(task);
+    for (const task of Object.values(evaluate?.tasks ?? {}).flat())
+      expect([task, shotsOf(task)]).toEqual([task, taskOf(task)?.paperShots]);
+  });
+
+  it('leaves out benchmarks without data, and languages that a benchmark does not have', async () => {
+    const text = experimentPreset('grid', models, { benchmarks: ['flores', 'belebele'] });
+    expect(text).toContain('# FLORES-200 is left out');
+    expect((await read(text)).evaluate).toMatchObject({
+      tasks: { swahili: 'belebele_swh_Latn', english: 'belebele_eng_Latn' },
+      fewshot: 5,
+    });
+    const thai = { languages: { thai: { tha: './tha' } }, tasks: { math: './math' }, base: './base' };
+    expect(experimentPreset('grid', thai, { benchmarks: ['mmlu'] })).not.toContain('evaluate');
   });
 
   it('says where paths are to be filled in', () => {

@@ -1,10 +1,22 @@
+import { invalidParameter } from '../../base/invalid-parameter.js';
+import { benchmarkNames, benchmarks, isBenchmarkName, paperBenchmarks } from '../../evaluation/benchmarks.js';
 import { presetNames, presets } from '../../paper/experiment-merges.js';
 import { command, commandOfCommands } from '../framework/command.js';
 import { helpList, optionGroups, printsByDefault } from '../framework/help.js';
 import { option } from '../framework/option.js';
+import { toNumber } from '../options/parse.js';
 import { kubernetes } from './kubernetes.js';
 import { slurm } from './slurm.js';
 import { snakemake } from './snakemake.js';
+
+/** Parses names with commas between. @throws LayerloomError INVALID_PARAMETER */
+const toBenchmarks = (text: string) =>
+  text === 'all'
+    ? paperBenchmarks
+    : text.split(',').map((name) => {
+        if (isBenchmarkName(name)) return name;
+        throw invalidParameter('benchmarks', name, ['all', ...benchmarkNames].join(', '));
+      });
 
 const init = command({
   name: 'init',
@@ -19,17 +31,33 @@ const init = command({
       'directories of layerloom train init: base, and every checkpoint that can be used',
     ),
     selection: option('--selection <file>', 'the choice of layerloom select: base and experts'),
+    benchmarks: option('--benchmarks <names>', 'what to measure, with commas: mgsm,flores; see below', {
+      default: 'mgsm',
+      parse: toBenchmarks,
+    }),
+    data: option('--data <dir>', 'directory of local data', { default: 'the hub' }),
+    limit: option('--limit <n>', 'only the first problems of each task', { parse: toNumber }),
+    maxTokens: option('--max-tokens <n>', 'the most tokens of an answer', { parse: toNumber }),
     out: option('-o, --out <file>', 'file to create', {
       default: printsByDefault,
       group: optionGroups.output,
     }),
   },
   notes: (command) =>
-    helpList(
-      command,
-      'Presets:',
-      presetNames.map((name) => [name, presets[name].title]),
-    ),
+    [
+      helpList(
+        command,
+        'Presets:',
+        presetNames.map((name) => [name, presets[name].title]),
+      ),
+      helpList(command, 'Benchmarks:', [
+        ...benchmarkNames.map((name): [string, string] => [
+          name,
+          `${benchmarks[name].title}: ${benchmarks[name].measures}`,
+        ]),
+        ['all', 'those of the paper'],
+      ]),
+    ].join('\n'),
   examples: [
     [
       'layerloom experiment init --preset checkpoints --training ./train-math ./train-swh -o checkpoints.yaml',

@@ -5,12 +5,20 @@ import { splitName } from '../../address/name.js';
 import { type StudyModels, selectedModels, trainedModels } from '../../api/study-models.js';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { experimentPreset, type PresetModels, type PresetName } from '../../paper/experiment.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
+import {
+  type EvaluationChoices,
+  experimentPreset,
+  type PresetModels,
+  type PresetName,
+} from '../../paper/experiment.js';
 import type { OutputOptions } from '../options/output.js';
 import { printJson, printLine, printNext, printText, warn } from '../print.js';
 import { schemaComment } from '../schema.js';
 
-interface ExperimentInitOptions extends OutputOptions {
+interface ExperimentInitOptions
+  extends OutputOptions,
+    Omit<EvaluationChoices, 'fewshot' | 'device' | 'batchSize'> {
   readonly preset: PresetName;
   readonly base?: string;
   readonly tasks?: readonly string[];
@@ -28,6 +36,10 @@ export const experimentInitCommand = async ({
   languages,
   training,
   selection,
+  benchmarks,
+  data,
+  limit,
+  maxTokens,
   out,
   json,
   quiet,
@@ -56,7 +68,15 @@ export const experimentInitCommand = async ({
           languages: languages === undefined ? undefined : await languagesOf(languages, folder),
         }
       : await modelsFrom(folder, found);
-  const experiment = experimentPreset(preset, models);
+  checkCount('limit', limit);
+  checkCount('maxTokens', maxTokens);
+  const choices = {
+    benchmarks,
+    data: data === undefined ? undefined : dataFrom(folder, data),
+    limit,
+    maxTokens,
+  };
+  const experiment = experimentPreset(preset, models, choices);
   // What is printed names no schema, since nobody knows in which folder it ends.
   const text = out === undefined ? experiment : `${schemaComment('experiment', folder)}\n${experiment}`;
   if (out !== undefined) await writeNew(out, text);
@@ -67,6 +87,12 @@ export const experimentInitCommand = async ({
     printLine(out);
     printNext(next);
   }
+};
+
+/** @throws LayerloomError INVALID_PARAMETER */
+const checkCount = (parameter: string, count: number | undefined): void => {
+  if (count !== undefined && !(Number.isSafeInteger(count) && count >= 1))
+    throw invalidParameter(parameter, count, 'a whole number, 1 or more');
 };
 
 /** The batch of an experiment, into a directory of the file's name. */
@@ -98,6 +124,13 @@ const mapValues = async <From, To>(
   Object.fromEntries(
     await Promise.all(Object.entries(values).map(async ([name, value]) => [name, await map(value)] as const)),
   );
+
+/** Writes a directory's path so that it leads from `folder` to where it leads from here. */
+const dataFrom = (folder: string, directory: string): string => {
+  if (isAbsolute(directory)) return directory;
+  const way = relative(folder, resolve(directory));
+  return way.startsWith('..') ? way : `./${way}`;
+};
 
 /** Returns a model's text with paths relative to `folder`; keeps absolute ones and hub names. */
 const pathFrom = async (folder: string, model: string): Promise<string> => {
