@@ -1,33 +1,11 @@
-import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
 import { propertyAt } from '../base/lookup.js';
+import { localChoiceTask } from './choice-data.js';
 import { readFlores } from './flores-data.js';
 import { floresLanguages, mgsmLanguages } from './languages.js';
+import { type DataFiles, type LocalTask, requiredFile, writeRows } from './local-task.js';
 import { readExemplars, readProblems } from './mgsm-data.js';
-
-/** Files of rows by split, as `datasets` takes them under `data_files`. */
-export type DataFiles = Readonly<Record<string, string>>;
-
-/** A task whose rows can come from a local directory. */
-export interface LocalTask {
-  /** File in the package's `tasks/` that the task is made from. */
-  readonly template: string;
-  /**
-   * Writes the task's rows as JSON lines.
-   *
-   * @param data the directory with the data as it was published
-   * @param into where the files are written, absolute
-   * @throws LayerloomError DATA_MISSING, DATA_INVALID
-   */
-  readonly write: (data: string, into: string) => Promise<DataFiles>;
-}
-
-const exists = (file: string): Promise<boolean> =>
-  access(file).then(
-    () => true,
-    () => false,
-  );
 
 const mgsmCodes = mgsmLanguages.map(({ code }) => code).join('|');
 const mgsmNames = new RegExp(
@@ -36,22 +14,12 @@ const mgsmNames = new RegExp(
 const floresCodes = Object.keys(floresLanguages).join('|');
 const floresNames = new RegExp(`^layerloom_flores_(?<source>${floresCodes})_(?<target>${floresCodes})$`);
 
-const writeRows = async (file: string, rows: readonly object[]): Promise<string> => {
-  await writeFile(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
-  return file;
-};
-
 const mgsm = (task: string, code: string, withExemplars: boolean): LocalTask['write'] => {
-  const required = async (data: string, name: string): Promise<string> => {
-    const file = join(data, name);
-    if (!(await exists(file)))
-      throw new LayerloomError('DATA_MISSING', { task, file: name, directory: data });
-    return file;
-  };
-  return async (data, into) => {
-    const problems = await readProblems(await required(data, `mgsm_${code}.tsv`));
+  const filesIn = async (data: string, into: string): Promise<DataFiles> => {
+    const required = (name: string) => requiredFile(task, data, [name, `mgsm/${name}`]);
+    const problems = await readProblems(await required(`mgsm_${code}.tsv`));
     if (!withExemplars) return { test: await writeRows(join(into, `mgsm_${code}.test.jsonl`), problems) };
-    const file = await required(data, 'exemplars.json');
+    const file = await required('exemplars.json');
     const exemplars = await readExemplars(file, code);
     if (exemplars === undefined)
       throw new LayerloomError('DATA_INVALID', { file, reason: `no exemplars of ${code}` });
@@ -60,18 +28,19 @@ const mgsm = (task: string, code: string, withExemplars: boolean): LocalTask['wr
       test: await writeRows(join(into, `mgsm_${code}.test.jsonl`), problems),
     };
   };
+  return async (data, into) => new Map([[task, await filesIn(data, into)]]);
 };
 
 const flores = (task: string, source: string, target: string): LocalTask['write'] => {
-  // The published archive has a folder for each split.
-  const required = async (data: string, language: string): Promise<string> => {
+  const required = (data: string, language: string) => {
     const name = `${propertyAt(floresLanguages, language)}.devtest`;
-    for (const file of [join(data, name), join(data, 'devtest', name)]) if (await exists(file)) return file;
-    throw new LayerloomError('DATA_MISSING', { task, file: name, directory: data });
+    // The published archive has a folder for each split.
+    const places = ['devtest', 'flores', 'flores/devtest', 'flores200_dataset/devtest'];
+    return requiredFile(task, data, [name, ...places.map((place) => `${place}/${name}`)]);
   };
   return async (data, into) => {
     const rows = await readFlores(await required(data, source), await required(data, target));
-    return { test: await writeRows(join(into, `${task}.jsonl`), rows) };
+    return new Map([[task, { test: await writeRows(join(into, `${task}.jsonl`), rows) }]]);
   };
 };
 
@@ -80,14 +49,18 @@ export const localTaskOf = (task: string): LocalTask | undefined => {
   const { own, ppl, code } = mgsmNames.exec(task)?.groups ?? {};
   if (code !== undefined)
     return {
+      benchmark: 'MGSM',
       template: own === undefined ? 'local_mgsm_template' : `${task}.yaml`,
       write: mgsm(task, code, ppl === undefined),
     };
   const { source, target } = floresNames.exec(task)?.groups ?? {};
   if (source !== undefined && target !== undefined && source !== target && [source, target].includes('eng'))
-    return { template: `${task}.yaml`, write: flores(task, source, target) };
-  return undefined;
+    return { benchmark: 'FLORES-200', template: `${task}.yaml`, write: flores(task, source, target) };
+  return localChoiceTask(task);
 };
+
+/** Tells whether the harness itself has a task of this name, which is to be asked of it. */
+export const isHarnessTask = (task: string): boolean => !mgsmNames.test(task) && !floresNames.test(task);
 
 /** Names of the package's own tasks: the files of `tasks/`. */
 const ownTasks: readonly string[] = [

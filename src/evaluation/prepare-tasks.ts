@@ -32,6 +32,25 @@ export interface PreparedTasks {
 }
 
 /**
+ * Returns the benchmarks that a directory with the data of others has nothing of: those take the hub's. One of which a
+ * language or a file is missing does not, and neither does any if the directory has no data at all.
+ */
+const notInDirectory = (
+  local: readonly string[],
+  failures: ReadonlyMap<string, LayerloomError>,
+): ReadonlySet<string> => {
+  const benchmarkOf = (task: string): string[] => [localTaskOf(task)?.benchmark ?? []].flat();
+  const there = new Set(local.flatMap(benchmarkOf));
+  const missing = [...failures].filter(([task, { code }]) => code === 'DATA_MISSING' && !isLocalOnly(task));
+  const spoilt = [...failures].filter(([, { code }]) => code === 'DATA_INVALID');
+  const isElsewhere = there.size > 0;
+  const kept = new Set([...there, ...spoilt.flatMap(([task]) => benchmarkOf(task))]);
+  return new Set(
+    isElsewhere ? missing.flatMap(([task]) => benchmarkOf(task)).filter((each) => !kept.has(each)) : [],
+  );
+};
+
+/**
  * Prepares tasks for `lm_eval`. With local data it writes their rows and one task file each, which differs from the
  * package's or the harness's own in the data set alone; the harness is then kept off the network if every task that
  * can run is local.
@@ -72,20 +91,25 @@ export const prepareTasks = async (
     try {
       const rows = join(folder, 'data');
       await mkdir(rows, { recursive: true });
-      const files = await localTask.write(resolve(data), rows);
-      const file = stringify({
-        include: join(shippedTasks, localTask.template),
-        task,
-        dataset_path: 'json',
-        dataset_name: null,
-        dataset_kwargs: { data_files: files },
-      });
-      await writeFile(join(folder, `${task}.yaml`), file);
+      for (const [name, files] of await localTask.write(resolve(data), rows)) {
+        const file = stringify({
+          include: join(shippedTasks, localTask.template),
+          task: name,
+          dataset_path: 'json',
+          dataset_name: null,
+          dataset_kwargs: { data_files: files },
+        });
+        await writeFile(join(folder, `${name}.yaml`), file);
+      }
       local.push(task);
     } catch (error) {
       if (!(error instanceof LayerloomError)) throw error;
       failures.set(task, error);
     }
+  }
+  for (const benchmark of notInDirectory(local, failures)) {
+    notes.push(`${benchmark} takes its data from the hub: ${data} has none of it`);
+    for (const task of failures.keys()) if (localTaskOf(task)?.benchmark === benchmark) failures.delete(task);
   }
 
   const running = [...new Set(tasks)].filter((task) => !failures.has(task));

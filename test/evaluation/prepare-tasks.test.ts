@@ -108,7 +108,7 @@ describe('with local data, tasks', () => {
     });
     const mixed = await prepareTasks(['mgsm_direct_sw', 'belebele_swh_Latn'], { data }, into);
     expect(mixed.environment).toEqual({});
-    expect(mixed.notes).toEqual(['belebele_swh_Latn takes its data from the hub: `data:` is not for it']);
+    expect(mixed.notes).toEqual([`BELEBELE takes its data from the hub: ${data} has none of it`]);
   });
 });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { listTasks } from '../../evaluation/harness.js';
-import { localTaskOf } from '../../evaluation/local-data.js';
+import { isHarnessTask } from '../../evaluation/local-data.js';
 import { type PreparedTasks, prepareTasks } from '../../evaluation/prepare-tasks.js';
 import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
 import { nearest } from '../../recipe/nearest.js';
@@ -13,9 +13,7 @@ export const tasksOf = ({ tasks }: EvaluationSettings): string[] => [...new Set(
 
 /** The tasks that only the harness knows: it takes its time to list its tasks, and is not asked about others. */
 const askedOf = (settings: EvaluationSettings, { failures, included }: PreparedTasks): string[] =>
-  tasksOf(settings).filter(
-    (task) => (localTaskOf(task) === undefined || included.has(task)) && !failures.has(task),
-  );
+  tasksOf(settings).filter((task) => (isHarnessTask(task) || included.has(task)) && !failures.has(task));
 
 /**
  * Asks the harness once about the tasks that only it knows, and those of the user's own folder, which must not have

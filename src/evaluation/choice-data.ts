@@ -1,0 +1,120 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { groupBy } from '../base/lookup.js';
+import { mgsmLanguages } from './languages.js';
+import { type DataFiles, type LocalTask, requiredFile, writeRows } from './local-task.js';
+import { mmluSubjects } from './mmlu-subjects.js';
+
+// Multiple-choice benchmarks from local files of JSON lines, with the columns of their data sets on the hub. The tasks
+// are the harness's own: `tasks/local_rows.py` gives them other rows.
+
+const text = z.string().min(1);
+const subject = z.enum(mmluSubjects as [string, ...string[]]);
+
+/** A row of `facebook/belebele`. */
+const belebeleRow = z.object({
+  flores_passage: text,
+  question: text,
+  mc_answer1: text,
+  mc_answer2: text,
+  mc_answer3: text,
+  mc_answer4: text,
+  correct_answer_num: z.union([z.enum(['1', '2', '3', '4']), z.int().min(1).max(4).transform(String)]),
+});
+
+/** A row of `CohereForAI/Global-MMLU`. */
+const globalMmluRow = z.object({
+  subject,
+  question: text,
+  option_a: text,
+  option_b: text,
+  option_c: text,
+  option_d: text,
+  answer: z.enum(['A', 'B', 'C', 'D']),
+});
+
+/** A row of `cais/mmlu`, configuration `all`. */
+const mmluRow = z.object({
+  subject,
+  question: text,
+  choices: z.array(z.string()).length(4),
+  answer: z.int().min(0).max(3),
+});
+
+/** @throws LayerloomError DATA_INVALID for the first line that is no such row */
+const readRows = async <Row>(file: string, schema: z.ZodType<Row>): Promise<Row[]> => {
+  const lines = (await readFile(file, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/);
+  return lines.map((line, index) => {
+    const fail = (reason: string, cause?: unknown) =>
+      new LayerloomError('DATA_INVALID', { file, line: index + 1, reason }, { cause });
+    let value: unknown;
+    try {
+      value = JSON.parse(line);
+    } catch (error) {
+      throw fail(`no JSON: ${reasonOf(error)}`, error);
+    }
+    const parsed = schema.safeParse(value);
+    if (parsed.success) return parsed.data;
+    const [issue] = parsed.error.issues;
+    throw fail(`column ${issue?.path.join('.')}: ${issue?.message}`);
+  });
+};
+
+const belebele = (task: string, language: string): LocalTask => ({
+  benchmark: 'BELEBELE',
+  template: 'local_belebele_template',
+  write: async (data, into) => {
+    const name = `${language}.jsonl`;
+    const file = await requiredFile(task, data, [`belebele/${name}`, `belebele/data/${name}`, name]);
+    const rows = await readRows(file, belebeleRow);
+    return new Map([[task, { test: await writeRows(join(into, `${task}.jsonl`), rows) }]]);
+  },
+});
+
+/** Divides the rows of both splits by subject: each subject is a task of the group. */
+const bySubject = async <Row extends { readonly subject: string }>(
+  group: string,
+  folder: string,
+  schema: z.ZodType<Row>,
+  [data, into]: readonly [data: string, into: string],
+): Promise<ReadonlyMap<string, DataFiles>> => {
+  const files = new Map<string, Record<string, string>>();
+  for (const split of ['test', 'dev']) {
+    const file = await requiredFile(group, data, [`${folder}/${split}.jsonl`]);
+    const rows = groupBy(await readRows(file, schema), (row) => row.subject);
+    for (const name of mmluSubjects) {
+      const own = rows.get(name);
+      if (own === undefined)
+        throw new LayerloomError('DATA_INVALID', { file, reason: `no rows of the subject ${name}` });
+      const task = `${group}_${name}`;
+      const written = await writeRows(join(into, `${task}.${split}.jsonl`), own);
+      files.set(task, { ...files.get(task), [split]: written });
+    }
+  }
+  return files;
+};
+
+const mmlu: LocalTask = {
+  benchmark: 'MMLU',
+  template: 'local_mmlu_template',
+  write: (...places) => bySubject('mmlu', 'mmlu', mmluRow, places),
+};
+
+const globalMmlu = (task: string, code: string): LocalTask => ({
+  benchmark: 'Global-MMLU',
+  template: 'local_global_mmlu_template',
+  write: (...places) => bySubject(task, `global_mmlu/${code}`, globalMmluRow, places),
+});
+
+/** Returns how a multiple-choice task of the harness takes its rows from a local directory. */
+export const localChoiceTask = (task: string): LocalTask | undefined => {
+  if (task === 'mmlu') return mmlu;
+  for (const { code, flores } of mgsmLanguages) {
+    if (task === `belebele_${flores}`) return belebele(task, flores);
+    // Global-MMLU has no Thai.
+    if (task === `global_mmlu_full_${code}` && code !== 'th') return globalMmlu(task, code);
+  }
+  return undefined;
+};
