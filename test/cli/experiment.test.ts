@@ -34,9 +34,9 @@ describe('layerloom experiment init', () => {
     const file = join(folder, 'study.yaml');
     const init = ['experiment', 'init', '--preset', 'smoke', '-o', file];
     for (const [more, message] of [
-      [['--benchmarks', 'mgsm,floris'], 'benchmarks: expected all, mgsm, belebele, flores'],
-      [['--limit', '0'], 'limit: expected a whole number, 1 or more'],
-      [['--max-tokens', 'many'], 'maxTokens: expected a whole number, 1 or more'],
+      [['--benchmarks', 'mgsm,floris'], '--benchmarks: expected all, mgsm, belebele, flores'],
+      [['--limit', '0'], '--limit: expected a whole number, 1 or more'],
+      [['--max-tokens', 'many'], '--max-tokens: expected a whole number, 1 or more'],
     ] as const) {
       const { code, stderr } = await cli([...init, ...more]);
       expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
@@ -104,7 +104,7 @@ describe('layerloom experiment init', () => {
   it.each([
     [
       ['--preset', 'papr'],
-      /preset: expected paper, figure-3-max, .*, grid, got "papr"; did you mean paper\?/,
+      /preset: expected smoke, paper, figure-3-max, .*, grid, got "papr"; did you mean paper\?/,
     ],
     [[], /required option '--preset <preset>' not specified/],
     [['--preset', 'grid', '--lang', 'swh-1=./swh-1'], /--lang swh-1=\.\/swh-1: expected LANGUAGE:NAME=DIR/],
