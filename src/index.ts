@@ -108,19 +108,6 @@ export {
   planExperiment,
   runExperiment,
 } from './experiment/run-experiment.js';
-export type { EvaluationJobs, JobParameters } from './experiment/schedulers/jobs.js';
-export {
-  type ClaimedVolume,
-  type KubernetesEvaluation,
-  type KubernetesParameters,
-  kubernetesManifest,
-} from './experiment/schedulers/kubernetes.js';
-export { type SlurmEvaluation, type SlurmParameters, slurmScript } from './experiment/schedulers/slurm.js';
-export {
-  type SnakemakeEvaluation,
-  type SnakemakeParameters,
-  snakemakeWorkflow,
-} from './experiment/schedulers/snakemake.js';
 export {
   type EvaluateOptions,
   type EvaluationOutcome,
@@ -229,6 +216,26 @@ export { experimentPreset, type PresetModels, type PresetName } from './paper/ex
 export type * from './plan/plan.js';
 export { type ReadRecipe, type RecipeWarning, readRecipe } from './recipe/read-recipe.js';
 export type { RecordedFile, RecordedInput, RecordedInputs } from './recipe/recorded-inputs.js';
+export type { EvaluationJobs, JobParameters, TrainingJobParameters } from './schedulers/jobs.js';
+export {
+  type ClaimedVolume,
+  type KubernetesEvaluation,
+  type KubernetesParameters,
+  type KubernetesTrainingParameters,
+  kubernetesManifest,
+} from './schedulers/kubernetes.js';
+export {
+  type SlurmEvaluation,
+  type SlurmParameters,
+  type SlurmTrainingParameters,
+  slurmScript,
+} from './schedulers/slurm.js';
+export {
+  type SnakemakeEvaluation,
+  type SnakemakeParameters,
+  type SnakemakeTrainingParameters,
+  snakemakeWorkflow,
+} from './schedulers/snakemake.js';
 export type { Conclusion, Verdict } from './scores/conclusion.js';
 export type { Cell, Derived, ScoreTable, TableColumn, TableRow } from './scores/score-table.js';
 export type { HeadlineMetric } from './scores/scored-experiment.js';

@@ -145,7 +145,7 @@ ${sweepCommands(runs, '.')
   .join('\n')}
 \`\`\`
 
-\`bash train.sh 0/4\` trains the first of four parts.
+\`bash train.sh 0/4\` trains the first of four parts; \`${layerloomCommand('train', 'slurm', '.')}\` prints them as jobs of a cluster.
 
 | run | steps | ${Object.keys(first.values).map(spelt).join(' | ')} |
 | --- | --- | ${Object.keys(first.values)

@@ -33,6 +33,8 @@ export interface PlannedRun {
   /** Values that were set for this run, in camel case. */
   readonly values: Readonly<Record<string, number | string>>;
   readonly steps: number;
+  /** GPUs that it is written for; 0 for the processor. */
+  readonly gpus: number;
   /** The models that it leaves, in order. */
   readonly models: readonly PlannedModel[];
 }
@@ -64,6 +66,7 @@ const schema: z.ZodType<TrainingManifest> = z.object({
         method: z.enum(['full', 'lora']),
         values: z.record(z.string(), z.union([z.number(), z.string()])),
         steps: z.int().min(1),
+        gpus: z.int().min(0),
         models: z.array(z.object({ step: z.int().min(1), path: inside })).min(1),
       }),
     )
@@ -83,6 +86,7 @@ export const manifestOf = (runs: readonly TrainingRun[], base: string): Training
     method: run.lora === undefined ? 'full' : 'lora',
     values: run.values,
     steps: run.steps,
+    gpus: run.cpu ? 0 : run.devices,
     models: modelsOf(run),
   })),
 });

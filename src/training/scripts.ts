@@ -12,6 +12,8 @@ export const endedName = 'trained';
 export const scriptOfRun = (run: TrainingRun): string => `#!/usr/bin/env bash
 # Prepares the data and trains. A run that has ended is left as it is; an interrupted one begins anew.
 set -euo pipefail
+# One run is the first of any number of parts; the others have nothing to do.
+[[ \${1:-0/1} == 0/* ]] || exit 0
 cd -- "$(dirname -- "\${BASH_SOURCE[0]}")"
 [ -e ${endedName} ] && exit 0
 rm -rf checkpoints reverted merged

@@ -252,6 +252,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'cli/work/experiment.ts: batch … -o …': 'typed in by test/cli/study.test.ts',
   'cli/work/select.ts: experiment init --preset paper --selection … -o study.yaml':
     'typed in by test/cli/study.test.ts',
+  'training/instructions.ts: train slurm .': 'typed in by test/cli/training-jobs.test.ts',
   'training/instructions.ts: train status …': 'typed in by test/cli/study.test.ts',
   'training/instructions.ts: partition … -o …': 'typed in by test/training/printed-merges.test.ts',
   'training/instructions.ts: relayout … -o merged': 'typed in by test/training/printed-merges.test.ts',
@@ -288,7 +289,7 @@ describe('the source', () => {
   it('names options below the doors by optionName alone, so that each door spells them its own way', () => {
     // Programs of others, and texts that only a terminal or a page of the docs shows.
     const elsewhere =
-      /^(cli|doctor|documents|native|evaluation\/(harness|evaluation-block)|experiment\/(schedulers|file\/[a-z]+-block)|methods\/framework\/common-settings|sources\/hub\/(variables|cache\/hub-cache)|training\/instructions|export\/mergekit-)/;
+      /^(cli|doctor|documents|native|evaluation\/(harness|evaluation-block)|experiment\/file\/[a-z]+-block|methods\/framework\/common-settings|schedulers|sources\/hub\/(variables|cache\/hub-cache)|training\/instructions|export\/mergekit-)/;
     const spelt = texts.filter(
       ({ file, text }) => /(?<![\w-])--[a-z][a-z-]*[a-z]/.test(text) && !elsewhere.test(file),
     );
@@ -297,7 +298,7 @@ describe('the source', () => {
 
   it('suggests no option that no command has, where it speaks of no other program', () => {
     const ofOthers =
-      /^(evaluation\/(harness|evaluation-block)|native\/|experiment\/schedulers\/|cli\/commands\/slurm|training\/instructions|export\/mergekit-|documents\/pages\/heat)/;
+      /^(evaluation\/(harness|evaluation-block)|native\/|schedulers\/|cli\/options\/scheduling|training\/instructions|export\/mergekit-|documents\/pages\/heat)/;
     const hidden = '--out-shard-size';
     const own = new Set(
       describeCommands(buildProgram()).flatMap(({ optionGroups }) =>

@@ -5,8 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { snakemakeWorkflow } from '../../src/index.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { contentsOf, isLasting, someMerges, writeExperiment } from '../fixtures/experiment.js';
+import { writeSweep } from '../fixtures/sweep.js';
 
 const { LAYERLOOM_SNAKEMAKE: snakemake } = process.env;
 
@@ -69,5 +71,40 @@ describe.skipIf(!snakemake)('an experiment by Snakemake (LAYERLOOM_SNAKEMAKE)', 
     expect(existsSync(join(out, 'experiment.json'))).toBe(false);
     expect((await run('--config', 'parts=0')).code).toBe(0);
     check();
+  });
+});
+
+describe.skipIf(!snakemake)('a training by Snakemake (LAYERLOOM_SNAKEMAKE)', () => {
+  const prepare = async (failing?: string) => {
+    const root = temporaryDirectory();
+    const { training, trained } = await writeSweep(root, failing);
+    const status = join(root, 'the layerloom');
+    writeFileSync(status, `#!/bin/sh\necho "$@" >> '${join(root, 'calls')}'\n`);
+    chmodSync(status, 0o755);
+    const jobs = { training, parts: 2, gpus: 0, retries: 1, command: [status] };
+    writeFileSync(join(root, 'Snakefile'), snakemakeWorkflow(jobs));
+    const run = (...args: string[]) =>
+      promisify(execFile)(snakemake ?? '', ['--cores', '2', '--keep-going', ...args], { cwd: root }).then(
+        ({ stderr }) => ({ code: 0, stderr }),
+        ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }),
+      );
+    const calls = () => (existsSync(join(root, 'calls')) ? readFileSync(join(root, 'calls'), 'utf8') : '');
+    return { training, trained, run, calls };
+  };
+
+  it('trains all runs in parts, then asks for the status, and not again', async () => {
+    const { training, trained, run, calls } = await prepare();
+    expect(await run()).toMatchObject({ code: 0 });
+    expect(trained()).toEqual(['task-s1', 'task-s2', 'task-s3']);
+    expect(calls()).toBe(`train status ${training}\n`);
+    expect((await run()).stderr).toContain('Nothing to be done');
+  });
+
+  it('trains the other runs where one fails, and asks for the status when told to go on', async () => {
+    const { training, trained, run, calls } = await prepare('task-s2');
+    expect(await run()).toMatchObject({ code: 1, stderr: expect.stringContaining('Trying to restart') });
+    expect([trained(), calls()]).toEqual([['task-s1', 'task-s3'], '']);
+    expect(await run('--config', 'parts=0')).toMatchObject({ code: 0 });
+    expect(calls()).toBe(`train status ${training}\n`);
   });
 });

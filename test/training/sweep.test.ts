@@ -220,4 +220,32 @@ describe('train.sh', () => {
     expect(run()).toEqual({ code: 0, log: [] });
     expect(run('three')).toEqual({ code: 2, log: [] });
   });
+
+  it('of one run trains in the first part alone', async () => {
+    const { at } = place();
+    const { out } = await init({ preset: 'own-task', data: [at('math.jsonl')] });
+    // Programs of these names do nothing: what a part trains is what it marks as ended.
+    const bin = at('bin');
+    mkdirSync(bin);
+    for (const name of ['python', 'trl', 'accelerate'])
+      writeFileSync(join(bin, name), '#!/bin/bash\n', { mode: 0o755 });
+    const env = { ...process.env, PATH: `${bin}:${process.env['PATH']}` };
+    const train = (part: string): boolean => {
+      execFileSync('bash', [join(out, 'train.sh'), part], { env, stdio: 'pipe' });
+      return existsSync(join(out, 'trained'));
+    };
+    expect(train('1/8')).toBe(false);
+    expect(train('0/8')).toBe(true);
+  });
+
+  it('says in the list of runs which GPUs it was written for', async () => {
+    const { at } = place();
+    const given = { preset: 'own-task', data: [at('math.jsonl')] } as const;
+    const gpus = async (more: Partial<TrainingParameters>) =>
+      (await init({ ...given, ...more })).manifest.runs[0].gpus;
+    expect(await gpus({})).toBe(4);
+    expect(await gpus({ devices: 2 })).toBe(2);
+    expect(await gpus({ method: 'lora' })).toBe(1);
+    expect(await gpus({ cpu: true })).toBe(0);
+  });
 });

@@ -4,7 +4,10 @@ import {
   evaluationOptions,
   experimentFile,
   jobOptions,
+  kubernetesOptions,
   ownEvaluationOptions,
+  trainingDirectory,
+  trainingJobOptions,
 } from '../options/scheduling.js';
 
 export const kubernetes = command({
@@ -14,17 +17,10 @@ export const kubernetes = command({
   options: {
     ...jobOptions,
     image: option('--image <image>', 'image that has layerloom', { required: true }),
-    volumes: option(
-      '--volume <claim=path>',
-      'persistent volume claim, and where pods see it; CLAIM=PATH:ro is read-only',
-      { repeatable: true },
-    ),
     experimentPath: option('--experiment-path <path>', "the experiment's file, as pods see it", {
       default: 'its path here',
     }),
-    command: option('--command <command>', 'command of layerloom in the image', { default: 'layerloom' }),
-    name: option('--name <name>', "first part of the jobs' names", { default: 'layerloom- and the output' }),
-    namespace: option('--namespace <name>', 'namespace of the jobs', { default: "kubectl's" }),
+    ...kubernetesOptions,
     ...evaluationOptions,
     evaluateImage: ownEvaluationOptions.evaluateImage,
   },
@@ -41,5 +37,33 @@ export const kubernetes = command({
   run: async (given) => {
     const { experimentKubernetesCommand } = await import('../work/schedulers.js');
     await experimentKubernetesCommand(given);
+  },
+});
+
+export const trainKubernetes = command({
+  name: 'kubernetes',
+  summary: 'print a manifest of Jobs of the runs for Kubernetes',
+  arguments: { directory: trainingDirectory },
+  options: {
+    ...trainingJobOptions,
+    image: option('--image <image>', 'image that has the trainer and layerloom', { required: true }),
+    trainingPath: option('--training-path <path>', 'the directory, as pods see it', {
+      default: 'its path here',
+    }),
+    ...kubernetesOptions,
+  },
+  examples: [
+    [
+      'layerloom train kubernetes ./train-math --image registry/trl --volume models=/data --training-path /data/train-math > jobs.yaml',
+      'a pod for each run',
+    ],
+    [
+      'layerloom train kubernetes /data/train-math --image registry/trl --volume models=/data --parts 2 --time 1-0 > jobs.yaml',
+      'two pods, a day at most',
+    ],
+  ],
+  run: async (given) => {
+    const { trainKubernetesCommand } = await import('../work/training-jobs.js');
+    await trainKubernetesCommand(given);
   },
 });

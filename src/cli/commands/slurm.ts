@@ -1,11 +1,13 @@
 import { command } from '../framework/command.js';
-import { option } from '../framework/option.js';
 import {
   evaluationOptions,
   experimentFile,
   jobOptions,
   ownEvaluationOptions,
   slurmEvaluationOptions,
+  slurmOptions,
+  trainingDirectory,
+  trainingJobOptions,
 } from '../options/scheduling.js';
 
 export const slurm = command({
@@ -14,12 +16,7 @@ export const slurm = command({
   arguments: { experiment: experimentFile },
   options: {
     ...jobOptions,
-    partition: option('--partition <name>', 'partition to submit to'),
-    account: option('--account <name>', 'account to charge the jobs to'),
-    qos: option('--qos <name>', 'quality of service'),
-    directives: option('--directive <option>', 'a further option of sbatch, such as --constraint=a100', {
-      repeatable: true,
-    }),
+    ...slurmOptions,
     ...evaluationOptions,
     ...slurmEvaluationOptions,
     evaluateDirectives: ownEvaluationOptions.evaluateDirectives,
@@ -34,5 +31,20 @@ export const slurm = command({
   run: async (given) => {
     const { experimentSlurmCommand } = await import('../work/schedulers.js');
     await experimentSlurmCommand(given);
+  },
+});
+
+export const trainSlurm = command({
+  name: 'slurm',
+  summary: 'print a script that submits the runs to SLURM, in parts',
+  arguments: { directory: trainingDirectory },
+  options: { ...trainingJobOptions, ...slurmOptions },
+  examples: [
+    ['layerloom train slurm ./train-math --time 12:00:00 > submit.sh', 'a job for each run'],
+    ['layerloom train slurm ./train-math --parts 2 --partition gpu > submit.sh', 'two jobs, on a partition'],
+  ],
+  run: async (given) => {
+    const { trainSlurmCommand } = await import('../work/training-jobs.js');
+    await trainSlurmCommand(given);
   },
 });

@@ -1,11 +1,12 @@
 import { command } from '../framework/command.js';
-import { option } from '../framework/option.js';
-import { toNumber } from '../options/parse.js';
 import {
   evaluationOptions,
   experimentFile,
   jobOptions,
   slurmEvaluationOptions,
+  snakemakeOptions,
+  trainingDirectory,
+  trainingJobOptions,
 } from '../options/scheduling.js';
 
 export const snakemake = command({
@@ -14,13 +15,7 @@ export const snakemake = command({
   arguments: { experiment: experimentFile },
   options: {
     ...jobOptions,
-    retries: option('--retries <n>', 'times that a failed job is run again', {
-      parse: toNumber,
-      default: '2',
-    }),
-    partition: option('--partition <name>', 'partition of SLURM (slurm_partition)'),
-    account: option('--account <name>', 'account of SLURM (slurm_account)'),
-    qos: option('--qos <name>', 'quality of service of SLURM (qos)'),
+    ...snakemakeOptions,
     ...evaluationOptions,
     ...slurmEvaluationOptions,
   },
@@ -34,5 +29,20 @@ export const snakemake = command({
   run: async (given) => {
     const { experimentSnakemakeCommand } = await import('../work/schedulers.js');
     await experimentSnakemakeCommand(given);
+  },
+});
+
+export const trainSnakemake = command({
+  name: 'snakemake',
+  summary: 'print a workflow of the runs for Snakemake',
+  arguments: { directory: trainingDirectory },
+  options: { ...trainingJobOptions, ...snakemakeOptions },
+  examples: [
+    ['layerloom train snakemake ./train-math --memory 64G > Snakefile', 'a job for each run'],
+    ['layerloom train snakemake ./train-math --parts 2 --retries 0 > Snakefile', 'two jobs, each tried once'],
+  ],
+  run: async (given) => {
+    const { trainSnakemakeCommand } = await import('../work/training-jobs.js');
+    await trainSnakemakeCommand(given);
   },
 });

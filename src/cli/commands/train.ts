@@ -4,6 +4,9 @@ import { argument, command, commandOfCommands } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { toNumber, toValues } from '../options/parse.js';
+import { trainKubernetes } from './kubernetes.js';
+import { trainSlurm } from './slurm.js';
+import { trainSnakemake } from './snakemake.js';
 
 const trainInit = command({
   name: 'init',
@@ -112,8 +115,8 @@ const trainStatus = command({
 export const train = commandOfCommands({
   name: 'train',
   group: 'training',
-  summary: 'configurations for training the experts that are merged, and how far the runs are',
-  commands: [trainInit, trainStatus],
+  summary: 'configurations for training the experts that are merged, jobs that run them, how far they are',
+  commands: [trainInit, trainStatus, trainSlurm, trainSnakemake, trainKubernetes],
   examples: [
     ['layerloom train init --preset math-1 -o ./train-math-1', "the paper's first math expert, for TRL"],
     ['layerloom train init --help', 'all options'],

@@ -2,13 +2,20 @@ import { argument } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { toNumber } from './parse.js';
 
-// Options of commands that print the jobs of an experiment.
+// Options of commands that print the jobs of an experiment or a training.
 
 const group = 'Jobs that score:';
 
 export const experimentFile = argument('<experiment>', 'a YAML file');
 
-/** What the jobs of every scheduler have. */
+export const trainingDirectory = argument('<dir>', 'a directory of layerloom train init');
+
+const limitOptions = {
+  time: option('--time <time>', 'time limit of each job, in the format of sbatch: 02:00:00'),
+  memory: option('--memory <size>', 'memory of each job, in the format of sbatch: 32G'),
+};
+
+/** What the jobs of an experiment have with every scheduler. */
 export const jobOptions = {
   out: option('-o, --out <dir>', 'directory for the merges', {
     default: "the file's name without its ending",
@@ -17,9 +24,55 @@ export const jobOptions = {
     default: '.store in the output',
   }),
   parts: option('--parts <n>', 'number of jobs to divide the work among', { parse: toNumber, default: '8' }),
-  time: option('--time <time>', 'time limit of each job, in the format of sbatch: 02:00:00'),
   cpus: option('--cpus <n>', 'processors, and worker threads, of each job', { parse: toNumber }),
-  memory: option('--memory <size>', 'memory of each job, in the format of sbatch: 32G'),
+  ...limitOptions,
+};
+
+/** What the jobs of a training have with every scheduler. */
+export const trainingJobOptions = {
+  parts: option('--parts <n>', 'number of jobs to divide the runs among', {
+    parse: toNumber,
+    default: 'the number of runs',
+  }),
+  gpus: option('--gpus <n>', 'GPUs of each job that trains', {
+    parse: toNumber,
+    default: 'those that the runs were written for',
+  }),
+  cpus: option('--cpus <n>', 'processors of each job', { parse: toNumber }),
+  ...limitOptions,
+};
+
+/** Limits of jobs that SLURM alone has. */
+export const slurmOptions = {
+  partition: option('--partition <name>', 'partition to submit to'),
+  account: option('--account <name>', 'account to charge the jobs to'),
+  qos: option('--qos <name>', 'quality of service'),
+  directives: option('--directive <option>', 'a further option of sbatch, such as --constraint=a100', {
+    repeatable: true,
+  }),
+};
+
+/** What Snakemake alone is told. */
+export const snakemakeOptions = {
+  retries: option('--retries <n>', 'times that a failed job is run again', {
+    parse: toNumber,
+    default: '2',
+  }),
+  partition: option('--partition <name>', 'partition of SLURM (slurm_partition)'),
+  account: option('--account <name>', 'account of SLURM (slurm_account)'),
+  qos: option('--qos <name>', 'quality of service of SLURM (qos)'),
+};
+
+/** What Kubernetes alone is told. */
+export const kubernetesOptions = {
+  volumes: option(
+    '--volume <claim=path>',
+    'persistent volume claim, and where pods see it; CLAIM=PATH:ro is read-only',
+    { repeatable: true },
+  ),
+  command: option('--command <command>', 'command of layerloom in the image', { default: 'layerloom' }),
+  name: option('--name <name>', "first part of the jobs' names", { default: 'layerloom- and the output' }),
+  namespace: option('--namespace <name>', 'namespace of the jobs', { default: "kubectl's" }),
 };
 
 /** What evaluations of every scheduler have. */

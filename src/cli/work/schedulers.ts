@@ -1,20 +1,14 @@
-import { realpathSync } from 'node:fs';
 import { basename, dirname, extname, join, posix, resolve } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
 import { parseEvaluation } from '../../evaluation/settings.js';
 import { stampOf } from '../../experiment/expected.js';
 import { expandExperiment } from '../../experiment/file/expand.js';
 import { readExperiment } from '../../experiment/file/read-experiment.js';
 import { commandsIn } from '../../experiment/made-here.js';
-import type { EvaluationJobs, JobParameters } from '../../experiment/schedulers/jobs.js';
-import {
-  type ClaimedVolume,
-  type KubernetesParameters,
-  kubernetesManifest,
-} from '../../experiment/schedulers/kubernetes.js';
-import { type SlurmParameters, slurmScript } from '../../experiment/schedulers/slurm.js';
-import { type SnakemakeParameters, snakemakeWorkflow } from '../../experiment/schedulers/snakemake.js';
+import type { EvaluationJobs, JobParameters } from '../../schedulers/jobs.js';
+import { type KubernetesParameters, kubernetesManifest } from '../../schedulers/kubernetes.js';
+import { type SlurmParameters, slurmScript } from '../../schedulers/slurm.js';
+import { type SnakemakeParameters, snakemakeWorkflow } from '../../schedulers/snakemake.js';
 import type { Given } from '../framework/command.js';
 import type { OptionDeclaration } from '../framework/option.js';
 import type { OutputOptions } from '../options/output.js';
@@ -25,6 +19,7 @@ import {
   slurmEvaluationOptions,
 } from '../options/scheduling.js';
 import { printJson, printText } from '../print.js';
+import { ownCommand, volumeOf } from './where-jobs-run.js';
 
 /** What a command is given for options and an argument. */
 type GivenFor<O extends Readonly<Record<string, OptionDeclaration>>> = Given<Record<never, never>, O>;
@@ -175,16 +170,3 @@ const slurmEvaluation = ({ evaluatePartition, evaluateAccount, evaluateQos }: Sl
   account: evaluateAccount,
   qos: evaluateQos,
 });
-
-/** Parses `CLAIM=PATH` or `CLAIM=PATH:ro`. @throws LayerloomError USAGE */
-const volumeOf = (given: string): ClaimedVolume => {
-  const { claim, path, mode } = /^(?<claim>[^=]+)=(?<path>.+?)(?<mode>:ro)?$/s.exec(given)?.groups ?? {};
-  if (claim === undefined || path === undefined)
-    throw new LayerloomError('USAGE', {
-      reason: `--volume ${given}: expected CLAIM=PATH, such as models=/data`,
-    });
-  return { claim, path, readOnly: mode !== undefined };
-};
-
-/** Returns this Node and this script by absolute path, since compute nodes may have another PATH. */
-const ownCommand = (): string[] => [process.execPath, realpathSync(itemAt(process.argv, 1))];

@@ -1,7 +1,13 @@
-import { shellWord } from '../../base/command-line.js';
-import { invalidParameter } from '../../base/invalid-parameter.js';
+import { shellWord } from '../base/command-line.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { checkCount, checkTexts, mebibytesOf, secondsOf } from './checks.js';
-import { type EvaluationJobs, type Job, type JobParameters, jobsOf } from './jobs.js';
+import {
+  type EvaluationJobs,
+  type Job,
+  type JobParameters,
+  jobsOf,
+  type TrainingJobParameters,
+} from './jobs.js';
 
 /** Limits of jobs, in sbatch's notation, that those of evaluations may have of their own. */
 interface SnakemakeLimits {
@@ -15,14 +21,18 @@ interface SnakemakeLimits {
   readonly qos?: string | undefined;
 }
 
-/** The experiment and the jobs that `snakemakeWorkflow` writes a workflow for. */
-export interface SnakemakeParameters extends JobParameters, SnakemakeLimits {
+interface SnakemakeSettings extends SnakemakeLimits {
   /** CPUs of each job (`threads`), and the number of its threads; default 1. */
   readonly cpus?: number | undefined;
   /** Memory of each job, as sbatch takes it: `32G`. Becomes `mem_mb`, in MiB as sbatch counts. */
   readonly memory?: string | undefined;
   /** Times that a failed job is run again; default 2. */
   readonly retries?: number | undefined;
+}
+
+/** The experiment and the jobs that `snakemakeWorkflow` writes a workflow for. */
+export interface SnakemakeParameters extends JobParameters, SnakemakeSettings {
+  readonly cpus?: number | undefined;
   /** Also score the models. The experiment must have `evaluate:`. */
   readonly evaluation?: SnakemakeEvaluation | undefined;
 }
@@ -30,75 +40,82 @@ export interface SnakemakeParameters extends JobParameters, SnakemakeLimits {
 /** The jobs that score the models. Limits that are not set are those of the other jobs. */
 export interface SnakemakeEvaluation extends EvaluationJobs, SnakemakeLimits {}
 
+/** The training and the jobs that `snakemakeWorkflow` writes a workflow for. */
+export interface SnakemakeTrainingParameters extends TrainingJobParameters, SnakemakeSettings {
+  readonly cpus?: number | undefined;
+}
+
 /**
  * Returns a Snakefile (Snakemake 8 and 9) that runs an experiment: parts that compute the shards, a last job
- * that assembles the merges, and with `evaluation` jobs that score the models. Resources have Snakemake's
- * standard names, which its executors translate.
+ * that assembles the merges, and with `evaluation` jobs that score the models. Of a training the parts train
+ * the runs, and the last job says which are there. Resources have Snakemake's standard names, which its executors
+ * translate.
  *
  * The only result that it declares is `experiment.json`, since Snakemake deletes the declared outputs of a job
- * that fails; jobs that write shards and scores leave empty markers beside the output directory.
+ * that fails; jobs that write shards, checkpoints and scores leave empty markers beside the output directory.
  *
  * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, control characters, and braces in
- *   the paths of the experiment and the output, which Snakemake reads as wildcards
+ *   paths, which Snakemake reads as wildcards
  */
-export const snakemakeWorkflow = ({ evaluation: scoring, ...parameters }: SnakemakeParameters): string => {
-  const { experiment, out, cpus = 1, memory, retries = 2, time, partition, account, qos } = parameters;
-  const { parts, last, evaluation } = jobsOf({ ...parameters, cpus }, scoring);
+export const snakemakeWorkflow = ({
+  evaluation: scoring,
+  ...parameters
+}: SnakemakeParameters | SnakemakeTrainingParameters): string => {
+  const { cpus = 1, memory, retries = 2, time, partition, account, qos } = parameters;
+  const jobs = jobsOf({ ...parameters, cpus }, scoring);
+  const { file, out, record, about, parts, last, evaluation } = jobs;
   checkCount('retries', retries, 0);
-  for (const [parameter, value] of Object.entries({ experiment, out })) checkBraces(parameter, value);
+  for (const [parameter, value] of Object.entries(jobs.paths)) checkBraces(parameter, value);
   const own = { time, partition, account, qos };
-  const limits = limitsOf({ cpus, memory, ...own });
+  const limitsFor = ({ gpus }: Job) => limitsOf({ cpus, memory, gpus, ...own });
   const scored = evaluation === undefined ? '' : ', expand(SCORED, part=range(SCORES))';
-  return `# Runs ${experiment} in ${parts.count} part${parts.count === 1 ? '' : 's'}, and a last job that finishes it.
+  return `# Runs ${about.subject} in ${parts.count} part${parts.count === 1 ? '' : 's'}, and a last job that ${about.last}.
 #   snakemake -s Snakefile --cores all --keep-going
-# After parts that failed for good, the last job runs without them, and computes what they left:
+# After parts that failed for good, the last job runs without them, and ${about.last}:
 #   snakemake -s Snakefile --cores all --config parts=0
 PARTS = int(config.get("parts", ${parts.count}))
-EXPERIMENT = ${text(experiment)}
+FILE = ${text(file)}
 OUT = ${text(out)}
 # Commands, as words of the shell.
 PART = ${command(parts)}
 LAST = ${command(last)}
-${evaluation === undefined ? '' : `EVALUATE = ${command(evaluation)}\nSCORES = ${evaluation.count}\nSCORED = OUT + ".snakemake/scored-{part}-of-${evaluation.count}"\n`}
+${record === undefined ? '' : `RECORD = ${text(record)}\n`}${evaluation === undefined ? '' : `EVALUATE = ${command(evaluation)}\nSCORES = ${evaluation.count}\nSCORED = OUT + ".snakemake/scored-{part}-of-${evaluation.count}"\n`}
 
 localrules: all
 
 
-# The record is a target too: a directory of merges that was removed is made again.
-rule all:
-    input: OUT + "/experiment.json"${scored}
+${record === undefined ? '' : '# The record is a target too: a directory of merges that was removed is made again.\n'}rule all:
+    input: ${record === undefined ? 'OUT + ".snakemake/finished"' : 'RECORD'}${scored}
 
 
 # The marker says that the part has ended well. It goes once the last job has ended.
 rule part:
-    input: EXPERIMENT
+    input: FILE
     output: temp(touch(OUT + ".snakemake/part-{part}-of-{parts}"))
     log: OUT + ".snakemake/part-{part}-of-{parts}.log"
     retries: ${retries}
-${limits}
+${limitsFor(parts)}
     shell: "{PART} {wildcards.part}/{wildcards.parts} > {log:q} 2>&1"
 
 
-# update: a rerun keeps the record, and the scores in it, until it is written anew.
-rule last:
+${record === undefined ? '' : '# update: a rerun keeps the record, and the scores in it, until it is written anew.\n'}rule last:
     input:
-        experiment=EXPERIMENT,
+        file=FILE,
         parts=expand(OUT + ".snakemake/part-{part}-of-{parts}", part=range(PARTS), parts=[PARTS]),
     output:
-        record=update(OUT + "/experiment.json"),
-        merged=touch(OUT + ".snakemake/merged"),
+${record === undefined ? '' : '        record=update(RECORD),\n'}        finished=touch(OUT + ".snakemake/finished"),
     log: OUT + ".snakemake/last.log"
     retries: ${retries}
-${limits}
+${limitsFor(last)}
     shell: "{LAST} > {log:q} 2>&1"
-${evaluation === undefined ? '' : evaluationRule(evaluation, retries, limitsOf({ cpus, memory, ...own, ...given(scoring) }, evaluation.gpus, 'evaluate-'))}`;
+${evaluation === undefined ? '' : evaluationRule(evaluation, retries, limitsOf({ cpus, memory, gpus: evaluation.gpus, ...own, ...given(scoring) }, 'evaluate-'))}`;
 };
 
 /** Scores are written into the record too, so the rule depends on the marker of the merges, not on the record. */
 const evaluationRule = ({ count }: Job, retries: number, limits: string): string => `
 
 rule evaluate:
-    input: OUT + ".snakemake/merged"
+    input: OUT + ".snakemake/finished"
     output: touch(SCORED)
     log: OUT + ".snakemake/scored-{part}-of-${count}.log"
     retries: ${retries}
@@ -115,10 +132,11 @@ const given = ({ time, partition, account, qos }: SnakemakeLimits = {}): Snakema
 interface Limits extends SnakemakeLimits {
   readonly cpus: number;
   readonly memory: string | undefined;
+  readonly gpus: number;
 }
 
 /** @param prefix that of the parameters' names in messages */
-const limitsOf = ({ cpus, memory, time, partition, account, qos }: Limits, gpus = 0, prefix = ''): string => {
+const limitsOf = ({ cpus, memory, gpus, time, partition, account, qos }: Limits, prefix = ''): string => {
   checkTexts({
     [`${prefix}partition`]: partition,
     [`${prefix}account`]: account,
@@ -141,7 +159,7 @@ const text = (value: string): string => JSON.stringify(value);
 
 const command = ({ words }: Job): string => text(words.map(shellWord).join(' '));
 
-const checkBraces = (parameter: string, value: string): void => {
-  if (/[{}]/.test(value))
+const checkBraces = (parameter: string, value: string | undefined): void => {
+  if (value !== undefined && /[{}]/.test(value))
     throw invalidParameter(parameter, value, 'a path without braces, which Snakemake reads as wildcards');
 };

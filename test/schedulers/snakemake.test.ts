@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type SnakemakeParameters, snakemakeWorkflow } from '../../../src/experiment/schedulers/snakemake.js';
+import { type SnakemakeParameters, snakemakeWorkflow } from '../../src/schedulers/snakemake.js';
 
 const workflow = (more: Partial<SnakemakeParameters> = {}) =>
   snakemakeWorkflow({ experiment: '/data/e.yaml', out: '/data/out', ...more });
@@ -22,8 +22,8 @@ describe('the workflow for Snakemake', () => {
     );
     expect(constantOf(text, 'LAST')).toMatch(/--expect 1\.2\.3:0123456789abcdef --resume$/);
     expect(text).toContain('PARTS = int(config.get("parts", 3))');
-    expect(ruleOf(text, 'last')).toContain('merged=touch(OUT + ".snakemake/merged"),');
-    expect(ruleOf(text, 'all')).toEqual(['input: OUT + "/experiment.json"']);
+    expect(ruleOf(text, 'last')).toContain('finished=touch(OUT + ".snakemake/finished"),');
+    expect(ruleOf(text, 'all')).toEqual(['input: RECORD']);
     expect(text).not.toContain('rule evaluate');
   });
 
@@ -77,5 +77,32 @@ describe('the workflow for Snakemake', () => {
     [{ evaluation: { time: '1:2:3:4' } }, /evaluate-time: expected a time/],
   ])('refuses %j', (more, message) => {
     expect(() => workflow(more)).toThrow(message);
+  });
+});
+
+describe('the workflow for Snakemake of a training', () => {
+  const training = '/data/the runs';
+
+  it('trains in parts, on one GPU each, and ends with the status', () => {
+    const text = snakemakeWorkflow({ training, parts: 3, memory: '64G' });
+    expect(constantOf(text, 'PART')).toBe("bash '/data/the runs/train.sh'");
+    expect(constantOf(text, 'LAST')).toBe("layerloom train status '/data/the runs'");
+    expect(constantOf(text, 'FILE')).toBe('/data/the runs/training.json');
+    expect(text).toContain('PARTS = int(config.get("parts", 3))');
+    expect(ruleOf(text, 'part')).toContain('resources: mem_mb=65536, gpu=1');
+    expect(ruleOf(text, 'last')).toContain('resources: mem_mb=65536');
+    expect(snakemakeWorkflow({ training, parts: 3, gpus: 0 })).not.toContain('gpu=');
+  });
+
+  it('declares no result but markers, since the status writes none', () => {
+    const text = snakemakeWorkflow({ training, parts: 1 });
+    expect(ruleOf(text, 'all')).toEqual(['input: OUT + ".snakemake/finished"']);
+    expect(text).not.toMatch(/RECORD|experiment/);
+  });
+
+  it('refuses braces in the path', () => {
+    expect(() => snakemakeWorkflow({ training: '/a{b}', parts: 1 })).toThrow(
+      /training: expected a path without braces/,
+    );
   });
 });

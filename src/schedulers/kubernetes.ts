@@ -1,9 +1,16 @@
 import { stringify } from 'yaml';
-import { shellWord } from '../../base/command-line.js';
-import { LayerloomError } from '../../base/errors.js';
-import { invalidParameter } from '../../base/invalid-parameter.js';
+import { shellWord } from '../base/command-line.js';
+import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { checkTexts, isPlain, mebibytesOf, secondsOf } from './checks.js';
-import { type EvaluationJobs, type Job, type JobParameters, jobsOf } from './jobs.js';
+import {
+  type EvaluationJobs,
+  type Job,
+  type JobParameters,
+  type Jobs,
+  jobsOf,
+  type TrainingJobParameters,
+} from './jobs.js';
 
 /** A persistent volume claim and where pods see it. */
 export interface ClaimedVolume {
@@ -13,19 +20,22 @@ export interface ClaimedVolume {
   readonly readOnly?: boolean | undefined;
 }
 
-/** The experiment and the jobs that `kubernetesManifest` writes a manifest for. Paths are those of the pods. */
-export interface KubernetesParameters extends JobParameters {
-  /** The image that has layerloom. */
+interface KubernetesSettings {
+  /** The image that has layerloom, and of a training the trainer too. */
   readonly image: string;
   /** First part of the jobs' names; by default the last name of `out`, in letters that Kubernetes takes. */
   readonly name?: string | undefined;
   readonly namespace?: string | undefined;
-  /** Volumes that hold the experiment, its models, the output and the store. */
+  /** Volumes that hold what the jobs read and write. */
   readonly volumes: readonly ClaimedVolume[];
   /** Memory of each pod, as sbatch takes it: `32G`, of 1024³ bytes each. */
   readonly memory?: string | undefined;
   /** Time limit of each pod, as sbatch takes it: `02:00:00`. */
   readonly time?: string | undefined;
+}
+
+/** The experiment and the jobs that `kubernetesManifest` writes a manifest for. Paths are those of the pods. */
+export interface KubernetesParameters extends JobParameters, KubernetesSettings {
   /** Also score the models. The experiment must have `evaluate:`. */
   readonly evaluation?: KubernetesEvaluation | undefined;
 }
@@ -37,6 +47,9 @@ export interface KubernetesEvaluation extends EvaluationJobs {
   readonly time?: string | undefined;
 }
 
+/** The training and the jobs that `kubernetesManifest` writes a manifest for. Paths are those of the pods. */
+export interface KubernetesTrainingParameters extends TrainingJobParameters, KubernetesSettings {}
+
 /** Seconds after which Kubernetes removes a job that has ended: a week. */
 const keptSeconds = 7 * 24 * 3600;
 
@@ -45,7 +58,8 @@ const retries = 3;
 
 /**
  * Returns a manifest (YAML, `batch/v1`, Kubernetes 1.29 or later) of an Indexed Job that computes the shards,
- * part by part, a Job that assembles the merges, and with `evaluation` an Indexed Job that scores the models.
+ * part by part, a Job that assembles the merges, and with `evaluation` an Indexed Job that scores the models. Of a
+ * training the first trains the runs, and the second says which are there.
  *
  * Jobs of Kubernetes cannot depend on each other. The second and third are suspended, and the comment above
  * them has the commands that resume each when the former has ended, however it ended.
@@ -53,30 +67,32 @@ const retries = 3;
  * @throws LayerloomError INVALID_PARAMETER for counts below 1, names that Kubernetes does not take, and paths
  *   that no volume has
  */
-export const kubernetesManifest = ({ evaluation: scoring, ...parameters }: KubernetesParameters): string => {
-  const { experiment, out, store, image, namespace, volumes, cpus, memory, time } = parameters;
-  const { parts, last, evaluation } = jobsOf(parameters, scoring);
-  const name = parameters.name ?? nameOf(out);
+export const kubernetesManifest = ({
+  evaluation: scoring,
+  ...parameters
+}: KubernetesParameters | KubernetesTrainingParameters): string => {
+  const { image, namespace, volumes, cpus, memory, time } = parameters;
+  const jobs = jobsOf(parameters, scoring);
+  const name = parameters.name ?? nameOf(jobs.out);
   checkName('name', name, 45);
   if (namespace !== undefined) checkName('namespace', namespace, 63);
   checkTexts({ image, 'evaluate-image': scoring?.image });
-  checkVolumes(volumes, { experiment, out, store });
+  checkVolumes(volumes, jobs.paths);
   const job = (suffix: string, of: Job, own: Partial<PodFacts>, isIndexed: boolean, isSuspended: boolean) =>
     jobOf({
       ...{ name: `${name}-${suffix}`, namespace, job: of, isIndexed, isSuspended },
-      pod: { image, volumes, cpus, memory, seconds: seconds('time', time), gpus: 0, ...own },
+      pod: { image, volumes, cpus, memory, seconds: seconds('time', time), ...own },
     });
   const documents = [
-    job('parts', parts, {}, true, false),
-    job('last', last, {}, false, true),
-    ...(evaluation === undefined
+    job('parts', jobs.parts, {}, true, false),
+    job('last', jobs.last, {}, false, true),
+    ...(jobs.evaluation === undefined
       ? []
       : [
           job(
             'evaluate',
-            evaluation,
+            jobs.evaluation,
             {
-              gpus: evaluation.gpus,
               image: scoring?.image ?? image,
               seconds: seconds('evaluate-time', scoring?.time ?? time),
             },
@@ -86,7 +102,7 @@ export const kubernetesManifest = ({ evaluation: scoring, ...parameters }: Kuber
         ]),
   ];
   const texts = documents.map((document) => stringify(document, { lineWidth: 0 }));
-  return `${usage({ experiment, name, namespace, isEvaluated: evaluation !== undefined })}${texts.join('---\n')}`;
+  return `${usage(jobs, name, namespace)}${texts.join('---\n')}`;
 };
 
 interface PodFacts {
@@ -95,7 +111,6 @@ interface PodFacts {
   readonly cpus: number | undefined;
   readonly memory: string | undefined;
   readonly seconds: number | undefined;
-  readonly gpus: number;
 }
 
 interface JobFacts {
@@ -107,7 +122,8 @@ interface JobFacts {
   readonly pod: PodFacts;
 }
 
-const jobOf = ({ name, namespace, job: { words, count }, isIndexed, isSuspended, pod }: JobFacts) => {
+const jobOf = ({ name, namespace, job, isIndexed, isSuspended, pod }: JobFacts) => {
+  const { words, count, gpus } = job;
   // Kubernetes replaces $(NAME) in arguments, and $$ by $.
   const args = words.map((word) => word.replaceAll('$', '$$$$'));
   return {
@@ -135,12 +151,18 @@ const jobOf = ({ name, namespace, job: { words, count }, isIndexed, isSuspended,
         ],
       },
       ttlSecondsAfterFinished: keptSeconds,
-      template: { spec: podOf(pod, isIndexed ? [...args, `$(JOB_COMPLETION_INDEX)/${count}`] : args) },
+      template: {
+        spec: podOf(pod, gpus, isIndexed ? [...args, `$(JOB_COMPLETION_INDEX)/${count}`] : args),
+      },
     },
   };
 };
 
-const podOf = ({ image, volumes, cpus, memory, seconds, gpus }: PodFacts, command: readonly string[]) => {
+const podOf = (
+  { image, volumes, cpus, memory, seconds }: PodFacts,
+  gpus: number,
+  command: readonly string[],
+) => {
   const asked = {
     ...(cpus === undefined ? {} : { cpu: String(cpus) }),
     ...(memory === undefined ? {} : { memory: `${mebibytesOf('memory', memory)}Mi` }),
@@ -173,21 +195,16 @@ const podOf = ({ image, volumes, cpus, memory, seconds, gpus }: PodFacts, comman
 };
 
 /** Returns the comment that says how the jobs are run one after the other. */
-const usage = (of: {
-  readonly experiment: string;
-  readonly name: string;
-  readonly namespace: string | undefined;
-  readonly isEvaluated: boolean;
-}): string => {
-  const kubectl = of.namespace === undefined ? 'kubectl' : `kubectl -n ${shellWord(of.namespace)}`;
+const usage = ({ about, evaluation }: Jobs, name: string, namespace: string | undefined): string => {
+  const kubectl = namespace === undefined ? 'kubectl' : `kubectl -n ${shellWord(namespace)}`;
   const steps = [
     `${kubectl} apply -f jobs.yaml`,
     `ended() { until ${kubectl} get job "$1" -o jsonpath='{.status.conditions[?(@.status=="True")].type}' | grep -qE 'Complete|Failed'; do sleep 10; done; }`,
     `resume() { ${kubectl} patch job "$1" --type=merge -p '{"spec":{"suspend":false}}'; }`,
-    `ended ${of.name}-parts; resume ${of.name}-last`,
-    ...(of.isEvaluated ? [`ended ${of.name}-last; resume ${of.name}-evaluate`] : []),
+    `ended ${name}-parts; resume ${name}-last`,
+    ...(evaluation === undefined ? [] : [`ended ${name}-last; resume ${name}-evaluate`]),
   ];
-  return `# Runs ${of.experiment} in parts, and a last job that finishes it.
+  return `# Runs ${about.subject} in parts, and a last job that ${about.last}.
 # Jobs cannot depend on each other: all but the first are suspended. However a job ended, the next one may run.
 ${steps.map((step) => `#   ${step}\n`).join('')}`;
 };

@@ -2,36 +2,39 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type SlurmParameters, slurmScript } from '../../../src/experiment/schedulers/slurm.js';
-import { temporaryDirectory } from '../../fixtures/checkpoints.js';
+import {
+  type SlurmParameters,
+  type SlurmTrainingParameters,
+  slurmScript,
+} from '../../src/schedulers/slurm.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { writeSweep } from '../fixtures/sweep.js';
 
 const executable = (file: string, text: string): void => {
   writeFileSync(file, `#!/usr/bin/env bash\nset -eu\n${text}\n`);
   chmodSync(file, 0o755);
 };
 
-/** Runs a script with an `sbatch` that runs each job at once, and a layerloom that writes down how it is called. */
-const submit = (parameters: Omit<SlurmParameters, 'experiment' | 'out'>) => {
+/** A folder with an `sbatch` that runs each job at once, and a layerloom that writes down how it is called. */
+const workplace = () => {
   const folder = temporaryDirectory();
-  const out = join(folder, 'it\'s $HOME `x` 100% "out"');
   executable(
     join(folder, 'sbatch'),
     `count=$(cat "$RECORD/count" 2>/dev/null || echo 0); echo $((count + 1)) > "$RECORD/count"
 printf '%s\\n' "$@" > "$RECORD/sbatch-$((count + 1))"
 job=$(mktemp -p "$(dirname "$0")"); cat > "$job"; bash -n "$job"
 case " $* " in
-  *" --array=0-"*) last=$(printf '%s\\n' "$@" | sed -n 's/^--array=0-//p'); for i in $(seq 0 "$last"); do SLURM_ARRAY_TASK_ID=$i bash "$job"; done; case " $* " in *evaluate*) echo '19;cluster';; *) echo '17;cluster';; esac;;
-  *) bash "$job"; echo 18;;
+  *" --array=0-"*) last=$(printf '%s\\n' "$@" | sed -n 's/^--array=0-//p'); for i in $(seq 0 "$last"); do SLURM_ARRAY_TASK_ID=$i bash "$job" >&2 || true; done; case " $* " in *evaluate*) echo '19;cluster';; *) echo '17;cluster';; esac;;
+  *) bash "$job" >&2 || true; echo 18;;
 esac`,
   );
   executable(join(folder, 'the layerloom'), `printf '%s|' "$@" >> "$RECORD/calls"; echo >> "$RECORD/calls"`);
+  return { folder, command: [join(folder, 'the layerloom')] };
+};
+
+/** Runs a script as a user does, and returns what was submitted and called. */
+const run = (script: string, folder: string) => {
   const record = temporaryDirectory();
-  const script = slurmScript({
-    experiment: join(folder, 'my experiment.yaml'),
-    out,
-    command: [join(folder, 'the layerloom')],
-    ...parameters,
-  });
   const file = join(folder, 'submit.sh');
   writeFileSync(file, script);
   execFileSync('bash', ['-n', file]);
@@ -39,8 +42,17 @@ esac`,
     cwd: temporaryDirectory(),
     env: { ...process.env, PATH: `${folder}:${process.env['PATH']}`, RECORD: record },
     encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
   });
   const lines = (name: string) => readFileSync(join(record, name), 'utf8').trimEnd().split('\n');
+  return { stdout, lines };
+};
+
+const submit = (parameters: Omit<SlurmParameters, 'experiment' | 'out'>) => {
+  const { folder, command } = workplace();
+  const out = join(folder, 'it\'s $HOME `x` 100% "out"');
+  const experiment = join(folder, 'my experiment.yaml');
+  const { stdout, lines } = run(slurmScript({ experiment, out, command, ...parameters }), folder);
   return {
     folder,
     out,
@@ -167,5 +179,57 @@ describe.skipIf(process.platform === 'win32')('the script for SLURM', () => {
     );
     expect(script({ evaluation: { time: 'a\nb' } })).toThrow(/evaluate-time: expected text/);
     expect(script({ evaluation: { lmEval: '' } })).toThrow(/lm-eval: expected text/);
+  });
+});
+
+describe.skipIf(process.platform === 'win32')('the script for SLURM of a training', () => {
+  const submitted = async (parameters: Partial<SlurmTrainingParameters> = {}) => {
+    const { folder, command } = workplace();
+    const { training, trained } = await writeSweep(folder);
+    const { stdout, lines } = run(slurmScript({ training, parts: 2, command, ...parameters }), folder);
+    return {
+      training,
+      trained: trained(),
+      stdout,
+      calls: lines('calls'),
+      parts: lines('sbatch-1'),
+      last: lines('sbatch-2'),
+    };
+  };
+
+  it('trains each run in one of the parts, and then asks for the status', async () => {
+    const { training, trained, calls, stdout } = await submitted();
+    expect(trained).toEqual(['task-s1', 'task-s2', 'task-s3']);
+    expect(calls).toEqual([`train|status|${training}|`]);
+    expect(stdout).toContain('parts: job 17 (0 to 1), last: job 18');
+    expect(existsSync(`${training}.slurm`)).toBe(true);
+  });
+
+  it('asks GPUs for the jobs that train, one each if nothing else is said, and none for the last', async () => {
+    const { parts, last } = await submitted({ partition: 'gpu' });
+    expect(parts.slice(4)).toEqual(['--partition=gpu', '--gres=gpu:1']);
+    expect(last.slice(4)).toEqual(['--partition=gpu']);
+    expect((await submitted({ gpus: 4, cpus: 8 })).parts.slice(4)).toEqual([
+      '--cpus-per-task=8',
+      '--gres=gpu:4',
+    ]);
+    expect((await submitted({ gpus: 0 })).parts.slice(4)).toEqual([]);
+  });
+
+  it('asks for the status though a run failed', async () => {
+    const { folder, command } = workplace();
+    const { training, trained } = await writeSweep(folder, 'task-s2');
+    const { lines } = run(slurmScript({ training, parts: 3, command }), folder);
+    expect(trained()).toEqual(['task-s1', 'task-s3']);
+    expect(lines('calls')).toEqual([`train|status|${training}|`]);
+  });
+
+  it('is refused for what cannot be', () => {
+    const script = (more: Partial<SlurmTrainingParameters>) => () =>
+      slurmScript({ training: '/runs', parts: 1, ...more });
+    expect(script({ parts: 0 })).toThrow(/parts: expected a whole number, 1 or more, got 0/);
+    expect(script({ gpus: -1 })).toThrow(/gpus: expected a whole number, 0 or more, got -1/);
+    expect(script({ cpus: 0.5 })).toThrow(/cpus: expected/);
+    expect(script({ training: '/a\nb' })).toThrow(/training: expected text without control characters/);
   });
 });

@@ -1,7 +1,13 @@
-import { shellWord } from '../../base/command-line.js';
-import { invalidParameter } from '../../base/invalid-parameter.js';
+import { shellWord } from '../base/command-line.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
 import { checkTexts } from './checks.js';
-import { type EvaluationJobs, type Job, type JobParameters, jobsOf } from './jobs.js';
+import {
+  type EvaluationJobs,
+  type Job,
+  type JobParameters,
+  jobsOf,
+  type TrainingJobParameters,
+} from './jobs.js';
 
 /** Limits of SLURM's jobs that those of evaluations may have of their own. */
 interface SlurmLimits {
@@ -16,10 +22,13 @@ interface SlurmLimits {
   readonly directives?: readonly string[] | undefined;
 }
 
-/** The experiment and the jobs that `slurmScript` writes a script for. */
-export interface SlurmParameters extends JobParameters, SlurmLimits {
+interface SlurmSettings extends SlurmLimits {
   /** Memory of each job, as sbatch takes it: `32G`. */
   readonly memory?: string | undefined;
+}
+
+/** The experiment and the jobs that `slurmScript` writes a script for. */
+export interface SlurmParameters extends JobParameters, SlurmSettings {
   /** Also submit jobs that score the models. The experiment must have `evaluate:`. */
   readonly evaluation?: SlurmEvaluation | undefined;
 }
@@ -27,10 +36,14 @@ export interface SlurmParameters extends JobParameters, SlurmLimits {
 /** The jobs that score the models. Limits that are not set are those of the other jobs. */
 export interface SlurmEvaluation extends EvaluationJobs, SlurmLimits {}
 
+/** The training and the jobs that `slurmScript` writes a script for. */
+export interface SlurmTrainingParameters extends TrainingJobParameters, SlurmSettings {}
+
 /**
  * Returns a bash script that submits an experiment to SLURM: an array of jobs, each of which computes one
  * part of the shards into the shared store, and a last job that assembles the merges and writes
  * `experiment.json`. With `evaluation` another array scores the models, each job its part of them.
+ * Of a training, the array trains the runs and the last job says which are there.
  *
  * Each step depends on the former by `afterany`, so that it runs even if some of its jobs fail: the last job
  * computes their missing shards and records the merges that fail, and the models that exist are scored.
@@ -38,22 +51,25 @@ export interface SlurmEvaluation extends EvaluationJobs, SlurmLimits {}
  * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, control characters, which cannot
  *   be quoted safely, and directives that are no long options of sbatch or that the script sets itself
  */
-export const slurmScript = ({ evaluation: scoring, ...parameters }: SlurmParameters): string => {
-  const { experiment, out, cpus, memory, time, partition, account, qos, directives } = parameters;
-  const { parts, last, evaluation } = jobsOf(parameters, scoring);
+export const slurmScript = ({
+  evaluation: scoring,
+  ...parameters
+}: SlurmParameters | SlurmTrainingParameters): string => {
+  const { cpus, memory, time, partition, account, qos, directives } = parameters;
+  const { out, about, parts, last, evaluation } = jobsOf(parameters, scoring);
   const own = { time, partition, account, qos, directives };
   const common = { cpus, memory };
   return `#!/usr/bin/env bash
-# Submits ${experiment} to SLURM in ${parts.count} part${parts.count === 1 ? '' : 's'}, and a last job that finishes it.
-# The experiment, its models, the output and the store must lie where every node sees them.
+# Submits ${about.subject} to SLURM in ${parts.count} part${parts.count === 1 ? '' : 's'}, and a last job that ${about.last}.
+# ${about.shared} must lie where every node sees them.
 set -euo pipefail
 
 logs=${shellWord(`${out}.slurm`)}
-limits=(${limitsOf({ ...common, ...own }).join(' ')})
 mkdir -p -- "$logs"
 # sbatch reads % in the names of logs as its own.
 log="\${logs//%/%%}"
 
+${limitsLine({ ...common, ...own, gpus: parts.gpus })}
 parts=$(sbatch --parsable --job-name=layerloom --array=0-${parts.count - 1} --output="$log/part-%a.log" \\
   \${limits[@]+"\${limits[@]}"} <<'${end}'
 ${arrayJob(parts)}${end}
@@ -61,7 +77,8 @@ ${arrayJob(parts)}${end}
 # JOB, or JOB;CLUSTER.
 parts="\${parts%%;*}"
 
-# However the parts ended: this job computes what one of them has left.
+# However the parts ended: this job ${about.last}.
+${limitsLine({ ...common, ...own, gpus: last.gpus })}
 last=$(sbatch --parsable --job-name=layerloom-last --dependency="afterany:$parts" --output="$log/last.log" \\
   \${limits[@]+"\${limits[@]}"} <<'${end}'
 ${jobText(last)}
@@ -77,6 +94,7 @@ ${evaluation === undefined ? '' : evaluationText(evaluation, { ...common, ...own
 interface Limits extends SlurmLimits {
   readonly memory: string | undefined;
   readonly cpus: number | undefined;
+  readonly gpus: number;
 }
 
 /** Returns the limits that evaluations set for themselves. */
@@ -86,9 +104,9 @@ const given = ({ time, partition, account, qos, directives }: SlurmLimits = {}):
   );
 
 /** Returns the lines that submit the array of evaluations behind the job `$last`. */
-const evaluationText = (job: Job & { readonly gpus: number }, limits: Limits): string => `
+const evaluationText = (job: Job, limits: Omit<Limits, 'gpus'>): string => `
 # However the last job ended: the models that are there are scored.
-limits=(${[...limitsOf(limits, 'evaluate-'), ...(job.gpus === 0 ? [] : [`--gres=gpu:${job.gpus}`])].join(' ')})
+${limitsLine({ ...limits, gpus: job.gpus }, 'evaluate-')}
 scores=$(sbatch --parsable --job-name=layerloom-evaluate --array=0-${job.count - 1} --dependency="afterany:$last" \\
   --output="$log/evaluate-%a.log" \${limits[@]+"\${limits[@]}"} <<'${end}'
 ${arrayJob(job)}${end}
@@ -105,9 +123,11 @@ exec ${words.map(shellWord).join(' ')}`;
 const arrayJob = (job: Job): string => `${jobText(job)} "$SLURM_ARRAY_TASK_ID/${job.count}"\n`;
 
 /** @param prefix that of the parameters' names in messages */
+const limitsLine = (limits: Limits, prefix = ''): string => `limits=(${limitsOf(limits, prefix).join(' ')})`;
+
 const limitsOf = (
-  { time, partition, account, qos, directives = [], memory, cpus }: Limits,
-  prefix = '',
+  { time, partition, account, qos, directives = [], memory, cpus, gpus }: Limits,
+  prefix: string,
 ): string[] => {
   checkTexts({
     [`${prefix}time`]: time,
@@ -125,6 +145,7 @@ const limitsOf = (
     ...(qos === undefined ? [] : [`--qos=${qos}`]),
     ...(memory === undefined ? [] : [`--mem=${memory}`]),
     ...directives,
+    ...(gpus === 0 ? [] : [`--gres=gpu:${gpus}`]),
   ].map(shellWord);
 };
 

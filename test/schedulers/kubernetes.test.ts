@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import {
   type KubernetesParameters,
+  type KubernetesTrainingParameters,
   kubernetesManifest,
-} from '../../../src/experiment/schedulers/kubernetes.js';
+} from '../../src/schedulers/kubernetes.js';
 
 const manifest = (more: Partial<KubernetesParameters> = {}) =>
   kubernetesManifest({
@@ -118,5 +119,37 @@ describe('the manifest for Kubernetes', () => {
     [{ evaluation: { gpus: -1 } }, /gpus: expected a whole number, 0 or more/],
   ])('refuses %j', (more, message) => {
     expect(() => manifest(more)).toThrow(message);
+  });
+});
+
+describe('the manifest for Kubernetes of a training', () => {
+  const training = (more: Partial<KubernetesTrainingParameters> = {}) =>
+    kubernetesManifest({
+      training: '/data/My Runs/',
+      parts: 2,
+      image: 'registry/trl',
+      volumes: [{ claim: 'models', path: '/data' }],
+      ...more,
+    });
+
+  it('trains in an Indexed Job, one GPU a pod, and asks for the status in a suspended Job', () => {
+    const text = training({ memory: '64G' });
+    const [parts, last, ...more] = jobsIn(text);
+    expect(more).toEqual([]);
+    expect(parts.metadata.name).toBe('layerloom-my-runs-parts');
+    expect(parts.spec).toMatchObject({ completionMode: 'Indexed', completions: 2, parallelism: 2 });
+    expect(last.spec).toMatchObject({ suspend: true });
+    const [trainer, status] = [parts, last].map(({ spec }) => spec.template.spec.containers[0]);
+    expect(trainer.command).toEqual(['bash', '/data/My Runs/train.sh', '$(JOB_COMPLETION_INDEX)/2']);
+    expect(trainer.resources.limits).toEqual({ memory: '65536Mi', 'nvidia.com/gpu': '1' });
+    expect(status.command).toEqual(['layerloom', 'train', 'status', '/data/My Runs/']);
+    expect(status.resources.limits).toEqual({ memory: '65536Mi' });
+    expect(text).toContain('# Runs /data/My Runs/ in parts, and a last job that says which runs are there.');
+  });
+
+  it('refuses a directory that pods do not see', () => {
+    expect(() => training({ training: '/home/runs' })).toThrow(
+      /training: expected a path, as pods see it, on one of the volumes/,
+    );
   });
 });

@@ -1,0 +1,17 @@
+import { realpathSync } from 'node:fs';
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import type { ClaimedVolume } from '../../schedulers/kubernetes.js';
+
+/** Parses `CLAIM=PATH` or `CLAIM=PATH:ro`. @throws LayerloomError USAGE */
+export const volumeOf = (given: string): ClaimedVolume => {
+  const { claim, path, mode } = /^(?<claim>[^=]+)=(?<path>.+?)(?<mode>:ro)?$/s.exec(given)?.groups ?? {};
+  if (claim === undefined || path === undefined)
+    throw new LayerloomError('USAGE', {
+      reason: `--volume ${given}: expected CLAIM=PATH, such as models=/data`,
+    });
+  return { claim, path, readOnly: mode !== undefined };
+};
+
+/** Returns this Node and this script by absolute path, since compute nodes may have another PATH. */
+export const ownCommand = (): string[] => [process.execPath, realpathSync(itemAt(process.argv, 1))];
