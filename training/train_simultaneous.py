@@ -1,17 +1,22 @@
 """Trains a language and a task in one run: batches of each kind of data update its own part of the parameters only.
 
     python train_simultaneous.py --config config.yaml
+    torchrun --nproc_per_node 4 train_simultaneous.py --config config.yaml
+
+Of several processes each trains on a device of its own. Full fine-tuning then shards the weights, their gradients and the
+state of AdamW over the devices (FSDP 2); LoRA keeps the whole base on each and adds up the adapter's gradients (DDP). The
+batch of a step is the configuration's batch per device times the devices, and all its rows are of one kind of data.
 
 The configuration is that of `trl sft` with three more keys: `partition`, a partition.json of `layerloom partition`, and
-`math_data` and `language_data`, files of prompts and completions. One process on one device.
+`math_data` and `language_data`, files of prompts and completions.
 """
 
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from layerloom_train import SimultaneousMixin, read_partition
-from transformers import AutoModelForCausalLM, AutoTokenizer, DataCollatorForSeq2Seq, Trainer
+from layerloom_train import SimultaneousMixin, load_sharded, read_partition
+from transformers import AutoTokenizer, DataCollatorForSeq2Seq, Trainer, set_seed
 from trl import ModelConfig, SFTConfig, TrlParser, get_peft_config
 
 
@@ -49,10 +54,12 @@ def main():
     tokenizer = AutoTokenizer.from_pretrained(name)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
-    model = AutoModelForCausalLM.from_pretrained(name, dtype=model_config.dtype)
+    processes = 1 if model_config.use_peft else training.world_size
+    model = load_sharded(name, processes, dtype=model_config.dtype)
     if model_config.use_peft:
         from peft import get_peft_model
 
+        set_seed(training.seed)  # the same adapter on every device, and in every run of this seed
         model = get_peft_model(model, get_peft_config(model_config))
         model.enable_input_require_grads()
     trainer = SimultaneousTrainer(

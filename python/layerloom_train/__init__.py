@@ -2,6 +2,7 @@
 
 from .partition import Partition, checkpoint_name, read_partition
 from .parts import Parts, freeze
+from .sharded import load_sharded
 from .simultaneous import PartBatchSampler, SimultaneousMixin, schedule_of_parts
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "SimultaneousMixin",
     "checkpoint_name",
     "freeze",
+    "load_sharded",
     "read_partition",
     "schedule_of_parts",
 ]

@@ -21,12 +21,24 @@ class PartBatchSampler:
 
     The `accumulate` batches that make one optimizer step are of the same part. Rows that do not fill a step are left
     out of an epoch; every epoch has another order, set by `seed` and set_epoch().
+
+    Of `processes` that train together each takes its own `batch_size` rows of a batch, by its `rank`. They are at the
+    same part in every step without asking each other, since the order follows from lengths and seed alone.
     """
 
-    def __init__(self, lengths: dict[str, int], batch_size: int, accumulate: int = 1, seed: int = 0):
+    def __init__(
+        self,
+        lengths: dict[str, int],
+        batch_size: int,
+        accumulate: int = 1,
+        seed: int = 0,
+        rank: int = 0,
+        processes: int = 1,
+    ):
         self.lengths, self.batch_size, self.accumulate, self.seed = lengths, batch_size, accumulate, seed
+        self.rank, self.processes = rank, processes
         self.epoch = 0
-        rows = batch_size * accumulate
+        rows = batch_size * processes * accumulate
         short = [part for part, length in lengths.items() if length < rows]
         if short:
             raise ValueError(f"{', '.join(short)}: fewer rows than one step takes ({rows})")
@@ -46,7 +58,8 @@ class PartBatchSampler:
             start += length
         for part in self.schedule:
             for _ in range(self.accumulate):
-                yield [next(left[part]) for _ in range(self.batch_size)]
+                batch = [next(left[part]) for _ in range(self.batch_size * self.processes)]
+                yield batch[self.rank * self.batch_size : (self.rank + 1) * self.batch_size]
 
 
 class PartDataLoader(DataLoader):
@@ -75,8 +88,11 @@ class SimultaneousMixin:
     `partition` and `part_datasets` (side to rows, tokenized) come by name; all else goes to the trainer, whose
     train_dataset this replaces. Every batch is of one side; the gradients of the other are dropped before they are
     clipped, so that AdamW leaves those parameters bit for bit as they are. One schedule of learning rates runs
-    over all steps; `part_learning_rates` sets the peak of each part. One process only: `Trainer` shards batches over
-    devices in a way that would mix parts within a step.
+    over all steps; `part_learning_rates` sets the peak of each part.
+
+    Several processes (`torchrun`), one on each device, train a step's rows of one part together. The model is either
+    whole in each (DDP), or sharded when it is loaded (FSDP 2, `load_sharded`). Raises ValueError for a model that the
+    trainer would shard or copy by itself: its parameters are replaced then, and those of this class left without effect.
     """
 
     def __init__(
@@ -91,8 +107,10 @@ class SimultaneousMixin:
             partition.check(side)
         rows = [RowsOfPart(part_datasets[part], part) for part in part_datasets]
         super().__init__(*args, train_dataset=ConcatDataset(rows), **kwargs)
-        if self.args.world_size > 1 or self.args.n_gpu > 1:
-            raise ValueError("simultaneous training runs in one process on one device")
+        if self.args.n_gpu > 1:
+            raise ValueError("simultaneous training runs in one process on each device: start it by torchrun")
+        if self.is_fsdp_enabled or self.is_deepspeed_enabled:
+            raise ValueError("simultaneous training shards a model when it is loaded: use load_sharded, without accelerate's FSDP")
         self.parts = Parts(self.model, partition)
         for parameter in self.parts.parameters.get(NEITHER, []):
             parameter.requires_grad_(False)
@@ -109,6 +127,8 @@ class SimultaneousMixin:
             self.args.per_device_train_batch_size,
             self.args.gradient_accumulation_steps,
             self.args.data_seed if self.args.data_seed is not None else self.args.seed,
+            rank=self.args.process_index,
+            processes=self.args.world_size,
         )
         return PartDataLoader(self.train_dataset, batch_sampler=sampler, collate_fn=self._collate)
 

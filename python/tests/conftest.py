@@ -52,5 +52,14 @@ def rows(count: int, seed: int, length: int = 8) -> list[dict]:
     return found
 
 
+def uneven_rows(count: int, seed: int) -> list[dict]:
+    """Rows of one length in which another number of tokens has a loss in each."""
+    found = rows(count, seed)
+    for index, row in enumerate(found):
+        masked = index % 6
+        row["labels"] = [-100] * masked + row["labels"][masked:]
+    return found
+
+
 def batch(count: int, seed: int) -> dict:
     return {key: torch.tensor([row[key] for row in rows(count, seed)]) for key in ("input_ids", "labels")}

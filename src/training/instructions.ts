@@ -47,14 +47,21 @@ export const workCommands = (run: TrainingRun): Instruction[] => [
   ...finishingCommands(run),
 ];
 
+const launched = 'accelerate launch --config_file accelerate.yaml';
+
+/** What starts a program of ours: of simultaneous training one process a device, which share the model by themselves. */
+const launcherOf = ({ devices, way }: TrainingRun): string => {
+  if (devices === 1) return 'python';
+  return way === 'simultaneous' ? `torchrun --nproc_per_node ${devices}` : launched;
+};
+
 const trainingCommand = (run: TrainingRun): string => {
-  const launched = 'accelerate launch --config_file accelerate.yaml';
   switch (run.trainer) {
     case 'trl': {
       const own = trlProgram(run);
       if (own === undefined)
         return `trl sft --config config.yaml${run.devices > 1 ? ' --accelerate_config accelerate.yaml' : ''}`;
-      return `${run.devices > 1 ? launched : 'python'} ${own} --config config.yaml`;
+      return `${launcherOf(run)} ${own} --config config.yaml`;
     }
     case 'axolotl':
       return 'axolotl train config.yaml';

@@ -89,13 +89,7 @@ export const trainingRunOf = (
   });
   const decaySteps = row.schedule === 'wsd' ? Math.round(steps * choices.decayShare) : undefined;
 
-  const { devices = way === 'simultaneous' || cpu ? 1 : choices.devices[method] } = settings;
-  if (way === 'simultaneous' && devices > 1)
-    throw invalidParameter(
-      'devices',
-      devices,
-      '1 for simultaneous training, whose steps each have one kind of data',
-    );
+  const { devices = cpu ? 1 : choices.devices[method] } = settings;
   if (row.batchSize % devices !== 0)
     throw invalidParameter('devices', devices, `a divisor of the batch size ${row.batchSize}`);
   return {

@@ -31,7 +31,8 @@ export const filesOfRun = (run: TrainingRun): Record<string, string> => ({
 });
 
 const configurationsOf = (run: TrainingRun): Record<string, string> => {
-  const accelerate = run.devices > 1 ? { 'accelerate.yaml': accelerateConfig(run) } : {};
+  const accelerate: Record<string, string> =
+    run.devices > 1 && run.way !== 'simultaneous' ? { 'accelerate.yaml': accelerateConfig(run) } : {};
   switch (run.trainer) {
     case 'trl':
       return { 'config.yaml': trlConfig(run), ...accelerate };

@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -111,7 +111,10 @@ describe.each(Object.entries(pythons))('every configuration for %s', (trainer, p
 const { trl } = pythons;
 
 /** Larger steps than the presets', which move no number visibly, and from the first. */
-const visible = ['--max_steps', '2', '--learning_rate', '0.01', '--warmup_steps', '0', '--save_steps', '2'];
+const visible = [
+  ...['--max_steps', '2', '--learning_rate', '0.01', '--warmup_steps', '0', '--save_steps', '2'],
+  ...['--logging_steps', '1', '--lora_dropout', '0'],
+];
 
 /** Prepares the data of a run, trains two steps on the CPU, and returns what moved. */
 const train = async (place: Workplace, parameters: TrainingParameters) => {
@@ -124,10 +127,8 @@ const train = async (place: Workplace, parameters: TrainingParameters) => {
     cwd: out,
     env: offline,
   });
-  return (await ask(trl ?? '', ['moved', place.at('base'), join(out, 'checkpoints')])) as {
-    names: string[];
-    dtype: string;
-  };
+  const moved = await ask(trl ?? '', ['moved', place.at('base'), join(out, 'checkpoints')]);
+  return { out, ...(moved as { names: string[]; dtype: string }) };
 };
 
 describe.skipIf(!can(trl, 'trl, peft'))('two steps of TRL on the CPU', () => {
@@ -186,4 +187,42 @@ describe.skipIf(!can(trl, 'trl, peft'))('two steps of TRL on the CPU', () => {
       expect(names).toEqual((method === 'lora' ? modules : [...parts.language, ...parts.task]).sort());
     },
   );
+
+  it.skipIf(!existsSync(ownPackage)).each(trainingMethods)(
+    'of simultaneous training (%s) on two devices have the losses of one, and move both parts',
+    async (method) => {
+      const place = await workplace(trl ?? '');
+      const losses: number[][] = [];
+      for (const devices of [1, 2]) {
+        // In float32: bfloat16 rounds the parts of a batch otherwise than the whole.
+        const given = {
+          ...({ preset: 'joint', way: 'simultaneous', method, devices, cpu: true } as const),
+          data: [`math=${place.at('math.jsonl')}`, `language=${place.at('language.jsonl')}`],
+          partition: place.at('partition.json'),
+        } as const;
+        const { names, out } = await train(place, given);
+        const { parts, linear } = place.parts;
+        const modules = [...linear.language, ...linear.task].map((name) => `${name}.weight`);
+        expect(names).toEqual((method === 'lora' ? modules : [...parts.language, ...parts.task]).sort());
+        const log = readFileSync(join(out, 'checkpoints', 'checkpoint-2', 'trainer_state.json'), 'utf8');
+        const { log_history: history } = JSON.parse(log) as { log_history: { loss?: number }[] };
+        losses.push(history.flatMap(({ loss }) => (loss === undefined ? [] : [loss])));
+      }
+      const [one = [], two = []] = losses;
+      expect(one).toHaveLength(2);
+      for (const [step, loss] of one.entries())
+        expect(Math.abs((two[step] ?? 0) / loss - 1)).toBeLessThan(1e-5);
+    },
+  );
+});
+
+describe.skipIf(!can(trl, 'pytest, transformers'))('the Python package (a Python with pytest)', () => {
+  it('passes its own tests, those of two processes too', async () => {
+    const { stdout } = await promisify(execFile)(
+      trl ?? '',
+      ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', ownPackage],
+      { env: offline },
+    );
+    expect(stdout).toMatch(/\d+ passed/);
+  });
 });

@@ -67,8 +67,8 @@ describe('freeze-then-train', () => {
 });
 
 describe('simultaneous training', () => {
-  it('gives each part its own data, on one device', async () => {
-    const { config, files, run, commands } = await init({ preset: 'joint', way: 'simultaneous' });
+  it('gives each part its own data', async () => {
+    const { config, files, commands } = await init({ preset: 'joint', way: 'simultaneous', devices: 1 });
     expect(config).toMatchObject({
       partition: 'partition.json',
       math_data: 'data/math.jsonl',
@@ -77,10 +77,26 @@ describe('simultaneous training', () => {
     });
     expect(config).not.toHaveProperty('side');
     expect(files).toContain('train_simultaneous.py');
-    expect(run.devices).toBe(1);
     expect(commands.map(([command]) => command)).toContainEqual(
       expect.stringMatching(/^pip install \/.*\/python$/),
     );
+  });
+
+  it('starts one process a device, which shard the model without accelerate', async () => {
+    const start = async (parameters: Partial<TrainingParameters>) => {
+      const { commands, files, config, run } = await init({
+        ...{ preset: 'joint', way: 'simultaneous' },
+        ...parameters,
+      });
+      expect(files).not.toContain('accelerate.yaml');
+      expect(config.per_device_train_batch_size * run.devices).toBe(run.row.batchSize);
+      return commands.map(([command]) => command).find((command) => command.includes('--config'));
+    };
+    const program = 'train_simultaneous.py --config config.yaml';
+    expect(await start({})).toBe(`torchrun --nproc_per_node 4 ${program}`);
+    expect(await start({ devices: 2, method: 'lora' })).toBe(`torchrun --nproc_per_node 2 ${program}`);
+    expect(await start({ method: 'lora' })).toBe(`python ${program}`);
+    expect(await start({ cpu: true })).toBe(`python ${program}`);
   });
 
   it('has the Python package that its program imports', async () => {
@@ -108,10 +124,10 @@ describe('simultaneous training', () => {
     await refused({ preset: 'math-1' }, /plain trains all parameters/);
   });
 
-  it('is refused for trainers without it, and on several devices', async () => {
+  it('is refused for trainers without it, and on devices that do not divide a batch', async () => {
     const joint = { preset: 'joint', way: 'simultaneous' } as const;
     await expect(init({ ...joint, trainer: 'axolotl' })).rejects.toMatchObject({ code: 'USAGE' });
-    await expect(init({ ...joint, devices: 2 })).rejects.toMatchObject({ code: 'INVALID_PARAMETER' });
+    await expect(init({ ...joint, devices: 3 })).rejects.toMatchObject({ code: 'INVALID_PARAMETER' });
   });
 });
 
