@@ -116,6 +116,12 @@ export {
   evaluationCommands,
 } from './experiment/scoring/evaluate-experiment.js';
 export { type ImportOutcome, importResults } from './experiment/scoring/import-results.js';
+export {
+  type EvaluationPlan,
+  type PlannedTask,
+  planEvaluation,
+  type ScoringTime,
+} from './experiment/scoring/plan-evaluation.js';
 export type { ScoringOutcome } from './experiment/scoring/score-model.js';
 export type { AnalysedModel, Analysis, TensorAnalysis } from './measure/analysis/analysis.js';
 export type { Overlap, OverlapPart } from './measure/analysis/overlap.js';

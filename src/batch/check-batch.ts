@@ -1,4 +1,4 @@
-import { lstat, readdir, stat } from 'node:fs/promises';
+import { lstat, readdir, stat, statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
 import { checkSpace } from '../checkpoint/disk-space.js';
@@ -53,11 +53,50 @@ export const checkBatch = async (
   const above = await existingAbove(directory);
   await checkDevices(directory, out, link);
   const opened = await openThere(directory);
+  const missing = await missingBytes(plan, mine, opened);
+  await orWanted('DISK_SPACE', wanted, () => checkSpace(above, directory, missing));
+  return wanted;
+};
+
+/** Room on a disk, in bytes. */
+export interface DiskNeed {
+  /** Bytes of shards that are not in the store yet. */
+  readonly shards: number;
+  /** These, and of merges that are copies all their bytes too. */
+  readonly needed: number;
+  /** Free bytes of the store's file system; null where it does not say. */
+  readonly free: number | null;
+}
+
+/**
+ * Returns the room that a run needs and has. Writes nothing.
+ *
+ * @throws LayerloomError STORE_INVALID, WRITE_FAILED
+ */
+export const diskNeedOf = async (
+  plan: BatchPlan<BatchMerge>,
+  { out = '.', store, link = 'hard', range }: CheckedBatch,
+): Promise<DiskNeed> => {
+  const directory = resolve(store ?? join(out, '.store'));
+  const shards = await missingBytes(plan, keysOfPart(plan, range), await openThere(directory));
+  const free = await statfs(await existingAbove(directory)).catch(() => undefined);
+  return {
+    shards,
+    needed: shards + (link === 'copy' && range === undefined ? plan.bytesPlain : 0),
+    free: free === undefined ? null : free.bavail * free.bsize,
+  };
+};
+
+/** Sums the bytes of shards that a store has not, or that all are where there is none. */
+const missingBytes = async (
+  plan: BatchPlan<BatchMerge>,
+  mine: Pick<ReadonlySet<string>, 'has'>,
+  opened: ShardStore | undefined,
+): Promise<number> => {
   let missing = 0;
   for (const [key, { bytes }] of plan.shards)
     if (mine.has(key) && !(opened !== undefined && (await isThere(opened.pathOf(key))))) missing += bytes;
-  await orWanted('DISK_SPACE', wanted, () => checkSpace(above, directory, missing));
-  return wanted;
+  return missing;
 };
 
 /**

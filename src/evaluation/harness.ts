@@ -6,6 +6,7 @@ import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
 import { foreignDirectory } from '../base/own-directory.js';
 import { openToAppend } from '../engine/output/durable.js';
 import { findHarnessResults, type HarnessResult, readHarnessResults } from './harness-output.js';
+import { type Requests, watchRequests } from './harness-progress.js';
 import { weightsArguments } from './loaded-model.js';
 import { endGroup, spawnGroup } from './process.js';
 import { promptArguments } from './prompt-arguments.js';
@@ -139,6 +140,8 @@ interface Execution {
   /** File that its output is appended to. */
   readonly log: string;
   readonly signal?: AbortSignal | undefined;
+  /** Called as requests are answered, as the harness's own bars in the log say. */
+  readonly onRequests?: ((requests: Requests) => void) | undefined;
 }
 
 /**
@@ -163,7 +166,7 @@ export const runHarness = async (run: HarnessRun, execution: Execution): Promise
 };
 
 const spawned = async (run: HarnessRun, words: readonly string[], execution: Execution): Promise<void> => {
-  const { command, environment, log, signal } = execution;
+  const { command, environment, log, signal, onRequests = () => undefined } = execution;
   checkInterrupt(signal);
   await mkdir(dirname(log), { recursive: true });
   const file = await openToAppend(log);
@@ -186,6 +189,7 @@ const spawned = async (run: HarnessRun, words: readonly string[], execution: Exe
           isLate = true;
           void stop();
         }, timeout * 1000);
+  const endWatch = watchRequests(log, begin, onRequests);
   signal?.addEventListener('abort', stop);
   // It may have been aborted while the log was opened, when nobody listened.
   if (signal?.aborted) void stop();
@@ -198,6 +202,7 @@ const spawned = async (run: HarnessRun, words: readonly string[], execution: Exe
     throw failureOf(run, { command, code, by, printed, log });
   } finally {
     clearTimeout(timer);
+    endWatch();
     signal?.removeEventListener('abort', stop);
     await file.close();
   }

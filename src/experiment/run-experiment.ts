@@ -5,7 +5,7 @@ import { invalidParameter } from '../base/invalid-parameter.js';
 import { version } from '../base/version.js';
 import { clearStaging } from '../batch/assemble.js';
 import { type BatchPlan, planBatch } from '../batch/batch-plan.js';
-import { checkBatch } from '../batch/check-batch.js';
+import { checkBatch, type DiskNeed, diskNeedOf } from '../batch/check-batch.js';
 import { type BatchCost, costOf } from '../batch/cost.js';
 import type { MergeOutcome } from '../batch/merge-tracker.js';
 import { lockName, recordName } from '../batch/record-names.js';
@@ -25,6 +25,7 @@ import { missingReferences } from './file/missing-references.js';
 import { type Experiment, parseExperiment, readExperiment } from './file/read-experiment.js';
 import { experimentReferences } from './file/references.js';
 import { noteMadeHere } from './made-here.js';
+import { type MeasuredMerging, measuredMerging, mergingSeconds } from './measured-merging.js';
 import { type ExperimentRecord, type MergeRecord, readRecord } from './record/experiment-record.js';
 import { RecordFile } from './record/record-file.js';
 
@@ -236,6 +237,10 @@ export const planExperiment = async (
   readonly experiment: Experiment;
   /** What runs of the same version on the same experiment are to `expect`. */
   readonly stamp: string;
+  /** Room that the run needs and has, in the store's place. */
+  readonly disk: DiskNeed;
+  /** How long merging takes at the rate of an earlier run over the same directory or store; null without one. */
+  readonly merging: { readonly seconds: number; readonly by: MeasuredMerging } | null;
   /** Refusals of a run that an option removes: an output that is there, weights that are not here. */
   readonly wanted: readonly LayerloomError[];
 }> => {
@@ -257,7 +262,13 @@ export const planExperiment = async (
       wanted.push(new LayerloomError('DOWNLOAD_NEEDED', { models: missing.models }));
     const [cost, stamp] = [costOf(plan, stages, options), stampOf(experiment.text)];
     const { bytes, models } = missing;
-    return { plan, stages, experiment, stamp, cost, download: { bytes, models }, wanted };
+    const disk = await diskNeedOf(plan, options);
+    const by = await measuredMerging(options.out ?? '.', options.store);
+    const merging = by === undefined ? null : { seconds: mergingSeconds(cost, disk.shards, by), by };
+    return {
+      ...{ plan, stages, experiment, stamp, cost, disk, merging, wanted },
+      download: { bytes, models },
+    };
   });
 };
 

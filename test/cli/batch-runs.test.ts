@@ -89,7 +89,7 @@ describe('layerloom batch', () => {
     const { code, stdout, stderr } = await cli(['batch', file, '-o', out]);
     expect(code).toBe(0);
     expect(stderr).toMatch(
-      /merges +25\n.*without sharing[\s\S]*distinct[\s\S]*to read[\s\S]*free on the disk/,
+      /merges +25\n.*without sharing[\s\S]*distinct[\s\S]*to read[\s\S]*on the disk +\S+ .B needed, \S+ .B free/,
     );
     expect(stdout).toMatch(/^.*\/out\n25 of 25 merges, \S+ \S+ written and \S+ \S+ read in /);
   });

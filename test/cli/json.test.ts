@@ -81,6 +81,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['store verify', 'document', [store]],
     ['store gc', 'document', [store, '--dry-run']],
     ['evaluate', 'document', [out, '--print', ...harness]],
+    ['evaluate', 'document', [out, '--dry-run', ...harness]],
     ['evaluate', 'events', [out, ...harness]],
     ['table', 'document', [out]],
     ['table', 'document', ['--summaries', published, '--format', 'csv', '-o', at('table.csv')]],

@@ -248,6 +248,9 @@ const elsewhere: Readonly<Record<string, string>> = {
   'api/training-status.ts: … …': 'typed in by test/cli/study.test.ts',
   'cli/work/batch.ts: evaluate …': 'typed in by test/cli/study.test.ts',
   'cli/work/evaluate.ts: report … -o …': 'typed in by test/cli/study.test.ts',
+  'documents/text/evaluation-text.ts: evaluate … --only … --limit 20':
+    'typed in by test/evaluation/plan-evaluation.test.ts',
+  'documents/text/batch-text.ts: evaluate … --limit 20 --only NAME': 'the same, with a name to fill in',
   'cli/work/evaluate.ts: select --scores … -o selection.json': 'typed in by test/cli/study.test.ts',
   'cli/work/experiment.ts: batch … -o …': 'typed in by test/cli/study.test.ts',
   'cli/work/select.ts: experiment init --preset paper --selection … -o study.yaml':

@@ -19,6 +19,7 @@ export const evaluate = command({
     force: option('--force', 'score again what has scores'),
     import: option('--import <dir>', 'take results_*.json that lm_eval wrote elsewhere, and run nothing'),
     print: option('--print', 'print the commands that would run, and run none'),
+    dryRun: option('--dry-run', 'print what would be scored and how long it takes, and run nothing'),
     lmEval,
     jobs,
     expect,
@@ -36,6 +37,7 @@ export const evaluate = command({
   },
   examples: [
     ['layerloom evaluate ./study', 'score every model that has no scores yet'],
+    ['layerloom evaluate ./study --dry-run', 'what is to be scored, and the hours that it takes'],
     ["layerloom evaluate ./study --only 'swahili/*' --limit 20", 'a quick look at one language'],
     ['layerloom evaluate ./study --import ./results', 'take results that were computed on another machine'],
   ],

@@ -1,7 +1,7 @@
-import { statfs } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
+import { diskNeedOf } from '../../batch/check-batch.js';
 import type { Part } from '../../batch/part.js';
 import {
   describeCost,
@@ -9,12 +9,14 @@ import {
   describeOutcomes,
   describeRefused,
   describeStages,
+  describeTimes,
   failuresOf,
 } from '../../documents/text/batch-text.js';
 import { checkThreads } from '../../engine/run.js';
 import type { Experiment } from '../../experiment/file/read-experiment.js';
 import { planExperiment, runExperiment } from '../../experiment/run-experiment.js';
 import { type CheckedTasks, checkExperimentTasks } from '../../experiment/scoring/check-tasks.js';
+import { scoringOf } from '../../experiment/scoring/plan-evaluation.js';
 import { toPart } from '../options/parse.js';
 import { note, printEvent, printJson, printLine, printNext, warn } from '../print.js';
 import { interruptible } from './interrupt.js';
@@ -60,7 +62,10 @@ export const batchCommand = async (options: BatchCommandOptions): Promise<void> 
       signal,
       onPlan: async (plan, cost) => {
         if (options.json) printEvent('plan', { cost });
-        else if (!options.quiet) note(`${describeCost(cost, await freeAt(out))}\n`);
+        else if (!options.quiet)
+          note(
+            `${describeCost(cost, await diskNeedOf(plan, { out, store: options.store, link: options.link, range }))}\n`,
+          );
         if (!options.quiet) plan.warnings.forEach(warn);
       },
       onMerge: (outcome) => {
@@ -110,6 +115,8 @@ const dryRun = async (
     experiment,
     download: toFetch,
     wanted,
+    disk,
+    merging,
   } = await planExperiment(file, {
     layout,
     maxShardSize,
@@ -128,12 +135,15 @@ const dryRun = async (
     download: download && 'headers',
   });
   const tasks = await checkTasks(experiment, options);
+  const scoring = await scoringOf(experiment, out);
   if (!options.quiet) [...plan.warnings, ...wanted.map(({ message }) => message)].forEach(warn);
   const failed = plan.refused.map(({ merge, error }) => ({ merge: merge.name, message: error.message }));
   if (options.json)
     printJson({
       cost,
       download: toFetch,
+      disk,
+      time: { merging, scoring },
       stages: stages.map(({ merges, bytesToWrite }) => ({
         merges: merges.map(({ merge }) => merge.name),
         bytesToWrite,
@@ -163,7 +173,8 @@ const dryRun = async (
   else if (!options.quiet) {
     const merges = plan.merges.map(({ merge }) => merge);
     printLine(`${describeMerges(merges, options.verbose ?? false)}\n`);
-    printLine(describeCost(cost, await freeAt(options.out ?? '.'), toFetch));
+    printLine(describeCost(cost, disk, toFetch));
+    printLine(`\n${describeTimes(merging, scoring, out ?? 'DIR')}`);
     if (stages.length > 1) printLine(`\n${describeStages(stages)}`);
     if (failed.length > 0) printLine(`\n${describeRefused(failed)}`);
     if (tasks.unchecked.length > 0)
@@ -181,16 +192,4 @@ const checkTasks = async (experiment: Experiment, { quiet }: BatchCommandOptions
   const tasks = await interruptible((signal) => checkExperimentTasks(experiment, signal));
   if (!quiet) for (const [task, { message }] of tasks.failed) warn(`${task}: ${message}`);
   return tasks;
-};
-
-/**
- * Returns the free bytes of the file system at `path`, or at its nearest existing ancestor; undefined if
- * unknown.
- */
-const freeAt = async (path: string): Promise<number | undefined> => {
-  for (let at = resolve(path); ; at = dirname(at)) {
-    const found = await statfs(at).catch(() => undefined);
-    if (found !== undefined) return found.bavail * found.bsize;
-    if (dirname(at) === at) return undefined;
-  }
 };

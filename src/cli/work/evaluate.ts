@@ -1,17 +1,26 @@
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
-import { describeEvaluation, describeImport, failedModels } from '../../documents/text/evaluation-text.js';
 import {
+  describeEvaluation,
+  describeEvaluationPlan,
+  describeImport,
+  describeScoring,
+  failedModels,
+} from '../../documents/text/evaluation-text.js';
+import {
+  type EvaluateOptions,
   type EvaluationOutcome,
-  type EvaluationProgress,
   evaluateExperiment,
   evaluationCommands,
 } from '../../experiment/scoring/evaluate-experiment.js';
 import { importResults } from '../../experiment/scoring/import-results.js';
+import { planEvaluation } from '../../experiment/scoring/plan-evaluation.js';
 import type { OutputOptions } from '../options/output.js';
 import { toPart } from '../options/parse.js';
 import { note, printEvent, printJson, printLine, printNext, printText, warn } from '../print.js';
 import { interruptible } from './interrupt.js';
+import { show } from './show.js';
+import { StatusLine } from './status-line.js';
 
 export interface EvaluateCommandOptions extends OutputOptions {
   readonly directory: string;
@@ -26,13 +35,11 @@ export interface EvaluateCommandOptions extends OutputOptions {
   readonly download?: boolean;
   readonly allowServe?: boolean;
   readonly print?: boolean;
+  readonly dryRun?: boolean;
   readonly import?: string;
 }
 
-const describeProgress = ({ done, total, running, waiting }: EvaluationProgress): string =>
-  `${done} of ${total} models done${running.length === 0 ? '' : `; scoring ${running.join(', ')}`}${running.length === 0 && waiting > 0 ? `; waiting for ${waiting}` : ''}`;
-
-/** Scores an experiment's models; with `--print`, prints the commands that would. */
+/** Scores an experiment's models; with `--print`, prints the commands that would, with `--dry-run` how long they take. */
 export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<void> => {
   const { directory, lmEval, only, jobs, limit, resume, force, download, allowServe, expect, json, quiet } =
     options;
@@ -46,7 +53,8 @@ export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<
     return;
   }
   if (options.import !== undefined) return await importCommand(options.import, options);
-  let last = '';
+  if (options.dryRun) return await dryRun({ ...given, force }, options);
+  const display = new StatusLine(process.stderr);
   const outcome = await interruptible((signal) =>
     evaluateExperiment(directory, {
       ...given,
@@ -60,11 +68,9 @@ export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<
         if (!quiet) warn(`${task}: ${message}`);
       },
       onProgress: (progress) => {
-        const text = describeProgress(progress);
-        if (quiet || text === last) return;
-        last = text;
+        if (quiet) return;
         if (json) printEvent('progress', progress);
-        else note(text);
+        else display.show(describeScoring(progress), `${progress.done} ${progress.running.join(' ')}`);
       },
       onScored: ({ results, ...outcome }) => {
         if (json)
@@ -74,7 +80,7 @@ export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<
           });
       },
     }),
-  );
+  ).finally(() => display.end());
   if (!quiet) outcome.warnings.forEach(warn);
   const next = nextOf(directory, outcome);
   if (json) {
@@ -102,6 +108,17 @@ const nextOf = (
   return experiment.merges.length === 0
     ? layerloomCommand('select', '--scores', directory, '-o', 'selection.json')
     : layerloomCommand('report', directory, '-o', `${directory.replace(/\/+$/, '')}.html`);
+};
+
+const dryRun = async (
+  given: EvaluateOptions,
+  { directory, json, quiet }: EvaluateCommandOptions,
+): Promise<void> => {
+  const plan = await interruptible((signal) => planEvaluation(directory, { ...given, signal }));
+  show(plan, { json, quiet }, (found) => describeEvaluationPlan(found, directory));
+  const failed = [...plan.impossible.map(({ task, message }) => ({ model: task, message })), ...plan.failed];
+  if (failed.length > 0)
+    throw new LayerloomError('EVALUATION_INCOMPLETE', { directory, failed, scores: plan.there });
 };
 
 const importCommand = async (

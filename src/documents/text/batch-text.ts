@@ -1,20 +1,26 @@
 import { dirname } from 'node:path';
+import { layerloomCommand } from '../../base/command-line.js';
 import { groupBy, itemAt } from '../../base/lookup.js';
+import type { DiskNeed } from '../../batch/check-batch.js';
 import type { BatchCost } from '../../batch/cost.js';
 import type { MergeOutcome } from '../../batch/merge-tracker.js';
 import type { Stage } from '../../batch/stages.js';
 import type { ExperimentMerge } from '../../experiment/file/expand.js';
+import type { MeasuredMerging } from '../../experiment/measured-merging.js';
+import type { ScoringTime } from '../../experiment/scoring/plan-evaluation.js';
 import type { PlannedDownload } from '../../plan/plan.js';
 import { downloadRows } from './download-text.js';
+import { scoringTimeLine } from './evaluation-text.js';
 import { formatBytes, formatSeconds } from './format.js';
 import { plainTable } from './table.js';
 
 const times = (a: number, b: number): string => (b > 0 ? ` (${(a / b).toPrecision(3)} times less)` : '');
 
 /**
- * Formats the cost of a batch for the terminal, before it begins; `free` is the disk's free bytes, if known.
+ * Formats the cost of a batch for the terminal, before it begins: what is new of it for the disk beside the disk's
+ * free bytes.
  */
-export const describeCost = (cost: BatchCost, free: number | undefined, download?: PlannedDownload): string =>
+export const describeCost = (cost: BatchCost, disk: DiskNeed, download?: PlannedDownload): string =>
   plainTable([
     ['merges', String(cost.merges)],
     ['without sharing', formatBytes(cost.bytesPlain)],
@@ -37,8 +43,35 @@ export const describeCost = (cost: BatchCost, free: number | undefined, download
         ]
       : []),
     ...downloadRows(download),
-    ...(free === undefined ? [] : [['free on the disk', formatBytes(free)]]),
+    [
+      'on the disk',
+      `${formatBytes(disk.needed)} needed${disk.free === null ? '' : `, ${formatBytes(disk.free)} free`}`,
+    ],
   ]);
+
+/**
+ * Says how long merging and scoring take by what this machine has measured, or what would measure it.
+ *
+ * @param out the experiment's directory
+ */
+export const describeTimes = (
+  merging: { readonly seconds: number; readonly by: MeasuredMerging } | null,
+  scoring: ScoringTime | null,
+  out: string,
+): string =>
+  [
+    merging === null
+      ? 'time to merge: not measured yet: no run of merges is recorded in this directory or over its store; the first one measures it'
+      : `time to merge: ${formatSeconds(merging.seconds)}, by ${formatBytes(merging.by.bytesWritten)} written and ${formatBytes(merging.by.bytesRead)} read in ${formatSeconds(merging.by.seconds)} (${merging.by.directory})`,
+    ...(scoring === null || scoring.tasks.length === 0
+      ? []
+      : [
+          scoringTimeLine(
+            scoring,
+            `\`${layerloomCommand('evaluate', out, '--limit', '20', '--only', 'NAME')}\` of a model that is there`,
+          ),
+        ]),
+  ].join('\n');
 
 /** Longer lists of stages are cut. */
 const mostStages = 12;

@@ -1,6 +1,8 @@
+import { layerloomCommand } from '../../base/command-line.js';
 import type { MergeRecord, Scored } from '../../experiment/record/experiment-record.js';
-import type { EvaluationOutcome } from '../../experiment/scoring/evaluate-experiment.js';
+import type { EvaluationOutcome, EvaluationProgress } from '../../experiment/scoring/evaluate-experiment.js';
 import type { ImportOutcome } from '../../experiment/scoring/import-results.js';
+import type { EvaluationPlan, ScoringTime } from '../../experiment/scoring/plan-evaluation.js';
 import { counted, formatSeconds } from './format.js';
 import { plainTable } from './table.js';
 
@@ -53,3 +55,76 @@ export const describeImport = ({ directory, imported, failed }: ImportOutcome): 
     `${imported.length} results imported`,
     ...failed.map(({ message }) => `  failed: ${message}`),
   ].join('\n');
+
+/** More names of running models are given by their number. */
+const mostNamed = 3;
+
+/** Formats how far an evaluation is, in one line. */
+export const describeScoring = ({
+  done,
+  total,
+  running,
+  waiting,
+  requests,
+  secondsLeft,
+}: EvaluationProgress): string => {
+  const of = new Map(requests.map((each) => [each.model, ` (${each.done} of ${each.total} requests)`]));
+  const named = running.map((name) => `${name}${of.get(name) ?? ''}`);
+  const more = named.length > mostNamed ? ` and ${named.length - mostNamed} more` : '';
+  return [
+    `${done} of ${total} models done`,
+    ...(secondsLeft === null || secondsLeft === 0 ? [] : [`${formatSeconds(secondsLeft)} left`]),
+    ...(named.length === 0 ? [] : [`scoring ${named.slice(0, mostNamed).join(', ')}${more}`]),
+    ...(named.length === 0 && waiting > 0 ? [`waiting for ${waiting}`] : []),
+  ].join('; ');
+};
+
+const known = (value: number | null, text: (value: number) => string): string =>
+  value === null ? '–' : text(value);
+
+/** Formats how long scoring takes: a line for each task. */
+export const scoringTable = ({ tasks }: ScoringTime): string =>
+  plainTable(
+    [
+      ['task', 'models', 'problems', 'a problem', 'one at a time'],
+      ...tasks.map(({ task, models, problems, secondsPerProblem, seconds }) => [
+        task,
+        String(models),
+        known(problems, String),
+        known(secondsPerProblem, formatShort),
+        known(seconds, formatSeconds),
+      ]),
+    ],
+    1,
+  );
+
+const formatShort = (seconds: number): string =>
+  seconds < 1 ? `${(1000 * seconds).toPrecision(2)} ms` : formatSeconds(seconds);
+
+/** Says in a line how long scoring takes, or what would measure it. */
+export const scoringTimeLine = ({ tasks, jobs, seconds, measured }: ScoringTime, measure: string): string => {
+  if (seconds !== null)
+    return `time to score: ${formatSeconds(seconds)} with ${counted(jobs, 'model')} at once, by ${counted(measured, 'result')} of this directory`;
+  const unknown = tasks.flatMap(({ task, seconds: own }) => (own === null ? [task] : []));
+  return `time to score: not known, since nothing here has measured ${unknown.join(', ')}; ${measure} does`;
+};
+
+/** Formats what an evaluation would do for the terminal. */
+export const describeEvaluationPlan = (plan: EvaluationPlan, directory: string): string => {
+  const { models, kept, unchecked } = plan;
+  const away = models.filter(({ isThere }) => !isThere);
+  const [first] = models.filter(({ isThere }) => isThere);
+  const measure =
+    first === undefined
+      ? 'a first score'
+      : `\`${layerloomCommand('evaluate', directory, '--only', first.name, '--limit', '20')}\``;
+  return [
+    plan.directory,
+    `${counted(models.length, 'model')} to score; ${kept} ${kept === 1 ? 'has' : 'have'} all results`,
+    ...(away.length === 0 ? [] : [`not there yet, and scored once a batch has made them: ${away.length}`]),
+    ...(models.length === 0 ? [] : ['', scoringTable(plan), '', scoringTimeLine(plan, measure)]),
+    ...(unchecked.length === 0
+      ? []
+      : [`unchecked, since lm_eval is not installed here: the names of ${unchecked.join(', ')}`]),
+  ].join('\n');
+};

@@ -85,14 +85,15 @@ const rangeOf = ({ fewest, most }: SearchPlan['tried']): string =>
 const someOf = (names: readonly string[]): string =>
   `${names.slice(0, mostNamed).join(', ')}${names.length > mostNamed ? ', …' : ''}`;
 
-const notTriedLines = ({ notTried, otherPairs, strategy, first }: SearchPlan): string[] => {
-  const unless = strategy === 'halving' ? 'their neighbours do well' : 'a descent comes by them';
+const notTriedLines = ({ notTried, otherPairs, strategy, first, tried }: SearchPlan): string[] => {
+  const condition = strategy === 'halving' ? 'their neighbours do well' : 'a descent comes by them';
+  const unless = tried.most > tried.fewest ? `, unless ${condition}` : '';
   return [
     ...(notTried.length === 0
       ? ['not tried: none, all are on the first step']
       : [
           `first: ${someOf(first)}`,
-          `not tried, unless ${unless}: ${notTried.length} (raise --budget): ${someOf(notTried)}`,
+          `not tried${unless}: ${notTried.length} (raise --budget): ${someOf(notTried)}`,
         ]),
     ...(otherPairs.length === 0
       ? []

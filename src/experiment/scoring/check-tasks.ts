@@ -65,6 +65,7 @@ export interface CheckedTasks {
 export const checkExperimentTasks = async (
   { evaluate }: Pick<Experiment, 'evaluate'>,
   signal?: AbortSignal,
+  command = 'lm_eval',
 ): Promise<CheckedTasks> => {
   if (evaluate?.tasks === undefined) return { failed: new Map(), unchecked: [] };
   // The data's directory is absolute by now.
@@ -73,7 +74,7 @@ export const checkExperimentTasks = async (
   try {
     const prepared = await prepareTasks(tasksOf(settings), settings, folder);
     try {
-      const unknown = await unknownTasks(settings, prepared, 'lm_eval', signal);
+      const unknown = await unknownTasks(settings, prepared, command, signal);
       return { failed: new Map([...prepared.failures, ...unknown]), unchecked: [] };
     } catch (error) {
       if (!(error instanceof LayerloomError) || error.code !== 'HARNESS_MISSING') throw error;

@@ -16,9 +16,10 @@ import { checkMadeHere } from '../made-here.js';
 import { type ExperimentRecord, readRecord, type ScoreError } from '../record/experiment-record.js';
 import { RecordFile } from '../record/record-file.js';
 import { WatchedRecord } from '../record/watched-record.js';
-import { type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
+import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
 import { ScoreFailures } from './score-failures.js';
 import { commandsOf, prepareScoring, type Scoring, type ScoringOutcome, scoreModel } from './score-model.js';
+import { type OpenModel, type RunningRequests, TimeLeft } from './time-left.js';
 
 /** Options of `evaluateExperiment`. */
 export interface EvaluateOptions {
@@ -51,7 +52,7 @@ export interface EvaluateOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called before the first model, with each task that cannot be run and the reason. */
   readonly onImpossible?: ((task: string, error: ScoreError) => void) | undefined;
-  /** Called when a model begins or ends. */
+  /** Called when a model begins or ends, and as requests are answered. */
   readonly onProgress?: ((progress: EvaluationProgress) => void) | undefined;
   /** Called with the outcome of each model. */
   readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
@@ -66,6 +67,10 @@ export interface EvaluationProgress {
   readonly running: readonly string[];
   /** Merges that are waited for, since a batch still makes them. */
   readonly waiting: number;
+  /** Requests of the running models' runs of the harness, where its bars say them. */
+  readonly requests: readonly RunningRequests[];
+  /** Seconds that all models still take, by results and requests so far; null where something was not measured. */
+  readonly secondsLeft: number | null;
 }
 
 /** Models that an evaluation scored, kept, and could not score. */
@@ -147,7 +152,7 @@ export const settingsOf = (
 };
 
 /** Returns the models that the options ask for. @throws LayerloomError INVALID_PARAMETER if no name matches */
-const selected = (
+export const selectModels = (
   models: readonly ModelToScore[],
   { only, part }: Pick<EvaluateOptions, 'only' | 'part'>,
 ): ModelToScore[] => {
@@ -186,6 +191,10 @@ class Evaluation {
   /** The models of the record that was read last, and those of them that are not settled, by name. */
   #listed: { readonly of: ExperimentRecord; readonly total: number } | undefined;
   #open = new Map<string, ModelToScore>();
+  #time: TimeLeft | undefined;
+  #without: Scoring['without'] = new Map();
+  /** Of the open models, what the record has no scores of. */
+  #lacking: readonly OpenModel[] = [];
 
   constructor(directory: string, options: EvaluateOptions) {
     this.#directory = directory;
@@ -208,6 +217,12 @@ class Evaluation {
     for (const note of scoring.notes) this.#warnings.add(note);
     for (const [task, error] of scoring.without) this.#options.onImpossible?.(task, error);
     const jobs = this.#options.jobs ?? settings.jobs;
+    this.#without = scoring.without;
+    this.#time = new TimeLeft(
+      settings,
+      jobs,
+      (await this.#results.list()).map(({ result }) => result),
+    );
     const slots = settings.devices.length > 0 ? settings.devices : [undefined];
     let isEnding = false;
     const lanes = Array.from({ length: jobs }, async (_, lane) => {
@@ -232,7 +247,7 @@ class Evaluation {
   }
 
   #models(record: ExperimentRecord, settings: EvaluationSettings): ModelToScore[] {
-    return selected(modelsToScore(record, settings, this.#directory), this.#options);
+    return selectModels(modelsToScore(record, settings, this.#directory), this.#options);
   }
 
   /** Returns the next model that is there; waits for one while a batch works; undefined when there are no more. */
@@ -260,6 +275,11 @@ class Evaluation {
     if (this.#listed?.of === record) return;
     const models = this.#models(record, settings);
     this.#listed = { of: record, total: models.length };
+    const lacking = this.#options.force ? models : lackingIn(record, models, settings);
+    this.#lacking = lacking.map(({ name, tasks }) => ({
+      name,
+      tasks: tasks.filter((task) => !this.#without.has(task)),
+    }));
     this.#open = new Map(
       models.filter(({ name }) => !this.#settled.has(name)).map((model) => [model.name, model]),
     );
@@ -287,6 +307,8 @@ class Evaluation {
       total: this.#listed?.total ?? 0,
       running: [...this.#running],
       waiting: this.#open.size - this.#running.size,
+      requests: this.#time?.requests ?? [],
+      secondsLeft: this.#time?.secondsOf(this.#lacking.filter(({ name }) => this.#open.has(name))) ?? null,
     });
   }
 
@@ -302,7 +324,16 @@ class Evaluation {
         signal,
         results: this.#results,
         failures: this.#failures,
+        onRun: (tasks) => this.#time?.begin(model.name, tasks),
+        onRequests: (requests) => {
+          this.#time?.answered(model.name, requests);
+          this.#report();
+        },
       });
+      this.#time?.end(
+        model.name,
+        outcome.results.map(({ result }) => result),
+      );
       if (outcome.state === 'busy') {
         this.#busy.set(model.name, performance.now());
         return;
@@ -396,7 +427,7 @@ export const evaluationCommands = async (
   const scoring = await prepareScoring(place, settings, command, { keep: true });
   const there = options.force ? [] : await new ResultFiles(place).list();
   const commands: { model: string; command: string }[] = [];
-  for (const model of selected(modelsToScore(record, settings, place), options))
+  for (const model of selectModels(modelsToScore(record, settings, place), options))
     for (const command of await commandsOf(model, scoring, there))
       commands.push({ model: model.name, command });
   return commands;

@@ -7,10 +7,13 @@ import { locate } from '../../sources/locate.js';
 import { measuredLanguages } from '../file/measured-languages.js';
 import type { ExperimentReference } from '../file/references.js';
 import { allLanguages } from '../file/subjects.js';
-import type { ExperimentRecord } from '../record/experiment-record.js';
+import type { ExperimentRecord, MergeRecord } from '../record/experiment-record.js';
 
 /** What `experiment.json` says of the models of an experiment. */
-type ScorableModels = Pick<ExperimentRecord, 'merges' | 'references'>;
+interface ScorableModels {
+  readonly merges: readonly Pick<MergeRecord, 'name' | 'language' | 'path'>[];
+  readonly references: readonly ExperimentReference[];
+}
 
 /** A model of an experiment that is to be scored. */
 export interface ModelToScore {
@@ -85,4 +88,20 @@ export const pathOf = async ({ kind, model }: ModelToScore): Promise<string> => 
   if (kind === 'merge') return model;
   const parts = partsOf(await parseAddress(model));
   return (await Promise.all(parts.map(locate))).map(({ path }) => path).join('+');
+};
+
+/** Lists the tasks of models that a record has no scores of, in the rows that the settings ask for. */
+export const lackingIn = (
+  { references, merges }: Pick<ExperimentRecord, 'merges' | 'references'>,
+  models: readonly ModelToScore[],
+  settings: EvaluationSettings,
+): Pick<ModelToScore, 'name' | 'tasks'>[] => {
+  const scores = new Map([...references, ...merges].map((each) => [each.name, each.scores]));
+  return models.map(({ name, tasks }) => ({
+    name,
+    tasks: tasks.filter((task) => {
+      const score = scores.get(name)?.[task];
+      return score === undefined || String(score.rows) !== String(settings.rowsOf(task));
+    }),
+  }));
 };

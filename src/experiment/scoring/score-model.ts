@@ -8,6 +8,7 @@ import { version } from '../../base/version.js';
 import { makeDirectories } from '../../engine/output/durable.js';
 import { commandLine, type HarnessRun, prepareRun, runHarness } from '../../evaluation/harness.js';
 import { backendOf, type HarnessResult } from '../../evaluation/harness-output.js';
+import type { Requests } from '../../evaluation/harness-progress.js';
 import { prepareTasks } from '../../evaluation/prepare-tasks.js';
 import { evaluationsName, type FoundResult, type ResultFiles } from '../../evaluation/result-files.js';
 import { type ModelServer, serverCommand, startServer } from '../../evaluation/server.js';
@@ -187,6 +188,9 @@ interface ScoringContext {
   /** Fetch what is missing of a reference from the hub. */
   readonly download: boolean;
   readonly signal: AbortSignal | undefined;
+  /** Called when a run of the harness begins, with its tasks, and as its requests are answered. */
+  readonly onRun: (tasks: readonly string[]) => void;
+  readonly onRequests: (requests: Requests) => void;
 }
 
 /**
@@ -318,12 +322,14 @@ const runOnce = async (
 ): Promise<FoundResult[]> => {
   const { scoring, signal, results } = context;
   const log = logOf(model, scoring);
+  context.onRun(run.tasks);
   try {
     const all = await runHarness(run, {
       command: scoring.command,
       environment: environmentOf(context),
       log,
       signal,
+      onRequests: context.onRequests,
     });
     if ((await weightsOf(model)) !== weights)
       throw new LayerloomError('HARNESS_FAILED', {

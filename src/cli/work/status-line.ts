@@ -1,0 +1,42 @@
+import { visibleLine } from '../../base/visible.js';
+
+/** Milliseconds between two lines of the same models where stderr is no terminal. */
+const lineMs = 60_000;
+
+/**
+ * Shows a state in one line of stderr: a terminal's line is written over; elsewhere a line is printed when the state's
+ * subject changes, and once a minute otherwise.
+ */
+export class StatusLine {
+  readonly #stream: NodeJS.WriteStream;
+  readonly #now: () => number;
+  #shown: { readonly text: string; readonly subject: string; readonly at: number } | undefined;
+
+  /** @param now milliseconds */
+  constructor(stream: NodeJS.WriteStream, now: () => number = () => performance.now()) {
+    this.#stream = stream;
+    this.#now = now;
+  }
+
+  show(text: string, subject: string): void {
+    const at = this.#now();
+    if (text === this.#shown?.text) return;
+    if (this.#stream.isTTY) this.#stream.write(`\r\x1b[K${fitting(text, this.#stream.columns || 80)}`);
+    else if (this.#shown?.subject !== subject || at - this.#shown.at >= lineMs)
+      this.#stream.write(`${visibleLine(text)}\n`);
+    else return;
+    this.#shown = { text, subject, at };
+  }
+
+  /** Leaves the last state on a terminal as a line of its own. */
+  end(): void {
+    if (this.#shown !== undefined && this.#stream.isTTY) this.#stream.write('\n');
+    this.#shown = undefined;
+  }
+}
+
+/** Cuts a text to a terminal's line, whose last column stays free. */
+const fitting = (text: string, columns: number): string => {
+  const characters = [...visibleLine(text)];
+  return characters.length < columns ? characters.join('') : `${characters.slice(0, columns - 2).join('')}…`;
+};

@@ -1,0 +1,162 @@
+import { resolve } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
+import { paceOf } from '../../evaluation/pace.js';
+import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
+import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
+import { expandExperiment } from '../file/expand.js';
+import type { Experiment } from '../file/read-experiment.js';
+import { experimentReferences } from '../file/references.js';
+import { readRecord, type ScoreError } from '../record/experiment-record.js';
+import { checkExperimentTasks } from './check-tasks.js';
+import { type EvaluateOptions, selectModels, settingsOf } from './evaluate-experiment.js';
+import { type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
+import { resultOf } from './score-model.js';
+
+/** A task of models that have no results of it. */
+export interface PlannedTask {
+  readonly task: string;
+  /** Number of those models. */
+  readonly models: number;
+  /** Problems of all of them; null where no result tells how many the task has. */
+  readonly problems: number | null;
+  /** Seconds of one problem and of all, one model at once; null where none was measured. */
+  readonly secondsPerProblem: number | null;
+  readonly seconds: number | null;
+}
+
+/** How long scoring takes, from the durations of results that are in a directory. */
+export interface ScoringTime {
+  readonly tasks: readonly PlannedTask[];
+  /** Models that are scored at once. */
+  readonly jobs: number;
+  /** Seconds of all, so many models at once; null where a task was not measured. */
+  readonly seconds: number | null;
+  /** Results that were measured here. */
+  readonly measured: number;
+}
+
+/** What an evaluation would do. */
+export interface EvaluationPlan extends ScoringTime {
+  readonly directory: string;
+  /** Models with tasks that have no results. A merge that is not there yet is scored once a batch has made it. */
+  readonly models: readonly {
+    readonly name: string;
+    readonly tasks: readonly string[];
+    readonly isThere: boolean;
+  }[];
+  /** Number of models that have all their results, and of results that there are. */
+  readonly kept: number;
+  readonly there: number;
+  /** Models that cannot be read. */
+  readonly failed: readonly (ScoreError & { readonly model: string })[];
+  /** Tasks that cannot be run, and those whose names only the harness knows where it is not installed. */
+  readonly impossible: readonly (ScoreError & { readonly task: string })[];
+  readonly unchecked: readonly string[];
+}
+
+/** Estimates how long models take in their tasks. */
+export const scoringTime = (
+  models: readonly Pick<ModelToScore, 'tasks'>[],
+  settings: EvaluationSettings,
+  found: readonly FoundResult[],
+  jobs: number = settings.jobs,
+): ScoringTime => {
+  const pace = paceOf(found.map(({ result }) => result));
+  const names = [...new Set(models.flatMap(({ tasks }) => tasks))];
+  const tasks = names.map((task): PlannedTask => {
+    const count = models.filter((model) => model.tasks.includes(task)).length;
+    const [problems, seconds] = [
+      pace.problemsIn(task, settings.rowsOf(task)),
+      pace.secondsOf(task, settings.rowsOf(task)),
+    ];
+    return {
+      task,
+      models: count,
+      problems: problems === undefined ? null : problems * count,
+      secondsPerProblem: pace.secondsPerProblem(task) ?? null,
+      seconds: seconds === undefined ? null : seconds * count,
+    };
+  });
+  const known = tasks.flatMap(({ seconds }) => (seconds === null ? [] : [seconds]));
+  const atOnce = Math.max(1, Math.min(jobs, models.length));
+  return {
+    tasks,
+    jobs,
+    seconds: known.length < tasks.length ? null : known.reduce((sum, each) => sum + each, 0) / atOnce,
+    measured: pace.results,
+  };
+};
+
+/**
+ * Says what `evaluateExperiment` would do, and scores nothing: models and tasks without results, and how long they take by
+ * the durations of the results that are in the directory.
+ *
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, INVALID_PARAMETER, INTERRUPTED
+ */
+export const planEvaluation = async (
+  directory: string,
+  options: EvaluateOptions = {},
+): Promise<EvaluationPlan> => {
+  const place = resolve(directory);
+  const record = await readRecord(place);
+  const settings = settingsOf(record, place, options);
+  const { failed: faults, unchecked } = await checkExperimentTasks(
+    { evaluate: record.evaluate },
+    options.signal,
+    options.lmEval,
+  );
+  const found = await new ResultFiles(place).list();
+  const failed: EvaluationPlan['failed'][number][] = [];
+  const models: EvaluationPlan['models'][number][] = [];
+  let [kept, results] = [0, 0];
+  for (const model of selectModels(modelsToScore(record, settings, place), options)) {
+    const weights = await weightsOrFault(model);
+    if (weights instanceof LayerloomError) {
+      failed.push({ model: model.name, code: weights.code, message: weights.message });
+      continue;
+    }
+    const there = options.force ? [] : found;
+    const lacking = model.tasks.filter(
+      (task) => weights === undefined || resultOf(there, weights, task, settings) === undefined,
+    );
+    const tasks = lacking.filter((task) => !faults.has(task));
+    results += model.tasks.length - lacking.length;
+    if (lacking.length === 0) kept += 1;
+    else if (tasks.length > 0) models.push({ name: model.name, tasks, isThere: weights !== undefined });
+  }
+  return {
+    directory: place,
+    models,
+    kept,
+    there: results,
+    failed,
+    impossible: [...faults].map(([task, { code, message }]) => ({ task, code, message })),
+    unchecked,
+    ...scoringTime(models, settings, found, options.jobs),
+  };
+};
+
+/**
+ * Estimates how long the models of an experiment take to score before they are there, by results in its directory.
+ *
+ * @param out the experiment's directory, which need not be there
+ * @returns null for an experiment without tasks
+ */
+export const scoringOf = async (experiment: Experiment, out = '.'): Promise<ScoringTime | null> => {
+  const { evaluate } = experiment;
+  if (evaluate?.tasks === undefined) return null;
+  const place = resolve(out);
+  const settings = parseEvaluation(evaluate, place);
+  const models = modelsToScore(
+    { merges: expandExperiment(experiment), references: experimentReferences(experiment) },
+    settings,
+    place,
+  );
+  return scoringTime(models, settings, await new ResultFiles(place).list());
+};
+
+const weightsOrFault = (model: ModelToScore): Promise<string | undefined | LayerloomError> =>
+  weightsOf(model).catch((error: unknown) => {
+    if (error instanceof LayerloomError) return error;
+    throw error;
+  });
