@@ -46,6 +46,7 @@ export {
 export { type StudyModels, selectedModels, trainedModels } from './api/study-models.js';
 export { type TrainInitOptions, type TrainingFiles, trainInit } from './api/train-init.js';
 export { type TrainingStatus, trainingStatus } from './api/training-status.js';
+export { watchStudy } from './api/watch-study.js';
 export {
   type ContextDetails,
   type ErrorCode,
@@ -77,6 +78,14 @@ export type { ProposedSwap } from './documents/analysis/proposed-swaps.js';
 export type { AnalysisResult } from './documents/analysis/write-analysis.js';
 export type { ReportOptions, WrittenReport } from './documents/report/write-report.js';
 export type { TableFormat } from './documents/score-table/formats.js';
+export type {
+  Amount,
+  MergesState,
+  ScoresState,
+  StudyError,
+  StudyState,
+} from './documents/study/study-state.js';
+export type { WatchedStudy, WatchStudyOptions } from './documents/study/watch-study.js';
 export type { Link } from './engine/output/link.js';
 export type { ShardRecord } from './engine/output/provenance.js';
 export type { TruncatedProduct } from './engine/output/truncated.js';

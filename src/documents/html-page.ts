@@ -21,6 +21,33 @@ export const embedJson = (value: unknown): string =>
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
+const assetOf = (name: string): Promise<string> => readFile(new URL(name, assets), 'utf8');
+
+/** Assembles a page that has no script. @param refresh seconds after which the browser reads it again; undefined: never */
+export const stillPage = async ({
+  title,
+  body,
+  refresh,
+}: {
+  readonly title: string;
+  readonly body: string;
+  readonly refresh: number | undefined;
+}): Promise<string> => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+${generatorMeta}${refresh === undefined ? '' : `\n<meta http-equiv="refresh" content="${refresh}">`}
+<meta name="viewport" content="width=device-width, initial-scale=1">
+${render(h('title', null, title))}
+<style>${await assetOf('pages.css')}</style>
+</head>
+<body>
+<div id="page">${body}</div>
+</body>
+</html>
+`;
+
 /**
  * Assembles one HTML file that needs no network: the drawn page, its data as JSON, its style and its script.
  *
@@ -38,9 +65,7 @@ export const htmlPage = async ({
   readonly data: unknown;
   readonly script: 'report' | 'analysis' | 'comparison';
 }): Promise<string> => {
-  const [style, code] = await Promise.all(
-    ['pages.css', `${script}.js`].map((name) => readFile(new URL(name, assets), 'utf8')),
-  );
+  const [style, code] = await Promise.all(['pages.css', `${script}.js`].map(assetOf));
   return `<!doctype html>
 <html lang="en">
 <head>

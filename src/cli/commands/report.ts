@@ -20,12 +20,24 @@ export const report = command({
       group: optionGroups.output,
     }),
     summaries: option('--summaries <file...>', 'CSV files of published figures for the tables'),
+    watch: option('--watch', 'write a page of the running study again and again, until Ctrl-C', {
+      group: optionGroups.running,
+    }),
+    training: option('--training <dir...>', 'with --watch: directories of train init, whose runs it shows', {
+      group: optionGroups.running,
+    }),
+    every: option('--every <seconds>', 'with --watch: seconds between two pages', {
+      parse: toNumber,
+      default: '10',
+      group: optionGroups.running,
+    }),
     out: option('-o, --out <file>', 'the HTML file to write', { required: true, group: optionGroups.output }),
     force: option('--force', 'replace a file that is not a page of layerloom', {
       group: optionGroups.output,
     }),
   },
   examples: [
+    ['layerloom report ./study --watch -o now.html', 'how far a study is, while it runs'],
     ['layerloom report ./study -o study.html', 'a page that needs no network'],
     [
       'layerloom report ./study --analysis ./analysis --samples 10 -o study-small.html',

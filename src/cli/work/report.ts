@@ -1,17 +1,27 @@
 import { type WriteReportOptions, writeReport } from '../../api/report.js';
+import { watchStudy } from '../../api/watch-study.js';
+import { LayerloomError } from '../../base/errors.js';
 import { formatBytes } from '../../documents/text/format.js';
 import type { OutputOptions } from '../options/output.js';
-import { warn } from '../print.js';
+import { note, warn } from '../print.js';
+import { interruptible } from './interrupt.js';
 import { show } from './show.js';
 
-/** Writes the page of an experiment, and prints where it is. */
-export const reportCommand = async ({
-  directory,
-  json,
-  quiet,
-  verbose: _verbose,
-  ...given
-}: WriteReportOptions & OutputOptions & { readonly directory: string }): Promise<void> => {
+interface ReportCommandOptions extends WriteReportOptions, OutputOptions {
+  readonly directory: string;
+  readonly watch?: boolean;
+  readonly training?: readonly string[];
+  readonly every?: number;
+}
+
+/** Writes the page of an experiment, and prints where it is; with `--watch`, that of a running study until Ctrl-C. */
+export const reportCommand = async (options: ReportCommandOptions): Promise<void> => {
+  const { directory, json, quiet, verbose: _verbose, watch, training, every, ...given } = options;
+  if (watch) return await watchCommand(options);
+  if (training !== undefined || every !== undefined)
+    throw new LayerloomError('USAGE', {
+      reason: `${training === undefined ? '--every' : '--training'} is for --watch`,
+    });
   const result = await writeReport(directory, given);
   if (!quiet) result.warnings.forEach(warn);
   show(
@@ -19,5 +29,31 @@ export const reportCommand = async ({
     { json, quiet },
     ({ out, bytes, merges, results, tables }) =>
       `${out}: ${formatBytes(bytes)}, ${merges} merges, ${results} results, ${tables} tables`,
+  );
+};
+
+const watchCommand = async ({
+  directory,
+  out,
+  training,
+  every,
+  force,
+  json,
+  quiet,
+}: ReportCommandOptions): Promise<void> => {
+  let isFirst = true;
+  const result = await interruptible((signal) =>
+    watchStudy(directory, {
+      ...{ out, training, every, force, signal },
+      onWritten: () => {
+        if (isFirst && !quiet) note(`written: ${out}; it reads itself again. Ctrl-C ends the watch`);
+        isFirst = false;
+      },
+    }),
+  );
+  show(
+    result,
+    { json, quiet },
+    ({ out: file, pages }) => `${file}: written ${pages} times; it stays as it is`,
   );
 };

@@ -398,7 +398,7 @@ class Evaluation {
 }
 
 /** True if a batch works in the directory, as far as its process can be examined. */
-const isBatchWorking = async (directory: string): Promise<boolean> => {
+export const isBatchWorking = async (directory: string): Promise<boolean> => {
   const text = await readFile(join(directory, lockName), 'utf8').catch(() => '');
   let holder: unknown;
   try {

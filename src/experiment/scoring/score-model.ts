@@ -20,6 +20,7 @@ import { bringWholeModel } from './bring-whole-model.js';
 import { tasksOf, unknownTasks } from './check-tasks.js';
 import { checkEvaluationFolders } from './evaluation-folders.js';
 import { type ModelToScore, pathOf, weightsOf } from './models-to-score.js';
+import { logNameOf } from './running-requests.js';
 import type { ScoreFailures } from './score-failures.js';
 
 /** What all models of a run have in common. */
@@ -286,7 +287,7 @@ const attempt = async <T>(
 };
 
 const logOf = (model: ModelToScore, { directory }: Scoring): string =>
-  join(directory, 'logs', `${model.name.replace(/[^\w.+-]/g, '_')}.log`);
+  join(directory, 'logs', logNameOf(model.name));
 
 const environmentOf = ({ scoring, device }: ScoringContext): Record<string, string> => ({
   ...scoring.environment,

@@ -1,0 +1,17 @@
+import { requireOut } from '../base/require-out.js';
+import type { WatchedStudy, WatchStudyOptions } from '../documents/study/watch-study.js';
+
+/**
+ * Writes a page of a running study, whole, every few seconds: training runs, merges, scores, the last errors and the time
+ * left. The page reads itself again when opened from disk. Ends when the signal aborts, with a page that stays as it is.
+ *
+ * @example await watchStudy('./study', { out: 'now.html', signal: AbortSignal.timeout(3_600_000) })
+ * @param directory the experiment's; a batch may begin in it later
+ * @throws LayerloomError EXPERIMENT_MISSING, TRAINING_INVALID, INVALID_PARAMETER, OUTPUT_EXISTS, WRITE_FAILED
+ */
+export const watchStudy = async (directory: string, options: WatchStudyOptions): Promise<WatchedStudy> => {
+  requireOut(options);
+  // Loaded on demand: other functions of the library need no pages.
+  const { watchStudyOf } = await import('../documents/study/watch-study.js');
+  return await watchStudyOf(directory, options);
+};
