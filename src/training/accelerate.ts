@@ -2,7 +2,7 @@ import { settingsText } from './settings.js';
 import type { TrainingRun } from './training-run.js';
 
 /** Returns the configuration of `accelerate`, which shards the model over several devices. */
-export const accelerateConfig = ({ devices }: TrainingRun): string =>
+export const accelerateConfig = ({ devices, cpu }: TrainingRun): string =>
   settingsText(
     [
       'Shards weights, gradients and the state of the optimiser over the devices of one machine (FSDP 2).',
@@ -26,14 +26,14 @@ export const accelerateConfig = ({ devices }: TrainingRun): string =>
               fsdp_state_dict_type: 'FULL_STATE_DICT',
             },
           ],
-          ['mixed_precision', 'bf16'],
+          ['mixed_precision', cpu ? 'no' : 'bf16'],
           ['num_machines', 1],
           ['num_processes', devices],
           ['machine_rank', 0],
           ['main_training_function', 'main'],
           ['rdzv_backend', 'static'],
           ['same_network', true],
-          ['use_cpu', false],
+          ['use_cpu', cpu],
           ['debug', false],
         ],
       },
