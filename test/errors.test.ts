@@ -8,6 +8,7 @@ import { batchCommand } from '../src/cli/work/batch.js';
 import { doctorCommand } from '../src/cli/work/doctor.js';
 import { storeVerifyCommand } from '../src/cli/work/store.js';
 import { checkComplete } from '../src/cli/work/table.js';
+import { tasksDataCommand } from '../src/cli/work/tasks.js';
 import { trainStatusCommand } from '../src/cli/work/train.js';
 import { openStaging } from '../src/engine/output/staging.js';
 import { prepareTasks } from '../src/evaluation/prepare-tasks.js';
@@ -495,6 +496,11 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   },
   INCLUDE_INVALID: () => prepareTasks([], { include: '/no/such/directory' }, temporaryDirectory()),
   DATA_INVALID: () => failureOf('layerloom_mgsm_sw', 'a question without an answer\n'),
+  TASK_DATA_INVALID: () => {
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'mgsm_sw.tsv'), 'a question without an answer\n');
+    return tasksDataCommand({ directory, quiet: true });
+  },
   TRAINING_INVALID: () => trainingStatus([temporaryDirectory()]),
   TRAINING_INCOMPLETE: () => {
     const root = temporaryDirectory();

@@ -408,6 +408,10 @@ const catalogue = {
     (d: { file: string; line?: number; reason: string }) =>
       `${d.file}${d.line === undefined ? '' : `:${d.line}`}: ${d.reason}; mend the file or fetch it again`,
   ),
+  TASK_DATA_INVALID: input(
+    (d: { directory: string; tasks: readonly string[] }) =>
+      `${d.tasks.length} tasks cannot take their data from ${d.directory}: ${d.tasks.join(', ')}; mend the files named above`,
+  ),
   INCLUDE_INVALID: input(
     (d: { directory: string; reason: string }) =>
       `${d.directory} cannot be used as include: of evaluate: ${d.reason}; name a directory of task files that each define another task`,

@@ -25,6 +25,7 @@ import { soup } from './commands/soup.js';
 import { store } from './commands/store.js';
 import { swap } from './commands/swap.js';
 import { table } from './commands/table.js';
+import { tasks } from './commands/tasks.js';
 import { train } from './commands/train.js';
 import { resolveDash } from './dash-output.js';
 import { addExamples, commandGroups, ExampleCommand, helpLayout, optionGroups } from './framework/help.js';
@@ -44,6 +45,7 @@ const commands = [
   train,
   experiment,
   batch,
+  tasks,
   evaluate,
   table,
   report,

@@ -8,6 +8,8 @@ export interface BenchmarkTasks {
   readonly tasksOf: (language: EvaluationLanguage) => readonly string[];
   /** True if no data of it are on the hub in a form that tasks can read. */
   readonly isLocalOnly?: boolean;
+  /** Local data of a language (`LANG`): files in the directory, and what a row of them has. None: the hub's alone. */
+  readonly data?: { readonly files: string; readonly rows: string };
 }
 
 const isEnglish = ({ code }: EvaluationLanguage): boolean => code === 'en';
@@ -20,11 +22,19 @@ export const benchmarks = {
     title: 'MGSM',
     measures: 'school mathematics, exact match',
     tasksOf: ({ code }) => [`layerloom_mgsm_${code}`],
+    data: {
+      files: 'mgsm_LANG.tsv, exemplars.json',
+      rows: 'question, tab, answer; of exemplars.json {LANG: {"1": {"q", "a"}, …}}',
+    },
   },
   belebele: {
     title: 'BELEBELE',
     measures: 'reading comprehension, accuracy',
     tasksOf: ({ flores }) => [`belebele_${flores}`],
+    data: {
+      files: 'belebele/LANG.jsonl',
+      rows: 'flores_passage, question, mc_answer1 … mc_answer4, correct_answer_num (1–4)',
+    },
   },
   flores: {
     title: 'FLORES-200',
@@ -34,6 +44,10 @@ export const benchmarks = {
         ? []
         : [`layerloom_flores_eng_${floresCode(language)}`, `layerloom_flores_${floresCode(language)}_eng`],
     isLocalOnly: true,
+    data: {
+      files: 'flores/LANG.devtest',
+      rows: 'a sentence a line, the same line in all languages',
+    },
   },
   mmlu: {
     title: 'MMLU',
@@ -41,6 +55,10 @@ export const benchmarks = {
     // Global-MMLU has no Thai.
     tasksOf: (language) =>
       isEnglish(language) ? ['mmlu'] : language.code === 'th' ? [] : [`global_mmlu_full_${language.code}`],
+    data: {
+      files: 'mmlu/test.jsonl, mmlu/dev.jsonl; global_mmlu/LANG/test.jsonl, global_mmlu/LANG/dev.jsonl',
+      rows: 'question, choices (four), answer (0–3), subject; of Global-MMLU question, option_a … option_d, answer (A–D), subject',
+    },
   },
   mbpp: {
     title: 'MBPP',
@@ -51,6 +69,10 @@ export const benchmarks = {
     title: 'Perplexity',
     measures: "of MGSM's questions, for small models",
     tasksOf: ({ code }) => [`layerloom_mgsm_ppl_${code}`],
+    data: {
+      files: 'mgsm_LANG.tsv',
+      rows: 'those of MGSM',
+    },
   },
 } as const satisfies Readonly<Record<string, BenchmarkTasks>>;
 

@@ -62,6 +62,8 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['partition', 'document', [base, ...layers, '-o', at('parts.json')]],
     ['train init', 'document', ['--preset', 'math-1', '-o', at('training')]],
     ['train status', 'document', [at('trained')]],
+    ['tasks list', 'document', []],
+    ['tasks data', 'document', [root]],
     ['train slurm', 'document', [at('trained')]],
     ['train snakemake', 'document', [at('trained')]],
     ['train kubernetes', 'document', [at('trained'), '--image', 'image', '--volume', `claim=${root}`]],

@@ -1,0 +1,83 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { LayerloomError } from '../base/errors.js';
+import { type BenchmarkTasks, benchmarks } from '../evaluation/benchmarks.js';
+import { mgsmLanguages } from '../evaluation/languages.js';
+import { localTaskOf } from '../evaluation/local-data.js';
+
+/** What a directory has for one task. */
+export interface TaskData {
+  /** The benchmark's title: `BELEBELE`. */
+  readonly benchmark: string;
+  /** As experiments name it: `swahili`. */
+  readonly language: string;
+  /** The harness's name of the task. */
+  readonly task: string;
+  /** `missing`: a file is not there; `invalid`: a file is not what it should be. */
+  readonly state: 'there' | 'missing' | 'invalid';
+  /** Problems of the task. */
+  readonly problems: number;
+  /** Why the task cannot take its data from the directory. */
+  readonly reason?: string;
+}
+
+/** What a directory has for the tasks that can read local data. */
+export interface TaskDataReport {
+  readonly directory: string;
+  readonly tasks: readonly TaskData[];
+  /** Benchmarks that the directory has nothing of, with the files and rows that they would need. */
+  readonly absent: readonly { readonly benchmark: string; readonly files: string; readonly rows: string }[];
+}
+
+/**
+ * Checks a directory of local data as an evaluation reads it: every file of every benchmark and language, row by row.
+ *
+ * @throws LayerloomError DATA_INVALID if it is no directory; what is wrong in it is in the report
+ */
+export const checkTaskData = async (directory: string): Promise<TaskDataReport> => {
+  const data = resolve(directory);
+  if (!(await stat(data).catch(() => undefined))?.isDirectory())
+    throw new LayerloomError('DATA_INVALID', { file: data, reason: 'is no directory' });
+  const into = await mkdtemp(join(tmpdir(), 'layerloom-data-'));
+  try {
+    const tasks: TaskData[] = [];
+    for (const { title, tasksOf } of Object.values<BenchmarkTasks>(benchmarks))
+      for (const language of mgsmLanguages)
+        for (const task of tasksOf(language)) {
+          const found = await dataOf(task, data, into);
+          if (found !== undefined) tasks.push({ benchmark: title, language: language.name, task, ...found });
+        }
+    const there = new Set(tasks.filter(({ state }) => state !== 'missing').map(({ benchmark }) => benchmark));
+    return {
+      directory: data,
+      tasks,
+      absent: Object.values<BenchmarkTasks>(benchmarks).flatMap(({ title, data: needed }) =>
+        needed === undefined || there.has(title) ? [] : [{ benchmark: title, ...needed }],
+      ),
+    };
+  } finally {
+    await rm(into, { recursive: true, force: true });
+  }
+};
+
+/** Returns what a directory has for a task; undefined for one that only the hub has data of. */
+const dataOf = async (
+  task: string,
+  data: string,
+  into: string,
+): Promise<Pick<TaskData, 'state' | 'problems' | 'reason'> | undefined> => {
+  const local = localTaskOf(task);
+  if (local === undefined) return undefined;
+  try {
+    const files = await local.write(data, into);
+    const tests = [...files.values()].flatMap(({ test }) => (test === undefined ? [] : [test]));
+    const lines = await Promise.all(tests.map(async (file) => (await readFile(file, 'utf8')).split('\n')));
+    return { state: 'there', problems: lines.reduce((sum, { length }) => sum + length - 1, 0) };
+  } catch (error) {
+    if (!(error instanceof LayerloomError)) throw error;
+    if (error.code !== 'DATA_MISSING' && error.code !== 'DATA_INVALID') throw error;
+    const state = error.code === 'DATA_MISSING' ? 'missing' : 'invalid';
+    return { state, problems: 0, reason: error.message };
+  }
+};

@@ -1,0 +1,90 @@
+import { checkTaskData, type TaskDataReport } from '../../api/task-data.js';
+import { LayerloomError } from '../../base/errors.js';
+import { groupBy } from '../../base/lookup.js';
+import { plainTable } from '../../documents/text/table.js';
+import { type BenchmarkTasks, benchmarks } from '../../evaluation/benchmarks.js';
+import { mgsmLanguages } from '../../evaluation/languages.js';
+import type { OutputOptions } from '../options/output.js';
+import { show } from './show.js';
+
+/** A benchmark, for `--json` and for the terminal. */
+interface ListedBenchmark {
+  readonly name: string;
+  readonly title: string;
+  readonly measures: string;
+  /** By language. */
+  readonly tasks: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Lists the benchmarks and their tasks. */
+export const tasksListCommand = (options: OutputOptions): void =>
+  show({ benchmarks: listed() }, options, describeList);
+
+const listed = (): ListedBenchmark[] =>
+  Object.entries<BenchmarkTasks>(benchmarks).map(([name, { title, measures, tasksOf }]) => ({
+    name,
+    title,
+    measures,
+    tasks: Object.fromEntries(
+      mgsmLanguages.flatMap((language): [string, readonly string[]][] => {
+        const tasks = tasksOf(language);
+        return tasks.length === 0 ? [] : [[language.name, tasks]];
+      }),
+    ),
+  }));
+
+const describeList = ({ benchmarks: all }: { readonly benchmarks: readonly ListedBenchmark[] }): string =>
+  all
+    .map(({ name, title, measures, tasks }) =>
+      [
+        `${name}: ${title}, ${measures}`,
+        plainTable(Object.entries(tasks).map(([language, of]) => [language, of.join(', ')])),
+      ].join('\n'),
+    )
+    .join('\n\n');
+
+/**
+ * Says what a directory has for each task.
+ *
+ * @throws LayerloomError DATA_INVALID after the report, for the first task whose files are wrong
+ */
+export const tasksDataCommand = async ({
+  directory,
+  ...options
+}: OutputOptions & { readonly directory: string }): Promise<void> => {
+  const report = await checkTaskData(directory);
+  show(report, options, describeData);
+  const invalid = report.tasks.filter(({ state }) => state === 'invalid');
+  if (invalid.length > 0)
+    throw new LayerloomError('TASK_DATA_INVALID', {
+      directory: report.directory,
+      tasks: invalid.map(({ task }) => task),
+    });
+};
+
+const describeData = ({ directory, tasks, absent }: TaskDataReport): string => {
+  const isAbsent = (benchmark: string) => absent.some((one) => one.benchmark === benchmark);
+  const rows = tasks
+    .filter(({ benchmark, state }) => state !== 'missing' && !isAbsent(benchmark))
+    .map(({ benchmark, language, task, state, problems }) => [
+      ...[benchmark, language, task],
+      state === 'there' ? `${problems} problems` : state,
+    ]);
+  const missing = groupBy(
+    tasks.filter(({ benchmark, state }) => state === 'missing' && !isAbsent(benchmark)),
+    ({ benchmark }) => benchmark,
+  );
+  return [
+    directory,
+    ...(rows.length === 0 ? [] : [plainTable(rows)]),
+    ...tasks.flatMap(({ state, reason }) => (state === 'invalid' ? [`  ${reason}`] : [])),
+    ...[...missing].map(
+      ([benchmark, of]) =>
+        `not there of ${benchmark}: ${[...new Set(of.map(({ language }) => language))].join(', ')}`,
+    ),
+    ...absent.flatMap(({ benchmark, files, rows: needed }) => [
+      `nothing of ${benchmark}: it needs ${files}`,
+      `  rows: ${needed}`,
+    ]),
+  ].join('\n');
+};

@@ -1,0 +1,59 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { checkTaskData } from '../../src/api/task-data.js';
+import { type BenchmarkTasks, benchmarks } from '../../src/evaluation/benchmarks.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { writeMgsm } from '../fixtures/evaluation-data.js';
+
+const stateOf = async (directory: string, task: string) =>
+  (await checkTaskData(directory)).tasks.find((one) => one.task === task);
+
+describe('a directory of local data', () => {
+  it('is read as an evaluation does, task by task', async () => {
+    const data = writeMgsm(temporaryDirectory(), 20);
+    mkdirSync(join(data, 'belebele'));
+    const row = { flores_passage: 'p', question: 'q', correct_answer_num: '2' };
+    const answers = { mc_answer1: 'a', mc_answer2: 'b', mc_answer3: 'c', mc_answer4: 'd' };
+    const file = join(data, 'belebele', 'swh_Latn.jsonl');
+    writeFileSync(file, `${JSON.stringify({ ...row, ...answers })}\n`);
+    const { tasks, absent } = await checkTaskData(data);
+    expect(
+      tasks.filter(({ state }) => state === 'there').map(({ task, problems }) => [task, problems]),
+    ).toEqual([
+      ['layerloom_mgsm_en', 20],
+      ['layerloom_mgsm_ja', 20],
+      ['layerloom_mgsm_sw', 20],
+      ['belebele_swh_Latn', 1],
+      ['layerloom_mgsm_ppl_en', 20],
+      ['layerloom_mgsm_ppl_ja', 20],
+      ['layerloom_mgsm_ppl_sw', 20],
+    ]);
+    expect(absent.map(({ benchmark }) => benchmark)).toEqual(['FLORES-200', 'MMLU']);
+    expect(await stateOf(data, 'layerloom_mgsm_te')).toMatchObject({
+      state: 'missing',
+      language: 'telugu',
+      reason: expect.stringContaining('mgsm_te.tsv'),
+    });
+    writeFileSync(file, `${JSON.stringify({ ...row, ...answers, mc_answer3: '' })}\n`);
+    expect(await stateOf(data, 'belebele_swh_Latn')).toMatchObject({
+      state: 'invalid',
+      reason: expect.stringMatching(/swh_Latn\.jsonl:1: column mc_answer3/),
+    });
+  });
+
+  it('is refused where it is none', async () => {
+    await expect(checkTaskData('/no/such/directory')).rejects.toThrow('is no directory');
+  });
+
+  it('has the layout that the documents state', () => {
+    const page = readFileSync(fileURLToPath(new URL('../../docs/evaluation.md', import.meta.url)), 'utf8');
+    const plain = page
+      .replaceAll('`', '')
+      .replaceAll('swh_Latn', 'LANG')
+      .replaceAll('global_mmlu/sw', 'global_mmlu/LANG');
+    for (const { data } of Object.values<BenchmarkTasks>(benchmarks))
+      for (const file of data?.files.split(/[,;] /) ?? []) expect(plain).toContain(file);
+  });
+});
