@@ -76,6 +76,9 @@ export const presetEvaluation = (
           '  # Only the first problems of each task: too few to say which model is better.',
           `  limit: ${limit}`,
         ]),
+    // A base is bfloat16, and its experts' checkpoints are float32.
+    '  # All models in one precision, and likelihoods that are not rounded to it (for the back end hf).',
+    '  # model_args: {dtype: bfloat16, softmax_dtype: float32}',
     ...(maxTokens === undefined ? [] : ['  # The longest answer.', `  max_tokens: ${maxTokens}`]),
     ...(device === undefined ? [] : [`  device: ${device}`]),
     ...(batchSize === undefined ? [] : [`  batch_size: ${batchSize}`]),
