@@ -117,7 +117,10 @@ describe('a batch in stages', () => {
         if (name.endsWith('/default')) seen.push(shards());
       },
     });
-    expect(seen).toEqual([own, own, own, own]);
+    // A merge is in place once its own shards are, while those of others of its stage may still be written.
+    expect(seen).toHaveLength(4);
+    expect(Math.max(...seen)).toBe(own);
+    expect(seen.at(-1)).toBe(own);
     expect(result.bytesRead).toBe(result.cost.bytesToRead);
     expect(result.merges.reduce((total, { bytesRead }) => total + bytesRead, 0)).toBe(result.bytesRead);
   });
