@@ -40,21 +40,7 @@ export const StudyPage = ({
         </Section>
       )}
       {state.training === null ? null : <Training runs={state.training} />}
-      <Section id="merges" title="Merges">
-        {state.merges === null ? (
-          <p class="none">No batch has begun in this directory.</p>
-        ) : (
-          <>
-            <Bar label="merges made" amount={state.merges} />
-            <p>
-              {state.merges.bytes === null
-                ? ''
-                : `${formatBytes(state.merges.bytes.written)} of ${formatBytes(state.merges.bytes.total)} written. `}
-              {state.merges.isWorking ? 'A batch is at work.' : 'No batch is at work.'}
-            </p>
-          </>
-        )}
-      </Section>
+      {state.merges?.total === 0 ? null : <Merges merges={state.merges} />}
       {state.scores === null ? null : <Scores scores={state.scores} />}
       <Section id="errors" title="Last errors">
         {state.errors.length === 0 ? (
@@ -81,6 +67,24 @@ export const StudyPage = ({
   </div>
 );
 
+const Merges = ({ merges }: { merges: StudyState['merges'] }) => (
+  <Section id="merges" title="Merges">
+    {merges === null ? (
+      <p class="none">No batch has begun in this directory.</p>
+    ) : (
+      <>
+        <Bar label="merges made" amount={merges} />
+        <p>
+          {merges.bytes === null
+            ? ''
+            : `${formatBytes(merges.bytes.written)} of ${formatBytes(merges.bytes.total)} written. `}
+          {merges.isWorking ? 'A batch is at work.' : 'No batch is at work.'}
+        </p>
+      </>
+    )}
+  </Section>
+);
+
 const timeOf = (iso: string): string => iso.replace('T', ' ').replace(/(\.\d+)?Z$/, ' UTC');
 
 const sentenceOf = ({ training, merges, scores }: StudyState): string => {
@@ -90,7 +94,11 @@ const sentenceOf = ({ training, merges, scores }: StudyState): string => {
       : [
           `${training.filter(({ state }) => state === 'finished').length} of ${training.length} training runs finished`,
         ]),
-    merges === null ? 'no merges yet' : `${merges.done} of ${merges.total} merges made`,
+    ...(merges === null
+      ? ['no merges yet']
+      : merges.total === 0
+        ? []
+        : [`${merges.done} of ${merges.total} merges made`]),
     ...(scores === null ? [] : [`${scores.done} of ${scores.total} scores made`]),
   ];
   return `${capital(parts.join(', '))}. ${leftOf(merges, scores)}`;
@@ -101,7 +109,9 @@ const capital = (text: string): string => `${text.slice(0, 1).toUpperCase()}${te
 const leftOf = (merges: StudyState['merges'], scores: StudyState['scores']): string => {
   const [toMerge, toScore] = [merges?.secondsLeft ?? null, scores === null ? 0 : scores.secondsLeft];
   if (toMerge === null || toScore === null) return 'The time left is not known yet.';
-  return toMerge + toScore === 0 ? '' : `About ${formatSeconds(toMerge + toScore)} left to merge and score.`;
+  return toMerge + toScore === 0
+    ? ''
+    : `About ${formatSeconds(toMerge + toScore)} left to ${merges?.total === 0 ? '' : 'merge and '}score.`;
 };
 
 /** A bar with its figures in words beside it. */
