@@ -3,7 +3,7 @@ import { checkCount, checkTexts } from './checks.js';
 
 /** What all schedulers are told of any work. */
 interface CommonParameters {
-  /** CPUs of each job. */
+  /** CPUs of each job; a job that merges has as many threads. */
   readonly cpus?: number | undefined;
   /** The command that runs layerloom where the jobs run; default `['layerloom']`. */
   readonly command?: readonly string[] | undefined;
@@ -19,8 +19,6 @@ export interface JobParameters extends CommonParameters {
   readonly store?: string | undefined;
   /** Number of jobs that the work is divided among; default 8. */
   readonly parts?: number | undefined;
-  /** CPUs of each job, and the number of its threads. */
-  readonly cpus?: number | undefined;
   /**
    * The stamp that `planExperiment` gives. Jobs then refuse to run by another version of layerloom, or on
    * another text of the experiment.

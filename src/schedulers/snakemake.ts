@@ -32,7 +32,6 @@ interface SnakemakeSettings extends SnakemakeLimits {
 
 /** The experiment and the jobs that `snakemakeWorkflow` writes a workflow for. */
 export interface SnakemakeParameters extends JobParameters, SnakemakeSettings {
-  readonly cpus?: number | undefined;
   /** Also score the models. The experiment must have `evaluate:`. */
   readonly evaluation?: SnakemakeEvaluation | undefined;
 }
@@ -41,9 +40,7 @@ export interface SnakemakeParameters extends JobParameters, SnakemakeSettings {
 export interface SnakemakeEvaluation extends EvaluationJobs, SnakemakeLimits {}
 
 /** The training and the jobs that `snakemakeWorkflow` writes a workflow for. */
-export interface SnakemakeTrainingParameters extends TrainingJobParameters, SnakemakeSettings {
-  readonly cpus?: number | undefined;
-}
+export interface SnakemakeTrainingParameters extends TrainingJobParameters, SnakemakeSettings {}
 
 /**
  * Returns a Snakefile (Snakemake 8 and 9) that runs an experiment: parts that compute the shards, a last job

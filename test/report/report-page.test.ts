@@ -5,10 +5,8 @@ import { pathToFileURL } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { constructedExperiment, writeRecord } from '../../bench/constructed-experiment.mjs';
-import { makeDirectories, withFile } from '../../src/engine/output/durable.js';
-import { encodeVectors } from '../../src/measure/analysis/vectors-file.js';
 import { violationsOn } from '../fixtures/accessibility.js';
-import { constructedVectors } from '../fixtures/mav-vectors.js';
+import { writeConstructedAnalysis } from '../fixtures/mav-vectors.js';
 import { writeReportOf } from '../fixtures/tables.js';
 
 const executablePath = process.env['LAYERLOOM_CHROMIUM'] ?? '/usr/bin/chromium';
@@ -32,15 +30,7 @@ describe.skipIf(!existsSync(executablePath))('the report page', () => {
     });
     const renamed = models.map((model) => (model.name === 'math-3' ? { ...model, name: hostile } : model));
     writeRecord({ ...experiment, models: renamed });
-    await makeDirectories(join(directory, 'analysis'));
-    for (const [name, peak] of [
-      ['math-1', 9],
-      ['swh-1', 2],
-    ] as const)
-      await withFile(join(directory, 'analysis', `${name}.mav.safetensors`), 'w', async (file) => {
-        for (const part of encodeVectors(constructedVectors(name, { layers: 12, peak })))
-          await file.writeFile(part);
-      });
+    await writeConstructedAnalysis(directory);
     const out = join(directory, 'report.html');
     await writeReportOf({ ...experiment, models: renamed }, { out, samples: 20 });
     url = pathToFileURL(out).href;

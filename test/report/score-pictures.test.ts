@@ -4,11 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { constructedExperiment, writeRecord } from '../../bench/constructed-experiment.mjs';
 import { sixDecimals } from '../../src/documents/pages/numbers.js';
-import { makeDirectories, withFile } from '../../src/engine/output/durable.js';
-import { encodeVectors } from '../../src/measure/analysis/vectors-file.js';
 import { fixed, type ScoreTable } from '../../src/scores/score-table.js';
 import type { ScoredModel } from '../../src/scores/scored-experiment.js';
-import { constructedVectors } from '../fixtures/mav-vectors.js';
+import { writeConstructedAnalysis } from '../fixtures/mav-vectors.js';
 import { exactMatch } from '../fixtures/scored.js';
 import { tablesOf, writeReportOf } from '../fixtures/tables.js';
 
@@ -109,15 +107,7 @@ describe('pictures of scores', () => {
       models: models.map((model) => (model.name === 'swahili/math-1+swh-1/soup' ? wrong(model) : model)),
     };
     writeRecord(whole);
-    await makeDirectories(join(directory, 'analysis'));
-    for (const [name, peak] of [
-      ['math-1', 9],
-      ['swh-1', 2],
-    ] as const)
-      await withFile(join(directory, 'analysis', `${name}.mav.safetensors`), 'w', async (file) => {
-        for (const part of encodeVectors(constructedVectors(name, { layers: 12, peak })))
-          await file.writeFile(part);
-      });
+    await writeConstructedAnalysis(directory);
     const [out, csv] = [join(root, 'whole.html'), join(root, 'whole.csv')];
     const { pictures, csv: written } = await writeReportOf(whole, { out, csv });
     expect(written).toBe(csv);

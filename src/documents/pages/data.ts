@@ -1,3 +1,4 @@
+import type { Proposal } from '../../measure/analysis/proposal.js';
 import type { Verdict } from '../../scores/conclusion.js';
 import type { ScoredModel } from '../../scores/scored-experiment.js';
 
@@ -192,14 +193,7 @@ export interface TopFigures {
 }
 
 /** The layers that are proposed for a pair of experts, with the command of the swap. */
-export interface PageProposal {
-  readonly task: string;
-  readonly language: string;
-  readonly bottom: number;
-  readonly top: number;
-  readonly bottomRange: readonly [number, number];
-  readonly topRange: readonly [number, number];
-  readonly kept: { readonly task: number; readonly language: number };
+export interface PageProposal extends Omit<Proposal, 'common' | 'concerns'> {
   readonly command: string;
   readonly warnings: readonly string[];
 }
