@@ -1,6 +1,7 @@
-import { access, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
+import { exists } from '../base/exists.js';
 
 /** Files of rows by split, as `datasets` takes them under `data_files`. */
 export type DataFiles = Readonly<Record<string, string>>;
@@ -9,7 +10,7 @@ export type DataFiles = Readonly<Record<string, string>>;
 export interface LocalTask {
   /** Benchmark that the directory's files are of: a directory without any of them leaves it to the hub. */
   readonly benchmark: string;
-  /** Returns the file in the package's `tasks/` that a task is made from. */
+  /** File in the package's `tasks/` that the task is made from. */
   readonly template: string;
   /**
    * Writes the task's rows as JSON lines.
@@ -21,12 +22,6 @@ export interface LocalTask {
    */
   readonly write: (data: string, into: string) => Promise<ReadonlyMap<string, DataFiles>>;
 }
-
-const exists = (file: string): Promise<boolean> =>
-  access(file).then(
-    () => true,
-    () => false,
-  );
 
 /**
  * Returns a file's path in a directory of data.
