@@ -113,12 +113,22 @@ export const prepareTasks = async (
   }
 
   const running = [...new Set(tasks)].filter((task) => !failures.has(task));
-  const shipped = running.some((task) => task.startsWith('layerloom_')) ? shippedTasks : undefined;
+  const shipped = running.filter((task) => task.startsWith('layerloom_') && !local.includes(task));
+  // Of a task in two folders the harness takes either: beside local ones, those of the hub are named one by one.
+  if (local.length > 0)
+    for (const task of shipped)
+      await writeFile(
+        join(folder, `${task}.yaml`),
+        stringify({ include: join(shippedTasks, `${task}.yaml`), task }),
+      );
   const code = running.filter(runsCode);
   if (code.length > 0)
     notes.push(`${code.join(', ')}: runs the programs that models write, with your rights`);
   return {
-    includePaths: [local.length > 0 ? folder : (shipped ?? []), include ?? []].flat(),
+    includePaths: [
+      ...(local.length > 0 ? [folder] : shipped.length > 0 ? [shippedTasks] : []),
+      ...(include === undefined ? [] : [include]),
+    ],
     included: new Set(included.keys()),
     environment: {
       // The metric of the harness's own tasks asks for its own consent.

@@ -79,8 +79,15 @@ describe('a directory with the data of some benchmarks', () => {
     const root = temporaryDirectory();
     const data = writeFlores(join(root, 'data'));
     const tasks = ['layerloom_flores_eng_jpn', 'layerloom_mgsm_sw', 'belebele_swh_Latn'];
-    const { failures, notes, environment } = await prepareTasks(tasks, { data }, join(root, 'prepared'));
+    const into = join(root, 'prepared');
+    const { failures, notes, environment, includePaths } = await prepareTasks(tasks, { data }, into);
     expect([...failures]).toEqual([]);
+    // The harness finds the package's own tasks of the hub there too.
+    expect(includePaths).toEqual([into]);
+    expect(fileOf(into, 'layerloom_mgsm_sw')).toEqual({
+      include: join(shippedTasks, 'layerloom_mgsm_sw.yaml'),
+      task: 'layerloom_mgsm_sw',
+    });
     expect(environment).toEqual({});
     expect(notes).toEqual(
       ['MGSM', 'BELEBELE'].map((name) => `${name} takes its data from the hub: ${data} has none of it`),
