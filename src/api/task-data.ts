@@ -70,7 +70,7 @@ const dataOf = async (
   const local = localTaskOf(task);
   if (local === undefined) return undefined;
   try {
-    const files = await local.write(data, into);
+    const files = await local.write(data, into, 0);
     const tests = [...files.values()].flatMap(({ test }) => (test === undefined ? [] : [test]));
     const lines = await Promise.all(tests.map(async (file) => (await readFile(file, 'utf8')).split('\n')));
     return { state: 'there', problems: lines.reduce((sum, { length }) => sum + length - 1, 0) };

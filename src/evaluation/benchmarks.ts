@@ -6,8 +6,6 @@ export interface BenchmarkTasks {
   readonly measures: string;
   /** Returns the tasks in a language; none if the benchmark does not have it. */
   readonly tasksOf: (language: EvaluationLanguage) => readonly string[];
-  /** True if no data of it are on the hub in a form that tasks can read. */
-  readonly isLocalOnly?: boolean;
   /** Local data of a language (`LANG`): files in the directory, and what a row of them has. None: the hub's alone. */
   readonly data?: { readonly files: string; readonly rows: string };
 }
@@ -43,7 +41,6 @@ export const benchmarks = {
       isEnglish(language) || !Object.hasOwn(floresLanguages, floresCode(language))
         ? []
         : [`layerloom_flores_eng_${floresCode(language)}`, `layerloom_flores_${floresCode(language)}_eng`],
-    isLocalOnly: true,
     data: {
       files: 'flores/LANG.devtest',
       rows: 'a sentence a line, the same line in all languages',
@@ -63,7 +60,11 @@ export const benchmarks = {
   mbpp: {
     title: 'MBPP',
     measures: 'Python programs, pass@1; it runs what models write',
-    tasksOf: (language) => (isEnglish(language) ? ['mbpp'] : []),
+    tasksOf: ({ code }) => [`layerloom_mbpp_${code}`],
+    data: {
+      files: 'mbpp/LANG.jsonl',
+      rows: 'task_id (11–510; 2–4 are the worked examples), text (the description, in the language), code, test_list (three)',
+    },
   },
   perplexity: {
     title: 'Perplexity',

@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { LayerloomError, reasonOf } from '../base/errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { groupBy } from '../base/lookup.js';
+import { readJsonRows } from './json-rows.js';
 import { mgsmLanguages } from './languages.js';
 import { type DataFiles, type LocalTask, requiredFile, writeRows } from './local-task.js';
 import { mmluSubjects } from './mmlu-subjects.js';
@@ -43,32 +43,13 @@ const mmluRow = z.object({
   answer: z.int().min(0).max(3),
 });
 
-/** @throws LayerloomError DATA_INVALID for the first line that is no such row */
-const readRows = async <Row>(file: string, schema: z.ZodType<Row>): Promise<Row[]> => {
-  const lines = (await readFile(file, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/);
-  return lines.map((line, index) => {
-    const fail = (reason: string, cause?: unknown) =>
-      new LayerloomError('DATA_INVALID', { file, line: index + 1, reason }, { cause });
-    let value: unknown;
-    try {
-      value = JSON.parse(line);
-    } catch (error) {
-      throw fail(`no JSON: ${reasonOf(error)}`, error);
-    }
-    const parsed = schema.safeParse(value);
-    if (parsed.success) return parsed.data;
-    const [issue] = parsed.error.issues;
-    throw fail(`column ${issue?.path.join('.')}: ${issue?.message}`);
-  });
-};
-
 const belebele = (task: string, language: string): LocalTask => ({
   benchmark: 'BELEBELE',
   template: 'local_belebele_template',
   write: async (data, into) => {
     const name = `${language}.jsonl`;
     const file = await requiredFile(task, data, [`belebele/${name}`, `belebele/data/${name}`, name]);
-    const rows = await readRows(file, belebeleRow);
+    const rows = await readJsonRows(file, belebeleRow);
     return new Map([[task, { test: await writeRows(join(into, `${task}.jsonl`), rows) }]]);
   },
 });
@@ -83,7 +64,7 @@ const bySubject = async <Row extends { readonly subject: string }>(
   const files = new Map<string, Record<string, string>>();
   for (const split of ['test', 'dev']) {
     const file = await requiredFile(group, data, [`${folder}/${split}.jsonl`]);
-    const rows = groupBy(await readRows(file, schema), (row) => row.subject);
+    const rows = groupBy(await readJsonRows(file, schema), (row) => row.subject);
     for (const name of mmluSubjects) {
       const own = rows.get(name);
       if (own === undefined)
@@ -99,13 +80,13 @@ const bySubject = async <Row extends { readonly subject: string }>(
 const mmlu: LocalTask = {
   benchmark: 'MMLU',
   template: 'local_mmlu_template',
-  write: (...places) => bySubject('mmlu', 'mmlu', mmluRow, places),
+  write: (data, into) => bySubject('mmlu', 'mmlu', mmluRow, [data, into]),
 };
 
 const globalMmlu = (task: string, code: string): LocalTask => ({
   benchmark: 'Global-MMLU',
   template: 'local_global_mmlu_template',
-  write: (...places) => bySubject(task, `global_mmlu/${code}`, globalMmluRow, places),
+  write: (data, into) => bySubject(task, `global_mmlu/${code}`, globalMmluRow, [data, into]),
 });
 
 /** Returns how a multiple-choice task of the harness takes its rows from a local directory. */

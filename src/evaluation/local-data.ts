@@ -5,6 +5,7 @@ import { localChoiceTask } from './choice-data.js';
 import { readFlores } from './flores-data.js';
 import { floresLanguages, mgsmLanguages } from './languages.js';
 import { type DataFiles, type LocalTask, requiredFile, writeRows } from './local-task.js';
+import { localMbppTask, mbppTaskNames } from './mbpp-data.js';
 import { readExemplars, readProblems } from './mgsm-data.js';
 
 const mgsmCodes = mgsmLanguages.map(({ code }) => code).join('|');
@@ -55,14 +56,20 @@ export const localTaskOf = (task: string): LocalTask | undefined => {
     };
   const { source, target } = floresNames.exec(task)?.groups ?? {};
   if (source !== undefined && target !== undefined && source !== target && [source, target].includes('eng'))
-    return { benchmark: 'FLORES-200', template: `${task}.yaml`, write: flores(task, source, target) };
-  return localChoiceTask(task);
+    return {
+      benchmark: 'FLORES-200',
+      template: `${task}.yaml`,
+      needed: 'FLORES-200 (`*.devtest`)',
+      write: flores(task, source, target),
+    };
+  return localMbppTask(task) ?? localChoiceTask(task);
 };
 
 /** Tells whether the harness itself has a task of this name, which is to be asked of it. */
-export const isHarnessTask = (task: string): boolean => !mgsmNames.test(task) && !floresNames.test(task);
+export const isHarnessTask = (task: string): boolean =>
+  !mgsmNames.test(task) && !floresNames.test(task) && !mbppTaskNames.includes(task);
 
-/** Names of the package's own tasks: the files of `tasks/`. */
+/** Names of the package's own tasks. */
 const ownTasks: readonly string[] = [
   ...['layerloom_mgsm', 'layerloom_mgsm_ppl'].flatMap((kind) =>
     mgsmLanguages.map(({ code }) => `${kind}_${code}`),
@@ -70,6 +77,7 @@ const ownTasks: readonly string[] = [
   ...Object.keys(floresLanguages)
     .filter((code) => code !== 'eng')
     .flatMap((code) => [`layerloom_flores_eng_${code}`, `layerloom_flores_${code}_eng`]),
+  ...mbppTaskNames,
 ];
 
 /** Returns the names of the package's tasks, if a task is called as one of them and is none. */
@@ -77,4 +85,4 @@ export const misspelt = (task: string): readonly string[] | undefined =>
   task.startsWith('layerloom_') && !ownTasks.includes(task) ? ownTasks : undefined;
 
 /** Tells whether a task has no data but local ones. */
-export const isLocalOnly = (task: string): boolean => floresNames.test(task);
+export const isLocalOnly = (task: string): boolean => localTaskOf(task)?.needed !== undefined;

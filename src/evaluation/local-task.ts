@@ -12,15 +12,24 @@ export interface LocalTask {
   readonly benchmark: string;
   /** File in the package's `tasks/` that the task is made from. */
   readonly template: string;
+  /** The files that it needs, for people, if the hub has no data of it. */
+  readonly needed?: string;
+  /** Settings of the task file that depend on which files there are. */
+  readonly settingsFor?: (files: DataFiles) => object;
   /**
    * Writes the task's rows as JSON lines.
    *
    * @param data the directory with the data as it was published
    * @param into where the files are written, absolute
+   * @param shots worked examples before each problem; undefined: as many as the task takes by itself
    * @returns the files by task: of a group those of its members, else of the task itself
    * @throws LayerloomError DATA_MISSING, DATA_INVALID
    */
-  readonly write: (data: string, into: string) => Promise<ReadonlyMap<string, DataFiles>>;
+  readonly write: (
+    data: string,
+    into: string,
+    shots: number | undefined,
+  ) => Promise<ReadonlyMap<string, DataFiles>>;
 }
 
 /**

@@ -15,6 +15,8 @@ interface TaskPlaces {
   readonly data?: string | undefined;
   readonly include?: string | undefined;
   readonly confirmRunUnsafeCode?: boolean;
+  /** Worked examples before each problem of a task; undefined: the task's own number. */
+  readonly fewshotOf?: (task: string) => number | undefined;
 }
 
 /** What a run of the harness needs beyond its own tasks. */
@@ -63,7 +65,7 @@ const notInDirectory = (
  */
 export const prepareTasks = async (
   tasks: readonly string[],
-  { data, include, confirmRunUnsafeCode = false }: TaskPlaces,
+  { data, include, confirmRunUnsafeCode = false, fewshotOf = () => undefined }: TaskPlaces,
   into: string,
 ): Promise<PreparedTasks> => {
   const failures = new Map<string, LayerloomError>();
@@ -84,20 +86,21 @@ export const prepareTasks = async (
       continue;
     }
     if (data === undefined) {
-      if (isLocalOnly(task))
-        failures.set(task, new LayerloomError('DATA_MISSING', { task, file: 'FLORES-200 (`*.devtest`)' }));
+      if (localTask.needed !== undefined)
+        failures.set(task, new LayerloomError('DATA_MISSING', { task, file: localTask.needed }));
       continue;
     }
     try {
       const rows = join(folder, 'data');
       await mkdir(rows, { recursive: true });
-      for (const [name, files] of await localTask.write(resolve(data), rows)) {
+      for (const [name, files] of await localTask.write(resolve(data), rows, fewshotOf(task))) {
         const file = stringify({
           include: join(shippedTasks, localTask.template),
           task: name,
           dataset_path: 'json',
           dataset_name: null,
           dataset_kwargs: { data_files: files },
+          ...localTask.settingsFor?.(files),
         });
         await writeFile(join(folder, `${name}.yaml`), file);
       }
@@ -109,7 +112,8 @@ export const prepareTasks = async (
   }
   for (const benchmark of notInDirectory(local, failures)) {
     notes.push(`${benchmark} takes its data from the hub: ${data} has none of it`);
-    for (const task of failures.keys()) if (localTaskOf(task)?.benchmark === benchmark) failures.delete(task);
+    for (const task of failures.keys())
+      if (localTaskOf(task)?.benchmark === benchmark && !isLocalOnly(task)) failures.delete(task);
   }
 
   const running = [...new Set(tasks)].filter((task) => !failures.has(task));

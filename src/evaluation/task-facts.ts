@@ -69,6 +69,13 @@ const families: readonly TaskFamily[] = [
     paperShots: 0,
   },
   {
+    name: /^layerloom_mbpp_(?<language>[a-z]{2})$/,
+    benchmark: 'MBPP',
+    headline: ['pass_at_1,none'],
+    higherIsBetter: true,
+    paperShots: 0,
+  },
+  {
     name: /^mbpp(?:_plus)?(?:_instruct)?$/,
     benchmark: 'MBPP',
     headline: ['pass_at_1,none', 'pass_at_1,extract_code', 'pass@1,create_test'],

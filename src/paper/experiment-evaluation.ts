@@ -1,6 +1,7 @@
 import { layerloomCommand } from '../base/command-line.js';
 import { type BenchmarkName, type BenchmarkTasks, benchmarks } from '../evaluation/benchmarks.js';
 import { type EvaluationLanguage, mgsmLanguages } from '../evaluation/languages.js';
+import { isLocalOnly } from '../evaluation/local-data.js';
 import { isZeroShot, taskOf } from '../evaluation/task-facts.js';
 
 /** What a preset's `evaluate:` says; what is not given is a comment, or the paper's. */
@@ -31,8 +32,12 @@ export const presetEvaluation = (
   scalar: (text: string) => string,
 ): string[] => {
   const { data, limit, maxTokens, device, batchSize } = choices;
-  const chosen = chosenOf(choices);
-  const tasksOf = (language: EvaluationLanguage) => chosen.flatMap((each) => each.tasksOf(language));
+  const chosen = (choices.benchmarks ?? ['mgsm']).map((name): BenchmarkTasks => benchmarks[name]);
+  // Without a directory, those that the hub has.
+  const tasksOf = (language: EvaluationLanguage) =>
+    chosen
+      .flatMap((each) => each.tasksOf(language))
+      .filter((task) => data !== undefined || !isLocalOnly(task));
   const measured = mgsmLanguages
     .filter((language) => tasksOf(language).length > 0)
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -91,19 +96,20 @@ export const presetEvaluation = (
   ];
 };
 
-/** Benchmarks that have data: those without any on the hub need a directory. */
-const chosenOf = ({ benchmarks: names = ['mgsm'], data }: EvaluationChoices): BenchmarkTasks[] =>
-  names
-    .map((name): BenchmarkTasks => benchmarks[name])
-    .filter(({ isLocalOnly }) => !isLocalOnly || data !== undefined);
-
+/** Notes on benchmarks that need a directory of data, in all languages or in some. */
 const leftOut = ({ benchmarks: names = [], data }: EvaluationChoices): string[] =>
-  names
-    .map((name): BenchmarkTasks => benchmarks[name])
-    .filter(({ isLocalOnly }) => isLocalOnly && data === undefined)
-    .map(
-      ({ title }) => `# ${title} is left out: its data are on no hub, and are named by data: under evaluate.`,
-    );
+  names.flatMap((name) => {
+    if (data !== undefined) return [];
+    const { title, tasksOf }: BenchmarkTasks = benchmarks[name];
+    const ofHub = mgsmLanguages.filter((language) => tasksOf(language).some((task) => !isLocalOnly(task)));
+    if (ofHub.length === 0)
+      return [`# ${title} is left out: its data are on no hub, and are named by data: under evaluate.`];
+    const needy = mgsmLanguages.some((language) => tasksOf(language).some(isLocalOnly));
+    const those = ofHub.map((language) => language.name).join(', ');
+    return needy
+      ? [`# ${title} is in ${those} alone: other languages are on no hub, and need data: under evaluate.`]
+      : [];
+  });
 
 const titleOf = ({ benchmarks: names = ['mgsm'], limit }: EvaluationChoices): string =>
   names.length === 1 && names[0] === 'mgsm' && limit === undefined

@@ -30,7 +30,7 @@ describe('a directory of local data', () => {
       ['layerloom_mgsm_ppl_ja', 20],
       ['layerloom_mgsm_ppl_sw', 20],
     ]);
-    expect(absent.map(({ benchmark }) => benchmark)).toEqual(['FLORES-200', 'MMLU']);
+    expect(absent.map(({ benchmark }) => benchmark)).toEqual(['FLORES-200', 'MMLU', 'MBPP']);
     expect(await stateOf(data, 'layerloom_mgsm_te')).toMatchObject({
       state: 'missing',
       language: 'telugu',
@@ -52,7 +52,8 @@ describe('a directory of local data', () => {
     const plain = page
       .replaceAll('`', '')
       .replaceAll('swh_Latn', 'LANG')
-      .replaceAll('global_mmlu/sw', 'global_mmlu/LANG');
+      .replaceAll('global_mmlu/sw', 'global_mmlu/LANG')
+      .replaceAll('mbpp/sw', 'mbpp/LANG');
     for (const { data } of Object.values<BenchmarkTasks>(benchmarks))
       for (const file of data?.files.split(/[,;] /) ?? []) expect(plain).toContain(file);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { headlineMetric, taskOf } from '../../src/evaluation/task-facts.js';
+import { headlineMetric, runsCode, taskOf } from '../../src/evaluation/task-facts.js';
 
 describe('a task is known by its name', () => {
   it.each([
@@ -15,6 +15,7 @@ describe('a task is known by its name', () => {
     ['global_mmlu_full_fil', 'MMLU', 'fil', 5, true],
     ['mmlu', 'MMLU', 'english', 5, true],
     ['mbpp', 'MBPP', 'english', 0, true],
+    ['layerloom_mbpp_sw', 'MBPP', 'swahili', 0, true],
     ['layerloom_flores_eng_tel', 'FLORES', 'telugu', 0, true],
     ['layerloom_flores_tel_eng', 'FLORES', 'telugu', 0, true],
   ])('%s', (task, benchmark, language, paperShots, higherIsBetter) => {
@@ -25,6 +26,11 @@ describe('a task is known by its name', () => {
     'no benchmark of the paper: %s',
     (task) => expect(taskOf(task)).toBeUndefined(),
   );
+
+  it('which says whether it runs what models write', () => {
+    const tasks = ['mbpp', 'mbpp_plus_instruct', 'layerloom_mbpp_en', 'layerloom_mbpp_te', 'mmlu'];
+    expect(tasks.filter(runsCode)).toEqual(tasks.slice(0, 4));
+  });
 
   it('which says the direction of a translation', () => {
     expect(taskOf('layerloom_flores_eng_tel')?.direction).toBe('from English');

@@ -36,6 +36,8 @@ describe('the pace of a machine', () => {
       result('a', 'unknown', 7, 7, { started: 'another' }),
     ]);
     expect(pace.problemsIn('mgsm_direct_sw', null)).toBe(250);
+    expect(pace.problemsIn('layerloom_mbpp_sw', null)).toBe(500);
+    expect(pace.problemsIn('mbpp_plus', null)).toBeUndefined();
     expect(pace.problemsIn('own', null)).toBe(7);
     expect(pace.problemsIn('own', [0, 100])).toBe(7);
     expect(pace.secondsOf('unknown', null)).toBeUndefined();

@@ -129,17 +129,19 @@ describe('a preset', () => {
           'layerloom_flores_eng_swh',
           'layerloom_flores_swh_eng',
           'global_mmlu_full_sw',
+          'layerloom_mbpp_sw',
         ],
-        english: ['layerloom_mgsm_en', 'belebele_eng_Latn', 'mmlu', 'mbpp'],
+        english: ['layerloom_mgsm_en', 'belebele_eng_Latn', 'mmlu', 'layerloom_mbpp_en'],
       },
       fewshot: {
         layerloom_mgsm_sw: 8,
         belebele_swh_Latn: 5,
         global_mmlu_full_sw: 5,
+        layerloom_mbpp_sw: 0,
         layerloom_mgsm_en: 8,
         belebele_eng_Latn: 5,
         mmlu: 5,
-        mbpp: 0,
+        layerloom_mbpp_en: 0,
       },
       data: `${directory}/data`,
       limit: 5,
@@ -156,6 +158,12 @@ describe('a preset', () => {
     expect((await read(text)).evaluate).toMatchObject({
       tasks: { swahili: 'belebele_swh_Latn', english: 'belebele_eng_Latn' },
       fewshot: 5,
+    });
+    const programs = experimentPreset('grid', models, { benchmarks: ['mgsm', 'mbpp'] });
+    expect(programs).toContain('# MBPP is in english alone');
+    expect((await read(programs)).evaluate?.tasks).toEqual({
+      swahili: 'layerloom_mgsm_sw',
+      english: ['layerloom_mgsm_en', 'layerloom_mbpp_en'],
     });
     const thai = { languages: { thai: { tha: './tha' } }, tasks: { math: './math' }, base: './base' };
     expect(experimentPreset('grid', thai, { benchmarks: ['mmlu'] })).not.toContain('evaluate');

@@ -26,7 +26,7 @@ const taskFile = (name: string) => join(shippedTasks, `${name}.yaml`);
 describe.skipIf(!hasHarness)('the task files in lm-eval (LAYERLOOM_PYTHON with lm_eval 0.4.13)', () => {
   it('all load, with their filters, metrics and licence', async () => {
     const files = readdirSync(shippedTasks).filter((file) => file.endsWith('.yaml'));
-    expect(files).toHaveLength(30);
+    expect(files).toHaveLength(31);
     const tasks = (await ask('load', { files: files.map((file) => join(shippedTasks, file)) })) as Record<
       string,
       { prompt: string; filters: string[]; metrics: string[]; metadata: { license: string }; until: string[] }
@@ -46,6 +46,12 @@ describe.skipIf(!hasHarness)('the task files in lm-eval (LAYERLOOM_PYTHON with l
       if (name.includes('ppl')) {
         expect(prompt).toBe('question');
         expect(metrics.includes('word_perplexity'), name).toBe(!/_(ja|th|zh)$/.test(name));
+      }
+      if (name.includes('mbpp')) {
+        expect(prompt).toMatch(
+          /^You are an expert.*\[DONE\]\n\nYou are.* task: description .*t3\n\[BEGIN\]\n$/s,
+        );
+        expect(until).toEqual(['[DONE]']);
       }
       if (name.includes('flores')) expect(prompt).toMatch(/^\w+ sentence: source\n\w+ sentence:$/);
     }
