@@ -417,8 +417,8 @@ const catalogue = {
       `${d.directory} cannot be used as include: of evaluate: ${d.reason}; name a directory of task files that each define another task`,
   ),
   TRAINING_INVALID: input(
-    (d: { file: string; reason: string }) =>
-      `${d.file}: ${d.reason}; name a directory that \`${layerloomCommand('train', 'init')}\` wrote`,
+    (d: { file: string; reason: string; remedy?: string }) =>
+      `${d.file}: ${d.reason}; ${d.remedy ?? `name a directory that \`${layerloomCommand('train', 'init')}\` wrote`}`,
   ),
   OUTPUT_INSIDE_INPUT: input(
     (d: { out: string; input: string }) =>
@@ -516,7 +516,7 @@ const catalogue = {
     exitCode: 4,
     message: (d: { unfinished: readonly { run: string; problem: string }[]; runs: number }) =>
       `${d.unfinished.length} of ${d.runs} ${d.runs === 1 ? 'run is' : 'runs are'} not finished (${some(
-        d.unfinished.map(({ run, problem }) => `${run} ${problem}`),
+        d.unfinished.map(({ run, problem }) => `${run}: ${problem}`),
         3,
       )})`,
   },

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { parseAddress } from '../address/address.js';
+import { shellWord } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { exists } from '../base/exists.js';
 import { itemAt } from '../base/lookup.js';
@@ -8,8 +9,14 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { hasAllWeights } from '../checkpoint/whole.js';
 import { openCheckpoint } from '../sources/open-checkpoint.js';
-import { type PlannedModel, type PlannedRun, readManifest, type TrainingManifest } from './manifest.js';
-import { endedName } from './scripts.js';
+import {
+  manifestName,
+  type PlannedModel,
+  type PlannedRun,
+  readManifest,
+  type TrainingManifest,
+} from './manifest.js';
+import { endedName, scriptName } from './scripts.js';
 
 /**
  * How far a run is: `absent` before its first checkpoint, `unfinished` while one is missing, `diverged` where its loss is no
@@ -89,6 +96,7 @@ const checkOneBase = (trainings: readonly Training[]): void => {
     throw new LayerloomError('TRAINING_INVALID', {
       file: other.directory,
       reason: `trains ${other.manifest.base}, and ${directory} trains ${manifest.base}; experts of one study have one base`,
+      remedy: 'give the directories of one base',
     });
 };
 
@@ -100,7 +108,8 @@ const checkNames = (trainings: readonly Training[]): void => {
       if (former !== undefined)
         throw new LayerloomError('TRAINING_INVALID', {
           file: directory,
-          reason: `has a run ${name}, and so has ${former}; write both as one sweep, or rename one in its training.json`,
+          reason: former === directory ? `has two runs ${name}` : `has a run ${name}, and so has ${former}`,
+          remedy: `rename one in its ${manifestName}, or write both as one sweep`,
         });
       seen.set(name, directory);
     }
@@ -154,7 +163,7 @@ const statusOf = async (
   const whole = models.filter(({ problem }) => problem === undefined).length;
   const about = { name: run.name, directory, role: run.role, language: run.language };
   const found = { ...about, expected: run.models.length, models, loss: log?.loss ?? null };
-  const again = `bash ${relative(process.cwd(), join(directory, 'train.sh')) || 'train.sh'}`;
+  const again = `bash ${shellWord(relative(process.cwd(), join(directory, scriptName)))}`;
   if (isForeign)
     return {
       ...found,
@@ -173,7 +182,7 @@ const statusOf = async (
   return {
     ...found,
     state: 'unfinished',
-    problem: `${missing}${broken === undefined ? '' : `; ${broken.name}: ${broken.problem}`}: ${hasEnded ? `remove ${join(directory, endedName)}, then ` : ''}${again}`,
+    problem: `${missing}${broken === undefined ? '' : `; ${broken.name}: ${broken.problem}`}: ${hasEnded ? `remove ${shellWord(relative(process.cwd(), join(directory, endedName)))}, then ` : ''}${again}`,
   };
 };
 
@@ -190,7 +199,10 @@ const modelOf = async (
   if (!(await hasAllWeights(at))) return fault('is half written');
   if (isAdapter) return { model, isForeign: false };
   try {
-    const difference = reference.differenceOf(shapesIn(await openCheckpoint(await parseAddress(at))));
+    const checkpoint = await openCheckpoint(await parseAddress(at));
+    // Without it nobody can load the model.
+    if (checkpoint.config === undefined) return fault('is half written (it has no config.json)');
+    const difference = reference.differenceOf(shapesIn(checkpoint));
     return difference === undefined ? { model, isForeign: false } : fault(difference, true);
   } catch (error) {
     return fault(`is half written or damaged (${reasonOf(error)})`);
@@ -217,7 +229,9 @@ const lossesOf = async (
     const text = await readSmallFile(file, { most: mostLogBytes, what: 'the log of a trainer' })
       .then((bytes) => bytes.toString())
       .catch(() => undefined);
-    if (text !== undefined) return readLosses(text);
+    // A log that was cut off has no figures; that of the checkpoint before has those until then.
+    const losses = text === undefined ? undefined : readLosses(text);
+    if (losses !== undefined) return losses;
   }
   return undefined;
 };
@@ -250,7 +264,7 @@ const historyIn = (text: string): Record<string, unknown>[] | undefined => {
       (entry): entry is Record<string, unknown> => typeof entry === 'object' && entry !== null,
     );
   } catch {
-    // A log that is being written: the next look reads it.
+    // Cut off while it was written.
     return undefined;
   }
 };

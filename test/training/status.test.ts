@@ -1,4 +1,5 @@
-import { mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { trainInit, trainingStatus } from '../../src/index.js';
@@ -102,6 +103,33 @@ describe('the status of trainings', () => {
     });
   });
 
+  it('counts no checkpoint without its configuration, and reads the losses before a log that was cut off', async () => {
+    const { train, status } = await workplace();
+    const first = train('task-s1', 5);
+    train('task-s1', 10);
+    rmSync(join(first, 'config.json'));
+    train('task-s2', 5, ['2.0', '3.0', '4.0', '5.0', '6.0']);
+    writeFileSync(join(train('task-s2', 10), 'trainer_state.json'), '{"log_history": [{"step": 1, "lo');
+    const { runs } = await status();
+    expect(runs['task-s1']).toMatchObject({
+      state: 'unfinished',
+      problem: expect.stringContaining('task-s1-5: is half written (it has no config.json)'),
+    });
+    expect(runs['task-s2']).toMatchObject({ state: 'diverged' });
+  });
+
+  it('prints commands that a shell takes, wherever the runs are', async () => {
+    const { at } = await workplace();
+    renameSync(at('runs'), at("it's $HOME"));
+    const { code, stdout, stderr } = await cli(['train', 'status', at("it's $HOME")]);
+    expect(code).toBe(4);
+    const [, command] = /has no checkpoint yet: (bash .*)/.exec(stdout) ?? [];
+    expect(execFileSync('bash', ['-c', `printf '%s|' ${command}`]).toString()).toMatch(
+      /^bash\|\S.*\/it's \$HOME\/task-s1\/train\.sh\|$/,
+    );
+    expect(stderr).toContain('(task-s1: has no checkpoint yet: bash ');
+  });
+
   it('refuses what is no training, trainings of two bases, and two runs of one name', async () => {
     const { at } = await workplace();
     await expect(trainingStatus([at('base')])).rejects.toMatchObject({ code: 'TRAINING_INVALID' });
@@ -116,7 +144,10 @@ describe('the status of trainings', () => {
     );
     await expect(
       trainingStatus([at('runs'), write('other', { ...list, base: '/elsewhere' })]),
-    ).rejects.toThrow(/have one base/);
+    ).rejects.toThrow(/have one base; give the directories of one base$/);
+    await expect(
+      trainingStatus([write('twice', { ...list, runs: [...list.runs, ...list.runs] })]),
+    ).rejects.toThrow(/has two runs task-s1; rename one in its training\.json/);
     const [run] = list.runs;
     for (const path of ['../../etc', '/etc', 'a/../../b'])
       await expect(
