@@ -59,7 +59,9 @@ export const selectFromFiles = async (
     throw invalid(
       scores,
       `has no candidates of the role ${unknown}`,
-      `choose of ${all.map(({ role }) => role ?? 'none').join(', ')}`,
+      all.some(({ role }) => role !== null)
+        ? `choose of ${all.flatMap(({ role }) => role ?? []).join(', ')}`
+        : `leave out ${optionName('role')}, or add a column role`,
     );
   const pools = all.filter(({ role }) => roles === undefined || (role !== null && roles.includes(role)));
   const distances = given ?? (record && (await measured(resolve(scores), record, pools, options)));
@@ -171,6 +173,11 @@ const noScores = ['name', 'role'];
 
 const poolsIn = async (file: string, analysed: ReadonlySet<string> | undefined): Promise<Pool[]> => {
   const text = (await textOf(file, howToScore)).replace(/^\ufeff/, '');
+  // Papa would rename the second one, and say so on stderr.
+  const headers = Papa.parse<string[]>(text, { preview: 1, skipEmptyLines: true }).data.flat();
+  const twice = headers.map((header) => header.trim()).find((name, at, all) => all.indexOf(name) < at);
+  if (twice !== undefined)
+    throw invalid(file, `has two columns ${twice}`, 'give each column a name of its own');
   const { data, meta, errors } = Papa.parse<Record<string, string>>(text, {
     header: true,
     skipEmptyLines: true,
@@ -192,6 +199,7 @@ const poolsIn = async (file: string, analysed: ReadonlySet<string> | undefined):
     rows.filter((row) => row !== base),
     ({ role }) => role,
   );
+  if (byRole.size === 0) throw invalid(file, 'has no scores of checkpoints', howToScore);
   return [...byRole].map(([role, of]) => ({
     role,
     tasks,

@@ -143,7 +143,7 @@ const catalogue = {
         .map(([name, count]) => `${name} ${count}`)
         .join(
           ' + ',
-        )} = ${d.requested} layers, but the models have ${d.layers}; lower the counts${'bottom transition' in d.counts || d.scales ? ` or use ${optionName('scaled')}` : ''}`,
+        )} = ${d.requested} layers, but the models have ${d.layers}; lower the counts${'bottom transition' in d.counts ? ` or use ${optionName('scaled')} (in a file scaled: true)` : d.scales ? ` or use ${optionName('scaled')}` : ''}`,
   ),
   NAME_CLASH: usage(
     (d: { name: string; paths: readonly string[] }) =>

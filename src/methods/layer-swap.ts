@@ -216,7 +216,7 @@ const ofFewLayers = (counts: Counts, layers: number): string[] => {
   if (!areDefaults || bottom + top <= layers / 2) return [];
   const scaled = scale(counts, layers);
   return [
-    `${bottom + top} of ${layers} layers are the language expert's: ${bottom} and ${top} are the paper's counts for 32 layers; ${optionName('scaled')} makes them ${scaled.bottom} and ${scaled.top}`,
+    `${bottom + top} of ${layers} layers are the language expert's: ${bottom} and ${top} are the paper's counts for 32 layers; ${optionName('scaled')} (in a file scaled: true) makes them ${scaled.bottom} and ${scaled.top}`,
   ];
 };
 

@@ -32,12 +32,8 @@ export const presetEvaluation = (
   scalar: (text: string) => string,
 ): string[] => {
   const { data, limit, maxTokens, device, batchSize } = choices;
-  const chosen = (choices.benchmarks ?? ['mgsm']).map((name): BenchmarkTasks => benchmarks[name]);
-  // Without a directory, those that the hub has.
-  const tasksOf = (language: EvaluationLanguage) =>
-    chosen
-      .flatMap((each) => each.tasksOf(language))
-      .filter((task) => data !== undefined || !isLocalOnly(task));
+  const chosen = chosenOf(choices);
+  const tasksOf = (language: EvaluationLanguage) => tasksIn(language, choices);
   const measured = mgsmLanguages
     .filter((language) => tasksOf(language).length > 0)
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -94,6 +90,24 @@ export const presetEvaluation = (
         ]
       : []),
   ];
+};
+
+const chosenOf = ({ benchmarks: names = ['mgsm'] }: EvaluationChoices): BenchmarkTasks[] =>
+  names.map((name) => benchmarks[name]);
+
+/** Tasks of the benchmarks that were chosen in a language: without a directory of data, those that the hub has. */
+const tasksIn = (language: EvaluationLanguage, choices: EvaluationChoices): string[] =>
+  chosenOf(choices)
+    .flatMap((each) => each.tasksOf(language))
+    .filter((task) => choices.data !== undefined || !isLocalOnly(task));
+
+/** Returns those of an experiment's languages in which no benchmark that was chosen has a task. */
+export const languagesWithoutTasks = (
+  languages: readonly string[],
+  choices: EvaluationChoices,
+): readonly string[] => {
+  const measured = mgsmLanguages.filter((language) => tasksIn(language, choices).length > 0);
+  return languages.filter((name) => !measured.some((language) => language.name === name));
 };
 
 /** Notes on benchmarks that need a directory of data, in all languages or in some. */

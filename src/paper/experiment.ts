@@ -4,7 +4,7 @@ import { nearest } from '../recipe/nearest.js';
 import { type EvaluationChoices, presetEvaluation } from './experiment-evaluation.js';
 import { isPresetName, type Preset, type PresetName, presetNames, presets } from './experiment-merges.js';
 
-export type { EvaluationChoices } from './experiment-evaluation.js';
+export { type EvaluationChoices, languagesWithoutTasks } from './experiment-evaluation.js';
 export { type PresetName, presetNames } from './experiment-merges.js';
 
 /** The models of a preset. Those not given are the paper's, with placeholder paths. */

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
@@ -50,6 +50,37 @@ describe('layerloom experiment init', () => {
       telugu: ['layerloom_mgsm_te', 'layerloom_flores_eng_tel', 'layerloom_flores_tel_eng'],
       english: 'layerloom_mgsm_en',
     });
+  });
+
+  it.each([
+    ['soup=./math', 'swahili:swh=./swh', 'this name has another meaning'],
+    ['math=./math', 'all:swh=./swh', 'this name has another meaning'],
+    ['same=./math', 'swahili:Same=./swh', 'two models have this name'],
+    ['math=./math', 'swahili:swh 1=./swh', 'not a valid name of an expert'],
+  ])('writes no file that a batch refuses for its names: %s %s', async (task, language, message) => {
+    const file = join(temporaryDirectory(), 'study.yaml');
+    const given = ['--preset', 'smoke', '--task', task, '--lang', language, '-o', file];
+    const { code, stdout, stderr } = await cli(['experiment', 'init', ...given]);
+    expect({ code, stdout, stderr }).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining(message),
+    });
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('names languages without a task, and each benchmark once', async () => {
+    const given = ['--benchmarks', 'mgsm,all,mgsm', '--task', 'math=./math', '--lang', 'swahili:swh=./swh'];
+    const init = ['experiment', 'init', '--preset', 'smoke', ...given];
+    const { code, stdout, stderr } = await cli([...init, 'klingon:tlh=./tlh']);
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: expect.stringMatching(
+        /^warning: klingon: no task of these benchmarks is in it; `layerloom tasks list`/,
+      ),
+    });
+    expect(stdout.match(/layerloom_mgsm_sw/g)).toHaveLength(1);
+    expect((await cli(init)).stderr).toBe('');
   });
 
   it('names the schema of experiments in the first line of a file, where editors find it', async () => {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -25,6 +25,16 @@ describe('layerloom table', () => {
     const text = readFileSync(out, 'utf8');
     expect(text.match(/\\begin\{table\}/g)).toHaveLength(1);
     expect(text).toContain('bengali & 36.8 & 37.1 & \\textbf{40.4} & 36.0 \\\\');
+  });
+
+  it('does not write over the figures that it reads', async () => {
+    const figures = join(temporaryDirectory(), 'figures.csv');
+    copyFileSync(paper[0] ?? '', figures);
+    expect(await cli(['table', '--summaries', figures, '-o', figures])).toMatchObject({
+      code: 3,
+      stdout: '',
+    });
+    expect(readFileSync(figures)).toEqual(readFileSync(paper[0] ?? ''));
   });
 
   it('prints JSON with --json', async () => {

@@ -67,7 +67,7 @@ describe("a swap by the paper's counts", () => {
 
   it('warns where they are most layers, and says what --scaled makes of them', async () => {
     expect(await warningsOf(8)).toEqual([
-      "7 of 8 layers are the language expert's: 5 and 2 are the paper's counts for 32 layers; `scaled` makes them 1 and 1",
+      "7 of 8 layers are the language expert's: 5 and 2 are the paper's counts for 32 layers; `scaled` (in a file scaled: true) makes them 1 and 1",
     ]);
   });
 

@@ -17,7 +17,7 @@ import type { StudyState } from '../../src/documents/study/study-state.js';
 import { evaluateExperiment, runExperiment, watchStudy } from '../../src/index.js';
 import { violationsOn } from '../fixtures/accessibility.js';
 import { llama, writeCheckpoint } from '../fixtures/checkpoints.js';
-import { finished, startCli } from '../fixtures/cli.js';
+import { cli, finished, startCli } from '../fixtures/cli.js';
 import { stubHarness } from '../fixtures/evaluation-errors.js';
 import { writeExperiment } from '../fixtures/experiment.js';
 import { writeTrained } from '../fixtures/trained.js';
@@ -173,6 +173,20 @@ describe('a watched study', () => {
     expect(existsSync(page)).toBe(false);
     expect(await codeOf(watchStudy(root, { out: join(root, 'mine.html'), signal }))).toBe('OUTPUT_EXISTS');
     expect(readFileSync(join(root, 'mine.html'), 'utf8')).toBe('mine');
+  });
+
+  it.each([
+    ['--csv', 'numbers.csv'],
+    ['--samples', '3'],
+    ['--summaries', 'figures.csv'],
+    ['--analysis', 'analysis'],
+  ])('is not given %s, which is for the page of results', async (...option) => {
+    const { root, page } = await study();
+    const { code, stderr } = await cli(['report', root, '--watch', '-o', page, ...option]);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: `error: ${option[0]} is for the page of results; leave it out with --watch\n`,
+    });
   });
 
   it('ends by Ctrl-C with its last page and exit code 0', async () => {

@@ -1,10 +1,11 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { describeSelection } from '../../src/documents/text/selection-text.js';
 import { ResultFiles } from '../../src/evaluation/result-files.js';
 import { type SelectParameters, selectCheckpoints, selectFromFiles } from '../../src/index.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { cli } from '../fixtures/cli.js';
 import { constructedResult, exactMatch } from '../fixtures/scored.js';
 
 /** Four checkpoints: b is nearly the same as a, the best; d is the worst and the farthest. */
@@ -245,8 +246,28 @@ describe('selecting from files', () => {
     ['name,mgsm\na,4\nb\nc,2\n', 'line 3:'],
     ['name,mgsm\na,4\nb,\nc,2\n', 'has "" as a score of b'],
     ['name,mgsm\na,4\na,3\nc,2\n', 'a has scores twice'],
+    ['name,mgsm\n', 'has no scores of checkpoints'],
+    ['name,mgsm\nbase,4\n', 'has no scores of checkpoints'],
+    ['name,mgsm, mgsm\na,4,1\nb,3,2\n', 'has two columns mgsm; give each column a name of its own'],
   ])('refuses a faulty table %#', async (csv, message) => {
     await expect(selectFromFiles(write(csv, cosines))).rejects.toThrow(message);
+  });
+
+  it('says what a table without roles lacks', async () => {
+    const given = write('name,mgsm\na,4\nb,3\nc,2\n', cosines);
+    await expect(selectFromFiles({ ...given, role: ['swahili'] })).rejects.toThrow(
+      /has no candidates of the role swahili; leave out `role`, or add a column role/,
+    );
+  });
+
+  it('replaces no file but an earlier choice', async () => {
+    const { scores, analysis } = write('name,mgsm\na,4\nb,3\nc,2\nd,1\n', cosines);
+    const select = (out: string) => cli(['select', '--scores', scores, '--analysis', analysis, '-o', out]);
+    expect(await select(scores)).toMatchObject({ code: 2, stdout: '' });
+    expect(readFileSync(scores, 'utf8')).toContain('name,mgsm');
+    const out = join(analysis, 'selection.json');
+    expect(await select(out)).toMatchObject({ code: 0 });
+    expect(await select(out)).toMatchObject({ code: 0 });
   });
 
   it('refuses an analysis without overlaps, or with one that has no cosine', async () => {

@@ -9,14 +9,16 @@ import { kubernetes } from './kubernetes.js';
 import { slurm } from './slurm.js';
 import { snakemake } from './snakemake.js';
 
-/** Parses names with commas between. @throws LayerloomError INVALID_PARAMETER */
-const toBenchmarks = (text: string) =>
-  text === 'all'
-    ? paperBenchmarks
-    : text.split(',').map((name) => {
-        if (isBenchmarkName(name)) return name;
-        throw invalidParameter('benchmarks', name, ['all', ...benchmarkNames].join(', '));
-      });
+/** Parses names with commas between; each benchmark counts once. @throws LayerloomError INVALID_PARAMETER */
+const toBenchmarks = (text: string) => [
+  ...new Set(
+    text.split(',').flatMap((name) => {
+      if (name === 'all') return paperBenchmarks;
+      if (isBenchmarkName(name)) return [name];
+      throw invalidParameter('benchmarks', name, ['all', ...benchmarkNames].join(', '));
+    }),
+  ),
+];
 
 const init = command({
   name: 'init',

@@ -6,9 +6,11 @@ import { type StudyModels, selectedModels, trainedModels } from '../../api/study
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
+import { checkExperimentText } from '../../experiment/file/read-experiment.js';
 import {
   type EvaluationChoices,
   experimentPreset,
+  languagesWithoutTasks,
   type PresetModels,
   type PresetName,
 } from '../../paper/experiment.js';
@@ -79,6 +81,12 @@ export const experimentInitCommand = async ({
   const experiment = experimentPreset(preset, models, choices);
   // What is printed names no schema, since nobody knows in which folder it ends.
   const text = out === undefined ? experiment : `${schemaComment('experiment', folder)}\n${experiment}`;
+  await checkExperimentText(text, out ?? 'experiment.yaml');
+  const unmeasured = languagesWithoutTasks(Object.keys(models.languages ?? {}), choices);
+  if (unmeasured.length > 0 && !quiet)
+    warn(
+      `${unmeasured.join(', ')}: no task of these benchmarks is in ${unmeasured.length === 1 ? 'it' : 'them'}; \`${layerloomCommand('tasks', 'list')}\` lists all, and tasks of your own are named under evaluate`,
+    );
   if (out !== undefined) await writeNew(out, text);
   const next = out === undefined ? undefined : nextOf(out);
   if (json) printJson({ preset, ...(out === undefined ? {} : { file: out, next }), text });

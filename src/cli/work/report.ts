@@ -17,7 +17,16 @@ interface ReportCommandOptions extends WriteReportOptions, OutputOptions {
 /** Writes the page of an experiment, and prints where it is; with `--watch`, that of a running study until Ctrl-C. */
 export const reportCommand = async (options: ReportCommandOptions): Promise<void> => {
   const { directory, json, quiet, verbose: _verbose, watch, training, every, ...given } = options;
-  if (watch) return await watchCommand(options);
+  if (watch) {
+    const unused = (['samples', 'analysis', 'summaries', 'csv'] as const).find(
+      (name) => given[name] !== undefined,
+    );
+    if (unused !== undefined)
+      throw new LayerloomError('USAGE', {
+        reason: `--${unused} is for the page of results; leave it out with --watch`,
+      });
+    return await watchCommand(options);
+  }
   if (training !== undefined || every !== undefined)
     throw new LayerloomError('USAGE', {
       reason: `${training === undefined ? '--every' : '--training'} is for --watch`,

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { type SelectParameters, selectFromFiles } from '../../api/select-from-files.js';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { readSmallFile } from '../../checkpoint/small-file.js';
 import { describeSelection } from '../../documents/text/selection-text.js';
 import type { OutputOptions } from '../options/output.js';
 import { printNext } from '../print.js';
@@ -13,6 +14,7 @@ export const selectCommand = async ({
   ...given
 }: SelectParameters & OutputOptions & { readonly out?: string }): Promise<void> => {
   const { json, quiet, verbose: _verbose, ...parameters } = given;
+  if (out !== undefined) await checkReplaceable(out);
   const selection = await watched(given, (watch) => selectFromFiles(parameters, watch));
   const next = out === undefined || selection.models === undefined ? undefined : nextOf(out);
   if (out !== undefined)
@@ -21,6 +23,31 @@ export const selectCommand = async ({
     });
   show(next === undefined ? selection : { ...selection, next }, { json, quiet }, describeSelection);
   if (!json && !quiet) printNext(next);
+};
+
+/**
+ * Refuses a file that is there and is no earlier choice, such as the file of scores.
+ *
+ * @throws LayerloomError OUTPUT_INVALID
+ */
+const checkReplaceable = async (file: string): Promise<void> => {
+  const former = await readSmallFile(file).catch((error: NodeJS.ErrnoException) =>
+    error.code === 'ENOENT' ? undefined : Buffer.alloc(0),
+  );
+  if (former === undefined || isSelection(former.toString())) return;
+  throw new LayerloomError('OUTPUT_INVALID', {
+    out: file,
+    reason: `exists, and is no choice that \`${layerloomCommand('select')}\` wrote; choose another file`,
+  });
+};
+
+const isSelection = (text: string): boolean => {
+  try {
+    const { chosen, balance } = JSON.parse(text) as { chosen?: unknown; balance?: unknown };
+    return Array.isArray(chosen) && typeof balance === 'number';
+  } catch {
+    return false;
+  }
 };
 
 const nextOf = (file: string): string =>

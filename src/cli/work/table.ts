@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { formatTables } from '../../api/format-tables.js';
 import { scoreTables } from '../../api/score-tables.js';
 import { layerloomCommand } from '../../base/command-line.js';
@@ -29,6 +30,9 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
     throw new LayerloomError('USAGE', {
       reason: "missing argument 'dir', the directory of an experiment, or --summaries FILE",
     });
+  const input = out === undefined ? undefined : summaries?.find((file) => resolve(file) === resolve(out));
+  if (out !== undefined && input !== undefined)
+    throw new LayerloomError('OUTPUT_INSIDE_INPUT', { out, input: out });
   const { format = 'text' } = options;
   const { tables, warnings } = await scoreTables(directories, { tables: names, summaries, metric, margin });
   if (!quiet) warnings.forEach(warn);

@@ -89,6 +89,16 @@ export const readExperiment = async (file: string): Promise<Experiment> => {
 };
 
 /**
+ * Checks the text of an experiment's file that is not written yet.
+ *
+ * @param file that it is for
+ * @throws LayerloomError RECIPE_INVALID, as `readExperiment`
+ */
+export const checkExperimentText = async (text: string, file: string): Promise<void> => {
+  await read(text, { label: file, file: resolve(file), directory: dirname(resolve(file)) });
+};
+
+/**
  * Checks an experiment that is given as an object. Errors show lines of the same experiment written as YAML.
  *
  * @param options `directory` is the folder in which relative paths begin, by default the working directory
