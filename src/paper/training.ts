@@ -106,8 +106,9 @@ const ownLanguage = (language: string | undefined): Preset => {
     throw new LayerloomError('USAGE', {
       reason: `${optionName('preset', 'own-language')} needs ${optionName('language')}, its name in experiments, such as japanese`,
     });
-  if (!/^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u.test(language))
-    throw invalidParameter('language', language, 'letters, digits, . _ and -, at most 64');
+  // Merges of no single language are under `all` in an experiment.
+  if (!/^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u.test(language) || language.toLowerCase() === 'all')
+    throw invalidParameter('language', language, 'letters, digits, . _ and -, at most 64, and not all');
   return {
     ...own,
     stem: language,

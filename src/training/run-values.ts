@@ -135,10 +135,21 @@ const listsOf = (set: Readonly<Record<string, readonly (number | string)[]>>) =>
 };
 
 const checked = (values: Readonly<Record<string, unknown>>): RunValues => {
-  const found = checkOptions(runValues, values);
+  const found = checkedValues(values);
   if (found.steps !== undefined && found.samples !== undefined)
     throw new LayerloomError('USAGE', { reason: 'steps and samples say the same; set one of them' });
   return found;
+};
+
+/** @throws LayerloomError INVALID_PARAMETER, with the key as it was given: `learning_rate` */
+const checkedValues = (values: Readonly<Record<string, unknown>>): RunValues => {
+  try {
+    return checkOptions(runValues, values);
+  } catch (error) {
+    if (!(error instanceof LayerloomError) || error.code !== 'INVALID_PARAMETER') throw error;
+    const details = error.details as { parameter: string; value: unknown; expected: string };
+    throw new LayerloomError('INVALID_PARAMETER', { ...details, parameter: spelt(details.parameter) });
+  }
 };
 
 /** Mixes are told apart by number: their text is too long for a name. */

@@ -208,7 +208,9 @@ const stepsOf = (
     throw invalidParameter(
       'samples',
       samples,
-      `a multiple of the batch size ${batchSize}, for more steps than the warm-up's ${warmup}`,
+      Number.isInteger(steps)
+        ? `samples for more steps than the warm-up's ${warmup}; these are for ${steps}`
+        : `a multiple of the batch size ${batchSize}`,
     );
   const stepsPerCheckpoint = Math.max(1, Math.round(checkpointEvery / batchSize));
   return { steps, stepsPerCheckpoint: Math.min(steps, stepsPerCheckpoint) };

@@ -131,7 +131,7 @@ describe('a sweep', () => {
 
   it.each([
     [{ set: { lerning_rate: [1e-5] } }, /learning_rate.*did you mean learning_rate\?/s],
-    [{ set: { learning_rate: ['fast'] } }, /learningRate: expected a number above 0/],
+    [{ set: { learning_rate: ['fast'] } }, /learning_rate: expected a number above 0/],
     [{ set: { seed: [1, 1] } }, /seed is set to 1 twice/],
     [{ set: { seed: [1], Seed: [2] } }, /./],
     [{ set: { steps: [10], samples: [80] } }, /steps and samples say the same/],
@@ -180,6 +180,9 @@ describe('data of your own', () => {
     await expect(trainInit({ preset: 'own-language' }, { out })).rejects.toThrow(/needs `language`/);
     await expect(trainInit({ preset: 'own-language', language: '../x' }, { out })).rejects.toThrow(
       /language/,
+    );
+    await expect(trainInit({ preset: 'own-language', language: 'all' }, { out })).rejects.toThrow(
+      /language: expected .* and not all/,
     );
   });
 });
