@@ -494,7 +494,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   CODE_NOT_ALLOWED: async () => {
     throw (await prepareTasks(['mbpp'], {}, temporaryDirectory())).failures.get('mbpp');
   },
-  INCLUDE_INVALID: () => prepareTasks([], { include: '/no/such/directory' }, temporaryDirectory()),
+  INCLUDE_INVALID: () => prepareTasks([], { include: ['/no/such/directory'] }, temporaryDirectory()),
   DATA_INVALID: () => failureOf('layerloom_mgsm_sw', 'a question without an answer\n'),
   TASK_DATA_INVALID: () => {
     const directory = temporaryDirectory();

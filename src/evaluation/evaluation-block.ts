@@ -87,10 +87,10 @@ export const evaluationSchema = z.strictObject({
     expected: 'a directory',
     otherwise: 'the hub',
   }),
-  include: setting(z.string().min(1).optional(), {
+  include: setting(z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).optional(), {
     meaning:
-      "Directory of [task files of your own](#tasks-of-your-own), beside the harness's and layerloom's.",
-    expected: 'a directory with task files of lm_eval',
+      "Directory of [task files of your own](#tasks-of-your-own), or a list of them, beside the harness's and layerloom's.",
+    expected: 'a directory with task files of lm_eval, or a list of such',
   }),
   timeout: setting(z.number().positive().optional(), {
     meaning: 'Seconds after which a run of the harness is given up.',

@@ -4,7 +4,7 @@ import { parseDocument } from 'yaml';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
 
-// A user's own folder of task files (`include:`). The harness takes the first of two files that define one task and
+// A user's own folders of task files (`include:`). The harness takes the first of two files that define one task and
 // only logs the second, so that they are looked for here.
 
 /** Folders that the harness does not look into. */
@@ -16,25 +16,44 @@ const ownBeginning = 'layerloom_';
 /** Most files that include each other; more of them include themselves. */
 const mostNested = 20;
 
+/** A file of the user's that defines a task. */
+interface IncludedTask {
+  /** The folder that `include:` names. */
+  readonly directory: string;
+  /** Its place in the folder. */
+  readonly file: string;
+}
+
 /**
- * Reads which tasks and groups a folder defines, in `*.yaml` files at any depth, as the harness looks for them. Files
+ * Reads which tasks and groups folders define, in `*.yaml` files at any depth, as the harness looks for them. Files
  * that define none are left out.
  *
- * @returns file by name of task, in the order of files
- * @throws LayerloomError INCLUDE_INVALID without the folder, for two files of one task, and for names of layerloom's own
+ * @returns file by name of task, in the order of folders and files
+ * @throws LayerloomError INCLUDE_INVALID without a folder, for two files of one task, and for names of layerloom's own
  */
-export const readIncludedTasks = async (directory: string): Promise<ReadonlyMap<string, string>> => {
+export const readIncludedTasks = async (
+  directories: readonly string[],
+): Promise<ReadonlyMap<string, IncludedTask>> => {
+  const tasks = new Map<string, IncludedTask>();
+  for (const directory of directories) await addTasks(directory, tasks);
+  return tasks;
+};
+
+const addTasks = async (directory: string, tasks: Map<string, IncludedTask>): Promise<void> => {
   const names = await readdir(directory, { recursive: true }).catch((cause: unknown) => {
     throw new LayerloomError('INCLUDE_INVALID', { directory, reason: reasonOf(cause) }, { cause });
   });
   const files = names
     .filter((name) => name.endsWith('.yaml') && !name.split(sep).some((part) => skipped.includes(part)))
     .sort();
-  const tasks = new Map<string, string>();
   for (const file of files) {
     const task = nameIn(await settingsIn(join(directory, file)));
     if (task === undefined) continue;
-    const former = tasks.get(task);
+    const before = tasks.get(task);
+    const former =
+      before === undefined || before.directory === directory
+        ? before?.file
+        : join(before.directory, before.file);
     const reason =
       former !== undefined
         ? `${former} and ${file} both define the task ${task}`
@@ -42,9 +61,8 @@ export const readIncludedTasks = async (directory: string): Promise<ReadonlyMap<
           ? `${file} defines ${task}, and names that begin with ${ownBeginning} are layerloom's own`
           : undefined;
     if (reason !== undefined) throw new LayerloomError('INCLUDE_INVALID', { directory, reason });
-    tasks.set(task, file);
+    tasks.set(task, { directory, file });
   }
-  return tasks;
 };
 
 type Settings = Readonly<Record<string, unknown>>;

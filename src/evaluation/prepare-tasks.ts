@@ -13,7 +13,7 @@ export const shippedTasks = fileURLToPath(new URL('../../tasks', import.meta.url
 /** What `evaluate:` says of tasks: directories that they come from, and whether they may run code. */
 interface TaskPlaces {
   readonly data?: string | undefined;
-  readonly include?: string | undefined;
+  readonly include?: readonly string[];
   readonly confirmRunUnsafeCode?: boolean;
   /** Worked examples before each problem of a task; undefined: the task's own number. */
   readonly fewshotOf?: (task: string) => number | undefined;
@@ -23,8 +23,8 @@ interface TaskPlaces {
 export interface PreparedTasks {
   /** Folders for the harness's `include_path`; empty if its own tasks suffice. */
   readonly includePaths: readonly string[];
-  /** Names of the tasks that the user's own folder defines. */
-  readonly included: ReadonlySet<string>;
+  /** The user's own folder by the task that it defines. */
+  readonly included: ReadonlyMap<string, string>;
   /** Variables of the harness's process. */
   readonly environment: Readonly<Record<string, string>>;
   /** For users: tasks that read the hub though a local directory is given. */
@@ -59,20 +59,20 @@ const notInDirectory = (
  *
  * @param tasks the harness's names of tasks; those it has itself need no preparing
  * @param settings `data` is a directory with `mgsm_*.tsv` and `exemplars.json`, or `*.devtest` of FLORES-200; `include`
- *   one with task files of the user's own
+ *   those with task files of the user's own
  * @param into a directory of its own, made if need be; it must stay until the run has ended
  * @throws LayerloomError INCLUDE_INVALID
  */
 export const prepareTasks = async (
   tasks: readonly string[],
-  { data, include, confirmRunUnsafeCode = false, fewshotOf = () => undefined }: TaskPlaces,
+  { data, include = [], confirmRunUnsafeCode = false, fewshotOf = () => undefined }: TaskPlaces,
   into: string,
 ): Promise<PreparedTasks> => {
   const failures = new Map<string, LayerloomError>();
   const local: string[] = [];
   const notes: string[] = [];
   const folder = resolve(into);
-  const included = include === undefined ? new Map<string, string>() : await readIncludedTasks(include);
+  const included = await readIncludedTasks(include);
 
   for (const task of new Set(tasks)) {
     if (included.has(task)) continue;
@@ -129,11 +129,8 @@ export const prepareTasks = async (
   if (code.length > 0)
     notes.push(`${code.join(', ')}: runs the programs that models write, with your rights`);
   return {
-    includePaths: [
-      ...(local.length > 0 ? [folder] : shipped.length > 0 ? [shippedTasks] : []),
-      ...(include === undefined ? [] : [include]),
-    ],
-    included: new Set(included.keys()),
+    includePaths: [...(local.length > 0 ? [folder] : shipped.length > 0 ? [shippedTasks] : []), ...include],
+    included: new Map([...included].map(([task, { directory }]) => [task, directory])),
     environment: {
       // The metric of the harness's own tasks asks for its own consent.
       ...(code.length === 0 ? {} : { HF_ALLOW_CODE_EVAL: '1' }),

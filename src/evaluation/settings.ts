@@ -12,13 +12,18 @@ type Interpreted = 'harness' | 'tasks' | 'fewshot' | 'limit' | 'problems' | 'max
 
 /** What `evaluate:` of an experiment says, checked, with the defaults of what it does not say. */
 export interface EvaluationSettings
-  extends Omit<z.output<typeof evaluationSchema>, Interpreted | 'seed' | 'devices' | 'arguments'> {
+  extends Omit<
+    z.output<typeof evaluationSchema>,
+    Interpreted | 'seed' | 'devices' | 'arguments' | 'include'
+  > {
   /** Tasks of the harness by language, in the file's order. */
   readonly tasks: ReadonlyMap<string, readonly string[]>;
   /** As `--seed` of the harness takes it, all four. */
   readonly seed: string;
   readonly devices: readonly string[];
   readonly arguments: readonly string[];
+  /** Absolute paths. */
+  readonly include: readonly string[];
   /** Returns the number of worked examples before a problem; undefined: the task's own. */
   fewshotOf(task: string): number | undefined;
   /** Returns the most tokens of an answer; null: the task's own number, or none that it generates. */
@@ -86,7 +91,7 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     devices: settings.devices.map(String),
     arguments: settings.arguments.map(String),
     data: data === undefined ? undefined : resolve(directory, data),
-    include: include === undefined ? undefined : resolve(directory, include),
+    include: [include ?? []].flat().map((one) => resolve(directory, one)),
     seed: seedOf(settings.seed),
     fewshotOf: (task) => {
       const asked = typeof fewshot === 'object' ? fewshot[task] : fewshot;

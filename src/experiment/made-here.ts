@@ -54,7 +54,7 @@ export const commandsIn = ({
   ...(serve === undefined ? [] : [`serve: ${serve}`]),
   ...(words.length === 0 ? [] : [`arguments: ${words.join(' ')}`]),
   ...(confirmRunUnsafeCode ? ['confirm_run_unsafe_code: true'] : []),
-  ...(include === undefined ? [] : [`include: ${include}`]),
+  ...include.map((directory) => `include: ${directory}`),
   ...Object.entries(modelArgs)
     .filter(([name]) => !plainArguments.has(name))
     .map(([name, value]) => `model_args: ${name}=${value}`),

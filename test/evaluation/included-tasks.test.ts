@@ -35,10 +35,10 @@ describe('a folder of task files', () => {
       'broken.yaml': 'task: [\n',
       '__pycache__/a.yaml': 'task: a\n',
     });
-    expect([...(await readIncludedTasks(directory))]).toEqual([
-      ['a', 'a.yaml'],
-      ['b', 'deep/b.yaml'],
-      ['c', 'deep/c.yaml'],
+    expect([...(await readIncludedTasks([directory]))]).toEqual([
+      ['a', { directory, file: 'a.yaml' }],
+      ['b', { directory, file: 'deep/b.yaml' }],
+      ['c', { directory, file: 'deep/c.yaml' }],
     ]);
   });
 
@@ -49,7 +49,7 @@ describe('a folder of task files', () => {
     ],
     [{ 'a.yaml': 'task: layerloom_mgsm_sw' }, 'a.yaml defines layerloom_mgsm_sw'],
   ])('that defines a task twice, or one of layerloom’s, is refused: %j', async (files, reason) => {
-    await expect(readIncludedTasks(folderOf(files as Record<string, string>))).rejects.toMatchObject({
+    await expect(readIncludedTasks([folderOf(files as Record<string, string>)])).rejects.toMatchObject({
       code: 'INCLUDE_INVALID',
       message: expect.stringContaining(reason),
     });
@@ -63,6 +63,27 @@ describe('a folder of task files', () => {
     const [run] = await evaluationCommands(out, { lmEval, only: ['swh-1'] });
     const config = JSON.parse(readFileSync(run?.command.split(' ').at(-1) ?? '', 'utf8'));
     expect(config.include_path).toEqual([expect.stringMatching(/\/tasks$/), include]);
+  });
+
+  it('may be one of several, which define different tasks', async () => {
+    const include = [
+      folderOf({ 'riddles.yaml': 'task: riddles\n' }),
+      folderOf({ 'proverbs.yaml': 'task: proverbs\n' }),
+    ];
+    const out = await made({ tasks: { swahili: ['riddles', 'proverbs'] }, include });
+    const { failed, results } = await evaluateExperiment(out, { lmEval, only: ['base'] });
+    expect([failed, results]).toEqual([[], { made: 2, there: 0 }]);
+    const [run] = await evaluationCommands(out, { lmEval, only: ['swh-1'] });
+    const config = JSON.parse(readFileSync(run?.command.split(' ').at(-1) ?? '', 'utf8'));
+    expect(config.include_path).toEqual(include);
+    const [first = '', second = ''] = include;
+    writeFileSync(join(second, 'more.yaml'), 'task: riddles\n');
+    await expect(readIncludedTasks(include)).rejects.toMatchObject({
+      code: 'INCLUDE_INVALID',
+      message: expect.stringContaining(
+        `${join(first, 'riddles.yaml')} and more.yaml both define the task riddles`,
+      ),
+    });
   });
 
   it('that defines a task of the harness fails that task alone', async () => {

@@ -58,7 +58,7 @@ export const evaluationOf = (
   return {
     ...plain,
     ...(data === undefined ? {} : { data }),
-    ...(include === undefined ? {} : { include }),
+    ...(include.length === 0 ? {} : { include: include.length === 1 ? include[0] : include }),
   };
 };
 

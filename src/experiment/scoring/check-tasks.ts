@@ -31,20 +31,19 @@ export const unknownTasks = async (
   const asked = askedOf(settings, prepared);
   if (asked.length === 0) return [];
   const { included, includePaths, environment } = prepared;
-  const [ours] = includePaths.filter((path) => path !== settings.include);
+  const [ours] = includePaths.filter((path) => !settings.include.includes(path));
   const known = await listTasks(command, ours, environment, signal);
   return asked.flatMap((task): [string, LayerloomError][] => {
-    const isIncluded = included.has(task);
-    if (isIncluded !== known.has(task)) return [];
-    const error = isIncluded
-      ? new LayerloomError('INCLUDE_INVALID', {
-          directory: settings.include ?? '',
-          reason: `the harness has a task ${task} of its own`,
-        })
-      : new LayerloomError('TASK_UNKNOWN', {
-          tasks: [task],
-          nearest: nearest(task, new Set([...known, ...included])),
-        });
+    const directory = included.get(task);
+    if ((directory !== undefined) !== known.has(task)) return [];
+    const reason = `the harness has a task ${task} of its own`;
+    const error =
+      directory !== undefined
+        ? new LayerloomError('INCLUDE_INVALID', { directory, reason })
+        : new LayerloomError('TASK_UNKNOWN', {
+            tasks: [task],
+            nearest: nearest(task, new Set([...known, ...included.keys()])),
+          });
     return [[task, error]];
   });
 };
