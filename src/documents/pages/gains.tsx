@@ -9,7 +9,10 @@ import { named } from './results.js';
 import { Choice, Section } from './section.js';
 
 /** Pixels of a panel, and of a method in it: its name, and the bar below. */
-const [width, left, right, top, step, barHeight] = [340, 4, 52, 6, 34, 11] as const;
+const [width, left, top, step, barHeight] = [340, 4, 6, 34, 11] as const;
+
+/** Pixels of a digit or a sign of the page's font, the widest of them, and between a line and its number. */
+const [digitWidth, gap] = [8, 10] as const;
 
 /** A method's row in the table of gains over one baseline. */
 interface Method {
@@ -50,11 +53,14 @@ const Panel = ({
   methods,
   column,
   domain,
+  right,
 }: {
   title: string;
   methods: readonly Method[];
   column: number;
   domain: readonly [number, number];
+  /** Pixels of the numbers at the right, which no line reaches. */
+  right: number;
 }) => {
   const shown = methods.flatMap((method) => {
     const cell = method.cells[column] ?? null;
@@ -129,6 +135,10 @@ export const Gains = ({ data }: { data: ReportData }) => {
     cells.flatMap((cell) => (cell === null ? [] : [Number(cell.value), ...(cell.interval ?? [])])),
   );
   const [low, high] = rangeOf([0, ...bounds]);
+  const longest = methods.flatMap(({ cells }) =>
+    cells.map((cell) => (cell === null ? 0 : signed(cell).length)),
+  );
+  const right = gap + digitWidth * Math.max(0, ...longest);
   const several = table.columns.length > 2;
   return (
     <Section
@@ -164,7 +174,7 @@ export const Gains = ({ data }: { data: ReportData }) => {
               title={column.id === 'mean' ? 'Mean over the languages' : named(column.label)}
               column={at}
               domain={low === high ? [0, 1] : [low, high]}
-              {...{ methods }}
+              {...{ methods, right }}
             />
           ),
         )}
