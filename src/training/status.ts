@@ -8,6 +8,7 @@ import { itemAt } from '../base/lookup.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { hasAllWeights } from '../checkpoint/whole.js';
+import { describeArchitecture } from '../model/architecture/architecture.js';
 import { openCheckpoint } from '../sources/open-checkpoint.js';
 import {
   manifestName,
@@ -133,12 +134,21 @@ class ReferenceShapes {
         return shapes.has(name)
           ? `${name} is [${shapes.get(name)}], the base's is [${shape}]`
           : `${name} is missing`;
-    return undefined;
+    const further = [...shapes.keys()].find((name) => !this.#shapes?.has(name));
+    return further === undefined ? undefined : `${further} is no tensor of the base`;
   }
 }
 
-const shapesIn = ({ tensors }: CheckpointIndex): Shapes =>
-  new Map([...tensors].map(([name, { shape }]) => [name, shape.join(', ')]));
+/** Leaves out what merges do: constant tables, and the head of tied embeddings, which trainers write or not. */
+const shapesIn = (checkpoint: CheckpointIndex): Shapes => {
+  const { places, tied } = describeArchitecture(checkpoint);
+  return new Map(
+    [...checkpoint.tensors].flatMap(([name, { shape }]): [string, string][] => {
+      const role = places.get(name)?.role;
+      return role === 'buffer' || (role === 'head' && tied === true) ? [] : [[name, shape.join(', ')]];
+    }),
+  );
+};
 
 const shapesOf = async (model: string, from: string): Promise<Shapes> =>
   shapesIn(await openCheckpoint(await parseAddress(resolve(from, model))));
@@ -171,7 +181,7 @@ const statusOf = async (
       problem: `${itemAt(
         models.flatMap(({ name, problem }) => (problem === undefined ? [] : [`${name}: ${problem}`])),
         0,
-      )}; its checkpoints are of another base`,
+      )}; its checkpoints are of another base, or no such models`,
     };
   if (log?.problem !== undefined)
     return { ...found, state: 'diverged', problem: `${log.problem}; leave it out, or train at a lower rate` };

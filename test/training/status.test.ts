@@ -130,6 +130,34 @@ describe('the status of trainings', () => {
     expect(stderr).toContain('(task-s1: has no checkpoint yet: bash ');
   });
 
+  it('tells tensors that the base does not have, other than those that say nothing', async () => {
+    const { train, status } = await workplace();
+    const path = train('task-s1', 5);
+    const fixture = llama({ ...options, seed: 5 });
+    const table = { dtype: 'F32', shape: [2], data: Buffer.alloc(8) } as const;
+    const withTensor = (name: string) =>
+      writeCheckpoint(path, { ...fixture, tensors: { ...fixture.tensors, [name]: table } });
+    withTensor('model.layers.0.self_attn.rotary_emb.inv_freq');
+    expect((await status()).runs['task-s1']?.models[0]).not.toHaveProperty('problem');
+    withTensor('v_head.summary.weight');
+    expect((await status()).runs['task-s1']).toMatchObject({
+      state: 'foreign',
+      problem: expect.stringContaining('v_head.summary.weight is no tensor of the base'),
+    });
+  });
+
+  it('allows a head beside embeddings that it is tied to, which some trainers write', async () => {
+    const { at, train, status } = await workplace();
+    const tied = llama({ ...options, seed: 1, tied: true });
+    writeCheckpoint(at('base'), tied);
+    const path = train('task-s1', 5);
+    const untied = llama({ ...options, seed: 5, tied: false });
+    writeCheckpoint(path, { ...untied, config: tied.config });
+    expect((await status()).runs['task-s1']?.models[0]).not.toHaveProperty('problem');
+    writeCheckpoint(path, untied);
+    expect((await status()).runs['task-s1']).toMatchObject({ state: 'foreign' });
+  });
+
   it('refuses what is no training, trainings of two bases, and two runs of one name', async () => {
     const { at } = await workplace();
     await expect(trainingStatus([at('base')])).rejects.toMatchObject({ code: 'TRAINING_INVALID' });
