@@ -211,6 +211,19 @@ describe('the merges of an experiment', () => {
     if (Array.isArray(recipe['models'])) expect(recipe['models'][0]).toMatch(/^math-1=/);
   });
 
+  it('of an expert alone begin from the base, also where those of a pair begin from the task expert', async () => {
+    for (const [role, expert] of [
+      ['task', 'math-1'],
+      ['language', 'swh-1'],
+    ] as const) {
+      const [merge] = await expand(`{name: a, method: slerp, t: 0.5, model: ${role}}`);
+      expect(merge?.recipe).toMatchObject({
+        base: expect.stringMatching(/\/llama$/),
+        models: [expect.stringMatching(new RegExp(`^${expert}=`))],
+      });
+    }
+  });
+
   it('are as many as a grid says, also thousands', async () => {
     const range = (length: number) => `[${Array.from({ length }, (_, index) => index).join(', ')}]`;
     const three = head.replace('math-2: ./math-2', 'math-2: ./math-2, math-3: ./math-3');
@@ -309,7 +322,11 @@ describe('an experiment is refused', () => {
       '{name: a, method: task_arithmetic, model: task, language: soup}',
       '7:53: language: stands beside model, which merges each expert alone',
     ],
-    ['one expert of two', '{name: a, method: slerp, t: 0.5, model: language}', '7:5: base is missing'],
+    [
+      'an expert alone that begins from another',
+      '{name: a, method: slerp, t: 0.5, model: language, base: task}',
+      '7:61: task: model merges each expert alone, without another one to begin from; expected base, or a path',
+    ],
     ['one model of two', '{name: a, method: passthrough}', '7:5: models: expected 1 model'],
     [
       'slerp on the base',

@@ -101,7 +101,8 @@ const expandEntry = (
       experiment,
       isSingle,
     });
-    const base = baseFor(given, { weights: parameters['weights'], method, experiment, entry });
+    const weights = parameters['weights'];
+    const base = baseFor(given, { weights, method, experiment, entry, isSingle });
     const recipeOf = (subject: Subject) =>
       ({
         method: method.name,
@@ -225,21 +226,30 @@ interface BaseQuestion {
   readonly method: Method<never>;
   readonly experiment: Experiment;
   readonly entry: Expanding;
+  /** True if the entry merges each expert alone: no other expert is a base then. */
+  readonly isSingle: boolean;
 }
 
 /**
  * Returns a function of the subject that gives a merge's base: the entry's own (`task`, `language` and `base`
- * mean models of the experiment), or the experiment's if the method or its weights require one. Undefined if
- * the merge needs none.
+ * mean models of the experiment), or the experiment's if the method or its weights require one: of a pair that a
+ * method leads from one to the other (slerp), the task expert. Undefined if the merge needs none.
  */
 const baseFor = (
   given: unknown,
-  { weights, method, experiment, entry }: BaseQuestion,
+  { weights, method, experiment, entry, isSingle }: BaseQuestion,
 ): ((subject: Subject) => ModelInput | undefined) | undefined => {
   const { base: needs, startsFromBase } = method.takes;
   const isMagnitude = weights === 'magnitude' && needs !== 'none';
   if (given === undefined && needs !== 'required' && !isMagnitude) return undefined;
-  if (given === 'task' || (given === undefined && startsFromBase)) return ({ models }) => models.task;
+  if (isSingle && (given === 'task' || given === 'language'))
+    throw invalid(entry.tree.entries.get('base')?.value.mark ?? entry.tree.mark, {
+      key: given,
+      reason: 'model merges each expert alone, without another one to begin from',
+      expected: 'base, or a path',
+    });
+  if (given === 'task' || (given === undefined && startsFromBase && !isSingle))
+    return ({ models }) => models.task;
   if (given === 'language') return ({ models }) => models.language;
   if (given !== undefined && given !== 'base') return () => given as ModelInput;
   const { base } = experiment;
