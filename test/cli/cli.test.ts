@@ -481,6 +481,27 @@ describe('what speaks of a base', () => {
     expect(existsSync(join(root, 'analysis'))).toBe(false);
   });
 
+  it.each([
+    [
+      'of an expert with a name',
+      (task: string, swh: string) => [task, `swh=${swh}`, '--task', 'task', 'swh'],
+    ],
+    ['of a path', (task: string, swh: string) => [task, `swh=${swh}`, '--lang', 'swh', 'task']],
+    ['of saved vectors', () => ['--from', 'x/swh.mav.safetensors', '--task', 'task', 'swh']],
+  ])(
+    'analyze takes one name by --task and by --lang: a further one %s is not another expert',
+    async (_, args) => {
+      const { root, base, task, language } = family();
+      const given = args(task, language);
+      const from = given[0] === '--from' ? [] : ['--base', base];
+      const { code, stderr } = await cli(['analyze', ...from, ...given, '-o', join(root, 'analysis')]);
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining(`${given.at(-1)} is an expert's name, and stands where an expert would`),
+      ]);
+    },
+  );
+
   it('swap says which weights magnitude gave', async () => {
     const { base, ...pair } = family();
     const { code, stderr } = await cli(swapArgs(pair, '--base', base, '--weights', 'magnitude'));

@@ -1,4 +1,6 @@
+import { basename } from 'node:path';
 import { type AnalyzeOptions, type AnalyzeParameters, analyze } from '../../api/analyze.js';
+import { LayerloomError } from '../../base/errors.js';
 import { describeAnalysis } from '../../documents/text/analysis-summary.js';
 import type { OutputOptions } from '../options/output.js';
 import { toNamed, toNumber } from '../options/parse.js';
@@ -17,6 +19,26 @@ const thresholdsIn = (texts: readonly string[] = []): Pick<AnalyzeParameters, 't
   };
 };
 
+/**
+ * Checks that no expert is a name that was meant for `--task` or `--lang`, which take one each time they are given.
+ *
+ * @throws LayerloomError USAGE
+ */
+const checkNames = ({ experts = [], from = [], task = [], language = [] }: AnalyzeParameters): void => {
+  if (task.length + language.length === 0) return;
+  const nameOf = (text: string) =>
+    text.includes('=') ? text.replace(/=.*/s, '') : basename(text, '.mav.safetensors');
+  const stray = experts.find(
+    (text, at) =>
+      !/[=/]/.test(text) &&
+      [...experts.filter((_, other) => other !== at), ...from].some((other) => nameOf(other) === text),
+  );
+  if (stray !== undefined)
+    throw new LayerloomError('USAGE', {
+      reason: `${stray} is an expert's name, and stands where an expert would; --task and --lang take one name each time: --task A --task B`,
+    });
+};
+
 /** Analyses experts, and prints tables and advice. */
 export const analyzeCommand = async ({
   out,
@@ -33,6 +55,7 @@ export const analyzeCommand = async ({
   > &
   OutputOptions): Promise<void> => {
   const parameters = { ...given, ...thresholdsIn(thresholds) };
+  checkNames(parameters);
   const result = await watched({ quiet }, (watch) =>
     analyze(parameters, { out, threads, download, ...watch }),
   );
