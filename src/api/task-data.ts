@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
@@ -70,10 +70,11 @@ const dataOf = async (
   const local = localTaskOf(task);
   if (local === undefined) return undefined;
   try {
-    const files = await local.write(data, into, 0);
-    const tests = [...files.values()].flatMap(({ test }) => (test === undefined ? [] : [test]));
-    const lines = await Promise.all(tests.map(async (file) => (await readFile(file, 'utf8')).split('\n')));
-    return { state: 'there', problems: lines.reduce((sum, { length }) => sum + length - 1, 0) };
+    const written = await local.write(data, into, 0);
+    return {
+      state: 'there',
+      problems: [...written.values()].reduce((sum, { problems }) => sum + problems, 0),
+    };
   } catch (error) {
     if (!(error instanceof LayerloomError)) throw error;
     if (error.code !== 'DATA_MISSING' && error.code !== 'DATA_INVALID') throw error;

@@ -4,7 +4,7 @@ import { LayerloomError } from '../base/errors.js';
 import { groupBy } from '../base/lookup.js';
 import { readJsonRows } from './json-rows.js';
 import { mgsmLanguages } from './languages.js';
-import { type DataFiles, type LocalTask, requiredFile, writeRows } from './local-task.js';
+import { type LocalTask, requiredFile, type WrittenRows, writeRows } from './local-task.js';
 import { mmluSubjects } from './mmlu-subjects.js';
 
 // Multiple-choice benchmarks from local files of JSON lines, with the columns of their data sets on the hub. The tasks
@@ -50,7 +50,8 @@ const belebele = (task: string, language: string): LocalTask => ({
     const name = `${language}.jsonl`;
     const file = await requiredFile(task, data, [`belebele/${name}`, `belebele/data/${name}`, name]);
     const rows = await readJsonRows(file, belebeleRow);
-    return new Map([[task, { test: await writeRows(join(into, `${task}.jsonl`), rows) }]]);
+    const test = await writeRows(join(into, `${task}.jsonl`), rows);
+    return new Map([[task, { files: { test }, problems: rows.length }]]);
   },
 });
 
@@ -60,9 +61,9 @@ const bySubject = async <Row extends { readonly subject: string }>(
   folder: string,
   schema: z.ZodType<Row>,
   [data, into]: readonly [data: string, into: string],
-): Promise<ReadonlyMap<string, DataFiles>> => {
-  const files = new Map<string, Record<string, string>>();
-  for (const split of ['test', 'dev']) {
+): Promise<ReadonlyMap<string, WrittenRows>> => {
+  const files = new Map<string, WrittenRows>();
+  for (const split of ['test', 'dev'] as const) {
     const file = await requiredFile(group, data, [`${folder}/${split}.jsonl`]);
     const rows = groupBy(await readJsonRows(file, schema), (row) => row.subject);
     for (const name of mmluSubjects) {
@@ -71,7 +72,11 @@ const bySubject = async <Row extends { readonly subject: string }>(
         throw new LayerloomError('DATA_INVALID', { file, reason: `no rows of the subject ${name}` });
       const task = `${group}_${name}`;
       const written = await writeRows(join(into, `${task}.${split}.jsonl`), own);
-      files.set(task, { ...files.get(task), [split]: written });
+      const before = files.get(task);
+      files.set(task, {
+        files: { ...before?.files, [split]: written },
+        problems: split === 'test' ? own.length : (before?.problems ?? 0),
+      });
     }
   }
   return files;

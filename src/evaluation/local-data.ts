@@ -4,7 +4,7 @@ import { propertyAt } from '../base/lookup.js';
 import { localChoiceTask } from './choice-data.js';
 import { readFlores } from './flores-data.js';
 import { floresLanguages, mgsmLanguages } from './languages.js';
-import { type DataFiles, type LocalTask, requiredFile, writeRows } from './local-task.js';
+import { type LocalTask, requiredFile, type WrittenRows, writeRows } from './local-task.js';
 import { localMbppTask, mbppTaskNames } from './mbpp-data.js';
 import { readExemplars, readProblems } from './mgsm-data.js';
 
@@ -16,18 +16,17 @@ const floresCodes = Object.keys(floresLanguages).join('|');
 const floresNames = new RegExp(`^layerloom_flores_(?<source>${floresCodes})_(?<target>${floresCodes})$`);
 
 const mgsm = (task: string, code: string, withExemplars: boolean): LocalTask['write'] => {
-  const filesIn = async (data: string, into: string): Promise<DataFiles> => {
+  const filesIn = async (data: string, into: string): Promise<WrittenRows> => {
     const required = (name: string) => requiredFile(task, data, [name, `mgsm/${name}`]);
     const problems = await readProblems(await required(`mgsm_${code}.tsv`));
-    if (!withExemplars) return { test: await writeRows(join(into, `mgsm_${code}.test.jsonl`), problems) };
+    const test = await writeRows(join(into, `mgsm_${code}.test.jsonl`), problems);
+    if (!withExemplars) return { files: { test }, problems: problems.length };
     const file = await required('exemplars.json');
     const exemplars = await readExemplars(file, code);
     if (exemplars === undefined)
       throw new LayerloomError('DATA_INVALID', { file, reason: `no exemplars of ${code}` });
-    return {
-      train: await writeRows(join(into, `mgsm_${code}.train.jsonl`), exemplars),
-      test: await writeRows(join(into, `mgsm_${code}.test.jsonl`), problems),
-    };
+    const train = await writeRows(join(into, `mgsm_${code}.train.jsonl`), exemplars);
+    return { files: { train, test }, problems: problems.length };
   };
   return async (data, into) => new Map([[task, await filesIn(data, into)]]);
 };
@@ -41,7 +40,8 @@ const flores = (task: string, source: string, target: string): LocalTask['write'
   };
   return async (data, into) => {
     const rows = await readFlores(await required(data, source), await required(data, target));
-    return new Map([[task, { test: await writeRows(join(into, `${task}.jsonl`), rows) }]]);
+    const test = await writeRows(join(into, `${task}.jsonl`), rows);
+    return new Map([[task, { files: { test }, problems: rows.length }]]);
   };
 };
 

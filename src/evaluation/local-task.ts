@@ -6,6 +6,13 @@ import { exists } from '../base/exists.js';
 /** Files of rows by split, as `datasets` takes them under `data_files`. */
 export type DataFiles = Readonly<Record<string, string>>;
 
+/** What a task's rows were written into. */
+export interface WrittenRows {
+  readonly files: DataFiles;
+  /** Rows of the split `test`. */
+  readonly problems: number;
+}
+
 /** A task whose rows can come from a local directory. */
 export interface LocalTask {
   /** Benchmark that the directory's files are of: a directory without any of them leaves it to the hub. */
@@ -22,14 +29,14 @@ export interface LocalTask {
    * @param data the directory with the data as it was published
    * @param into where the files are written, absolute
    * @param shots worked examples before each problem; undefined: as many as the task takes by itself
-   * @returns the files by task: of a group those of its members, else of the task itself
+   * @returns files and numbers of problems by task: of a group those of its members, else of the task itself
    * @throws LayerloomError DATA_MISSING, DATA_INVALID
    */
   readonly write: (
     data: string,
     into: string,
     shots: number | undefined,
-  ) => Promise<ReadonlyMap<string, DataFiles>>;
+  ) => Promise<ReadonlyMap<string, WrittenRows>>;
 }
 
 /**

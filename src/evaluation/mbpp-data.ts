@@ -85,8 +85,9 @@ export const localMbppTask = (task: string): LocalTask | undefined => {
       const file = await requiredFile(task, data, [name, ...published]);
       const { problems, examples } = await readMbpp(file, shots);
       const test = await writeRows(join(into, `${task}.test.jsonl`), problems);
-      if (examples.length === 0) return new Map([[task, { test }]]);
-      return new Map([[task, { train: await writeRows(join(into, `${task}.train.jsonl`), examples), test }]]);
+      if (examples.length === 0) return new Map([[task, { files: { test }, problems: problems.length }]]);
+      const train = await writeRows(join(into, `${task}.train.jsonl`), examples);
+      return new Map([[task, { files: { train, test }, problems: problems.length }]]);
     },
   };
 };

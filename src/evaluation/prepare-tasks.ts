@@ -93,7 +93,7 @@ export const prepareTasks = async (
     try {
       const rows = join(folder, 'data');
       await mkdir(rows, { recursive: true });
-      for (const [name, files] of await localTask.write(resolve(data), rows, fewshotOf(task))) {
+      for (const [name, { files }] of await localTask.write(resolve(data), rows, fewshotOf(task))) {
         const file = stringify({
           include: join(shippedTasks, localTask.template),
           task: name,

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { checkTaskData } from '../../src/api/task-data.js';
 import { type BenchmarkTasks, benchmarks } from '../../src/evaluation/benchmarks.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
-import { writeMgsm } from '../fixtures/evaluation-data.js';
+import { writeChoices, writeMgsm } from '../fixtures/evaluation-data.js';
 
 const stateOf = async (directory: string, task: string) =>
   (await checkTaskData(directory)).tasks.find((one) => one.task === task);
@@ -41,6 +41,12 @@ describe('a directory of local data', () => {
       state: 'invalid',
       reason: expect.stringMatching(/swh_Latn\.jsonl:1: column mc_answer3/),
     });
+  });
+
+  it('has the problems of all subjects of a group, without their examples', async () => {
+    const data = writeChoices(temporaryDirectory());
+    for (const task of ['mmlu', 'global_mmlu_full_sw'])
+      expect(await stateOf(data, task)).toMatchObject({ state: 'there', problems: 57 * 2 });
   });
 
   it('is refused where it is none', async () => {
