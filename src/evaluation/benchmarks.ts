@@ -1,4 +1,5 @@
-import { type EvaluationLanguage, floresLanguages } from './languages.js';
+import { floresTasksOf } from './flores-task.js';
+import type { EvaluationLanguage } from './languages.js';
 
 /** A benchmark, and the tasks of the harness that measure it. */
 export interface BenchmarkTasks {
@@ -11,8 +12,6 @@ export interface BenchmarkTasks {
 }
 
 const isEnglish = ({ code }: EvaluationLanguage): boolean => code === 'en';
-
-const floresCode = ({ flores }: EvaluationLanguage): string => flores.slice(0, 3);
 
 /** The paper's benchmarks (Table 5), and perplexity for small models. */
 export const benchmarks = {
@@ -37,10 +36,7 @@ export const benchmarks = {
   flores: {
     title: 'FLORES-200',
     measures: 'translation from and to English, BLEU',
-    tasksOf: (language) =>
-      isEnglish(language) || !Object.hasOwn(floresLanguages, floresCode(language))
-        ? []
-        : [`layerloom_flores_eng_${floresCode(language)}`, `layerloom_flores_${floresCode(language)}_eng`],
+    tasksOf: floresTasksOf,
     data: {
       files: 'flores/LANG.devtest',
       rows: 'a sentence a line, the same line in all languages',

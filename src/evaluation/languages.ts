@@ -24,12 +24,3 @@ export const mgsmLanguages: readonly EvaluationLanguage[] = [
   language('thai', 'th', 'tha_Thai'),
   language('chinese', 'zh', 'zho_Hans'),
 ];
-
-/** Languages that FLORES tasks translate from and to English, by the first part of their code. */
-export const floresLanguages: Readonly<Record<string, string>> = {
-  ben: 'ben_Beng',
-  eng: 'eng_Latn',
-  jpn: 'jpn_Jpan',
-  swh: 'swh_Latn',
-  tel: 'tel_Telu',
-};

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
-import { propertyAt } from '../base/lookup.js';
 import { localChoiceTask } from './choice-data.js';
-import { readFlores } from './flores-data.js';
-import { floresLanguages, mgsmLanguages } from './languages.js';
+import { floresTaskNames, localFloresTask } from './flores-task.js';
+import { mgsmLanguages } from './languages.js';
 import { type LocalTask, requiredFile, type WrittenRows, writeRows } from './local-task.js';
 import { localMbppTask, mbppTaskNames } from './mbpp-data.js';
 import { readExemplars, readProblems } from './mgsm-data.js';
@@ -12,8 +11,6 @@ const mgsmCodes = mgsmLanguages.map(({ code }) => code).join('|');
 const mgsmNames = new RegExp(
   `^(?:(?<own>layerloom_mgsm(?<ppl>_ppl)?)|mgsm_(?:direct|native_cot|en_cot))_(?<code>${mgsmCodes})$`,
 );
-const floresCodes = Object.keys(floresLanguages).join('|');
-const floresNames = new RegExp(`^layerloom_flores_(?<source>${floresCodes})_(?<target>${floresCodes})$`);
 
 const mgsm = (task: string, code: string, withExemplars: boolean): LocalTask['write'] => {
   const filesIn = async (data: string, into: string): Promise<WrittenRows> => {
@@ -31,20 +28,6 @@ const mgsm = (task: string, code: string, withExemplars: boolean): LocalTask['wr
   return async (data, into) => new Map([[task, await filesIn(data, into)]]);
 };
 
-const flores = (task: string, source: string, target: string): LocalTask['write'] => {
-  const required = (data: string, language: string) => {
-    const name = `${propertyAt(floresLanguages, language)}.devtest`;
-    // The published archive has a folder for each split.
-    const places = ['devtest', 'flores', 'flores/devtest', 'flores200_dataset/devtest'];
-    return requiredFile(task, data, [name, ...places.map((place) => `${place}/${name}`)]);
-  };
-  return async (data, into) => {
-    const rows = await readFlores(await required(data, source), await required(data, target));
-    const test = await writeRows(join(into, `${task}.jsonl`), rows);
-    return new Map([[task, { files: { test }, problems: rows.length }]]);
-  };
-};
-
 /** Returns how a task takes its rows from a local directory; undefined for tasks that only the hub has data of. */
 export const localTaskOf = (task: string): LocalTask | undefined => {
   const { own, ppl, code } = mgsmNames.exec(task)?.groups ?? {};
@@ -54,29 +37,19 @@ export const localTaskOf = (task: string): LocalTask | undefined => {
       template: own === undefined ? 'local_mgsm_template' : `${task}.yaml`,
       write: mgsm(task, code, ppl === undefined),
     };
-  const { source, target } = floresNames.exec(task)?.groups ?? {};
-  if (source !== undefined && target !== undefined && source !== target && [source, target].includes('eng'))
-    return {
-      benchmark: 'FLORES-200',
-      template: `${task}.yaml`,
-      needed: 'FLORES-200 (`*.devtest`)',
-      write: flores(task, source, target),
-    };
-  return localMbppTask(task) ?? localChoiceTask(task);
+  return localFloresTask(task) ?? localMbppTask(task) ?? localChoiceTask(task);
 };
 
 /** Tells whether the harness itself has a task of this name, which is to be asked of it. */
 export const isHarnessTask = (task: string): boolean =>
-  !mgsmNames.test(task) && !floresNames.test(task) && !mbppTaskNames.includes(task);
+  !mgsmNames.test(task) && !floresTaskNames.includes(task) && !mbppTaskNames.includes(task);
 
 /** Names of the package's own tasks. */
 const ownTasks: readonly string[] = [
   ...['layerloom_mgsm', 'layerloom_mgsm_ppl'].flatMap((kind) =>
     mgsmLanguages.map(({ code }) => `${kind}_${code}`),
   ),
-  ...Object.keys(floresLanguages)
-    .filter((code) => code !== 'eng')
-    .flatMap((code) => [`layerloom_flores_eng_${code}`, `layerloom_flores_${code}_eng`]),
+  ...floresTaskNames,
   ...mbppTaskNames,
 ];
 

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { mgsmLanguages } from '../../src/evaluation/languages.js';
@@ -91,10 +91,28 @@ describe('with local data, tasks', () => {
   it('of translation pair the lines of two languages', async () => {
     const { data, into } = folders();
     await prepareTasks(['layerloom_flores_jpn_eng'], { data }, into);
-    const { test } = taskFile(into, 'layerloom_flores_jpn_eng').dataset_kwargs.data_files;
+    const file = taskFile(into, 'layerloom_flores_jpn_eng');
+    expect(file).toMatchObject({
+      include: join(shippedTasks, 'flores_template'),
+      doc_to_text: 'Japanese sentence: {{source}}\nEnglish sentence:',
+    });
+    const { test } = file.dataset_kwargs.data_files;
     expect(rowsOf(test)).toEqual([
       { source: 'ペンは赤い。', target: 'The pen is red.' },
       { source: '海は広い。', target: 'The sea is wide.' },
+    ]);
+  });
+
+  it('of translation into languages without spaces also have BLEU of characters', async () => {
+    const { data, into } = folders();
+    for (const name of ['tha_Thai', 'zho_Hans', 'deu_Latn'])
+      writeFileSync(join(data, 'devtest', `${name}.devtest`), 'a\nb\n');
+    const targets = ['jpn', 'tha', 'zho', 'deu'];
+    const tasks = targets.map((target) => `layerloom_flores_eng_${target}`);
+    expect((await prepareTasks(tasks, { data }, into)).failures.size).toBe(0);
+    expect(tasks.map((task) => basename(taskFile(into, task).include))).toEqual([
+      ...targets.slice(0, 3).map(() => 'flores_characters_template'),
+      'flores_template',
     ]);
   });
 

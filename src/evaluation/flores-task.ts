@@ -1,0 +1,62 @@
+import { join } from 'node:path';
+import { readFlores } from './flores-data.js';
+import { type EvaluationLanguage, mgsmLanguages } from './languages.js';
+import { type LocalTask, requiredFile, writeRows } from './local-task.js';
+
+const codeOf = ({ flores }: EvaluationLanguage): string => flores.slice(0, 3);
+
+/** Languages without spaces between words: BLEU of characters stands beside that of words. */
+const unspaced: readonly string[] = ['jpn', 'tha', 'zho'];
+
+/** As prompts name it: `Swahili`. */
+const nameOf = ({ name }: EvaluationLanguage): string => `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+
+type Direction = readonly [source: EvaluationLanguage, target: EvaluationLanguage];
+
+const taskOf = ([source, target]: Direction): string =>
+  `layerloom_flores_${codeOf(source)}_${codeOf(target)}`;
+
+const english = mgsmLanguages.filter(({ code }) => code === 'en');
+
+/** Returns the tasks of a language: from English and to it. */
+export const floresTasksOf = (language: EvaluationLanguage): string[] => directionsOf(language).map(taskOf);
+
+const directionsOf = (language: EvaluationLanguage): Direction[] =>
+  language.code === 'en'
+    ? []
+    : english.flatMap((other): Direction[] => [
+        [other, language],
+        [language, other],
+      ]);
+
+const directions = new Map(
+  mgsmLanguages.flatMap(directionsOf).map((direction) => [taskOf(direction), direction]),
+);
+
+export const floresTaskNames: readonly string[] = [...directions.keys()];
+
+/** Returns how a translation takes FLORES-200 from a local directory. */
+export const localFloresTask = (task: string): LocalTask | undefined => {
+  const direction = directions.get(task);
+  if (direction === undefined) return undefined;
+  const [source, target] = direction;
+  const required = (data: string, language: EvaluationLanguage) => {
+    const name = `${language.flores}.devtest`;
+    // The published archive has a folder for each split.
+    const places = ['devtest', 'flores', 'flores/devtest', 'flores200_dataset/devtest'];
+    return requiredFile(task, data, [name, ...places.map((place) => `${place}/${name}`)]);
+  };
+  return {
+    benchmark: 'FLORES-200',
+    template: unspaced.includes(codeOf(target)) ? 'flores_characters_template' : 'flores_template',
+    needed: 'FLORES-200 (`*.devtest`)',
+    settingsFor: () => ({
+      doc_to_text: `${nameOf(source)} sentence: {{source}}\n${nameOf(target)} sentence:`,
+    }),
+    write: async (data, into) => {
+      const rows = await readFlores(await required(data, source), await required(data, target));
+      const test = await writeRows(join(into, `${task}.jsonl`), rows);
+      return new Map([[task, { files: { test }, problems: rows.length }]]);
+    },
+  };
+};
