@@ -316,6 +316,15 @@ describe('evaluating an experiment', () => {
     expect(existsSync(join(root, 'out', 'evaluations'))).toBe(false);
   });
 
+  it('refuses to score no problem, or no model at once', async () => {
+    const { out } = await made();
+    for (const option of [{ limit: 0 }, { limit: 1.5 }, { jobs: 0 }])
+      await expect(evaluateExperiment(out, { lmEval, ...option })).rejects.toThrow(
+        /^(limit|jobs): expected a whole number, 1 or more, got/,
+      );
+    expect(asked(log)).toEqual([]);
+  });
+
   it('divides models into parts', async () => {
     const { out } = await made();
     const parts = [];

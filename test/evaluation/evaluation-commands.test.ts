@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { evaluateExperiment, evaluationCommands, runExperiment } from '../../src/index.js';
+import { cli } from '../fixtures/cli.js';
 import { stubHarness as lmEval } from '../fixtures/evaluation-errors.js';
 import { writeExperiment } from '../fixtures/experiment.js';
 
@@ -27,6 +28,20 @@ describe('the commands of an evaluation', () => {
     await evaluateExperiment(out, { lmEval, only: ['base'] });
     expect(await namesOf(out, { lmEval })).toEqual(all.filter((name) => name !== 'base'));
     expect(await namesOf(out, { lmEval, force: true })).toEqual(all);
+    const print = ['evaluate', out, '--lm-eval', lmEval, '--only', 'base', '--print'];
+    expect((await cli(print)).stdout).toBe('');
+    expect((await cli([...print, '--force'])).stdout).toContain('run --config');
+  });
+});
+
+it.each([
+  ['--print', '--dry-run'],
+  ['--print', '--import results'],
+  ['--dry-run', '--import results'],
+])('%s and %s do not stand together', async (first, second) => {
+  expect(await cli(['evaluate', 'study', first, ...second.split(' ')])).toMatchObject({
+    code: 2,
+    stderr: `error: ${first} and ${second.split(' ')[0]} stand for different work; give one of them\n`,
   });
 });
 

@@ -43,10 +43,19 @@ export interface EvaluateCommandOptions extends OutputOptions {
 export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<void> => {
   const { directory, lmEval, only, jobs, limit, resume, force, download, allowServe, expect, json, quiet } =
     options;
+  const [first, second] = Object.entries({
+    '--print': options.print,
+    '--dry-run': options.dryRun,
+    '--import': options.import,
+  }).flatMap(([name, isGiven]) => (isGiven ? [name] : []));
+  if (second !== undefined)
+    throw new LayerloomError('USAGE', {
+      reason: `${first} and ${second} stand for different work; give one of them`,
+    });
   const part = options.part === undefined ? undefined : toPart('part', options.part);
   const given = { lmEval, only, part, jobs, limit };
   if (options.print) {
-    const commands = await evaluationCommands(directory, given);
+    const commands = await evaluationCommands(directory, { ...given, force });
     if (json) printJson({ commands });
     else if (commands.length > 0) printText(commands.map(({ command }) => command).join('\n'));
     else if (!quiet) note('every model that is there has its results');

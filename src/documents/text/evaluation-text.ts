@@ -99,7 +99,7 @@ export const scoringTable = ({ tasks }: ScoringTime): string =>
   );
 
 const formatShort = (seconds: number): string =>
-  seconds < 1 ? `${(1000 * seconds).toPrecision(2)} ms` : formatSeconds(seconds);
+  seconds < 1 ? `${Number((1000 * seconds).toPrecision(2))} ms` : formatSeconds(seconds);
 
 /** Says in a line how long scoring takes, or what would measure it. */
 export const scoringTimeLine = ({ tasks, jobs, seconds, measured }: ScoringTime, measure: string): string => {

@@ -122,12 +122,19 @@ export const evaluateExperiment = async (
   }
 };
 
-/** Returns the settings of an experiment's record. @throws LayerloomError EXPERIMENT_INVALID without `evaluate:` */
+/**
+ * Returns the settings of an experiment's record.
+ *
+ * @throws LayerloomError EXPERIMENT_INVALID without `evaluate:`; INVALID_PARAMETER
+ */
 export const settingsOf = (
   { evaluate }: ExperimentRecord,
   directory: string,
-  { limit, rows, tasks }: Pick<EvaluateOptions, 'limit' | 'rows' | 'tasks'> = {},
+  { limit, rows, tasks, jobs }: Pick<EvaluateOptions, 'limit' | 'rows' | 'tasks' | 'jobs'> = {},
 ): EvaluationSettings => {
+  for (const [parameter, count] of Object.entries({ limit, jobs }))
+    if (count !== undefined && !(Number.isSafeInteger(count) && count >= 1))
+      throw invalidParameter(parameter, count, 'a whole number, 1 or more');
   if (evaluate === undefined)
     throw new LayerloomError('EXPERIMENT_INVALID', {
       file: join(directory, 'experiment.json'),
