@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { scaleLog } from 'd3-scale';
 import { chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sixDecimals } from '../../src/documents/pages/numbers.js';
+import { sixDecimals, spaced } from '../../src/documents/pages/numbers.js';
 import { analyze } from '../../src/index.js';
 import { readVectors } from '../../src/measure/analysis/vectors-file.js';
 import { violationsOn } from '../fixtures/accessibility.js';
@@ -169,4 +170,13 @@ describe.skipIf(!existsSync(executablePath))('the analysis page', () => {
     },
     60_000,
   );
+});
+
+it('labels a logarithmic scale of two decades without overlaps', () => {
+  const x = scaleLog().domain([80e3, 11e6]).range([56, 936]);
+  const ticks = spaced(x.ticks(4), x);
+  expect(x.ticks(4).length).toBeGreaterThan(ticks.length);
+  expect(ticks.length).toBeGreaterThan(4);
+  for (const [index, tick] of ticks.slice(1).entries())
+    expect(x(tick) - x(ticks[index] ?? Number.NaN)).toBeGreaterThanOrEqual(64);
 });

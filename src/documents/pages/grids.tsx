@@ -189,9 +189,13 @@ export const Grids = ({ data }: { data: ReportData }) => {
             <span class="swatch is-best" /> best{' '}
           </>
         )}
-        <span class="swatch is-default" /> default{' · '}
+        {grid.usual === null ? null : (
+          <>
+            <span class="swatch is-default" /> default{' '}
+          </>
+        )}
         {grid.axes.length > 2
-          ? grid.axes.map(({ name }) => `${short(name)}: ${words(name)}`).join('; ')
+          ? `· ${grid.axes.map(({ name }) => `${short(name)}: ${words(name)}`).join('; ')}`
           : null}
       </p>
       <Best grid={grid} task={task} />

@@ -40,6 +40,19 @@ export const showCost = (value: number, unit: 'bytes' | 'seconds' | 'count'): st
   return `${showNumber(value / 1000 ** exponent)} ${byteUnits[exponent]}`;
 };
 
+/** Pixels from one label of a scale to the next, so that `500 kB` does not meet it. */
+const labelPixels = 64;
+
+/** Leaves out ticks whose labels would overlap those before: a logarithmic scale has all of a decade or none. */
+export const spaced = (ticks: readonly number[], at: (tick: number) => number): readonly number[] => {
+  const kept: number[] = [];
+  for (const tick of ticks) {
+    const last = kept.at(-1);
+    if (last === undefined || at(tick) - at(last) >= labelPixels) kept.push(tick);
+  }
+  return kept;
+};
+
 /** Formats a name in camel case as words: `bottomTransition` → `bottom transition`. */
 export const words = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 

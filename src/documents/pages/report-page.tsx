@@ -31,7 +31,10 @@ const Tables = ({ data }: { data: ReportData }) => {
       {others.map((table) => (
         <details key={table.id}>
           <summary>
-            <h3>{table.title}</h3> <span class="none">{table.rows.length} rows</span>
+            <h3>{table.title}</h3>{' '}
+            <span class="none">
+              {table.rows.length} {table.rows.length === 1 ? 'row' : 'rows'}
+            </span>
           </summary>
           <DataTable table={table} />
         </details>

@@ -2,7 +2,7 @@ import { scaleLinear, scaleLog } from 'd3-scale';
 import { useState } from 'preact/hooks';
 import type { PageModel, PageTask, ReportData } from './data.js';
 import { rangeOf } from './heat.js';
-import { showCost, showScore } from './numbers.js';
+import { showCost, showScore, spaced } from './numbers.js';
 import { linkTo, named, resultOf, taskAt, tasksOf } from './results.js';
 import { Choice, Section, Wide } from './section.js';
 
@@ -93,7 +93,7 @@ const Picture = ({
             </text>
           </g>
         ))}
-        {x.ticks(isLog ? 4 : 7).map((tick) => (
+        {spaced(x.ticks(isLog ? 4 : 7), x).map((tick) => (
           <text key={tick} class="tick" x={x(tick)} y={height - margin.bottom + 20} text-anchor="middle">
             {showCost(tick, cost.unit)}
           </text>
