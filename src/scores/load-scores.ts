@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import { splitName } from '../address/name.js';
+import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
 import type { EvaluationResult, ProblemTexts, Scores } from '../evaluation/result.js';
 import { ResultFiles } from '../evaluation/result-files.js';
@@ -34,8 +35,37 @@ export const loadScores = async (directory: string): Promise<ScoredExperiment> =
     models,
     texts: results.texts,
     summaries: [],
-    warnings: results.warnings,
+    warnings: [...results.warnings, ...versionWarnings(models, place)],
   };
+};
+
+/** Most models that a message names. */
+const mostNamed = 5;
+
+/** Warns of each task of which models have results of several versions: means are over all of them. */
+const versionWarnings = (models: readonly ScoredModel[], directory: string): string[] => {
+  const tasks = new Map<string, Map<string, string[]>>();
+  for (const { name, results } of models)
+    for (const [task, { taskVersion }] of results) {
+      const versions = tasks.get(task) ?? new Map<string, string[]>();
+
+      tasks.set(task, versions.set(taskVersion, [...(versions.get(taskVersion) ?? []), name]));
+    }
+  return [...tasks].flatMap(([task, versions]) => {
+    const [most, ...others] = [...versions].toSorted(([, a], [, b]) => b.length - a.length);
+    if (most === undefined || others.length === 0) return [];
+    const names = others.flatMap(([, of]) => of);
+    const few = names.length <= mostNamed ? names : [];
+    const again = layerloomCommand(
+      'evaluate',
+      directory,
+      '--force',
+      ...few.flatMap((name) => ['--only', name]),
+    );
+    return [
+      `${task}: ${most[1].length} models have results of version ${most[0]} of the task, and ${others.map(([version, of]) => `${of.length} of version ${version}`).join(', ')} (${names.slice(0, mostNamed).join(', ')}${names.length > mostNamed ? ', …' : ''}); means are over both, and the versions are not compared. \`${again}\` scores ${few.length > 0 ? 'these' : 'all'} again`,
+    ];
+  });
 };
 
 /** Reads result files, each once: merges of equal weights have the same. */
