@@ -69,6 +69,17 @@ describe('layerloom experiment init', () => {
     expect(existsSync(file)).toBe(false);
   });
 
+  it('says that placeholders are to be replaced, before it names the next command', async () => {
+    const init = ['experiment', 'init', '--preset', 'smoke', '--task', 'math=./math'];
+    const file = join(temporaryDirectory(), 'study.yaml');
+    const { stderr } = await cli([...init, '-o', file]);
+    expect(stderr).toMatch(
+      /study\.yaml has placeholders for models that were not named; .*\nNext: layerloom batch /,
+    );
+    const named = [...init, '--base', './base', '--lang', 'swahili:swh=./swh', '-o', `${file}2`];
+    expect((await cli(named)).stderr).toMatch(/^Next: /);
+  });
+
   it('names languages without a task, and each benchmark once', async () => {
     const given = ['--benchmarks', 'mgsm,all,mgsm', '--task', 'math=./math', '--lang', 'swahili:swh=./swh'];
     const init = ['experiment', 'init', '--preset', 'smoke', ...given];

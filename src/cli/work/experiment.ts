@@ -15,7 +15,7 @@ import {
   type PresetName,
 } from '../../paper/experiment.js';
 import type { OutputOptions } from '../options/output.js';
-import { printJson, printLine, printNext, printText, warn } from '../print.js';
+import { note, printJson, printLine, printNext, printText, warn } from '../print.js';
 import { schemaComment } from '../schema.js';
 
 interface ExperimentInitOptions
@@ -93,6 +93,8 @@ export const experimentInitCommand = async ({
   else if (out === undefined) printText(text.trimEnd());
   else if (!quiet) {
     printLine(out);
+    if ([models.base, models.tasks, models.languages].includes(undefined))
+      note(`${out} has placeholders for models that were not named; put your own paths in first`);
     printNext(next);
   }
 };

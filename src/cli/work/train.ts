@@ -1,5 +1,6 @@
 import { type TrainingFiles, trainInit } from '../../api/train-init.js';
 import { type TrainingStatus, trainingStatus } from '../../api/training-status.js';
+import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import { plainTable } from '../../documents/text/table.js';
 import type { TrainingParameters } from '../../training/training-settings.js';
@@ -45,6 +46,9 @@ const describeTraining = ({ out, files, commands, next, run, runs }: TrainingFil
     `written: ${out}${runs.length > 1 ? '' : ` (${files.join(', ')})`}`,
     runs.length > 1 ? 'Next:' : 'Next, in that directory:',
     ...commands.map(([command, purpose]) => `  ${command}    # ${purpose}`),
+    ...(runs.length > 1
+      ? []
+      : [`  ${layerloomCommand('train', 'status', '.')}    # what is there, and what comes next`]),
     next.text,
     ...(next.command === undefined ? [] : [`  ${next.command}`]),
   ].join('\n');
