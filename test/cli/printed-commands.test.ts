@@ -241,6 +241,8 @@ const scenarios: readonly Scenario[] = [
 
 /** Calls that are not typed in here, each with the reason. */
 const elsewhere: Readonly<Record<string, string>> = {
+  'cli/work/train.ts: train status .': 'read by test/training/status.test.ts',
+  'scores/load-scores.ts: evaluate … --force …': 'read by test/scores/load-scores.test.ts',
   'api/select-from-files.ts: evaluate …':
     'an experiment whose results were removed; the command is that of a table',
   'compile/vocabulary.ts: relayout BASE+ADAPTER -o DIR':

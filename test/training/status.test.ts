@@ -158,6 +158,13 @@ describe('the status of trainings', () => {
     expect((await status()).runs['task-s1']).toMatchObject({ state: 'foreign' });
   });
 
+  it('is named by what one run, too, has printed', async () => {
+    const { at } = await workplace();
+    const given = ['--preset', 'own-task', '--base', at('base'), '--data', at('rows.jsonl'), '-o', at('one')];
+    expect((await cli(['train', 'init', ...given])).stdout).toMatch(/^ {2}layerloom train status \. +# /m);
+    expect((await cli(['train', 'status', at('one')])).code).toBe(4);
+  });
+
   it('refuses what is no training, trainings of two bases, and two runs of one name', async () => {
     const { at } = await workplace();
     await expect(trainingStatus([at('base')])).rejects.toMatchObject({ code: 'TRAINING_INVALID' });
