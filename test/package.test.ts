@@ -50,6 +50,7 @@ describe('the package', () => {
     const python = files.filter((file) => /^(python|training)\//.test(file));
     expect(python).toEqual(
       expect.arrayContaining([
+        'python/layerloom_eval/__main__.py',
         'python/layerloom_train/__init__.py',
         'python/pyproject.toml',
         'training/train_simultaneous.py',

@@ -485,6 +485,10 @@ const catalogue = {
     (d: { model: string; seconds: number; log: string }) =>
       `lm_eval was ended after ${d.seconds} s for ${d.model}; its output is in ${d.log}; raise timeout: in evaluate:`,
   ),
+  WEIGHTS_DIFFER: failed(
+    (d: { model: string; tensors: readonly string[]; log: string }) =>
+      `the harness did not hold the weights of ${d.model} after loading them twice, ${d.tensors.length} ${d.tensors.length === 1 ? 'tensor' : 'tensors'} beginning with ${d.tensors[0]}; nothing was scored; was a file written meanwhile? Its output is in ${d.log}`,
+  ),
   SERVER_FAILED: failed(
     (d: { model: string; reason: string; log: string }) =>
       `the server for ${d.model} did not come up: ${d.reason}; its output is in ${d.log}`,

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { shellWord } from '../base/command-line.js';
@@ -7,6 +7,7 @@ import { foreignDirectory } from '../base/own-directory.js';
 import { openToAppend } from '../engine/output/durable.js';
 import { findHarnessResults, type HarnessResult, readHarnessResults } from './harness-output.js';
 import { type Requests, watchRequests } from './harness-progress.js';
+import { canBeKept, type HarnessEnd, type KeptHarness, type LoadedWeights } from './kept-harness.js';
 import { weightsArguments } from './loaded-model.js';
 import { endGroup, spawnGroup } from './process.js';
 import { promptArguments } from './prompt-arguments.js';
@@ -137,22 +138,32 @@ interface Execution {
   /** The harness's command, for the shell: `lm_eval`, or `python -m lm_eval`. */
   readonly command: string;
   readonly environment: Readonly<Record<string, string>>;
+  /** A process that runs for one model after another, where that can be; undefined: one of its own for each run. */
+  readonly kept?: KeptHarness | undefined;
   /** File that its output is appended to. */
   readonly log: string;
   readonly signal?: AbortSignal | undefined;
   /** Called as requests are answered, as the harness's own bars in the log say. */
   readonly onRequests?: ((requests: Requests) => void) | undefined;
+  /** Called with what a kept process has loaded of the model's weights. */
+  readonly onLoaded?: ((loaded: LoadedWeights) => void) | undefined;
 }
 
 /**
  * Runs the harness.
  *
  * @returns the results of the run's tasks, and of their subtasks
- * @throws LayerloomError HARNESS_MISSING, HARNESS_FAILED, HARNESS_TIMEOUT, TASK_UNKNOWN, RESULTS_INVALID, INTERRUPTED
+ * @throws LayerloomError HARNESS_MISSING, HARNESS_FAILED, HARNESS_TIMEOUT, TASK_UNKNOWN, RESULTS_INVALID,
+ *   WEIGHTS_DIFFER, INTERRUPTED
  */
 export const runHarness = async (run: HarnessRun, execution: Execution): Promise<HarnessResult[]> => {
   const words = await prepareRun(run);
-  await spawned(run, words, execution);
+  // A process that was started for it loads the model whole.
+  if ((await executed(run, words, execution)).length > 0) {
+    const still = await executed(run, words, execution);
+    if (still.length > 0)
+      throw new LayerloomError('WEIGHTS_DIFFER', { model: run.name, tensors: still, log: execution.log });
+  }
   const output = join(run.directory, outputName);
   const files = await findHarnessResults(output).catch((): string[] => []);
   const [file, ...others] = files;
@@ -165,23 +176,78 @@ export const runHarness = async (run: HarnessRun, execution: Execution): Promise
   return readHarnessResults(file);
 };
 
-const spawned = async (run: HarnessRun, words: readonly string[], execution: Execution): Promise<void> => {
-  const { command, environment, log, signal, onRequests = () => undefined } = execution;
+/**
+ * Runs the harness once.
+ *
+ * @returns the tensors that a kept process did not hold as the model's files have them; it then answered nothing
+ */
+const executed = async (
+  run: HarnessRun,
+  words: readonly string[],
+  execution: Execution,
+): Promise<readonly string[]> => {
+  const { kept, log, onLoaded = () => undefined } = execution;
+  const own = ownProcess(words, execution);
+  let differing: readonly string[] = [];
+  const inKept = async (): Promise<HarnessEnd | undefined> => {
+    if (kept === undefined || !canBeKept(run.settings)) return undefined;
+    const isServed = (run.server ?? run.settings.baseUrl) !== undefined;
+    const end = await kept.run({ words, log, checkpoint: isServed ? undefined : run.path, onLoaded });
+    if (end === undefined || !('differing' in end)) return end;
+    ({ differing } = end);
+    return { code: 0, by: null };
+  };
+  await supervised(run, execution, {
+    run: async (output) => (await inKept()) ?? (await own.run(output)),
+    stop: async () => {
+      await Promise.all([kept?.end(), own.stop()]);
+    },
+  });
+  return differing;
+};
+
+/** Something that runs the harness once. */
+interface Runner {
+  /** @param output file descriptor of what it prints */
+  run(output: number): Promise<HarnessEnd>;
+  /** Ends a run that has begun; one that begins later ends at once. */
+  stop(): Promise<void>;
+}
+
+const ownProcess = (words: readonly string[], { command, environment }: Execution): Runner => {
+  let child: ChildProcess | undefined;
+  let isStopped = false;
+  return {
+    run: (output) =>
+      new Promise((resolve, reject) => {
+        if (isStopped) {
+          resolve({ code: null, by: 'SIGTERM' });
+          return;
+        }
+        child = spawnGroup(`exec ${command} "$@"`, words, {
+          output,
+          env: { ...process.env, ...environment },
+        });
+        child.once('error', reject);
+        child.once('exit', (code, by) => resolve({ code, by }));
+      }),
+    stop: async () => {
+      isStopped = true;
+      if (child !== undefined) await endGroup(child);
+    },
+  };
+};
+
+/** Runs the harness under the run's time limit and the caller's signal, and says what went wrong from its log. */
+const supervised = async (run: HarnessRun, execution: Execution, runner: Runner): Promise<void> => {
+  const { command, log, signal, onRequests = () => undefined } = execution;
   checkInterrupt(signal);
   await mkdir(dirname(log), { recursive: true });
   const file = await openToAppend(log);
   const begin = (await file.stat()).size;
-  const child = spawnGroup(`exec ${command} "$@"`, words, {
-    output: file.fd,
-    env: { ...process.env, ...environment },
-  });
-  const exit = new Promise<{ code: number | null; by: NodeJS.Signals | null }>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('exit', (code, by) => resolve({ code, by }));
-  });
   const { timeout } = run.settings;
   let isLate = false;
-  const stop = () => endGroup(child);
+  const stop = () => runner.stop();
   const timer =
     timeout === undefined
       ? undefined
@@ -194,7 +260,7 @@ const spawned = async (run: HarnessRun, words: readonly string[], execution: Exe
   // It may have been aborted while the log was opened, when nobody listened.
   if (signal?.aborted) void stop();
   try {
-    const { code, by } = await exit;
+    const { code, by } = await runner.run(file.fd);
     checkInterrupt(signal);
     if (isLate) throw new LayerloomError('HARNESS_TIMEOUT', { model: run.name, seconds: timeout ?? 0, log });
     if (code === 0) return;

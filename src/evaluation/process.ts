@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 
@@ -13,20 +14,27 @@ const watcher = `{ trap '' TERM; read -r _ <&3 || { kill -TERM 0; sleep ${graceM
 exec 3<&-
 `;
 
+interface GroupOptions {
+  /** File descriptor of what it prints. */
+  readonly output: number;
+  /** Pipes take the place of its input and of its standard output: of a process that is spoken with. Default false. */
+  readonly piped?: boolean;
+  readonly env: NodeJS.ProcessEnv;
+}
+
 /**
  * Starts a command of the shell that leads a process group of its own, which `endGroup` ends, and which ends with this
  * process however that ends.
  *
  * @param words what the command finds as `"$@"`
- * @param output file descriptor of what it prints
  */
 export const spawnGroup = (
   command: string,
   words: readonly string[],
-  { output, env }: { readonly output: number; readonly env: NodeJS.ProcessEnv },
+  { output, piped = false, env }: GroupOptions,
 ): ChildProcess => {
   const child = spawn('/bin/sh', ['-c', `${watcher}${command}`, 'sh', ...words], {
-    stdio: ['ignore', output, output, 'pipe'],
+    stdio: [piped ? 'pipe' : 'ignore', piped ? 'pipe' : output, output, 'pipe'],
     env,
     detached: true,
   });
@@ -46,10 +54,28 @@ export const endGroup = async ({ pid }: Pick<ChildProcess, 'pid'>): Promise<void
   if (pid === undefined) return;
   const deadline = performance.now() + graceMs;
   let signal: NodeJS.Signals | 0 = 'SIGTERM';
-  while (signalGroup(pid, signal)) {
+  while (signalGroup(pid, signal) && (await hasLiving(pid))) {
     signal = performance.now() < deadline ? 0 : 'SIGKILL';
     await pause(lookEveryMs);
   }
+};
+
+/**
+ * Returns whether processes of a group run. Those that have ended stay in it until a parent asks for their exit code, which
+ * in a container that has no init nobody does: on Linux their state tells, elsewhere they count.
+ */
+const hasLiving = async (group: number): Promise<boolean> => {
+  if (process.platform !== 'linux') return true;
+  const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  // `PID (NAME) STATE PARENT GROUP …`, where the name may have any characters.
+  const states = await Promise.all(
+    processes.map(async (name) => {
+      const stat = await readFile(`/proc/${name}/stat`, 'latin1').catch(() => '');
+      const [state = '', , of] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      return { state, of };
+    }),
+  );
+  return states.some(({ state, of }) => of === String(group) && !/[ZX]/.test(state));
 };
 
 /** @returns false if no process of the group is left */

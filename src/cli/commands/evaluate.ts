@@ -31,6 +31,9 @@ export const evaluate = command({
         group: optionGroups.running,
       },
     ),
+    separate: option('--separate', 'a process of lm_eval for each model, not one for all', {
+      group: optionGroups.running,
+    }),
     resume: option('--resume', 'keep the answers of a model that is interrupted, and continue from them', {
       group: optionGroups.running,
     }),

@@ -32,6 +32,7 @@ export interface EvaluateCommandOptions extends OutputOptions {
   readonly limit?: number;
   readonly resume?: boolean;
   readonly force?: boolean;
+  readonly separate?: boolean;
   readonly download?: boolean;
   readonly allowServe?: boolean;
   readonly print?: boolean;
@@ -41,8 +42,8 @@ export interface EvaluateCommandOptions extends OutputOptions {
 
 /** Scores an experiment's models; with `--print`, prints the commands that would, with `--dry-run` how long they take. */
 export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<void> => {
-  const { directory, lmEval, only, jobs, limit, resume, force, download, allowServe, expect, json, quiet } =
-    options;
+  const { directory, lmEval, only, jobs, limit, resume, force, json, quiet } = options;
+  const { separate, download, allowServe, expect } = options;
   const [first, second] = Object.entries({
     '--print': options.print,
     '--dry-run': options.dryRun,
@@ -69,6 +70,7 @@ export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<
       ...given,
       resume,
       force,
+      separate,
       download,
       allowServe,
       expect,

@@ -3,7 +3,7 @@ import type { MergeRecord, Scored } from '../../experiment/record/experiment-rec
 import type { EvaluationOutcome, EvaluationProgress } from '../../experiment/scoring/evaluate-experiment.js';
 import type { ImportOutcome } from '../../experiment/scoring/import-results.js';
 import type { EvaluationPlan, ScoringTime } from '../../experiment/scoring/plan-evaluation.js';
-import { counted, formatSeconds } from './format.js';
+import { counted, formatBytes, formatSeconds } from './format.js';
 import { plainTable } from './table.js';
 
 const figure = (value: number | null, error: number | null | undefined): string => {
@@ -29,7 +29,7 @@ export const failedModels = (failed: EvaluationOutcome['failed']): EvaluationOut
 
 /** Formats the end of an evaluation for the terminal: all scores of the models that it was about. */
 export const describeEvaluation = (outcome: EvaluationOutcome): string => {
-  const { directory, scored, kept, results, failed, missing, seconds, experiment } = outcome;
+  const { directory, scored, kept, results, failed, missing, seconds, weights, experiment } = outcome;
   const about = new Set([...scored, ...kept]);
   const rows = [...experiment.references, ...experiment.merges]
     .filter(({ name }) => about.has(name))
@@ -40,6 +40,11 @@ export const describeEvaluation = (outcome: EvaluationOutcome): string => {
       : [plainTable([['model', 'task', 'metric,filter', 'score', 'n'], ...rows], 3), '']),
     directory,
     `${counted(results.made, 'score')} made, ${results.there} there before, in ${formatSeconds(seconds)}`,
+    ...(weights.ofModels === 0
+      ? []
+      : [
+          `  ${formatBytes(weights.loaded)} of weights loaded, of models of ${formatBytes(weights.ofModels)}`,
+        ]),
     ...(missing.length === 0 ? [] : [`  not there yet: ${missing.join(', ')}`]),
     ...failedModels(failed).map(({ message }) => `  failed: ${message}`),
   ].join('\n');

@@ -7,8 +7,10 @@ import { invalidParameter } from '../../base/invalid-parameter.js';
 import { checkPart, type Part } from '../../batch/part.js';
 import { lockName } from '../../batch/record-names.js';
 import { knownHarnessVersion } from '../../evaluation/harness.js';
+import { KeptHarness } from '../../evaluation/kept-harness.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
+import { WeightsToLoad } from '../../evaluation/weights-to-load.js';
 import { matches } from '../../methods/framework/match-names.js';
 import { type Claimant, isClaimant, lifeOf } from '../../store/claimant.js';
 import { checkExpected } from '../expected.js';
@@ -18,7 +20,15 @@ import { RecordFile } from '../record/record-file.js';
 import { WatchedRecord } from '../record/watched-record.js';
 import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
 import { ScoreFailures } from './score-failures.js';
-import { commandsOf, prepareScoring, type Scoring, type ScoringOutcome, scoreModel } from './score-model.js';
+import {
+  commandsOf,
+  environmentOf,
+  prepareScoring,
+  type Scoring,
+  type ScoringContext,
+  type ScoringOutcome,
+  scoreModel,
+} from './score-model.js';
 import { type OpenModel, type RunningRequests, TimeLeft } from './time-left.js';
 
 /** Options of `evaluateExperiment`. */
@@ -36,6 +46,8 @@ export interface EvaluateOptions {
   readonly rows?: readonly [from: number, to: number] | undefined;
   /** Only these of the tasks that `evaluate:` has. */
   readonly tasks?: readonly string[] | undefined;
+  /** Start a process of the harness for each run, in place of one for all models where that can be. Default false. */
+  readonly separate?: boolean | undefined;
   /** Keep the answers of models that are interrupted, and continue from them. */
   readonly resume?: boolean | undefined;
   /** Run again what has results. */
@@ -87,6 +99,11 @@ export interface EvaluationOutcome {
   readonly missing: readonly string[];
   readonly warnings: readonly string[];
   readonly seconds: number;
+  /**
+   * Bytes of weights that processes loaded which score one model after another, and that their models have. Nothing else
+   * tells what it loads.
+   */
+  readonly weights: { readonly loaded: number; readonly ofModels: number };
   readonly experiment: ExperimentRecord;
 }
 
@@ -188,6 +205,7 @@ class Evaluation {
   /** By name: models that need no further look in this run. */
   readonly #settled = new Map<string, 'scored' | 'kept' | 'impossible' | 'failed'>();
   #made = 0;
+  readonly #loaded = { loaded: 0, ofModels: 0 };
   readonly #failed: { model: string; code: string; message: string }[] = [];
   readonly #running = new Set<string>();
   /** Models whose weights another process was scoring, and when this one last looked. */
@@ -231,13 +249,16 @@ class Evaluation {
       (await this.#results.list()).map(({ result }) => result),
     );
     const slots = settings.devices.length > 0 ? settings.devices : [undefined];
+    const weights = new WeightsToLoad();
     let isEnding = false;
     const lanes = Array.from({ length: jobs }, async (_, lane) => {
+      const device = slots[lane % slots.length];
+      await using kept = new KeptHarness(command, environmentOf({ scoring, device }), weights);
       try {
         while (!isEnding) {
           const model = await this.#next(settings);
           if (model === undefined) return;
-          await this.#score(model, scoring, slots[lane % slots.length]);
+          await this.#score(model, { scoring, device, kept: this.#options.separate ? undefined : kept });
         }
       } catch (error) {
         // Every model would meet it: the other lanes end with the models that they are at.
@@ -319,12 +340,18 @@ class Evaluation {
     });
   }
 
-  async #score(model: ModelToScore, scoring: Scoring, device: string | undefined): Promise<void> {
+  async #score(
+    model: ModelToScore,
+    lane: Pick<ScoringContext, 'scoring' | 'device' | 'kept'>,
+  ): Promise<void> {
     const { force = false, resume = false, download = false, signal } = this.#options;
     try {
       const outcome = await scoreModel(model, {
-        scoring,
-        device,
+        ...lane,
+        onLoaded: ({ bytes, ofBytes }) => {
+          this.#loaded.loaded += bytes;
+          this.#loaded.ofModels += ofBytes;
+        },
         force,
         resume,
         download,
@@ -398,6 +425,7 @@ class Evaluation {
       failed: this.#failed,
       missing: models.filter(({ name }) => !this.#settled.has(name)).map(({ name }) => name),
       warnings: [...this.#warnings],
+      weights: this.#loaded,
       seconds: (performance.now() - this.#started) / 1000,
       experiment: record,
     };

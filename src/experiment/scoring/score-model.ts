@@ -9,6 +9,7 @@ import { makeDirectories } from '../../engine/output/durable.js';
 import { commandLine, type HarnessRun, prepareRun, runHarness } from '../../evaluation/harness.js';
 import { backendOf, type HarnessResult } from '../../evaluation/harness-output.js';
 import type { Requests } from '../../evaluation/harness-progress.js';
+import type { KeptHarness, LoadedWeights } from '../../evaluation/kept-harness.js';
 import { prepareTasks } from '../../evaluation/prepare-tasks.js';
 import { evaluationsName, type FoundResult, type ResultFiles } from '../../evaluation/result-files.js';
 import { type ModelServer, serverCommand, startServer } from '../../evaluation/server.js';
@@ -177,7 +178,8 @@ export const commandsOf = async (
   ];
 };
 
-interface ScoringContext {
+/** What a model is scored with. */
+export interface ScoringContext {
   readonly scoring: Scoring;
   readonly results: ResultFiles;
   readonly failures: ScoreFailures;
@@ -192,6 +194,9 @@ interface ScoringContext {
   /** Called when a run of the harness begins, with its tasks, and as its requests are answered. */
   readonly onRun: (tasks: readonly string[]) => void;
   readonly onRequests: (requests: Requests) => void;
+  /** The process of the harness that models share; undefined: each run has its own. */
+  readonly kept: KeptHarness | undefined;
+  readonly onLoaded: (loaded: LoadedWeights) => void;
 }
 
 /**
@@ -289,7 +294,11 @@ const attempt = async <T>(
 const logOf = (model: ModelToScore, { directory }: Scoring): string =>
   join(directory, 'logs', logNameOf(model.name));
 
-const environmentOf = ({ scoring, device }: ScoringContext): Record<string, string> => ({
+/** The variables of the processes that score on a device. */
+export const environmentOf = ({
+  scoring,
+  device,
+}: Pick<ScoringContext, 'scoring' | 'device'>): Record<string, string> => ({
   ...scoring.environment,
   ...(device === undefined ? {} : { CUDA_VISIBLE_DEVICES: device }),
 });
@@ -330,7 +339,9 @@ const runOnce = async (
       environment: environmentOf(context),
       log,
       signal,
+      kept: context.kept,
       onRequests: context.onRequests,
+      onLoaded: context.onLoaded,
     });
     if ((await weightsOf(model)) !== weights)
       throw new LayerloomError('HARNESS_FAILED', {

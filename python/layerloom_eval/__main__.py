@@ -1,0 +1,93 @@
+"""Runs `lm_eval run` for one model after another in one process.
+
+Started by `layerloom evaluate` with the Python of the harness; needs the standard library and lm_eval, whose named
+internals it uses (`kept.py`, `exchange.py`) and whose version it therefore states before anything else. Lines of JSON:
+
+    out  {"program": 1, "lm_eval": VERSION}
+    in   {"words": ["run", …], "log": PATH, "weights": [{"name", "file", "begin", "end", "dtype", "shape", "key"}, …] | null}
+    out  {"loaded": {"tensors", "bytes", "whole"}, "fingerprint": {NAME: {"whole" | "samples": SHA-256}}}    if weights were given
+    in   {"go": true}                                                                                        and can be compared
+    out  {"code": EXIT CODE}
+
+No request is answered before the fingerprint has been agreed to. What the harness prints goes to the log. A run that fails
+costs its own answers alone: the next one loads its model whole. The process ends when its input does.
+"""
+
+import json
+import os
+import sys
+import traceback
+from importlib.metadata import PackageNotFoundError, version
+
+PROGRAM = 1
+"""Version of the lines above."""
+
+
+def version_of_harness():
+    try:
+        return version("lm_eval")
+    except PackageNotFoundError:
+        return None
+
+
+def run(words, weights, agree):
+    """Runs the harness's command line once. Returns its exit code."""
+    exchange = None
+    try:
+        import kept
+        from lm_eval.__main__ import cli_evaluate
+
+        # Without torch, of a harness that asks servers, there are no weights to load.
+        if weights is not None or "exchange" in sys.modules:
+            import exchange
+
+            exchange.expect(weights, agree)
+        sys.argv = ["lm_eval", *words]
+        with kept.settings(words):
+            cli_evaluate()
+        return 0
+    except SystemExit as ended:
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except Exception:  # a line of the log, as of a process of its own
+        traceback.print_exc()
+        code = 1
+    if code != 0 and exchange is not None:
+        exchange.forget()
+    return code
+
+
+def main():
+    # The harness, and what it starts, print to 1 and 2; the lines have a descriptor of their own.
+    requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    silence = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1):
+        os.dup2(silence, number)
+
+    def reply(message):
+        replies.write(json.dumps(message) + "\n")
+        replies.flush()
+
+    def agree(loaded, fingerprint):
+        reply({"loaded": loaded, "fingerprint": fingerprint})
+        if not json.loads(requests.readline() or "{}").get("go"):
+            sys.exit("the weights that were loaded are not the model's")
+
+    reply({"program": PROGRAM, "lm_eval": version_of_harness()})
+    # By lines, without reading ahead: `agree` reads from there too.
+    for line in iter(requests.readline, ""):
+        request = json.loads(line)
+        log = os.open(request["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.close(log)
+        code = run(request["words"], request["weights"], agree)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        reply({"code": code})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""Loads the weights of one model after another into one model of transformers: of each, the tensors that differ.
+
+A checkpoint is given as a list of its tensors: where their bytes are, and a key. Equal keys are equal bytes. The model is
+kept from run to run while all that was asked of transformers, and all small files beside the weights, are the same, and
+every tensor of the files is a tensor of the model by name, shape and a type that holds its values. In any other case, and
+after a failure, transformers loads the model as it always does.
+
+After loading, the fingerprint of the model's own parameters is taken: the SHA-256 of each tensor, in the type of its file,
+of all of it where it was loaded, and of samples where it was there before.
+
+Uses of lm_eval 0.4.13: `HFLM._create_model`, `lm_eval.api.registry.get_model`.
+"""
+
+import gc
+import hashlib
+import json
+import mmap
+import os
+from contextlib import ExitStack
+
+import kept
+import lm_eval.api.registry
+import torch
+from lm_eval.models.huggingface import HFLM
+
+DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
+
+_HELD_BY = {torch.bfloat16: (torch.float32, torch.float64), torch.float16: (torch.float32, torch.float64), torch.float32: (torch.float64,)}
+"""Types that hold every value of a type."""
+
+SAMPLES, SAMPLE_ELEMENTS = 8, 1024
+"""Runs of elements of a tensor at equal distances, and the elements of one."""
+
+_NOT_OF_THE_MODEL = ("layerloom.json", "README.md", "model.safetensors.index.json")
+"""Small files of a checkpoint that transformers does not read for what it computes."""
+
+
+class _Kept:
+    """The model of this process, by what it was made from; the key of each tensor in it; the state of random numbers after its making."""
+
+    def __init__(self, key, model, keys, state):
+        self.key, self.model, self.keys, self.state = key, model, keys, state
+
+
+_kept = None
+_weights = None
+_agree = None
+
+
+def expect(weights, agree):
+    """Gives the checkpoint of the next run, and what is called with what was loaded and its fingerprint."""
+    global _weights, _agree
+    _weights, _agree = weights, agree
+
+
+def forget():
+    """Drops the model: the next one is loaded whole."""
+    global _kept
+    _kept = None
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+class ExchangingLM(HFLM):
+    """The harness's `hf`, whose model is the one of the run before, where that can be."""
+
+    def _create_model(self, pretrained, **options):
+        global _kept
+        weights = _weights
+        key = _key_of(pretrained, self._device, options) if weights is not None else None
+        if key is not None and _kept is not None and _kept.key == key:
+            places = _places_of(_kept.model, weights)
+            if places is not None:
+                self._model = _exchanged(pretrained, weights, places)
+                return
+        forget()
+        super()._create_model(pretrained, **options)
+        if key is None:
+            return
+        places = _places_of(self._model, weights)
+        if places is None:
+            return
+        own = _Kept(key, self._model, {each["name"]: each["key"] for each in weights}, kept.random_state())
+        _compare(weights, places, weights, whole=True)
+        _kept = own
+
+
+def _exchanged(pretrained, weights, places):
+    """Loads the tensors that differ into the kept model."""
+    global _kept
+    # What fails in the middle leaves a model of two checkpoints behind: it is not kept.
+    own, _kept = _kept, None
+    model, keys = own.model, own.keys
+    changed = [each for each in weights if keys.get(each["name"]) != each["key"]]
+    load(changed, places)
+    keys.update((each["name"], each["key"]) for each in changed)
+    model.config._name_or_path = pretrained
+    model.name_or_path = pretrained
+    kept.set_random_state(own.state)
+    _compare(weights, places, changed, whole=False)
+    _kept = own
+    return model
+
+
+def _compare(weights, places, loaded, *, whole):
+    size = sum(each["end"] - each["begin"] for each in loaded)
+    prints = fingerprint(weights, places, {each["name"] for each in loaded})
+    _agree({"tensors": len(loaded), "bytes": size, "whole": whole}, prints)
+
+
+def _key_of(pretrained, device, options):
+    """Names all that a model is made from but its weights. None where it is not made from safetensors files alone."""
+    beyond = ("peft", "delta", "autogptq", "gptqmodel", "gguf_file", "quantization_config", "tp_plan", "parallelize")
+    if any(options.get(name) for name in beyond) or options.get("subfolder"):
+        return None
+    if any(name.startswith(("load_in_", "device_map")) for name in options):
+        return None
+    if not os.path.isdir(pretrained):
+        return None
+    files = []
+    for name in sorted(os.listdir(pretrained)):
+        path = os.path.join(pretrained, name)
+        if name.endswith(".safetensors") or name in _NOT_OF_THE_MODEL or not os.path.isfile(path):
+            continue
+        with open(path, "rb") as file:
+            files.append((name, hashlib.sha256(file.read()).hexdigest()))
+    return json.dumps([str(device), files, sorted((name, repr(value)) for name, value in options.items())])
+
+
+def _places_of(model, weights):
+    """Returns the model's tensor of each of the files', by name; None if they are not one to one."""
+    tensors = model.state_dict(keep_vars=True)
+    places = {}
+    for each in weights:
+        place = tensors.get(each["name"])
+        dtype = DTYPES.get(each["dtype"])
+        if place is None or dtype is None or list(place.shape) != each["shape"] or place.device.type == "meta":
+            return None
+        if place.dtype is not dtype and place.dtype not in _HELD_BY.get(dtype, ()):
+            return None
+        places[each["name"]] = place
+    # Tensors of the model that no file has are tied to one that a file has, and no two of the files' are one.
+    owned = {place.data_ptr() for place in places.values() if place.numel() > 0}
+    if len(owned) != sum(place.numel() > 0 for place in places.values()):
+        return None
+    if any(place.data_ptr() not in owned for place in tensors.values() if place.numel() > 0):
+        return None
+    return places
+
+
+@torch.no_grad()
+def load(weights, places):
+    """Copies tensors from their files."""
+    with ExitStack() as stack:
+        maps = {}
+        for each in weights:
+            path = each["file"]
+            if path not in maps:
+                file = stack.enter_context(open(path, "rb"))
+                maps[path] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            raw = bytearray(maps[path][each["begin"] : each["end"]])
+            place = places[each["name"]]
+            if len(raw) > 0:
+                place.copy_(torch.frombuffer(raw, dtype=DTYPES[each["dtype"]]).view(place.shape))
+        for each in maps.values():
+            each.close()
+
+
+@torch.no_grad()
+def fingerprint(weights, places, whole):
+    """The SHA-256 of the model's tensors as their files have them: of all of those in `whole`, of samples of the others."""
+    return {
+        each["name"]: {"whole": _hash([_flat(places, each)])}
+        if each["name"] in whole
+        else {"samples": _hash(samples_of(_flat(places, each)))}
+        for each in weights
+    }
+
+
+def _flat(places, each):
+    return places[each["name"]].detach().reshape(-1)[:].to(DTYPES[each["dtype"]])
+
+
+def samples_of(flat):
+    last = max(0, flat.numel() - SAMPLE_ELEMENTS)
+    return [flat[start : start + SAMPLE_ELEMENTS] for start in (last * index // (SAMPLES - 1) for index in range(SAMPLES))]
+
+
+def _hash(parts):
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.contiguous().cpu().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+_get_model = lm_eval.api.registry.get_model
+
+
+def _model_class(name):
+    found = _get_model(name)
+    return ExchangingLM if found is HFLM else found
+
+
+lm_eval.api.registry.get_model = _model_class

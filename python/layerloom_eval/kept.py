@@ -1,0 +1,159 @@
+"""What the runs of one process share: the index of tasks, tasks, their requests, the description of the machine.
+
+A piece is made once for each set of settings that it depends on. Making one may draw random numbers; whoever gets it
+again finds the generators as its making left them, so that a model that samples draws what it drew in a process of its own.
+
+Uses of lm_eval 0.4.13: `lm_eval.tasks.TaskManager` as `EvaluatorConfig.process_tasks` calls it, `TaskManager.load`,
+`Task.build_all_requests`, `lm_eval.evaluator.add_env_info`, `lm_eval.api.model.CachingLM.dbdict`.
+"""
+
+import copy
+import json
+import random
+import sys
+from contextlib import contextmanager
+
+import lm_eval.api.model
+import lm_eval.evaluator
+import lm_eval.tasks
+import numpy
+from lm_eval.api.task import ConfigurableTask
+from lm_eval.tasks import TaskManager
+from lm_eval.tasks._factory import TaskFactory
+
+_OF_ONE_MODEL = ("model_args", "output_path", "use_cache")
+"""Keys of a run's configuration that no task depends on; `model_args` reaches tasks as metadata, see `_with_metadata`."""
+
+_settings = None
+_pieces = {}
+
+
+def once(kind, key, make):
+    """Returns the piece of a kind and key, made by `make` if need be."""
+    if (kind, key) not in _pieces:
+        piece = make()
+        _pieces[kind, key] = (piece, random_state())
+        return piece
+    piece, state = _pieces[kind, key]
+    set_random_state(state)
+    return piece
+
+
+def random_state():
+    torch = sys.modules.get("torch")
+    return random.getstate(), numpy.random.get_state(), None if torch is None else torch.get_rng_state()
+
+
+def set_random_state(state):
+    random.setstate(state[0])
+    numpy.random.set_state(state[1])
+    if state[2] is not None:
+        sys.modules["torch"].set_rng_state(state[2])
+
+
+@contextmanager
+def settings(words):
+    """Names the settings of the run within: its configuration, but for what is of one model, and its further words."""
+    global _settings
+    place = words.index("--config") + 1
+    with open(words[place], encoding="utf-8") as file:
+        config = json.load(file)
+    for key in _OF_ONE_MODEL:
+        config.pop(key, None)
+    _settings = json.dumps([config, words[:place], words[place + 1 :]], sort_keys=True)
+    try:
+        yield
+    finally:
+        _settings = None
+        _close_caches()
+
+
+def _task_manager(*args, metadata=None, **options):
+    """A TaskManager whose index of task files, which takes seconds to read, is that of an earlier run."""
+    manager = once("manager", repr((args, options)), lambda: TaskManager(*args, **options))
+    manager.metadata = metadata
+    manager._factory = TaskFactory(meta=metadata)
+    return manager
+
+
+_load = TaskManager.load
+
+
+_kept_tasks = set()
+
+
+def _load_tasks(manager, task_list):
+    key = (_settings, repr(task_list))
+    loaded = once("tasks", key, lambda: _load(manager, task_list))
+    if all(_is_of_data_alone(task) for task in loaded["tasks"].values()):
+        _kept_tasks.update(loaded["tasks"].values())
+        for each in [*loaded["tasks"].values(), *loaded.get("groups", {}).values()]:
+            _with_metadata(each, manager.metadata or {})
+    else:
+        del _pieces["tasks", key]
+    return loaded
+
+
+def _is_of_data_alone(task):
+    """False for a task whose data may depend on the model's arguments, or that is a class of its own."""
+    return type(task) is ConfigurableTask and task.config.custom_dataset is None
+
+
+def _with_metadata(of, metadata):
+    """States the arguments of this run's model where the harness states them of a task or a group."""
+    config = getattr(of, "config", of)
+    if isinstance(getattr(config, "metadata", None), dict):
+        config.metadata = {**config.metadata, **metadata}
+
+
+_build = ConfigurableTask.build_all_requests
+
+
+def _build_requests(task, **options):
+    # A template of chats is a model's own.
+    if task not in _kept_tasks or options.get("apply_chat_template"):
+        return _build(task, **options)
+
+    def make():
+        _build(task, **options)
+        return task._instances, copy.deepcopy([each.arguments for each in task._instances])
+
+    task._instances, arguments = once("requests", (task, repr(sorted(options.items()))), make)
+    for instance, given in zip(task._instances, arguments, strict=True):
+        instance.arguments = copy.deepcopy(given)
+        instance.resps, instance.filtered_resps = [], {}
+
+
+_describe = lm_eval.evaluator.add_env_info
+
+
+def _add_env_info(results):
+    def make():
+        described = {}
+        _describe(described)
+        return described
+
+    results.update(once("machine", "", make))
+
+
+_caches = []
+
+
+class _CachingLM(lm_eval.api.model.CachingLM):
+    """The cache of a run's answers, whose file and thread are closed when the run has ended."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        _caches.append(self.dbdict)
+
+
+def _close_caches():
+    while _caches:
+        _caches.pop().close()
+
+
+lm_eval.tasks.TaskManager = _task_manager
+TaskManager.load = _load_tasks
+ConfigurableTask.build_all_requests = _build_requests
+lm_eval.evaluator.add_env_info = _add_env_info
+lm_eval.api.model.CachingLM = _CachingLM

@@ -1,0 +1,196 @@
+import type { ChildProcess } from 'node:child_process';
+import { open } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { shellWord } from '../base/command-line.js';
+import { endGroup, spawnGroup } from './process.js';
+import { pythonOfHarness } from './python-of-harness.js';
+import type { EvaluationSettings } from './settings.js';
+import { tensorsThatDiffer, WeightsToLoad } from './weights-to-load.js';
+
+/** The program that runs the harness for one model after another, and what it must say of itself. */
+const program = fileURLToPath(new URL('../../python/layerloom_eval', import.meta.url));
+const [programVersion, harnessVersion] = [1, '0.4.13'] as const;
+
+/** Milliseconds in which it says so: it has loaded nothing but Python then. */
+const greetingMs = 30_000;
+
+const greetingSchema = z.object({ program: z.literal(programVersion), lm_eval: z.literal(harnessVersion) });
+
+const fingerprintSchema = z.record(
+  z.string(),
+  z.union([z.object({ whole: z.string() }), z.object({ samples: z.string() })]),
+);
+
+const loadedSchema = z.object({ tensors: z.number(), bytes: z.number(), whole: z.boolean() });
+
+/** The lines of a run: at most one when the weights are loaded, before the first request, and one at the end. */
+const lineSchema = z.union([
+  z.object({ loaded: loadedSchema, fingerprint: fingerprintSchema }),
+  z.object({ code: z.number() }),
+]);
+
+/** What was loaded of a model's weights. */
+export interface LoadedWeights {
+  /** True if the back end itself loaded the model, as for a process of its own. */
+  readonly whole: boolean;
+  readonly bytes: number;
+  /** Bytes of all the model's tensors. */
+  readonly ofBytes: number;
+}
+
+/** How a run ended. */
+export interface HarnessEnd {
+  readonly code: number | null;
+  readonly by: NodeJS.Signals | null;
+}
+
+/** Tensors that the process did not hold as their files have them; it was ended before it answered a request. */
+export interface WrongWeights {
+  readonly differing: readonly string[];
+}
+
+interface KeptRun {
+  /** The words after `lm_eval`. */
+  readonly words: readonly string[];
+  /** File that its output is appended to. */
+  readonly log: string;
+  /** Absolute path of the checkpoint whose weights the process is to hold; undefined: a server holds them. */
+  readonly checkpoint: string | undefined;
+  /** Called with what was loaded, before the first request is answered. */
+  readonly onLoaded: (loaded: LoadedWeights) => void;
+}
+
+/** True for back ends that let go of a model when the next one comes: transformers, and servers over HTTP. */
+export const canBeKept = ({ backend }: Pick<EvaluationSettings, 'backend'>): boolean =>
+  backend === 'hf' || /completions$/.test(backend);
+
+interface Session {
+  readonly child: ChildProcess;
+  readonly lines: AsyncIterator<string>;
+  readonly ended: Promise<HarnessEnd>;
+}
+
+/**
+ * A process of the harness that runs for one model after another. It starts with the first run, anew after a run that ended
+ * it, and is ended by disposing.
+ */
+export class KeptHarness implements AsyncDisposable {
+  readonly #command: string;
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #weights: WeightsToLoad;
+  #session: Session | undefined;
+  #isImpossible = false;
+
+  /**
+   * @param command of the harness, for the shell
+   * @param weights finds what is to be loaded; several processes may share it
+   */
+  constructor(
+    command: string,
+    environment: Readonly<Record<string, string>>,
+    weights: WeightsToLoad = new WeightsToLoad(),
+  ) {
+    this.#command = command;
+    this.#environment = environment;
+    this.#weights = weights;
+  }
+
+  /**
+   * Runs the harness once.
+   *
+   * @returns undefined where the harness cannot be kept: of another version, or in no Python that is known
+   */
+  async run({ words, log, checkpoint, onLoaded }: KeptRun): Promise<HarnessEnd | WrongWeights | undefined> {
+    const session = await this.#start(log);
+    if (session === undefined) return undefined;
+    const { child, lines, ended } = session;
+    const weights = checkpoint === undefined ? undefined : await this.#weights.of(checkpoint);
+    const say = (message: object) => (child.stdin as Writable).write(`${JSON.stringify(message)}\n`);
+    say({ words, log, weights: weights ?? null });
+    for (;;) {
+      const next = await Promise.race([lines.next(), ended.then(() => undefined)]);
+      const line =
+        next === undefined || next.done ? undefined : lineSchema.safeParse(parsed(next.value)).data;
+      if (line === undefined) {
+        await this.end();
+        return await ended;
+      }
+      if ('code' in line) return { by: null, code: line.code };
+      const differing = await tensorsThatDiffer(weights ?? [], line.fingerprint);
+      if (differing.length > 0) {
+        await this.end();
+        return { differing };
+      }
+      const ofBytes = (weights ?? []).reduce((sum, { begin, end }) => sum + end - begin, 0);
+      onLoaded({ whole: line.loaded.whole, bytes: line.loaded.bytes, ofBytes });
+      say({ go: true });
+    }
+  }
+
+  /** Ends the process; the next run starts another. */
+  async end(): Promise<void> {
+    const session = this.#session;
+    this.#session = undefined;
+    if (session === undefined) return;
+    await endGroup(session.child);
+    await session.ended;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.end();
+  }
+
+  async #start(log: string): Promise<Session | undefined> {
+    if (this.#session?.child.exitCode === null && this.#session.child.signalCode === null)
+      return this.#session;
+    await this.end();
+    if (this.#isImpossible) return undefined;
+    const env = { ...process.env, ...this.#environment };
+    const python = await pythonOfHarness(this.#command, env['PATH'] ?? '');
+    const session = python === undefined ? undefined : await greeted(python, log, env);
+    this.#isImpossible = session === undefined;
+    this.#session = session;
+    return session;
+  }
+}
+
+const greeted = async (python: string, log: string, env: NodeJS.ProcessEnv): Promise<Session | undefined> => {
+  const errors = await open(log, 'a');
+  const child = spawnGroup(`exec ${python} ${shellWord(program)}`, [], {
+    output: errors.fd,
+    piped: true,
+    env,
+  });
+  const ended = new Promise<HarnessEnd>((resolve) => {
+    child.once('exit', (code, by) => resolve({ code, by }));
+    child.once('error', () => resolve({ code: 127, by: null }));
+  });
+  await errors.close();
+  // It may end before it has read a request: `ended` says so.
+  (child.stdin as Writable).on('error', () => undefined);
+  const lines = createInterface(child.stdout as Readable)[Symbol.asyncIterator]();
+  const late = new AbortController();
+  const first = await Promise.race([
+    lines.next(),
+    ended.then(() => undefined),
+    pause(greetingMs, undefined, { signal: late.signal }).catch(() => undefined),
+  ]);
+  late.abort();
+  if (first !== undefined && !first.done && greetingSchema.safeParse(parsed(first.value)).success)
+    return { child, lines, ended };
+  await endGroup(child);
+  return undefined;
+};
+
+const parsed = (line: string): unknown => {
+  try {
+    return JSON.parse(line);
+  } catch {
+    // No line of the program: something else speaks there.
+    return undefined;
+  }
+};

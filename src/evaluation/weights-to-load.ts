@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+import { parseAddress } from '../address/address.js';
+import { itemAt } from '../base/lookup.js';
+import { isBareAdapter } from '../model/adapters/open-adapter.js';
+import { openModel } from '../model/adapters/open-model.js';
+import { bitsOf } from '../tensor/dtype.js';
+import type { TensorReference } from '../tensor/reference.js';
+
+/** A tensor of a checkpoint: where its bytes are, and what they are. */
+export interface TensorToLoad {
+  readonly name: string;
+  /** Absolute path of a safetensors file, and offsets from its start. */
+  readonly file: string;
+  readonly begin: number;
+  readonly end: number;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  /** SHA-256 of its bytes, in hexadecimal. */
+  readonly key: string;
+}
+
+/** What a program that holds weights says of a tensor: the SHA-256 of all of it, or of its samples. */
+export type Fingerprint = Readonly<Record<string, { readonly whole: string } | { readonly samples: string }>>;
+
+/** Runs of elements of a tensor, at equal distances, that samples are, and the elements of one; those of `exchange.py`. */
+const [samples, sampleElements] = [8, 1024];
+
+/** Bytes read at once. */
+const chunkBytes = 1 << 20;
+
+/**
+ * The tensors of models as programs load them. The bytes of a file are read once, however many models have it: merges of a
+ * batch share the files of their store.
+ */
+export class WeightsToLoad {
+  /** By file and range. */
+  readonly #keys = new Map<string, Promise<string>>();
+
+  /**
+   * Returns the tensors of a checkpoint; undefined where they are not safetensors files alone (an adapter, a GGUF file).
+   *
+   * @param path absolute, of its directory
+   * @throws LayerloomError the codes of `openModel`; READ_FAILED
+   */
+  async of(path: string): Promise<readonly TensorToLoad[] | undefined> {
+    const address = await parseAddress(path);
+    if (address.kind !== 'model' || (await isBareAdapter(address))) return undefined;
+    const { files, tensors } = await openModel(path);
+    if (!files.every((file) => file.path.endsWith('.safetensors'))) return undefined;
+    if ([...tensors.values()].some(({ change }) => change !== undefined)) return undefined;
+    const handles = await Promise.all(files.map((file) => open(file.path)));
+    try {
+      const identities = await Promise.all(
+        handles.map(async (handle) => {
+          const { dev, ino, size, mtimeNs } = await handle.stat({ bigint: true });
+          return `${dev} ${ino} ${size} ${mtimeNs}`;
+        }),
+      );
+      const found: TensorToLoad[] = [];
+      for (const [name, { file, begin, end, dtype, shape }] of tensors) {
+        const range = `${itemAt(identities, file)} ${begin} ${end}`;
+        const key = this.#keys.get(range) ?? hashRanges(itemAt(handles, file), [[begin, end]]);
+        this.#keys.set(range, key);
+        found.push({ name, file: itemAt(files, file).path, begin, end, dtype, shape, key: await key });
+      }
+      return found;
+    } catch (error) {
+      this.#keys.clear();
+      throw error;
+    } finally {
+      await Promise.all(handles.map((handle) => handle.close()));
+    }
+  }
+}
+
+type Range = readonly [begin: number, end: number];
+
+const hashRanges = async (handle: FileHandle, ranges: readonly Range[]): Promise<string> => {
+  const hash = createHash('sha256');
+  const chunk = Buffer.allocUnsafe(chunkBytes);
+  for (const [begin, end] of ranges)
+    for (let position = begin; position < end; ) {
+      const { bytesRead } = await handle.read(chunk, 0, Math.min(chunkBytes, end - position), position);
+      if (bytesRead === 0) throw new Error(`the file ends at byte ${position}, before ${end}`);
+      hash.update(chunk.subarray(0, bytesRead));
+      position += bytesRead;
+    }
+  return hash.digest('hex');
+};
+
+const samplesOf = ({ begin, end, dtype }: Pick<TensorReference, 'begin' | 'end' | 'dtype'>): Range[] => {
+  const bytes = bitsOf(dtype) / 8;
+  const elements = (end - begin) / bytes;
+  const last = Math.max(0, elements - sampleElements);
+  return Array.from({ length: samples }, (_, index) => {
+    const first = Math.floor((last * index) / (samples - 1));
+    return [begin + first * bytes, begin + Math.min(elements, first + sampleElements) * bytes] as const;
+  });
+};
+
+/**
+ * Returns the names of the tensors that a program does not hold as their files have them, or says nothing of.
+ *
+ * @throws Error if a file cannot be read
+ */
+export const tensorsThatDiffer = async (
+  weights: readonly TensorToLoad[],
+  fingerprint: Fingerprint,
+): Promise<string[]> => {
+  const handles = new Map<string, FileHandle>();
+  try {
+    const differing: string[] = [];
+    for (const tensor of weights) {
+      const said = Object.hasOwn(fingerprint, tensor.name) ? fingerprint[tensor.name] : undefined;
+      if (said !== undefined && 'samples' in said) {
+        const handle = handles.get(tensor.file) ?? (await open(tensor.file));
+        handles.set(tensor.file, handle);
+        if (
+          (await hashRanges(
+            handle,
+            samplesOf(tensor as TensorToLoad & { dtype: TensorReference['dtype'] }),
+          )) === said.samples
+        )
+          continue;
+      } else if (said?.whole === tensor.key) continue;
+      differing.push(tensor.name);
+    }
+    return differing;
+  } finally {
+    await Promise.all([...handles.values()].map((handle) => handle.close()));
+  }
+};

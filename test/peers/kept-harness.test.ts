@@ -1,0 +1,104 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { ExperimentRecord } from '../../src/experiment/record/experiment-record.js';
+import { cli } from '../fixtures/cli.js';
+import { recordIn } from '../fixtures/experiment.js';
+import { generator } from '../fixtures/numbers.js';
+
+const {
+  LAYERLOOM_PYTHON: python = '',
+  LAYERLOOM_EXPERTS: experts = '',
+  LAYERLOOM_MGSM: mgsm = '',
+  LAYERLOOM_KEPT_TABLE: table,
+  TMPDIR: temporary = '/tmp',
+} = process.env;
+const merges = Number(process.env['LAYERLOOM_KEPT_MERGES'] ?? 6);
+
+const hasHarness = python !== '' && spawnSync(python, ['-c', 'import lm_eval']).status === 0;
+vi.setConfig({ testTimeout: 4 * 3_600_000, hookTimeout: 600_000 });
+
+const root = join(temporary, `layerloom-kept-${process.pid}`);
+const tasks = ['layerloom_mgsm_ja', 'layerloom_mgsm_ppl_ja'];
+
+/** Merges of real experts, in an order of a seed, that share layers with the one before, all of them, or none. */
+const experiment = (): string => {
+  const random = generator(Number(process.env['LAYERLOOM_SEED'] ?? 1));
+  const entries = Array.from({ length: merges }, (_, index) => {
+    const [bottom, top] = [1 + Math.floor(random() * 4), 1 + Math.floor(random() * 3)];
+    return index % 4 === 3
+      ? `  - {name: m${index}, method: task_arithmetic, weights: {task: ${(0.2 + random()).toFixed(2)}, language: 0.5}}`
+      : `  - {name: m${index}, method: layer_swap, bottom: ${bottom}, top: ${top}}`;
+  });
+  return `base: ${join(experts, 'base')}
+tasks: {math-1: ${join(experts, 'math-1')}}
+languages:
+  japanese: {jpn-1: ${join(experts, 'jpn-1')}}
+merges:
+${entries.join('\n')}
+evaluate:
+  tasks: {japanese: [${tasks}]}
+  fewshot: {${tasks[0]}: 2}
+  limit: ${process.env['LAYERLOOM_KEPT_PROBLEMS'] ?? 10}
+  max_tokens: 64
+  data: ${mgsm}
+  model_args: {dtype: float32}
+  device: cpu
+`;
+};
+
+/** All that a directory has of each model and task, but for times, paths and versions of what ran. */
+const resultsIn = (out: string) => {
+  const { references, merges: made } = recordIn(out) as ExperimentRecord;
+  return Object.fromEntries(
+    [...references, ...made].flatMap(({ name, scores = {} }) =>
+      Object.entries(scores).map(([task, { result, metrics, n }]) => [
+        `${name} ${task}`,
+        { metrics, n, problems: readFileSync(join(out, result.replace('.json', '.problems.json')), 'utf8') },
+      ]),
+    ),
+  );
+};
+
+describe.skipIf(!hasHarness || experts === '' || mgsm === '')(
+  'one process of the harness for all models',
+  () => {
+    beforeAll(() => {
+      mkdirSync(root, { recursive: true });
+    });
+    afterAll(() => {
+      rmSync(root, { recursive: true, force: true });
+    });
+
+    it(`scores ${merges} merges of real experts as processes of their own do, bit for bit`, async () => {
+      const [file, kept, separate] = [join(root, 'study.yaml'), join(root, 'kept'), join(root, 'separate')];
+      writeFileSync(file, experiment());
+      expect(await cli(['batch', file, '-o', kept, '-q'])).toMatchObject({ code: 0, stderr: '' });
+      cpSync(kept, separate, { recursive: true });
+      const outcomes = new Map<string, { seconds: number; weights: object; results: { made: number } }>();
+      const bin = dirname(python);
+      const env = { PATH: `${bin}:${process.env['PATH']}` };
+      for (const [name, out, more] of [
+        ['separate', separate, ['--separate']],
+        ['kept', kept, []],
+      ] as const) {
+        const ended = await cli(
+          ['evaluate', out, '--json', '--lm-eval', `${python} -m lm_eval`, ...more],
+          env,
+        );
+        expect(ended, ended.stderr).toMatchObject({ code: 0 });
+        outcomes.set(name, JSON.parse(ended.stdout.trim().split('\n').at(-1) ?? ''));
+      }
+      const [a, b] = [resultsIn(kept), resultsIn(separate)];
+      expect(Object.keys(a).length).toBeGreaterThanOrEqual(2 * merges);
+      expect(a).toEqual(b);
+      const lines = [...outcomes].map(
+        ([name, { seconds, weights, results }]) =>
+          `${name}: ${seconds.toFixed(1)} s, ${results.made} scores, weights ${JSON.stringify(weights)}`,
+      );
+      if (table === undefined) process.stderr.write(`${lines.join('\n')}\n`);
+      else writeFileSync(table, `${lines.join('\n')}\n`);
+    });
+  },
+);
