@@ -28,7 +28,7 @@ const experiment = (): string => {
   const entries = Array.from({ length: merges }, (_, index) => {
     const [bottom, top] = [1 + Math.floor(random() * 4), 1 + Math.floor(random() * 3)];
     return index % 4 === 3
-      ? `  - {name: m${index}, method: task_arithmetic, weights: {task: ${(0.2 + random()).toFixed(2)}, language: 0.5}}`
+      ? `  - {name: m${index}, method: task_arithmetic, weights: [[${(0.2 + random()).toFixed(2)}, 0.5]]}`
       : `  - {name: m${index}, method: layer_swap, bottom: ${bottom}, top: ${top}}`;
   });
   return `base: ${join(experts, 'base')}
