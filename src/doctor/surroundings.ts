@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { layerloomCommand } from '../base/command-line.js';
-import { knownHarnessVersion } from '../evaluation/harness.js';
+import { knownHarnessVersion } from '../evaluation/kept-harness.js';
 import { hubCacheRoot } from '../sources/hub/cache/hub-cache.js';
 import { type Finding, ok, warning } from './finding.js';
 

@@ -13,9 +13,6 @@ import { endGroup, spawnGroup } from './process.js';
 import { promptArguments } from './prompt-arguments.js';
 import type { EvaluationSettings, Rows } from './settings.js';
 
-/** The version that this one was written for; another is used with a warning. */
-export const knownHarnessVersion = '0.4.13';
-
 /** A run of the harness: one model, in tasks of one number of worked examples. */
 export interface HarnessRun {
   /** Name of the model, for messages. */

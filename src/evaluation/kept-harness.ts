@@ -11,14 +11,20 @@ import { pythonOfHarness } from './python-of-harness.js';
 import type { EvaluationSettings } from './settings.js';
 import { tensorsThatDiffer, WeightsToLoad } from './weights-to-load.js';
 
-/** The program that runs the harness for one model after another, and what it must say of itself. */
+/** The harness that this version was written for. Another runs for each model in a process of its own, with a warning. */
+export const knownHarnessVersion = '0.4.13';
+
+/** The program that runs the harness for one model after another, and the version of its lines. */
 const program = fileURLToPath(new URL('../../python/layerloom_eval', import.meta.url));
-const [programVersion, harnessVersion] = [1, '0.4.13'] as const;
+const programVersion = 1;
 
 /** Milliseconds in which it says so: it has loaded nothing but Python then. */
 const greetingMs = 30_000;
 
-const greetingSchema = z.object({ program: z.literal(programVersion), lm_eval: z.literal(harnessVersion) });
+const greetingSchema = z.object({
+  program: z.literal(programVersion),
+  lm_eval: z.literal(knownHarnessVersion),
+});
 
 const fingerprintSchema = z.record(
   z.string(),

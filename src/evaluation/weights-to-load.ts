@@ -4,8 +4,7 @@ import { parseAddress } from '../address/address.js';
 import { itemAt } from '../base/lookup.js';
 import { isBareAdapter } from '../model/adapters/open-adapter.js';
 import { openModel } from '../model/adapters/open-model.js';
-import { bitsOf } from '../tensor/dtype.js';
-import type { TensorReference } from '../tensor/reference.js';
+import { bitsOf, type Dtype } from '../tensor/dtype.js';
 
 /** A tensor of a checkpoint: where its bytes are, and what they are. */
 export interface TensorToLoad {
@@ -14,7 +13,7 @@ export interface TensorToLoad {
   readonly file: string;
   readonly begin: number;
   readonly end: number;
-  readonly dtype: string;
+  readonly dtype: Dtype;
   readonly shape: readonly number[];
   /** SHA-256 of its bytes, in hexadecimal. */
   readonly key: string;
@@ -89,7 +88,7 @@ const hashRanges = async (handle: FileHandle, ranges: readonly Range[]): Promise
   return hash.digest('hex');
 };
 
-const samplesOf = ({ begin, end, dtype }: Pick<TensorReference, 'begin' | 'end' | 'dtype'>): Range[] => {
+const samplesOf = ({ begin, end, dtype }: TensorToLoad): Range[] => {
   const bytes = bitsOf(dtype) / 8;
   const elements = (end - begin) / bytes;
   const last = Math.max(0, elements - sampleElements);
@@ -116,13 +115,7 @@ export const tensorsThatDiffer = async (
       if (said !== undefined && 'samples' in said) {
         const handle = handles.get(tensor.file) ?? (await open(tensor.file));
         handles.set(tensor.file, handle);
-        if (
-          (await hashRanges(
-            handle,
-            samplesOf(tensor as TensorToLoad & { dtype: TensorReference['dtype'] }),
-          )) === said.samples
-        )
-          continue;
+        if ((await hashRanges(handle, samplesOf(tensor))) === said.samples) continue;
       } else if (said?.whole === tensor.key) continue;
       differing.push(tensor.name);
     }
