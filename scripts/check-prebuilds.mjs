@@ -1,37 +1,10 @@
 // @ts-check
 // Says which addons a package would ship, before it is packed. With --all, as for `npm publish`, every target's must be
-// there and fit: the host's own build, which needs this machine's glibc, is none to ship. A complete set is recorded in
-// prebuilds/SHA256SUMS, by which `layerloom doctor` tells a shipped addon from one that was built later.
-import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { elfProblem } from '../dist/native/elf.js';
-import {
-  addonFile,
-  checksumsFile,
-  oldestGlibc,
-  packageRoot,
-  shippedTargets,
-} from '../dist/native/prebuilt.js';
-
-/** @param {string} a @param {string} b versions of two numbers */
-const compare = (a, b) => a.localeCompare(b, 'en', { numeric: true });
-
-/** The reason why a target's addon cannot be shipped, or undefined. @param {string} target */
-const problemOf = (target) => {
-  const file = addonFile(target);
-  if (!existsSync(file)) return 'missing';
-  const [platform, arch = '', libc] = target.split('-');
-  if (platform !== 'linux') return undefined;
-  const problem = elfProblem(file, arch);
-  if (problem !== undefined) return problem;
-  const needed = [...readFileSync(file, 'latin1').matchAll(/\bGLIBC_(\d+\.\d+)/g)].map(
-    ([, version = '']) => version,
-  );
-  if (libc === 'musl') return needed.length > 0 ? 'is for glibc' : undefined;
-  const tooNew = needed.filter((version) => compare(version, oldestGlibc) > 0).sort(compare);
-  return tooNew.length > 0 ? `needs glibc ${tooNew.at(-1)}, built on this machine` : undefined;
-};
+// there and fit. A complete set is recorded in prebuilds/SHA256SUMS, by which `layerloom doctor` tells a shipped addon
+// from one that was built later.
+import { rmSync, writeFileSync } from 'node:fs';
+import { checksumsFile, packageRoot, shippedTargets } from '../dist/native/prebuilt.js';
+import { checksumLine, problemOf } from './prebuilds/shippable.mjs';
 
 const problems = shippedTargets.flatMap((target) => {
   const problem = problemOf(target);
@@ -40,13 +13,7 @@ const problems = shippedTargets.flatMap((target) => {
 const sums = checksumsFile();
 
 if (problems.length === 0) {
-  const lines = shippedTargets.map((target) => {
-    const hash = createHash('sha256')
-      .update(readFileSync(addonFile(target)))
-      .digest('hex');
-    return `${hash}  ${join(target, 'layerloom.node')}\n`;
-  });
-  writeFileSync(sums, lines.join(''));
+  writeFileSync(sums, shippedTargets.map(checksumLine).join(''));
   console.error(
     `prebuilt addons in this package: all ${shippedTargets.length} (${shippedTargets.join(', ')})`,
   );

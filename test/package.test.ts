@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { knownHarnessVersion } from '../src/evaluation/kept-harness.js';
 import { addonFile, currentHost, targetOf } from '../src/native/prebuilt.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -52,11 +53,17 @@ describe('the package', () => {
       expect.arrayContaining([
         'python/layerloom_eval/__main__.py',
         'python/layerloom_train/__init__.py',
-        'python/pyproject.toml',
         'training/train_simultaneous.py',
       ]),
     );
     expect(python.filter((file) => /tests|__pycache__/.test(file))).toEqual([]);
+  });
+
+  it('is described in the same words for Python, with the harness that it was written for', () => {
+    const python = readFileSync(join(root, 'python/pyproject.toml'), 'utf8');
+    const { description } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(python).toContain(`\ndescription = "${description}"\n`);
+    expect(python).toContain(`"lm-eval[hf,api]==${knownHarnessVersion}"`);
   });
 
   it('has every source of the addon, and neither tests nor build folders', () => {

@@ -6,6 +6,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { layerloomCommand } from '../base/command-line.js';
 import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
 import { checkBuildTools } from './build-tools.js';
+import { hasSources } from './load-failure.js';
 import { addonFile, currentHost, packageRoot, targetOf } from './prebuilt.js';
 
 export interface BuildOptions {
@@ -31,6 +32,11 @@ export interface BuiltAddon {
 export const buildAddon = async (options: BuildOptions = {}): Promise<BuiltAddon> => {
   const started = performance.now();
   const target = targetOf(currentHost());
+  if (!hasSources(packageRoot))
+    throw new LayerloomError('BUILD_FAILED', {
+      reason: 'this installation, of a Python wheel, has no sources of the addon',
+      remedy: "install npm's package (`npm install layerloom`) and build there",
+    });
   checkBuildTools();
   const headers = headersIn();
   const file = addonFile(target);

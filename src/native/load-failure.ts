@@ -14,9 +14,19 @@ export interface SoughtAddon {
 /** True in a clone of the repository, which has sources that the package leaves out. */
 const isCheckout = (root: string): boolean => existsSync(join(root, 'src', 'native', 'addon.ts'));
 
+/** False in a Python wheel, which is for one platform and leaves the addon's sources out. */
+export const hasSources = (root: string): boolean => existsSync(join(root, 'CMakeLists.txt'));
+
 /** The command that builds the addon of a package, and its needs. */
-export const buildAdvice = (root = packageRoot): string =>
-  `${isCheckout(root) ? `\`npm run build\` in ${root}` : `\`npx ${layerloomCommand('build')}\``} (needs CMake 3.20 and a C++20 compiler)`;
+export const buildAdvice = (root = packageRoot): string => {
+  const build = `\`npx ${layerloomCommand('build')}\``;
+  const command = isCheckout(root)
+    ? `\`npm run build\` in ${root}`
+    : hasSources(root)
+      ? build
+      : `${build} of npm's package`;
+  return `${command} (needs CMake 3.20 and a C++20 compiler)`;
+};
 
 /**
  * Returns the error for an addon that could not be loaded: ADDON_MISSING where there is no such file, else

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { layerloomCommand, shellWord } from '../base/command-line.js';
 import { itemAt } from '../base/lookup.js';
 import type { Side } from '../measure/partition/partition.js';
@@ -12,9 +11,6 @@ import { partitionCopy, trlProgram } from './trl.js';
 
 /** Commands to type in the directory of a run, in order, each with its purpose. */
 export type Instruction = readonly [command: string, purpose: string];
-
-/** The Python package `layerloom-train`, which is in layerloom's own directory. */
-const modularPackage = fileURLToPath(new URL('../../python', import.meta.url));
 
 /** What pip installs for each trainer, as tried. */
 const packages: Readonly<Record<Trainer, string>> = {
@@ -35,9 +31,6 @@ export const instructionsOf = (run: TrainingRun): Instruction[] => [
 /** What must be there before a run. */
 export const installCommands = (run: TrainingRun): Instruction[] => [
   [`pip install ${packages[run.trainer]}`, 'the trainer'],
-  ...(run.way === 'simultaneous'
-    ? ([[`pip install ${modularPackage}`, 'simultaneous training']] satisfies Instruction[])
-    : []),
 ];
 
 /** The commands of a run itself, in its directory. */

@@ -114,7 +114,7 @@ describe.runIf(onLinux)('a package’s addon', () => {
   const file = addonFile(targetOf(currentHost()), root);
 
   beforeAll(() => {
-    for (const name of ['bin', 'dist', 'package.json'])
+    for (const name of ['bin', 'dist', 'package.json', 'CMakeLists.txt'])
       cpSync(join(packageRoot, name), join(root, name), { recursive: true });
     symlinkSync(join(packageRoot, 'node_modules'), join(root, 'node_modules'));
     mkdirSync(join(file, '..'), { recursive: true });
@@ -169,6 +169,19 @@ describe.runIf(onLinux)('a package’s addon', () => {
     const said = await say('--version', '--json');
     expect(said).toMatchObject({ code: 1, message: expect.stringMatching(message) });
     expect(said.message.trim().split('\n')).toHaveLength(1);
+  });
+
+  it('is built by npm’s package where this one, a Python wheel, has no sources', async () => {
+    rmSync(join(root, 'CMakeLists.txt'));
+    rmSync(file, { force: true });
+    const built = await say('build');
+    const missing = await say('--version', '--json');
+    cpSync(join(packageRoot, 'CMakeLists.txt'), join(root, 'CMakeLists.txt'));
+    expect(built).toEqual({
+      code: 1,
+      message: expect.stringContaining('of a Python wheel, has no sources of the addon'),
+    });
+    expect(missing.message).toContain('build it with `npx layerloom build` of npm');
   });
 
   it('is not looked for by an older Node.js, which an import refuses by one message', async () => {

@@ -1,0 +1,1 @@
+"""Merges fine-tuned LLM checkpoints by layer swapping: exact, fast, small in memory."""

