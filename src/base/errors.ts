@@ -487,11 +487,15 @@ const catalogue = {
   ),
   WEIGHTS_DIFFER: failed(
     (d: { model: string; tensors: readonly string[]; log: string }) =>
-      `the harness did not hold the weights of ${d.model} after loading them twice, ${d.tensors.length} ${d.tensors.length === 1 ? 'tensor' : 'tensors'} beginning with ${d.tensors[0]}; nothing was scored; was a file written meanwhile? Its output is in ${d.log}`,
+      `what answers did not hold the weights of ${d.model} after loading them twice, ${d.tensors.length} ${d.tensors.length === 1 ? 'tensor' : 'tensors'} beginning with ${d.tensors[0]}; nothing was scored; was a file written meanwhile? Its output is in ${d.log}`,
   ),
   SERVER_FAILED: failed(
     (d: { model: string; reason: string; log: string }) =>
       `the server for ${d.model} did not come up: ${d.reason}; its output is in ${d.log}`,
+  ),
+  EXCHANGE_FAILED: failed(
+    (d: { model: string; reason: string; log: string }) =>
+      `the server did not take the weights of ${d.model}: ${d.reason}; nothing was scored; its output is in ${d.log}; without exchange: in evaluate: each model has a server of its own`,
   ),
   SERVER_UNSAFE: usage(
     (d: { key: string; word: string; variable: string }) =>

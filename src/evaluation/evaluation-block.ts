@@ -57,6 +57,12 @@ export const evaluationSchema = z.strictObject({
       'Command that starts a server for a checkpoint: `{model}`, `{name}` and `{port}` are replaced. Not with `base_url`.',
     expected: 'a command, with {model} and {port}',
   }),
+  exchange: setting(z.literal('vllm').optional(), {
+    meaning:
+      'The server of `serve` or `base_url` keeps running, and [takes the weights](#one-server-for-all-models) of one model after another: `vllm`.',
+    expected: 'a kind of server that takes weights: vllm',
+    otherwise: 'a server for each model',
+  }),
   serveTimeout: setting(z.number().positive().default(600), {
     meaning: 'Seconds until that server must answer.',
     expected: 'a number of seconds',

@@ -29,6 +29,8 @@ export interface HarnessRun {
   readonly includePaths: readonly string[];
   /** URL of the server that answers for the checkpoint, for back ends that speak to one. */
   readonly server: string | undefined;
+  /** Name by which it knows the checkpoint; undefined: its path. */
+  readonly servedName?: string | undefined;
   /** Directory for the run's own files; it is made, and left. */
   readonly directory: string;
 }
@@ -43,12 +45,17 @@ const completionsAt = (url: string, backend: string): string => {
   return `${server}/v1/${backend.includes('chat') ? 'chat/completions' : 'completions'}`;
 };
 
-const modelArguments = async ({ path, settings, server }: HarnessRun): Promise<Record<string, unknown>> => {
+const modelArguments = async ({
+  path,
+  settings,
+  server,
+  servedName = path,
+}: HarnessRun): Promise<Record<string, unknown>> => {
   const url = server ?? settings.baseUrl;
   const weights = await weightsArguments(path, url === undefined ? settings.backend : 'servers');
   if (url === undefined) return { ...weights, ...settings.modelArgs };
   return {
-    model: path,
+    model: servedName,
     base_url: completionsAt(url, settings.backend),
     tokenizer_backend: 'huggingface',
     tokenizer: path,
@@ -119,17 +126,16 @@ export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
   return ['run', '--config', config, ...run.settings.arguments];
 };
 
+/** A command of the shell for people to copy, with the variables that it needs. */
+export const withVariables = (command: string, environment: Readonly<Record<string, string>>): string =>
+  [...Object.entries(environment).map(([name, value]) => `${name}=${shellWord(value)}`), command].join(' ');
+
 /** The command line of a run, for people to copy, with the variables that it needs. */
 export const commandLine = (
   command: string,
   words: readonly string[],
   environment: Readonly<Record<string, string>>,
-): string =>
-  [
-    ...Object.entries(environment).map(([name, value]) => `${name}=${shellWord(value)}`),
-    command,
-    ...words.map(shellWord),
-  ].join(' ');
+): string => withVariables([command, ...words.map(shellWord)].join(' '), environment);
 
 interface Execution {
   /** The harness's command, for the shell: `lm_eval`, or `python -m lm_eval`. */

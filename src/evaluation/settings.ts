@@ -6,6 +6,7 @@ import { nearest } from '../recipe/nearest.js';
 import { evaluationSchema } from './evaluation-block.js';
 import { misspelt } from './local-data.js';
 import { generatesNothing, isZeroShot } from './task-facts.js';
+import { faultInCommand } from './vllm-command.js';
 
 /** Settings of `evaluate:` that mean something other than what stands there. */
 type Interpreted = 'harness' | 'tasks' | 'fewshot' | 'limit' | 'problems' | 'maxTokens';
@@ -74,6 +75,7 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
       reason: 'lacks {model}, so that every model would get the answers of the same',
       expected: 'a command, with {model} and {port}',
     });
+  checkExchange(settings);
   const tasks = new Map(
     Object.entries(settings.tasks).map(([language, of]) => [language, typeof of === 'string' ? [of] : of]),
   );
@@ -100,6 +102,25 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     maxTokensOf: (task) => (generatesNothing(task) ? null : (maxTokens ?? null)),
     rowsOf: (task) => rowsOf.get(task) ?? rowsOfAll,
   };
+};
+
+/** @throws LayerloomError RECIPE_INVALID for a server that cannot exchange weights, or that others could reach */
+const checkExchange = ({
+  exchange,
+  serve,
+  baseUrl,
+  backend,
+}: Pick<EvaluationSettings, 'exchange' | 'serve' | 'baseUrl' | 'backend'>): void => {
+  if (exchange === undefined) return;
+  const wrong = (reason: string, expected: string) =>
+    fail(['exchange'], { key: 'exchange', reason, expected });
+  if (serve === undefined && baseUrl === undefined)
+    throw wrong('stands without a server', 'serve or base_url beside it');
+  if (!backend.endsWith('completions'))
+    throw wrong(`stands beside the back end ${backend}, which asks no server`, 'backend: local-completions');
+  if (serve === undefined) return;
+  const fault = faultInCommand(serve);
+  if (fault !== undefined) throw fail(['serve'], { key: 'serve', ...fault });
 };
 
 /** Options of `lm_eval run` that would replace what a setting writes into its configuration. */

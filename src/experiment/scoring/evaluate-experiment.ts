@@ -6,6 +6,7 @@ import { checkInterrupt, LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import { checkPart, type Part } from '../../batch/part.js';
 import { lockName } from '../../batch/record-names.js';
+import { ExchangingServer } from '../../evaluation/exchanging-server.js';
 import { KeptHarness, knownHarnessVersion } from '../../evaluation/kept-harness.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
@@ -252,12 +253,15 @@ class Evaluation {
     let isEnding = false;
     const lanes = Array.from({ length: jobs }, async (_, lane) => {
       const device = slots[lane % slots.length];
-      await using kept = new KeptHarness(command, environmentOf({ scoring, device }), weights);
+      const environment = environmentOf({ scoring, device });
+      await using kept = new KeptHarness(command, environment, weights);
+      const { separate = false } = this.#options;
+      await using exchanging = exchangingServer({ ...settings, separate }, environment, weights);
       try {
         while (!isEnding) {
           const model = await this.#next(settings);
           if (model === undefined) return;
-          await this.#score(model, { scoring, device, kept: this.#options.separate ? undefined : kept });
+          await this.#score(model, { scoring, device, kept: separate ? undefined : kept, exchanging });
         }
       } catch (error) {
         // Every model would meet it: the other lanes end with the models that they are at.
@@ -341,7 +345,7 @@ class Evaluation {
 
   async #score(
     model: ModelToScore,
-    lane: Pick<ScoringContext, 'scoring' | 'device' | 'kept'>,
+    lane: Pick<ScoringContext, 'scoring' | 'device' | 'kept' | 'exchanging'>,
   ): Promise<void> {
     const { force = false, resume = false, download = false, signal } = this.#options;
     try {
@@ -430,6 +434,16 @@ class Evaluation {
     };
   }
 }
+
+const exchangingServer = (
+  { exchange, serve, baseUrl, serveTimeout, separate }: EvaluationSettings & { readonly separate: boolean },
+  environment: Readonly<Record<string, string>>,
+  weights: WeightsToLoad,
+): ExchangingServer | undefined =>
+  // A server that runs is one for all models in any case.
+  exchange === undefined || (separate && serve !== undefined)
+    ? undefined
+    : new ExchangingServer({ serve, url: baseUrl, timeoutSeconds: serveTimeout, environment }, weights);
 
 /** True if a batch works in the directory, as far as its process can be examined. */
 export const isBatchWorking = async (directory: string): Promise<boolean> => {

@@ -6,7 +6,14 @@ import { LayerloomError } from '../../base/errors.js';
 import { groupBy } from '../../base/lookup.js';
 import { version } from '../../base/version.js';
 import { makeDirectories } from '../../engine/output/durable.js';
-import { commandLine, type HarnessRun, prepareRun, runHarness } from '../../evaluation/harness.js';
+import type { ExchangingServer, HeldModel } from '../../evaluation/exchanging-server.js';
+import {
+  commandLine,
+  type HarnessRun,
+  prepareRun,
+  runHarness,
+  withVariables,
+} from '../../evaluation/harness.js';
 import { backendOf, type HarnessResult } from '../../evaluation/harness-output.js';
 import type { Requests } from '../../evaluation/harness-progress.js';
 import type { KeptHarness, LoadedWeights } from '../../evaluation/kept-harness.js';
@@ -14,6 +21,7 @@ import { prepareTasks } from '../../evaluation/prepare-tasks.js';
 import { evaluationsName, type FoundResult, type ResultFiles } from '../../evaluation/result-files.js';
 import { type ModelServer, serverCommand, startServer } from '../../evaluation/server.js';
 import type { EvaluationSettings, Rows } from '../../evaluation/settings.js';
+import { exchangeEnvironment } from '../../evaluation/vllm-command.js';
 import { acquire } from '../../store/claim-file.js';
 import { clockAt } from '../../store/clock.js';
 import type { ScoreError } from '../record/experiment-record.js';
@@ -111,7 +119,7 @@ const runsOf = (
   { name }: ModelToScore,
   tasks: readonly string[],
   { settings, includePaths, directory }: Scoring,
-  more: Pick<HarnessRun, 'path' | 'server'> & { readonly weights: string },
+  more: Pick<HarnessRun, 'path' | 'server' | 'servedName'> & { readonly weights: string },
 ): HarnessRun[] =>
   [...groupBy(tasks, (task) => settings.fewshotOf(task))].map(([fewshot, group]) =>
     runOf(name, group, fewshot, { settings, includePaths, directory }, more),
@@ -122,7 +130,12 @@ const runOf = (
   tasks: readonly string[],
   fewshot: number | undefined,
   { settings, includePaths, directory }: Pick<Scoring, 'settings' | 'includePaths' | 'directory'>,
-  { path, server, weights }: Pick<HarnessRun, 'path' | 'server'> & { readonly weights: string },
+  {
+    path,
+    server,
+    servedName,
+    weights,
+  }: Pick<HarnessRun, 'path' | 'server' | 'servedName'> & { readonly weights: string },
 ): HarnessRun => {
   const rows = new Map(tasks.map((task): [string, Rows | null] => [task, settings.rowsOf(task)]));
   const most = tasks.map((task) => settings.maxTokensOf(task));
@@ -137,6 +150,7 @@ const runOf = (
     settings,
     includePaths,
     server,
+    servedName,
     directory: join(directory, '.runs', key),
   };
 };
@@ -158,7 +172,7 @@ export const commandsOf = async (
 ): Promise<string[]> => {
   const weights = await weightsOf(model);
   if (weights === undefined) return [];
-  const { serve } = scoring.settings;
+  const { serve, exchange } = scoring.settings;
   const path = await pathOf(model);
   const tasks = model.tasks.filter(
     (task) => !scoring.without.has(task) && resultOf(there, weights, task, scoring.settings) === undefined,
@@ -173,7 +187,12 @@ export const commandsOf = async (
   return [
     ...(serve === undefined
       ? []
-      : [serverCommand(serve, { model: path, name: model.name, port: printedPort })]),
+      : [
+          withVariables(
+            serverCommand(serve, { model: path, name: model.name, port: printedPort }),
+            exchange === undefined ? {} : exchangeEnvironment(),
+          ),
+        ]),
     ...runs.map((words) => commandLine(scoring.command, words, scoring.environment)),
   ];
 };
@@ -196,6 +215,8 @@ export interface ScoringContext {
   readonly onRequests: (requests: Requests) => void;
   /** The process of the harness that models share; undefined: each run has its own. */
   readonly kept: KeptHarness | undefined;
+  /** The server that models share; undefined: each has its own, or one that runs answers for all. */
+  readonly exchanging: ExchangingServer | undefined;
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
 
@@ -256,7 +277,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
       return outcome('scored');
     }
     await using server = started.value;
-    const place = { path, server: server.url, weights };
+    const place = { path, server: server.url, servedName: server.servedName, weights };
     const queue = runsOf(model, tasks, scoring, place);
     for (let run = queue.shift(); run !== undefined; run = queue.shift()) {
       const { tasks: own, fewshot } = run;
@@ -307,18 +328,26 @@ const serverFor = async (
   model: ModelToScore,
   path: string,
   context: ScoringContext,
-): Promise<Partial<Pick<ModelServer, 'url'>> & AsyncDisposable> => {
+): Promise<Partial<Pick<ModelServer, 'url'> & HeldModel> & AsyncDisposable> => {
   const { settings } = context.scoring;
-  if (settings.serve === undefined) return { [Symbol.asyncDispose]: () => Promise.resolve() };
   const log = logOf(model, context.scoring);
-  await makeDirectories(join(context.scoring.directory, 'logs'));
+  const left = { [Symbol.asyncDispose]: () => Promise.resolve() };
+  if (settings.serve !== undefined) await makeDirectories(join(context.scoring.directory, 'logs'));
+  if (context.exchanging !== undefined) {
+    const { signal, onLoaded } = context;
+    return { ...left, ...(await context.exchanging.hold({ name: model.name, path, log, signal, onLoaded })) };
+  }
+  if (settings.serve === undefined) return left;
   return await startServer({
     command: settings.serve,
     model: path,
     name: model.name,
     log,
     timeoutSeconds: settings.serveTimeout,
-    environment: environmentOf(context),
+    environment: {
+      ...environmentOf(context),
+      ...(settings.exchange === undefined ? {} : exchangeEnvironment()),
+    },
     signal: context.signal,
   });
 };

@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+import { z } from 'zod';
+import { itemAt } from '../base/lookup.js';
+import { bitsOf } from '../tensor/dtype.js';
+import type { TensorToLoad } from './weights-to-load.js';
+
+const boxSchema = z.array(z.tuple([z.int().nonnegative(), z.int().nonnegative()]));
+
+/** A part of a tensor that a worker of a server holds, and what it says of it. */
+export const partSchema = z.object({
+  /** Begin and end in each dimension of the tensor. */
+  box: boxSchema,
+  /** Columns of the tensor, within the box, that are hashed one after another; undefined: rows. */
+  columns: z.array(z.int().nonnegative()).optional(),
+  /** Runs of 1024 elements of the box at equal distances that are hashed; undefined: all of it. */
+  samples: z.int().min(2).max(1024).optional(),
+  sha256: z.string(),
+});
+
+export type PartHeld = z.infer<typeof partSchema>;
+type Box = z.infer<typeof boxSchema>;
+
+/** Elements of a sample; that of `vllm_weights.py`. */
+const sampleElements = 1024;
+
+/** Bytes read at once. */
+const chunkBytes = 1 << 20;
+
+const sizeOf = (box: Box): number => box.reduce((product, [begin, end]) => product * (end - begin), 1);
+
+const isWithin = (box: Box, { shape }: TensorToLoad): boolean =>
+  box.length === shape.length &&
+  box.every(([begin, end], dimension) => begin < end && end <= (shape[dimension] ?? 0));
+
+/** True if boxes, which are equal or apart, are all of a tensor. */
+const cover = (boxes: readonly Box[], { shape }: TensorToLoad): boolean => {
+  const different = new Map(boxes.map((box) => [JSON.stringify(box), box]));
+  const held = [...different.values()].reduce((sum, box) => sum + sizeOf(box), 0);
+  return held === shape.reduce((product, size) => product * size, 1);
+};
+
+/** Byte ranges. */
+type Range = readonly [begin: number, end: number];
+
+/** The ranges of a file that the elements of a box are, in order. */
+const rangesOf = ({ begin, shape, dtype }: TensorToLoad, box: Box): Range[] => {
+  const bytes = bitsOf(dtype) / 8;
+  let ranges: Range[] = [[begin, begin + bytes]];
+  // From the last dimension on: what is one range stays one while its dimension is whole.
+  let stride = bytes;
+  for (let dimension = shape.length - 1; dimension >= 0; dimension -= 1) {
+    const [first, last] = itemAt(box, dimension);
+    const [only] = ranges;
+    const isOne = ranges.length === 1 && only !== undefined && only[1] - only[0] === stride;
+    ranges = isOne
+      ? [[only[0] + first * stride, only[0] + last * stride]]
+      : Array.from({ length: last - first }, (_, index) => (first + index) * stride).flatMap((offset) =>
+          ranges.map(([from, to]): Range => [from + offset, to + offset]),
+        );
+    stride *= itemAt(shape, dimension);
+  }
+  return ranges;
+};
+
+/** The part of ranges, taken as one sequence of bytes, from a first byte to one after the last. */
+const within = (ranges: readonly Range[], first: number, last: number): Range[] => {
+  let at = 0;
+  return ranges.flatMap(([begin, end]): Range[] => {
+    const [from, to] = [Math.max(first - at, 0), Math.min(last - at, end - begin)];
+    at += end - begin;
+    return from < to ? [[begin + from, begin + to]] : [];
+  });
+};
+
+const sampled = (ranges: readonly Range[], samples: number, bytes: number): Range[] => {
+  const elements = ranges.reduce((sum, [begin, end]) => sum + end - begin, 0) / bytes;
+  const last = Math.max(0, elements - sampleElements);
+  return Array.from({ length: samples }, (_, index) => {
+    const first = Math.floor((last * index) / (samples - 1));
+    return [first * bytes, Math.min(elements, first + sampleElements) * bytes] as const;
+  }).flatMap(([from, to]) => within(ranges, from, to));
+};
+
+async function* chunksOf(handle: FileHandle, ranges: readonly Range[]): AsyncGenerator<Buffer> {
+  const chunk = Buffer.allocUnsafe(chunkBytes);
+  for (const [begin, end] of ranges)
+    for (let position = begin; position < end; ) {
+      const { bytesRead } = await handle.read(chunk, 0, Math.min(chunkBytes, end - position), position);
+      if (bytesRead === 0) throw new Error(`the file ends at byte ${position}, before ${end}`);
+      yield chunk.subarray(0, bytesRead);
+      position += bytesRead;
+    }
+}
+
+/** Returns the SHA-256 of columns of a box of two dimensions, one after another, without the sign of zeros. */
+const hashColumns = async (
+  handle: FileHandle,
+  tensor: TensorToLoad,
+  box: Box,
+  columns: readonly number[],
+): Promise<string> => {
+  const bytes = bitsOf(tensor.dtype) / 8;
+  const [rows, width] = [itemAt(box, 0), itemAt(tensor.shape, 1)];
+  const count = rows[1] - rows[0];
+  const picked = Buffer.alloc(columns.length * count * bytes);
+  const row = width * bytes;
+  // Some whole rows at once.
+  const rowsAtOnce = Math.max(1, Math.floor(chunkBytes / row));
+  const chunk = Buffer.allocUnsafe(rowsAtOnce * row);
+  for (let first = 0; first < count; first += rowsAtOnce) {
+    const size = Math.min(rowsAtOnce, count - first) * row;
+    const from = tensor.begin + (rows[0] + first) * row;
+    for (let filled = 0; filled < size; ) {
+      const { bytesRead } = await handle.read(chunk, filled, size - filled, from + filled);
+      if (bytesRead === 0) throw new Error(`the file ends at byte ${from + filled}, before ${from + size}`);
+      filled += bytesRead;
+    }
+    for (const [index, column] of columns.entries())
+      for (let at = 0; at < size / row; at += 1)
+        copyElement(chunk, at * row + column * bytes, picked, (index * count + first + at) * bytes, bytes);
+  }
+  return createHash('sha256').update(picked).digest('hex');
+};
+
+/** Copies an element of two or four bytes; of a zero, no sign. */
+const copyElement = (from: Buffer, at: number, to: Buffer, place: number, bytes: number): void => {
+  if (bytes === 2) {
+    const bits = from.readUInt16LE(at);
+    to.writeUInt16LE(bits === 0x8000 ? 0 : bits, place);
+  } else {
+    const bits = from.readUInt32LE(at);
+    to.writeUInt32LE(bits === 0x80000000 ? 0 : bits, place);
+  }
+};
+
+/** Compares what the workers of a server say that they hold with the files it comes from. What a file has is hashed once. */
+export class PartsHeld {
+  readonly #hashes = new Map<string, string>();
+
+  /**
+   * Returns the names of the tensors that no worker holds all of, or that one does not hold as the files have them.
+   *
+   * @param workers by tensor, what each says
+   * @throws Error if a file cannot be read
+   */
+  async differing(
+    weights: readonly TensorToLoad[],
+    workers: readonly Readonly<Record<string, readonly PartHeld[]>>[],
+  ): Promise<string[]> {
+    const handles = new Map<string, FileHandle>();
+    const handleOf = async (file: string): Promise<FileHandle> => {
+      const handle = handles.get(file) ?? (await open(file));
+      handles.set(file, handle);
+      return handle;
+    };
+    try {
+      const differing: string[] = [];
+      for (const tensor of weights) {
+        const parts = workers.flatMap((said) =>
+          Object.hasOwn(said, tensor.name) ? (said[tensor.name] ?? []) : [],
+        );
+        const boxes = parts.map(({ box }) => box);
+        let isSame = boxes.every((box) => isWithin(box, tensor)) && cover(boxes, tensor);
+        for (const part of parts) isSame &&= (await this.#hashOf(part, tensor, handleOf)) === part.sha256;
+        if (!isSame) differing.push(tensor.name);
+      }
+      return differing;
+    } finally {
+      await Promise.all([...handles.values()].map((handle) => handle.close()));
+    }
+  }
+
+  async #hashOf(
+    { box, columns, samples }: PartHeld,
+    tensor: TensorToLoad,
+    handleOf: (file: string) => Promise<FileHandle>,
+  ): Promise<string | undefined> {
+    const of = JSON.stringify([tensor.key, tensor.shape, tensor.dtype, box, columns, samples]);
+    const known = this.#hashes.get(of);
+    if (known !== undefined) return known;
+    const bytes = bitsOf(tensor.dtype) / 8;
+    const handle = await handleOf(tensor.file);
+    let hash: string;
+    if (columns !== undefined) {
+      const isAsked = columns.length > 0 && columns.every((column) => column < itemAt(tensor.shape, 1));
+      if (tensor.shape.length !== 2 || !isAsked || ![2, 4].includes(bytes)) return undefined;
+      hash = await hashColumns(handle, tensor, box, columns);
+    } else {
+      const ranges = rangesOf(tensor, box);
+      const digest = createHash('sha256');
+      for await (const chunk of chunksOf(
+        handle,
+        samples === undefined ? ranges : sampled(ranges, samples, bytes),
+      ))
+        digest.update(chunk);
+      hash = digest.digest('hex');
+    }
+    this.#hashes.set(of, hash);
+    return hash;
+  }
+}
