@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { extensionOption } from '../../src/evaluation/vllm-command.js';
 import type { ExperimentRecord } from '../../src/experiment/record/experiment-record.js';
 import { cli } from '../fixtures/cli.js';
 import { recordIn } from '../fixtures/experiment.js';
@@ -11,19 +12,37 @@ const {
   LAYERLOOM_PYTHON: python = '',
   LAYERLOOM_EXPERTS: experts = '',
   LAYERLOOM_MGSM: mgsm = '',
+  LAYERLOOM_VLLM: vllm = '',
   LAYERLOOM_KEPT_TABLE: table,
   TMPDIR: temporary = '/tmp',
 } = process.env;
 const merges = Number(process.env['LAYERLOOM_KEPT_MERGES'] ?? 6);
 
-const hasHarness = python !== '' && spawnSync(python, ['-c', 'import lm_eval']).status === 0;
+const has = (command: string, name: string): boolean =>
+  command !== '' && spawnSync(command, ['-c', `import ${name}`]).status === 0;
+const isPossible = experts !== '' && mgsm !== '' && has(python, 'lm_eval');
 vi.setConfig({ testTimeout: 4 * 3_600_000, hookTimeout: 600_000 });
 
 const root = join(temporary, `layerloom-kept-${process.pid}`);
 const tasks = ['layerloom_mgsm_ja', 'layerloom_mgsm_ppl_ja'];
 
+/** What the weights are loaded into, by name: whether it is there, and the settings that it needs. */
+const holders = [
+  ['a process of the harness', isPossible, ['model_args: {dtype: float32}', 'device: cpu']],
+  [
+    'a server of vLLM',
+    isPossible && has(vllm, 'vllm'),
+    [
+      'backend: local-completions',
+      'exchange: vllm',
+      // One sequence at a time: the sums of a batch depend on what else is in it.
+      `serve: ${vllm} -m vllm.entrypoints.openai.api_server --model {model} --port {port} --host 127.0.0.1 ${extensionOption} --dtype float32 --enforce-eager --max-num-seqs 1`,
+    ],
+  ],
+] as const;
+
 /** Merges of real experts, in an order of a seed, that share layers with the one before, all of them, or none. */
-const experiment = (): string => {
+const experiment = (settings: readonly string[]): string => {
   const random = generator(Number(process.env['LAYERLOOM_SEED'] ?? 1));
   const entries = Array.from({ length: merges }, (_, index) => {
     const [bottom, top] = [1 + Math.floor(random() * 4), 1 + Math.floor(random() * 3)];
@@ -43,8 +62,7 @@ evaluate:
   limit: ${process.env['LAYERLOOM_KEPT_PROBLEMS'] ?? 10}
   max_tokens: 64
   data: ${mgsm}
-  model_args: {dtype: float32}
-  device: cpu
+  ${settings.join('\n  ')}
 `;
 };
 
@@ -61,9 +79,8 @@ const resultsIn = (out: string) => {
   );
 };
 
-describe.skipIf(!hasHarness || experts === '' || mgsm === '')(
-  'one process of the harness for all models',
-  () => {
+describe.each(holders)('%s for all models', (what, isThere, settings) => {
+  describe.skipIf(!isThere)('with real experts', () => {
     beforeAll(() => {
       mkdirSync(root, { recursive: true });
     });
@@ -71,14 +88,14 @@ describe.skipIf(!hasHarness || experts === '' || mgsm === '')(
       rmSync(root, { recursive: true, force: true });
     });
 
-    it(`scores ${merges} merges of real experts as processes of their own do, bit for bit`, async () => {
+    it(`scores ${merges} merges as one of its own for each does, bit for bit`, async () => {
       const [file, kept, separate] = [join(root, 'study.yaml'), join(root, 'kept'), join(root, 'separate')];
-      writeFileSync(file, experiment());
+      writeFileSync(file, experiment(settings));
       expect(await cli(['batch', file, '-o', kept, '-q'])).toMatchObject({ code: 0, stderr: '' });
       cpSync(kept, separate, { recursive: true });
       const outcomes = new Map<string, { seconds: number; weights: object; results: { made: number } }>();
       const bin = dirname(python);
-      const env = { PATH: `${bin}:${process.env['PATH']}` };
+      const env = { PATH: `${bin}:${process.env['PATH']}`, HF_HUB_OFFLINE: '1', VLLM_CPU_KVCACHE_SPACE: '1' };
       for (const [name, out, more] of [
         ['separate', separate, ['--separate']],
         ['kept', kept, []],
@@ -95,10 +112,10 @@ describe.skipIf(!hasHarness || experts === '' || mgsm === '')(
       expect(a).toEqual(b);
       const lines = [...outcomes].map(
         ([name, { seconds, weights, results }]) =>
-          `${name}: ${seconds.toFixed(1)} s, ${results.made} scores, weights ${JSON.stringify(weights)}`,
+          `${what}, ${name}: ${seconds.toFixed(1)} s, ${results.made} scores, weights ${JSON.stringify(weights)}`,
       );
       if (table === undefined) process.stderr.write(`${lines.join('\n')}\n`);
-      else writeFileSync(table, `${lines.join('\n')}\n`);
+      else writeFileSync(table, `${lines.join('\n')}\n`, { flag: 'a' });
     });
-  },
-);
+  });
+});
