@@ -94,6 +94,7 @@ export type { Progress, RunControls, RunCost } from './engine/run.js';
 export { type MergeResult, type RunOptions, runPlan } from './engine/run-plan.js';
 export type { Evaluation, EvaluationBlock } from './evaluation/evaluation-block.js';
 export type { EvaluationResult, ProblemResult, ProblemScore, Score, Scores } from './evaluation/result.js';
+export { type Trial, type TryOptions, tryModels } from './evaluation/try-models.js';
 export { type ExperimentMerge, expandExperiment } from './experiment/file/expand.js';
 export type { ExperimentInput, MergeInput, ReferenceInput } from './experiment/file/experiment-block.js';
 export type { FurtherReference } from './experiment/file/further-references.js';

@@ -5,9 +5,10 @@ internals it uses (`kept.py`, `exchange.py`) and whose version it therefore stat
 
     out  {"program": 1, "lm_eval": VERSION}
     in   {"words": ["run", …], "log": PATH, "weights": [{"name", "file", "begin", "end", "dtype", "shape", "key"}, …] | null}
+         or, in place of the words, {"trial": {"prompt", "max_tokens", "chat", "arguments"}}: see `trial.py`
     out  {"loaded": {"tensors", "bytes", "whole"}, "fingerprint": {NAME: {"whole" | "samples": SHA-256}}}    if weights were given
     in   {"go": true}                                                                                        and can be compared
-    out  {"code": EXIT CODE}
+    out  {"code": EXIT CODE, "text": the answer of a trial}
 
 No request is answered before the fingerprint has been agreed to. What the harness prints goes to the log. A run that fails
 costs its own answers alone: the next one loads its model whole. The process ends when its input does.
@@ -30,22 +31,27 @@ def version_of_harness():
         return None
 
 
-def run(words, weights, agree):
-    """Runs the harness's command line once. Returns its exit code."""
+def run(words, trial, weights, agree):
+    """Runs the harness's command line once, or answers a prompt. Returns its exit code, and the answer."""
     exchange = None
     try:
         import kept
-        from lm_eval.__main__ import cli_evaluate
 
         # Without torch, of a harness that asks servers, there are no weights to load.
         if weights is not None or "exchange" in sys.modules:
             import exchange
 
             exchange.expect(weights, agree)
+        if trial is not None:
+            from trial import answer
+
+            return 0, answer(**trial)
+        from lm_eval.__main__ import cli_evaluate
+
         sys.argv = ["lm_eval", *words]
         with kept.settings(words):
             cli_evaluate()
-        return 0
+        return 0, None
     except SystemExit as ended:
         if isinstance(ended.code, str):
             print(ended.code, file=sys.stderr)
@@ -55,7 +61,7 @@ def run(words, weights, agree):
         code = 1
     if code != 0 and exchange is not None:
         exchange.forget()
-    return code
+    return code, None
 
 
 def main():
@@ -83,10 +89,10 @@ def main():
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.close(log)
-        code = run(request["words"], request["weights"], agree)
+        code, text = run(request.get("words"), request.get("trial"), request["weights"], agree)
         sys.stdout.flush()
         sys.stderr.flush()
-        reply({"code": code})
+        reply({"code": code} if text is None else {"code": code, "text": text})
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ import { swap } from './commands/swap.js';
 import { table } from './commands/table.js';
 import { tasks } from './commands/tasks.js';
 import { train } from './commands/train.js';
+import { tryModels } from './commands/try.js';
 import { resolveDash } from './dash-output.js';
 import { addExamples, commandGroups, ExampleCommand, helpLayout, optionGroups } from './framework/help.js';
 
@@ -52,6 +53,7 @@ const commands = [
   search,
   select,
   diff,
+  tryModels,
   store,
   cache,
   push,

@@ -36,7 +36,7 @@ const loadedSchema = z.object({ tensors: z.number(), bytes: z.number(), whole: z
 /** The lines of a run: at most one when the weights are loaded, before the first request, and one at the end. */
 const lineSchema = z.union([
   z.object({ loaded: loadedSchema, fingerprint: fingerprintSchema }),
-  z.object({ code: z.number() }),
+  z.object({ code: z.number(), text: z.string().optional() }),
 ]);
 
 /** What was loaded of a model's weights. */
@@ -52,6 +52,17 @@ export interface LoadedWeights {
 export interface HarnessEnd {
   readonly code: number | null;
   readonly by: NodeJS.Signals | null;
+  /** The answer of a trial. */
+  readonly text?: string | undefined;
+}
+
+/** A prompt to answer, in place of a run of the harness. */
+export interface TrialWords {
+  readonly prompt: string;
+  readonly max_tokens: number;
+  readonly chat: boolean;
+  /** Arguments of the harness's `hf`. */
+  readonly arguments: Readonly<Record<string, unknown>>;
 }
 
 /** Tensors that the process did not hold as their files have them; it was ended before it answered a request. */
@@ -60,8 +71,8 @@ export interface WrongWeights {
 }
 
 interface KeptRun {
-  /** The words after `lm_eval`. */
-  readonly words: readonly string[];
+  /** The words after `lm_eval`, or what is to be answered. */
+  readonly words: readonly string[] | TrialWords;
   /** File that its output is appended to. */
   readonly log: string;
   /** Absolute path of the checkpoint whose weights the process is to hold; undefined: a server holds them. */
@@ -73,6 +84,8 @@ interface KeptRun {
 /** True for back ends that let go of a model when the next one comes: transformers, and servers over HTTP. */
 export const canBeKept = ({ backend }: Pick<EvaluationSettings, 'backend'>): boolean =>
   backend === 'hf' || /completions$/.test(backend);
+
+const isTrial = (words: readonly string[] | TrialWords): words is TrialWords => 'prompt' in words;
 
 interface Session {
   readonly child: ChildProcess;
@@ -116,7 +129,7 @@ export class KeptHarness implements AsyncDisposable {
     const { child, lines, ended } = session;
     const weights = checkpoint === undefined ? undefined : await this.#weights.of(checkpoint);
     const say = (message: object) => (child.stdin as Writable).write(`${JSON.stringify(message)}\n`);
-    say({ words, log, weights: weights ?? null });
+    say({ ...(isTrial(words) ? { trial: words } : { words }), log, weights: weights ?? null });
     for (;;) {
       const next = await Promise.race([lines.next(), ended.then(() => undefined)]);
       const line =
@@ -125,7 +138,7 @@ export class KeptHarness implements AsyncDisposable {
         await this.end();
         return await ended;
       }
-      if ('code' in line) return { by: null, code: line.code };
+      if ('code' in line) return { by: null, ...line };
       const differing = await tensorsThatDiffer(weights ?? [], line.fingerprint);
       if (differing.length > 0) {
         await this.end();

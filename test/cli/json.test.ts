@@ -6,7 +6,7 @@ import { describeCommands } from '../../src/cli/framework/describe.js';
 import { buildProgram } from '../../src/cli/program.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
-import { stubHarness } from '../fixtures/evaluation-errors.js';
+import { standIn, stubHarness } from '../fixtures/evaluation-errors.js';
 import { writeExperiment } from '../fixtures/experiment.js';
 import { writeTrained } from '../fixtures/trained.js';
 
@@ -85,6 +85,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['evaluate', 'document', [out, '--print', ...harness]],
     ['evaluate', 'document', [out, '--dry-run', ...harness]],
     ['evaluate', 'events', [out, ...harness]],
+    ['try', 'document', [math, swahili, 'What is 3 + 4?', '--lm-eval', standIn]],
     ['table', 'document', [out]],
     ['table', 'document', ['--summaries', published, '--format', 'csv', '-o', at('table.csv')]],
     ['report', 'document', [out, '-o', at('report.html')]],

@@ -66,5 +66,5 @@ describe('a server that takes weights', () => {
     expect(new Set(linesOf(injected)).size).toBe(12);
     // Most faults are repaired by a load of everything; a second one in a row fails the model.
     expect(new Set(codes.keys())).toEqual(new Set(['WEIGHTS_DIFFER', 'EXCHANGE_FAILED']));
-  }, 600_000);
+  }, 7_200_000);
 });

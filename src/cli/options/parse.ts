@@ -33,6 +33,17 @@ export const toValues = (
   return { ...previous, [key]: toNumbers(text.slice(at + 1)) };
 };
 
+/** Parses `KEY=VALUE,KEY=VALUE`, as the harness takes arguments of models: numbers, true and false, else texts. */
+export const toArguments = (text: string): Record<string, number | string | boolean> =>
+  Object.fromEntries(
+    text.split(',').map((part) => {
+      const at = part.indexOf('=');
+      if (at <= 0) throw new LayerloomError('USAGE', { reason: `${part}: expected KEY=VALUE` });
+      const value = part.slice(at + 1);
+      return [part.slice(0, at), /^(true|false)$/i.test(value) ? /^true$/i.test(value) : toNumber(value)];
+    }),
+  );
+
 /** Parses numbers separated by commas, each as `toNumber`. */
 const toNumbers = (text: string): number[] => text.split(',').map(toNumber);
 

@@ -1,0 +1,43 @@
+import { argument, command } from '../framework/command.js';
+import { option } from '../framework/option.js';
+import { lmEval } from '../options/common.js';
+import { toArguments, toNumber } from '../options/parse.js';
+
+export const tryModels = command({
+  name: 'try',
+  group: 'looking',
+  summary: 'give several models the same prompt, and show their answers side by side',
+  arguments: {
+    words: argument(
+      '<model...>',
+      'models: directories, BASE+ADAPTER, or org/name; the last word is the prompt',
+    ),
+  },
+  options: {
+    maxTokens: option('--max-tokens <n>', 'most tokens of an answer', { parse: toNumber, default: '128' }),
+    chat: option('--chat', "put the prompt into each model's chat template"),
+    device: option('--device <name>', 'cpu, cuda:0', { default: 'a GPU, if there is one' }),
+    modelArgs: option(
+      '--model-args <list>',
+      "arguments of the harness's hf: dtype=float32,trust_remote_code=true",
+      {
+        parse: toArguments,
+      },
+    ),
+    lmEval,
+  },
+  examples: [
+    [
+      'layerloom try ./math-1 ./swh-1 ./merged "Swali: 3 + 4 ni ngapi? Jibu:"',
+      'the experts and their merge, loading only the tensors that differ',
+    ],
+    [
+      'layerloom try ./study/swahili/*/default --chat --max-tokens 200 "Habari?"',
+      'the default configuration of each pair',
+    ],
+  ],
+  run: async (given) => {
+    const { tryCommand } = await import('../work/try.js');
+    await tryCommand(given);
+  },
+});

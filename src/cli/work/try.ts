@@ -1,0 +1,42 @@
+import { LayerloomError } from '../../base/errors.js';
+import { describeTrials } from '../../documents/text/trials-text.js';
+import { tryModels } from '../../evaluation/try-models.js';
+import type { OutputOptions } from '../options/output.js';
+import { printJson, printText } from '../print.js';
+import { interruptible } from './interrupt.js';
+import { StatusLine } from './status-line.js';
+
+interface TryCommandOptions extends OutputOptions {
+  /** Models, and the prompt at the end. */
+  readonly words: readonly string[];
+  readonly maxTokens?: number;
+  readonly chat?: boolean;
+  readonly device?: string;
+  readonly modelArgs?: Readonly<Record<string, string | number | boolean>>;
+  readonly lmEval?: string;
+}
+
+/** Shows the answers of several models to one prompt. */
+export const tryCommand = async ({ words, json, quiet, ...options }: TryCommandOptions): Promise<void> => {
+  const [models, prompt] = [words.slice(0, -1), words.at(-1)];
+  if (prompt === undefined || models.length === 0)
+    throw new LayerloomError('USAGE', { reason: 'try takes one model or several, and then the prompt' });
+  const display = new StatusLine(process.stderr);
+  const report = (done: number) => {
+    if (!quiet) display.show(`${done} of ${models.length} models; ${models[done] ?? 'done'}`, `${done}`);
+  };
+  report(0);
+  let done = 0;
+  const trials = await interruptible((signal) =>
+    tryModels(models, prompt, {
+      ...options,
+      signal,
+      onAnswer: () => {
+        done += 1;
+        report(done);
+      },
+    }),
+  ).finally(() => display.end());
+  if (json) printJson({ prompt, trials });
+  else printText(describeTrials(trials, process.stdout.columns || 80));
+};

@@ -1,0 +1,123 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseAddress, printAddress } from '../address/address.js';
+import { checkInterrupt, LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
+import { locateText } from '../sources/locate.js';
+import { KeptHarness, knownHarnessVersion, type LoadedWeights } from './kept-harness.js';
+import { weightsArguments } from './loaded-model.js';
+
+/** Options of `tryModels`. */
+export interface TryOptions {
+  /** The harness's command, for the shell; default `lm_eval`. */
+  readonly lmEval?: string | undefined;
+  /** Most tokens of an answer; default 128. */
+  readonly maxTokens?: number | undefined;
+  /** Put the prompt into the model's chat template. Default false: the model continues it. */
+  readonly chat?: boolean | undefined;
+  /** `cpu`, `cuda:0`; default a GPU, if there is one. */
+  readonly device?: string | undefined;
+  /** Further arguments of the harness's `hf`: `{ dtype: 'float32' }`. */
+  readonly modelArgs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Called with each answer. */
+  readonly onAnswer?: ((trial: Trial) => void) | undefined;
+}
+
+/** What a model made of a prompt. */
+export interface Trial {
+  readonly model: string;
+  readonly text: string;
+  /** From when the model was asked for, with its loading. */
+  readonly seconds: number;
+  /** What was loaded of its weights; null for models that the harness loads itself (adapters). */
+  readonly weights: LoadedWeights | null;
+}
+
+/**
+ * Gives several models the same prompt, one after another in one process of lm-evaluation-harness: of the next model only the
+ * tensors that differ are loaded. Answers are those of the most probable token each time.
+ *
+ * @param models as everywhere: directories, `BASE+ADAPTER`, `org/name` of the hub cache
+ * @throws LayerloomError INVALID_PARAMETER, MODEL_NOT_FOUND, HARNESS_MISSING, HARNESS_FAILED, WEIGHTS_DIFFER, INTERRUPTED
+ */
+export const tryModels = async (
+  models: readonly string[],
+  prompt: string,
+  options: TryOptions = {},
+): Promise<readonly Trial[]> => {
+  const { lmEval = 'lm_eval', maxTokens = 128, chat = false, device, modelArgs, signal } = options;
+  if (!(Number.isSafeInteger(maxTokens) && maxTokens >= 1))
+    throw invalidParameter('maxTokens', maxTokens, 'a whole number, 1 or more');
+  if (models.length === 0) throw invalidParameter('models', models, 'at least one model');
+  const paths = await Promise.all(models.map(pathOf));
+  const folder = await mkdtemp(join(tmpdir(), 'layerloom-try-'));
+  const log = join(folder, 'log');
+  const trials: Trial[] = [];
+  await using kept = new KeptHarness(lmEval, {});
+  const stop = () => void kept.end();
+  signal?.addEventListener('abort', stop);
+  try {
+    for (const [index, path] of paths.entries()) {
+      checkInterrupt(signal);
+      const [model = '', started] = [models[index], performance.now()];
+      let weights: LoadedWeights | null = null;
+      const words = {
+        ...{ prompt, max_tokens: maxTokens, chat },
+        arguments: {
+          ...(await weightsArguments(path, 'hf')),
+          ...(device === undefined ? {} : { device }),
+          ...modelArgs,
+        },
+      };
+      const ask = () =>
+        kept.run({
+          ...{ words, log, checkpoint: path },
+          onLoaded: (loaded) => {
+            weights = loaded;
+          },
+        });
+      let end = await ask();
+      // A process that was started for it loads the model whole.
+      if (end !== undefined && 'differing' in end) end = await ask();
+      checkInterrupt(signal);
+      if (end === undefined)
+        throw new LayerloomError('HARNESS_MISSING', {
+          command: lmEval,
+          reason: `it is not lm_eval ${knownHarnessVersion} in a Python that its command names`,
+        });
+      if ('differing' in end)
+        throw new LayerloomError('WEIGHTS_DIFFER', { model, tensors: end.differing, log });
+      if (end.text === undefined)
+        throw new LayerloomError('HARNESS_FAILED', { model, reason: await reasonIn(log, end), log });
+      const trial = { model, text: end.text, seconds: (performance.now() - started) / 1000, weights };
+      trials.push(trial);
+      options.onAnswer?.(trial);
+    }
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+  // After a failure the log is left: the error names it.
+  await rm(folder, { recursive: true, force: true });
+  return trials;
+};
+
+/** Returns the path of a model, absolute; of a base with an adapter, both. */
+const pathOf = async (model: string): Promise<string> => {
+  const address = await parseAddress(model);
+  if (address.kind === 'model') return (await locateText(model)).path;
+  const [base, adapter] = await Promise.all(
+    [address.base, address.adapter].map((one) => locateText(printAddress(one))),
+  );
+  return `${base?.path}+${adapter?.path}`;
+};
+
+const reasonIn = async (
+  log: string,
+  { code, by }: { code: number | null; by: string | null },
+): Promise<string> => {
+  const printed = await readFile(log, 'utf8').catch(() => '');
+  const last = printed.trim().split('\n').at(-1)?.trim().slice(0, 300) ?? '';
+  return `${by === null ? `exit code ${code}` : `signal ${by}`}: ${last}`;
+};
