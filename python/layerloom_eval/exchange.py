@@ -5,6 +5,9 @@ kept from run to run while all that was asked of transformers, and all small fil
 every tensor of the files is a tensor of the model by name, shape and a type that holds its values. In any other case, and
 after a failure, transformers loads the model as it always does.
 
+The files of a merge that is scored in place are a donor's: another model's, of the same form, whose tensors the request
+lists too. transformers loads those, and the tensors that differ are loaded after them.
+
 After loading, the fingerprint of the model's own parameters is taken: the SHA-256 of each tensor, in the type of its file,
 of all of it where it was loaded, and of samples where it was there before.
 
@@ -55,13 +58,17 @@ class _Kept:
 
 _kept = None
 _weights = None
+_there = None
 _agree = None
 
 
-def expect(weights, agree):
-    """Gives the checkpoint of the next run, and what is called with what was loaded and its fingerprint."""
-    global _weights, _agree
-    _weights, _agree = weights, agree
+def expect(weights, there, agree):
+    """Gives the weights of the next run, and what is called with what was loaded and its fingerprint.
+
+    `there` are the tensors in the files of the run's checkpoint; None: they are those of `weights`.
+    """
+    global _weights, _there, _agree
+    _weights, _there, _agree = weights, there, agree
 
 
 def forget():
@@ -87,13 +94,16 @@ class ExchangingLM(HFLM):
                 return
         forget()
         super()._create_model(pretrained, **options)
-        if key is None:
-            return
-        places = _places_of(self._model, weights)
+        places = None if key is None else _places_of(self._model, weights)
         if places is None:
+            # The model is right as transformers has loaded it, unless its files are another model's.
+            if _there is not None:
+                raise ValueError("the tensors of this model cannot be exchanged by name: score it without in place")
             return
-        own = _Kept(key, self._model, {each["name"]: each["key"] for each in weights}, kept.random_state())
-        _compare(weights, places, weights, whole=True)
+        there = weights if _there is None else _there
+        own = _Kept(key, self._model, {each["name"]: each["key"] for each in there}, kept.random_state())
+        changed = _load_differing(own, weights, places)
+        _compare(weights, places, [*there, *changed], whole=True)
         _kept = own
 
 
@@ -102,16 +112,21 @@ def _exchanged(pretrained, weights, places):
     global _kept
     # What fails in the middle leaves a model of two checkpoints behind: it is not kept.
     own, _kept = _kept, None
-    model, keys = own.model, own.keys
-    changed = [each for each in weights if keys.get(each["name"]) != each["key"]]
-    load(changed, places)
-    keys.update((each["name"], each["key"]) for each in changed)
+    model = own.model
+    changed = _load_differing(own, weights, places)
     model.config._name_or_path = pretrained
     model.name_or_path = pretrained
     kept.set_random_state(own.state)
     _compare(weights, places, changed, whole=False)
     _kept = own
     return model
+
+
+def _load_differing(own, weights, places):
+    changed = [each for each in weights if own.keys.get(each["name"]) != each["key"]]
+    load(changed, places)
+    own.keys.update((each["name"], each["key"]) for each in changed)
+    return changed
 
 
 def _compare(weights, places, loaded, *, whole):

@@ -489,6 +489,10 @@ const catalogue = {
     (d: { model: string; tensors: readonly string[]; log: string }) =>
       `what answers did not hold the weights of ${d.model} after loading them twice, ${d.tensors.length} ${d.tensors.length === 1 ? 'tensor' : 'tensors'} beginning with ${d.tensors[0]}; nothing was scored; was a file written meanwhile? Its output is in ${d.log}`,
   ),
+  IN_PLACE_REFUSED: usage(
+    (d: { reason: string; directory?: string }) =>
+      `merges cannot be scored ${optionName('inPlace')}: ${d.reason}; write them (\`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', d.directory ?? 'DIR', '--resume')}\`), and leave the option out`,
+  ),
   SERVER_FAILED: failed(
     (d: { model: string; reason: string; log: string }) =>
       `the server for ${d.model} did not come up: ${d.reason}; its output is in ${d.log}`,

@@ -17,9 +17,10 @@ import type { StatisticsOptions } from '../measure/analysis/statistics.js';
 import { invalid } from '../methods/framework/settings.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import type { MergePlan, PlannedInput } from '../plan/plan.js';
+import type { Identify } from '../plan/shard-key.js';
 import { parseRecipe, type Recipe, refuseLayout } from '../recipe/recipe.js';
 import { bringModels } from '../sources/bring-models.js';
-import { idByPath, type StoredTensor } from '../tensor/stored-tensor.js';
+import { idByPath } from '../tensor/stored-tensor.js';
 import type { BatchMerge, ParsedMerge, RefusedMerge } from './batch-merge.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
 import { measureEach, measureTogether } from './measure-merges.js';
@@ -43,6 +44,8 @@ export interface BatchPlan<M extends BatchMerge> {
   readonly shards: ReadonlyMap<string, DistinctShard>;
   readonly inputs: readonly PlannedInput[];
   readonly opened: OpenedInputs;
+  /** Names the content of byte ranges in the keys of shards. */
+  readonly identify: Identify;
   /** Bytes that the merges would take if each were written separately. */
   readonly bytesPlain: number;
   /** Bytes of the distinct shards. */
@@ -93,7 +96,7 @@ export const planBatch = async <M extends BatchMerge>(
   await checkModels(parsed, headers, assumed, refusals);
   const opened = await observeInputs(headers, options.checksums ? 'bytes' : 'samples');
   const statistics = options.assume ? assumed : await measureTogether(refusals.accepted(), refusals, options);
-  const identifySource = ({ input, file }: StoredTensor): string => {
+  const identifySource: Identify = ({ input, file }) => {
     const seen = opened.checkpoints[input]?.checkpoint.files[file]?.seen;
     if (seen === undefined) throw new Error(`file ${file} of input ${input} was not observed`);
     return seen.hash;
@@ -125,11 +128,34 @@ export const planBatch = async <M extends BatchMerge>(
     shards: shards.distinct,
     inputs,
     opened,
+    identify: identifySource,
     bytesPlain,
     bytesDistinct: [...shards.distinct.values()].reduce((total, { bytes }) => total + bytes, 0),
     bytesVerbatim: [...shards.verbatim.values()].reduce((total, bytes) => total + bytes, 0),
     statistics,
     warnings: [...warnings],
+  };
+};
+
+/** Returns the plan of some of the merges. */
+export const narrowed = <M extends BatchMerge>(
+  plan: BatchPlan<M>,
+  isWanted: (merge: M) => boolean,
+): BatchPlan<M> => {
+  const merges = plan.merges.filter(({ merge }) => isWanted(merge));
+  if (merges.length === plan.merges.length) return plan;
+  const distinct = new Map(merges.flatMap((merge) => merge.shards.map((shard) => [shard.key, shard])));
+  const shards = new Map([...plan.shards].filter(([key]) => distinct.has(key)));
+  const sum = (of: readonly { readonly bytes: number }[]) =>
+    of.reduce((total, { bytes }) => total + bytes, 0);
+  return {
+    ...plan,
+    merges,
+    refused: plan.refused.filter(({ merge }) => isWanted(merge)),
+    shards,
+    bytesPlain: sum(merges),
+    bytesDistinct: sum([...shards.values()]),
+    bytesVerbatim: sum([...distinct.values()].filter(({ verbatim }) => verbatim !== undefined)),
   };
 };
 

@@ -13,7 +13,7 @@ import { sourcesOfTensors } from '../plan/operands.js';
 import { ShardStore } from '../store/shard-store.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import type { BatchMerge } from './batch-merge.js';
-import { type BatchPlan, type BatchPlanOptions, planBatch } from './batch-plan.js';
+import { type BatchPlan, type BatchPlanOptions, narrowed, planBatch } from './batch-plan.js';
 import { checkDevices } from './check-batch.js';
 import { type BatchCost, costOf } from './cost.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
@@ -30,6 +30,8 @@ export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assum
   store?: string | undefined;
   /** The kind of link by which merges share shards; by default `hard`. */
   link?: Link | undefined;
+  /** Merges to write; the others are planned alone. Default: all. */
+  write?: ((merge: BatchMerge) => boolean) | undefined;
   /** Only make one part's shards, and assemble no merge. */
   range?: Part | undefined;
   /**
@@ -37,7 +39,7 @@ export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assum
    * first. What they share with later merges is read again for those (`bytesReadAgain` of the cost).
    */
   first?: readonly string[] | undefined;
-  /** Called with the plan, before any shard is written. */
+  /** Called with the plan of all merges and the cost of those that are written, before any shard is written. */
   onPlan?: ((plan: BatchPlan<BatchMerge>, cost: BatchCost) => void | Promise<void>) | undefined;
   /** Called when a merge is done or has failed. */
   onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
@@ -64,7 +66,8 @@ export const runBatch = async (
   await using run = new Run(options);
   const { pool } = run;
   const link = checkLink(options.link ?? 'hard');
-  const plan = await planBatch(merges, options);
+  const whole = await planBatch(merges, options);
+  const plan = narrowed(whole, options.write ?? (() => true));
   await makeDirectories(options.out);
   const store = await ShardStore.open(options.store ?? join(options.out, '.store'), { create: true });
   await checkDevices(store.directory, options.out, link);
@@ -77,7 +80,7 @@ export const runBatch = async (
   const stages = stagesOf(plan, (key) => mine.has(key) && !present.has(key), options.first);
   const groups = stages.flatMap((stage) => stage.groups);
   const cost = costOf(plan, stages, options);
-  await options.onPlan?.(plan, cost);
+  await options.onPlan?.(whole, cost);
   // A part of an array job makes shards; the job that links the merges says which were refused.
   const failed = options.range === undefined ? plan.refused.map(failureOf) : [];
   for (const outcome of failed) await options.onMerge?.(outcome);
@@ -144,7 +147,7 @@ const mayContinue = ({ code }: LayerloomError): boolean =>
  * Makes the shards that the stages left: one by one those of failed groups, to find the shard at fault; then those
  * that other processes had claimed and did not finish.
  */
-const makeLeft = async (
+export const makeLeft = async (
   pool: WorkerPool,
   inputs: InputFiles,
   sink: StoreSink,

@@ -7,7 +7,7 @@ import type { LoadedWeights } from './kept-harness.js';
 import { PartsHeld, partSchema } from './parts-held.js';
 import { type ModelServer, startServer } from './server.js';
 import { exchangeEnvironment, exchangeNeeds } from './vllm-command.js';
-import { type TensorToLoad, WeightsToLoad } from './weights-to-load.js';
+import { type TensorToLoad, type WeightsInPlace, WeightsToLoad } from './weights-to-load.js';
 
 /** Version of what `vllm_weights.py` takes and gives. */
 const programVersion = 1;
@@ -46,6 +46,8 @@ interface ModelToHold {
   readonly name: string;
   /** Absolute path of its checkpoint. */
   readonly path: string;
+  /** The weights of a merge in place, whose directory at `path` has those of another model. */
+  readonly inPlace?: WeightsInPlace | undefined;
   /** File that the server's output is appended to, if it is started. */
   readonly log: string;
   readonly signal: AbortSignal | undefined;
@@ -82,9 +84,13 @@ export class ExchangingServer implements AsyncDisposable {
    *   `WeightsToLoad`
    */
   async hold(model: ModelToHold): Promise<HeldModel> {
-    const weights = await this.#weights.of(model.path);
+    // What the files hold that a server is started for is of no account: it first loads everything.
+    const { path, inPlace } = model;
+    const weights = await (inPlace === undefined
+      ? this.#weights.of(path)
+      : this.#weights.at(inPlace.tensors));
     if (weights === undefined) throw failed(model, 'the model is not made of safetensors files alone');
-    const form = await formOf(model.path, weights);
+    const form = await formOf(path, weights);
     try {
       return await this.#held(model, weights, { form, whole: false });
     } catch (error) {

@@ -12,6 +12,7 @@ import { weightsArguments } from './loaded-model.js';
 import { endGroup, spawnGroup } from './process.js';
 import { promptArguments } from './prompt-arguments.js';
 import type { EvaluationSettings, Rows } from './settings.js';
+import type { WeightsInPlace } from './weights-to-load.js';
 
 /** A run of the harness: one model, in tasks of one number of worked examples. */
 export interface HarnessRun {
@@ -19,6 +20,8 @@ export interface HarnessRun {
   readonly name: string;
   /** Absolute path of the checkpoint. */
   readonly path: string;
+  /** The weights of a merge in place, whose directory at `path` has those of another model. */
+  readonly inPlace?: WeightsInPlace | undefined;
   readonly tasks: readonly string[];
   /** Undefined: the tasks' own. */
   readonly fewshot: number | undefined;
@@ -192,16 +195,24 @@ const executed = async (
   const { kept, log, onLoaded = () => undefined } = execution;
   const own = ownProcess(words, execution);
   let differing: readonly string[] = [];
+  const isServed = (run.server ?? run.settings.baseUrl) !== undefined;
   const inKept = async (): Promise<HarnessEnd | undefined> => {
     if (kept === undefined || !canBeKept(run.settings)) return undefined;
-    const isServed = (run.server ?? run.settings.baseUrl) !== undefined;
-    const end = await kept.run({ words, log, checkpoint: isServed ? undefined : run.path, onLoaded });
+    const weights = isServed ? undefined : (run.inPlace ?? run.path);
+    const end = await kept.run({ words, log, weights, onLoaded });
     if (end === undefined || !('differing' in end)) return end;
     ({ differing } = end);
     return { code: 0, by: null };
   };
   await supervised(run, execution, {
-    run: async (output) => (await inKept()) ?? (await own.run(output)),
+    run: async (output) => {
+      const end = await inKept();
+      if (end === undefined && run.inPlace !== undefined && !isServed)
+        throw new LayerloomError('IN_PLACE_REFUSED', {
+          reason: `the process of ${execution.command} cannot be kept, and one of its own loads what the directory has`,
+        });
+      return end ?? (await own.run(output));
+    },
     stop: async () => {
       await Promise.all([kept?.end(), own.stop()]);
     },

@@ -9,7 +9,7 @@ import { shellWord } from '../base/command-line.js';
 import { endGroup, spawnGroup } from './process.js';
 import { pythonOfHarness } from './python-of-harness.js';
 import type { EvaluationSettings } from './settings.js';
-import { tensorsThatDiffer, WeightsToLoad } from './weights-to-load.js';
+import { tensorsThatDiffer, type WeightsInPlace, WeightsToLoad } from './weights-to-load.js';
 
 /** The harness that this version was written for. Another runs for each model in a process of its own, with a warning. */
 export const knownHarnessVersion = '0.4.13';
@@ -75,8 +75,11 @@ interface KeptRun {
   readonly words: readonly string[] | TrialWords;
   /** File that its output is appended to. */
   readonly log: string;
-  /** Absolute path of the checkpoint whose weights the process is to hold; undefined: a server holds them. */
-  readonly checkpoint: string | undefined;
+  /**
+   * The weights that the process is to hold: those of a checkpoint, by its absolute path, or of a merge in place;
+   * undefined: a server holds them.
+   */
+  readonly weights: string | WeightsInPlace | undefined;
   /** Called with what was loaded, before the first request is answered. */
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
@@ -123,13 +126,25 @@ export class KeptHarness implements AsyncDisposable {
    *
    * @returns undefined where the harness cannot be kept: of another version, or in no Python that is known
    */
-  async run({ words, log, checkpoint, onLoaded }: KeptRun): Promise<HarnessEnd | WrongWeights | undefined> {
+  async run({
+    words,
+    log,
+    weights: asked,
+    onLoaded,
+  }: KeptRun): Promise<HarnessEnd | WrongWeights | undefined> {
     const session = await this.#start(log);
     if (session === undefined) return undefined;
     const { child, lines, ended } = session;
-    const weights = checkpoint === undefined ? undefined : await this.#weights.of(checkpoint);
+    const isInPlace = typeof asked === 'object';
+    const weights =
+      typeof asked === 'string'
+        ? await this.#weights.of(asked)
+        : asked && (await this.#weights.at(asked.tensors));
+    const there = isInPlace ? await this.#weights.at(asked.donated) : undefined;
     const say = (message: object) => (child.stdin as Writable).write(`${JSON.stringify(message)}\n`);
-    say({ ...(isTrial(words) ? { trial: words } : { words }), log, weights: weights ?? null });
+    const what = isTrial(words) ? { trial: words } : { words };
+    say({ ...what, log, weights: weights ?? null, there: there ?? null });
+    let isAgreed = false;
     for (;;) {
       const next = await Promise.race([lines.next(), ended.then(() => undefined)]);
       const line =
@@ -138,6 +153,9 @@ export class KeptHarness implements AsyncDisposable {
         await this.end();
         return await ended;
       }
+      // Without a fingerprint, the files of the directory have answered, which are right but for a merge in place.
+      if ('code' in line && line.code === 0 && isInPlace && !isAgreed)
+        return { differing: asked.tensors.map(({ name }) => name) };
       if ('code' in line) return { by: null, ...line };
       const differing = await tensorsThatDiffer(weights ?? [], line.fingerprint);
       if (differing.length > 0) {
@@ -146,6 +164,7 @@ export class KeptHarness implements AsyncDisposable {
       }
       const ofBytes = (weights ?? []).reduce((sum, { begin, end }) => sum + end - begin, 0);
       onLoaded({ whole: line.loaded.whole, bytes: line.loaded.bytes, ofBytes });
+      isAgreed = true;
       say({ go: true });
     }
   }

@@ -73,7 +73,7 @@ export const tryModels = async (
       };
       const ask = () =>
         kept.run({
-          ...{ words, log, checkpoint: path },
+          ...{ words, log, weights: path },
           onLoaded: (loaded) => {
             weights = loaded;
           },

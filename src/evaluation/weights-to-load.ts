@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { parseAddress } from '../address/address.js';
-import { itemAt } from '../base/lookup.js';
+import { itemAt, valueAt } from '../base/lookup.js';
 import { isBareAdapter } from '../model/adapters/open-adapter.js';
 import { openModel } from '../model/adapters/open-model.js';
 import { bitsOf, type Dtype } from '../tensor/dtype.js';
 
-/** A tensor of a checkpoint: where its bytes are, and what they are. */
-export interface TensorToLoad {
+/** Where a tensor's bytes are. */
+export interface PlacedTensor {
   readonly name: string;
   /** Absolute path of a safetensors file, and offsets from its start. */
   readonly file: string;
@@ -15,12 +15,29 @@ export interface TensorToLoad {
   readonly end: number;
   readonly dtype: Dtype;
   readonly shape: readonly number[];
+}
+
+/** A tensor of a checkpoint: where its bytes are, and what they are. */
+export interface TensorToLoad extends PlacedTensor {
   /** SHA-256 of its bytes, in hexadecimal. */
   readonly key: string;
 }
 
+/** The weights of a model whose directory has another model's: a merge that is not written. */
+export interface WeightsInPlace {
+  readonly tensors: readonly PlacedTensor[];
+  /** Those in the files of the directory, of the same names, shapes and dtypes. */
+  readonly donated: readonly PlacedTensor[];
+}
+
 /** What a program that holds weights says of a tensor: the SHA-256 of all of it, or of its samples. */
 export type Fingerprint = Readonly<Record<string, { readonly whole: string } | { readonly samples: string }>>;
+
+/** Dtypes of tensors that the program exchanges; those of `exchange.py`. */
+export const exchangedDtypes: readonly Dtype[] = [
+  ...(['F64', 'F32', 'F16', 'BF16'] as const),
+  ...(['I64', 'I32', 'I16', 'I8', 'U8', 'BOOL'] as const),
+];
 
 /** Runs of elements of a tensor, at equal distances, that samples are, and the elements of one; those of `exchange.py`. */
 const [samples, sampleElements] = [8, 1024];
@@ -48,27 +65,41 @@ export class WeightsToLoad {
     const { files, tensors } = await openModel(path);
     if (!files.every((file) => file.path.endsWith('.safetensors'))) return undefined;
     if ([...tensors.values()].some(({ change }) => change !== undefined)) return undefined;
-    const handles = await Promise.all(files.map((file) => open(file.path)));
+    const placed = [...tensors].map(([name, { file, begin, end, dtype, shape }]) => {
+      return { name, file: itemAt(files, file).path, begin, end, dtype, shape };
+    });
+    return await this.at(placed);
+  }
+
+  /**
+   * Returns tensors with their keys.
+   *
+   * @throws Error if a file cannot be read
+   */
+  async at(tensors: readonly PlacedTensor[]): Promise<readonly TensorToLoad[]> {
+    const handles = new Map<string, FileHandle>();
+    const identities = new Map<string, string>();
     try {
-      const identities = await Promise.all(
-        handles.map(async (handle) => {
-          const { dev, ino, size, mtimeNs } = await handle.stat({ bigint: true });
-          return `${dev} ${ino} ${size} ${mtimeNs}`;
-        }),
-      );
+      for (const file of new Set(tensors.map((tensor) => tensor.file))) {
+        const handle = await open(file);
+        handles.set(file, handle);
+        const { dev, ino, size, mtimeNs } = await handle.stat({ bigint: true });
+        identities.set(file, `${dev} ${ino} ${size} ${mtimeNs}`);
+      }
       const found: TensorToLoad[] = [];
-      for (const [name, { file, begin, end, dtype, shape }] of tensors) {
-        const range = `${itemAt(identities, file)} ${begin} ${end}`;
-        const key = this.#keys.get(range) ?? hashRanges(itemAt(handles, file), [[begin, end]]);
+      for (const tensor of tensors) {
+        const { file, begin, end } = tensor;
+        const range = `${valueAt(identities, file)} ${begin} ${end}`;
+        const key = this.#keys.get(range) ?? hashRanges(valueAt(handles, file), [[begin, end]]);
         this.#keys.set(range, key);
-        found.push({ name, file: itemAt(files, file).path, begin, end, dtype, shape, key: await key });
+        found.push({ ...tensor, key: await key });
       }
       return found;
     } catch (error) {
       this.#keys.clear();
       throw error;
     } finally {
-      await Promise.all(handles.map((handle) => handle.close()));
+      await Promise.all([...handles.values()].map((handle) => handle.close()));
     }
   }
 }

@@ -4,15 +4,18 @@ import { LayerloomError, reasonOf } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { version } from '../base/version.js';
 import { clearStaging } from '../batch/assemble.js';
-import { type BatchPlan, planBatch } from '../batch/batch-plan.js';
+import { type BatchPlan, narrowed, planBatch } from '../batch/batch-plan.js';
 import { checkBatch, type DiskNeed, diskNeedOf } from '../batch/check-batch.js';
 import { type BatchCost, costOf } from '../batch/cost.js';
+import { type CostInPlace, costInPlace } from '../batch/in-place/cost-in-place.js';
 import type { MergeOutcome } from '../batch/merge-tracker.js';
 import { lockName, recordName } from '../batch/record-names.js';
 import { type BatchOptions, type BatchResult, linkedIn, runBatch, sourcesIn } from '../batch/run-batch.js';
 import { type Stage, stagesOf } from '../batch/stages.js';
 import { makeDirectories, openToAppend } from '../engine/output/durable.js';
 import { parseEvaluation } from '../evaluation/settings.js';
+import { weightsOfShards } from '../evaluation/weights.js';
+import { matches } from '../methods/framework/match-names.js';
 import { tryLock } from '../native/addon.js';
 import { missingWeights } from '../plan/missing-weights.js';
 import type { PlannedDownload } from '../plan/plan.js';
@@ -20,7 +23,7 @@ import { withPlace } from '../recipe/read-recipe.js';
 import { ownClaimant } from '../store/claimant.js';
 import { checkExpected, stampOf } from './expected.js';
 import { type ExperimentMerge, expandExperiment } from './file/expand.js';
-import { type ExperimentInput, mergeSettings } from './file/experiment-block.js';
+import type { ExperimentInput } from './file/experiment-block.js';
 import { missingReferences } from './file/missing-references.js';
 import { type Experiment, parseExperiment, readExperiment } from './file/read-experiment.js';
 import { experimentReferences } from './file/references.js';
@@ -28,9 +31,10 @@ import { noteMadeHere } from './made-here.js';
 import { type MeasuredMerging, measuredMerging, mergingSeconds } from './measured-merging.js';
 import { type ExperimentRecord, type MergeRecord, readRecord } from './record/experiment-record.js';
 import { RecordFile } from './record/record-file.js';
+import { recordedOptions, withOptions } from './recorded-options.js';
 
 /** Options of `runExperiment`. */
-export interface ExperimentOptions extends BatchOptions {
+export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
   /**
    * Continue in a directory that contains an experiment. Merges that are complete are kept; others are
    * replaced if layerloom wrote them.
@@ -40,6 +44,11 @@ export interface ExperimentOptions extends BatchOptions {
   force?: boolean | undefined;
   /** Merges to make and to record; the others are as if the experiment did not have them. Default: all. */
   only?: ((merge: ExperimentMerge) => boolean) | undefined;
+  /**
+   * Merges to write, of those that are recorded: patterns of names, in which `*` stands for any text; none if empty. Those that
+   * an earlier run wrote are kept as they should be; the others stay pending, and can be scored in place. Default: all.
+   */
+  write?: readonly string[] | undefined;
   /** The tokenizer's source of merges that say no other, in the place of the experiment's: `auto`, `strict`, … */
   tokenizer?: string | undefined;
   /** Compute with values that are NaN or infinite in every merge, instead of refusing them with NON_FINITE. */
@@ -79,7 +88,8 @@ export const runExperiment = async (
   return await placed(experiment, async () => {
     const merges = expandExperiment(experiment).filter(options.only ?? (() => true));
     const warnings = await missingReferences(experiment);
-    const batch = { ...options, ...commonOf(experiment, options), out, warnings };
+    const { write: _write, ...others } = options;
+    const batch = { ...others, ...commonOf(experiment, options), out, warnings };
     // A part of an array job only makes shards; the last job writes the directory.
     if (options.range !== undefined) {
       const result = await runBatch(merges, batch);
@@ -93,9 +103,33 @@ export const runExperiment = async (
         out,
         merges.map(({ path }) => path),
       );
-      return await runHere(experiment, merges, batch, started, former !== undefined);
+      const before = former === undefined ? undefined : await readRecord(out).catch(() => undefined);
+      const write = writtenBy(options, merges, before);
+      return await runHere(experiment, merges, { ...batch, write }, started, before);
     });
   });
+};
+
+/**
+ * Tells the merges that a run writes: those that it is to write, and those that an earlier one wrote.
+ *
+ * @throws LayerloomError INVALID_PARAMETER if a pattern matches no merge
+ */
+const writtenBy = (
+  { write }: Pick<ExperimentOptions, 'write'>,
+  merges: readonly ExperimentMerge[],
+  before: ExperimentRecord | undefined,
+): NonNullable<BatchOptions['write']> => {
+  if (write === undefined) return () => true;
+  const lost = write.find((pattern) => !merges.some(({ name }) => matches(name, pattern)));
+  if (lost !== undefined)
+    throw invalidParameter(
+      'write',
+      lost,
+      `names of merges, in which * is any text, such as ${merges[0]?.name}`,
+    );
+  const there = new Set(before?.merges.flatMap(({ name, state }) => (state === 'done' ? [name] : [])));
+  return ({ name }) => there.has(name) || write.some((pattern) => matches(name, pattern));
 };
 
 /**
@@ -139,20 +173,23 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
   }
 };
 
+/** Options of a run whose merges to write are decided. */
+type RunOptions = Omit<ExperimentOptions, 'write'> & Pick<BatchOptions, 'write'>;
+
 const runHere = async (
   experiment: Experiment,
   merges: readonly ExperimentMerge[],
-  options: ExperimentOptions,
+  options: RunOptions,
   started: number,
-  isResumed: boolean,
+  former: ExperimentRecord | undefined,
 ): Promise<ExperimentResult> => {
   const outcomes = new Map<string, { outcome: MergeOutcome; seconds: number }>();
   let cost: BatchCost | undefined;
   let moved = { bytesRead: 0, bytesWritten: 0 };
   const writer = new RecordFile(options.out);
-  const former = isResumed ? await readRecord(options.out).catch(() => undefined) : undefined;
+  const weights = new Map<string, string>();
   const record = (state: ExperimentRecord['state'], done?: BatchResult): ExperimentRecord => {
-    const known = recordOf(experiment, merges, options, cost as BatchCost, outcomes, started);
+    const known = recordOf(experiment, merges, options, cost as BatchCost, outcomes, started, weights);
     const { bytesRead, bytesWritten } = done ?? moved;
     const kept = former === undefined ? known : withFormerFigures(known, former, outcomes);
     const isNothingDone = state === 'done' && former?.state === 'done' && allKept(done?.merges ?? []);
@@ -169,9 +206,11 @@ const runHere = async (
       ...options,
       onPlan: async (plan, planned) => {
         cost = planned;
+        for (const { merge, shards } of plan.merges)
+          weights.set(merge.name, weightsOfShards(shards.map(({ key }) => key)));
         await options.onPlan?.(plan, planned);
         // A former record is kept until the states of its merges are known.
-        if (isResumed) writer.updateSoon(() => Promise.resolve(record('running')));
+        if (former !== undefined) writer.updateSoon(() => Promise.resolve(record('running')));
         else await writer.write(record('running'));
       },
       onProgress: (progress) => {
@@ -243,6 +282,8 @@ export const planExperiment = async (
   readonly merging: { readonly seconds: number; readonly by: MeasuredMerging } | null;
   /** Refusals of a run that an option removes: an output that is there, weights that are not here. */
   readonly wanted: readonly LayerloomError[];
+  /** Of merges that the run does not write: what scoring them in place makes. */
+  readonly inPlace: CostInPlace;
 }> => {
   const experiment = await openExperiment(input, options);
   return await placed(experiment, async () => {
@@ -254,19 +295,27 @@ export const planExperiment = async (
       warnings,
       assume: true,
     });
-    const stages = stagesOf(plan, () => true, options.first);
+    const { out } = options;
+    const before = out === undefined ? undefined : await readRecord(resolve(out)).catch(() => undefined);
+    const isWritten = writtenBy(options, merges, before);
+    const written = narrowed(plan, isWritten);
+    const stages = stagesOf(written, () => true, options.first);
     const groups = stages.flatMap((stage) => stage.groups);
-    const missing = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(plan));
-    const wanted = await checkBatch(plan, options);
+    const missing = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(written));
+    const wanted = await checkBatch(written, options);
     if (missing.needs.length > 0 && !options.download)
       wanted.push(new LayerloomError('DOWNLOAD_NEEDED', { models: missing.models }));
-    const [cost, stamp] = [costOf(plan, stages, options), stampOf(experiment.text)];
+    const [cost, stamp] = [costOf(written, stages, options), stampOf(experiment.text)];
     const { bytes, models } = missing;
-    const disk = await diskNeedOf(plan, options);
+    const disk = await diskNeedOf(written, options);
+    const inPlace = await costInPlace(
+      narrowed(plan, (merge) => !isWritten(merge)),
+      out ?? '.',
+    );
     const by = await measuredMerging(options.out ?? '.', options.store);
     const merging = by === undefined ? null : { seconds: mergingSeconds(cost, disk.shards, by), by };
     return {
-      ...{ plan, stages, experiment, stamp, cost, disk, merging, wanted },
+      ...{ plan, stages, experiment, stamp, cost, disk, merging, wanted, inPlace },
       download: { bytes, models },
     };
   });
@@ -274,29 +323,15 @@ export const planExperiment = async (
 
 const openExperiment = async (
   input: ExperimentInput | string,
-  {
-    directory,
-    tokenizer,
-    allowNonFinite,
-    expect,
-  }: Pick<ExperimentOptions, 'directory' | 'tokenizer' | 'allowNonFinite' | 'expect'>,
+  { directory, tokenizer, allowNonFinite, expect }: OpeningOptions,
 ): Promise<Experiment> => {
-  const asked = mergeSettings.shape.tokenizerSource.safeParse(tokenizer);
-  if (!asked.success)
-    throw invalidParameter(
-      'tokenizer',
-      tokenizer,
-      'auto, strict, union or base: models differ from merge to merge',
-    );
   const experiment =
     typeof input === 'string' ? await readExperiment(input) : await parseExperiment(input, { directory });
   if (expect !== undefined) checkExpected(expect, experiment.text, experiment.file ?? 'the experiment');
-  return {
-    ...experiment,
-    ...(asked.data === undefined ? {} : { tokenizerSource: asked.data }),
-    ...(allowNonFinite === undefined ? {} : { allowNonFinite }),
-  };
+  return withOptions(experiment, { tokenizer, allowNonFinite });
 };
+
+type OpeningOptions = Pick<ExperimentOptions, 'directory' | 'tokenizer' | 'allowNonFinite' | 'expect'>;
 
 const commonOf = (
   { layout, maxShardSize }: Experiment,
@@ -321,18 +356,21 @@ const placed = async <T>(experiment: Experiment, work: () => Promise<T>): Promis
 const recordOf = (
   experiment: Experiment,
   merges: readonly ExperimentMerge[],
-  options: ExperimentOptions,
+  options: RunOptions,
   cost: BatchCost,
   outcomes: ReadonlyMap<string, { readonly outcome: MergeOutcome; readonly seconds: number }>,
   started: number,
+  weights: ReadonlyMap<string, string> = new Map(),
 ): ExperimentRecord => ({
   layerloom: version,
   state: 'running',
   experiment: experiment.text,
   base: experiment.base ?? null,
   store: resolve(options.store ?? join(options.out, '.store')),
+  options: recordedOptions(experiment, options),
   merges: merges.map(({ name, language, task, languageExpert, method, configuration, path }): MergeRecord => {
     const { outcome, seconds = 0 } = outcomes.get(name) ?? {};
+    const own = outcome === undefined ? weights.get(name) : outcome.weights;
     return {
       name,
       language,
@@ -346,7 +384,7 @@ const recordOf = (
       bytesRead: outcome?.bytesRead ?? 0,
       bytesWritten: outcome?.bytesWritten ?? 0,
       seconds,
-      ...(outcome?.weights === undefined ? {} : { weights: outcome.weights }),
+      ...(own === undefined ? {} : { weights: own }),
       ...(outcome?.error === undefined ? {} : { error: outcome.error }),
     };
   }),

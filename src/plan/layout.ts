@@ -158,16 +158,28 @@ const asInputFile = (
   return { file, bytes: whole.bytes, verbatim: { input: first.input, file: first.file }, tensors: inOrder };
 };
 
-const placeInFile = (tensors: readonly UnplacedTensor[], file: string): PlannedShard => {
+const placeInFile = (tensors: readonly UnplacedTensor[], file: string): PlannedShard => ({
+  file,
+  ...placeAfterHeader(tensors.map(({ place, ...tensor }) => ({ ...tensor, layer: place.layer ?? null }))),
+});
+
+/** Fixes where tensors stand in a file of their own. */
+const placeAfterHeader = (
+  tensors: readonly (Omit<PlannedTensor, 'begin' | 'end'> & { readonly bytes: number })[],
+): Pick<PlannedShard, 'bytes' | 'tensors'> => {
   const inOrder = [...tensors].sort(writer.compare);
   let position = writer.encodeHeader(inOrder).length;
-  const planned = inOrder.map(({ name, dtype, shape, bytes, place, expression }) => {
+  const planned = inOrder.map(({ name, dtype, shape, bytes, layer, expression }) => {
     const begin = position;
     position += bytes;
-    return { name, dtype, shape, begin, end: position, layer: place.layer ?? null, expression };
+    return { name, dtype, shape, begin, end: position, layer, expression };
   });
-  return { file, bytes: position, tensors: planned };
+  return { bytes: position, tensors: planned };
 };
+
+/** Returns some tensors of a shard as a shard of their own. */
+export const partOfShard = (tensors: readonly PlannedTensor[]): Pick<PlannedShard, 'bytes' | 'tensors'> =>
+  placeAfterHeader(tensors.map((tensor) => ({ ...tensor, bytes: tensor.end - tensor.begin })));
 
 /** The index of shards, as it stands beside them where there are several. */
 export const indexTextOf = (shards: readonly PlannedShard[]): string => {

@@ -1,5 +1,6 @@
 import { itemAt } from '../base/lookup.js';
 import type { BatchCost } from '../batch/cost.js';
+import type { CostInPlace } from '../batch/in-place/cost-in-place.js';
 import type { ExperimentInput } from '../experiment/file/experiment-block.js';
 import { type ExperimentOptions, planExperiment } from '../experiment/run-experiment.js';
 import type { PlannedDownload } from '../plan/plan.js';
@@ -18,6 +19,8 @@ export interface PlanSearchOptions
     > {
   /** Directory that the search would write, for checks of it; without, nothing of the output is checked. */
   readonly out?: string | undefined;
+  /** Score merges without writing them. */
+  readonly inPlace?: boolean | undefined;
 }
 
 /** What a search will do, as far as it is known before the first score. Nothing that is there already is subtracted. */
@@ -53,6 +56,8 @@ export interface SearchPlan {
   /** Of the first step's merges: their cost, weights that are not here, and those that cannot be made. */
   readonly cost: BatchCost;
   readonly download: PlannedDownload;
+  /** Of the first step's merges, what scoring them in place makes. */
+  readonly inPlace: CostInPlace;
   readonly refused: readonly { readonly merge: string; readonly code: string; readonly message: string }[];
 }
 
@@ -76,8 +81,19 @@ export const planSearch = async (
     budget,
   });
   const begun = new Set(first.flatMap((point) => itemAt(points, point).merges.map(({ name }) => name)));
-  const { out, store, link, threads, download, resume, layout, maxShardSize, allowNonFinite, directory } =
-    options;
+  const {
+    out,
+    store,
+    link,
+    threads,
+    download,
+    resume,
+    layout,
+    maxShardSize,
+    allowNonFinite,
+    directory,
+    inPlace,
+  } = options;
   const planned = await planExperiment(input, {
     out,
     store,
@@ -89,6 +105,7 @@ export const planSearch = async (
     maxShardSize,
     allowNonFinite,
     directory,
+    write: inPlace ? [] : undefined,
     only: ({ name }) => begun.has(name),
   });
   for (const warning of planned.plan.warnings) options.onWarning?.(warning);
@@ -117,6 +134,7 @@ export const planSearch = async (
     otherPairs,
     cost: planned.cost,
     download: planned.download,
+    inPlace: planned.inPlace,
     refused: planned.plan.refused.map(({ merge, error: { code, message } }) => ({
       merge: merge.name,
       code,

@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { checkInterrupt } from '../base/errors.js';
+import { checkInterrupt, LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
 import { recordName } from '../batch/record-names.js';
 import type { EvaluationResult } from '../evaluation/result.js';
@@ -39,6 +39,8 @@ export interface SearchOptions
       | 'allowNonFinite'
     >,
     Pick<EvaluateOptions, 'lmEval' | 'jobs'> {
+  /** Score merges without writing them, and write those of the choice and of the recommendation at the end. Default false. */
+  readonly inPlace?: boolean | undefined;
   /** Scores merges; default: lm-evaluation-harness, by the experiment's `evaluate:` block. */
   readonly score?: Scorer | undefined;
   /** Called after each step of the search. */
@@ -89,8 +91,9 @@ export const runSearch = async (
 ): Promise<SearchRecord> => {
   const { language, task, settings, space, budget } = await prepareSearch(input, options);
   const { points } = space;
+  const merger = mergerOf(input, options);
   const landscape = new ExperimentLandscape(points, {
-    merge: mergerOf(input, options),
+    merge: merger.merge,
     score: options.score ?? harnessScorer(task, options),
     metric: settings.metric,
     onFailure: ({ name }, reason) => options.onWarning?.(`${name} is left out: ${reason}`),
@@ -102,6 +105,10 @@ export const runSearch = async (
   });
   const choice = points.find(({ name }) => name === trace.choice);
   if (choice === undefined) throw new RangeError('the choice is a configuration of the space');
+  if (options.inPlace) {
+    const chosen = points.filter(({ name }) => [trace.choice, trace.recommended].includes(name));
+    await merger.write(chosen.flatMap(({ merges }) => merges.map(({ name }) => name)));
+  }
   return {
     ...trace,
     language,
@@ -121,21 +128,23 @@ const proposalAt = (point: ExperimentPoint, analysed: Analysed | undefined): Sea
   return pairs === 0 ? null : { name: point.name, pairs };
 };
 
+interface ExperimentMerger {
+  /** Makes merges, or with `inPlace` records them. */
+  readonly merge: Merger;
+  /** Writes merges that are recorded. @throws LayerloomError BATCH_INCOMPLETE */
+  readonly write: (names: readonly string[]) => Promise<void>;
+}
+
 /** Makes merges by `runExperiment`, which records those made before too. */
-const mergerOf = (input: ExperimentInput | string, options: SearchOptions): Merger => {
+const mergerOf = (input: ExperimentInput | string, options: SearchOptions): ExperimentMerger => {
   const asked = new Set<string>();
   const failed = new Map<string, string>();
   const { out, store, link, threads, download, signal, onProgress, layout, maxShardSize, directory } =
     options;
-  const { allowNonFinite } = options;
-  return async (names) => {
-    const isNew = names.some((name) => !asked.has(name));
-    if (!isNew) return failed;
+  const { allowNonFinite, inPlace = false } = options;
+  const run = async (resume: boolean, write: ExperimentOptions['write']) => {
     const recorded = await recordedIn(out);
-    // A search of its own begins in a directory without an experiment, unless it is told to continue.
-    const resume = options.resume === true || asked.size > 0;
-    for (const name of names) asked.add(name);
-    const { merges } = await runExperiment(input, {
+    return await runExperiment(input, {
       out,
       store,
       link,
@@ -148,10 +157,29 @@ const mergerOf = (input: ExperimentInput | string, options: SearchOptions): Merg
       directory,
       resume,
       allowNonFinite,
+      write,
       only: ({ name }) => asked.has(name) || recorded.has(name),
     });
-    for (const { name, error } of merges) if (error !== undefined) failed.set(name, error.message);
-    return failed;
+  };
+  return {
+    merge: async (names) => {
+      const isNew = names.some((name) => !asked.has(name));
+      if (!isNew) return failed;
+      // A search of its own begins in a directory without an experiment, unless it is told to continue.
+      const resume = options.resume === true || asked.size > 0;
+      for (const name of names) asked.add(name);
+      const { merges } = await run(resume, inPlace ? [] : undefined);
+      for (const { name, error } of merges) if (error !== undefined) failed.set(name, error.message);
+      return failed;
+    },
+    write: async (names) => {
+      const { merges } = await run(true, names);
+      const lost = merges.flatMap(({ name, error }) =>
+        error === undefined ? [] : [{ merge: name, message: error.message }],
+      );
+      if (lost.length > 0)
+        throw new LayerloomError('BATCH_INCOMPLETE', { out, merges: names.length, failed: lost });
+    },
   };
 };
 
@@ -164,7 +192,7 @@ const recordedIn = async (out: string): Promise<ReadonlySet<string>> => {
 /** Scores merges by lm-evaluation-harness. Results of the same rows that are there are taken from their files. */
 const harnessScorer = (
   task: string,
-  { out, lmEval, jobs, signal, onWarning, onScored }: SearchOptions,
+  { out, lmEval, jobs, inPlace, signal, onWarning, onScored }: SearchOptions,
 ): Scorer => {
   const files = new ResultFiles(resolve(out));
   return async (merges, rows) => {
@@ -176,6 +204,7 @@ const harnessScorer = (
     const { failed, warnings, experiment } = await evaluateExperiment(out, {
       lmEval,
       jobs,
+      inPlace,
       signal,
       ...asked,
       only: merges,

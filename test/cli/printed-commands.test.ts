@@ -249,6 +249,12 @@ const elsewhere: Readonly<Record<string, string>> = {
     'the command of several adapters, for moved rows of one',
   'api/training-status.ts: … …': 'typed in by test/cli/study.test.ts',
   'cli/work/batch.ts: evaluate …': 'typed in by test/cli/study.test.ts',
+  'cli/work/batch.ts: evaluate … --in-place': 'typed in by test/evaluation/in-place.test.ts',
+  'documents/text/evaluation-text.ts: batch EXPERIMENT.yaml -o … --resume --write NAME':
+    'typed in by test/evaluation/in-place.test.ts',
+  'experiment/scoring/in-place.ts: batch EXPERIMENT.yaml -o … --resume --in-place':
+    'typed in by test/evaluation/in-place.test.ts',
+  'base/errors.ts: batch EXPERIMENT.yaml -o … --resume': 'the command of a batch, with names to fill in',
   'cli/work/evaluate.ts: report … -o …': 'typed in by test/cli/study.test.ts',
   'documents/text/evaluation-text.ts: evaluate … --only … --limit 20':
     'typed in by test/evaluation/plan-evaluation.test.ts',

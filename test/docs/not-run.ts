@@ -26,6 +26,11 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'node test/native/sanitized.mjs address dist/cli/main.js merge ties.yaml -o /tmp/out --threads 4',
     'node test/native/sanitized.mjs thread dist/cli/main.js analyze --base BASE EXPERT -o /tmp/analysis',
   ],
+  'exchanges weights in the Python of a harness, which the stand-in has not; test/evaluation/in-place.test.ts does':
+    [
+      'layerloom evaluate unwritten --in-place',
+      'layerloom search swahili.yaml -o unwritten --language swahili --budget 25% --in-place',
+    ],
   'asks the Hugging Face hub': [
     'layerloom swap --task my-org/math-1 --lang my-org/swh-1@main -o ./hub-swap --download --dry-run',
     'layerloom swap --task my-org/math-1 --lang my-org/swh-1@main -o ./hub-swap --download',

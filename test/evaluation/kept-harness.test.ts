@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -8,6 +7,7 @@ import { evaluateExperiment, runExperiment } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { standIn, stubHarness } from '../fixtures/evaluation-errors.js';
 import { writeExperiment } from '../fixtures/experiment.js';
+import { hashOfModel } from '../fixtures/held.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 
@@ -43,14 +43,6 @@ const heldIn = (log: string) =>
     const [, model = '', hash = '', bytes = ''] = /^(.*) (\w+) (\d+)$/.exec(line) ?? [];
     return { model, hash, bytes: Number(bytes) };
   });
-
-/** The SHA-256 of a checkpoint's tensors, in the order of its files, read apart from what is tested. */
-const hashOfModel = async (model: string): Promise<string> => {
-  const hash = createHash('sha256');
-  for (const { file, begin, end } of (await new WeightsToLoad().of(model)) ?? [])
-    hash.update(readFileSync(file).subarray(begin, end));
-  return hash.digest('hex');
-};
 
 let held = '';
 beforeEach(() => {

@@ -37,7 +37,7 @@ describe('a server that takes weights', () => {
     const [injected, log] = [join(root, 'faults'), join(root, 'log')];
     vi.stubEnv('STUB_FAULTS_LOG', injected);
     const codes = new Map<string, number>();
-    let answered = 0;
+    let [answered, answeredInPlace] = [0, 0];
     for (let seed = 1; linesOf(injected).length < faults; seed += 1) {
       vi.stubEnv('STUB_FAULTS', String(seed * 7919));
       await using server = new ExchangingServer(
@@ -46,8 +46,15 @@ describe('a server that takes weights', () => {
       );
       for (let run = 0; run < 6; run += 1) {
         const path = paths[(seed * 5 + run * run) % models] ?? '';
+        // Every other one is in place: the directory has the tensors of another model.
+        const isInPlace = (seed + run) % 2 === 1;
+        const donor = paths[(seed + run) % models] ?? '';
+        const tensors = (await weights.of(path)) ?? [];
         const held = await server
-          .hold({ name: 'm', path, log, signal: undefined, onLoaded: () => undefined })
+          .hold({
+            ...{ name: 'm', log, signal: undefined, onLoaded: () => undefined },
+            ...(isInPlace ? { path: donor, inPlace: { tensors, donated: [] } } : { path }),
+          })
           .catch((error: unknown) => error as { code: string });
         if ('code' in held) {
           codes.set(held.code, (codes.get(held.code) ?? 0) + 1);
@@ -60,9 +67,11 @@ describe('a server that takes weights', () => {
         const { choices } = (await answer.json()) as { choices: { text: string }[] };
         expect(choices[0]?.text, path).toBe(hashes.get(path));
         answered += 1;
+        if (isInPlace) answeredInPlace += 1;
       }
     }
     expect(answered).toBeGreaterThan(faults / 4);
+    expect(answeredInPlace).toBeGreaterThan(faults / 10);
     expect(new Set(linesOf(injected)).size).toBe(12);
     // Most faults are repaired by a load of everything; a second one in a row fails the model.
     expect(new Set(codes.keys())).toEqual(new Set(['WEIGHTS_DIFFER', 'EXCHANGE_FAILED']));

@@ -1,6 +1,6 @@
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
-import { analysis, expect } from '../options/common.js';
+import { analysis, expect, inPlace } from '../options/common.js';
 import { mergeOptions, tokenizer } from '../options/merging.js';
 
 export const batch = command({
@@ -13,6 +13,10 @@ export const batch = command({
       default: '.store in the output',
     }),
     first: option('--first <pattern...>', 'merges to finish first, by name; * stands for any text'),
+    write: option('--write <pattern>', 'write only merges of this name; the others are only recorded', {
+      repeatable: true,
+    }),
+    inPlace: inPlace('write no merge: record them, for layerloom evaluate --in-place'),
     shardRange: option('--shard-range <i/n>', 'make only part i (from 0) of n of the shards, and no merges'),
     expect,
     analysis,

@@ -1,7 +1,7 @@
 import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
-import { download, expect, jobs, lmEval } from '../options/common.js';
+import { download, expect, inPlace, jobs, lmEval } from '../options/common.js';
 import { toNumber } from '../options/parse.js';
 
 export const evaluate = command({
@@ -31,6 +31,7 @@ export const evaluate = command({
         group: optionGroups.running,
       },
     ),
+    inPlace: inPlace('score merges that are not written too, without writing them'),
     separate: option('--separate', 'a process of lm_eval for each model, not one for all', {
       group: optionGroups.running,
     }),

@@ -1,7 +1,7 @@
 import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
-import { allowNonFinite, download, jobs, lmEval, threads } from '../options/common.js';
+import { allowNonFinite, download, inPlace, jobs, lmEval, threads } from '../options/common.js';
 import { toNumber } from '../options/parse.js';
 
 export const search = command({
@@ -51,6 +51,7 @@ export const search = command({
     allowNonFinite,
     lmEval,
     jobs,
+    inPlace: inPlace('score merges without writing them; write those chosen at the end'),
     download: download(),
     threads,
     resume: option('--resume', 'continue in a directory with merges and results', {

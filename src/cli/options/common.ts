@@ -53,6 +53,9 @@ export const jobs = option('--jobs <n>', 'models to score at once', {
   group: running,
 });
 
+/** Of commands that score merges or make them. */
+export const inPlace = (what: string) => option('--in-place', what, { group: running });
+
 /** Of commands that remove files. */
 export const dryRemoval = option('--dry-run', 'print what would be removed, and remove nothing', {
   group: running,

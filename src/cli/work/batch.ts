@@ -14,7 +14,7 @@ import {
 } from '../../documents/text/batch-text.js';
 import { checkThreads } from '../../engine/run.js';
 import type { Experiment } from '../../experiment/file/read-experiment.js';
-import { planExperiment, runExperiment } from '../../experiment/run-experiment.js';
+import { type ExperimentOptions, planExperiment, runExperiment } from '../../experiment/run-experiment.js';
 import { type CheckedTasks, checkExperimentTasks } from '../../experiment/scoring/check-tasks.js';
 import { scoringOf } from '../../experiment/scoring/plan-evaluation.js';
 import { toPart } from '../options/parse.js';
@@ -28,6 +28,8 @@ export interface BatchCommandOptions extends CommonOptions {
   readonly experiment: string;
   readonly store?: string;
   readonly shardRange?: string;
+  readonly write?: readonly string[];
+  readonly inPlace?: boolean;
   readonly first?: readonly string[];
   readonly expect?: string;
 }
@@ -37,7 +39,13 @@ export const batchCommand = async (options: BatchCommandOptions): Promise<void> 
   const { experiment: file } = options;
   const threads = checkThreads(options.threads);
   const range = options.shardRange === undefined ? undefined : toPart('shard-range', options.shardRange);
-  if (options.dryRun) return await dryRun(file, options, threads, range);
+  const { inPlace } = options;
+  if (inPlace && (options.write !== undefined || range !== undefined))
+    throw new LayerloomError('USAGE', {
+      reason: `--in-place writes no merge, and ${range === undefined ? '--write' : '--shard-range'} says what to write; give one of them`,
+    });
+  const write = inPlace ? [] : options.write;
+  if (options.dryRun) return await dryRun(file, options, threads, range, write);
   const { layout, maxShardSize, analysis, tokenizer, download, first, expect, allowNonFinite } = options;
   const out = requireOut(options);
   let lastEvent = 0;
@@ -50,6 +58,7 @@ export const batchCommand = async (options: BatchCommandOptions): Promise<void> 
       force: options.force,
       checksums: options.checksums,
       range,
+      write,
       layout,
       maxShardSize,
       analysis,
@@ -62,7 +71,7 @@ export const batchCommand = async (options: BatchCommandOptions): Promise<void> 
       signal,
       onPlan: async (plan, cost) => {
         if (options.json) printEvent('plan', { cost });
-        else if (!options.quiet)
+        else if (!options.quiet && !inPlace)
           note(
             `${describeCost(cost, await diskNeedOf(plan, { out, store: options.store, link: options.link, range }))}\n`,
           );
@@ -83,12 +92,16 @@ export const batchCommand = async (options: BatchCommandOptions): Promise<void> 
   );
   const failed = failuresOf(result.merges);
   const isScored = range === undefined && result.experiment.evaluate?.tasks !== undefined;
-  const next = isScored ? layerloomCommand('evaluate', out) : undefined;
+  const pending = result.experiment.merges.filter(({ state }) => state === 'pending').length;
+  const evaluation = inPlace
+    ? layerloomCommand('evaluate', out, '--in-place')
+    : layerloomCommand('evaluate', out);
+  const next = isScored ? evaluation : undefined;
   if (options.json) {
     const { experiment: _experiment, merges: _merges, ...rest } = result;
     printEvent('done', { ...rest, failed: failed.length, ...(next === undefined ? {} : { next }) });
   } else if (!options.quiet) {
-    printLine(describeOutcomes(result.merges, { ...result, out: resolve(out) }));
+    printLine(describeOutcomes(result.merges, { ...result, pending, out: resolve(out) }));
     printNext(next);
   }
   if (failed.length > 0)
@@ -104,6 +117,7 @@ const dryRun = async (
   options: BatchCommandOptions,
   threads: number,
   range: Part | undefined,
+  write: ExperimentOptions['write'],
 ): Promise<void> => {
   const { layout, maxShardSize, analysis, tokenizer, download, first, expect, allowNonFinite } = options;
   const { out, store, link, resume, force } = options;
@@ -117,6 +131,7 @@ const dryRun = async (
     wanted,
     disk,
     merging,
+    inPlace,
   } = await planExperiment(file, {
     layout,
     maxShardSize,
@@ -130,6 +145,7 @@ const dryRun = async (
     store,
     link,
     range,
+    write,
     resume,
     force,
     download: download && 'headers',
@@ -143,6 +159,7 @@ const dryRun = async (
       cost,
       download: toFetch,
       disk,
+      inPlace,
       time: { merging, scoring },
       stages: stages.map(({ merges, bytesToWrite }) => ({
         merges: merges.map(({ merge }) => merge.name),
@@ -173,7 +190,7 @@ const dryRun = async (
   else if (!options.quiet) {
     const merges = plan.merges.map(({ merge }) => merge);
     printLine(`${describeMerges(merges, options.verbose ?? false)}\n`);
-    printLine(describeCost(cost, disk, toFetch));
+    printLine(describeCost(cost, disk, toFetch, inPlace));
     printLine(`\n${describeTimes(merging, scoring, out ?? 'DIR')}`);
     if (stages.length > 1) printLine(`\n${describeStages(stages)}`);
     if (failed.length > 0) printLine(`\n${describeRefused(failed)}`);

@@ -32,6 +32,7 @@ export interface EvaluateCommandOptions extends OutputOptions {
   readonly limit?: number;
   readonly resume?: boolean;
   readonly force?: boolean;
+  readonly inPlace?: boolean;
   readonly separate?: boolean;
   readonly download?: boolean;
   readonly allowServe?: boolean;
@@ -43,7 +44,7 @@ export interface EvaluateCommandOptions extends OutputOptions {
 /** Scores an experiment's models; with `--print`, prints the commands that would, with `--dry-run` how long they take. */
 export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<void> => {
   const { directory, lmEval, only, jobs, limit, resume, force, json, quiet } = options;
-  const { separate, download, allowServe, expect } = options;
+  const { inPlace, separate, download, allowServe, expect } = options;
   const [first, second] = Object.entries({
     '--print': options.print,
     '--dry-run': options.dryRun,
@@ -52,6 +53,10 @@ export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<
   if (second !== undefined)
     throw new LayerloomError('USAGE', {
       reason: `${first} and ${second} stand for different work; give one of them`,
+    });
+  if (inPlace && options.print)
+    throw new LayerloomError('USAGE', {
+      reason: '--print gives commands for directories, which merges that are scored --in-place have not',
     });
   const part = options.part === undefined ? undefined : toPart('part', options.part);
   const given = { lmEval, only, part, jobs, limit };
@@ -63,13 +68,14 @@ export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<
     return;
   }
   if (options.import !== undefined) return await importCommand(options.import, options);
-  if (options.dryRun) return await dryRun({ ...given, force }, options);
+  if (options.dryRun) return await dryRun({ ...given, force, inPlace, separate }, options);
   const display = new StatusLine(process.stderr);
   const outcome = await interruptible((signal) =>
     evaluateExperiment(directory, {
       ...given,
       resume,
       force,
+      inPlace,
       separate,
       download,
       allowServe,

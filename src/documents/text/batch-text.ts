@@ -3,6 +3,7 @@ import { layerloomCommand } from '../../base/command-line.js';
 import { groupBy, itemAt } from '../../base/lookup.js';
 import type { DiskNeed } from '../../batch/check-batch.js';
 import type { BatchCost } from '../../batch/cost.js';
+import type { CostInPlace } from '../../batch/in-place/cost-in-place.js';
 import type { MergeOutcome } from '../../batch/merge-tracker.js';
 import type { Stage } from '../../batch/stages.js';
 import type { ExperimentMerge } from '../../experiment/file/expand.js';
@@ -12,6 +13,7 @@ import type { PlannedDownload } from '../../plan/plan.js';
 import { downloadRows } from './download-text.js';
 import { scoringTimeLine } from './evaluation-text.js';
 import { formatBytes, formatSeconds } from './format.js';
+import { inPlaceRows } from './in-place-text.js';
 import { plainTable } from './table.js';
 
 const times = (a: number, b: number): string => (b > 0 ? ` (${(a / b).toPrecision(3)} times less)` : '');
@@ -20,9 +22,15 @@ const times = (a: number, b: number): string => (b > 0 ? ` (${(a / b).toPrecisio
  * Formats the cost of a batch for the terminal, before it begins: what is new of it for the disk beside the disk's
  * free bytes.
  */
-export const describeCost = (cost: BatchCost, disk: DiskNeed, download?: PlannedDownload): string =>
+export const describeCost = (
+  cost: BatchCost,
+  disk: DiskNeed,
+  download?: PlannedDownload,
+  inPlace?: CostInPlace,
+): string =>
   plainTable([
     ['merges', String(cost.merges)],
+    ...inPlaceRows(inPlace),
     ['without sharing', formatBytes(cost.bytesPlain)],
     [
       'distinct',
@@ -179,7 +187,8 @@ export const describeOutcomes = (
     bytesWritten,
     seconds,
     out,
-  }: { bytesRead: number; bytesWritten: number; seconds: number; out: string },
+    pending = 0,
+  }: { bytesRead: number; bytesWritten: number; seconds: number; out: string; pending?: number },
 ): string => {
   const done = merges.filter(({ state }) => state === 'done').length;
   const isNothingLeft = done === merges.length && merges.every(({ isKept }) => isKept === true);
@@ -187,9 +196,12 @@ export const describeOutcomes = (
     out,
     isNothingLeft
       ? merges.length === 0
-        ? 'no merges: the models are there to be scored'
+        ? pending > 0
+          ? `${countOf(pending)} recorded, none written`
+          : 'no merges: the models are there to be scored'
         : `nothing left to do: all ${merges.length} merges were there already`
       : `${done} of ${merges.length} merges, ${formatBytes(bytesWritten)} written and ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}`,
+    ...(pending === 0 || merges.length === 0 ? [] : [`  ${countOf(pending)} recorded, not written`]),
     ...failuresOf(merges).map(({ merge, message }) => `  failed: ${merge}: ${message}`),
   ].join('\n');
 };

@@ -4,6 +4,7 @@ import type { EvaluationOutcome, EvaluationProgress } from '../../experiment/sco
 import type { ImportOutcome } from '../../experiment/scoring/import-results.js';
 import type { EvaluationPlan, ScoringTime } from '../../experiment/scoring/plan-evaluation.js';
 import { counted, formatBytes, formatSeconds } from './format.js';
+import { inPlaceRows } from './in-place-text.js';
 import { plainTable } from './table.js';
 
 const figure = (value: number | null, error: number | null | undefined): string => {
@@ -29,7 +30,8 @@ export const failedModels = (failed: EvaluationOutcome['failed']): EvaluationOut
 
 /** Formats the end of an evaluation for the terminal: all scores of the models that it was about. */
 export const describeEvaluation = (outcome: EvaluationOutcome): string => {
-  const { directory, scored, kept, results, failed, missing, seconds, weights, experiment } = outcome;
+  const { directory, scored, kept, results, failed, missing, seconds, weights, inPlace, experiment } =
+    outcome;
   const about = new Set([...scored, ...kept]);
   const rows = [...experiment.references, ...experiment.merges]
     .filter(({ name }) => about.has(name))
@@ -44,6 +46,11 @@ export const describeEvaluation = (outcome: EvaluationOutcome): string => {
       ? []
       : [
           `  ${formatBytes(weights.loaded)} of weights loaded, of models of ${formatBytes(weights.ofModels)}`,
+        ]),
+    ...(inPlace === null || inPlace.merges === 0
+      ? []
+      : [
+          `  ${counted(inPlace.merges, 'merge')} not written, ${formatBytes(inPlace.bytes)} made to score them and removed; write one: ${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', directory, '--resume', '--write', 'NAME')}`,
         ]),
     ...(missing.length === 0 ? [] : [`  not there yet: ${missing.join(', ')}`]),
     ...failedModels(failed).map(({ message }) => `  failed: ${message}`),
@@ -127,6 +134,7 @@ export const describeEvaluationPlan = (plan: EvaluationPlan, directory: string):
     plan.directory,
     `${counted(models.length, 'model')} to score; ${kept} ${kept === 1 ? 'has' : 'have'} all results`,
     ...(away.length === 0 ? [] : [`not there yet, and scored once a batch has made them: ${away.length}`]),
+    ...(plan.inPlace === null ? [] : inPlaceRows(plan.inPlace).map((row) => row.join(' ').trim())),
     ...(models.length === 0 ? [] : ['', scoringTable(plan), '', scoringTimeLine(plan, measure)]),
     ...(unchecked.length === 0
       ? []

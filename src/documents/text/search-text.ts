@@ -7,6 +7,7 @@ import type { SearchStep } from '../../search/trace.js';
 import { describeRefused } from './batch-text.js';
 import { downloadRows } from './download-text.js';
 import { counted, formatBytes } from './format.js';
+import { inPlaceRows } from './in-place-text.js';
 import { plainTable } from './table.js';
 
 /** Formats a step for the terminal, in one line. */
@@ -72,6 +73,7 @@ export const describeSearchPlan = (plan: SearchPlan): string => {
     `configurations scored: ${rangeOf(tried)} of ${configurations}; merges made: ${rangeOf(merges)}`,
     plainTable([
       ['first step', `${counted(cost.merges, 'merge')}, ${formatBytes(cost.bytesToWrite)} to write`],
+      ...inPlaceRows(plan.inPlace),
       ...downloadRows(plan.download),
     ]),
     ...notTriedLines(plan),

@@ -89,6 +89,15 @@ export const readExperiment = async (file: string): Promise<Experiment> => {
 };
 
 /**
+ * Reads the text of an experiment that stands in another file.
+ *
+ * @param directory in which relative paths begin
+ * @throws LayerloomError RECIPE_INVALID, as `readExperiment`
+ */
+export const readExperimentText = (text: string, label: string, directory: string): Promise<Experiment> =>
+  read(text, { label, file: undefined, directory });
+
+/**
  * Checks the text of an experiment's file that is not written yet.
  *
  * @param file that it is for

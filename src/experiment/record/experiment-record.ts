@@ -6,6 +6,7 @@ import type { BatchCost } from '../../batch/cost.js';
 import { recordName } from '../../batch/record-names.js';
 import { isObject } from '../../checkpoint/json.js';
 import { readJsonFile } from '../../checkpoint/json-file.js';
+import { type Layout, layouts } from '../../checkpoint/layouts.js';
 import type { EvaluationBlock } from '../../evaluation/evaluation-block.js';
 import type { Score, Scores } from '../../evaluation/result.js';
 import type { ExperimentReference } from '../file/references.js';
@@ -35,7 +36,7 @@ export interface MergeRecord extends Scored {
   /** The merge's directory, relative to the experiment's. */
   readonly path: string;
   readonly state: MergeState;
-  /** SHA-256 of what its weights are, once it is there: merges of equal weights have equal scores. */
+  /** SHA-256 of what its weights are, once it is planned: merges of equal weights have equal scores. */
   readonly weights?: string;
   readonly shards: { readonly shared: number; readonly new: number };
   /**
@@ -48,6 +49,18 @@ export interface MergeRecord extends Scored {
   readonly error?: { readonly code: string; readonly message: string };
 }
 
+/** What merges of an experiment depend on beside its text: options of the run that recorded it. */
+export interface RecordedOptions {
+  /** Folder in which the relative paths of the text begin. */
+  readonly directory: string;
+  readonly layout?: Layout;
+  readonly maxShardSize?: string | number;
+  readonly tokenizer?: string;
+  readonly allowNonFinite?: boolean;
+  readonly checksums?: boolean;
+  readonly analysis?: string;
+}
+
 /** The contents of `experiment.json`: an experiment's merges and their states. */
 export interface ExperimentRecord {
   readonly layerloom: string;
@@ -56,6 +69,8 @@ export interface ExperimentRecord {
   readonly experiment: string;
   readonly base: string | null;
   readonly store: string;
+  /** Records of earlier versions have none. */
+  readonly options?: RecordedOptions;
   readonly merges: readonly MergeRecord[];
   readonly references: readonly (ExperimentReference & Scored)[];
   readonly evaluate?: EvaluationBlock;
@@ -110,6 +125,16 @@ const referenceSchema: z.ZodType<ExperimentReference & Scored> = z.object({
   ...scored,
 });
 
+const optionsSchema: z.ZodType<RecordedOptions> = z.object({
+  directory: z.string(),
+  layout: z.enum(layouts).exactOptional(),
+  maxShardSize: z.union([z.string(), z.number()]).exactOptional(),
+  tokenizer: z.string().exactOptional(),
+  allowNonFinite: z.boolean().exactOptional(),
+  checksums: z.boolean().exactOptional(),
+  analysis: z.string().exactOptional(),
+});
+
 /** As `RecordFile` writes it. */
 const schema: z.ZodType<ExperimentRecord> = z.object({
   layerloom: z.string(),
@@ -117,6 +142,7 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
   experiment: z.string(),
   base: z.string().nullable(),
   store: z.string(),
+  options: optionsSchema.exactOptional(),
   merges: z.array(mergeSchema),
   references: z.array(referenceSchema),
   // Checked by who evaluates: an experiment with another block can still be reported.

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { layerloomCommand } from '../../base/command-line.js';
 import { checkInterrupt, LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
+import type { MergesInPlace } from '../../batch/in-place/merges-in-place.js';
 import { checkPart, type Part } from '../../batch/part.js';
 import { lockName } from '../../batch/record-names.js';
 import { ExchangingServer } from '../../evaluation/exchanging-server.js';
@@ -18,6 +19,7 @@ import { checkMadeHere } from '../made-here.js';
 import { type ExperimentRecord, readRecord, type ScoreError } from '../record/experiment-record.js';
 import { RecordFile } from '../record/record-file.js';
 import { WatchedRecord } from '../record/watched-record.js';
+import { checkInPlace, openInPlace } from './in-place.js';
 import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
 import { ScoreFailures } from './score-failures.js';
 import {
@@ -48,6 +50,8 @@ export interface EvaluateOptions {
   readonly tasks?: readonly string[] | undefined;
   /** Start a process of the harness for each run, in place of one for all models where that can be. Default false. */
   readonly separate?: boolean | undefined;
+  /** Score merges that are not written too, without writing them. Default false. */
+  readonly inPlace?: boolean | undefined;
   /** Keep the answers of models that are interrupted, and continue from them. */
   readonly resume?: boolean | undefined;
   /** Run again what has results. */
@@ -104,6 +108,8 @@ export interface EvaluationOutcome {
    * tells what it loads.
    */
   readonly weights: { readonly loaded: number; readonly ofModels: number };
+  /** Merges that were there to be scored in place, and bytes that were made for them; null without `inPlace`. */
+  readonly inPlace: { readonly merges: number; readonly bytes: number } | null;
   readonly experiment: ExperimentRecord;
 }
 
@@ -123,7 +129,7 @@ const isRecent = (at: number | undefined): boolean =>
  *
  * @param directory of an experiment that `runExperiment` has made or is making
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING,
- *   SERVE_NOT_ALLOWED, JOBS_OUTDATED, INTERRUPTED. A model that fails, or a task that cannot be run, does not throw: it is in `failed`
+ *   SERVE_NOT_ALLOWED, JOBS_OUTDATED, IN_PLACE_REFUSED, INTERRUPTED. A model that fails, or a task that cannot be run, does not throw: it is in `failed`
  */
 export const evaluateExperiment = async (
   directory: string,
@@ -213,6 +219,8 @@ class Evaluation {
   /** Merges that were not there: when this process last looked, and whether a batch might still make them. */
   readonly #absent = new Map<string, { readonly at: number; readonly mayCome: boolean }>();
   readonly #watched: WatchedRecord;
+  /** The merges that are scored without being written. */
+  #inPlace: MergesInPlace | undefined;
   /** The models of the record that was read last, and those of them that are not settled, by name. */
   #listed: { readonly of: ExperimentRecord; readonly total: number } | undefined;
   #open = new Map<string, ModelToScore>();
@@ -238,7 +246,10 @@ class Evaluation {
     if (!this.#options.allowServe) await checkMadeHere(this.#directory, settings);
     const command = this.#options.lmEval ?? 'lm_eval';
     const { signal } = this.#options;
+    if (this.#options.inPlace) checkInPlace(settings, this.#options.separate ?? false, this.#directory);
     await using scoring = await prepareScoring(this.#directory, settings, command, { signal });
+    await using inPlace = this.#options.inPlace ? await this.#openInPlace(first, settings) : undefined;
+    this.#inPlace = inPlace;
     for (const note of scoring.notes) this.#warnings.add(note);
     for (const [task, error] of scoring.without) this.#options.onImpossible?.(task, error);
     const jobs = this.#options.jobs ?? settings.jobs;
@@ -278,7 +289,25 @@ class Evaluation {
   }
 
   #models(record: ExperimentRecord, settings: EvaluationSettings): ModelToScore[] {
-    return selectModels(modelsToScore(record, settings, this.#directory), this.#options);
+    return selectModels(modelsToScore(record, settings, this.#directory), this.#options).map((model) =>
+      model.kind === 'merge' && this.#inPlace?.has(model.name) ? { ...model, inPlace: this.#inPlace } : model,
+    );
+  }
+
+  /** Plans the merges that are not written. */
+  async #openInPlace(record: ExperimentRecord, settings: EvaluationSettings): Promise<MergesInPlace> {
+    const { download, signal } = this.#options;
+    const names = new Set<string>();
+    for (const model of this.#models(record, settings))
+      if (model.kind === 'merge' && (await weightsOf(model)) === undefined) names.add(model.name);
+    const opened = await openInPlace(record, names, this.#directory, { download, signal });
+    for (const warning of opened.warnings) this.#warnings.add(warning);
+    const [name, ...others] = opened.withoutDonor;
+    if (name !== undefined)
+      this.#warnings.add(
+        `${name}${others.length === 0 ? '' : ` and ${others.length} other merges`} cannot be exchanged with the tensors of a model, since none has tensors of the same names, shapes and dtypes; written to ${opened.directory}, and removed when all is scored`,
+      );
+    return opened;
   }
 
   /** Returns the next model that is there; waits for one while a batch works; undefined when there are no more. */
@@ -320,7 +349,7 @@ class Evaluation {
   async #isThere(model: ModelToScore, isWorking: boolean): Promise<boolean> {
     const { name, kind } = model;
     if (this.#running.has(name) || isRecent(this.#busy.get(name))) return false;
-    if (kind !== 'merge') return true;
+    if (kind !== 'merge' || model.inPlace !== undefined) return true;
     const absent = this.#absent.get(name);
     if (absent !== undefined && (isWorking ? isRecent(absent.at) : !absent.mayCome)) return false;
     if ((await weightsOf(model)) !== undefined) {
@@ -429,6 +458,10 @@ class Evaluation {
       missing: models.filter(({ name }) => !this.#settled.has(name)).map(({ name }) => name),
       warnings: [...this.#warnings],
       weights: this.#loaded,
+      inPlace:
+        this.#inPlace === undefined
+          ? null
+          : { merges: this.#inPlace.merges.size, bytes: this.#inPlace.bytesMade },
       seconds: (performance.now() - this.#started) / 1000,
       experiment: record,
     };

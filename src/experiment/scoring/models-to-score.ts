@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { parseAddress, partsOf } from '../../address/address.js';
 import { splitName } from '../../address/name.js';
+import type { MergesInPlace, MergeToLoad } from '../../batch/in-place/merges-in-place.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import { weightsOfMerge, weightsOfModel } from '../../evaluation/weights.js';
 import { locate } from '../../sources/locate.js';
@@ -22,6 +23,8 @@ export interface ModelToScore {
   /** A merge's directory, or a model as recipes refer to it. */
   readonly model: string;
   readonly tasks: readonly string[];
+  /** Has a merge that is scored without being written. */
+  readonly inPlace?: MergesInPlace | undefined;
 }
 
 /** The tasks of some languages, each once. */
@@ -74,10 +77,32 @@ export const modelsToScore = (
 /**
  * Returns the identity of a model's weights; undefined for a merge that is not there yet.
  *
- * @throws LayerloomError the codes of `openCheckpoint`, for references
+ * @throws LayerloomError the codes of `openCheckpoint`, for references; of a merge in place why it was refused, and
+ *   INPUT_CHANGED
  */
-export const weightsOf = ({ kind, model }: ModelToScore): Promise<string | undefined> =>
-  kind === 'merge' ? weightsOfMerge(model) : weightsOfModel(splitName(model).rest);
+export const weightsOf = async ({
+  kind,
+  model,
+  name,
+  inPlace,
+}: ModelToScore): Promise<string | undefined> => {
+  if (kind === 'reference') return await weightsOfModel(splitName(model).rest);
+  const weights = (await weightsOfMerge(model)) ?? inPlace?.weightsOf(name);
+  if (weights !== undefined) await inPlace?.verify(name);
+  return weights;
+};
+
+/**
+ * Returns what programs load a model from.
+ *
+ * @throws LayerloomError MODEL_NOT_FOUND, the codes of `MergesInPlace.prepare`
+ */
+export const placeOf = async (model: ModelToScore): Promise<MergeToLoad> => {
+  const { inPlace, name } = model;
+  if (inPlace !== undefined && (await weightsOfMerge(model.model)) === undefined)
+    return await inPlace.prepare(name);
+  return { path: await pathOf(model), weights: undefined, [Symbol.asyncDispose]: () => Promise.resolve() };
+};
 
 /**
  * Returns the absolute path of a model's checkpoint; of `BASE+ADAPTER` both, with a plus between.

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
+import type { CostInPlace } from '../../batch/in-place/cost-in-place.js';
 import { paceOf } from '../../evaluation/pace.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
@@ -9,6 +10,7 @@ import { experimentReferences } from '../file/references.js';
 import { readRecord, type ScoreError } from '../record/experiment-record.js';
 import { checkExperimentTasks } from './check-tasks.js';
 import { type EvaluateOptions, selectModels, settingsOf } from './evaluate-experiment.js';
+import { checkInPlace, planInPlace } from './in-place.js';
 import { type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
 import { resultOf } from './score-model.js';
 
@@ -52,6 +54,8 @@ export interface EvaluationPlan extends ScoringTime {
   /** Tasks that cannot be run, and those whose names only the harness knows where it is not installed. */
   readonly impossible: readonly (ScoreError & { readonly task: string })[];
   readonly unchecked: readonly string[];
+  /** What scoring merges makes that are not written; null without `inPlace`. */
+  readonly inPlace: CostInPlace | null;
 }
 
 /** Estimates how long models take in their tasks. */
@@ -109,8 +113,13 @@ export const planEvaluation = async (
   const failed: EvaluationPlan['failed'][number][] = [];
   const models: EvaluationPlan['models'][number][] = [];
   let [kept, results] = [0, 0];
+  if (options.inPlace) checkInPlace(settings, options.separate ?? false, place);
+  const notWritten = new Map<string, string | undefined>();
+  const recorded = new Map(record.merges.map(({ name, weights }) => [name, weights]));
   for (const model of selectModels(modelsToScore(record, settings, place), options)) {
-    const weights = await weightsOrFault(model);
+    const written = await weightsOrFault(model);
+    if (written === undefined && options.inPlace) notWritten.set(model.name, recorded.get(model.name));
+    const weights = written ?? notWritten.get(model.name);
     if (weights instanceof LayerloomError) {
       failed.push({ model: model.name, code: weights.code, message: weights.message });
       continue;
@@ -132,6 +141,7 @@ export const planEvaluation = async (
     failed,
     impossible: [...faults].map(([task, { code, message }]) => ({ task, code, message })),
     unchecked,
+    inPlace: options.inPlace ? await planInPlace(record, new Set(notWritten.keys()), place) : null,
     ...scoringTime(models, settings, found, options.jobs),
   };
 };

@@ -5,6 +5,7 @@ import { splitName } from '../../address/name.js';
 import { LayerloomError } from '../../base/errors.js';
 import { groupBy } from '../../base/lookup.js';
 import { version } from '../../base/version.js';
+import type { MergeToLoad } from '../../batch/in-place/merges-in-place.js';
 import { makeDirectories } from '../../engine/output/durable.js';
 import type { ExchangingServer, HeldModel } from '../../evaluation/exchanging-server.js';
 import {
@@ -28,7 +29,7 @@ import type { ScoreError } from '../record/experiment-record.js';
 import { bringWholeModel } from './bring-whole-model.js';
 import { tasksOf, unknownTasks } from './check-tasks.js';
 import { checkEvaluationFolders } from './evaluation-folders.js';
-import { type ModelToScore, pathOf, weightsOf } from './models-to-score.js';
+import { type ModelToScore, pathOf, placeOf, weightsOf } from './models-to-score.js';
 import { logNameOf } from './running-requests.js';
 import type { ScoreFailures } from './score-failures.js';
 
@@ -114,12 +115,15 @@ export const resultOf = (
       (result.source === 'imported' || result.backend === backendIn(settings)),
   );
 
+/** What a run asks, and the identity of its weights. */
+type RunPlace = Pick<HarnessRun, 'path' | 'inPlace' | 'server' | 'servedName'> & { readonly weights: string };
+
 /** Divides tasks by their number of worked examples, which the harness takes one of for all tasks of a run. */
 const runsOf = (
   { name }: ModelToScore,
   tasks: readonly string[],
   { settings, includePaths, directory }: Scoring,
-  more: Pick<HarnessRun, 'path' | 'server' | 'servedName'> & { readonly weights: string },
+  more: RunPlace,
 ): HarnessRun[] =>
   [...groupBy(tasks, (task) => settings.fewshotOf(task))].map(([fewshot, group]) =>
     runOf(name, group, fewshot, { settings, includePaths, directory }, more),
@@ -130,12 +134,7 @@ const runOf = (
   tasks: readonly string[],
   fewshot: number | undefined,
   { settings, includePaths, directory }: Pick<Scoring, 'settings' | 'includePaths' | 'directory'>,
-  {
-    path,
-    server,
-    servedName,
-    weights,
-  }: Pick<HarnessRun, 'path' | 'server' | 'servedName'> & { readonly weights: string },
+  { path, inPlace, server, servedName, weights }: RunPlace,
 ): HarnessRun => {
   const rows = new Map(tasks.map((task): [string, Rows | null] => [task, settings.rowsOf(task)]));
   const most = tasks.map((task) => settings.maxTokensOf(task));
@@ -144,6 +143,7 @@ const runOf = (
   return {
     name,
     path,
+    inPlace,
     tasks,
     fewshot,
     rows,
@@ -223,7 +223,7 @@ export interface ScoringContext {
 /**
  * Scores a model in the tasks that it has no results of, and writes their results.
  *
- * @throws LayerloomError INTERRUPTED, WRITE_FAILED, HARNESS_MISSING, which any other model would meet too
+ * @throws LayerloomError INTERRUPTED, WRITE_FAILED, HARNESS_MISSING, IN_PLACE_REFUSED, which any other model would meet too
  */
 export const scoreModel = async (model: ModelToScore, context: ScoringContext): Promise<ScoringOutcome> => {
   const started = performance.now();
@@ -242,13 +242,13 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
   const found = await attempt(async () => {
     if (model.kind === 'reference')
       await bringWholeModel(splitName(model.model).rest, context.download, context);
-    return await Promise.all([weightsOf(model), pathOf(model)]);
+    return await weightsOf(model);
   });
   if ('failure' in found) {
     for (const task of model.tasks) failed.push({ task, ...found.failure });
     return outcome('scored');
   }
-  const [weights, path] = found.value;
+  const weights = found.value;
   if (weights === undefined) return outcome('busy');
   const missing = async () => {
     const there = force ? [] : await results.of(weights);
@@ -271,13 +271,25 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
     const tasks = (await missing()).filter((task) => !scoring.without.has(task));
     if (tasks.length === 0) return outcome('kept');
 
-    const started = await attempt(() => serverFor(model, path, context));
+    const placed = await attempt(() => placeOf(model));
+    if ('failure' in placed) {
+      for (const task of tasks) await fail(task, placed.failure);
+      return outcome('scored');
+    }
+    await using checkpoint = placed.value;
+    const started = await attempt(() => serverFor(model, checkpoint, context));
     if ('failure' in started) {
       for (const task of tasks) await fail(task, started.failure);
       return outcome('scored');
     }
     await using server = started.value;
-    const place = { path, server: server.url, servedName: server.servedName, weights };
+    const place = {
+      path: checkpoint.path,
+      inPlace: checkpoint.weights,
+      server: server.url,
+      servedName: server.servedName,
+      weights,
+    };
     const queue = runsOf(model, tasks, scoring, place);
     for (let run = queue.shift(); run !== undefined; run = queue.shift()) {
       const { tasks: own, fewshot } = run;
@@ -299,7 +311,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
 };
 
 /** Errors that every other model would meet too. */
-const endsAll: readonly string[] = ['INTERRUPTED', 'WRITE_FAILED', 'HARNESS_MISSING'];
+const endsAll: readonly string[] = ['INTERRUPTED', 'WRITE_FAILED', 'HARNESS_MISSING', 'IN_PLACE_REFUSED'];
 
 const attempt = async <T>(
   work: () => Promise<T>,
@@ -326,7 +338,7 @@ export const environmentOf = ({
 
 const serverFor = async (
   model: ModelToScore,
-  path: string,
+  { path, weights: inPlace }: MergeToLoad,
   context: ScoringContext,
 ): Promise<Partial<Pick<ModelServer, 'url'> & HeldModel> & AsyncDisposable> => {
   const { settings } = context.scoring;
@@ -335,7 +347,8 @@ const serverFor = async (
   if (settings.serve !== undefined) await makeDirectories(join(context.scoring.directory, 'logs'));
   if (context.exchanging !== undefined) {
     const { signal, onLoaded } = context;
-    return { ...left, ...(await context.exchanging.hold({ name: model.name, path, log, signal, onLoaded })) };
+    const held = { name: model.name, path, inPlace, log, signal, onLoaded };
+    return { ...left, ...(await context.exchanging.hold(held)) };
   }
   if (settings.serve === undefined) return left;
   return await startServer({

@@ -1,0 +1,80 @@
+import { mkdtemp, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { freemem } from 'node:os';
+import { join } from 'node:path';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { foreignDirectory } from '../../base/own-directory.js';
+import { checkSpace } from '../../checkpoint/disk-space.js';
+import { type Claimant, isClaimant, lifeOf, ownClaimant } from '../../store/claimant.js';
+
+/** The file system in memory that Linux has. */
+const memory = '/dev/shm';
+
+/** Names of scratch directories, and of the file in each that says whose it is. */
+const [prefix, ownerName] = ['.layerloom-in-place-', 'owner.json'] as const;
+
+/** Milliseconds after which a directory without an owner is one whose process was killed before it wrote it. */
+const ownerlessMs = 60_000;
+
+/** Returns the directory in memory, if files of so many bytes take at most half of what is free there. */
+const inMemory = async (bytes: number): Promise<string | undefined> => {
+  const found = await statfs(memory).catch(() => undefined);
+  if (found === undefined) return undefined;
+  // Node 20.0 to 20.12 do not know the limits of a container.
+  const free = Math.min(found.bavail * found.bsize, process.availableMemory?.() ?? freemem());
+  return bytes <= free / 2 ? memory : undefined;
+};
+
+/** Returns the directory in which so many bytes would be written: in memory where there is room. */
+export const scratchPlace = async (beside: string, bytes: number): Promise<string> =>
+  (await inMemory(bytes)) ?? beside;
+
+/** A directory that lasts as long as this process needs it. */
+export class Scratch implements AsyncDisposable {
+  readonly directory: string;
+
+  private constructor(directory: string) {
+    this.directory = directory;
+  }
+
+  /**
+   * Makes one for so many bytes, in memory or in `beside`, and removes those of processes that were killed.
+   *
+   * @throws LayerloomError DISK_SPACE, WRITE_FAILED
+   */
+  static async open(beside: string, bytes: number): Promise<Scratch> {
+    for (const root of [memory, beside]) await removeLeft(root);
+    const root = await scratchPlace(beside, bytes);
+    try {
+      await checkSpace(root, root, bytes);
+      const directory = await mkdtemp(join(root, prefix));
+      await writeFile(join(directory, ownerName), JSON.stringify(await ownClaimant()));
+      return new Scratch(directory);
+    } catch (cause) {
+      if (cause instanceof LayerloomError) throw cause;
+      throw new LayerloomError('WRITE_FAILED', { file: root, reason: reasonOf(cause) }, { cause });
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** Removes the directories of processes that have ended. Anyone may write in `root`: links and those of others are left. */
+const removeLeft = async (root: string): Promise<void> => {
+  for (const name of await readdir(root).catch(() => [])) {
+    const path = join(root, name);
+    if (name.startsWith(prefix) && foreignDirectory(path) === undefined && (await isLeft(path)))
+      await rm(path, { recursive: true, force: true });
+  }
+};
+
+const isLeft = async (path: string): Promise<boolean> => {
+  const text = await readFile(join(path, ownerName), 'utf8').catch(() => '');
+  if (text !== '') {
+    const owner = JSON.parse(text) as Record<string, unknown>;
+    return isClaimant(owner) && (await lifeOf(owner as unknown as Claimant)) === 'dead';
+  }
+  const found = await stat(path).catch(() => undefined);
+  return found !== undefined && Date.now() - found.mtimeMs > ownerlessMs;
+};
