@@ -28,13 +28,19 @@ export class Workplace {
     symlinkSync(join(root, 'node_modules/.bin/tsc'), join(this.#models, 'node_modules/.bin/tsc'));
     writeFileSync(join(this.#models, 'package.json'), '{"type": "module", "private": true}\n');
     this.#program(this.#programs, 'layerloom', 'bin/layerloom.cjs');
-    this.#program(this.#programs, 'lm_eval', 'test/fixtures/lm-eval.mjs');
+    // As pip writes it where paths are long, so that its Python is found.
+    const python = join(root, 'test/fixtures/stand-in/python');
+    this.#script(this.#programs, 'lm_eval', `'''exec' "${python}" "$0" "$@"`);
   }
 
   #program(folder: string, name: string, script: string): void {
+    this.#script(folder, name, `exec '${process.execPath}' '${join(root, script)}' "$@"`);
+  }
+
+  #script(folder: string, name: string, line: string): void {
     mkdirSync(folder, { recursive: true });
     const file = join(folder, name);
-    writeFileSync(file, `#!/bin/sh\nexec '${process.execPath}' '${join(root, script)}' "$@"\n`);
+    writeFileSync(file, `#!/bin/sh\n${line}\n`);
     chmodSync(file, 0o755);
   }
 
