@@ -91,10 +91,10 @@ describe('the package', () => {
     expect({ gypfile, shipped: files.includes('binding.gyp') }).toEqual({ gypfile: false, shipped: false });
   });
 
-  // With all six addons, which are 3.4 MB (1.15 MB packed), it has about 3.4 MB packed and 11.1 MB unpacked: docs/install.md.
-  it('stays below 3.5 MB packed, and 12 MB unpacked', () => {
-    expect(sizes.packed).toBeLessThan(3.5e6);
-    expect(sizes.unpacked).toBeLessThan(12e6);
+  // With all six addons, which are 4.4 MB (1.6 MB packed), it has about 4.2 MB packed and 13.4 MB unpacked: docs/install.md.
+  it('stays below 4.5 MB packed, and 14 MB unpacked', () => {
+    expect(sizes.packed).toBeLessThan(4.5e6);
+    expect(sizes.unpacked).toBeLessThan(14e6);
   });
 
   it('names no source map that it lacks, nor one of sources that it lacks', () => {

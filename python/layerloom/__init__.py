@@ -1,1 +1,22 @@
 """Merges fine-tuned LLM checkpoints by layer swapping: exact, fast, small in memory."""
+
+# Names are loaded when they are asked for: the command starts by importing this package. Their types: __init__.pyi.
+
+_modules = ("aio", "eval", "train")
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name in _modules:
+        return import_module(f"{__name__}.{name}")
+    public = None if name.startswith("_") else import_module(f"{__name__}._public")
+    if not hasattr(public, name):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(public, name)
+
+
+def __dir__() -> list[str]:
+    from importlib import import_module
+
+    return [*(name for name in dir(import_module(f"{__name__}._public")) if not name.startswith("_")), *_modules]

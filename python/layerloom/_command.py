@@ -3,7 +3,7 @@
 import os
 import sys
 
-from ._program import entry, find_node
+from ._program import entry, environment, find_node
 
 
 def main() -> None:
@@ -11,7 +11,4 @@ def main() -> None:
         node = find_node()
     except ModuleNotFoundError as missing:
         sys.exit(f"error: {missing}")
-    # lm_eval of this environment (`layerloom[eval]`), which need not be activated; another one on the PATH comes first.
-    scripts = os.path.dirname(sys.executable)
-    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), scripts])
-    os.execv(node, [node, entry, *sys.argv[1:]])
+    os.execve(node, [node, entry, *sys.argv[1:]], environment())

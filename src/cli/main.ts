@@ -31,7 +31,10 @@ process.once('exit', endedUnsettled);
 /** Milliseconds that what a library has left running keeps a command that has ended. */
 const graceMs = 2000;
 
-void runCommandLine(args).then((code) => {
+/** Answers calls of programs in other languages; loaded for these alone. */
+const serve = async (): Promise<number> => (await import('./serve.js')).serve();
+
+void (args[0] === 'serve-calls' ? serve() : runCommandLine(args)).then((code) => {
   process.off('exit', endedUnsettled);
   process.exitCode = code;
   const endOnceWritten = () => {

@@ -1,6 +1,28 @@
 import colours from 'picocolors';
 import { visible, visibleLine } from '../base/visible.js';
 import { paintedBar } from '../documents/text/painted-bar.js';
+import type { Progress } from '../engine/run.js';
+
+/** Where a command prints, and shows its progress. */
+export interface Printer {
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  /** Undefined: a bar on stderr. */
+  readonly progress?: (progress: Progress) => void;
+}
+
+let printer: Printer = {
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+};
+
+/** Prints elsewhere than to the streams of this process, from now on. */
+export const printTo = (other: Printer): void => {
+  printer = other;
+};
+
+/** What receives progress in place of a bar. */
+export const progressReceiver = (): Printer['progress'] => printer.progress;
 
 /**
  * Prints data to stdout, with control characters escaped except in our own coloured bars. All else goes to
@@ -14,7 +36,7 @@ export const printLine = (text: string): void => {
 
 /** Prints the text of a file for the reader to save, unescaped. */
 export const printText = (text: string): void => {
-  process.stdout.write(`${text}\n`);
+  printer.out(`${text}\n`);
 };
 
 let printed: 'nothing' | 'document' | 'events' = 'nothing';
@@ -41,7 +63,7 @@ export const printEvent = (event: string, value: object): void => {
 
 /** Prints a message to stderr. */
 export const note = (text: string): void => {
-  process.stderr.write(`${visible(text)}\n`);
+  printer.err(`${visible(text)}\n`);
 };
 
 /** Prints the command that comes next to stderr. */

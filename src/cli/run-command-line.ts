@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { type Command, CommanderError } from 'commander';
 import { exitCodes, LayerloomError } from '../base/errors.js';
-import { spellForShells } from '../base/option-name.js';
+import { pythonName, type Reader, spellFor } from '../base/option-name.js';
 import { version } from '../base/version.js';
 import { instructionSets } from '../native/addon.js';
 import { type CommandDescription, describeCommands } from './framework/describe.js';
@@ -20,13 +20,33 @@ export const reportError = (
   program: Command = buildProgram(),
 ): number => {
   const known = asLayerloomError(error, args, program);
-  const message = known?.message ?? (error instanceof Error ? error.message : String(error));
+  const message = known?.message ?? messageOf(error);
   if (!args.includes('-q') && !args.includes('--quiet')) known?.context.warnings?.forEach(warn);
   note(`error: ${message}`);
   if (args.includes('-v') || args.includes('--verbose')) note(inspect(error));
-  if (args.includes('--json'))
-    printError({ error: known ?? { code: 'INTERNAL', message, details: {} } }, args);
+  if (args.includes('--json')) printError({ error: known ?? internal(error) }, args);
   return known?.exitCode ?? exitCodes.failed;
+};
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** An error of no code, as JSON has it. */
+const internal = (error: unknown) => ({ code: 'INTERNAL', message: messageOf(error), details: {} });
+
+/** An error as a caller in another language gets it. */
+export interface ReportedError {
+  readonly code: string;
+  readonly message: string;
+  readonly details: object;
+  readonly exitCode: number;
+  readonly warnings: readonly string[];
+}
+
+/** Describes an error of a command that a call in Python ran: the parameter has the name that it has there. */
+export const describeError = (error: unknown, args: readonly string[], program: Command): ReportedError => {
+  const known = asLayerloomError(error, args, program, pythonName);
+  const exitCode = known?.exitCode ?? exitCodes.failed;
+  return { ...(known?.toJSON() ?? internal(error)), exitCode, warnings: known?.context.warnings ?? [] };
 };
 
 /** Commands that print a line of JSON for each event, and their error as the last line. */
@@ -43,10 +63,11 @@ const asLayerloomError = (
   error: unknown,
   args: readonly string[],
   program: Command,
+  spell = (long: string): string => long,
 ): LayerloomError | undefined => {
   if (error instanceof LayerloomError) {
     const option = optionOf(error, args, program);
-    return option === undefined ? error : error.with({ option });
+    return option === undefined ? error : error.with({ option: spell(option) });
   }
   return error instanceof CommanderError ? usageErrorOf(error, args, program) : undefined;
 };
@@ -93,13 +114,19 @@ const describeInstallation = () => {
  * Runs a command line to its end, printing to stdout and stderr.
  *
  * @param args behind `layerloom`
+ * @param report receives the error that ended the command, and returns the exit code
+ * @param reader who reads the messages
  * @returns the exit code
  */
-export const runCommandLine = async (args: readonly string[]): Promise<number> => {
+export const runCommandLine = async (
+  args: readonly string[],
+  report: (error: unknown, args: readonly string[], program: Command) => number = reportError,
+  reader: Reader = 'shell',
+): Promise<number> => {
   const program = buildProgram();
   forgetPrinted();
   process.exitCode = undefined;
-  const spellAsBefore = spellForShells();
+  const spellAsBefore = spellFor(reader);
   try {
     const unknownHelp = unknownHelpOf(args, program);
     if (unknownHelp !== undefined) throw unknownHelp;
@@ -116,7 +143,7 @@ export const runCommandLine = async (args: readonly string[]): Promise<number> =
       process.stderr.write((command ?? program).helpInformation());
       return exitCodes.usage;
     }
-    return reportError(error, args, program);
+    return report(error, args, program);
   } finally {
     spellAsBefore();
   }

@@ -104,6 +104,8 @@ const carryOut: Readonly<Record<string, (fence: Fence, directory: string) => voi
     JSON.parse(text.startsWith('"') ? `{${text}}` : text);
   },
   text: () => undefined,
+  // Needs the package of a wheel, where `npm run test:wheels` runs it.
+  python: () => undefined,
 };
 
 describe('what a page shows', () => {

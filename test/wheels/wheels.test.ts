@@ -130,6 +130,13 @@ describe.skipIf(reason !== '')(`wheels${reason === '' ? '' : ` (skipped: ${reaso
       );
   });
 
+  it('have a Python package whose types hold', () => {
+    const env = { PATH: `${tools}:${process.env['PATH']}` };
+    const folder = join(packageRoot, 'python');
+    done(join(tools, 'mypy'), ['--cache-dir', temporaryDirectory()], env, folder);
+    done(join(tools, 'pyright'), ['--pythonpath', join(tools, 'python')], env, folder);
+  });
+
   it('are told apart from a source distribution, which says what to do and needs nothing', () => {
     const environment = temporaryDirectory();
     execFileSync(pythons[0] ?? '', ['-m', 'venv', environment]);
@@ -161,6 +168,27 @@ describe.skipIf(reason !== '')(`wheels${reason === '' ? '' : ` (skipped: ${reaso
       expect(done(join(bin, 'python'), [smoke, layerloom], {}, temporaryDirectory())).toContain(
         'Algorithm 1',
       );
+    });
+
+    it('have functions for commands, in one process that leaves nothing behind', () => {
+      const env = {
+        PYTHONWARNINGS: 'ignore',
+        PATH: process.env['PATH'],
+        REPEATS: process.env['REPEATS'] ?? '5',
+      };
+      done(join(bin, 'python'), ['-m', 'unittest', 'test_calls'], env, join(smoke, '..'));
+    });
+
+    it('run the programs of docs/python.md', () => {
+      const page = readFileSync(join(packageRoot, 'docs/python.md'), 'utf8');
+      const programs = [...page.matchAll(/^```python\n(.*?)^```/gms)].map(([, text = '']) => text);
+      expect(programs.length).toBeGreaterThan(2);
+      const { root, task, language } = writePair();
+      symlinkSync(task, join(root, 'math-1'));
+      symlinkSync(language, join(root, 'swh-1'));
+      writeFileSync(join(root, 'recipe.yaml'), 'method: soup\nmodels: [./math-1, ./swh-1]\n');
+      const printed = programs.map((text) => done(join(bin, 'python'), ['-c', text], {}, root));
+      expect(printed[1]).toMatch(/^OUTPUT_EXISTS .*`force`/);
     });
 
     it('have the version of package.json, and a shipped addon', () => {

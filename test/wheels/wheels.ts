@@ -17,7 +17,7 @@ export interface WheelsContext {
   readonly libraries: string;
   /** Commands of Python. */
   readonly pythons: readonly string[];
-  /** Where the programs uv, uvx, pipx, twine, check-wheel-contents and auditwheel are. */
+  /** Where the tools are. */
   readonly tools: string;
 }
 
@@ -28,11 +28,14 @@ declare module 'vitest' {
 }
 
 const tools = [
-  'uv==0.13.9',
-  'pipx==1.18.4',
-  'twine==7.0.0',
-  'check-wheel-contents==0.6.3',
   'auditwheel==6.8.2',
+  'check-wheel-contents==0.6.3',
+  'mypy==2.4.1',
+  'pipx==1.18.4',
+  'pyright==1.1.414',
+  'tqdm==4.*',
+  'twine==7.0.0',
+  'uv==0.13.9',
 ];
 
 const run = (file: string, words: readonly string[]): string =>

@@ -1,4 +1,5 @@
 import { explainTensor, type MergePlanOptions, planMerge } from '../../api/plan-merge.js';
+import { optionName } from '../../base/option-name.js';
 import type { OutputForm } from '../../compile/adapters/output-forms.js';
 import { describeExplanation } from '../../documents/text/explanation-text.js';
 import { drawLayers } from '../../documents/text/layer-stack.js';
@@ -101,7 +102,7 @@ const planAndRun = async (
     plan.warnings.forEach(warn);
     notesOf(plan).forEach(note);
     const unlinked = options.link === 'hard' || options.link === 'symbolic' ? whyNotLinked(plan) : undefined;
-    if (unlinked !== undefined) warn(`--link ${options.link}: ${unlinked}`);
+    if (unlinked !== undefined) warn(`${optionName('link', options.link)}: ${unlinked}`);
   }
   if (options.saveRecipe !== undefined) await saveRecipe(plan, options.saveRecipe, options.force ?? false);
   if (options.dryRun) {
@@ -123,7 +124,11 @@ const warnOfRun = async (plan: MergePlan, options: MergeCommandOptions): Promise
   const { out, force, resume, link, download, quiet } = options;
   for (const { code, message } of await checkRun(plan, { out, force, resume, link, download }))
     if (!quiet)
-      warn(code === 'OUTPUT_EXISTS' ? `${out} exists: the merge needs --force, or another output` : message);
+      warn(
+        code === 'OUTPUT_EXISTS'
+          ? `${out} exists: the merge needs ${optionName('force')}, or another output`
+          : message,
+      );
 };
 
 /** Prints how one tensor is computed. */

@@ -1,8 +1,9 @@
 import { LayerloomError } from '../../base/errors.js';
+import { optionName } from '../../base/option-name.js';
 
 /** @throws LayerloomError USAGE without `--out`, which a dry run does not need */
 export const requireOut = ({ out }: { readonly out?: string }): string => {
   if (out === undefined)
-    throw new LayerloomError('USAGE', { reason: "required option '-o, --out <dir>' not specified" });
+    throw new LayerloomError('USAGE', { reason: `required option ${optionName('out')} not specified` });
   return out;
 };

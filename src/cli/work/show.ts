@@ -1,6 +1,6 @@
 import type { Progress } from '../../engine/run.js';
 import type { OutputOptions } from '../options/output.js';
-import { printJson, printLine } from '../print.js';
+import { printJson, printLine, progressReceiver } from '../print.js';
 import { interruptible } from './interrupt.js';
 import { ProgressDisplay } from './progress.js';
 
@@ -16,11 +16,13 @@ export const show = <Result>(
 
 type OnProgress = ((progress: Progress) => void) | undefined;
 
-/** Runs work with its progress on stderr, unless `quiet`. */
+/** Runs work with its progress on stderr, or to who receives it, unless `quiet`. */
 export const reported = async <T>(
   { quiet }: OutputOptions,
   work: (onProgress: OnProgress) => Promise<T>,
 ): Promise<T> => {
+  const receiver = progressReceiver();
+  if (receiver !== undefined) return await work(receiver);
   const progress = new ProgressDisplay(process.stderr);
   try {
     return await work(quiet ? undefined : progress.show);

@@ -1,0 +1,2 @@
+from . import aio as aio
+from ._public import *

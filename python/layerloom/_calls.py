@@ -1,0 +1,934 @@
+# Written by scripts/python-calls.mjs from the definitions of the command line: `npm run docs:tables`.
+"""Commands as functions."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from ._call import Numbers, Progress, StrPath, call, each, option, words_of
+
+__all__ = [
+    "swap",
+    "soup",
+    "merge",
+    "revert",
+    "relayout",
+    "extract_lora",
+    "analyze",
+    "diff",
+    "inspect",
+    "partition",
+    "run_experiment",
+    "evaluate",
+    "search",
+]
+
+
+def swap(
+    *,
+    task: StrPath,
+    lang: StrPath,
+    base: StrPath | None = None,
+    bottom: float | None = None,
+    top: float | None = None,
+    bottom_transition: float | None = None,
+    top_transition: float | None = None,
+    weights: Numbers | None = None,
+    others: Literal["average", "task", "language"] | None = None,
+    norms: Literal["layer", "average"] | None = None,
+    scaled: bool = False,
+    partition: StrPath | None = None,
+    analysis: StrPath | None = None,
+    chat_template: StrPath | None = None,
+    save_recipe: StrPath | None = None,
+    as_: Literal["adapter", "full"] | None = None,
+    rank: float | None = None,
+    tokenizer: StrPath | None = None,
+    out: StrPath | None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    dry_run: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom swap`: swap layers of two experts: bottom and top from the language expert, the middle from the task expert.
+
+    Args:
+        task: the task expert: a directory, a file of weights or org/name in the hub cache
+        lang: the language expert
+        base: the model that both were fine-tuned from, to check them against; --weights magnitude needs it
+        bottom: layers from the language expert, next to the embeddings; default: 5
+        top: layers from the language expert, next to the head; default: 2
+        bottom_transition: averaged layers above the bottom ones; default: 0
+        top_transition: averaged layers below the top ones; default: 0
+        weights: weights of the task and the language expert in averages, or magnitude: 1 / mean MAV of each; default: 1,1
+        others: tensors outside the layers: averaged, or one expert's; default: average
+        norms: norms inside the layers: as their layer, or averaged; default: layer
+        scaled: scale the numbers of layers from the paper's 32 to the models' number, and print them
+        partition: partition.json of layerloom partition: each tensor from the expert whose part it is in, instead of by layers
+        analysis: directory of layerloom analyze: read task vectors from it, not the weights
+        chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
+        save_recipe: write the recipe of this merge, with what was found from the models as numbers
+        as_: write a LoRA adapter, or full weights: of bare adapters, whose base is --base or what they name; default: an adapter where all models are bare adapters
+        rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
+        tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: auto
+        out: directory to create; required unless --dry-run
+        layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
+        max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
+        dtype: convert every floating tensor to this dtype; default: each tensor's own
+        link: make shards that equal whole input files in this way, instead of writing them; default: reflink if the file system can, else copy
+        checksums: record the SHA-256 of inputs and shards
+        allow_non_finite: compute with values that are NaN or infinite, instead of refusing them; copies are never looked at
+        force: replace an output that layerloom wrote
+        resume: keep finished work when interrupted, and continue from it next time
+        download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
+        threads: worker threads; default: the usable cores
+        dry_run: print the plan and write nothing
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["swap"],
+        [
+            option("--task", task),
+            option("--lang", lang),
+            option("--base", base),
+            option("--bottom", bottom),
+            option("--top", top),
+            option("--bottom-transition", bottom_transition),
+            option("--top-transition", top_transition),
+            option("--weights", weights),
+            option("--others", others),
+            option("--norms", norms),
+            option("--scaled", scaled),
+            option("--partition", partition),
+            option("--analysis", analysis),
+            option("--chat-template", chat_template),
+            option("--save-recipe", save_recipe),
+            option("--as", as_),
+            option("--rank", rank),
+            option("--tokenizer", tokenizer),
+            option("--out", out),
+            option("--layout", layout),
+            option("--max-shard-size", max_shard_size),
+            option("--dtype", dtype),
+            option("--link", link),
+            option("--checksums", checksums),
+            option("--allow-non-finite", allow_non_finite),
+            option("--force", force),
+            option("--resume", resume),
+            option("--download", download),
+            option("--threads", threads),
+            option("--dry-run", dry_run),
+        ],
+        [],
+    )
+    return call(words, progress)
+
+
+def soup(
+    models: StrPath | Sequence[StrPath],
+    *,
+    base: StrPath | None = None,
+    weights: Numbers | None = None,
+    analysis: StrPath | None = None,
+    chat_template: StrPath | None = None,
+    save_recipe: StrPath | None = None,
+    as_: Literal["adapter", "full"] | None = None,
+    rank: float | None = None,
+    tokenizer: StrPath | None = None,
+    out: StrPath | None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    dry_run: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom soup`: average models, uniformly or by weights.
+
+    Args:
+        models: models: each a directory, a file of weights or org/name in the hub cache, or NAME=MODEL
+        base: the model that all were fine-tuned from, to check them against; --weights magnitude needs it
+        weights: one weight for each model, or magnitude: 1 / mean MAV of each; default: all 1
+        analysis: directory of layerloom analyze: read task vectors from it, not the weights
+        chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
+        save_recipe: write the recipe of this merge, with what was found from the models as numbers
+        as_: write a LoRA adapter, or full weights: of bare adapters, whose base is --base or what they name; default: an adapter where all models are bare adapters
+        rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
+        tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: auto
+        out: directory to create; required unless --dry-run
+        layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
+        max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
+        dtype: convert every floating tensor to this dtype; default: each tensor's own
+        link: make shards that equal whole input files in this way, instead of writing them; default: reflink if the file system can, else copy
+        checksums: record the SHA-256 of inputs and shards
+        allow_non_finite: compute with values that are NaN or infinite, instead of refusing them; copies are never looked at
+        force: replace an output that layerloom wrote
+        resume: keep finished work when interrupted, and continue from it next time
+        download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
+        threads: worker threads; default: the usable cores
+        dry_run: print the plan and write nothing
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["soup"],
+        [
+            option("--base", base),
+            option("--weights", weights),
+            option("--analysis", analysis),
+            option("--chat-template", chat_template),
+            option("--save-recipe", save_recipe),
+            option("--as", as_),
+            option("--rank", rank),
+            option("--tokenizer", tokenizer),
+            option("--out", out),
+            option("--layout", layout),
+            option("--max-shard-size", max_shard_size),
+            option("--dtype", dtype),
+            option("--link", link),
+            option("--checksums", checksums),
+            option("--allow-non-finite", allow_non_finite),
+            option("--force", force),
+            option("--resume", resume),
+            option("--download", download),
+            option("--threads", threads),
+            option("--dry-run", dry_run),
+        ],
+        [models],
+    )
+    return call(words, progress)
+
+
+def merge(
+    recipe: StrPath,
+    *,
+    explain: StrPath | None = None,
+    allow_changed: bool = False,
+    strict: bool = False,
+    plugin: StrPath | Sequence[StrPath] | None = None,
+    analysis: StrPath | None = None,
+    chat_template: StrPath | None = None,
+    save_recipe: StrPath | None = None,
+    as_: Literal["adapter", "full"] | None = None,
+    rank: float | None = None,
+    tokenizer: StrPath | None = None,
+    out: StrPath | None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    dry_run: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom merge`: merge by a recipe, layerloom's or mergekit's: any method, slices, gradients, nested recipes.
+
+    Args:
+        recipe: a YAML file; its paths are relative to its folder, in mergekit's dialect to the working directory; or the README.md or layerloom.json of an output, to merge it again
+        explain: print how one tensor of the output is computed, and write nothing
+        allow_changed: merge by a layerloom.json although its inputs have changed since
+        strict: refuse, instead of warning: a filter that matches no tensor, and keys that mergekit ignores
+        plugin: a module that registers your own methods
+        analysis: directory of layerloom analyze: read task vectors from it, not the weights
+        chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
+        save_recipe: write the recipe of this merge, with what was found from the models as numbers
+        as_: write a LoRA adapter, or full weights: of bare adapters, whose base is --base or what they name; default: an adapter where all models are bare adapters
+        rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
+        tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: the recipe's, or auto
+        out: directory to create; required unless --dry-run or --explain
+        layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
+        max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
+        dtype: convert every floating tensor to this dtype; default: each tensor's own
+        link: make shards that equal whole input files in this way, instead of writing them; default: reflink if the file system can, else copy
+        checksums: record the SHA-256 of inputs and shards
+        allow_non_finite: compute with values that are NaN or infinite, instead of refusing them; copies are never looked at
+        force: replace an output that layerloom wrote
+        resume: keep finished work when interrupted, and continue from it next time
+        download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
+        threads: worker threads; default: the usable cores
+        dry_run: print the plan and write nothing
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["merge"],
+        [
+            option("--explain", explain),
+            option("--allow-changed", allow_changed),
+            option("--strict", strict),
+            each("--plugin", plugin),
+            option("--analysis", analysis),
+            option("--chat-template", chat_template),
+            option("--save-recipe", save_recipe),
+            option("--as", as_),
+            option("--rank", rank),
+            option("--tokenizer", tokenizer),
+            option("--out", out),
+            option("--layout", layout),
+            option("--max-shard-size", max_shard_size),
+            option("--dtype", dtype),
+            option("--link", link),
+            option("--checksums", checksums),
+            option("--allow-non-finite", allow_non_finite),
+            option("--force", force),
+            option("--resume", resume),
+            option("--download", download),
+            option("--threads", threads),
+            option("--dry-run", dry_run),
+        ],
+        [recipe],
+    )
+    return call(words, progress)
+
+
+def revert(
+    expert: StrPath,
+    *,
+    base: StrPath,
+    bottom: float | None = None,
+    top: float | None = None,
+    keep: Literal["middle", "top-bottom"] | None = None,
+    others: Literal["keep", "revert"] | None = None,
+    norms: Literal["layer", "average"] | None = None,
+    threshold: float | None = None,
+    target_kept: float | None = None,
+    rows: Literal["input", "output"] | None = None,
+    modules: StrPath | None = None,
+    partition: StrPath | None = None,
+    side: Literal["language", "task"] | None = None,
+    analysis: StrPath | None = None,
+    chat_template: StrPath | None = None,
+    save_recipe: StrPath | None = None,
+    as_: Literal["adapter", "full"] | None = None,
+    rank: float | None = None,
+    tokenizer: StrPath | None = None,
+    out: StrPath | None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    dry_run: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom revert`: revert parts of an expert to its base: layers by location, or rows that changed little.
+
+    Args:
+        expert: a directory, a file of weights or org/name in the hub cache
+        base: the model that the expert was fine-tuned from
+        bottom: number of first layers; default: 5
+        top: number of last layers; default: 2
+        keep: layers that stay the expert's: those between, or the first and last ones; default: middle
+        others: tensors outside the layers; default: keep
+        norms: norms inside the layers: as their layer, or as --others; default: layer
+        threshold: revert the rows whose MAV is below it, instead of layers
+        target_kept: revert rows by the largest threshold that keeps at least this share of the parameters
+        rows: rows are input or output features; default: input
+        modules: revert tensors of these names only: q_proj,k_proj or "*.mlp.*"; all others stay the expert's; default: all tensors
+        partition: partition.json of layerloom partition: keep the part of --side and nothing else, instead of by layers
+        side: the side of the partition that is the expert's; required with --partition
+        analysis: directory of layerloom analyze: read task vectors from it, not the weights
+        chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
+        save_recipe: write the recipe of this merge, with what was found from the models as numbers
+        as_: write a LoRA adapter, or full weights: of bare adapters, whose base is --base or what they name; default: an adapter where all models are bare adapters
+        rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
+        tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: auto
+        out: directory to create; required unless --dry-run
+        layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
+        max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
+        dtype: convert every floating tensor to this dtype; default: each tensor's own
+        link: make shards that equal whole input files in this way, instead of writing them; default: reflink if the file system can, else copy
+        checksums: record the SHA-256 of inputs and shards
+        allow_non_finite: compute with values that are NaN or infinite, instead of refusing them; copies are never looked at
+        force: replace an output that layerloom wrote
+        resume: keep finished work when interrupted, and continue from it next time
+        download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
+        threads: worker threads; default: the usable cores
+        dry_run: print the plan and write nothing
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["revert"],
+        [
+            option("--base", base),
+            option("--bottom", bottom),
+            option("--top", top),
+            option("--keep", keep),
+            option("--others", others),
+            option("--norms", norms),
+            option("--threshold", threshold),
+            option("--target-kept", target_kept),
+            option("--rows", rows),
+            option("--modules", modules),
+            option("--partition", partition),
+            option("--side", side),
+            option("--analysis", analysis),
+            option("--chat-template", chat_template),
+            option("--save-recipe", save_recipe),
+            option("--as", as_),
+            option("--rank", rank),
+            option("--tokenizer", tokenizer),
+            option("--out", out),
+            option("--layout", layout),
+            option("--max-shard-size", max_shard_size),
+            option("--dtype", dtype),
+            option("--link", link),
+            option("--checksums", checksums),
+            option("--allow-non-finite", allow_non_finite),
+            option("--force", force),
+            option("--resume", resume),
+            option("--download", download),
+            option("--threads", threads),
+            option("--dry-run", dry_run),
+        ],
+        [expert],
+    )
+    return call(words, progress)
+
+
+def relayout(
+    checkpoint: StrPath,
+    *,
+    chat_template: StrPath | None = None,
+    save_recipe: StrPath | None = None,
+    out: StrPath | None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    dry_run: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom relayout`: rewrite a checkpoint in other shards, so that later merges can link its layers.
+
+    Args:
+        checkpoint: a directory, a file of weights or org/name in the hub cache
+        chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
+        save_recipe: write the recipe of this merge, with what was found from the models as numbers
+        out: directory to create; required unless --dry-run
+        layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
+        max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
+        dtype: convert every floating tensor to this dtype; default: each tensor's own
+        link: make shards that equal whole input files in this way, instead of writing them; default: reflink if the file system can, else copy
+        checksums: record the SHA-256 of inputs and shards
+        allow_non_finite: compute with values that are NaN or infinite, instead of refusing them; copies are never looked at
+        force: replace an output that layerloom wrote
+        resume: keep finished work when interrupted, and continue from it next time
+        download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
+        threads: worker threads; default: the usable cores
+        dry_run: print the plan and write nothing
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["relayout"],
+        [
+            option("--chat-template", chat_template),
+            option("--save-recipe", save_recipe),
+            option("--out", out),
+            option("--layout", layout),
+            option("--max-shard-size", max_shard_size),
+            option("--dtype", dtype),
+            option("--link", link),
+            option("--checksums", checksums),
+            option("--allow-non-finite", allow_non_finite),
+            option("--force", force),
+            option("--resume", resume),
+            option("--download", download),
+            option("--threads", threads),
+            option("--dry-run", dry_run),
+        ],
+        [checkpoint],
+    )
+    return call(words, progress)
+
+
+def extract_lora(
+    expert: StrPath,
+    *,
+    base: StrPath,
+    out: StrPath,
+    rank: float | None = None,
+    energy: float | None = None,
+    modules: StrPath | Sequence[StrPath] | None = None,
+    exclude: StrPath | Sequence[StrPath] | None = None,
+    embed_lora: bool = False,
+    save_modules: StrPath | Sequence[StrPath] | None = None,
+    seed: float | None = None,
+    dtype: Literal["bfloat16", "float16", "float32"] | None = None,
+    force: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom extract-lora`: extract a LoRA adapter for PEFT: an expert's change from its base, as products of low rank.
+
+    Args:
+        expert: a directory, a file of weights or org/name in the hub cache
+        base: the model that the expert was fine-tuned from
+        rank: rank of the factors, at most; required unless --energy, with which it is 128 by default
+        energy: the smallest rank of each matrix that keeps this share of its change's squares: 0.9
+        modules: weights to extract: regular expressions, searched in the names of modules; default: the linear weights of attention and MLP
+        exclude: weights not to extract, likewise
+        embed_lora: extract the embeddings and the head too
+        save_modules: modules to save whole, by names or the last parts of these: lm_head, input_layernorm
+        seed: seed of the random numbers; default: 0
+        out: directory to create
+        dtype: dtype of the factors; default: the expert's
+        force: replace an output that layerloom wrote
+        download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
+        threads: worker threads; default: the usable cores
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["extract-lora"],
+        [
+            option("--base", base),
+            option("--rank", rank),
+            option("--energy", energy),
+            each("--modules", modules),
+            each("--exclude", exclude),
+            option("--embed-lora", embed_lora),
+            each("--save-modules", save_modules),
+            option("--seed", seed),
+            option("--out", out),
+            option("--dtype", dtype),
+            option("--force", force),
+            option("--download", download),
+            option("--threads", threads),
+        ],
+        [expert],
+    )
+    return call(words, progress)
+
+
+def analyze(
+    experts: StrPath | Sequence[StrPath] = (),
+    *,
+    out: StrPath,
+    base: StrPath | None = None,
+    from_: StrPath | Sequence[StrPath] | None = None,
+    threshold: StrPath | Sequence[StrPath] | None = None,
+    rows: Literal["input", "output"] | None = None,
+    bottom: float | None = None,
+    top: float | None = None,
+    task: StrPath | Sequence[StrPath] | None = None,
+    lang: StrPath | Sequence[StrPath] | None = None,
+    top_share: float | None = None,
+    compare: StrPath | Sequence[StrPath] | None = None,
+    allow_non_finite: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom analyze`: show which layers and matrices fine-tuning changed: tables, pictures and a page.
+
+    Args:
+        experts: experts: each a model, or NAME=MODEL; not needed with --from
+        base: the model that the experts were fine-tuned from; required unless --from
+        from_: NAME.mav.safetensors of earlier analyses, read instead of weights
+        threshold: rows whose MAV is above it count as changed; auto: what a third of the changed rows of the layers’ matrices exceed; NAME=T: of one expert; default: 1e-5
+        rows: rows are input or output features; default: input
+        bottom: number of first layers in the summary; default: 5
+        top: number of last layers in the summary; default: 2
+        task: an expert that swaps take as the task expert: says what they keep of it, and proposes the layers to swap
+        lang: the same of a language expert
+        top_share: overlap of the largest changes of each pair: the share of the rows of each matrix, such as 0.1, that changed most
+        compare: published tables to draw beside the experts
+        allow_non_finite: leave out rows with a NaN or an infinity, instead of refusing them
+        out: directory for the files
+        download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
+        threads: worker threads; default: the usable cores
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["analyze"],
+        [
+            option("--base", base),
+            each("--from", from_),
+            each("--threshold", threshold),
+            option("--rows", rows),
+            option("--bottom", bottom),
+            option("--top", top),
+            each("--task", task),
+            each("--lang", lang),
+            option("--top-share", top_share),
+            each("--compare", compare),
+            option("--allow-non-finite", allow_non_finite),
+            option("--out", out),
+            option("--download", download),
+            option("--threads", threads),
+        ],
+        [experts],
+    )
+    return call(words, progress)
+
+
+def diff(
+    a: StrPath,
+    b: StrPath,
+    *,
+    only: StrPath | None = None,
+    all: bool = False,
+    out: StrPath | None = None,
+    force: bool = False,
+    exit_code: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom diff`: show which tensors of two models differ, and by how much.
+
+    Args:
+        a: a directory, a file of weights or org/name in the hub cache, or NAME=MODEL
+        b: the model to compare with it
+        only: compare the tensors whose names match: "*.mlp.*"
+        all: list every tensor, equal ones too
+        out: write a page (.html), a picture (.svg) or a table (.csv)
+        force: replace that file
+        exit_code: exit with 1 if weights or side files differ, like git diff
+        download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
+        threads: worker threads; default: the usable cores
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["diff"],
+        [
+            option("--only", only),
+            option("--all", all),
+            option("--out", out),
+            option("--force", force),
+            option("--exit-code", exit_code),
+            option("--download", download),
+            option("--threads", threads),
+        ],
+        [a, b],
+    )
+    return call(words, progress)
+
+
+def inspect(
+    checkpoint: StrPath,
+    *,
+    download: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom inspect`: show architecture, layers, dtypes, parameters, shards and sizes.
+
+    Args:
+        checkpoint: a directory, a file of weights or org/name in the hub cache
+        download: fetch the headers of a model that is not here from the Hugging Face hub
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["inspect"],
+        [
+            option("--download", download),
+        ],
+        [checkpoint],
+    )
+    return call(words, progress)
+
+
+def partition(
+    base: StrPath,
+    *,
+    bottom: float | None = None,
+    top: float | None = None,
+    scaled: bool = False,
+    from_: StrPath | None = None,
+    language: StrPath | None = None,
+    task: StrPath | None = None,
+    granularity: Literal["tensor", "module", "layer"] | None = None,
+    others: Literal["language", "task", "both", "neither"] | None = None,
+    norms: Literal["layer", "others"] | None = None,
+    out: StrPath | None = None,
+    format: Literal["json", "python", "peft", "llama-factory", "axolotl", "names", "regex"] | Sequence[Literal["json", "python", "peft", "llama-factory", "axolotl", "names", "regex"]] | None = None,
+    force: bool = False,
+    download: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom partition`: divide the parameters of a model between a language and a task, and write that for trainers.
+
+    Args:
+        base: a directory, a file of weights or org/name in the hub cache
+        bottom: first layers, the language's; default: 5
+        top: last layers, the language's; default: 2
+        scaled: scale the counts from the paper's 32 layers to the model's: count * L / 32
+        from_: directory of layerloom analyze: each parameter goes to the expert that changed it more, instead of by layers
+        language: the language expert in the analysis; required with --from
+        task: the task expert in the analysis; required with --from
+        granularity: what an analysis gives to one part together; default: module
+        others: the part of embeddings, final norm and head; default: language; with --from as the analysis says
+        norms: norms inside the layers: as their layer, or as --others; default: layer
+        out: a .json file, or a directory for it and the files of trainers; default: print only
+        format: files to write to the directory; default: all that can say the partition
+        force: replace files that are there
+        download: fetch the headers of a model that is not here from the Hugging Face hub
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["partition"],
+        [
+            option("--bottom", bottom),
+            option("--top", top),
+            option("--scaled", scaled),
+            option("--from", from_),
+            option("--language", language),
+            option("--task", task),
+            option("--granularity", granularity),
+            option("--others", others),
+            option("--norms", norms),
+            option("--out", out),
+            each("--format", format),
+            option("--force", force),
+            option("--download", download),
+        ],
+        [base],
+    )
+    return call(words, progress)
+
+
+def run_experiment(
+    experiment: StrPath,
+    *,
+    store: StrPath | None = None,
+    first: StrPath | Sequence[StrPath] | None = None,
+    shard_range: StrPath | None = None,
+    expect: StrPath | None = None,
+    analysis: StrPath | None = None,
+    tokenizer: StrPath | None = None,
+    out: StrPath | None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    dry_run: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom batch`: run an experiment: every pair, configuration and language, each distinct shard written once.
+
+    Args:
+        experiment: a YAML file (layerloom experiment init writes one)
+        store: directory of the shards that merges share; default: .store in the output
+        first: merges to finish first, by name; * stands for any text
+        shard_range: make only part i (from 0) of n of the shards, and no merges
+        expect: refuse to run by another version, or on another text of the experiment; batch --dry-run --json prints it
+        analysis: directory of layerloom analyze: read task vectors from it, not the weights
+        tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; default: the experiment's, or auto
+        out: directory to create; required unless --dry-run
+        layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
+        max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
+        dtype: convert every floating tensor to this dtype; default: each tensor's own
+        link: make shards that equal whole input files in this way, instead of writing them; default: hard
+        checksums: record the SHA-256 of inputs and shards
+        allow_non_finite: compute with values that are NaN or infinite, instead of refusing them; copies are never looked at
+        force: replace an output that layerloom wrote
+        resume: keep finished work when interrupted, and continue from it next time
+        download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
+        threads: worker threads; default: the usable cores
+        dry_run: print the plan and write nothing
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["batch"],
+        [
+            option("--store", store),
+            each("--first", first),
+            option("--shard-range", shard_range),
+            option("--expect", expect),
+            option("--analysis", analysis),
+            option("--tokenizer", tokenizer),
+            option("--out", out),
+            option("--layout", layout),
+            option("--max-shard-size", max_shard_size),
+            option("--dtype", dtype),
+            option("--link", link),
+            option("--checksums", checksums),
+            option("--allow-non-finite", allow_non_finite),
+            option("--force", force),
+            option("--resume", resume),
+            option("--download", download),
+            option("--threads", threads),
+            option("--dry-run", dry_run),
+        ],
+        [experiment],
+    )
+    return call(words, progress)
+
+
+def evaluate(
+    dir: StrPath,
+    *,
+    only: StrPath | Sequence[StrPath] | None = None,
+    part: StrPath | None = None,
+    limit: float | None = None,
+    force: bool = False,
+    import_: StrPath | None = None,
+    print: bool = False,
+    dry_run: bool = False,
+    lm_eval: StrPath | None = None,
+    jobs: float | None = None,
+    expect: StrPath | None = None,
+    download: bool = False,
+    allow_serve: bool = False,
+    separate: bool = False,
+    resume: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom evaluate`: score an experiment's models with lm-evaluation-harness, by its evaluate: block.
+
+    Args:
+        dir: the directory of a batch, also while it still runs
+        only: only models of this name; * stands for any text
+        part: score part i (from 0) of n of the models
+        limit: score only the first problems of every task; default: the experiment's
+        force: score again what has scores
+        import_: take results_*.json that lm_eval wrote elsewhere, and run nothing
+        print: print the commands that would run, and run none
+        dry_run: print what would be scored and how long it takes, and run nothing
+        lm_eval: the command of lm-evaluation-harness; default: lm_eval
+        jobs: models to score at once; default: the experiment's
+        expect: refuse to run by another version, or on another text of the experiment; batch --dry-run --json prints it
+        download: fetch references that are not here, whole, from the Hugging Face hub
+        allow_serve: run serve: and arguments: of a folder that no batch of yours has made
+        separate: a process of lm_eval for each model, not one for all
+        resume: keep the answers of a model that is interrupted, and continue from them
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["evaluate"],
+        [
+            each("--only", only),
+            option("--part", part),
+            option("--limit", limit),
+            option("--force", force),
+            option("--import", import_),
+            option("--print", print),
+            option("--dry-run", dry_run),
+            option("--lm-eval", lm_eval),
+            option("--jobs", jobs),
+            option("--expect", expect),
+            option("--download", download),
+            option("--allow-serve", allow_serve),
+            option("--separate", separate),
+            option("--resume", resume),
+        ],
+        [dir],
+    )
+    return call(words, progress)
+
+
+def search(
+    experiment: StrPath,
+    *,
+    language: StrPath | None = None,
+    strategy: Literal["halving", "descent"] | None = None,
+    budget: StrPath | None = None,
+    problems: float | None = None,
+    hold_out: float | None = None,
+    default: StrPath | None = None,
+    entries: StrPath | Sequence[StrPath] | None = None,
+    pair: StrPath | Sequence[StrPath] | None = None,
+    task: StrPath | None = None,
+    metric: StrPath | None = None,
+    analysis: StrPath | None = None,
+    seed: float | None = None,
+    out: StrPath | None = None,
+    store: StrPath | None = None,
+    allow_non_finite: bool = False,
+    lm_eval: StrPath | None = None,
+    jobs: float | None = None,
+    download: bool = False,
+    threads: float | None = None,
+    resume: bool = False,
+    dry_run: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom search`: search an experiment's configurations for the best, within a budget of evaluations.
+
+    Args:
+        experiment: a YAML file; its grids are the configurations, its search: block the defaults
+        language: the language to search for; required if the experiment has several
+        strategy: how to search; default: halving
+        budget: problem-evaluations, or a share of the whole grid's; default: 25%
+        problems: number of the task's problems; default: 250
+        hold_out: last problems, to compare choice and default on; default: 80 of 250
+        default: configuration to compare with; default: the entry default
+        entries: entries of the experiment to search; default: all
+        pair: pairs to score; default: all of the language
+        task: task to search by; default: the language's first
+        metric: metric to search by: exact_match,flexible-extract; default: the one that tables show
+        analysis: directory of layerloom analyze, which says what to try first: the swap that it proposes, then those that keep most changes
+        seed: seed of the order without an analysis; default: 0
+        out: directory for merges, results, search.json and search.svg; required unless --dry-run
+        store: directory of the shards that merges share; default: .store in the output
+        allow_non_finite: compute with values that are NaN or infinite, instead of refusing them; copies are never looked at
+        lm_eval: the command of lm-evaluation-harness; default: lm_eval
+        jobs: models to score at once; default: the experiment's
+        download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
+        threads: worker threads; default: the usable cores
+        resume: continue in a directory with merges and results
+        dry_run: print steps, merges and evaluations, and write nothing
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["search"],
+        [
+            option("--language", language),
+            option("--strategy", strategy),
+            option("--budget", budget),
+            option("--problems", problems),
+            option("--hold-out", hold_out),
+            option("--default", default),
+            each("--entries", entries),
+            each("--pair", pair),
+            option("--task", task),
+            option("--metric", metric),
+            option("--analysis", analysis),
+            option("--seed", seed),
+            option("--out", out),
+            option("--store", store),
+            option("--allow-non-finite", allow_non_finite),
+            option("--lm-eval", lm_eval),
+            option("--jobs", jobs),
+            option("--download", download),
+            option("--threads", threads),
+            option("--resume", resume),
+            option("--dry-run", dry_run),
+        ],
+        [experiment],
+    )
+    return call(words, progress)

@@ -1,0 +1,189 @@
+"""Runs commands in one process of the engine, which is started by the first call and started again if it ends.
+
+The lines of JSON on its pipes are described in src/cli/serve.ts. Commands run one at a time, in the order of the calls.
+"""
+
+import atexit
+import itertools
+import json
+import logging
+import os
+import subprocess
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from ._errors import EngineEnded, LayerloomError, LayerloomWarning
+from ._program import entry, environment, find_node
+
+logger = logging.getLogger("layerloom")
+
+Listener = Callable[[dict[str, Any]], None]
+"""Receives the lines of a call before its last, in the order in which they were written."""
+
+
+class Call:
+    """A call that the engine was asked for."""
+
+    def __init__(self, engine: "Engine", number: int, listener: Listener) -> None:
+        self.engine = engine
+        self.number = number
+        self.listener = listener
+        self.result: Future[dict[str, Any]] = Future()
+
+    def stop(self) -> None:
+        """Asks for the end that Ctrl-C gives a command: `result` fails with INTERRUPTED once nothing is left behind."""
+        self.engine.write({"stop": self.number})
+
+
+class Engine:
+    """A process of the engine. Its pipes are this process's alone: it ends when this process does, however that ends."""
+
+    def __init__(self) -> None:
+        # A session of its own: Ctrl-C in a terminal is for Python, which asks for the call's end.
+        self.process = subprocess.Popen(
+            [find_node(), entry, "serve-calls"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # Without buffers, whose locks a forked process may find held for ever.
+            bufsize=0,
+            start_new_session=True,
+        )
+        self.lock = threading.Lock()
+        self.calls: dict[int, Call] = {}
+        self.ended = False
+        self.thread = threading.Thread(target=self.read, name="layerloom engine", daemon=True)
+        self.thread.start()
+
+    def write(self, line: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        rest = json.dumps(line).encode() + b"\n"
+        try:
+            with self.lock:
+                while rest:
+                    rest = rest[self.process.stdin.write(rest) :]
+        except (BrokenPipeError, ValueError):
+            # It has ended: `read` fails the calls.
+            pass
+        except BaseException:
+            # Ctrl-C in the middle of a line, after which no other can be understood.
+            self.process.kill()
+            raise
+
+    def call(self, number: int, words: Sequence[str], listener: Listener) -> Call | None:
+        """Asks for a command; None if the process has ended."""
+        call = Call(self, number, listener)
+        line = {
+            "call": number,
+            "words": list(words),
+            "directory": os.getcwd(),
+            "environment": environment(),
+        }
+        with self.lock:
+            if self.ended or self.process.poll() is not None:
+                return None
+            self.calls[number] = call
+        self.write(line)
+        return call
+
+    def read(self) -> None:
+        """Hands each line to its call, until the process ends."""
+        assert self.process.stdout is not None
+        for text in lines_of(self.process.stdout.fileno()):
+            line: dict[str, Any] = json.loads(text)
+            call = self.calls[line["call"]]
+            if "error" in line or "result" in line:
+                del self.calls[call.number]
+                finish(call, line)
+            else:
+                call.listener(line)
+        exit_code = self.process.wait()
+        with self.lock:
+            self.ended = True
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
+        for call in self.calls.values():
+            call.result.set_exception(EngineEnded(exit_code))
+
+    def close(self) -> None:
+        """Lets the process end, and waits for it: what it had begun leaves nothing behind."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.thread.join()
+
+
+def lines_of(pipe: int) -> Iterator[bytes]:
+    rest = b""
+    while chunk := os.read(pipe, 1 << 16):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
+
+
+def finish(call: Call, line: dict[str, Any]) -> None:
+    if "result" in line:
+        call.result.set_result(line["result"])
+        return
+    error = line["error"]
+    for warning in error["warnings"]:
+        call.listener({"note": f"warning: {warning}"})
+    call.result.set_exception(
+        LayerloomError(error["code"], error["message"], error["details"], error["exitCode"])
+    )
+
+
+numbers = itertools.count()
+starting = threading.Lock()
+running: Engine | None = None
+
+
+def ask(words: Sequence[str], listener: Listener) -> Call:
+    """Asks the engine for a command, and starts an engine where there is none."""
+    global running
+    with starting:
+        while True:
+            if running is None:
+                running = Engine()
+            call = running.call(next(numbers), words, listener)
+            if call is not None:
+                return call
+            running = None
+
+
+def note(line: dict[str, Any]) -> None:
+    """Passes a message on: warnings to `warnings`, others to the logger `layerloom`."""
+    text: str = line["note"]
+    if text.startswith("warning: "):
+        # Of who called the function, in `_call.call`.
+        warnings.warn(text.removeprefix("warning: "), LayerloomWarning, stacklevel=5)
+    else:
+        logger.info(text)
+
+
+def close() -> None:
+    """Ends the engine's process, if there is one; the next call starts another."""
+    global running
+    with starting:
+        engine, running = running, None
+    if engine is not None:
+        engine.close()
+
+
+def forget() -> None:
+    """Leaves the engine to the parent of a forked process, which starts its own."""
+    global running, starting
+    starting = threading.Lock()
+    engine, running = running, None
+    if engine is not None:
+        # Else the engine would outlive the parent: its input ends with the last copy of the pipe.
+        for pipe in (engine.process.stdin, engine.process.stdout):
+            assert pipe is not None
+            pipe.close()
+        # Its end is for the parent to wait for.
+        engine.process.returncode = 0
+
+
+os.register_at_fork(after_in_child=forget)
+atexit.register(close)

@@ -1,0 +1,38 @@
+"""What a call raises and warns of."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class LayerloomError(Exception):
+    """A call that was refused, or failed.
+
+    `code` is one of docs/errors.md, `details` what it says there, and `exit_code` the exit code of the same command:
+    1 failed, 2 usage or recipe, 3 incompatible or corrupt input, 130 interrupted.
+    """
+
+    def __init__(self, code: str, message: str, details: Mapping[str, Any], exit_code: int) -> None:
+        super().__init__(code, message, details, exit_code)
+        self.code = code
+        self.message = message
+        self.details = details
+        self.exit_code = exit_code
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class EngineEnded(LayerloomError):
+    """The engine's process ended during a call, as when it was killed. The next call starts another."""
+
+    def __init__(self, exit_code: int) -> None:
+        how = f"by signal {-exit_code}" if exit_code < 0 else f"with exit code {exit_code}"
+        message = f"the engine ended {how} during the call; the next call starts another"
+        super().__init__("ENGINE_ENDED", message, {"exit_code": exit_code}, 1)
+
+    def __reduce__(self) -> tuple[type["EngineEnded"], tuple[int]]:
+        return EngineEnded, (self.details["exit_code"],)
+
+
+class LayerloomWarning(UserWarning):
+    """What the command line prints as `warning: …`."""

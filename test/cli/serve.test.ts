@@ -1,0 +1,82 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { describe, expect, it } from 'vitest';
+import { temporaryDirectory, writeLarge, writePair } from '../fixtures/checkpoints.js';
+import { startCli } from '../fixtures/cli.js';
+
+interface Line {
+  readonly call: number;
+  readonly [key: string]: unknown;
+}
+
+/** Starts the process, and gives what asks it, its lines, and its exit code. */
+const start = () => {
+  const child = startCli(['serve-calls']);
+  const exit = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const lines: Line[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(JSON.parse(line) as Line));
+  const ask = (call: number, directory: string, ...words: string[]) =>
+    child.stdin.write(
+      `${JSON.stringify({ call, words, directory, environment: { HOME: directory, ASKED: 'yes' } })}\n`,
+    );
+  /** The last line of a call. */
+  const end = (call: number) =>
+    expect
+      .poll(() => lines.find((line) => line.call === call && ('result' in line || 'error' in line)), {
+        timeout: 20_000,
+      })
+      .toBeDefined()
+      .then(() => lines.findLast((line) => line.call === call));
+  return { child, exit, lines, ask, end };
+};
+
+describe('calls from another language', () => {
+  it('are answered in order by what --json prints, in the directory of each', async () => {
+    const { child, exit, lines, ask, end } = start();
+    const { root } = writePair();
+    ask(1, root, 'diff', '--', 'task', 'language');
+    ask(2, root, 'swap', '--task=task', '--lang=language', '--bottom=1', '--top=1', '--out=merged', '--');
+    expect(await end(2)).toMatchObject({ result: { out: join(root, 'merged'), method: 'layer_swap' } });
+    expect(await end(1)).toMatchObject({ result: { equal: false } });
+    expect(lines.filter((line) => 'progress' in line).map(({ call }) => call)).toContain(2);
+    child.stdin.end();
+    expect(await exit).toBe(0);
+  });
+
+  it('are refused by the error, with parameters spelt as in Python', async () => {
+    const { child, exit, ask, end } = start();
+    const { root } = writePair();
+    ask(1, root, 'swap', '--task=task', '--lang=language', '--bottom-transition=x', '--out=merged', '--');
+    expect(await end(1)).toMatchObject({
+      error: {
+        code: 'INVALID_PARAMETER',
+        exitCode: 2,
+        message: expect.stringMatching(/^bottom_transition: expected .*, got "x"$/),
+        details: { parameter: 'bottomTransition', value: 'x' },
+      },
+    });
+    ask(2, root, 'swap', '--task=task', '--lang=language', '--');
+    expect(await end(2)).toMatchObject({ error: { message: 'required option `out` not specified' } });
+    ask(3, join(root, 'nowhere'), 'diff', '--', 'task', 'language');
+    expect(await end(3)).toMatchObject({
+      error: { code: 'INTERNAL', message: expect.stringContaining('no such file') },
+    });
+    child.stdin.end();
+    expect(await exit).toBe(0);
+  });
+
+  it('are stopped, before and after they begin, and with the end of the input', async () => {
+    const { child, exit, ask, end } = start();
+    const root = temporaryDirectory();
+    for (const [seed, name] of ['a', 'b'].entries()) writeLarge(join(root, name), 8, 32, seed);
+    for (const call of [1, 2, 3]) ask(call, root, 'soup', `--out=merged-${call}`, '--', 'a', 'b');
+    for (const stop of [2, 1]) child.stdin.write(`${JSON.stringify({ stop })}\n`);
+    expect(await end(2)).toMatchObject({ error: { code: 'INTERRUPTED', exitCode: 130 } });
+    expect(await end(1)).toMatchObject({ error: { code: 'INTERRUPTED', exitCode: 130 } });
+    child.stdin.end();
+    expect(await exit).toBe(0);
+    for (const name of ['merged-1', 'merged-2', 'merged-3', '.merged-3.layerloom-partial'])
+      expect(existsSync(join(root, name))).toBe(false);
+  });
+});
