@@ -721,6 +721,8 @@ async def run_experiment(
     *,
     store: StrPath | None = None,
     first: StrPath | Sequence[StrPath] | None = None,
+    write: StrPath | Sequence[StrPath] | None = None,
+    in_place: bool = False,
     shard_range: StrPath | None = None,
     expect: StrPath | None = None,
     analysis: StrPath | None = None,
@@ -745,6 +747,8 @@ async def run_experiment(
         experiment: a YAML file (layerloom experiment init writes one)
         store: directory of the shards that merges share; default: .store in the output
         first: merges to finish first, by name; * stands for any text
+        write: write only merges of this name; the others are only recorded
+        in_place: write no merge: record them, for layerloom evaluate --in-place
         shard_range: make only part i (from 0) of n of the shards, and no merges
         expect: refuse to run by another version, or on another text of the experiment; batch --dry-run --json prints it
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
@@ -768,6 +772,8 @@ async def run_experiment(
         [
             option("--store", store),
             each("--first", first),
+            each("--write", write),
+            option("--in-place", in_place),
             option("--shard-range", shard_range),
             option("--expect", expect),
             option("--analysis", analysis),
@@ -805,6 +811,7 @@ async def evaluate(
     expect: StrPath | None = None,
     download: bool = False,
     allow_serve: bool = False,
+    in_place: bool = False,
     separate: bool = False,
     resume: bool = False,
     progress: Progress = None,
@@ -825,6 +832,7 @@ async def evaluate(
         expect: refuse to run by another version, or on another text of the experiment; batch --dry-run --json prints it
         download: fetch references that are not here, whole, from the Hugging Face hub
         allow_serve: run serve: and arguments: of a folder that no batch of yours has made
+        in_place: score merges that are not written too, without writing them
         separate: a process of lm_eval for each model, not one for all
         resume: keep the answers of a model that is interrupted, and continue from them
         progress: a function, or True for a bar of tqdm
@@ -844,6 +852,7 @@ async def evaluate(
             option("--expect", expect),
             option("--download", download),
             option("--allow-serve", allow_serve),
+            option("--in-place", in_place),
             option("--separate", separate),
             option("--resume", resume),
         ],
@@ -872,6 +881,7 @@ async def search(
     allow_non_finite: bool = False,
     lm_eval: StrPath | None = None,
     jobs: float | None = None,
+    in_place: bool = False,
     download: bool = False,
     threads: float | None = None,
     resume: bool = False,
@@ -899,6 +909,7 @@ async def search(
         allow_non_finite: compute with values that are NaN or infinite, instead of refusing them; copies are never looked at
         lm_eval: the command of lm-evaluation-harness; default: lm_eval
         jobs: models to score at once; default: the experiment's
+        in_place: score merges without writing them; write those chosen at the end
         download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
         threads: worker threads; default: the usable cores
         resume: continue in a directory with merges and results
@@ -925,6 +936,7 @@ async def search(
             option("--allow-non-finite", allow_non_finite),
             option("--lm-eval", lm_eval),
             option("--jobs", jobs),
+            option("--in-place", in_place),
             option("--download", download),
             option("--threads", threads),
             option("--resume", resume),
