@@ -4,7 +4,7 @@ Started by `layerloom evaluate` with the Python of the harness; needs the standa
 internals it uses (`kept.py`, `exchange.py`) and whose version it therefore states before anything else. Lines of JSON:
 
     out  {"program": 1, "lm_eval": VERSION}
-    in   {"words": ["run", …], "log": PATH, "weights": [{"name", "file", "begin", "end", "dtype", "shape", "key"}, …] | null,
+    in   {"words": ["run", …], "log": PATH, "fingerprint": "samples" | "whole", "weights": [{"name", "file", "begin", "end", "dtype", "shape", "key"}, …] | null,
           "there": null | [{"name", …, "key"}, …]: what the checkpoint's own files hold, where that is not `weights`}
          or, in place of the words, {"trial": {"prompt", "max_tokens", "chat", "arguments"}}: see `trial.py`
     out  {"loaded": {"tensors", "bytes", "whole"}, "fingerprint": {NAME: {"whole" | "samples": SHA-256}}}    if weights were given
@@ -32,17 +32,20 @@ def version_of_harness():
         return None
 
 
-def run(words, trial, weights, there, agree):
-    """Runs the harness's command line once, or answers a prompt. Returns its exit code, and the answer."""
+def run(words, trial, expected):
+    """Runs the harness's command line once, or answers a prompt. Returns its exit code, and the answer.
+
+    `expected` are the arguments of `exchange.expect`.
+    """
     exchange = None
     try:
         import kept
 
         # Without torch, of a harness that asks servers, there are no weights to load.
-        if weights is not None or "exchange" in sys.modules:
+        if expected["weights"] is not None or "exchange" in sys.modules:
             import exchange
 
-            exchange.expect(weights, there, agree)
+            exchange.expect(**expected)
         if trial is not None:
             from trial import answer
 
@@ -90,9 +93,8 @@ def main():
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.close(log)
-        code, text = run(
-            request.get("words"), request.get("trial"), request["weights"], request["there"], agree
-        )
+        expected = {key: request[key] for key in ("weights", "there", "fingerprint")}
+        code, text = run(request.get("words"), request.get("trial"), {**expected, "agree": agree})
         sys.stdout.flush()
         sys.stderr.flush()
         reply({"code": code} if text is None else {"code": code, "text": text})

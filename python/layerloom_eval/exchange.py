@@ -60,15 +60,16 @@ _kept = None
 _weights = None
 _there = None
 _agree = None
+_is_whole = False
 
 
-def expect(weights, there, agree):
+def expect(weights, there, fingerprint, agree):
     """Gives the weights of the next run, and what is called with what was loaded and its fingerprint.
 
     `there` are the tensors in the files of the run's checkpoint; None: they are those of `weights`.
     """
-    global _weights, _there, _agree
-    _weights, _there, _agree = weights, there, agree
+    global _weights, _there, _agree, _is_whole
+    _weights, _there, _agree, _is_whole = weights, there, agree, fingerprint == "whole"
 
 
 def forget():
@@ -131,7 +132,7 @@ def _load_differing(own, weights, places):
 
 def _compare(weights, places, loaded, *, whole):
     size = sum(each["end"] - each["begin"] for each in loaded)
-    prints = fingerprint(weights, places, {each["name"] for each in loaded})
+    prints = fingerprint(weights, places, {each["name"] for each in (weights if _is_whole else loaded)})
     _agree({"tensors": len(loaded), "bytes": size, "whole": whole}, prints)
 
 

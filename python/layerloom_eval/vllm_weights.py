@@ -64,7 +64,7 @@ class Weights:
     def layerloom_exchange(self, request):
         """Makes the worker hold a checkpoint. Takes and gives JSON: a worker's result must not be an exception.
 
-        in   {"weights": [{"name", "file", "begin", "end", "dtype", "shape", "key"}, …], "whole": BOOL, "all_columns": BOOL}
+        in   {"weights": [{"name", "file", "begin", "end", "dtype", "shape", "key"}, …], "whole": BOOL, "fingerprint": "samples" | "whole"}
         out  {"program": 1, "loaded": {"tensors", "bytes", "whole"}, "fingerprint": {NAME: [PART, …]}} | {"program": 1, "reason", "permanent"}
         """
         try:
@@ -78,7 +78,7 @@ class Weights:
             return [json.dumps({"program": PROGRAM, "reason": reason, "permanent": isinstance(error, CannotExchange)})]
 
 
-def _exchange(worker, weights, whole=False, all_columns=False):
+def _exchange(worker, weights, whole, fingerprint):
     model = worker.model_runner.get_model()
     keys = {} if whole else getattr(worker, "_layerloom_keys", {})
     worker._layerloom_keys = {}
@@ -96,14 +96,15 @@ def _exchange(worker, weights, whole=False, all_columns=False):
             worker._layerloom_places = places = _with_tied(model, found)
         _pack_tied(changed, places)
     worker._layerloom_keys = {each["name"]: each["key"] for each in weights}
-    loaded = {each["name"] for each in changed}
+    is_whole = fingerprint == "whole"
+    compared = {each["name"] for each in (weights if is_whole else changed)}
     return {
         "loaded": {
             "tensors": len(changed),
             "bytes": sum(each["end"] - each["begin"] for each in changed),
             "whole": len(changed) == len(weights),
         },
-        "fingerprint": _fingerprint(weights, places, loaded, all_columns),
+        "fingerprint": _fingerprint(weights, places, compared, is_whole),
     }
 
 
@@ -255,16 +256,16 @@ def _pack_tied(changed, places):
 
 
 @torch.no_grad()
-def _fingerprint(weights, places, loaded, all_columns):
+def _fingerprint(weights, places, compared, all_columns):
     columns = _columns_of_modules(places, all_columns)
     parts = {}
     for each in weights:
         dtype = DTYPES[each["dtype"]]
-        parts[each["name"]] = [_part(each["name"], place, dtype, columns, each["name"] in loaded) for place in places[each["name"]]]
+        parts[each["name"]] = [_part(each["name"], place, dtype, columns, each["name"] in compared) for place in places[each["name"]]]
     return parts
 
 
-def _part(name, place, dtype, columns, is_loaded):
+def _part(name, place, dtype, columns, is_all):
     own = columns.get(id(place.module)) if place.name == "weight" else None
     if own is not None:
         indices, products = own
@@ -284,7 +285,7 @@ def _part(name, place, dtype, columns, is_loaded):
     if parameter.numel() == 0 or parameter.untyped_storage().nbytes() < parameter.element_size():
         raise CannotExchange(f"the server keeps {name} in a form that cannot be compared")
     flat = place.elements().reshape(-1).to(dtype)
-    if is_loaded:
+    if is_all:
         return {"box": place.box, "sha256": _hash([flat])}
     return {"box": place.box, "samples": SAMPLES, "sha256": _hash(_samples_of(flat))}
 

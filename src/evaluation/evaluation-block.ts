@@ -63,6 +63,11 @@ export const evaluationSchema = z.strictObject({
     expected: 'a kind of server that takes weights: vllm',
     otherwise: 'a server for each model',
   }),
+  fingerprint: setting(z.enum(['samples', 'whole']).default('samples'), {
+    meaning:
+      'What is compared of the weights that [a process](#one-process-for-all-models) or [a server](#one-server-for-all-models) holds: samples of what it did not load anew, or all.',
+    expected: 'samples or whole',
+  }),
   serveTimeout: setting(z.number().positive().default(600), {
     meaning: 'Seconds until that server must answer.',
     expected: 'a number of seconds',

@@ -6,6 +6,7 @@ import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
 import type { LoadedWeights } from './kept-harness.js';
 import { PartsHeld, partSchema } from './parts-held.js';
 import { type ModelServer, startServer } from './server.js';
+import type { EvaluationSettings } from './settings.js';
 import { exchangeEnvironment, exchangeNeeds } from './vllm-command.js';
 import { type TensorToLoad, type WeightsInPlace, WeightsToLoad } from './weights-to-load.js';
 
@@ -39,6 +40,7 @@ interface ExchangeSettings {
   readonly serve: string | undefined;
   readonly url: string | undefined;
   readonly timeoutSeconds: number;
+  readonly fingerprint?: EvaluationSettings['fingerprint'] | undefined;
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -130,19 +132,19 @@ export class ExchangingServer implements AsyncDisposable {
     { form, whole }: { readonly form: string; readonly whole: boolean },
   ): Promise<HeldModel> {
     const { url } = await this.#ready(model, form);
-    const { timeoutSeconds } = this.#settings;
+    const { timeoutSeconds, fingerprint = 'samples' } = this.#settings;
     const ask = <T>(schema: z.ZodType<T>, path: string, body?: object): Promise<T> =>
       asked(schema, `${url}${path}`, body, { timeoutSeconds, signal: model.signal });
     const { data } = await ask(modelsSchema, '/v1/models');
     const [{ id: servedName } = { id: '' }] = data;
     const { results } = await ask(resultsSchema, '/collective_rpc', {
       method: 'layerloom_exchange',
-      args: [JSON.stringify({ weights, whole })],
+      args: [JSON.stringify({ weights, whole, fingerprint })],
       timeout: timeoutSeconds,
     });
     const workers = results.map(([text = '']) => said(text));
     const prints = workers.map(({ fingerprint }) => fingerprint);
-    const tensors = await this.#parts.differing(weights, prints);
+    const tensors = await this.#parts.differing(weights, prints, fingerprint);
     if (tensors.length > 0) throw new Differing(tensors);
     await ask(resetSchema, '/reset_prefix_cache', {});
     const before = await hitsOf(url, model.signal);

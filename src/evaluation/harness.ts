@@ -199,7 +199,8 @@ const executed = async (
   const inKept = async (): Promise<HarnessEnd | undefined> => {
     if (kept === undefined || !canBeKept(run.settings)) return undefined;
     const weights = isServed ? undefined : (run.inPlace ?? run.path);
-    const end = await kept.run({ words, log, weights, onLoaded });
+    const { fingerprint } = run.settings;
+    const end = await kept.run({ words, log, weights, fingerprint, onLoaded });
     if (end === undefined || !('differing' in end)) return end;
     ({ differing } = end);
     return { code: 0, by: null };

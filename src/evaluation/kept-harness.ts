@@ -80,6 +80,8 @@ interface KeptRun {
    * undefined: a server holds them.
    */
   readonly weights: string | WeightsInPlace | undefined;
+  /** What is compared of tensors that were not loaded anew; default samples. */
+  readonly fingerprint?: EvaluationSettings['fingerprint'] | undefined;
   /** Called with what was loaded, before the first request is answered. */
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
@@ -130,6 +132,7 @@ export class KeptHarness implements AsyncDisposable {
     words,
     log,
     weights: asked,
+    fingerprint = 'samples',
     onLoaded,
   }: KeptRun): Promise<HarnessEnd | WrongWeights | undefined> {
     const session = await this.#start(log);
@@ -143,7 +146,7 @@ export class KeptHarness implements AsyncDisposable {
     const there = isInPlace ? await this.#weights.at(asked.donated) : undefined;
     const say = (message: object) => (child.stdin as Writable).write(`${JSON.stringify(message)}\n`);
     const what = isTrial(words) ? { trial: words } : { words };
-    say({ ...what, log, weights: weights ?? null, there: there ?? null });
+    say({ ...what, log, fingerprint, weights: weights ?? null, there: there ?? null });
     let isAgreed = false;
     for (;;) {
       const next = await Promise.race([lines.next(), ended.then(() => undefined)]);
@@ -157,7 +160,7 @@ export class KeptHarness implements AsyncDisposable {
       if ('code' in line && line.code === 0 && isInPlace && !isAgreed)
         return { differing: asked.tensors.map(({ name }) => name) };
       if ('code' in line) return { by: null, ...line };
-      const differing = await tensorsThatDiffer(weights ?? [], line.fingerprint);
+      const differing = await tensorsThatDiffer(weights ?? [], line.fingerprint, fingerprint);
       if (differing.length > 0) {
         await this.end();
         return { differing };

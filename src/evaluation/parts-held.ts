@@ -33,6 +33,12 @@ const isWithin = (box: Box, { shape }: TensorToLoad): boolean =>
   box.length === shape.length &&
   box.every(([begin, end], dimension) => begin < end && end <= (shape[dimension] ?? 0));
 
+/** True if all elements of a part are hashed. */
+const isWhole = ({ box, columns, samples }: PartHeld): boolean => {
+  const [begin, end] = box[1] ?? [0, 0];
+  return samples === undefined && (columns === undefined || new Set(columns).size === end - begin);
+};
+
 /** True if boxes, which are equal or apart, are all of a tensor. */
 const cover = (boxes: readonly Box[], { shape }: TensorToLoad): boolean => {
   const different = new Map(boxes.map((box) => [JSON.stringify(box), box]));
@@ -142,11 +148,13 @@ export class PartsHeld {
    * Returns the names of the tensors that no worker holds all of, or that one does not hold as the files have them.
    *
    * @param workers by tensor, what each says
+   * @param asked what they were asked for: `whole` takes no samples
    * @throws Error if a file cannot be read
    */
   async differing(
     weights: readonly TensorToLoad[],
     workers: readonly Readonly<Record<string, readonly PartHeld[]>>[],
+    asked: 'samples' | 'whole' = 'samples',
   ): Promise<string[]> {
     const handles = new Map<string, FileHandle>();
     const handleOf = async (file: string): Promise<FileHandle> => {
@@ -162,6 +170,7 @@ export class PartsHeld {
         );
         const boxes = parts.map(({ box }) => box);
         let isSame = boxes.every((box) => isWithin(box, tensor)) && cover(boxes, tensor);
+        if (asked === 'whole') isSame &&= parts.every(isWhole);
         for (const part of parts) isSame &&= (await this.#hashOf(part, tensor, handleOf)) === part.sha256;
         if (!isSame) differing.push(tensor.name);
       }

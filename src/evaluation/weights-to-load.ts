@@ -74,6 +74,7 @@ export class WeightsToLoad {
   /**
    * Returns tensors with their keys.
    *
+   * @param asked what the program was asked for: `whole` takes no samples
    * @throws Error if a file cannot be read
    */
   async at(tensors: readonly PlacedTensor[]): Promise<readonly TensorToLoad[]> {
@@ -137,17 +138,18 @@ const samplesOf = ({ begin, end, dtype }: TensorToLoad): Range[] => {
 export const tensorsThatDiffer = async (
   weights: readonly TensorToLoad[],
   fingerprint: Fingerprint,
+  asked: 'samples' | 'whole' = 'samples',
 ): Promise<string[]> => {
   const handles = new Map<string, FileHandle>();
   try {
     const differing: string[] = [];
     for (const tensor of weights) {
       const said = Object.hasOwn(fingerprint, tensor.name) ? fingerprint[tensor.name] : undefined;
-      if (said !== undefined && 'samples' in said) {
+      if (said !== undefined && 'samples' in said && asked === 'samples') {
         const handle = handles.get(tensor.file) ?? (await open(tensor.file));
         handles.set(tensor.file, handle);
         if ((await hashRanges(handle, samplesOf(tensor))) === said.samples) continue;
-      } else if (said?.whole === tensor.key) continue;
+      } else if (said !== undefined && 'whole' in said && said.whole === tensor.key) continue;
       differing.push(tensor.name);
     }
     return differing;

@@ -66,6 +66,11 @@ describe('a server that takes the weights of one model after another', () => {
     expect(outcome.weights.loaded).toBeLessThan(0.99 * outcome.weights.ofModels);
   });
 
+  it('says of every element what it is, where that is asked for', async () => {
+    const outcome = await evaluateExperiment(await made({ fingerprint: 'whole' }), { lmEval: standIn });
+    expect(outcome.failed).toEqual([]);
+  });
+
   it('is one for each model where that is asked for', async () => {
     const out = await made();
     const outcome = await evaluateExperiment(out, { lmEval: standIn, separate: true, only: ['*default'] });

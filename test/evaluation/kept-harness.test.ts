@@ -18,9 +18,9 @@ const merges = `
   - {name: soup, method: soup}
 `;
 
-const made = async () => {
+const made = async (more: object = {}) => {
   const { file, out } = writeExperiment(merges, { layers: 4 });
-  const evaluate = { tasks: { swahili: ['mgsm_direct_sw'], english: 'mgsm_direct_en' }, fewshot: 8 };
+  const evaluate = { tasks: { swahili: ['mgsm_direct_sw'], english: 'mgsm_direct_en' }, fewshot: 8, ...more };
   writeFileSync(file, `\nevaluate: ${JSON.stringify(evaluate)}\n`, { flag: 'a' });
   await runExperiment(file, { out });
   return out;
@@ -68,6 +68,12 @@ describe('a process of the harness for all models', () => {
     for (const { model, hash } of runs) expect(hash, model).toBe(await hashOfModel(model));
     expect(outcome.weights.loaded).toBe(runs.reduce((sum, { bytes }) => sum + bytes, 0));
     expect(outcome.weights.loaded).toBeLessThan(0.99 * outcome.weights.ofModels);
+  });
+
+  it('says of every element what it is, where that is asked for', async () => {
+    const outcome = await evaluateExperiment(await made({ fingerprint: 'whole' }), { lmEval });
+    expect(outcome.failed).toEqual([]);
+    expect(heldIn(held)).toHaveLength(outcome.scored.length);
   });
 
   it('is not used where a process for each model is asked for', async () => {

@@ -469,14 +469,24 @@ class Evaluation {
 }
 
 const exchangingServer = (
-  { exchange, serve, baseUrl, serveTimeout, separate }: EvaluationSettings & { readonly separate: boolean },
+  {
+    exchange,
+    serve,
+    baseUrl,
+    serveTimeout,
+    fingerprint,
+    separate,
+  }: EvaluationSettings & { readonly separate: boolean },
   environment: Readonly<Record<string, string>>,
   weights: WeightsToLoad,
 ): ExchangingServer | undefined =>
   // A server that runs is one for all models in any case.
   exchange === undefined || (separate && serve !== undefined)
     ? undefined
-    : new ExchangingServer({ serve, url: baseUrl, timeoutSeconds: serveTimeout, environment }, weights);
+    : new ExchangingServer(
+        { serve, url: baseUrl, timeoutSeconds: serveTimeout, fingerprint, environment },
+        weights,
+      );
 
 /** True if a batch works in the directory, as far as its process can be examined. */
 export const isBatchWorking = async (directory: string): Promise<boolean> => {
