@@ -2,12 +2,19 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { evaluateExperiment, runExperiment, searchExperiment } from '../../src/index.js';
-import { type LlamaOptions, temporaryDirectory } from '../fixtures/checkpoints.js';
+import {
+  type LlamaOptions,
+  llama,
+  type Tensors,
+  temporaryDirectory,
+  writeCheckpoint,
+} from '../fixtures/checkpoints.js';
 import { cli, finished, startCli } from '../fixtures/cli.js';
 import { standIn, standInServer } from '../fixtures/evaluation-errors.js';
 import { type ExperimentFixture, recordIn, someMerges, writeExperiment } from '../fixtures/experiment.js';
 import { hashOfModel } from '../fixtures/held.js';
 import { overwrite } from '../fixtures/overwrite.js';
+import { poisoned } from '../fixtures/poison.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 
@@ -168,6 +175,26 @@ describe('merges in place', () => {
     expect(outcome.scored).toHaveLength(1);
     expect(new Set(outcome.failed.map(({ code }) => code))).toEqual(new Set(['INPUT_CHANGED']));
     await expect(evaluateExperiment(out, { lmEval, inPlace: true })).rejects.toThrow(/have changed since/);
+  });
+
+  it('fail alone if they compute with a NaN', async () => {
+    const { file, out, root } = experimentOf(
+      '\n  - {name: default, method: layer_swap, bottom: 2, top: 1}\n  - {name: soup, method: soup}\n',
+    );
+    const { tensors, config } = llama({ layers: 5, seed: 2 });
+    const name = 'model.layers.2.mlp.down_proj.weight';
+    const poisonedTensors = poisoned(tensors as Tensors, name, 45, Number.NaN);
+    writeCheckpoint(join(root, 'math-1'), { tensors: poisonedTensors, config });
+    const written = join(root, 'written');
+    const { merges } = await runExperiment(file, { out: written });
+    await runExperiment(file, { out, write: [] });
+    const outcome = await evaluateExperiment(out, { lmEval, inPlace: true, only: ['swahili/*'] });
+    const failed = merges.flatMap(({ name: of, error }) =>
+      error === undefined ? [] : [`${of} ${error.code}`],
+    );
+    expect(failed.length).toBeGreaterThan(0);
+    expect(failed.length).toBeLessThan(merges.length);
+    expect(outcome.failed.map(({ model, code }) => `${model} ${code}`).sort()).toEqual(failed.sort());
   });
 
   it('are what is lacking beside merges that are written', async () => {
