@@ -92,6 +92,18 @@ export const canBeKept = ({ backend }: Pick<EvaluationSettings, 'backend'>): boo
 
 const isTrial = (words: readonly string[] | TrialWords): words is TrialWords => 'prompt' in words;
 
+/**
+ * True where a kept process holds a model's weights itself, and of the next model loads what differs: of a harness whose Python is
+ * known, which is asked for its version only when it starts.
+ */
+export const exchangesWeights = async (
+  { backend, serve, baseUrl }: Pick<EvaluationSettings, 'backend' | 'serve' | 'baseUrl'>,
+  command: string,
+): Promise<boolean> => {
+  if (backend !== 'hf' || serve !== undefined || baseUrl !== undefined) return false;
+  return (await pythonOfHarness(command, process.env['PATH'] ?? '')) !== undefined;
+};
+
 interface Session {
   readonly child: ChildProcess;
   readonly lines: AsyncIterator<string>;

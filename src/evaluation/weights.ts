@@ -11,12 +11,26 @@ export const weightsOfShards = (keys: readonly string[]): string =>
     .update(`shards\n${keys.join('\n')}\n`)
     .digest('hex');
 
+/** A file of a merge, and the key of what it holds. */
+export interface KeyedShard {
+  readonly file: string;
+  readonly key: string;
+}
+
+/** Returns the shards of a merge, undefined while there is no whole merge of a batch at `directory`. */
+export const shardsOfMerge = async (directory: string): Promise<readonly KeyedShard[] | undefined> => {
+  const found = await readJsonObject(join(directory, provenanceName)).catch(() => undefined);
+  const shards = (found?.['shards'] ?? []) as readonly (Pick<KeyedShard, 'file'> & {
+    readonly key?: string;
+  })[];
+  const keyed = shards.flatMap(({ file, key }) => (key === undefined ? [] : [{ file, key }]));
+  return keyed.length > 0 && keyed.length === shards.length ? keyed : undefined;
+};
+
 /** Returns the hash of a merge's weights, undefined while there is no whole merge of a batch at `directory`. */
 export const weightsOfMerge = async (directory: string): Promise<string | undefined> => {
-  const found = await readJsonObject(join(directory, provenanceName)).catch(() => undefined);
-  const shards = (found?.['shards'] ?? []) as readonly { readonly key?: string }[];
-  const keys = shards.flatMap(({ key }) => key ?? []);
-  return keys.length > 0 && keys.length === shards.length ? weightsOfShards(keys) : undefined;
+  const shards = await shardsOfMerge(directory);
+  return shards === undefined ? undefined : weightsOfShards(shards.map(({ key }) => key));
 };
 
 /**

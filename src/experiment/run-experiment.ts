@@ -389,6 +389,7 @@ const recordOf = (
     };
   }),
   references: experimentReferences(experiment),
+  ...(options.first === undefined ? {} : { first: options.first }),
   ...(experiment.evaluate === undefined ? {} : { evaluate: experiment.evaluate }),
   cost,
   bytesRead: 0,

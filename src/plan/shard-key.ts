@@ -16,7 +16,10 @@ export type Identify = (source: StoredTensor) => string;
  * @param tensors in the order of the file
  * @returns SHA-256 in hexadecimal
  */
-export const shardKey = (tensors: readonly PlannedTensor[], identify: Identify): string => {
+export const shardKey = (
+  tensors: readonly Pick<PlannedTensor, 'name' | 'dtype' | 'shape' | 'expression'>[],
+  identify: Identify,
+): string => {
   const hash = createHash('sha256').update(`layerloom shard ${keyVersion}\n`);
   for (const { name, dtype, shape, expression } of tensors)
     hash.update(`${name}\n${dtype} ${shape.join()}\n${keyOf(expression, identify)}\n`);

@@ -121,6 +121,24 @@ export const scoringTimeLine = ({ tasks, jobs, seconds, measured }: ScoringTime,
   return `time to score: not known, since nothing here has measured ${unknown.join(', ')}; ${measure} does`;
 };
 
+/** More names of models are given by their number. */
+const mostInOrder = 6;
+
+/** Says what is loaded, and in which order models are scored. */
+const orderLines = ({ order, weights }: EvaluationPlan): string[] => {
+  if (order.length < 2) return [];
+  const names = order.slice(0, mostInOrder).map(({ name }) => name);
+  const more = order.length - names.length;
+  return [
+    ...(weights === null
+      ? []
+      : [
+          `weights to load: ${formatBytes(weights.loaded)}, of models of ${formatBytes(weights.ofModels)}; ${counted(weights.whole, 'model')} whole, of ${weights.exchanged} what differs`,
+        ]),
+    `order: ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`,
+  ];
+};
+
 /** Formats what an evaluation would do for the terminal. */
 export const describeEvaluationPlan = (plan: EvaluationPlan, directory: string): string => {
   const { models, kept, unchecked } = plan;
@@ -136,6 +154,7 @@ export const describeEvaluationPlan = (plan: EvaluationPlan, directory: string):
     ...(away.length === 0 ? [] : [`not there yet, and scored once a batch has made them: ${away.length}`]),
     ...(plan.inPlace === null ? [] : inPlaceRows(plan.inPlace).map((row) => row.join(' ').trim())),
     ...(models.length === 0 ? [] : ['', scoringTable(plan), '', scoringTimeLine(plan, measure)]),
+    ...orderLines(plan),
     ...(unchecked.length === 0
       ? []
       : [`unchecked, since lm_eval is not installed here: the names of ${unchecked.join(', ')}`]),

@@ -73,6 +73,8 @@ export interface ExperimentRecord {
   readonly options?: RecordedOptions;
   readonly merges: readonly MergeRecord[];
   readonly references: readonly (ExperimentReference & Scored)[];
+  /** Patterns of the merges that the last batch was to finish first. */
+  readonly first?: readonly string[];
   readonly evaluate?: EvaluationBlock;
   readonly cost: BatchCost;
   /** Bytes of inputs read and of shards written by the last run. */
@@ -145,6 +147,7 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
   options: optionsSchema.exactOptional(),
   merges: z.array(mergeSchema),
   references: z.array(referenceSchema),
+  first: z.array(z.string()).readonly().exactOptional(),
   // Checked by who evaluates: an experiment with another block can still be reported.
   evaluate: z.custom<EvaluationBlock>(isObject).exactOptional(),
   // Shown, never computed with; earlier versions counted less.

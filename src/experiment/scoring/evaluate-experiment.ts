@@ -8,7 +8,7 @@ import type { MergesInPlace } from '../../batch/in-place/merges-in-place.js';
 import { checkPart, type Part } from '../../batch/part.js';
 import { lockName } from '../../batch/record-names.js';
 import { ExchangingServer } from '../../evaluation/exchanging-server.js';
-import { KeptHarness, knownHarnessVersion } from '../../evaluation/kept-harness.js';
+import { exchangesWeights, KeptHarness, knownHarnessVersion } from '../../evaluation/kept-harness.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
 import { WeightsToLoad } from '../../evaluation/weights-to-load.js';
@@ -31,6 +31,7 @@ import {
   type ScoringOutcome,
   scoreModel,
 } from './score-model.js';
+import { ScoringOrder } from './scoring-order.js';
 import { type OpenModel, type RunningRequests, TimeLeft } from './time-left.js';
 
 /** Options of `evaluateExperiment`. */
@@ -216,6 +217,8 @@ class Evaluation {
   readonly #running = new Set<string>();
   /** Models whose weights another process was scoring, and when this one last looked. */
   readonly #busy = new Map<string, number>();
+  /** Merges that were there when this process last looked. */
+  readonly #there = new Set<string>();
   /** Merges that were not there: when this process last looked, and whether a batch might still make them. */
   readonly #absent = new Map<string, { readonly at: number; readonly mayCome: boolean }>();
   readonly #watched: WatchedRecord;
@@ -262,17 +265,21 @@ class Evaluation {
     const slots = settings.devices.length > 0 ? settings.devices : [undefined];
     const weights = new WeightsToLoad();
     let isEnding = false;
+    const { separate = false } = this.#options;
+    const order = new ScoringOrder(first, !separate && (await exchangesWeights(settings, command)));
     const lanes = Array.from({ length: jobs }, async (_, lane) => {
       const device = slots[lane % slots.length];
       const environment = environmentOf({ scoring, device });
       await using kept = new KeptHarness(command, environment, weights);
-      const { separate = false } = this.#options;
       await using exchanging = exchangingServer({ ...settings, separate }, environment, weights);
       try {
         while (!isEnding) {
-          const model = await this.#next(settings);
+          const model = await this.#next(settings, order, lane);
           if (model === undefined) return;
-          await this.#score(model, { scoring, device, kept: separate ? undefined : kept, exchanging });
+          const state = await this.#score(model, {
+            ...{ scoring, device, kept: separate ? undefined : kept, exchanging },
+          });
+          if (state !== 'scored') order.putBack(lane);
         }
       } catch (error) {
         // Every model would meet it: the other lanes end with the models that they are at.
@@ -310,17 +317,30 @@ class Evaluation {
     return opened;
   }
 
-  /** Returns the next model that is there; waits for one while a batch works; undefined when there are no more. */
-  async #next(settings: EvaluationSettings): Promise<ModelToScore | undefined> {
+  /**
+   * Returns the model that a lane scores next, of those that are there; waits for one while a batch works; undefined when
+   * there are no more.
+   */
+  async #next(
+    settings: EvaluationSettings,
+    order: ScoringOrder,
+    lane: number,
+  ): Promise<ModelToScore | undefined> {
     for (;;) {
       checkInterrupt(this.#options.signal);
       // Whether a batch works is asked before its record is read: what it made before it ended is then in there.
       const isWorking = await isBatchWorking(this.#directory);
       this.#list(await this.#watched.read(), settings);
-      for (const model of this.#open.values()) {
-        if (!(await this.#isThere(model, isWorking))) continue;
-        // Another lane may have taken it while this one looked.
-        if (this.#running.has(model.name) || this.#settled.has(model.name)) continue;
+      const there: ModelToScore[] = [];
+      for (const model of this.#open.values()) if (await this.#isThere(model, isWorking)) there.push(model);
+      const lacking = new Set(this.#lacking.flatMap(({ name, tasks }) => (tasks.length > 0 ? [name] : [])));
+      await order.learn(there.filter(({ name }) => lacking.has(name)));
+      // Other lanes may have taken some while this one looked.
+      const free = there.filter(({ name }) => !this.#running.has(name) && !this.#settled.has(name));
+      // What has all its results is not loaded.
+      const kept = free.filter(({ name }) => !lacking.has(name));
+      const model = order.take(lane, order.mostUrgent(kept.length > 0 ? kept : free))?.model;
+      if (model !== undefined) {
         this.#running.add(model.name);
         this.#report();
         return model;
@@ -349,11 +369,12 @@ class Evaluation {
   async #isThere(model: ModelToScore, isWorking: boolean): Promise<boolean> {
     const { name, kind } = model;
     if (this.#running.has(name) || isRecent(this.#busy.get(name))) return false;
-    if (kind !== 'merge' || model.inPlace !== undefined) return true;
+    if (kind !== 'merge' || model.inPlace !== undefined || this.#there.has(name)) return true;
     const absent = this.#absent.get(name);
     if (absent !== undefined && (isWorking ? isRecent(absent.at) : !absent.mayCome)) return false;
     if ((await weightsOf(model)) !== undefined) {
       this.#absent.delete(name);
+      this.#there.add(name);
       return true;
     }
     this.#busy.delete(name);
@@ -375,14 +396,17 @@ class Evaluation {
   async #score(
     model: ModelToScore,
     lane: Pick<ScoringContext, 'scoring' | 'device' | 'kept' | 'exchanging'>,
-  ): Promise<void> {
+  ): Promise<ScoringOutcome['state']> {
     const { force = false, resume = false, download = false, signal } = this.#options;
+    let isLoaded = false;
     try {
       const outcome = await scoreModel(model, {
         ...lane,
         onLoaded: ({ bytes, ofBytes }) => {
           this.#loaded.loaded += bytes;
-          this.#loaded.ofModels += ofBytes;
+          // Tasks of several numbers of examples are several runs of a model.
+          if (!isLoaded) this.#loaded.ofModels += ofBytes;
+          isLoaded = true;
         },
         force,
         resume,
@@ -402,7 +426,8 @@ class Evaluation {
       );
       if (outcome.state === 'busy') {
         this.#busy.set(model.name, performance.now());
-        return;
+        this.#there.delete(model.name);
+        return outcome.state;
       }
       this.#busy.delete(model.name);
       for (const { result } of outcome.results) this.#checkVersion(result);
@@ -412,6 +437,7 @@ class Evaluation {
       this.#open.delete(model.name);
       if (outcome.state === 'scored') this.#record.updateSoon(() => readRecord(this.#directory));
       this.#options.onScored?.(outcome);
+      return outcome.state;
     } finally {
       this.#running.delete(model.name);
     }

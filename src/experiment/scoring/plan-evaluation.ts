@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
+import { itemAt, valueAt } from '../../base/lookup.js';
 import type { CostInPlace } from '../../batch/in-place/cost-in-place.js';
+import { exchangesWeights } from '../../evaluation/kept-harness.js';
 import { paceOf } from '../../evaluation/pace.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
@@ -13,6 +15,7 @@ import { type EvaluateOptions, selectModels, settingsOf } from './evaluate-exper
 import { checkInPlace, planInPlace } from './in-place.js';
 import { type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
 import { resultOf } from './score-model.js';
+import { ScoringOrder } from './scoring-order.js';
 
 /** A task of models that have no results of it. */
 export interface PlannedTask {
@@ -37,6 +40,25 @@ export interface ScoringTime {
   readonly measured: number;
 }
 
+/** A model in the order in which models are scored. */
+export interface OrderedModel {
+  readonly name: string;
+  /** Number of the job that scores it, from 0 on, if all models take equally long in a task. */
+  readonly job: number;
+  /** Bytes of weights to load for it; null where that is not known. */
+  readonly bytes: number | null;
+}
+
+/** Weights that processes load which score one model after another. */
+export interface WeightsToBeLoaded {
+  /** Bytes that they load, and of all models. */
+  readonly loaded: number;
+  readonly ofModels: number;
+  /** Number of models that are loaded whole, and of which only what differs is; of the others it is not known. */
+  readonly whole: number;
+  readonly exchanged: number;
+}
+
 /** What an evaluation would do. */
 export interface EvaluationPlan extends ScoringTime {
   readonly directory: string;
@@ -46,6 +68,13 @@ export interface EvaluationPlan extends ScoringTime {
     readonly tasks: readonly string[];
     readonly isThere: boolean;
   }[];
+  /** The models that are there, of equal weights one unless all are scored again, in the order in which they are scored. */
+  readonly order: readonly OrderedModel[];
+  /**
+   * Null where no process holds models: each is loaded whole, by a process of its own or a server. Tensors that happen to be equal
+   * in files of different origin count as different.
+   */
+  readonly weights: WeightsToBeLoaded | null;
   /** Number of models that have all their results, and of results that there are. */
   readonly kept: number;
   readonly there: number;
@@ -112,7 +141,8 @@ export const planEvaluation = async (
   const found = await new ResultFiles(place).list();
   const failed: EvaluationPlan['failed'][number][] = [];
   const models: EvaluationPlan['models'][number][] = [];
-  let [kept, results] = [0, 0];
+  const there: WeighedModel[] = [];
+  let [kept, have] = [0, 0];
   if (options.inPlace) checkInPlace(settings, options.separate ?? false, place);
   const notWritten = new Map<string, string | undefined>();
   const recorded = new Map(record.merges.map(({ name, weights }) => [name, weights]));
@@ -124,26 +154,75 @@ export const planEvaluation = async (
       failed.push({ model: model.name, code: weights.code, message: weights.message });
       continue;
     }
-    const there = options.force ? [] : found;
+    const results = options.force ? [] : found;
     const lacking = model.tasks.filter(
-      (task) => weights === undefined || resultOf(there, weights, task, settings) === undefined,
+      (task) => weights === undefined || resultOf(results, weights, task, settings) === undefined,
     );
     const tasks = lacking.filter((task) => !faults.has(task));
-    results += model.tasks.length - lacking.length;
+    have += model.tasks.length - lacking.length;
     if (lacking.length === 0) kept += 1;
-    else if (tasks.length > 0) models.push({ name: model.name, tasks, isThere: weights !== undefined });
+    else if (tasks.length > 0) {
+      models.push({ name: model.name, tasks, isThere: weights !== undefined });
+      if (weights !== undefined) there.push({ ...model, tasks, weights });
+    }
   }
+  const jobs = options.jobs ?? settings.jobs;
+  const isExchanging = !options.separate && (await exchangesWeights(settings, options.lmEval ?? 'lm_eval'));
   return {
     directory: place,
     models,
+    ...(await ordered(there, new ScoringOrder(record, isExchanging), { ...options, jobs })),
     kept,
-    there: results,
+    there: have,
     failed,
     impossible: [...faults].map(([task, { code, message }]) => ({ task, code, message })),
     unchecked,
     inPlace: options.inPlace ? await planInPlace(record, new Set(notWritten.keys()), place) : null,
-    ...scoringTime(models, settings, found, options.jobs),
+    ...scoringTime(models, settings, found, jobs),
   };
+};
+
+interface WeighedModel extends ModelToScore {
+  /** The identity of its weights. */
+  readonly weights: string;
+}
+
+/** Takes models as lanes would, each as long as it has tasks. */
+const ordered = async (
+  models: readonly WeighedModel[],
+  order: ScoringOrder,
+  { jobs, force }: { readonly jobs: number; readonly force?: boolean | undefined },
+): Promise<Pick<EvaluationPlan, 'order' | 'weights'>> => {
+  await order.learn(models);
+  const taken: OrderedModel[] = [];
+  const weights = { loaded: 0, ofModels: 0, whole: 0, exchanged: 0 };
+  /** Identities of weights, each with a task. */
+  const scored = new Set<string>();
+  const busy = Array.from({ length: jobs }, () => 0);
+  const left = new Map(models.map((model) => [model.name, model]));
+  let urgent: ModelToScore[] = [];
+  while (left.size > 0) {
+    if (urgent.length === 0) urgent = order.mostUrgent([...left.values()]);
+    const job = busy.indexOf(Math.min(...busy));
+    const next = order.take(job, urgent);
+    if (next === undefined) throw new RangeError('of some models one is the next');
+    const { model, load } = next;
+    const scores = model.tasks.map((task) => `${valueAt(left, model.name).weights} ${task}`);
+    left.delete(model.name);
+    urgent.splice(urgent.indexOf(model), 1);
+    if (!force && scores.every((score) => scored.has(score))) {
+      // Another model of equal weights has its results.
+      order.putBack(job);
+      continue;
+    }
+    for (const score of scores) scored.add(score);
+    busy[job] = itemAt(busy, job) + model.tasks.length;
+    taken.push({ name: model.name, job, bytes: load?.bytes ?? null });
+    weights.loaded += load?.bytes ?? 0;
+    weights.ofModels += load?.ofBytes ?? 0;
+    if (load !== undefined) weights[load.isWhole ? 'whole' : 'exchanged'] += 1;
+  }
+  return { order: taken, weights: order.isExchanging ? weights : null };
 };
 
 /**

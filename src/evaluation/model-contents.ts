@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseAddress } from '../address/address.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { itemAt, valueAt } from '../base/lookup.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { indexFileName } from '../checkpoint/containers/safetensors/shard-index.js';
+import { withFewFiles } from '../checkpoint/few-at-once.js';
+import { cardName, provenanceName } from '../checkpoint/file-names.js';
+import { observePath } from '../checkpoint/identity.js';
+import { isBareAdapter } from '../model/adapters/open-adapter.js';
+import { openModel } from '../model/adapters/open-model.js';
+import { keyOfStored } from '../plan/operands/stored.js';
+import { shardKey } from '../plan/shard-key.js';
+import type { TensorReference } from '../tensor/reference.js';
+import { storedTensor } from '../tensor/stored-tensor.js';
+import { type KeyedShard, shardsOfMerge } from './weights.js';
+
+/** Where a tensor belongs: models that have it have one of the same name, type and shape. */
+export interface Slot {
+  readonly name: string;
+  readonly bytes: number;
+}
+
+/** Tensors that lie in one file, with a text for the bytes of each: tensors of one slot with equal texts are equal. */
+export interface ContentPart {
+  readonly slots: readonly Slot[];
+  readonly contents: readonly string[];
+}
+
+/** What a model's weights are, as far as that is known without reading them. */
+export interface ModelContents {
+  /** Names the small files beside the weights: a program exchanges weights among models that have the same ones. */
+  readonly form: string;
+  /** Models that share a shard have the same part. */
+  readonly parts: readonly ContentPart[];
+}
+
+/** Small files of a checkpoint that transformers does not read for what it computes; those of `exchange.py`. */
+const notOfTheModel: readonly string[] = [provenanceName, cardName, indexFileName];
+
+/** Larger files beside weights, such as tokenizers, are known by their sizes. */
+const mostHashedBytes = 1 << 16;
+
+/**
+ * Reads what the weights of models are: of a merge from the keys of its shards, of any other checkpoint from the identities of
+ * its files. Headers are read, of equal shards one.
+ */
+export class ContentsReader {
+  /** By key. */
+  readonly #shards = new Map<string, Promise<ContentPart>>();
+  /** By their texts: models have the same ones again and again. */
+  readonly #slots = new Map<string, readonly Slot[]>();
+  readonly #sources: Source[] = [];
+
+  /**
+   * Returns the contents of a checkpoint. Merges that are read later are compared with it, tensor by tensor.
+   *
+   * @param path absolute, of its directory
+   * @returns undefined where its weights are not in safetensors files alone: an adapter, a GGUF file
+   * @throws LayerloomError the codes of `openModel`; INPUT_CHANGED, READ_FAILED
+   */
+  async ofModel(path: string): Promise<ModelContents | undefined> {
+    const address = await parseAddress(path);
+    if (address.kind !== 'model' || (await isBareAdapter(address))) return undefined;
+    const checkpoint = await openModel(path);
+    const { files, tensors } = checkpoint;
+    if (!files.every((file) => file.path.startsWith(`${path}/`) && file.path.endsWith('.safetensors')))
+      return undefined;
+    if ([...tensors.values()].some(({ change }) => change !== undefined)) return undefined;
+    const hashes = await Promise.all(files.map(async (file) => (await observePath(file, 'samples')).hash));
+    const source = new Source(checkpoint, hashes);
+    this.#sources.push(source);
+    const parts = files.map((_, index): ContentPart => {
+      const inFile = new Map([...tensors].filter(([, { file }]) => file === index));
+      return {
+        slots: this.#slotsOf(inFile),
+        contents: [...inFile.values()].map((tensor) => source.textOf(tensor)),
+      };
+    });
+    return { form: await formOf(path), parts };
+  }
+
+  /**
+   * Returns the contents of a merge.
+   *
+   * @returns undefined while it is not there
+   * @throws LayerloomError the codes of `openModel`; READ_FAILED
+   */
+  async ofMerge(directory: string): Promise<ModelContents | undefined> {
+    const shards = await withFewFiles(() => shardsOfMerge(directory));
+    if (shards === undefined) return undefined;
+    const parts = await Promise.all(
+      shards.map((shard) => {
+        const part = this.#shards.get(shard.key) ?? this.#partOf(directory, shard);
+        this.#shards.set(shard.key, part);
+        // Another merge may have it whole.
+        part.catch(() => this.#shards.delete(shard.key));
+        return part;
+      }),
+    );
+    return { form: await formOf(directory), parts };
+  }
+
+  async #partOf(directory: string, { file, key }: KeyedShard): Promise<ContentPart> {
+    const { tensors } = await openModel(join(directory, file));
+    const slots = this.#slotsOf(tensors);
+    const from = this.#sources.find((source) => source.keyOfCopies(tensors, slots) === key);
+    return { slots, contents: from?.textsOf(tensors, slots) ?? slots.map(() => key) };
+  }
+
+  #slotsOf(tensors: ReadonlyMap<string, TensorReference>): readonly Slot[] {
+    const slots = [...tensors].map(([name, { begin, end, dtype, shape }]) => ({
+      name: `${name} ${dtype} ${shape.join()}`,
+      bytes: end - begin,
+    }));
+    const text = slots.map(({ name }) => name).join('\n');
+    const known = this.#slots.get(text) ?? slots;
+    this.#slots.set(text, known);
+    return known;
+  }
+}
+
+/** A checkpoint whose tensors a merge's shards may be copies of. */
+class Source {
+  readonly #tensors: CheckpointIndex['tensors'];
+  /** Of its files. */
+  readonly #hashes: readonly string[];
+  readonly #keys = new Map<readonly Slot[], string | undefined>();
+  readonly #texts = new Map<readonly Slot[], readonly string[]>();
+
+  constructor({ tensors }: CheckpointIndex, hashes: readonly string[]) {
+    this.#tensors = tensors;
+    this.#hashes = hashes;
+  }
+
+  textOf(tensor: TensorReference): string {
+    return keyOfStored(storedTensor(0, tensor), ({ file }) => itemAt(this.#hashes, file));
+  }
+
+  /** Returns the key of a shard whose tensors are copies of those here; undefined where some are not here. */
+  keyOfCopies(shard: ReadonlyMap<string, TensorReference>, slots: readonly Slot[]): string | undefined {
+    if (this.#keys.has(slots)) return this.#keys.get(slots);
+    const copies = [...shard].flatMap(([name, { dtype, shape }]) => {
+      const own = this.#tensors.get(name);
+      if (own === undefined) return [];
+      return [{ name, dtype, shape, expression: { kind: 'copy' as const, source: storedTensor(0, own) } }];
+    });
+    const key =
+      copies.length === shard.size ? shardKey(copies, ({ file }) => itemAt(this.#hashes, file)) : undefined;
+    this.#keys.set(slots, key);
+    return key;
+  }
+
+  textsOf(shard: ReadonlyMap<string, TensorReference>, slots: readonly Slot[]): readonly string[] {
+    const texts =
+      this.#texts.get(slots) ?? [...shard.keys()].map((name) => this.textOf(valueAt(this.#tensors, name)));
+    this.#texts.set(slots, texts);
+    return texts;
+  }
+}
+
+/** Names the small files in a directory that a program makes a model from. @throws LayerloomError READ_FAILED */
+const formOf = (directory: string): Promise<string> =>
+  withFewFiles(async () => {
+    const hash = createHash('sha256');
+    try {
+      for (const name of (await readdir(directory)).sort()) {
+        if (name.endsWith('.safetensors') || notOfTheModel.includes(name)) continue;
+        const path = join(directory, name);
+        const status = await stat(path);
+        if (!status.isFile()) continue;
+        hash.update(`${name} ${status.size}\n`);
+        if (status.size <= mostHashedBytes) hash.update(await readFile(path));
+      }
+    } catch (cause) {
+      throw new LayerloomError('READ_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
+    }
+    return hash.digest('hex');
+  });
