@@ -48,9 +48,9 @@ export const evaluationSchema = z.strictObject({
     meaning: 'Further arguments of the back end: `{dtype: bfloat16}`.',
     expected: 'names and values: {dtype: bfloat16}',
   }),
-  baseUrl: setting(z.url().optional(), {
-    meaning: 'URL of a server that runs.',
-    expected: 'the URL of a server: http://localhost:8000/v1',
+  baseUrl: setting(z.union([z.url(), z.array(z.url()).min(1)]).optional(), {
+    meaning: 'URL of a [server that runs](#servers), or a list of them to divide among jobs.',
+    expected: 'the URL of a server, http://localhost:8000/v1, or a list of URLs',
   }),
   serve: setting(z.string().min(1).optional(), {
     meaning:
@@ -107,8 +107,9 @@ export const evaluationSchema = z.strictObject({
     meaning: 'Seconds after which a run of the harness is given up.',
     expected: 'a number of seconds',
   }),
-  jobs: setting(z.int().min(1).default(1), {
+  jobs: setting(z.int().min(1).optional(), {
     meaning: 'Models that are scored at once; `--jobs` overrides it.',
+    otherwise: '`1`; of a list of `base_url`, one a server',
   }),
   harness: setting(z.literal('lm-eval').optional(), {
     meaning:

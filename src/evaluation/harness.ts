@@ -54,12 +54,11 @@ const modelArguments = async ({
   server,
   servedName = path,
 }: HarnessRun): Promise<Record<string, unknown>> => {
-  const url = server ?? settings.baseUrl;
-  const weights = await weightsArguments(path, url === undefined ? settings.backend : 'servers');
-  if (url === undefined) return { ...weights, ...settings.modelArgs };
+  const weights = await weightsArguments(path, server === undefined ? settings.backend : 'servers');
+  if (server === undefined) return { ...weights, ...settings.modelArgs };
   return {
     model: servedName,
-    base_url: completionsAt(url, settings.backend),
+    base_url: completionsAt(server, settings.backend),
     tokenizer_backend: 'huggingface',
     tokenizer: path,
     ...(await promptArguments(path, settings.arguments.includes('--apply_chat_template'))),
@@ -195,7 +194,7 @@ const executed = async (
   const { kept, log, onLoaded = () => undefined } = execution;
   const own = ownProcess(words, execution);
   let differing: readonly string[] = [];
-  const isServed = (run.server ?? run.settings.baseUrl) !== undefined;
+  const isServed = run.server !== undefined;
   const inKept = async (): Promise<HarnessEnd | undefined> => {
     if (kept === undefined || !canBeKept(run.settings)) return undefined;
     const weights = isServed ? undefined : (run.inPlace ?? run.path);

@@ -93,14 +93,23 @@ export const canBeKept = ({ backend }: Pick<EvaluationSettings, 'backend'>): boo
 const isTrial = (words: readonly string[] | TrialWords): words is TrialWords => 'prompt' in words;
 
 /**
- * True where a kept process holds a model's weights itself, and of the next model loads what differs: of a harness whose Python is
- * known, which is asked for its version only when it starts.
+ * True where one process or server holds the weights of one model after another, and of the next loads what differs: a server
+ * of `exchange`, or a kept process of a harness whose Python is known (it is asked for its version only when it starts).
+ *
+ * @param separate true if each model is to have a process of its own
  */
 export const exchangesWeights = async (
-  { backend, serve, baseUrl }: Pick<EvaluationSettings, 'backend' | 'serve' | 'baseUrl'>,
+  {
+    backend,
+    serve,
+    baseUrls,
+    exchange,
+  }: Pick<EvaluationSettings, 'backend' | 'serve' | 'baseUrls' | 'exchange'>,
   command: string,
+  separate = false,
 ): Promise<boolean> => {
-  if (backend !== 'hf' || serve !== undefined || baseUrl !== undefined) return false;
+  if (exchange !== undefined) return !separate || serve === undefined;
+  if (separate || backend !== 'hf' || serve !== undefined || baseUrls.length > 0) return false;
   return (await pythonOfHarness(command, process.env['PATH'] ?? '')) !== undefined;
 };
 

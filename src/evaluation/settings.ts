@@ -9,7 +9,7 @@ import { generatesNothing, isZeroShot } from './task-facts.js';
 import { faultInCommand } from './vllm-command.js';
 
 /** Settings of `evaluate:` that mean something other than what stands there. */
-type Interpreted = 'harness' | 'tasks' | 'fewshot' | 'limit' | 'problems' | 'maxTokens';
+type Interpreted = 'harness' | 'tasks' | 'fewshot' | 'limit' | 'problems' | 'maxTokens' | 'baseUrl' | 'jobs';
 
 /** What `evaluate:` of an experiment says, checked, with the defaults of what it does not say. */
 export interface EvaluationSettings
@@ -22,6 +22,9 @@ export interface EvaluationSettings
   /** As `--seed` of the harness takes it, all four. */
   readonly seed: string;
   readonly devices: readonly string[];
+  /** URLs of servers that run; none where a model has a server or a process of its own. */
+  readonly baseUrls: readonly string[];
+  readonly jobs: number;
   readonly arguments: readonly string[];
   /** Absolute paths. */
   readonly include: readonly string[];
@@ -57,13 +60,16 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     limit,
     problems,
     maxTokens,
+    baseUrl,
+    jobs,
     ...settings
   } = parseBlock(evaluationSchema, 'evaluate', given);
   if (limit !== undefined && problems !== undefined)
     throw fail(['limit'], { key: 'limit', reason: 'stands beside problems', expected: 'one of the two' });
-  const { serve, baseUrl, data, include } = settings;
+  const { serve, data, include } = settings;
+  const baseUrls = [baseUrl ?? []].flat();
   checkArguments(settings.arguments.map(String), { maxTokens, include });
-  if (serve !== undefined && baseUrl !== undefined)
+  if (serve !== undefined && baseUrls.length > 0)
     throw fail(['serve'], {
       key: 'serve',
       reason: 'stands beside base_url',
@@ -75,7 +81,7 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
       reason: 'lacks {model}, so that every model would get the answers of the same',
       expected: 'a command, with {model} and {port}',
     });
-  checkExchange(settings);
+  checkExchange({ ...settings, baseUrls });
   const tasks = new Map(
     Object.entries(settings.tasks).map(([language, of]) => [language, typeof of === 'string' ? [of] : of]),
   );
@@ -91,6 +97,8 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     ...settings,
     tasks,
     devices: settings.devices.map(String),
+    baseUrls,
+    jobs: jobs ?? Math.max(1, baseUrls.length),
     arguments: settings.arguments.map(String),
     data: data === undefined ? undefined : resolve(directory, data),
     include: [include ?? []].flat().map((one) => resolve(directory, one)),
@@ -108,13 +116,13 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
 const checkExchange = ({
   exchange,
   serve,
-  baseUrl,
+  baseUrls,
   backend,
-}: Pick<EvaluationSettings, 'exchange' | 'serve' | 'baseUrl' | 'backend'>): void => {
+}: Pick<EvaluationSettings, 'exchange' | 'serve' | 'baseUrls' | 'backend'>): void => {
   if (exchange === undefined) return;
   const wrong = (reason: string, expected: string) =>
     fail(['exchange'], { key: 'exchange', reason, expected });
-  if (serve === undefined && baseUrl === undefined)
+  if (serve === undefined && baseUrls.length === 0)
     throw wrong('stands without a server', 'serve or base_url beside it');
   if (!backend.endsWith('completions'))
     throw wrong(`stands beside the back end ${backend}, which asks no server`, 'backend: local-completions');

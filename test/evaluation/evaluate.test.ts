@@ -1,7 +1,9 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { evaluateExperiment, evaluationCommands, importResults, runExperiment } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { finished, startCli } from '../fixtures/cli.js';
@@ -54,6 +56,20 @@ const scoresIn = (out: string) =>
       Object.keys(scores),
     ]),
   );
+
+/** A server that answers for any model, and the models that it was asked for. */
+const runningServer = async () => {
+  const models = new Set<string>();
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    models.add(JSON.parse(body).model);
+    response.end(JSON.stringify({ choices: [{ text: '1' }] }));
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  onTestFinished(() => void server.close());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, models };
+};
 
 const asked = (log: string): string[] =>
   existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter(Boolean) : [];
@@ -426,6 +442,45 @@ describe('evaluating an experiment', () => {
       const moved = join(root, 'moved');
       cpSync(out, moved, { recursive: true });
       expect((await evaluateExperiment(moved, { lmEval, only: ['base'] })).scored).toEqual(['base']);
+    });
+
+    it('divides models among servers that run, a job each, of which each answers for any model', async () => {
+      const servers = await Promise.all(Array.from({ length: 2 }, runningServer));
+      const base_url = servers.map(({ url }) => url);
+      const { out } = await made({ ...settings, backend: 'local-completions', base_url });
+      let most = 0;
+      const { failed, scored } = await evaluateExperiment(out, {
+        lmEval,
+        onProgress: ({ running }) => {
+          most = Math.max(most, running.length);
+        },
+      });
+      expect([failed, most]).toEqual([[], 2]);
+      const [first, second] = servers.map(({ models }) => [...models]) as [string[], string[]];
+      expect(first.length).toBeGreaterThan(0);
+      expect(second.length).toBeGreaterThan(0);
+      expect(first.filter((model) => second.includes(model))).toEqual([]);
+      expect(first.length + second.length).toBe(scored.length);
+      // More jobs than servers share them, as jobs share one server.
+      rmSync(join(out, 'evaluations'), { recursive: true });
+      const more = await evaluateExperiment(out, { lmEval, jobs: 3, only: ['base', 'math-*'] });
+      expect([more.failed, more.scored]).toEqual([[], ['base', 'math-1', 'math-2']]);
+      rmSync(join(out, 'evaluations'), { recursive: true });
+      const commands = await evaluationCommands(out, { lmEval, only: ['base', 'math-*'] });
+      const asked = commands.map(
+        ({ command }) =>
+          JSON.parse(readFileSync(command.split(' ').at(-1) ?? '', 'utf8')).model_args.base_url,
+      );
+      expect(asked).toEqual([0, 1, 0].map((index) => `${base_url[index]}/v1/completions`));
+    });
+
+    it('has no more jobs than servers whose weights are exchanged', async () => {
+      const served = { ...settings, backend: 'local-completions', exchange: 'vllm' };
+      const { out } = await made({ ...served, base_url: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] });
+      await expect(evaluateExperiment(out, { lmEval, jobs: 3 })).rejects.toMatchObject({
+        code: 'INVALID_PARAMETER',
+        message: expect.stringMatching(/^jobs: expected at most 2, one for each server of base_url/),
+      });
     });
 
     it.each(['dies', 'loads'])('records a server that %s, and goes on', async (fault) => {

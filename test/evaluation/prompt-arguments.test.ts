@@ -21,7 +21,7 @@ const argumentsFor = async (files: Record<string, object>, evaluate: object = {}
   );
   const words = await prepareRun({
     ...{ name: 'model', path, tasks: ['layerloom_mgsm_ja'], fewshot: 8, rows: new Map(), settings },
-    ...{ includePaths: [], server: undefined, directory: join(root, 'run') },
+    ...{ includePaths: [], server: settings.baseUrls[0], directory: join(root, 'run') },
   });
   const { model_args } = JSON.parse(readFileSync(words[2] ?? '', 'utf8'));
   return { path, given: model_args as Record<string, unknown> };

@@ -164,7 +164,16 @@ export const settingsOf = (
       file: join(directory, 'experiment.json'),
       reason: `has no evaluate: block; add one to the experiment's file and run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', directory, '--resume')}\``,
     });
-  const settings = parseEvaluation(evaluate, directory);
+  const parsed = parseEvaluation(evaluate, directory);
+  const settings = { ...parsed, jobs: jobs ?? parsed.jobs };
+  const { exchange, baseUrls } = settings;
+  // Of two models at one server each would take the other's weights away.
+  if (exchange !== undefined && baseUrls.length > 0 && settings.jobs > baseUrls.length)
+    throw invalidParameter(
+      'jobs',
+      settings.jobs,
+      `at most ${baseUrls.length}, one for each server of base_url, which holds the weights of one model`,
+    );
   const given = rows ?? (limit === undefined ? undefined : ([0, limit] as const));
   return {
     ...settings,
@@ -200,6 +209,9 @@ export const selectModels = (
     (model, index) => isNamed(model) && (part === undefined || index % part.count === part.index),
   );
 };
+
+/** Returns the item of a number, counted around; undefined of none. */
+const inTurn = <T>(items: readonly T[], number: number): T | undefined => items[number % items.length];
 
 class Evaluation {
   readonly #directory: string;
@@ -255,29 +267,29 @@ class Evaluation {
     this.#inPlace = inPlace;
     for (const note of scoring.notes) this.#warnings.add(note);
     for (const [task, error] of scoring.without) this.#options.onImpossible?.(task, error);
-    const jobs = this.#options.jobs ?? settings.jobs;
+    const { jobs } = settings;
     this.#without = scoring.without;
     this.#time = new TimeLeft(
       settings,
       jobs,
       (await this.#results.list()).map(({ result }) => result),
     );
-    const slots = settings.devices.length > 0 ? settings.devices : [undefined];
     const weights = new WeightsToLoad();
     let isEnding = false;
     const { separate = false } = this.#options;
-    const order = new ScoringOrder(first, !separate && (await exchangesWeights(settings, command)));
+    const order = new ScoringOrder(first, await exchangesWeights(settings, command, separate));
     const lanes = Array.from({ length: jobs }, async (_, lane) => {
-      const device = slots[lane % slots.length];
+      const device = inTurn(settings.devices, lane);
+      const baseUrl = inTurn(settings.baseUrls, lane);
       const environment = environmentOf({ scoring, device });
       await using kept = new KeptHarness(command, environment, weights);
-      await using exchanging = exchangingServer({ ...settings, separate }, environment, weights);
+      await using exchanging = exchangingServer({ ...settings, separate }, { baseUrl, environment, weights });
       try {
         while (!isEnding) {
           const model = await this.#next(settings, order, lane);
           if (model === undefined) return;
           const state = await this.#score(model, {
-            ...{ scoring, device, kept: separate ? undefined : kept, exchanging },
+            ...{ scoring, device, baseUrl, kept: separate ? undefined : kept, exchanging },
           });
           if (state !== 'scored') order.putBack(lane);
         }
@@ -395,7 +407,7 @@ class Evaluation {
 
   async #score(
     model: ModelToScore,
-    lane: Pick<ScoringContext, 'scoring' | 'device' | 'kept' | 'exchanging'>,
+    lane: Pick<ScoringContext, 'scoring' | 'device' | 'baseUrl' | 'kept' | 'exchanging'>,
   ): Promise<ScoringOutcome['state']> {
     const { force = false, resume = false, download = false, signal } = this.#options;
     let isLoaded = false;
@@ -498,21 +510,24 @@ const exchangingServer = (
   {
     exchange,
     serve,
-    baseUrl,
     serveTimeout,
     fingerprint,
     separate,
   }: EvaluationSettings & { readonly separate: boolean },
-  environment: Readonly<Record<string, string>>,
-  weights: WeightsToLoad,
+  {
+    baseUrl: url,
+    environment,
+    weights,
+  }: {
+    readonly baseUrl: string | undefined;
+    readonly environment: Readonly<Record<string, string>>;
+    readonly weights: WeightsToLoad;
+  },
 ): ExchangingServer | undefined =>
   // A server that runs is one for all models in any case.
   exchange === undefined || (separate && serve !== undefined)
     ? undefined
-    : new ExchangingServer(
-        { serve, url: baseUrl, timeoutSeconds: serveTimeout, fingerprint, environment },
-        weights,
-      );
+    : new ExchangingServer({ serve, url, timeoutSeconds: serveTimeout, fingerprint, environment }, weights);
 
 /** True if a batch works in the directory, as far as its process can be examined. */
 export const isBatchWorking = async (directory: string): Promise<boolean> => {
@@ -544,8 +559,11 @@ export const evaluationCommands = async (
   const scoring = await prepareScoring(place, settings, command, { keep: true });
   const there = options.force ? [] : await new ResultFiles(place).list();
   const commands: { model: string; command: string }[] = [];
-  for (const model of selectModels(modelsToScore(record, settings, place), options))
-    for (const command of await commandsOf(model, scoring, there))
-      commands.push({ model: model.name, command });
+  let scored = 0;
+  for (const model of selectModels(modelsToScore(record, settings, place), options)) {
+    const own = await commandsOf(model, scoring, there, inTurn(settings.baseUrls, scored));
+    if (own.length > 0) scored += 1;
+    for (const command of own) commands.push({ model: model.name, command });
+  }
   return commands;
 };

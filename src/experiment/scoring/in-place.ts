@@ -18,15 +18,15 @@ import { withOptions } from '../recorded-options.js';
  * @throws LayerloomError IN_PLACE_REFUSED where the weights of a process cannot be exchanged
  */
 export const checkInPlace = (
-  { backend, serve, baseUrl, exchange }: EvaluationSettings,
+  { backend, serve, baseUrls, exchange }: EvaluationSettings,
   separate: boolean,
   directory: string,
 ): void => {
   const refused = (reason: string) => new LayerloomError('IN_PLACE_REFUSED', { reason, directory });
-  if (separate && (serve !== undefined || baseUrl === undefined))
+  if (separate && (serve !== undefined || baseUrls.length === 0))
     throw refused(`with ${optionName('separate')} each model has a process of its own`);
   if (exchange !== undefined) return;
-  if (serve !== undefined || baseUrl !== undefined)
+  if (serve !== undefined || baseUrls.length > 0)
     throw refused(
       'evaluate: asks a server that loads directories, and has no exchange: for one that takes weights',
     );

@@ -92,9 +92,9 @@ export const scoringTime = (
   models: readonly Pick<ModelToScore, 'tasks'>[],
   settings: EvaluationSettings,
   found: readonly FoundResult[],
-  jobs: number = settings.jobs,
 ): ScoringTime => {
   const pace = paceOf(found.map(({ result }) => result));
+  const { jobs } = settings;
   const names = [...new Set(models.flatMap(({ tasks }) => tasks))];
   const tasks = names.map((task): PlannedTask => {
     const count = models.filter((model) => model.tasks.includes(task)).length;
@@ -166,8 +166,8 @@ export const planEvaluation = async (
       if (weights !== undefined) there.push({ ...model, tasks, weights });
     }
   }
-  const jobs = options.jobs ?? settings.jobs;
-  const isExchanging = !options.separate && (await exchangesWeights(settings, options.lmEval ?? 'lm_eval'));
+  const { jobs } = settings;
+  const isExchanging = await exchangesWeights(settings, options.lmEval ?? 'lm_eval', options.separate);
   return {
     directory: place,
     models,
@@ -178,7 +178,7 @@ export const planEvaluation = async (
     impossible: [...faults].map(([task, { code, message }]) => ({ task, code, message })),
     unchecked,
     inPlace: options.inPlace ? await planInPlace(record, new Set(notWritten.keys()), place) : null,
-    ...scoringTime(models, settings, found, jobs),
+    ...scoringTime(models, settings, found),
   };
 };
 

@@ -162,6 +162,7 @@ const printedPort = 8000;
  * Writes the configurations of a model's runs in the tasks that it has no results of.
  *
  * @param there the results that there are
+ * @param baseUrl of the server that is asked, where one runs
  * @returns their commands, none for a merge that is not there; before them that of the server they ask, which must
  *   be ended after, if one is started
  */
@@ -169,6 +170,7 @@ export const commandsOf = async (
   model: ModelToScore,
   scoring: Scoring,
   there: readonly FoundResult[],
+  baseUrl: string | undefined,
 ): Promise<string[]> => {
   const weights = await weightsOf(model);
   if (weights === undefined) return [];
@@ -178,7 +180,7 @@ export const commandsOf = async (
     (task) => !scoring.without.has(task) && resultOf(there, weights, task, scoring.settings) === undefined,
   );
   if (tasks.length === 0) return [];
-  const server = serve === undefined ? undefined : `http://127.0.0.1:${printedPort}`;
+  const server = serve === undefined ? baseUrl : `http://127.0.0.1:${printedPort}`;
   const runs = await Promise.all(
     runsOf(model, tasks, scoring, { path, server, weights }).map((run) =>
       prepareRun({ ...run, directory: join(scoring.directory, 'runs', basename(run.directory)) }),
@@ -204,6 +206,8 @@ export interface ScoringContext {
   readonly failures: ScoreFailures;
   /** The GPU to use, as CUDA_VISIBLE_DEVICES names it. */
   readonly device: string | undefined;
+  /** URL of the server that is asked, where one runs. */
+  readonly baseUrl: string | undefined;
   readonly force: boolean;
   /** Keep the answers of an interrupted run for the next one. */
   readonly resume: boolean;
@@ -350,7 +354,8 @@ const serverFor = async (
     const held = { name: model.name, path, inPlace, log, signal, onLoaded };
     return { ...left, ...(await context.exchanging.hold(held)) };
   }
-  if (settings.serve === undefined) return left;
+  if (settings.serve === undefined)
+    return { ...left, ...(context.baseUrl === undefined ? {} : { url: context.baseUrl }) };
   return await startServer({
     command: settings.serve,
     model: path,
