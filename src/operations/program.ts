@@ -10,7 +10,7 @@ import type {
 import { type ArithmeticDtype, arithmeticOf } from '../tensor/dtype.js';
 import type { Rows } from '../tensor/rows.js';
 import { elementsIn, type IdOfSource, type StoredTensor, sourceId } from '../tensor/stored-tensor.js';
-import { watchedValues } from './watched.js';
+import { watchedFor } from './watched.js';
 
 /** A value of a program under construction: a stored tensor or a node's result. */
 export type Value = { readonly source: number } | { readonly node: number };
@@ -33,8 +33,9 @@ export interface Emitted {
   readonly nodes: readonly ProgramNode[];
   /** The values asked for, as they are numbered there. */
   readonly values: readonly number[];
-  /** Those to look at for elements that are no finite numbers. */
+  /** Those to look at for elements that are no finite numbers; and for each of the values asked for, which of them. */
   readonly watched: readonly number[];
+  readonly watchedOf: readonly (readonly number[])[];
   /** Elements of a row. */
   readonly columns: number;
 }
@@ -356,12 +357,20 @@ export class Program {
     });
     const values = wanted.map(idOf);
     const nested = this.#results.filter((value) => 'node' in value && nodes.has(value.node)).map(idOf);
-    const watched = () => watchedValues(emitted, sourceIds.size, [...values, ...nested]);
+    const watchedOf = values.map((value) =>
+      watch === 'nothing'
+        ? []
+        : [
+            ...watchedFor(emitted, sourceIds.size, value, [...values, ...nested]),
+            ...(watch === 'all' ? [value] : []),
+          ],
+    );
     return {
       sources: [...sourceIds.keys()].map((source) => itemAt(this.#sources, source)),
       nodes: emitted,
       values,
-      watched: watch === 'nothing' ? [] : [...new Set([...watched(), ...(watch === 'all' ? values : [])])],
+      watched: [...new Set(watchedOf.flat())].sort((a, b) => a - b),
+      watchedOf,
       columns: this.columns,
     };
   }

@@ -11,19 +11,22 @@ const passesOn = (node: ProgramNode, input: number): boolean => {
 };
 
 /**
- * Returns the values of a program to look at, so that no element that is computed with, or is a result, is NaN or
- * infinite without being seen. Results tell of what they are sums of; a value that may be pruned is looked at itself.
- * What is moved bit by bit is not looked at.
+ * Returns the values of a program to look at, so that no element that a result is computed with, or is, is NaN or infinite
+ * without being seen. Results tell of what they are sums of; a value that may be pruned is looked at itself. What is moved
+ * bit by bit is not looked at. Each result by itself: what one tells of, another that is made of it may leave out.
  *
  * @param nodes of the program; values are numbered with the sources first
  * @param sources how many those are
+ * @param result a value that is written
  * @param results values that are written, or rounded as if they were
  */
-export const watchedValues = (
+export const watchedFor = (
   nodes: readonly ProgramNode[],
   sources: number,
+  result: number,
   results: readonly number[],
 ): number[] => {
+  const parts = partsOf(nodes, sources, result);
   const watched = new Set<number>();
   const isComputed = (value: number) =>
     value >= sources && !movesBits.has(itemAt(nodes, value - sources).kind);
@@ -33,17 +36,26 @@ export const watchedValues = (
     if (isComputed(value)) watched.add(value);
     else if (value >= sources) itemAt(nodes, value - sources).inputs.forEach(watchComputed);
   };
-  results.forEach(watchComputed);
+  for (const one of results) if (parts.has(one)) watchComputed(one);
   const taken = new Set<number>();
   // A node's inputs stand before it.
   for (const [index, node] of [...nodes.entries()].reverse()) {
     const value = sources + index;
-    if (!isComputed(value) || node.kind === 'product') continue;
+    if (!parts.has(value) || !isComputed(value) || node.kind === 'product') continue;
     const tells = watched.has(value) || told.has(value);
     for (const [at, input] of node.inputs.entries())
       if (tells && passesOn(node, at)) told.add(input);
       else if (!isComputed(input)) taken.add(input);
   }
   for (const value of taken) if (!told.has(value)) watched.add(value);
-  return [...watched].sort((a, b) => a - b);
+  return [...watched];
+};
+
+/** Returns a value and all that it is made of. */
+const partsOf = (nodes: readonly ProgramNode[], sources: number, value: number): ReadonlySet<number> => {
+  const parts = new Set([value]);
+  // A set yields what is added while it is walked.
+  for (const part of parts)
+    if (part >= sources) for (const input of itemAt(nodes, part - sources).inputs) parts.add(input);
+  return parts;
 };

@@ -60,6 +60,18 @@ it('a stored shard says whether it has such values, and merges without the flag 
   expect(statesOf(await runBatch(merges(true), again))).toEqual({ soup: 'done', swap: 'done' });
 });
 
+it('a merge fails for a NaN that it computes with, whatever is computed beside it', async () => {
+  const { merges, root, out, task, language } = poisonedPair();
+  const base = writeCheckpoint(join(root, 'base'), llama({ layers: 4, seed: 3 }));
+  const ties = { method: 'ties', base, models: [task, language], weight: 1, density: 0.5 } as const;
+  // A trimmed NaN is in no result: an average of the same files tells of it, and not for others.
+  const beside = [...merges(), { name: 'ties', recipe: ties }];
+  const refused = { soup: 'NON_FINITE', swap: 'done', ties: 'NON_FINITE' };
+  expect(statesOf(await runBatch(beside, { out }))).toEqual(refused);
+  const alone = beside.slice(-1);
+  expect(statesOf(await runBatch(alone, { out: join(root, 'alone') }))).toEqual({ ties: 'NON_FINITE' });
+});
+
 it('of two merges of one shard that which asks for it has it', async () => {
   const { merges, out } = poisonedPair();
   const [soup] = merges(true);

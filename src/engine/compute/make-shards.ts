@@ -9,7 +9,7 @@ import { jobOf, type OpenFiles } from './jobs.js';
 import { makeFactors } from './make-factors.js';
 import {
   describeNonFinite,
-  elementsIn,
+  elementsOfValue,
   firstOf,
   NonFiniteShards,
   type NonFiniteValue,
@@ -240,7 +240,7 @@ const carryOut = async <S>(
       if (program === undefined) continue;
       const files = program.sources.map((source) => inputs.pathOf(source));
       for (const [index, { shard, tensor }] of itemAt(pieces, job).slab.outputs.entries()) {
-        const found = firstOf(elementsIn(itemAt(program.values, index), program, elements));
+        const found = firstOf(elementsOfValue(index, program, elements));
         if (found !== undefined)
           nonFinite.note(shard, tensor, found, describeNonFinite(found, tensor, files));
       }

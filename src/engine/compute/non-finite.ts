@@ -39,21 +39,12 @@ export const describeNonFinite = (
 export const firstOf = (elements: readonly NonFiniteElement[]): NonFiniteElement | undefined =>
   elements.toSorted((a, b) => a.element - b.element || a.cause - b.cause)[0];
 
-/** Returns those elements whose watched value a value of the program is made of. */
-export const elementsIn = (
-  value: number,
-  { sources, nodes }: Emitted,
+/** Returns those elements that one of a program's values is, or is computed with. */
+export const elementsOfValue = (
+  index: number,
+  { watchedOf }: Emitted,
   elements: readonly NonFiniteElement[],
-): NonFiniteElement[] => {
-  const parts = new Set<number>();
-  const visit = (part: number): void => {
-    if (parts.has(part)) return;
-    parts.add(part);
-    if (part >= sources.length) itemAt(nodes, part - sources.length).inputs.forEach(visit);
-  };
-  visit(value);
-  return elements.filter(({ watched }) => parts.has(watched));
-};
+): NonFiniteElement[] => elements.filter(({ watched }) => itemAt(watchedOf, index).includes(watched));
 
 /**
  * The first element that is not finite of each shard: of its first tensor that has one, whichever slice is computed
