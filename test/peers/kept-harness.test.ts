@@ -36,7 +36,7 @@ const holders = [
       'backend: local-completions',
       'exchange: vllm',
       // One sequence at a time: the sums of a batch depend on what else is in it.
-      `serve: ${vllm} -m vllm.entrypoints.openai.api_server --model {model} --port {port} --host 127.0.0.1 ${extensionOption} --dtype float32 --enforce-eager --max-num-seqs 1`,
+      `serve: ${vllm} -m vllm.entrypoints.openai.api_server --model {model} --port {port} --host 127.0.0.1 ${extensionOption} --dtype float32 --enforce-eager --max-num-seqs 1 --gpu-memory-utilization 0.5`,
     ],
   ],
 ] as const;
@@ -101,7 +101,7 @@ describe.each(holders)('%s for all models', (what, isThere, settings) => {
         ['kept', kept, []],
       ] as const) {
         const ended = await cli(
-          ['evaluate', out, '--json', '--lm-eval', `${python} -m lm_eval`, ...more],
+          ['evaluate', out, '--json', '--allow-serve', '--lm-eval', `${python} -m lm_eval`, ...more],
           env,
         );
         expect(ended, ended.stderr).toMatchObject({ code: 0 });
