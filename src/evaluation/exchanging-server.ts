@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
 import type { LoadedWeights } from './kept-harness.js';
+import { notOfTheModel } from './model-contents.js';
 import { PartsHeld, partSchema } from './parts-held.js';
 import { type ModelServer, startServer } from './server.js';
 import type { EvaluationSettings } from './settings.js';
@@ -216,18 +217,11 @@ class Differing extends Fault {
 const failed = ({ name, log }: ModelToHold, reason: string): LayerloomError =>
   new LayerloomError('EXCHANGE_FAILED', { model: name, reason, log });
 
-/** Small files of a checkpoint that no server reads for what it computes. */
-const notOfTheModel: ReadonlySet<string> = new Set([
-  'layerloom.json',
-  'README.md',
-  'model.safetensors.index.json',
-]);
-
 /** Names all that a server makes of a checkpoint but the values of its tensors. */
 const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<string> => {
   const hash = createHash('sha256');
   const entries = await readdir(path, { withFileTypes: true });
-  const small = entries.map(({ name }) => name).filter((name) => !notOfTheModel.has(name));
+  const small = entries.map(({ name }) => name).filter((name) => !notOfTheModel.includes(name));
   for (const name of small.filter((name) => !name.endsWith('.safetensors')).toSorted()) {
     const isFile = (await stat(join(path, name))).isFile();
     if (!isFile) continue;

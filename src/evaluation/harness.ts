@@ -302,9 +302,12 @@ const failureOf = ({ name }: HarnessRun, { command, code, by, printed, log }: Fa
   const unknown = /Tasks not found: (.+)/.exec(printed)?.[1];
   if (unknown !== undefined)
     return new LayerloomError('TASK_UNKNOWN', { tasks: unknown.split(', '), nearest: undefined });
-  const how = by === null ? `exit code ${code}` : `signal ${by}`;
-  return new LayerloomError('HARNESS_FAILED', { model: name, reason: `${how}: ${lastLine(printed)}`, log });
+  return new LayerloomError('HARNESS_FAILED', { model: name, reason: endingOf({ code, by }, printed), log });
 };
+
+/** Says how a run ended: its exit code or signal, and the last line that it printed. */
+export const endingOf = ({ code, by }: Pick<HarnessEnd, 'code' | 'by'>, printed: string): string =>
+  `${by === null ? `exit code ${code}` : `signal ${by}`}: ${lastLine(printed)}`;
 
 const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim().slice(0, 300) ?? '';
 

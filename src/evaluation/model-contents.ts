@@ -37,8 +37,8 @@ export interface ModelContents {
   readonly parts: readonly ContentPart[];
 }
 
-/** Small files of a checkpoint that transformers does not read for what it computes; those of `exchange.py`. */
-const notOfTheModel: readonly string[] = [provenanceName, cardName, indexFileName];
+/** Small files of a checkpoint that no program reads for what it computes; those of `exchange.py`. */
+export const notOfTheModel: readonly string[] = [provenanceName, cardName, indexFileName];
 
 /** Larger files beside weights, such as tokenizers, are known by their sizes. */
 const mostHashedBytes = 1 << 16;

@@ -3,6 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { z } from 'zod';
 import { itemAt } from '../base/lookup.js';
 import { bitsOf } from '../tensor/dtype.js';
+import { chunkBytes, hashRanges, type Range, sampledRanges } from './file-ranges.js';
 import type { TensorToLoad } from './weights-to-load.js';
 
 const boxSchema = z.array(z.tuple([z.int().nonnegative(), z.int().nonnegative()]));
@@ -20,12 +21,6 @@ export const partSchema = z.object({
 
 export type PartHeld = z.infer<typeof partSchema>;
 type Box = z.infer<typeof boxSchema>;
-
-/** Elements of a sample; that of `vllm_weights.py`. */
-const sampleElements = 1024;
-
-/** Bytes read at once. */
-const chunkBytes = 1 << 20;
 
 const sizeOf = (box: Box): number => box.reduce((product, [begin, end]) => product * (end - begin), 1);
 
@@ -46,9 +41,6 @@ const cover = (boxes: readonly Box[], { shape }: TensorToLoad): boolean => {
   return held === shape.reduce((product, size) => product * size, 1);
 };
 
-/** Byte ranges. */
-type Range = readonly [begin: number, end: number];
-
 /** The ranges of a file that the elements of a box are, in order. */
 const rangesOf = ({ begin, shape, dtype }: TensorToLoad, box: Box): Range[] => {
   const bytes = bitsOf(dtype) / 8;
@@ -68,36 +60,6 @@ const rangesOf = ({ begin, shape, dtype }: TensorToLoad, box: Box): Range[] => {
   }
   return ranges;
 };
-
-/** The part of ranges, taken as one sequence of bytes, from a first byte to one after the last. */
-const within = (ranges: readonly Range[], first: number, last: number): Range[] => {
-  let at = 0;
-  return ranges.flatMap(([begin, end]): Range[] => {
-    const [from, to] = [Math.max(first - at, 0), Math.min(last - at, end - begin)];
-    at += end - begin;
-    return from < to ? [[begin + from, begin + to]] : [];
-  });
-};
-
-const sampled = (ranges: readonly Range[], samples: number, bytes: number): Range[] => {
-  const elements = ranges.reduce((sum, [begin, end]) => sum + end - begin, 0) / bytes;
-  const last = Math.max(0, elements - sampleElements);
-  return Array.from({ length: samples }, (_, index) => {
-    const first = Math.floor((last * index) / (samples - 1));
-    return [first * bytes, Math.min(elements, first + sampleElements) * bytes] as const;
-  }).flatMap(([from, to]) => within(ranges, from, to));
-};
-
-async function* chunksOf(handle: FileHandle, ranges: readonly Range[]): AsyncGenerator<Buffer> {
-  const chunk = Buffer.allocUnsafe(chunkBytes);
-  for (const [begin, end] of ranges)
-    for (let position = begin; position < end; ) {
-      const { bytesRead } = await handle.read(chunk, 0, Math.min(chunkBytes, end - position), position);
-      if (bytesRead === 0) throw new Error(`the file ends at byte ${position}, before ${end}`);
-      yield chunk.subarray(0, bytesRead);
-      position += bytesRead;
-    }
-}
 
 /** Returns the SHA-256 of columns of a box of two dimensions, one after another, without the sign of zeros. */
 const hashColumns = async (
@@ -197,13 +159,7 @@ export class PartsHeld {
       hash = await hashColumns(handle, tensor, box, columns);
     } else {
       const ranges = rangesOf(tensor, box);
-      const digest = createHash('sha256');
-      for await (const chunk of chunksOf(
-        handle,
-        samples === undefined ? ranges : sampled(ranges, samples, bytes),
-      ))
-        digest.update(chunk);
-      hash = digest.digest('hex');
+      hash = await hashRanges(handle, samples === undefined ? ranges : sampledRanges(ranges, samples, bytes));
     }
     this.#hashes.set(of, hash);
     return hash;

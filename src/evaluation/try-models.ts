@@ -5,6 +5,7 @@ import { parseAddress, printAddress } from '../address/address.js';
 import { checkInterrupt, LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { locateText } from '../sources/locate.js';
+import { endingOf } from './harness.js';
 import { KeptHarness, knownHarnessVersion, type LoadedWeights } from './kept-harness.js';
 import { weightsArguments } from './loaded-model.js';
 
@@ -90,7 +91,11 @@ export const tryModels = async (
       if ('differing' in end)
         throw new LayerloomError('WEIGHTS_DIFFER', { model, tensors: end.differing, log });
       if (end.text === undefined)
-        throw new LayerloomError('HARNESS_FAILED', { model, reason: await reasonIn(log, end), log });
+        throw new LayerloomError('HARNESS_FAILED', {
+          model,
+          reason: endingOf(end, await readFile(log, 'utf8').catch(() => '')),
+          log,
+        });
       const trial = { model, text: end.text, seconds: (performance.now() - started) / 1000, weights };
       trials.push(trial);
       options.onAnswer?.(trial);
@@ -111,13 +116,4 @@ const pathOf = async (model: string): Promise<string> => {
     [address.base, address.adapter].map((one) => locateText(printAddress(one))),
   );
   return `${base?.path}+${adapter?.path}`;
-};
-
-const reasonIn = async (
-  log: string,
-  { code, by }: { code: number | null; by: string | null },
-): Promise<string> => {
-  const printed = await readFile(log, 'utf8').catch(() => '');
-  const last = printed.trim().split('\n').at(-1)?.trim().slice(0, 300) ?? '';
-  return `${by === null ? `exit code ${code}` : `signal ${by}`}: ${last}`;
 };

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { parseAddress } from '../address/address.js';
 import { itemAt, valueAt } from '../base/lookup.js';
 import { isBareAdapter } from '../model/adapters/open-adapter.js';
 import { openModel } from '../model/adapters/open-model.js';
 import { bitsOf, type Dtype } from '../tensor/dtype.js';
+import { hashRanges, type Range, sampledRanges } from './file-ranges.js';
 
 /** Where a tensor's bytes are. */
 export interface PlacedTensor {
@@ -39,11 +39,8 @@ export const exchangedDtypes: readonly Dtype[] = [
   ...(['I64', 'I32', 'I16', 'I8', 'U8', 'BOOL'] as const),
 ];
 
-/** Runs of elements of a tensor, at equal distances, that samples are, and the elements of one; those of `exchange.py`. */
-const [samples, sampleElements] = [8, 1024];
-
-/** Bytes read at once. */
-const chunkBytes = 1 << 20;
+/** Runs of elements of a tensor that samples are; those of `exchange.py`. */
+const samples = 8;
 
 /**
  * The tensors of models as programs load them. The bytes of a file are read once, however many models have it: merges of a
@@ -74,7 +71,6 @@ export class WeightsToLoad {
   /**
    * Returns tensors with their keys.
    *
-   * @param asked what the program was asked for: `whole` takes no samples
    * @throws Error if a file cannot be read
    */
   async at(tensors: readonly PlacedTensor[]): Promise<readonly TensorToLoad[]> {
@@ -105,34 +101,13 @@ export class WeightsToLoad {
   }
 }
 
-type Range = readonly [begin: number, end: number];
-
-const hashRanges = async (handle: FileHandle, ranges: readonly Range[]): Promise<string> => {
-  const hash = createHash('sha256');
-  const chunk = Buffer.allocUnsafe(chunkBytes);
-  for (const [begin, end] of ranges)
-    for (let position = begin; position < end; ) {
-      const { bytesRead } = await handle.read(chunk, 0, Math.min(chunkBytes, end - position), position);
-      if (bytesRead === 0) throw new Error(`the file ends at byte ${position}, before ${end}`);
-      hash.update(chunk.subarray(0, bytesRead));
-      position += bytesRead;
-    }
-  return hash.digest('hex');
-};
-
-const samplesOf = ({ begin, end, dtype }: TensorToLoad): Range[] => {
-  const bytes = bitsOf(dtype) / 8;
-  const elements = (end - begin) / bytes;
-  const last = Math.max(0, elements - sampleElements);
-  return Array.from({ length: samples }, (_, index) => {
-    const first = Math.floor((last * index) / (samples - 1));
-    return [begin + first * bytes, begin + Math.min(elements, first + sampleElements) * bytes] as const;
-  });
-};
+const samplesOf = ({ begin, end, dtype }: TensorToLoad): readonly Range[] =>
+  sampledRanges([[begin, end]], samples, bitsOf(dtype) / 8);
 
 /**
  * Returns the names of the tensors that a program does not hold as their files have them, or says nothing of.
  *
+ * @param asked what the program was asked for: `whole` takes no samples
  * @throws Error if a file cannot be read
  */
 export const tensorsThatDiffer = async (
