@@ -43,6 +43,41 @@ export const notOfTheModel: readonly string[] = [provenanceName, cardName, index
 /** Larger files beside weights, such as tokenizers, are known by their sizes. */
 const mostHashedBytes = 1 << 16;
 
+/** A small file beside weights: what models of one form have alike of it. */
+export interface SmallFile {
+  readonly name: string;
+  readonly size: number;
+  /** Undefined for a larger file. */
+  readonly content: Buffer | undefined;
+}
+
+/** Returns a file's part of a form. @throws as the system does */
+export const smallFile = async (
+  name: string,
+  size: number,
+  read: () => Promise<Buffer>,
+): Promise<SmallFile> => ({ name, size, content: size <= mostHashedBytes ? await read() : undefined });
+
+/** True for a file beside weights that programs make a model from. */
+export const isOfTheModel = (name: string): boolean =>
+  !name.endsWith('.safetensors') && !notOfTheModel.includes(name) && !name.includes('/');
+
+/** Names the small files that a program makes a model from. */
+export const formOfFiles = (files: readonly SmallFile[]): string => {
+  const hash = createHash('sha256');
+  for (const { name, size, content } of files.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    hash.update(`${name} ${size}\n`);
+    if (content !== undefined) hash.update(content);
+  }
+  return hash.digest('hex');
+};
+
+/** Returns where tensors of a name, type and shape belong. */
+export const slotOf = (
+  name: string,
+  { begin, end, dtype, shape }: Pick<TensorReference, 'begin' | 'end' | 'dtype' | 'shape'>,
+): Slot => ({ name: `${name} ${dtype} ${shape.join()}`, bytes: end - begin });
+
 /**
  * Reads what the weights of models are: of a merge from the keys of its shards, of any other checkpoint from the identities of
  * its files. Headers are read, of equal shards one.
@@ -111,10 +146,7 @@ export class ContentsReader {
   }
 
   #slotsOf(tensors: ReadonlyMap<string, TensorReference>): readonly Slot[] {
-    const slots = [...tensors].map(([name, { begin, end, dtype, shape }]) => ({
-      name: `${name} ${dtype} ${shape.join()}`,
-      bytes: end - begin,
-    }));
+    const slots = [...tensors].map(([name, tensor]) => slotOf(name, tensor));
     const text = slots.map(({ name }) => name).join('\n');
     const known = this.#slots.get(text) ?? slots;
     this.#slots.set(text, known);
@@ -164,18 +196,15 @@ class Source {
 /** Names the small files in a directory that a program makes a model from. @throws LayerloomError READ_FAILED */
 const formOf = (directory: string): Promise<string> =>
   withFewFiles(async () => {
-    const hash = createHash('sha256');
     try {
-      for (const name of (await readdir(directory)).sort()) {
-        if (name.endsWith('.safetensors') || notOfTheModel.includes(name)) continue;
+      const files: SmallFile[] = [];
+      for (const name of (await readdir(directory)).filter(isOfTheModel)) {
         const path = join(directory, name);
         const status = await stat(path);
-        if (!status.isFile()) continue;
-        hash.update(`${name} ${status.size}\n`);
-        if (status.size <= mostHashedBytes) hash.update(await readFile(path));
+        if (status.isFile()) files.push(await smallFile(name, status.size, () => readFile(path)));
       }
+      return formOfFiles(files);
     } catch (cause) {
       throw new LayerloomError('READ_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
     }
-    return hash.digest('hex');
   });

@@ -67,6 +67,27 @@ describe('the order of scoring', () => {
     expect(later.names).toEqual(rest.order.map(({ name }) => name));
   });
 
+  it('is the same of merges that are not written, and loads as much', async () => {
+    const written = await made();
+    const { file, out } = writeExperiment(merges);
+    const evaluate = { tasks: { swahili: 'mgsm_direct_sw' }, fewshot: 8 };
+    writeFileSync(file, `\nevaluate: ${JSON.stringify(evaluate)}\n`, { flag: 'a' });
+    await runExperiment(file, { out, write: [] });
+    const plan = await planEvaluation(out, { lmEval, inPlace: true });
+    const ofWritten = await planEvaluation(written, { lmEval });
+    expect(plan.order).toEqual(ofWritten.order);
+    expect(plan.weights).toEqual(ofWritten.weights);
+    const { names, outcome } = await evaluated(out, { inPlace: true });
+    expect(outcome.failed).toEqual([]);
+    expect(names).toEqual(plan.order.map(({ name }) => name));
+    expect(outcome.weights).toEqual({ loaded: plan.weights?.loaded, ofModels: plan.weights?.ofModels });
+    // Of some that are written and others that are not, too.
+    const { weights } = await planEvaluation(out, { lmEval, inPlace: true, force: true });
+    await runExperiment(file, { out, resume: true, write: ['*/default'] });
+    const mixed = await planEvaluation(out, { lmEval, inPlace: true, force: true });
+    expect(mixed.weights).toEqual(weights);
+  });
+
   it('changes no score', async () => {
     const out = await made();
     // What the stand-in answers follows from a model's path: here no two have equal weights.

@@ -1,6 +1,6 @@
 import type { BatchMerge } from '../batch-merge.js';
 import type { BatchPlan } from '../batch-plan.js';
-import { placeMerges } from './plan-in-place.js';
+import { type PlacedMerges, placeMerges } from './plan-in-place.js';
 import { scratchPlace } from './scratch.js';
 
 /** What scoring merges makes that are not written. */
@@ -17,8 +17,11 @@ export interface CostInPlace {
 }
 
 /** @param beside directory for what has no room in memory */
-export const costInPlace = async (plan: BatchPlan<BatchMerge>, beside: string): Promise<CostInPlace> => {
-  const { bytes, withoutDonor } = placeMerges(plan);
+export const costInPlace = async (
+  plan: BatchPlan<BatchMerge>,
+  beside: string,
+  { bytes, withoutDonor }: PlacedMerges = placeMerges(plan),
+): Promise<CostInPlace> => {
   return {
     merges: plan.merges.length,
     bytes,

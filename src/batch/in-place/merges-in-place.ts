@@ -28,6 +28,7 @@ import { type DistinctShard, groupShards } from '../groups.js';
 import { linkedIn, makeLeft } from '../run-batch.js';
 import { StoreSink } from '../store-sink.js';
 import { storedNonFinite } from '../stored-non-finite.js';
+import { ContentsInPlace } from './contents-in-place.js';
 import { type PlacedMerge, type PlacedMerges, placeMerges } from './plan-in-place.js';
 import { Scratch } from './scratch.js';
 
@@ -60,6 +61,7 @@ export class MergesInPlace implements AsyncDisposable {
   readonly #merges: ReadonlyMap<string, PlannedMerge<BatchMerge>>;
   /** The identities of the merges' weights, by name: those that they have if they are written. */
   readonly merges: ReadonlyMap<string, string>;
+  readonly contents: ContentsInPlace;
   readonly #failed = new Map<string, unknown>();
   /** Merges are made one at a time: a shard that several need is then made by the first. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -82,6 +84,7 @@ export class MergesInPlace implements AsyncDisposable {
     this.#run = run;
     this.#inputs = inputs;
     this.#merges = new Map(plan.merges.map((merge) => [merge.merge.name, merge]));
+    this.contents = new ContentsInPlace(plan, placed, options);
     this.merges = new Map(
       plan.merges.map(({ merge, shards }) => [merge.name, weightsOfShards(shards.map(({ key }) => key))]),
     );

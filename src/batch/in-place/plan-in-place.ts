@@ -1,8 +1,11 @@
 import { groupBy, itemAt, valueAt } from '../../base/lookup.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
+import { type ContentPart, slotOf } from '../../evaluation/model-contents.js';
 import { exchangedDtypes, type PlacedTensor } from '../../evaluation/weights-to-load.js';
 import { partOfShard } from '../../plan/layout.js';
-import { shardKey } from '../../plan/shard-key.js';
+import { keyOfStored } from '../../plan/operands/stored.js';
+import { type Identify, shardKey } from '../../plan/shard-key.js';
+import { type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 import type { BatchMerge } from '../batch-merge.js';
 import type { BatchPlan, PlannedMerge } from '../batch-plan.js';
 import type { DistinctShard } from '../groups.js';
@@ -19,7 +22,12 @@ export interface PlacedMerge {
    * Undefined: there is none, and the merge can only be written.
    */
   readonly donor: CheckpointIndex | undefined;
+  /** What its weights are, shard by shard; merges that share a shard have the same part. */
+  readonly parts: readonly ContentPart[];
 }
+
+/** A shard's tensors, as a merge in place has them. */
+type DividedShard = Pick<PlacedMerge, 'copied' | 'computed'> & { readonly part: ContentPart };
 
 /** Where the weights of a plan's merges are, if none is written. */
 export interface PlacedMerges {
@@ -33,7 +41,7 @@ export interface PlacedMerges {
 
 /** Returns where the weights of merges are, if none is written. Reads no file. */
 export const placeMerges = (plan: BatchPlan<BatchMerge>): PlacedMerges => {
-  const shardsOf = new Map<string, Pick<PlacedMerge, 'copied' | 'computed'>>();
+  const shardsOf = new Map<string, DividedShard>();
   const divided = (shard: MergeShard) => {
     const known = shardsOf.get(shard.key) ?? divide(shard, plan);
     shardsOf.set(shard.key, known);
@@ -54,45 +62,82 @@ export const placeMerges = (plan: BatchPlan<BatchMerge>): PlacedMerges => {
 const placeMerge = (
   { shards }: PlannedMerge<BatchMerge>,
   plan: BatchPlan<BatchMerge>,
-  divided: (shard: MergeShard) => Pick<PlacedMerge, 'copied' | 'computed'>,
+  divided: (shard: MergeShard) => DividedShard,
 ): PlacedMerge => {
-  const parts = shards.map(divided);
-  const [copied, computed] = [parts.flatMap((part) => part.copied), parts.flatMap((part) => part.computed)];
+  const ofShards = shards.map(divided);
+  const parts = ofShards.map(({ part }) => part);
+  const copied = ofShards.flatMap((shard) => shard.copied);
+  const computed = ofShards.flatMap((shard) => shard.computed);
   const donor = donorOf([...copied, ...computed.flatMap(({ tensors }) => tensors)], plan);
-  if (donor !== undefined) return { copied, computed, donor };
+  if (donor !== undefined) return { copied, computed, donor, parts };
   const written = shards.filter(({ verbatim }) => verbatim === undefined);
-  return { copied: [], computed: written.map(({ key }) => valueAt(plan.shards, key)), donor };
+  return { copied: [], computed: written.map(({ key }) => valueAt(plan.shards, key)), donor, parts };
 };
 
 /** Divides the tensors of a shard into those that inputs have as they are, and those that are computed. */
 const divide = (
   { key, verbatim }: MergeShard,
   { shards, inputs, opened, identify }: BatchPlan<BatchMerge>,
-): Pick<PlacedMerge, 'copied' | 'computed'> => {
-  if (verbatim !== undefined) return { copied: tensorsIn(verbatim, opened.checkpoints), computed: [] };
+): DividedShard => {
+  if (verbatim !== undefined) {
+    const found = tensorsIn(verbatim, opened.checkpoints);
+    const part = partOf(found, identify);
+    return { copied: found.map(({ tensor }) => tensor), computed: [], part };
+  }
   const whole = valueAt(shards, key);
-  const computed = whole.tensors.filter(({ expression }) => expression.kind !== 'copy');
-  const copied = whole.tensors.flatMap(({ name, dtype, shape, expression }): PlacedTensor[] => {
+  const copied = whole.tensors.flatMap(({ name, dtype, shape, expression }): StoredCopy[] => {
     if (expression.kind !== 'copy') return [];
-    const { input, file, begin, end } = expression.source;
-    return [{ name, dtype, shape, begin, end, file: itemAt(itemAt(inputs, input).files, file).path }];
+    const { source } = expression;
+    const file = itemAt(itemAt(inputs, source.input).files, source.file).path;
+    return [{ tensor: { name, dtype, shape, begin: source.begin, end: source.end, file }, source }];
   });
-  if (copied.length === 0) return { copied, computed: [whole] };
+  if (copied.length === 0) return { copied: [], computed: [whole], part: partOf([], identify, [whole]) };
   // By layer, whatever the layout: other merges have the same layer among other copies.
-  const parts = [...groupBy(computed, ({ layer }) => layer).values()].map((tensors): DistinctShard => {
+  const ofLayers = groupBy(
+    whole.tensors.filter(({ expression }) => expression.kind !== 'copy'),
+    ({ layer }) => layer,
+  );
+  const computed = [...ofLayers.values()].map((tensors): DistinctShard => {
     const part = partOfShard(tensors);
     return { ...part, key: shardKey(part.tensors, identify) };
   });
-  return { copied, computed: parts };
+  const part = partOf(copied, identify, computed);
+  return { copied: copied.map(({ tensor }) => tensor), computed, part };
+};
+
+/** A tensor that an input has as it is. */
+interface StoredCopy {
+  readonly tensor: PlacedTensor;
+  readonly source: StoredTensor;
+}
+
+/** Names the contents of a shard: of a copy its bytes, as for a reference; of what is computed the shard that is made. */
+const partOf = (
+  copied: readonly StoredCopy[],
+  identify: Identify,
+  computed: readonly DistinctShard[] = [],
+): ContentPart => {
+  const made = computed.flatMap(({ key, tensors }) => tensors.map((tensor) => ({ key, tensor })));
+  return {
+    slots: [
+      ...copied.map(({ tensor }) => slotOf(tensor.name, tensor)),
+      ...made.map(({ tensor }) => slotOf(tensor.name, tensor)),
+    ],
+    contents: [...copied.map(({ source }) => keyOfStored(source, identify)), ...made.map(({ key }) => key)],
+  };
 };
 
 type Opened = BatchPlan<BatchMerge>['opened']['checkpoints'];
 
-const tensorsIn = (path: string, opened: Opened): PlacedTensor[] => {
-  const of = opened.find(({ checkpoint }) => checkpoint.files.some((file) => file.path === path))?.checkpoint;
-  return [...(of?.tensors ?? [])].flatMap(([name, { file, begin, end, dtype, shape }]) =>
-    of?.files[file]?.path === path ? [{ name, file: path, begin, end, dtype, shape }] : [],
-  );
+const tensorsIn = (path: string, opened: Opened): StoredCopy[] => {
+  const input = opened.findIndex(({ checkpoint }) => checkpoint.files.some((file) => file.path === path));
+  const of = opened[input]?.checkpoint;
+  return [...(of?.tensors ?? [])].flatMap(([name, tensor]) => {
+    const { file, begin, end, dtype, shape } = tensor;
+    return of?.files[file]?.path === path
+      ? [{ tensor: { name, file: path, begin, end, dtype, shape }, source: storedTensor(input, tensor) }]
+      : [];
+  });
 };
 
 /** Finds a model that transformers loads as it would the merge. */

@@ -277,7 +277,8 @@ class Evaluation {
     const weights = new WeightsToLoad();
     let isEnding = false;
     const { separate = false } = this.#options;
-    const order = new ScoringOrder(first, await exchangesWeights(settings, command, separate));
+    const isExchanging = await exchangesWeights(settings, command, separate);
+    const order = new ScoringOrder(first, isExchanging, inPlace?.contents);
     const lanes = Array.from({ length: jobs }, async (_, lane) => {
       const device = inTurn(settings.devices, lane);
       const baseUrl = inTurn(settings.baseUrls, lane);

@@ -3,8 +3,10 @@ import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import { optionName } from '../../base/option-name.js';
 import { type BatchPlanOptions, planBatch } from '../../batch/batch-plan.js';
+import { ContentsInPlace } from '../../batch/in-place/contents-in-place.js';
 import { type CostInPlace, costInPlace } from '../../batch/in-place/cost-in-place.js';
 import { type InPlaceOptions, MergesInPlace } from '../../batch/in-place/merges-in-place.js';
+import { placeMerges } from '../../batch/in-place/plan-in-place.js';
 import { recordName } from '../../batch/record-names.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import { type ExperimentMerge, expandExperiment } from '../file/expand.js';
@@ -82,12 +84,23 @@ export const openInPlace = async (
   throw refusedRecord(directory, `the models of ${changed.name} have changed since it was recorded`);
 };
 
-/** Returns what `openInPlace` would make. Reads headers of models, and writes nothing. */
+/** What `openInPlace` would make, and what the weights of its merges would be. */
+export interface PlannedInPlace {
+  readonly cost: CostInPlace;
+  readonly contents: ContentsInPlace;
+}
+
+/** Plans what `openInPlace` would make. Reads headers of models, and writes nothing. */
 export const planInPlace = async (
   record: ExperimentRecord,
   names: ReadonlySet<string>,
   directory: string,
-): Promise<CostInPlace> => {
+): Promise<PlannedInPlace> => {
   const { merges, given } = await recordedMerges(record, names, directory);
-  return await costInPlace(await planBatch(merges, { ...given, assume: true }), directory);
+  const plan = await planBatch(merges, { ...given, assume: true });
+  const placed = placeMerges(plan);
+  return {
+    cost: await costInPlace(plan, directory, placed),
+    contents: new ContentsInPlace(plan, placed, given),
+  };
 };

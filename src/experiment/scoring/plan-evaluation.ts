@@ -168,16 +168,18 @@ export const planEvaluation = async (
   }
   const { jobs } = settings;
   const isExchanging = await exchangesWeights(settings, options.lmEval ?? 'lm_eval', options.separate);
+  const inPlace = options.inPlace ? await planInPlace(record, new Set(notWritten.keys()), place) : undefined;
+  const order = new ScoringOrder(record, isExchanging, inPlace?.contents);
   return {
     directory: place,
     models,
-    ...(await ordered(there, new ScoringOrder(record, isExchanging), { ...options, jobs })),
+    ...(await ordered(there, order, { ...options, jobs })),
     kept,
     there: have,
     failed,
     impossible: [...faults].map(([task, { code, message }]) => ({ task, code, message })),
     unchecked,
-    inPlace: options.inPlace ? await planInPlace(record, new Set(notWritten.keys()), place) : null,
+    inPlace: inPlace?.cost ?? null,
     ...scoringTime(models, settings, found),
   };
 };

@@ -1,4 +1,5 @@
 import { LayerloomError } from '../../base/errors.js';
+import type { ContentsInPlace } from '../../batch/in-place/contents-in-place.js';
 import { type Load, LoadingOrder } from '../../evaluation/loading-order.js';
 import { ContentsReader, type ModelContents } from '../../evaluation/model-contents.js';
 import { matches } from '../../methods/framework/match-names.js';
@@ -21,12 +22,21 @@ export class ScoringOrder {
   /** By lane: what it held before it took the model that it has. */
   readonly #former = new Map<number, string | undefined>();
   readonly isExchanging: boolean;
+  readonly #inPlace: ContentsInPlace | undefined;
   #learning: Promise<void> = Promise.resolve();
 
-  /** @param isExchanging false where no program holds models: then they keep the record's order */
-  constructor({ first = [] }: Pick<ExperimentRecord, 'first'>, isExchanging: boolean) {
+  /**
+   * @param isExchanging false where no program holds models: then they keep the record's order
+   * @param inPlace what merges are that are not written
+   */
+  constructor(
+    { first = [] }: Pick<ExperimentRecord, 'first'>,
+    isExchanging: boolean,
+    inPlace?: ContentsInPlace,
+  ) {
     this.#first = first;
     this.isExchanging = isExchanging;
+    this.#inPlace = inPlace;
   }
 
   /** Reads what the weights of models that are there are, of those that it does not know yet. */
@@ -55,7 +65,7 @@ export class ScoringOrder {
 
   async #contentsOf(model: ModelToScore): Promise<ModelContents | undefined> {
     return model.kind === 'merge'
-      ? await this.#reader.ofMerge(model.model)
+      ? ((await this.#reader.ofMerge(model.model)) ?? (await this.#inPlace?.of(model.name)))
       : await this.#reader.ofModel(await pathOf(model));
   }
 
