@@ -94,12 +94,13 @@ export const analyze = async (
   requireOut(options);
   const published = await Promise.all((parameters.compare ?? []).map(readPublishedTable));
   const fetched = await bringModels(from.length > 0 ? [] : [reference, ...experts], options);
-  await prepareDirectory(options.out);
   const rolesIn = (names: readonly string[]) =>
     rolesOf(names, { task: parameters.task, language: parameters.language });
-  const checkNames = (names: readonly string[]) => {
+  // What is refused leaves no directory, and a directory that cannot be had costs no hour of reading.
+  const beforeReading = async (names: readonly string[]) => {
     checkThresholdNames(thresholds, names);
     rolesIn(names);
+    await prepareDirectory(options.out);
   };
   const found =
     from.length > 0
@@ -107,11 +108,11 @@ export const analyze = async (
       : await computeTaskVectors(reference, experts, rows, {
           ...options,
           allowNonFinite: parameters.allowNonFinite,
-          checkNames,
+          beforeReading,
           thresholdsOfPairs: (vectors) => thresholdsOf(thresholds, vectors),
         });
   const names = found.experts.map(({ name }) => name);
-  checkNames(names);
+  if (from.length > 0) await beforeReading(names);
   const written = await writeAnalysis(
     found.experts,
     found.overlaps,

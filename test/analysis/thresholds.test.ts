@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { constructedExperiment, writeRecord } from '../../bench/constructed-experiment.mjs';
@@ -125,6 +125,15 @@ describe('thresholds of single experts', () => {
     const { out } = await run(of);
     const from = [join(out, 'a.mav.safetensors')];
     await refused({ from, thresholds: { 'b-1': 1 } }).toThrow(/the name of an expert: a, got "b-1"/);
+  });
+
+  it('leave no directory where they are refused', async () => {
+    const { base, a, b } = writeFamily();
+    const out = join(temporaryDirectory(), 'analysis');
+    const of = { base, experts: [a, b] };
+    await expect(analyze({ ...of, thresholds: { c: 1 } }, { out })).rejects.toThrow(/got "c"/);
+    await expect(analyze({ ...of, task: ['c'] }, { out })).rejects.toThrow(/got "c"/);
+    expect(existsSync(out)).toBe(false);
   });
 
   it('are shown once where they are one', () => {

@@ -79,6 +79,22 @@ describe('a planned evaluation', () => {
     expect((await planEvaluation(out, { lmEval, force: true })).models).toHaveLength(9);
   });
 
+  it('counts merges of equal weights once, which are scored once', async () => {
+    const { file, out } = writeExperiment(
+      '\n  - {name: default, method: layer_swap, bottom: 2, top: 1}\n  - {name: again, method: layer_swap, layers: [[2, 1]]}\n',
+      { layers: 4 },
+    );
+    const evaluate = { tasks: { swahili: 'mgsm_direct_sw' }, limit: 4 };
+    writeFileSync(file, `${readFileSync(file, 'utf8')}\nevaluate: ${JSON.stringify(evaluate)}\n`);
+    await runExperiment(file, { out });
+    const plan = await planEvaluation(out, { lmEval });
+    expect(plan.models).toHaveLength(13);
+    expect(plan.tasks).toMatchObject([{ task: 'mgsm_direct_sw', models: 9, problems: 36 }]);
+    expect(plan.order).toHaveLength(9);
+    const again = await planEvaluation(out, { lmEval, force: true });
+    expect(again.tasks).toMatchObject([{ models: 13, problems: 52 }]);
+  });
+
   it('leaves out a result that is half written, whose model is scored again', async () => {
     const { out } = await made();
     await evaluateExperiment(out, { lmEval, only: ['base'] });

@@ -20,7 +20,7 @@ import { ScoringOrder } from './scoring-order.js';
 /** A task of models that have no results of it. */
 export interface PlannedTask {
   readonly task: string;
-  /** Number of those models. */
+  /** Number of those models, of equal weights one. */
   readonly models: number;
   /** Problems of all of them; null where no result tells how many the task has. */
   readonly problems: number | null;
@@ -142,6 +142,9 @@ export const planEvaluation = async (
   const failed: EvaluationPlan['failed'][number][] = [];
   const models: EvaluationPlan['models'][number][] = [];
   const there: WeighedModel[] = [];
+  /** What runs: of equal weights one. */
+  const scored: Pick<ModelToScore, 'tasks'>[] = [];
+  const counted = new OncePerWeights(options.force ?? false);
   let [kept, have] = [0, 0];
   if (options.inPlace) checkInPlace(settings, options.separate ?? false, place);
   const notWritten = new Map<string, string | undefined>();
@@ -163,6 +166,7 @@ export const planEvaluation = async (
     if (lacking.length === 0) kept += 1;
     else if (tasks.length > 0) {
       models.push({ name: model.name, tasks, isThere: weights !== undefined });
+      scored.push(weights === undefined ? { tasks } : { tasks: counted.lacking(weights, tasks) });
       if (weights !== undefined) there.push({ ...model, tasks, weights });
     }
   }
@@ -180,9 +184,30 @@ export const planEvaluation = async (
     impossible: [...faults].map(([task, { code, message }]) => ({ task, code, message })),
     unchecked,
     inPlace: inPlace?.cost ?? null,
-    ...scoringTime(models, settings, found),
+    ...scoringTime(
+      scored.filter(({ tasks }) => tasks.length > 0),
+      settings,
+      found,
+    ),
   };
 };
+
+/** Models of equal weights have each other's results: a task of some weights runs once, unless all are scored again. */
+class OncePerWeights {
+  readonly #force: boolean;
+  readonly #scored = new Set<string>();
+
+  constructor(force: boolean) {
+    this.#force = force;
+  }
+
+  /** Returns the tasks that no model of these weights has been listed with. */
+  lacking(weights: string, tasks: readonly string[]): string[] {
+    const lacking = tasks.filter((task) => this.#force || !this.#scored.has(`${weights} ${task}`));
+    for (const task of tasks) this.#scored.add(`${weights} ${task}`);
+    return lacking;
+  }
+}
 
 interface WeighedModel extends ModelToScore {
   /** The identity of its weights. */
@@ -198,8 +223,7 @@ const ordered = async (
   await order.learn(models);
   const taken: OrderedModel[] = [];
   const weights = { loaded: 0, ofModels: 0, whole: 0, exchanged: 0 };
-  /** Identities of weights, each with a task. */
-  const scored = new Set<string>();
+  const scored = new OncePerWeights(force ?? false);
   const busy = Array.from({ length: jobs }, () => 0);
   const left = new Map(models.map((model) => [model.name, model]));
   let urgent: ModelToScore[] = [];
@@ -209,15 +233,14 @@ const ordered = async (
     const next = order.take(job, urgent);
     if (next === undefined) throw new RangeError('of some models one is the next');
     const { model, load } = next;
-    const scores = model.tasks.map((task) => `${valueAt(left, model.name).weights} ${task}`);
+    const lacking = scored.lacking(valueAt(left, model.name).weights, model.tasks);
     left.delete(model.name);
     urgent.splice(urgent.indexOf(model), 1);
-    if (!force && scores.every((score) => scored.has(score))) {
+    if (lacking.length === 0) {
       // Another model of equal weights has its results.
       order.putBack(job);
       continue;
     }
-    for (const score of scores) scored.add(score);
     busy[job] = itemAt(busy, job) + model.tasks.length;
     taken.push({ name: model.name, job, bytes: load?.bytes ?? null });
     weights.loaded += load?.bytes ?? 0;

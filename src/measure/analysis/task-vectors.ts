@@ -14,7 +14,7 @@ export interface TaskVectorOptions extends ReduceOptions {
   /** Compare the experts with each other too: returns the threshold of each, in their order. Default: do not. */
   thresholdsOfPairs?: ((experts: readonly MavVectors[]) => readonly number[]) | undefined;
   /** Called with the experts' names once headers are read; what it throws comes before any weight is read. */
-  checkNames?: ((experts: readonly string[]) => void) | undefined;
+  beforeReading?: ((experts: readonly string[]) => Promise<void>) | undefined;
 }
 
 /** The task vectors of experts, and the overlap of each pair where thresholds of pairs were given. */
@@ -40,7 +40,7 @@ export const computeTaskVectors = async (
   { thresholdsOfPairs, ...options }: TaskVectorOptions,
 ): Promise<TaskVectors> => {
   const plan = await planAnalysis(base, models, rows);
-  options.checkNames?.(plan.experts.map(({ checkpoint }) => checkpoint.name));
+  await options.beforeReading?.(plan.experts.map(({ checkpoint }) => checkpoint.name));
   const reductions = { ...plan.reductions, pairs: plan.reductions.pairs && thresholdsOfPairs !== undefined };
   const { tensors: reduced, ...run } = await runReductions(reductions, options);
   const warnings = [...plan.warnings, ...checkFinite(plan, reduced, options.allowNonFinite ?? false)];
