@@ -41,7 +41,7 @@ const holders = [
   ],
 ] as const;
 
-/** Merges of real experts, in an order of a seed, that share layers with the one before, all of them, or none. */
+/** Merges of real experts that share layers with one another, all of them, or none. */
 const experiment = (settings: readonly string[]): string => {
   const random = generator(Number(process.env['LAYERLOOM_SEED'] ?? 1));
   const entries = Array.from({ length: merges }, (_, index) => {
@@ -66,6 +66,14 @@ evaluate:
 `;
 };
 
+/** The words by which a batch says that its merges are scored in an order of a seed, whatever they share. */
+const inRandomOrder = (): string[] => {
+  const random = generator(Number(process.env['LAYERLOOM_SEED'] ?? 1) + 1);
+  return Array.from({ length: merges }, (_, index) => ({ name: `*/m${index}`, at: random() }))
+    .toSorted((a, b) => a.at - b.at)
+    .flatMap(({ name }) => ['--first', name]);
+};
+
 /** All that a directory has of each model and task, but for times, paths and versions of what ran. */
 const resultsIn = (out: string) => {
   const { references, merges: made } = recordIn(out) as ExperimentRecord;
@@ -88,34 +96,46 @@ describe.each(holders)('%s for all models', (what, isThere, settings) => {
       rmSync(root, { recursive: true, force: true });
     });
 
-    it(`scores ${merges} merges as one of its own for each does, bit for bit`, async () => {
-      const [file, kept, separate] = [join(root, 'study.yaml'), join(root, 'kept'), join(root, 'separate')];
+    it(`scores ${merges} merges in random order, and in place, as one of its own for each does, bit for bit`, async () => {
+      const file = join(root, 'study.yaml');
+      const [kept, separate, unwritten] = [
+        join(root, 'kept'),
+        join(root, 'separate'),
+        join(root, 'unwritten'),
+      ];
       writeFileSync(file, experiment(settings));
-      expect(await cli(['batch', file, '-o', kept, '-q'])).toMatchObject({ code: 0, stderr: '' });
+      const made = { code: 0, stderr: '' };
+      expect(await cli(['batch', file, '-o', kept, '-q', ...inRandomOrder()])).toMatchObject(made);
       cpSync(kept, separate, { recursive: true });
-      const outcomes = new Map<string, { seconds: number; weights: object; results: { made: number } }>();
+      expect(await cli(['batch', file, '-o', unwritten, '-q', '--in-place'])).toMatchObject(made);
       const bin = dirname(python);
       const env = { PATH: `${bin}:${process.env['PATH']}`, HF_HUB_OFFLINE: '1', VLLM_CPU_KVCACHE_SPACE: '1' };
       for (const [name, out, more] of [
+        ['in place', unwritten, ['--in-place']],
+        ['in random order', kept, []],
         ['separate', separate, ['--separate']],
-        ['kept', kept, []],
       ] as const) {
         const ended = await cli(
           ['evaluate', out, '--json', '--allow-serve', '--lm-eval', `${python} -m lm_eval`, ...more],
           env,
         );
         expect(ended, ended.stderr).toMatchObject({ code: 0 });
-        outcomes.set(name, JSON.parse(ended.stdout.trim().split('\n').at(-1) ?? ''));
+        const done = JSON.parse(ended.stdout.trim().split('\n').at(-1) ?? '');
+        const { seconds, weights, results } = done;
+        const line = `${what}, ${name}: ${seconds.toFixed(1)} s, ${results.made} scores, weights ${JSON.stringify(weights)}\n`;
+        if (table === undefined) process.stderr.write(line);
+        else writeFileSync(table, line, { flag: 'a' });
       }
-      const [a, b] = [resultsIn(kept), resultsIn(separate)];
-      expect(Object.keys(a).length).toBeGreaterThanOrEqual(2 * merges);
-      expect(a).toEqual(b);
-      const lines = [...outcomes].map(
-        ([name, { seconds, weights, results }]) =>
-          `${what}, ${name}: ${seconds.toFixed(1)} s, ${results.made} scores, weights ${JSON.stringify(weights)}`,
+      const fresh = resultsIn(separate);
+      expect(Object.keys(fresh).length).toBeGreaterThanOrEqual(2 * merges);
+      expect(resultsIn(kept)).toEqual(fresh);
+      expect(resultsIn(unwritten)).toEqual(fresh);
+      // What a study is for, its tables, does not depend on the way.
+      const [first, ...others] = await Promise.all(
+        [separate, kept, unwritten].map((out) => cli(['table', out, '--format', 'csv'])),
       );
-      if (table === undefined) process.stderr.write(`${lines.join('\n')}\n`);
-      else writeFileSync(table, `${lines.join('\n')}\n`, { flag: 'a' });
+      expect(first?.stdout.split('\n').length).toBeGreaterThan(merges);
+      for (const other of others) expect(other.stdout).toBe(first?.stdout);
     });
   });
 });
