@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { extensionOption } from '../../src/evaluation/vllm-command.js';
 import type { ExperimentRecord } from '../../src/experiment/record/experiment-record.js';
-import { cli } from '../fixtures/cli.js';
+import { cli, finished, startCli } from '../fixtures/cli.js';
 import { recordIn } from '../fixtures/experiment.js';
 import { generator } from '../fixtures/numbers.js';
 
@@ -17,6 +17,8 @@ const {
   TMPDIR: temporary = '/tmp',
 } = process.env;
 const merges = Number(process.env['LAYERLOOM_KEPT_MERGES'] ?? 6);
+/** Models whose memory is measured. */
+const held = Number(process.env['LAYERLOOM_KEPT_MODELS'] ?? 0);
 
 const has = (command: string, name: string): boolean =>
   command !== '' && spawnSync(command, ['-c', `import ${name}`]).status === 0;
@@ -72,6 +74,33 @@ const inRandomOrder = (): string[] => {
   return Array.from({ length: merges }, (_, index) => ({ name: `*/m${index}`, at: random() }))
     .toSorted((a, b) => a.at - b.at)
     .flatMap(({ name }) => ['--first', name]);
+};
+
+/** Makes three random models of two layers with the tokenizer of another one. */
+const tinyModels = `
+import sys, torch
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
+for seed, name in enumerate(["base", "math-1", "jpn-1"]):
+    torch.manual_seed(seed)
+    config = LlamaConfig(vocab_size=len(tokenizer), hidden_size=64, intermediate_size=128, num_hidden_layers=2,
+                         num_attention_heads=2, num_key_value_heads=2, tie_word_embeddings=True)
+    LlamaForCausalLM(config).to(torch.bfloat16).save_pretrained(f"{sys.argv[2]}/{name}")
+    tokenizer.save_pretrained(f"{sys.argv[2]}/{name}")
+`;
+
+/** Returns the bytes of memory of all processes that a process has started. */
+const residentBelow = (pid: number): number => {
+  const { stdout } = spawnSync('ps', ['-eo', 'pid=,ppid=,rss='], { encoding: 'utf8' });
+  const processes = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/ +/).map(Number));
+  const below = (parent: number): number =>
+    processes
+      .filter(([, of]) => of === parent)
+      .reduce((sum, [own = 0, , kilobytes = 0]) => sum + kilobytes * 1024 + below(own), 0);
+  return below(pid);
 };
 
 /** All that a directory has of each model and task, but for times, paths and versions of what ran. */
@@ -136,6 +165,51 @@ describe.each(holders)('%s for all models', (what, isThere, settings) => {
       );
       expect(first?.stdout.split('\n').length).toBeGreaterThan(merges);
       for (const other of others) expect(other.stdout).toBe(first?.stdout);
+    });
+
+    it.skipIf(held === 0)(`takes the same memory for each of ${held} models`, async () => {
+      const [tiny, out] = [join(root, 'tiny'), join(root, 'many')];
+      // Three random models of the experts' vocabulary: loading them takes nothing, and so what is left of each model shows.
+      const made = spawnSync(python, ['-c', tinyModels, join(experts, 'base'), tiny], { encoding: 'utf8' });
+      expect(made.status, made.stderr).toBe(0);
+      const weights = Array.from({ length: held }, (_, index) => `[${(0.1 + index / held).toFixed(5)}, 0.5]`);
+      const file = join(root, 'many.yaml');
+      writeFileSync(
+        file,
+        experiment(settings)
+          .replaceAll(experts, tiny)
+          .replace(
+            /^merges:[\s\S]*?(?=^evaluate:)/m,
+            `merges:\n  - {name: grid, method: task_arithmetic, weights: [${weights}]}\n`,
+          )
+          .replace(/tasks: {japanese: .*}/, `tasks: {japanese: ${tasks[1]}}`)
+          .replace(/fewshot: .*/, 'fewshot: 0')
+          .replace(/limit: .*/, 'limit: 1'),
+      );
+      expect(await cli(['batch', file, '-o', out, '-q', '--in-place'])).toMatchObject({ code: 0 });
+      const child = startCli(
+        ['evaluate', out, '--in-place', '--json', '--allow-serve', '--lm-eval', `${python} -m lm_eval`],
+        {
+          PATH: `${dirname(python)}:${process.env['PATH']}`,
+          HF_HUB_OFFLINE: '1',
+          VLLM_CPU_KVCACHE_SPACE: '1',
+        },
+      );
+      let scored = 0;
+      const memory: number[] = [];
+      child.stdout.on('data', (text: Buffer) => {
+        for (const _ of text.toString().matchAll(/"event":"model"/g)) {
+          scored += 1;
+          if (scored % Math.ceil(held / 10) === 0) memory.push(residentBelow(child.pid ?? 0));
+        }
+      });
+      expect((await finished(child)).code).toBe(0);
+      expect(scored).toBeGreaterThanOrEqual(held);
+      const line = `${what}, memory of its processes over ${scored} models: ${memory.map((bytes) => `${Math.round(bytes / 1e6)} MB`).join(', ')}\n`;
+      if (table === undefined) process.stderr.write(line);
+      else writeFileSync(table, line, { flag: 'a' });
+      // The second tenth has loaded all code.
+      expect(memory.at(-1)).toBeLessThan(1.1 * (memory[1] ?? 0));
     });
   });
 });
