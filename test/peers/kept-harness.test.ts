@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { itemAt } from '../../src/base/lookup.js';
 import { extensionOption } from '../../src/evaluation/vllm-command.js';
 import type { ExperimentRecord } from '../../src/experiment/record/experiment-record.js';
 import { cli, finished, startCli } from '../fixtures/cli.js';
@@ -46,11 +47,16 @@ const holders = [
 /** Merges of real experts that share layers with one another, all of them, or none. */
 const experiment = (settings: readonly string[]): string => {
   const random = generator(Number(process.env['LAYERLOOM_SEED'] ?? 1));
+  // 36 swaps, no two of equal weights, which would be scored once.
+  const swaps = [1, 2, 3, 4].flatMap((bottom) =>
+    [1, 2, 3].flatMap((top) => [0, 1, 2].map((transition) => ({ bottom, top, transition, at: random() }))),
+  );
+  const shuffled = swaps.toSorted((a, b) => a.at - b.at);
   const entries = Array.from({ length: merges }, (_, index) => {
-    const [bottom, top] = [1 + Math.floor(random() * 4), 1 + Math.floor(random() * 3)];
+    const { bottom, top, transition } = itemAt(shuffled, index % shuffled.length);
     return index % 4 === 3
       ? `  - {name: m${index}, method: task_arithmetic, weights: [[${(0.2 + random()).toFixed(2)}, 0.5]]}`
-      : `  - {name: m${index}, method: layer_swap, bottom: ${bottom}, top: ${top}}`;
+      : `  - {name: m${index}, method: layer_swap, bottom: ${bottom}, top: ${top}, bottom_transition: ${transition}}`;
   });
   return `base: ${join(experts, 'base')}
 tasks: {math-1: ${join(experts, 'math-1')}}
