@@ -57,10 +57,10 @@ export const evaluationSchema = z.strictObject({
       'Command that starts a server for a checkpoint: `{model}`, `{name}` and `{port}` are replaced. Not with `base_url`.',
     expected: 'a command, with {model} and {port}',
   }),
-  exchange: setting(z.literal('vllm').optional(), {
+  exchange: setting(z.enum(['vllm', 'sglang']).optional(), {
     meaning:
-      'The server of `serve` or `base_url` keeps running, and [takes the weights](#one-server-for-all-models) of one model after another: `vllm`.',
-    expected: 'a kind of server that takes weights: vllm',
+      'The server of `serve` or `base_url` keeps running, and [takes the weights](#one-server-for-all-models) of one model after another: `vllm` or `sglang`.',
+    expected: 'a kind of server that takes weights: vllm or sglang',
     otherwise: 'a server for each model',
   }),
   fingerprint: setting(z.enum(['samples', 'whole']).default('samples'), {
@@ -121,6 +121,9 @@ export const evaluationSchema = z.strictObject({
 
 /** `evaluate:` of an experiment that is given as an object; files have the same keys in snake case. */
 export type Evaluation = Given<z.input<typeof evaluationSchema>>;
+
+/** A kind of server that takes weights. */
+export type WeightServerKind = NonNullable<Evaluation['exchange']>;
 
 /** `evaluate:` as an experiment's file has it. */
 export type EvaluationBlock = Partial<InFile<Evaluation>> & { readonly [key: string]: unknown };

@@ -2,21 +2,20 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
+import { checkInterrupt, LayerloomError } from '../base/errors.js';
+import { AskedServer, Fault, Permanent, parsed } from './asked-server.js';
+import type { WeightServerKind } from './evaluation-block.js';
 import type { LoadedWeights } from './kept-harness.js';
 import { notOfTheModel } from './model-contents.js';
 import { PartsHeld, partSchema } from './parts-held.js';
 import { type ModelServer, startServer } from './server.js';
 import type { EvaluationSettings } from './settings.js';
-import { exchangeEnvironment, exchangeNeeds } from './vllm-command.js';
+import type { WeightServer } from './weight-server.js';
+import { exchangeEnvironment, exchangeNeeds, weightServers } from './weight-servers.js';
 import { type TensorToLoad, type WeightsInPlace, WeightsToLoad } from './weights-to-load.js';
 
-/** Version of what `vllm_weights.py` takes and gives. */
+/** Version of what a worker takes and gives: that of `parts.py`. */
 const programVersion = 1;
-
-const modelsSchema = z.object({ data: z.array(z.object({ id: z.string(), root: z.string() })).min(1) });
-const resultsSchema = z.object({ results: z.array(z.array(z.string())).min(1) });
-const resetSchema = z.object({ success: z.literal(true) });
 
 /** What one worker says. */
 const workerSchema = z.union([
@@ -37,6 +36,7 @@ export interface HeldModel {
 }
 
 interface ExchangeSettings {
+  readonly exchange: WeightServerKind;
   /** Command that starts a server, for the shell; undefined: `url` is one that runs. */
   readonly serve: string | undefined;
   readonly url: string | undefined;
@@ -58,11 +58,8 @@ interface ModelToHold {
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
 
-/** Words of a prompt longer than a block of any cache of prefixes. */
-const probe = 'layerloom '.repeat(100);
-
 /**
- * A server of vLLM that holds the weights of one checkpoint after another: of the next, it loads the modules that differ.
+ * A server that holds the weights of one checkpoint after another: of the next, it loads what differs.
  * It is started with the first checkpoint, anew where it failed or where a checkpoint has another form than the one that it
  * was started for, and is ended by disposing, if it was started here.
  *
@@ -70,12 +67,14 @@ const probe = 'layerloom '.repeat(100);
  */
 export class ExchangingServer implements AsyncDisposable {
   readonly #settings: ExchangeSettings;
+  readonly #kind: WeightServer;
   readonly #weights: WeightsToLoad;
   readonly #parts = new PartsHeld();
   #server: { readonly url: string; readonly form: string; readonly own: ModelServer | undefined } | undefined;
 
   constructor(settings: ExchangeSettings, weights: WeightsToLoad = new WeightsToLoad()) {
     this.#settings = settings;
+    this.#kind = weightServers[settings.exchange];
     this.#weights = weights;
   }
 
@@ -133,25 +132,15 @@ export class ExchangingServer implements AsyncDisposable {
     { form, whole }: { readonly form: string; readonly whole: boolean },
   ): Promise<HeldModel> {
     const { url } = await this.#ready(model, form);
-    const { timeoutSeconds, fingerprint = 'samples' } = this.#settings;
-    const ask = <T>(schema: z.ZodType<T>, path: string, body?: object): Promise<T> =>
-      asked(schema, `${url}${path}`, body, { timeoutSeconds, signal: model.signal });
-    const { data } = await ask(modelsSchema, '/v1/models');
-    const [{ id: servedName } = { id: '' }] = data;
-    const { results } = await ask(resultsSchema, '/collective_rpc', {
-      method: 'layerloom_exchange',
-      args: [JSON.stringify({ weights, whole, fingerprint })],
-      timeout: timeoutSeconds,
-    });
-    const workers = results.map(([text = '']) => said(text));
+    const { fingerprint = 'samples' } = this.#settings;
+    const server = this.#asked(url, model);
+    const { servedName } = await this.#kind.model(server);
+    const answers = await this.#kind.exchange(server, { weights, whole, fingerprint });
+    const workers = answers.map((text) => said(text));
     const prints = workers.map(({ fingerprint }) => fingerprint);
     const tensors = await this.#parts.differing(weights, prints, fingerprint);
     if (tensors.length > 0) throw new Differing(tensors);
-    await ask(resetSchema, '/reset_prefix_cache', {});
-    const before = await hitsOf(url, model.signal);
-    await ask(z.object({}), '/v1/completions', { model: servedName, prompt: probe, max_tokens: 1 });
-    if ((await hitsOf(url, model.signal)) > before)
-      throw new Fault('it answers from its cache of prefixes for other weights');
+    await this.#kind.emptyCache(server, servedName);
     const [first] = workers;
     const ofBytes = weights.reduce((sum, { begin, end }) => sum + end - begin, 0);
     model.onLoaded({ whole: first?.loaded.whole ?? false, bytes: first?.loaded.bytes ?? 0, ofBytes });
@@ -174,17 +163,20 @@ export class ExchangingServer implements AsyncDisposable {
     const own = await startServer({
       ...{ command: serve, model: model.path, name: model.name, log: model.log, signal: model.signal },
       ...{ timeoutSeconds: this.#settings.timeoutSeconds },
-      environment: { ...this.#settings.environment, ...exchangeEnvironment() },
+      environment: { ...this.#settings.environment, ...exchangeEnvironment(this.#settings.exchange) },
     });
     this.#server = { url: own.url, form, own };
     return this.#server;
   }
 
-  /** Returns the form of the checkpoint that a running server was started for. */
-  async #formAt(url: string, { signal }: ModelToHold): Promise<string> {
+  #asked(url: string, { signal }: ModelToHold): AskedServer {
     const { timeoutSeconds } = this.#settings;
-    const { data } = await asked(modelsSchema, `${url}/v1/models`, undefined, { timeoutSeconds, signal });
-    const root = data[0]?.root ?? '';
+    return new AskedServer(url, { timeoutSeconds, signal, needs: exchangeNeeds(this.#kind) });
+  }
+
+  /** Returns the form of the checkpoint that a running server was started for. */
+  async #formAt(url: string, model: ModelToHold): Promise<string> {
+    const { root } = await this.#kind.model(this.#asked(url, model));
     const isHere = await stat(root).then(
       (found) => found.isDirectory(),
       () => false,
@@ -197,12 +189,6 @@ export class ExchangingServer implements AsyncDisposable {
     return formOf(root, weights);
   }
 }
-
-/** Something that went wrong between here and a server; another one may do. */
-class Fault extends Error {}
-
-/** Something that no other server would do either. */
-class Permanent extends Fault {}
 
 /** Tensors that a server does not hold as the files have them. */
 class Differing extends Fault {
@@ -232,68 +218,10 @@ const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<s
   return hash.update(shapes.toSorted().join('\n')).digest('hex');
 };
 
-interface Patience {
-  readonly timeoutSeconds: number;
-  readonly signal: AbortSignal | undefined;
-}
-
-/** Asks a server; by GET without a body. @throws Fault */
-const asked = async <T>(
-  schema: z.ZodType<T>,
-  url: string,
-  body: object | undefined,
-  { timeoutSeconds, signal }: Patience,
-): Promise<T> => {
-  const key = process.env['OPENAI_API_KEY'];
-  const late = AbortSignal.timeout(timeoutSeconds * 1000);
-  const answer = await fetch(url, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: {
-      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: signal === undefined ? late : AbortSignal.any([signal, late]),
-  }).catch((error: unknown) => {
-    throw new Fault(`${url} did not answer (${reasonOf(error)})`);
-  });
-  const text = await answer.text().catch((error: unknown) => {
-    throw new Fault(`${url} broke off its answer (${reasonOf(error)})`);
-  });
-  if (answer.status === 404)
-    throw new Permanent(`${url} is not there: the server must be vLLM, started with ${exchangeNeeds}`);
-  if (!answer.ok) throw new Fault(`${url} answered ${answer.status}: ${text.slice(0, 300)}`);
-  const read = schema.safeParse(parsed(text));
-  if (!read.success) throw new Fault(`${url} answered something else than expected: ${text.slice(0, 300)}`);
-  return read.data;
-};
-
 /** What a worker says. @throws Fault */
 const said = (text: string): Extract<z.infer<typeof workerSchema>, { loaded: unknown }> => {
   const read = workerSchema.safeParse(parsed(text));
   if (!read.success) throw new Fault(`a worker said ${text.slice(0, 300)}`);
   if (!('reason' in read.data)) return read.data;
   throw new (read.data.permanent ? Permanent : Fault)(read.data.reason);
-};
-
-/** Counts the tokens that a server has taken from its cache of prefixes. @throws Fault */
-const hitsOf = async (url: string, signal: AbortSignal | undefined): Promise<number> => {
-  const metrics = await fetch(`${url}/metrics`, signal === undefined ? {} : { signal }).then(
-    (answer) => answer.text(),
-    (error: unknown) => {
-      throw new Fault(`${url}/metrics did not answer (${reasonOf(error)})`);
-    },
-  );
-  const counts = [...metrics.matchAll(/^vllm:prefix_cache_hits_total(?:\{[^}]*\})? (\S+)$/gm)];
-  if (counts.length === 0) throw new Fault(`${url}/metrics does not count hits of the cache of prefixes`);
-  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
-};
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // Not of the schema either: the caller says what it was.
-    return undefined;
-  }
 };

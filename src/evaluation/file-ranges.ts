@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises';
 /** Bytes of a file: the first, and the one after the last. */
 export type Range = readonly [begin: number, end: number];
 
-/** Elements of a sample; that of `exchange.py` and `vllm_weights.py`. */
+/** Elements of a sample; that of `exchange.py` and `parts.py`. */
 const sampleElements = 1024;
 
 /** Bytes read at once. */

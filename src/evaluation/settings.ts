@@ -6,7 +6,7 @@ import { nearest } from '../recipe/nearest.js';
 import { evaluationSchema } from './evaluation-block.js';
 import { misspelt } from './local-data.js';
 import { generatesNothing, isZeroShot } from './task-facts.js';
-import { faultInCommand } from './vllm-command.js';
+import { faultInCommand } from './weight-servers.js';
 
 /** Settings of `evaluate:` that mean something other than what stands there. */
 type Interpreted = 'harness' | 'tasks' | 'fewshot' | 'limit' | 'problems' | 'maxTokens' | 'baseUrl' | 'jobs';
@@ -127,7 +127,7 @@ const checkExchange = ({
   if (!backend.endsWith('completions'))
     throw wrong(`stands beside the back end ${backend}, which asks no server`, 'backend: local-completions');
   if (serve === undefined) return;
-  const fault = faultInCommand(serve);
+  const fault = faultInCommand(serve, exchange);
   if (fault !== undefined) throw fail(['serve'], { key: 'serve', ...fault });
 };
 

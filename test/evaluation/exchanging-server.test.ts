@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { WeightServerKind } from '../../src/evaluation/evaluation-block.js';
 import { ExchangingServer } from '../../src/evaluation/exchanging-server.js';
 import { PartsHeld } from '../../src/evaluation/parts-held.js';
+import { startServer } from '../../src/evaluation/server.js';
 import { parseEvaluation } from '../../src/evaluation/settings.js';
 import { WeightsToLoad } from '../../src/evaluation/weights-to-load.js';
 import { evaluateExperiment, evaluationCommands, runExperiment } from '../../src/index.js';
@@ -17,16 +19,18 @@ const merges = `
   - {name: soup, method: soup}
 `;
 
-const evaluate = {
+const kinds: WeightServerKind[] = ['vllm', 'sglang'];
+
+const evaluate = (exchange: WeightServerKind) => ({
   tasks: { swahili: 'mgsm_direct_sw' },
   backend: 'local-completions',
-  serve: standInServer,
-  exchange: 'vllm',
-};
+  serve: standInServer(exchange),
+  exchange,
+});
 
-const made = async (more: object = {}) => {
+const made = async (exchange: WeightServerKind, more: object = {}) => {
   const { file, out } = writeExperiment(merges, { layers: 4 });
-  writeFileSync(file, `\nevaluate: ${JSON.stringify({ ...evaluate, ...more })}\n`, { flag: 'a' });
+  writeFileSync(file, `\nevaluate: ${JSON.stringify({ ...evaluate(exchange), ...more })}\n`, { flag: 'a' });
   await runExperiment(file, { out });
   return out;
 };
@@ -38,9 +42,12 @@ const startsIn = (out: string): number => {
   return texts.join('').split('stand-in server started').length - 1;
 };
 
-const server = (settings: Partial<ConstructorParameters<typeof ExchangingServer>[0]>) =>
+const server = (
+  exchange: WeightServerKind,
+  settings: Partial<ConstructorParameters<typeof ExchangingServer>[0]>,
+) =>
   new ExchangingServer({
-    ...{ serve: undefined, url: undefined, timeoutSeconds: 20, environment: {} },
+    ...{ exchange, serve: undefined, url: undefined, timeoutSeconds: 20, environment: {} },
     ...settings,
   });
 
@@ -56,9 +63,9 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-describe('a server that takes the weights of one model after another', () => {
+describe.each(kinds)('a server that takes the weights of one model after another: %s', (kind) => {
   it('is started once for all models, and loads only what differs', async () => {
-    const out = await made();
+    const out = await made(kind);
     const outcome = await evaluateExperiment(out, { lmEval: standIn });
     expect(outcome.failed).toEqual([]);
     expect(outcome.scored.length).toBeGreaterThan(5);
@@ -67,19 +74,19 @@ describe('a server that takes the weights of one model after another', () => {
   });
 
   it('says of every element what it is, where that is asked for', async () => {
-    const outcome = await evaluateExperiment(await made({ fingerprint: 'whole' }), { lmEval: standIn });
+    const outcome = await evaluateExperiment(await made(kind, { fingerprint: 'whole' }), { lmEval: standIn });
     expect(outcome.failed).toEqual([]);
   });
 
   it('is one for each model where that is asked for', async () => {
-    const out = await made();
+    const out = await made(kind);
     const outcome = await evaluateExperiment(out, { lmEval: standIn, separate: true, only: ['*default'] });
     expect(outcome.failed).toEqual([]);
     expect(startsIn(out)).toBe(outcome.scored.length);
   });
 
   it('is started anew for a model of another form, and ended with the last', async () => {
-    const serving = server({ serve: standInServer });
+    const serving = server(kind, { serve: standInServer(kind) });
     const [a, b, c] = [checkpoint(1), checkpoint(2), checkpoint(3, 3)];
     const urls: string[] = [];
     for (const path of [a, b, c, a]) urls.push((await serving.hold(holding(path))).url);
@@ -91,46 +98,93 @@ describe('a server that takes the weights of one model after another', () => {
 
   it('may be one that runs, for models of the form that it was started for', async () => {
     const [a, b, c] = [checkpoint(1), checkpoint(2), checkpoint(3, 3)];
-    await using own = server({ serve: standInServer });
+    await using own = server(kind, { serve: standInServer(kind) });
     const { url } = await own.hold(holding(a));
-    await using running = server({ url: `${url}/v1` });
+    await using running = server(kind, { url: `${url}/v1` });
     expect(await running.hold(holding(b))).toEqual({ url, servedName: a });
     await expect(running.hold(holding(c))).rejects.toThrow(/started for a model of another form/);
   });
 
   it.each([
-    [{ STUB_EXTENSION: 'no' }, /VLLM_SERVER_DEV_MODE=1 and --worker-extension-cls/],
     [{ STUB_REASON: 'the server quantises (fp8)' }, /did not take the weights of m: the server quantises/],
-    [{ STUB_FAULT: 'not emptied' }, /reset_prefix_cache answered something else than expected/],
     [{ STUB_FAULT: 'noise' }, /answered something else than expected: <html>/],
     [{ STUB_FAULT: 'lost' }, /did not hold the weights of m after loading them twice/],
-    [{ STUB_FAULT: 'die' }, /collective_rpc did not answer/],
   ])('is refused: %o', async (environment, message) => {
-    await using serving = server({ serve: standInServer, environment });
+    await using serving = server(kind, { serve: standInServer(kind), environment });
     await expect(serving.hold(holding(checkpoint(1)))).rejects.toThrow(message);
-  });
-
-  it('is printed with the variables that it needs', async () => {
-    const out = await made();
-    const [first] = await evaluationCommands(out, { lmEval: standIn, only: ['base'] });
-    expect(first?.command).toMatch(/^PYTHONPATH=\S*python\S* VLLM_SERVER_DEV_MODE=1 /);
   });
 });
 
-describe('settings of such a server', () => {
+describe('a server of one kind', () => {
+  it.each([
+    ['vllm', { STUB_EXTENSION: 'no' }, /VLLM_SERVER_DEV_MODE=1 and --worker-extension-cls/],
+    ['vllm', { STUB_FAULT: 'not emptied' }, /reset_prefix_cache answered something else than expected/],
+    ['vllm', { STUB_FAULT: 'die' }, /collective_rpc did not answer/],
+    ['sglang', { STUB_EXTENSION: 'no' }, /was started without --custom-weight-loader/],
+    ['sglang', { STUB_FAULT: 'not emptied' }, /flush_cache answered 400: .*pending requests/],
+    ['sglang', { STUB_FAULT: 'die' }, /update_weights_from_tensor did not answer/],
+    ['sglang', { STUB_FAULT: 'silent' }, /worker 1 of http\S+ gave no answer/],
+    [
+      'sglang',
+      { STUB_HOST: '0.0.0.0' },
+      /others could reach http\S+ which was started with --host 0\.0\.0\.0/,
+    ],
+    ['sglang', { STUB_SERVER: '{"dp_size": 2}' }, /divided by --pp-size or --dp-size/],
+  ] as const)('is refused: %s, %o', async (kind, environment, message) => {
+    await using serving = server(kind, { serve: standInServer(kind), environment });
+    await expect(serving.hold(holding(checkpoint(1)))).rejects.toThrow(message);
+  });
+
+  it.each(kinds)('is no other one: %s', async (kind) => {
+    const [other = 'vllm'] = kinds.filter((each) => each !== kind);
+    await using serving = server(kind, { serve: standInServer(other) });
+    await expect(serving.hold(holding(checkpoint(1)))).rejects.toThrow(/is not there: the server must be/);
+  });
+
+  it('leaves no update of SGLang open that failed', async () => {
+    const path = checkpoint(1);
+    await using own = await startServer({
+      ...{ command: standInServer('sglang'), model: path, name: 'm', log: join(temporaryDirectory(), 'log') },
+      ...{ timeoutSeconds: 20, environment: { STUB_FAULT: 'noise' } },
+    });
+    await using running = server('sglang', { url: own.url });
+    await expect(running.hold(holding(path))).rejects.toThrow(
+      /update_weights_from_tensor answered something/,
+    );
+    const ended = await fetch(`${own.url}/end_weight_update`, { method: 'POST', body: '{}' });
+    expect(await ended.text()).toMatch(/no weight-update session is open/);
+  });
+
+  it.each([
+    ['vllm', /^PYTHONPATH=\S*python\S* VLLM_SERVER_DEV_MODE=1 /],
+    ['sglang', /^PYTHONPATH=\S*python\S* \S*node/],
+  ] as const)('is printed with the variables that it needs: %s', async (kind, words) => {
+    const out = await made(kind);
+    const [first] = await evaluationCommands(out, { lmEval: standIn, only: ['base'] });
+    expect(first?.command).toMatch(words);
+  });
+});
+
+describe.each(kinds)('settings of such a server: %s', (kind) => {
+  const serve = standInServer(kind);
+
   it.each([
     [{ serve: undefined }, /exchange: stands without a server/],
     [{ backend: 'hf' }, /stands beside the back end hf/],
-    [{ serve: 'vllm serve {model} --host 127.0.0.1' }, /a server that cannot exchange weights/],
-    [{ serve: standInServer.replace('127.0.0.1', '0.0.0.0') }, /whose workers others could reach/],
-    [
-      { serve: standInServer.replace('127.0.0.1', '127.0.0.1.example.org') },
-      /whose workers others could reach/,
-    ],
-    [{ serve: `${standInServer} --host=0.0.0.0` }, /whose workers others could reach/],
-    [{ serve: standInServer.replace('--host 127.0.0.1', '') }, /expected --host 127\.0\.0\.1/],
+    [{ serve: 'serve {model} --host 127.0.0.1' }, /a server that cannot exchange weights/],
+    [{ serve: serve.replace('127.0.0.1', '0.0.0.0') }, /whose workers others could reach/],
+    [{ serve: serve.replace('127.0.0.1', '127.0.0.1.example.org') }, /whose workers others could reach/],
+    [{ serve: `${serve} --host=0.0.0.0` }, /whose workers others could reach/],
+    [{ serve: serve.replace('--host 127.0.0.1', '') }, /expected --host 127\.0\.0\.1/],
   ])('are refused: %#', (more, message) => {
-    expect(() => parseEvaluation({ ...evaluate, ...more }, temporaryDirectory())).toThrow(message);
+    expect(() => parseEvaluation({ ...evaluate(kind), ...more }, temporaryDirectory())).toThrow(message);
+  });
+
+  it('are refused for a server that is started as one of another kind', () => {
+    for (const other of kinds.filter((each) => each !== kind))
+      expect(() =>
+        parseEvaluation({ ...evaluate(kind), serve: standInServer(other) }, temporaryDirectory()),
+      ).toThrow(/a server that cannot exchange weights/);
   });
 });
 

@@ -224,7 +224,7 @@ describe('merges in place', () => {
   });
 
   it('are taken by a server that exchanges weights', async () => {
-    const served = { backend: 'local-completions', serve: standInServer, exchange: 'vllm' };
+    const served = { backend: 'local-completions', serve: standInServer(), exchange: 'vllm' };
     const { file, out } = experimentOf(someMerges, served);
     await runExperiment(file, { out, write: [] });
     const outcome = await evaluateExperiment(out, { lmEval, inPlace: true, only: ['swahili/math-1*'] });

@@ -17,7 +17,10 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-describe('a server that takes weights', () => {
+describe.each([
+  ['vllm', 12],
+  ['sglang', 13],
+] as const)('a server that takes weights: %s', (exchange, kindsOfFaults) => {
   it(`answers for no model whose weights it does not hold, in ${faults} faults from seeds`, async () => {
     const root = temporaryDirectory();
     const weights = new WeightsToLoad();
@@ -41,7 +44,7 @@ describe('a server that takes weights', () => {
     for (let seed = 1; linesOf(injected).length < faults; seed += 1) {
       vi.stubEnv('STUB_FAULTS', String(seed * 7919));
       await using server = new ExchangingServer(
-        { serve: standInServer, url: undefined, timeoutSeconds: 20, environment: {} },
+        { exchange, serve: standInServer(exchange), url: undefined, timeoutSeconds: 20, environment: {} },
         weights,
       );
       for (let run = 0; run < 6; run += 1) {
@@ -72,7 +75,7 @@ describe('a server that takes weights', () => {
     }
     expect(answered).toBeGreaterThan(faults / 4);
     expect(answeredInPlace).toBeGreaterThan(faults / 10);
-    expect(new Set(linesOf(injected)).size).toBe(12);
+    expect(new Set(linesOf(injected)).size).toBe(kindsOfFaults);
     // Most faults are repaired by a load of everything; a second one in a row fails the model.
     expect(new Set(codes.keys())).toEqual(new Set(['WEIGHTS_DIFFER', 'EXCHANGE_FAILED']));
   }, 7_200_000);

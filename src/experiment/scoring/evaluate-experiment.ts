@@ -528,7 +528,10 @@ const exchangingServer = (
   // A server that runs is one for all models in any case.
   exchange === undefined || (separate && serve !== undefined)
     ? undefined
-    : new ExchangingServer({ serve, url, timeoutSeconds: serveTimeout, fingerprint, environment }, weights);
+    : new ExchangingServer(
+        { exchange, serve, url, timeoutSeconds: serveTimeout, fingerprint, environment },
+        weights,
+      );
 
 /** True if a batch works in the directory, as far as its process can be examined. */
 export const isBatchWorking = async (directory: string): Promise<boolean> => {

@@ -22,7 +22,7 @@ import { prepareTasks } from '../../evaluation/prepare-tasks.js';
 import { evaluationsName, type FoundResult, type ResultFiles } from '../../evaluation/result-files.js';
 import { type ModelServer, serverCommand, startServer } from '../../evaluation/server.js';
 import type { EvaluationSettings, Rows } from '../../evaluation/settings.js';
-import { exchangeEnvironment } from '../../evaluation/vllm-command.js';
+import { exchangeEnvironment } from '../../evaluation/weight-servers.js';
 import { acquire } from '../../store/claim-file.js';
 import { clockAt } from '../../store/clock.js';
 import type { ScoreError } from '../record/experiment-record.js';
@@ -192,7 +192,7 @@ export const commandsOf = async (
       : [
           withVariables(
             serverCommand(serve, { model: path, name: model.name, port: printedPort }),
-            exchange === undefined ? {} : exchangeEnvironment(),
+            exchange === undefined ? {} : exchangeEnvironment(exchange),
           ),
         ]),
     ...runs.map((words) => commandLine(scoring.command, words, scoring.environment)),
@@ -364,7 +364,7 @@ const serverFor = async (
     timeoutSeconds: settings.serveTimeout,
     environment: {
       ...environmentOf(context),
-      ...(settings.exchange === undefined ? {} : exchangeEnvironment()),
+      ...(settings.exchange === undefined ? {} : exchangeEnvironment(settings.exchange)),
     },
     signal: context.signal,
   });

@@ -1,0 +1,179 @@
+"""The tensors of a checkpoint in the model of a server: which part of which parameter each is copied to, and what is there.
+
+`vllm_weights.py` and `sglang_weights.py` take a checkpoint as a list of its tensors: where their bytes are, and a key. Equal
+keys are equal bytes. Parts are hashed in the type of the tensor's file.
+"""
+
+import hashlib
+import json
+import mmap
+import traceback
+from contextlib import ExitStack, contextmanager
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+PROGRAM = 1
+"""Version of what a worker takes and gives."""
+
+DTYPES = {
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+}
+
+_HELD_BY = {torch.bfloat16: (torch.float32,), torch.float16: (torch.float32,), torch.float32: ()}
+"""Types that hold every value of a type."""
+
+SAMPLES, SAMPLE_ELEMENTS = 8, 1024
+"""Of what stayed: runs of elements at equal distances, and the elements of one."""
+
+
+class CannotExchange(Exception):
+    """Says why this model's weights cannot be exchanged."""
+
+
+def answered(exchange, forget):
+    """Returns what an exchange gives, as JSON. After a failure the worker forgets what it holds: the next load is of everything.
+
+    {"program": 1, "loaded": {"tensors", "bytes", "whole"}, "fingerprint": {NAME: [PART, …]}} | {"program": 1, "reason", "permanent"}
+    """
+    try:
+        return json.dumps({"program": PROGRAM, **exchange()})
+    except Exception as error:
+        forget()
+        if not isinstance(error, CannotExchange):
+            traceback.print_exc()
+        reason = str(error) or type(error).__name__
+        return json.dumps({"program": PROGRAM, "reason": reason, "permanent": isinstance(error, CannotExchange)})
+
+
+def loaded(changed, weights):
+    """Says what was loaded of a checkpoint."""
+    return {
+        "tensors": len(changed),
+        "bytes": sum(each["end"] - each["begin"] for each in changed),
+        "whole": len(changed) == len(weights),
+    }
+
+
+def check_dtype(each, held):
+    """Refuses a tensor whose values a parameter's type does not hold."""
+    dtype = DTYPES.get(each["dtype"])
+    if dtype is None or (dtype is not held and held not in _HELD_BY[dtype]):
+        raise CannotExchange(f"{each['name']} is {each['dtype']}, whose values the server's {held} does not hold")
+
+
+class Place:
+    """A part of a parameter, and the box of a tensor that was copied to it."""
+
+    def __init__(self, module, name, size, stride, offset, box):
+        self.module, self.name, self.size, self.stride, self.offset, self.box = module, name, size, stride, offset, box
+
+    def parameter(self):
+        return getattr(self.module, self.name)
+
+    def elements(self):
+        return self.parameter().as_strided(self.size, self.stride, self.offset)
+
+
+@contextmanager
+def opened(weights):
+    """Yields an iterator over names and tensors, whose bytes are those of the files."""
+    with ExitStack() as stack:
+        maps = {}
+
+        def each_tensor():
+            for each in weights:
+                path = each["file"]
+                if path not in maps:
+                    file = stack.enter_context(open(path, "rb"))
+                    maps[path] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                raw = bytearray(maps[path][each["begin"] : each["end"]])
+                if len(raw) != each["end"] - each["begin"]:
+                    raise CannotExchange(f"{path} ends within {each['name']}")
+                yield each["name"], torch.frombuffer(raw, dtype=DTYPES[each["dtype"]]).view(each["shape"])
+
+        yield each_tensor()
+
+
+class Copies:
+    """Sees which elements of the given tensors are copied to which elements of a model's parameters."""
+
+    def __init__(self):
+        self.places = {}
+        self._sources = {}
+
+    def known(self, tensors):
+        for name, tensor in tensors:
+            # A loader may run later, such as when the last tensor of its module has come: a tensor is held until it was copied.
+            self._sources[tensor.untyped_storage().data_ptr()] = (name, tensor)
+            yield name, tensor
+            # Let go then: another tensor may come to lie where it lay.
+            for address, (known, _) in list(self._sources.items()):
+                if known in self.places:
+                    del self._sources[address]
+
+    @contextmanager
+    def to(self, owner_of):
+        """Watches copies to the parameters that a function of an address names: the module and the name, or None."""
+        with _Watch(self, owner_of):
+            yield
+
+    def add(self, owner, target, source):
+        name, tensor = self._sources.get(source.untyped_storage().data_ptr(), (None, None))
+        if name is None or owner is None or target.numel() == 0:
+            return
+        box = _box(tensor, source)
+        if box is None or list(target.shape) != list(source.shape):
+            return
+        place = Place(*owner, tuple(target.shape), target.stride(), target.storage_offset(), box)
+        self.places.setdefault(name, []).append(place)
+
+
+class _Watch(TorchDispatchMode):
+    def __init__(self, copies, owner_of):
+        super().__init__()
+        self._copies, self._owner_of = copies, owner_of
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if function is torch.ops.aten.copy_.default and args[0].device.type != "meta":
+            self._copies.add(self._owner_of(args[0].untyped_storage().data_ptr()), args[0], args[1])
+        return result
+
+
+def _box(tensor, part):
+    """Returns the begin and end in each dimension of a tensor that a view of it is; None if it is no such box."""
+    if part.dim() != tensor.dim() or any(
+        own != other for own, other, size in zip(part.stride(), tensor.stride(), part.shape, strict=True) if size > 1
+    ):
+        return None
+    rest, box = part.storage_offset(), []
+    for stride, size in zip(tensor.stride(), part.shape, strict=True):
+        begin, rest = divmod(rest, max(1, stride))
+        box.append([begin, begin + size])
+    return box
+
+
+def part_at(place, each, is_all):
+    """Says what a place holds of a tensor: the hash of all its elements, or of samples."""
+    parameter = place.parameter()
+    if parameter.numel() == 0 or parameter.untyped_storage().nbytes() < parameter.element_size():
+        raise CannotExchange(f"the server keeps {each['name']} in a form that cannot be compared")
+    flat = place.elements().reshape(-1).to(DTYPES[each["dtype"]])
+    if is_all:
+        return {"box": place.box, "sha256": hash_of([flat])}
+    return {"box": place.box, "samples": SAMPLES, "sha256": hash_of(_samples_of(flat))}
+
+
+def _samples_of(flat):
+    last = max(0, flat.numel() - SAMPLE_ELEMENTS)
+    return [flat[start : start + SAMPLE_ELEMENTS] for start in (last * index // (SAMPLES - 1) for index in range(SAMPLES))]
+
+
+def hash_of(parts):
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.contiguous().cpu().view(torch.uint8).numpy().data)
+    return digest.hexdigest()

@@ -1,0 +1,151 @@
+"""Exchanges the weights of a model that SGLang serves: of the next checkpoint, the tensors that differ.
+
+`python -m sglang.launch_server … --custom-weight-loader layerloom_eval.sglang_weights.load` lets `POST /update_weights_from_tensor`
+with that name as `load_format` call `load` in each worker, with its model and named tensors. A request is the name of an empty
+tensor; each worker writes its answer to a file, since SGLang gives none back. How a checkpoint is given, and what is said of
+it: `parts.py`.
+
+Tensors go through the model's `load_weights`, into the memory that captured graphs use: fused, sharded and padded ones come
+out as at the start. The first load is of everything: it shows which parts of which parameters each tensor's bytes are copied
+to. What is then in those parts is hashed. That this is all that the model computes with is checked of its form: no quantised
+layers, no parameters without a tensor of the checkpoint, no tensors derived from others, and nothing that SGLang's end of an
+update makes over.
+
+Uses of SGLang 0.5.23: `--custom-weight-loader`, `load_weights`, `quant_method.process_weights_after_loading`.
+"""
+
+import json
+import os
+import traceback
+
+import torch
+
+from layerloom_eval.parts import CannotExchange, Copies, answered, check_dtype, loaded, opened, part_at
+
+_UNQUANTISED = ("UnquantizedLinearMethod", "UnquantizedEmbeddingMethod", "UnquantizedFusedMoEMethod")
+"""Classes of SGLang that keep a module's weights as they were loaded."""
+
+
+class _Held:
+    """The model of this worker, the keys of the tensors that it holds, and where they are."""
+
+    def __init__(self, model, keys, places):
+        self.model, self.keys, self.places = model, keys, places
+
+
+_held = None
+
+
+def load(model, named_tensors):
+    """Makes a worker hold a checkpoint. An exception would end SGLang: what fails is the answer.
+
+    A name is {"weights": [{"name", "file", "begin", "end", "dtype", "shape", "key"}, …], "whole": BOOL, "fingerprint": "samples" | "whole", "replies": DIRECTORY}
+    """
+
+    def forget():
+        global _held
+        _held = None
+
+    for name, _ in named_tensors:
+        request = json.loads(name)
+        replies = request.pop("replies")
+        _reply(replies, answered(lambda request=request: _exchange(model, **request), forget))
+
+
+def _reply(directory, text):
+    rank = torch.distributed.get_rank() if torch.distributed.is_initialized() else 0
+    path = os.path.join(directory, f"{rank}.json")
+    try:
+        with open(f"{path}.part", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(f"{path}.part", path)
+    except OSError:
+        # Whoever asked finds no answer, which counts as a failure.
+        traceback.print_exc()
+
+
+@torch.no_grad()
+def _exchange(model, weights, whole, fingerprint):
+    global _held
+    held, _held = _held, None
+    keys = {each["name"]: each["key"] for each in weights}
+    if whole or held is None or held.model is not model or held.keys.keys() != keys.keys():
+        changed = weights
+        _check_form(model)
+        places = _load(model, changed)
+        _check_places(model, weights, places)
+        _check_end(model)
+    else:
+        changed, places = [each for each in weights if held.keys[each["name"]] != each["key"]], held.places
+        _load(model, changed)
+    _held = _Held(model, keys, places)
+    compared = {each["name"] for each in (weights if fingerprint == "whole" else changed)}
+    return {
+        "loaded": loaded(changed, weights),
+        "fingerprint": {each["name"]: [part_at(place, each, each["name"] in compared) for place in places[each["name"]]] for each in weights},
+    }
+
+
+def _check_form(model):
+    """Refuses a model that computes with anything but parameters, as they were loaded."""
+    if getattr(model, "quant_config", None) is not None:
+        raise CannotExchange(f"the server quantises ({model.quant_config.get_name()})")
+    if hasattr(model, "post_load_weights"):
+        raise CannotExchange(f"{type(model).__name__} derives tensors from its weights, which cannot be compared")
+    for name, module in model.named_modules():
+        method = getattr(module, "quant_method", None)
+        if method is not None and type(method).__name__ not in _UNQUANTISED:
+            raise CannotExchange(f"the server keeps {name} by {type(method).__name__}, in a form that cannot be compared")
+        derived = [key for key, value in vars(module).items() if isinstance(value, torch.Tensor)]
+        if derived:
+            raise CannotExchange(f"the server's {name}.{derived[0]} is no parameter, and cannot be compared")
+
+
+def _load(model, changed):
+    """Loads tensors. Returns the places that their bytes were copied to, by name."""
+    owners = {
+        parameter.untyped_storage().data_ptr(): (module, key)
+        for module in model.modules()
+        for key, parameter in module.named_parameters(recurse=False)
+        if parameter.numel() > 0
+    }
+    copies = Copies()
+    with opened(changed) as tensors, copies.to(owners.get):
+        model.load_weights(copies.known(tensors))
+    missing = [each["name"] for each in changed if each["name"] not in copies.places]
+    if missing:
+        raise CannotExchange(f"{missing[0]} went to no parameter of the server's model that could be seen")
+    return copies.places
+
+
+def _check_places(model, weights, places):
+    """Refuses a model whose parameters do not hold the tensors' values, or of which a part comes from no tensor."""
+    for each in weights:
+        for place in places[each["name"]]:
+            check_dtype(each, place.parameter().dtype)
+    covered = {place.parameter().untyped_storage().data_ptr() for own in places.values() for place in own}
+    # What is in the state is what a server of `--load-format dummy` begins with at random.
+    for name, tensor in model.state_dict().items():
+        if tensor.numel() > 0 and tensor.untyped_storage().data_ptr() not in covered:
+            raise CannotExchange(f"{name} of the server's model comes from no tensor of the checkpoint")
+
+
+def _check_end(model):
+    """Does what SGLang does at the end of an update, to see that it leaves parameters as they were loaded."""
+    for name, module in model.named_modules():
+        method = getattr(module, "quant_method", None)
+        if method is None:
+            continue
+        before = {key: (parameter.data_ptr(), parameter.detach().clone()) for key, parameter in module.named_parameters(recurse=False)}
+        method.process_weights_after_loading(module)
+        after = dict(module.named_parameters(recurse=False))
+        for key, (address, value) in before.items():
+            if key not in after or after[key].data_ptr() != address or not torch.equal(_bytes(after[key]), _bytes(value)):
+                raise CannotExchange(f"the server makes {name}.{key} over after a load, into a form that cannot be compared")
+        added = after.keys() - before.keys()
+        if added:
+            raise CannotExchange(f"the server's {name}.{min(added)} is made after a load, and cannot be compared")
+
+
+def _bytes(tensor):
+    return tensor.detach().reshape(-1).view(torch.uint8)

@@ -1,0 +1,74 @@
+import type { z } from 'zod';
+import { reasonOf } from '../base/errors.js';
+
+// Questions to a server that takes weights, and what may go wrong between here and there.
+
+/** Something that went wrong between here and a server; another one may do. */
+export class Fault extends Error {}
+
+/** Something that no other server would do either. */
+export class Permanent extends Fault {}
+
+interface Patience {
+  readonly timeoutSeconds: number;
+  readonly signal: AbortSignal | undefined;
+  /** What the server must be, in words, where it does not know a path. */
+  readonly needs: string;
+}
+
+/** A server at a URL, which is asked by GET without a body. Every question throws Fault. */
+export class AskedServer {
+  readonly url: string;
+  readonly timeoutSeconds: number;
+  readonly #signal: AbortSignal | undefined;
+  readonly #needs: string;
+
+  constructor(url: string, { timeoutSeconds, signal, needs }: Patience) {
+    this.url = url;
+    this.timeoutSeconds = timeoutSeconds;
+    this.#signal = signal;
+    this.#needs = needs;
+  }
+
+  /** Returns an answer that is JSON. */
+  async json<T>(schema: z.ZodType<T>, path: string, body?: object): Promise<T> {
+    const text = await this.text(path, body);
+    const read = schema.safeParse(parsed(text));
+    if (!read.success)
+      throw new Fault(`${this.url}${path} answered something else than expected: ${text.slice(0, 300)}`);
+    return read.data;
+  }
+
+  async text(path: string, body?: object): Promise<string> {
+    const url = `${this.url}${path}`;
+    const key = process.env['OPENAI_API_KEY'];
+    const late = AbortSignal.timeout(this.timeoutSeconds * 1000);
+    const answer = await fetch(url, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: {
+        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: this.#signal === undefined ? late : AbortSignal.any([this.#signal, late]),
+    }).catch((error: unknown) => {
+      throw new Fault(`${url} did not answer (${reasonOf(error)})`);
+    });
+    const text = await answer.text().catch((error: unknown) => {
+      throw new Fault(`${url} broke off its answer (${reasonOf(error)})`);
+    });
+    if (answer.status === 404) throw new Permanent(`${url} is not there: the server must be ${this.#needs}`);
+    if (!answer.ok) throw new Fault(`${url} answered ${answer.status}: ${text.slice(0, 300)}`);
+    return text;
+  }
+}
+
+/** Returns what a text is as JSON; undefined, which is of no schema, where it is none. */
+export const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The caller says what it was.
+    return undefined;
+  }
+};

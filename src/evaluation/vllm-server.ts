@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { type AskedServer, Fault } from './asked-server.js';
+import { probe, type WeightServer } from './weight-server.js';
+
+const modelsSchema = z.object({ data: z.array(z.object({ id: z.string(), root: z.string() })).min(1) });
+const resultsSchema = z.object({ results: z.array(z.array(z.string())).min(1) });
+const resetSchema = z.object({ success: z.literal(true) });
+
+/** Counts the tokens that a server has taken from its cache of prefixes. @throws Fault */
+const hitsOf = async (server: AskedServer): Promise<number> => {
+  const metrics = await server.text('/metrics');
+  const counts = [...metrics.matchAll(/^vllm:prefix_cache_hits_total(?:\{[^}]*\})? (\S+)$/gm)];
+  if (counts.length === 0)
+    throw new Fault(`${server.url}/metrics does not count hits of the cache of prefixes`);
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+};
+
+/** vLLM, by a worker extension of `vllm_weights.py` that its development mode lets call. */
+export const vllm: WeightServer = {
+  title: 'vLLM',
+  option: '--worker-extension-cls layerloom_eval.vllm_weights.Weights',
+  variables: { VLLM_SERVER_DEV_MODE: '1' },
+  model: async (server) => {
+    const { data } = await server.json(modelsSchema, '/v1/models');
+    return { servedName: data[0]?.id ?? '', root: data[0]?.root ?? '' };
+  },
+  exchange: async (server, request) => {
+    const { results } = await server.json(resultsSchema, '/collective_rpc', {
+      method: 'layerloom_exchange',
+      args: [JSON.stringify(request)],
+      timeout: server.timeoutSeconds,
+    });
+    return results.map(([text = '']) => text);
+  },
+  emptyCache: async (server, servedName) => {
+    await server.json(resetSchema, '/reset_prefix_cache', {});
+    const before = await hitsOf(server);
+    await server.json(z.object({}), '/v1/completions', { model: servedName, prompt: probe, max_tokens: 1 });
+    if ((await hitsOf(server)) > before)
+      throw new Fault('it answers from its cache of prefixes for other weights');
+  },
+};
