@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { FileHandle } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 
 /** Bytes of a file: the first, and the one after the last. */
 export type Range = readonly [begin: number, end: number];
@@ -9,6 +10,30 @@ const sampleElements = 1024;
 
 /** Bytes read at once. */
 export const chunkBytes = 1 << 20;
+
+/** Files, each opened when it is first read. Disposing closes them. */
+export class FilesToRead implements AsyncDisposable {
+  readonly #handles = new Map<string, FileHandle>();
+
+  /**
+   * Returns what is read of a file.
+   *
+   * @throws LayerloomError READ_FAILED, which names the file
+   */
+  async read<T>(file: string, reading: (handle: FileHandle) => Promise<T>): Promise<T> {
+    try {
+      const handle = this.#handles.get(file) ?? (await open(file));
+      this.#handles.set(file, handle);
+      return await reading(handle);
+    } catch (cause) {
+      throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#handles.values()].map((handle) => handle.close()));
+  }
+}
 
 /** Returns the SHA-256 of ranges of a file, one after another. @throws Error if the file ends before */
 export const hashRanges = async (handle: FileHandle, ranges: readonly Range[]): Promise<string> => {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
 import { itemAt } from '../base/lookup.js';
 import { bitsOf } from '../tensor/dtype.js';
-import { chunkBytes, hashRanges, type Range, sampledRanges } from './file-ranges.js';
+import { chunkBytes, FilesToRead, hashRanges, type Range, sampledRanges } from './file-ranges.js';
 import type { TensorToLoad } from './weights-to-load.js';
 
 const boxSchema = z.array(z.tuple([z.int().nonnegative(), z.int().nonnegative()]));
@@ -111,55 +111,46 @@ export class PartsHeld {
    *
    * @param workers by tensor, what each says
    * @param asked what they were asked for: `whole` takes no samples
-   * @throws Error if a file cannot be read
+   * @throws LayerloomError READ_FAILED
    */
   async differing(
     weights: readonly TensorToLoad[],
     workers: readonly Readonly<Record<string, readonly PartHeld[]>>[],
     asked: 'samples' | 'whole' = 'samples',
   ): Promise<string[]> {
-    const handles = new Map<string, FileHandle>();
-    const handleOf = async (file: string): Promise<FileHandle> => {
-      const handle = handles.get(file) ?? (await open(file));
-      handles.set(file, handle);
-      return handle;
-    };
-    try {
-      const differing: string[] = [];
-      for (const tensor of weights) {
-        const parts = workers.flatMap((said) =>
-          Object.hasOwn(said, tensor.name) ? (said[tensor.name] ?? []) : [],
-        );
-        const boxes = parts.map(({ box }) => box);
-        let isSame = boxes.every((box) => isWithin(box, tensor)) && cover(boxes, tensor);
-        if (asked === 'whole') isSame &&= parts.every(isWhole);
-        for (const part of parts) isSame &&= (await this.#hashOf(part, tensor, handleOf)) === part.sha256;
-        if (!isSame) differing.push(tensor.name);
-      }
-      return differing;
-    } finally {
-      await Promise.all([...handles.values()].map((handle) => handle.close()));
+    await using files = new FilesToRead();
+    const differing: string[] = [];
+    for (const tensor of weights) {
+      const parts = workers.flatMap((said) =>
+        Object.hasOwn(said, tensor.name) ? (said[tensor.name] ?? []) : [],
+      );
+      const boxes = parts.map(({ box }) => box);
+      let isSame = boxes.every((box) => isWithin(box, tensor)) && cover(boxes, tensor);
+      if (asked === 'whole') isSame &&= parts.every(isWhole);
+      for (const part of parts) isSame &&= (await this.#hashOf(part, tensor, files)) === part.sha256;
+      if (!isSame) differing.push(tensor.name);
     }
+    return differing;
   }
 
   async #hashOf(
     { box, columns, samples }: PartHeld,
     tensor: TensorToLoad,
-    handleOf: (file: string) => Promise<FileHandle>,
+    files: FilesToRead,
   ): Promise<string | undefined> {
     const of = JSON.stringify([tensor.key, tensor.shape, tensor.dtype, box, columns, samples]);
     const known = this.#hashes.get(of);
     if (known !== undefined) return known;
     const bytes = bitsOf(tensor.dtype) / 8;
-    const handle = await handleOf(tensor.file);
     let hash: string;
     if (columns !== undefined) {
       const isAsked = columns.length > 0 && columns.every((column) => column < itemAt(tensor.shape, 1));
       if (tensor.shape.length !== 2 || !isAsked || ![2, 4].includes(bytes)) return undefined;
-      hash = await hashColumns(handle, tensor, box, columns);
+      hash = await files.read(tensor.file, (handle) => hashColumns(handle, tensor, box, columns));
     } else {
       const ranges = rangesOf(tensor, box);
-      hash = await hashRanges(handle, samples === undefined ? ranges : sampledRanges(ranges, samples, bytes));
+      const hashed = samples === undefined ? ranges : sampledRanges(ranges, samples, bytes);
+      hash = await files.read(tensor.file, (handle) => hashRanges(handle, hashed));
     }
     this.#hashes.set(of, hash);
     return hash;

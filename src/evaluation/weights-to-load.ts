@@ -1,10 +1,9 @@
-import { type FileHandle, open } from 'node:fs/promises';
 import { parseAddress } from '../address/address.js';
 import { itemAt, valueAt } from '../base/lookup.js';
 import { isBareAdapter } from '../model/adapters/open-adapter.js';
 import { openModel } from '../model/adapters/open-model.js';
 import { bitsOf, type Dtype } from '../tensor/dtype.js';
-import { hashRanges, type Range, sampledRanges } from './file-ranges.js';
+import { FilesToRead, hashRanges, type Range, sampledRanges } from './file-ranges.js';
 
 /** Where a tensor's bytes are. */
 export interface PlacedTensor {
@@ -71,23 +70,21 @@ export class WeightsToLoad {
   /**
    * Returns tensors with their keys.
    *
-   * @throws Error if a file cannot be read
+   * @throws LayerloomError READ_FAILED
    */
   async at(tensors: readonly PlacedTensor[]): Promise<readonly TensorToLoad[]> {
-    const handles = new Map<string, FileHandle>();
+    await using files = new FilesToRead();
     const identities = new Map<string, string>();
     try {
       for (const file of new Set(tensors.map((tensor) => tensor.file))) {
-        const handle = await open(file);
-        handles.set(file, handle);
-        const { dev, ino, size, mtimeNs } = await handle.stat({ bigint: true });
+        const { dev, ino, size, mtimeNs } = await files.read(file, (handle) => handle.stat({ bigint: true }));
         identities.set(file, `${dev} ${ino} ${size} ${mtimeNs}`);
       }
       const found: TensorToLoad[] = [];
       for (const tensor of tensors) {
         const { file, begin, end } = tensor;
         const range = `${valueAt(identities, file)} ${begin} ${end}`;
-        const key = this.#keys.get(range) ?? hashRanges(valueAt(handles, file), [[begin, end]]);
+        const key = this.#keys.get(range) ?? files.read(file, (handle) => hashRanges(handle, [[begin, end]]));
         this.#keys.set(range, key);
         found.push({ ...tensor, key: await key });
       }
@@ -95,8 +92,6 @@ export class WeightsToLoad {
     } catch (error) {
       this.#keys.clear();
       throw error;
-    } finally {
-      await Promise.all([...handles.values()].map((handle) => handle.close()));
     }
   }
 }
@@ -108,27 +103,22 @@ const samplesOf = ({ begin, end, dtype }: TensorToLoad): readonly Range[] =>
  * Returns the names of the tensors that a program does not hold as their files have them, or says nothing of.
  *
  * @param asked what the program was asked for: `whole` takes no samples
- * @throws Error if a file cannot be read
+ * @throws LayerloomError READ_FAILED
  */
 export const tensorsThatDiffer = async (
   weights: readonly TensorToLoad[],
   fingerprint: Fingerprint,
   asked: 'samples' | 'whole' = 'samples',
 ): Promise<string[]> => {
-  const handles = new Map<string, FileHandle>();
-  try {
-    const differing: string[] = [];
-    for (const tensor of weights) {
-      const said = Object.hasOwn(fingerprint, tensor.name) ? fingerprint[tensor.name] : undefined;
-      if (said !== undefined && 'samples' in said && asked === 'samples') {
-        const handle = handles.get(tensor.file) ?? (await open(tensor.file));
-        handles.set(tensor.file, handle);
-        if ((await hashRanges(handle, samplesOf(tensor))) === said.samples) continue;
-      } else if (said !== undefined && 'whole' in said && said.whole === tensor.key) continue;
-      differing.push(tensor.name);
-    }
-    return differing;
-  } finally {
-    await Promise.all([...handles.values()].map((handle) => handle.close()));
+  await using files = new FilesToRead();
+  const differing: string[] = [];
+  for (const tensor of weights) {
+    const said = Object.hasOwn(fingerprint, tensor.name) ? fingerprint[tensor.name] : undefined;
+    if (said !== undefined && 'samples' in said && asked === 'samples') {
+      const hash = await files.read(tensor.file, (handle) => hashRanges(handle, samplesOf(tensor)));
+      if (hash === said.samples) continue;
+    } else if (said !== undefined && 'whole' in said && said.whole === tensor.key) continue;
+    differing.push(tensor.name);
   }
+  return differing;
 };

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { WeightServerKind } from '../../src/evaluation/evaluation-block.js';
@@ -141,6 +141,21 @@ describe('a server of one kind', () => {
     await expect(serving.hold(holding(checkpoint(1)))).rejects.toThrow(/is not there: the server must be/);
   });
 
+  it.each([
+    ['vllm', '/metrics'],
+    ['sglang', '/generate'],
+  ] as const)('is given up where it does not say whether its cache is empty: %s', async (kind, path) => {
+    const model = checkpoint(1);
+    await using own = await startServer({
+      ...{ command: standInServer(kind), model, name: 'm', log: join(temporaryDirectory(), 'log') },
+      ...{ timeoutSeconds: 20, environment: { STUB_HANGS: path } },
+    });
+    await using running = server(kind, { url: own.url, timeoutSeconds: 2 });
+    await expect(running.hold(holding(model))).rejects.toThrow(
+      new RegExp(`${path} did not answer .*timeout`),
+    );
+  });
+
   it('leaves no update of SGLang open that failed', async () => {
     const path = checkpoint(1);
     await using own = await startServer({
@@ -185,6 +200,32 @@ describe.each(kinds)('settings of such a server: %s', (kind) => {
       expect(() =>
         parseEvaluation({ ...evaluate(kind), serve: standInServer(other) }, temporaryDirectory()),
       ).toThrow(/a server that cannot exchange weights/);
+  });
+});
+
+describe('a file that is gone', () => {
+  it.each(kinds)('is named by the model that has it, and others are held: %s', async (kind) => {
+    const [a, b] = [checkpoint(1), checkpoint(2)];
+    const tensors = (await new WeightsToLoad().of(b)) ?? [];
+    const [file = ''] = tensors.map((tensor) => tensor.file);
+    rmSync(file);
+    await using serving = server(kind, { serve: standInServer(kind) });
+    const inPlace = { tensors, donated: [] };
+    const gone = { code: 'READ_FAILED', details: { file } };
+    await expect(serving.hold({ ...holding(a), inPlace })).rejects.toMatchObject(gone);
+    await expect(serving.hold(holding(a))).resolves.toMatchObject({ servedName: a });
+  });
+
+  it('is named where what a server holds is compared', async () => {
+    const tensors = (await new WeightsToLoad().of(checkpoint(1))) ?? [];
+    const [tensor] = tensors;
+    if (tensor === undefined) throw new Error('the model has tensors');
+    rmSync(tensor.file);
+    const part = { box: tensor.shape.map((size): [number, number] => [0, size]), sha256: tensor.key };
+    await expect(new PartsHeld().differing([tensor], [{ [tensor.name]: [part] }])).rejects.toMatchObject({
+      code: 'READ_FAILED',
+      details: { file: tensor.file },
+    });
   });
 });
 

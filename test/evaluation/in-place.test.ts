@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { evaluateExperiment, runExperiment, searchExperiment } from '../../src/index.js';
@@ -232,6 +232,32 @@ describe('merges in place', () => {
     expect(outcome.weights.loaded).toBeGreaterThan(0);
     expect(outcome.weights.loaded).toBeLessThan(outcome.weights.ofModels);
     expect(existsSync(join(out, 'swahili'))).toBe(false);
+  });
+
+  it.each([
+    ['a process of the harness', {}],
+    ['a server', { backend: 'local-completions', serve: standInServer('sglang'), exchange: 'sglang' }],
+  ])('fail where an expert is removed while %s holds others, which go on', async (_, more) => {
+    const { file, out, root } = experimentOf(
+      '\n  - {name: swap, method: layer_swap, bottom: [1, 2], top: 1}\n',
+      more,
+    );
+    await runExperiment(file, { out, write: [] });
+    const gone = join(root, 'math-2', 'model.safetensors');
+    const outcome = await evaluateExperiment(out, {
+      ...{ lmEval, inPlace: true, only: ['swahili/*'] },
+      onScored: () => {
+        if (existsSync(gone)) rmSync(gone);
+      },
+    });
+    expect(outcome.failed.length).toBeGreaterThan(0);
+    for (const { model, code, message } of outcome.failed)
+      expect([model, code, message]).toEqual([
+        expect.stringMatching(/math-2/),
+        'READ_FAILED',
+        expect.stringContaining(gone),
+      ]);
+    expect(outcome.scored.filter((name) => name.includes('math-1'))).toHaveLength(4);
   });
 
   it('are scored on by the same command after SIGKILL, which leaves nothing', async () => {

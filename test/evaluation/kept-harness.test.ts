@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { pythonOfHarness } from '../../src/evaluation/python-of-harness.js';
@@ -122,6 +122,16 @@ describe('the tensors of models', () => {
       second,
     ]);
     expect(await tensorsThatDiffer(weights, JSON.parse('{"__proto__": {}}'))).toHaveLength(weights.length);
+  });
+
+  it('name a file that is gone', async () => {
+    const model = writeCheckpoint(join(temporaryDirectory(), 'model'), llama({ layers: 2 }));
+    const weights = (await new WeightsToLoad().of(model)) ?? [];
+    const [{ file, name } = { file: '', name: '' }] = weights;
+    rmSync(file);
+    const gone = { code: 'READ_FAILED', details: { file } };
+    await expect(tensorsThatDiffer(weights, { [name]: { samples: '' } })).rejects.toMatchObject(gone);
+    await expect(new WeightsToLoad().at(weights)).rejects.toMatchObject(gone);
   });
 });
 
