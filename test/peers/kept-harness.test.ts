@@ -14,7 +14,6 @@ const {
   LAYERLOOM_EXPERTS: experts = '',
   LAYERLOOM_MGSM: mgsm = '',
   LAYERLOOM_VLLM: vllm = '',
-  LAYERLOOM_SGLANG: sglang = '',
   LAYERLOOM_KEPT_TABLE: table,
   TMPDIR: temporary = '/tmp',
 } = process.env;
@@ -41,15 +40,6 @@ const holders = [
       'exchange: vllm',
       // One sequence at a time: the sums of a batch depend on what else is in it.
       `serve: ${vllm} -m vllm.entrypoints.openai.api_server --model {model} --port {port} --host 127.0.0.1 ${weightServers.vllm.option} --dtype float32 --enforce-eager --max-num-seqs 1 --gpu-memory-utilization 0.5`,
-    ],
-  ],
-  [
-    'a server of SGLang',
-    isPossible && has(sglang, 'sglang'),
-    [
-      'backend: local-completions',
-      'exchange: sglang',
-      `serve: ${sglang} -m sglang.launch_server --model-path {model} --port {port} --host 127.0.0.1 ${weightServers.sglang.option} --dtype float32 --device cpu --attention-backend torch_native --sampling-backend pytorch --disable-overlap-schedule --max-running-requests 1 --max-total-tokens 8192 --mem-fraction-static 0.1`,
     ],
   ],
 ] as const;

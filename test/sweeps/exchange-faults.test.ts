@@ -21,7 +21,7 @@ describe.each([
   ['vllm', 12],
   ['sglang', 13],
 ] as const)('a server that takes weights: %s', (exchange, kindsOfFaults) => {
-  it(`answers for no model whose weights it does not hold, in ${faults} faults from seeds`, async () => {
+  it(`answers for no model whose weights it does not hold, in ${faults} faults of all kinds from seeds`, async () => {
     const root = temporaryDirectory();
     const weights = new WeightsToLoad();
     const hashes = new Map<string, string>();
@@ -41,7 +41,9 @@ describe.each([
     vi.stubEnv('STUB_FAULTS_LOG', injected);
     const codes = new Map<string, number>();
     let [answered, answeredInPlace] = [0, 0];
-    for (let seed = 1; linesOf(injected).length < faults; seed += 1) {
+    const isEnough = (lines: readonly string[]) =>
+      lines.length >= faults && new Set(lines).size === kindsOfFaults;
+    for (let seed = 1; !isEnough(linesOf(injected)); seed += 1) {
       vi.stubEnv('STUB_FAULTS', String(seed * 7919));
       await using server = new ExchangingServer(
         { exchange, serve: standInServer(exchange), url: undefined, timeoutSeconds: 20, environment: {} },
@@ -75,7 +77,6 @@ describe.each([
     }
     expect(answered).toBeGreaterThan(faults / 4);
     expect(answeredInPlace).toBeGreaterThan(faults / 10);
-    expect(new Set(linesOf(injected)).size).toBe(kindsOfFaults);
     // Most faults are repaired by a load of everything; a second one in a row fails the model.
     expect(new Set(codes.keys())).toEqual(new Set(['WEIGHTS_DIFFER', 'EXCHANGE_FAILED']));
   }, 7_200_000);
