@@ -300,7 +300,7 @@ describe('the source', () => {
   it('names options below the doors by optionName alone, so that each door spells them its own way', () => {
     // Programs of others, and texts that only a terminal or a page of the docs shows.
     const elsewhere =
-      /^(cli|doctor|documents|native|evaluation\/(harness|evaluation-block|weight-servers)|experiment\/file\/[a-z]+-block|methods\/framework\/common-settings|schedulers|sources\/hub\/(variables|cache\/hub-cache)|training\/instructions|export\/mergekit-)/;
+      /^(cli|doctor|documents|native|evaluation\/(harness|evaluation-block|weight-servers|vllm-server|sglang-server)|experiment\/file\/[a-z]+-block|methods\/framework\/common-settings|schedulers|sources\/hub\/(variables|cache\/hub-cache)|training\/instructions|export\/mergekit-)/;
     const spelt = texts.filter(
       ({ file, text }) => /(?<![\w-])--[a-z][a-z-]*[a-z]/.test(text) && !elsewhere.test(file),
     );
@@ -309,7 +309,7 @@ describe('the source', () => {
 
   it('suggests no option that no command has, where it speaks of no other program', () => {
     const ofOthers =
-      /^(evaluation\/(harness|evaluation-block|weight-servers)|native\/|schedulers\/|cli\/options\/scheduling|training\/instructions|export\/mergekit-|documents\/pages\/heat)/;
+      /^(evaluation\/(harness|evaluation-block|weight-servers|vllm-server|sglang-server)|native\/|schedulers\/|cli\/options\/scheduling|training\/instructions|export\/mergekit-|documents\/pages\/heat)/;
     const hidden = '--out-shard-size';
     const own = new Set(
       describeCommands(buildProgram()).flatMap(({ optionGroups }) =>
