@@ -119,7 +119,7 @@ try {
         const models = lines.filter(({ event, state }) => event === 'model' && state === 'scored');
         const merges = models.filter(({ model }) => model.startsWith('japanese/'));
         const requests = merges.map(({ model }) =>
-          requestSeconds(join(out, 'evaluations', 'logs', `${model.replaceAll('/', '__')}.log`)),
+          requestSeconds(join(out, 'evaluations', 'logs', `${model.replace(/[^\w.+-]/g, '_')}.log`)),
         );
         const seconds = median(merges.map((merge) => merge.seconds));
         console.log(
