@@ -29,6 +29,7 @@ export const groups = [
       'docs/method.md',
       'docs/methods.md',
       'docs/mergekit-recipes.md',
+      'docs/quantised.md',
       'docs/adapters.md',
       'docs/adapter-merges.md',
       'docs/extract-lora.md',

@@ -59,6 +59,7 @@ import { hubUser, impatient } from './fixtures/hub-client.js';
 import { startHub } from './fixtures/hub-server.js';
 import { HubUploads } from './fixtures/hub-uploads.js';
 import { onOtherFileSystem } from './fixtures/other-file-system.js';
+import { quantisedLlama } from './fixtures/quantised.js';
 import { writeHeadersOnly } from './fixtures/range-cache.js';
 import {
   constructedExperiment,
@@ -301,6 +302,13 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   QUANTISED_WEIGHTS: () => {
     const quantised = withTensor('model.norm.weight_scale', 'F8_E4M3', 1);
     return plan(quantised, quantised);
+  },
+  QUANTISATION_INVALID: () => {
+    const { tensors, config } = quantisedLlama('FP8 in blocks');
+    const [scale = ''] = Object.keys(tensors).filter((name) => name.endsWith('_scale_inv'));
+    const { [scale]: _, ...without } = tensors;
+    const path = writeCheckpoint(join(temporaryDirectory(), 'm'), { tensors: without, config });
+    return planMerge({ method: 'relayout', model: path });
   },
   NON_FINITE: async () => {
     const { root, task } = writePair({ dtype: 'F32' });

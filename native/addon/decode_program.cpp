@@ -137,6 +137,21 @@ constexpr Reader<NodeOperation> kOperations[] = {
      [](const Napi::Object& node) -> NodeOperation {
          return Product{readInteger(node, "rank"), readBoolean(node, "transposed")};
      }},
+    {"dequantise",
+     [](const Napi::Object& node) -> NodeOperation {
+         constexpr const char* codes[] = {"F8_E4M3", "F8_E5M2", "I8", "U8", "E2M1", "U4"};
+         constexpr const char* scales[] = {"floats", "exponents"};
+         constexpr const char* factors[] = {"none", "times", "divisor"};
+         return Dequantise{readName<Dequantise::Codes>(node, "codes", codes),
+                           readName<Dequantise::Scales>(node, "scales", scales),
+                           readName<Dequantise::Factor>(node, "factor", factors),
+                           readInteger(node, "rows"),
+                           readInteger(node, "width"),
+                           readInteger(node, "stride"),
+                           readInteger(node, "blockRows"),
+                           readInteger(node, "blockColumns"),
+                           readBoolean(node, "transposed")};
+     }},
 };
 
 Node toNode(const Napi::Value& value, const Slice& slice) {

@@ -132,10 +132,39 @@ void check(const Product& product, const Node& node, const Program& program) {
     require(rows <= ofRows / product.rank, "program");
 }
 
+/// Codes and scales are those of whole matrices, which reach to the end of the slice.
+void check(const Dequantise& what, const Node& node, const Program& program) {
+    using enum Dequantise::Codes;
+    const bool hasFactor = what.factor != Dequantise::Factor::None;
+    checkInputs(node, hasFactor ? 3 : 2, hasFactor ? 3 : 2);
+    require(what.rows >= 1 && what.columns >= 1 && what.stride >= what.columns, "rows");
+    require(what.blockRows >= 1 && what.blockColumns >= 1, "block");
+    const auto sourceAt = [&](std::size_t input) -> const StoredSource& {
+        return program.sources[node.inputs[input]];
+    };
+    require(sizeOf(sourceAt(0).dtype) == 1, "dtype");
+    require(what.scales == Dequantise::Scales::Floats || sizeOf(sourceAt(1).dtype) == 1, "dtype");
+    for (const ValueId id : node.inputs) require(program.dtypeOf(id) != DType::F64, "dtype");
+    const std::uint64_t each = checkedLength(what.rows, what.columns, "rows");
+    const std::uint64_t end = program.first + program.count;
+    const std::uint64_t matrices = end / each + (end % each == 0 ? 0 : 1);
+    // Four bits a code, or eight.
+    const bool isHalf = what.codes == E2M1 || what.codes == U4;
+    const std::uint64_t codes = checkedLength(checkedLength(matrices, what.rows, "rows"), what.stride, "rows");
+    require(!isHalf || what.stride % 2 == 0, "stride");
+    require(sourceAt(0).elements >= (isHalf ? codes / 2 : codes), "elements");
+    const auto blocks = [](std::uint64_t elements, std::uint64_t of) { return elements / of + (elements % of == 0 ? 0 : 1); };
+    const std::uint64_t rowsOfBlocks = checkedLength(matrices, blocks(what.rows, what.blockRows), "block");
+    require(sourceAt(1).elements >= checkedLength(rowsOfBlocks, blocks(what.columns, what.blockColumns), "block"),
+            "elements");
+    require(!hasFactor || sourceAt(2).elements >= 1, "elements");
+    require(!what.transposed || program.columns == what.rows, "columns");
+}
+
 /// @param known how many values stand before the node
 void checkNode(const Node& node, const Program& program, std::size_t known) {
-    const bool isProduct = std::holds_alternative<Product>(node.operation);
-    for (const ValueId id : node.inputs) require(id < known && isProduct == program.isWhole(id), "inputs");
+    const bool whole = takesWhole(node.operation);
+    for (const ValueId id : node.inputs) require(id < known && whole == program.isWhole(id), "inputs");
     std::visit([&](const auto& operation) { check(operation, node, program); }, node.operation);
 }
 

@@ -98,7 +98,7 @@ void Evaluator::look(ValueId id) {
     const Source source{from + i * sizeOf(fromDtype), fromDtype};
     double number = 0;
     linear(kernels_, {&source, 1}, kOne, {reinterpret_cast<std::byte*>(&number), DType::F64}, 1);
-    nonFinite_.push_back({id, cause, firstElement() + i, number});
+    nonFinite_.push_back({id, storedCause(cause), firstElement() + i, number});
     isWatched_[id] = false;
 }
 
@@ -107,12 +107,19 @@ bool Evaluator::isFiniteAt(ValueId id, std::size_t i) const {
     return kernels_.isFinite[static_cast<std::size_t>(dtype)](data + i * sizeOf(dtype), 1);
 }
 
+/// A dequantised value is its codes': they name the file.
+ValueId Evaluator::storedCause(ValueId id) const {
+    if (id < program_.sources.size()) return id;
+    const Node& node = program_.nodes[id - program_.sources.size()];
+    return std::holds_alternative<Dequantise>(node.operation) ? node.inputs[0] : id;
+}
+
 /// Nodes whose operation moves bits have them from an input that has the same ones.
 ValueId Evaluator::causeOf(ValueId id, std::size_t i) const {
     while (id >= program_.sources.size()) {
         const std::size_t n = id - program_.sources.size();
         const Node& node = program_.nodes[n];
-        if (std::holds_alternative<Product>(node.operation)) return id;
+        if (takesWhole(node.operation)) return id;
         const std::size_t size = sizeOf(node.dtype);
         const bool movesBits = takesBits(node.operation);
         std::optional<ValueId> cause;
@@ -528,6 +535,16 @@ void Evaluator::evaluate(const Product& product, const Work& work) {
         sumInto({&source, 1}, kOne, {work.sink.data + at * width, work.sink.dtype}, n);
         at += n;
     }
+}
+
+void Evaluator::evaluate(const Dequantise& what, const Work& work) {
+    std::unique_ptr<Dequantiser>& dequantiser = prepared_[work.index].dequantiser;
+    if (dequantiser == nullptr) {
+        std::vector<Source> inputs;
+        for (const ValueId id : work.node.inputs) inputs.push_back(found(id));
+        dequantiser = std::make_unique<Dequantiser>(kernels_, what, inputs, program_.columns);
+    }
+    inFloats(work, [&](float* out) { dequantiser->fill(firstElement(), count_, out); });
 }
 
 }  // namespace layerloom

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../kernels/linear.hpp"
+#include "dequantiser.hpp"
 #include "fused_votes.hpp"
 #include "product.hpp"
 #include "program.hpp"
@@ -91,6 +92,7 @@ class Evaluator {
             mask;  ///< Select by columns: for each byte of a row, ones where it is input 0's
         std::vector<std::byte> row;  ///< FillRows: the row, rounded
         std::unique_ptr<ProductRows> product;
+        std::unique_ptr<Dequantiser> dequantiser;
     };
 
     /// Computes a node, and before it those that it is made of.
@@ -117,6 +119,7 @@ class Evaluator {
     void evaluate(const Assemble& assemble, const Work& work);
     void evaluate(const FillRows& fill, const Work& work);
     void evaluate(const Product& product, const Work& work);
+    void evaluate(const Dequantise& what, const Work& work);
 
     /// `linear` into a node's tile, which notes whether the results are finite.
     void sumInto(std::span<const Source> sources, std::span<const double> weights, Sink sink, std::size_t count);
@@ -125,6 +128,8 @@ class Evaluator {
     bool isFiniteAt(ValueId id, std::size_t i) const;
     /// Returns the value that an element which is not finite comes from.
     ValueId causeOf(ValueId id, std::size_t i) const;
+    /// Returns the source whose file tells of a cause, or the cause itself.
+    ValueId storedCause(ValueId id) const;
 
     /// Calls fill(out) for float32 in a buffer, and rounds that to the sink's dtype.
     template <class Fill>

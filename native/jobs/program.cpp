@@ -9,6 +9,10 @@ bool takesBits(const NodeOperation& operation) {
            std::holds_alternative<FillRows>(operation);
 }
 
+bool takesWhole(const NodeOperation& operation) {
+    return std::holds_alternative<Product>(operation) || std::holds_alternative<Dequantise>(operation);
+}
+
 DType Program::dtypeOf(ValueId value) const {
     return value < sources.size() ? sources[value].dtype : nodes[value - sources.size()].dtype;
 }

@@ -96,8 +96,39 @@ struct Product {
     bool transposed;
 };
 
+/// A quantised tensor in float32: the number that each code stands for, times the scale of its block. Inputs are
+/// sources that each slice needs wholly: codes, taken for bytes; scales, [matrix][row of blocks][column of
+/// blocks]; and a factor of all scales, where there is one. The codes are of matrices of `rows` rows, each of
+/// `columns` elements, `stride` of them apart; blocks begin anew with each matrix.
+struct Dequantise {
+    enum class Codes : std::uint8_t {
+        F8_E4M3,
+        F8_E5M2,
+        I8,    ///< two's complement
+        U8,    ///< less 128
+        E2M1,  ///< two to a byte, the lower bits first; as are those of U4
+        U4,    ///< less 8
+    };
+    enum class Scales : std::uint8_t {
+        Floats,     ///< of their dtype
+        Exponents,  ///< bytes e that stand for 2^(e − 127); 255 is NaN
+    };
+    /// Scales are multiplied by input 2, or divided by it, and rounded to float32.
+    enum class Factor : std::uint8_t { None, Times, Divisor };
+
+    Codes codes;
+    Scales scales;
+    Factor factor;
+    std::uint64_t rows, columns, stride;
+    std::uint64_t blockRows, blockColumns;
+    bool transposed;  ///< the output has each matrix transposed
+};
+
 using NodeOperation = std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Vote, Variance, NearSwap,
-                                   Importance, Select, Assemble, FillRows, Product>;
+                                   Importance, Select, Assemble, FillRows, Product, Dequantise>;
+
+/// True for operations whose inputs are whole sources.
+bool takesWhole(const NodeOperation& operation);
 
 /// True for operations that take the bits of their inputs' elements as they are.
 bool takesBits(const NodeOperation& operation);

@@ -56,6 +56,15 @@ void keep(const float* x, const float* key, const Bound& lower, const Bound& upp
     }
 }
 
+void scaleRuns(const float* scales, std::size_t width, std::size_t first, float* out, std::size_t count) {
+    for (std::size_t at = 0, run = 0; at < count; ++run, first = 0) {
+        const std::size_t n = std::min(count - at, width - first);
+        const float scale = scales[run];
+        for (std::size_t i = 0; i < n; ++i) out[at + i] = out[at + i] * scale;
+        at += n;
+    }
+}
+
 /// SplitMix64: a bijection that scatters counters.
 std::uint64_t scatter(std::uint64_t z) {
     z = (z ^ (z >> 30)) * 0xBF58'476D'1CE4'E5B9ull;

@@ -38,6 +38,7 @@ constexpr Kernels makeKernels(const char* isa) {
                      isFinite<F8_E5M2>},
         .countMagnitude = countMagnitude,
         .product = product<V>,
+        .scaleRuns = scaleRuns,
         .sumSigns = sumSigns,
         .addProduct = addProduct<V>,
         .addWideProduct = addWideProduct<V>,

@@ -187,6 +187,10 @@ struct Kernels {
     void (*product)(const ProductPanels& panels, std::size_t rows, std::size_t columns, bool adds, float* out,
                     std::size_t outStride);
 
+    /// out[i] *= scales[(first + i) / width]: runs of `width` elements have a scale each; `first`, below `width`, is
+    /// where in the first run the tile begins.
+    void (*scaleRuns)(const float* scales, std::size_t width, std::size_t first, float* out, std::size_t count);
+
     /// Elements above 0 less those below: the sum of signs. Zeros and NaN have none.
     std::int64_t (*sumSigns)(const float* x, std::size_t count);
 

@@ -347,6 +347,10 @@ const catalogue = {
     (d: { model: string; tensor: string }) =>
       `${d.model}: tensor ${d.tensor} is quantised and would be averaged; dequantise the model first`,
   ),
+  QUANTISATION_INVALID: input(
+    (d: { file: string; tensor: string; reason: string }) =>
+      `${d.file}: tensor ${d.tensor} ${d.reason}; quantise the model anew, or take it out of config.json's quantization_config if it is not quantised`,
+  ),
   NON_FINITE: input(
     (d: { tensors: readonly NonFinite[]; remedy?: string | undefined }) =>
       `not every number is finite in ${some(d.tensors.map(whereNonFinite))}; ` +

@@ -53,6 +53,17 @@ export interface AdaptedFrom {
   readonly foreignFiles: readonly number[];
 }
 
+/** How a checkpoint is quantised. */
+export interface Quantisation {
+  /** The keys of `config.json` that say so, and of those the one that is read. */
+  readonly keys: readonly string[];
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** The key of `settings` that lists the modules which are not quantised. */
+  readonly unconvertedKey: string;
+  /** By name, as they are stored. */
+  readonly stored: ReadonlyMap<string, TensorReference>;
+}
+
 /** A checkpoint as its headers describe it: every tensor's place, and no weights. */
 export interface CheckpointIndex extends Origin {
   readonly name: string;
@@ -68,6 +79,8 @@ export interface CheckpointIndex extends Origin {
   readonly tensors: ReadonlyMap<string, TensorReference>;
   /** `config.json` as parsed, where there is one. */
   readonly config: Readonly<Record<string, unknown>> | undefined;
+  /** Where tensors are quantised by a scheme that is known: `tensors` are then those of the model before it was quantised. */
+  readonly quantisation?: Quantisation;
   /** Where it is a base with an adapter (`BASE+ADAPTER`). */
   readonly adapted?: AdaptedFrom;
   /** Names of the small files beside the weights and of those within them (`carried`). */

@@ -108,7 +108,7 @@ export const withoutKey = (text: string, key: string): string =>
  * whoever trained it, and, where the merge converts, `dtype` and `torch_dtype`. Only these places of the text
  * change, so that numbers stay spelt as they were (`1e-05`, `10000.0`).
  *
- * @param edits further values to set
+ * @param edits further values to set; a key whose value is undefined goes
  */
 export const editConfig = (
   text: string,
@@ -122,7 +122,7 @@ export const editConfig = (
   if ('_name_or_path' in config) edited = set(edited, ['_name_or_path'], undefined, true);
   for (const [key, value] of Object.entries(edits))
     if (canonical(config[key]) !== canonical(value))
-      edited = set(edited, [key], value, Array.isArray(value) || isObject(value));
+      edited = set(edited, [key], value, value === undefined || Array.isArray(value) || isObject(value));
   if (dtype === undefined || (config['dtype'] ?? config['torch_dtype']) === torchName(dtype)) return edited;
   const name = torchName(dtype);
   for (const key of dtypeKeys) edited = set(edited, [key], name, !(key in config));

@@ -14,6 +14,7 @@ import type { Composed, StatisticsByRecipe } from './composed.js';
 import { frameOf } from './frame.js';
 import type { OpenedModel } from './models.js';
 import type { OpenedInputs } from './opened-inputs.js';
+import { inOneForm } from './quantised-output.js';
 import { rolesOf } from './roles.js';
 import type { Kept } from './session.js';
 
@@ -24,6 +25,13 @@ import type { Kept } from './session.js';
  * @throws LayerloomError the codes of a recipe's method, of `checkCompatible` and of `binder`
  */
 export const compose = async (
+  recipe: Recipe,
+  inputs: OpenedInputs,
+  statistics: StatisticsByRecipe,
+): Promise<Composed> => inOneForm(await composeValues(recipe, inputs, statistics), inputs);
+
+/** `compose`, of values alone: a tensor that a model stores quantised is its floating numbers. */
+const composeValues = async (
   recipe: Recipe,
   inputs: OpenedInputs,
   statistics: StatisticsByRecipe,
@@ -139,7 +147,10 @@ export const modelOpener =
     if (inner === undefined) throw new Error(`a nested ${reference.model.method} was not parsed`);
     const { session } = inputs;
     const key = [session.idOf(inputs), session.idOf(reference.model)];
-    return asModel(reference, await session.remember(nested, key, () => compose(inner, inputs, statistics)));
+    return asModel(
+      reference,
+      await session.remember(nested, key, () => composeValues(inner, inputs, statistics)),
+    );
   };
 
 const stackedEdits = ({ layersLike }: Compiled, models: readonly OpenedModel[]): Record<string, unknown> => {

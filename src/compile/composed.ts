@@ -4,6 +4,7 @@ import type { Compiled, Statistics } from '../methods/framework/method.js';
 import type { CompleteRecipe } from '../plan/complete-recipe.js';
 import type { UnplacedTensor } from '../plan/layout.js';
 import type { Recipe } from '../recipe/recipe.js';
+import type { ArithmeticDtype } from '../tensor/dtype.js';
 import type { AdapterModel } from './adapters/adapter-model.js';
 import type { OpenedModel, Unmatched } from './models.js';
 import type { Edits, TokenizerSource } from './tokenizer-source.js';
@@ -27,8 +28,10 @@ export interface Composed {
   readonly layers: number;
   /** Where the output is an adapter: its changes, its configuration and the base that this names. */
   readonly adapter?: ComposedAdapter;
-  /** The keys of the output's `config.json` that differ from the first model's. */
+  /** The keys of the output's `config.json` that differ from the first model's; undefined for those that it lacks. */
   readonly configEdits: Readonly<Record<string, unknown>>;
+  /** The dtype of an output that its first model stores quantised, and the output does not. */
+  readonly storedDtype?: ArithmeticDtype;
   /** Returns the keys of the output's `generation_config.json` that differ from the first model's. */
   readonly generationEdits: (config: Edits) => Edits;
   /** The files of the output's tokenizer. */

@@ -11,6 +11,7 @@ import type { Adapter } from '../model/adapters/adapter.js';
 import { isBareAdapter, openAdapter } from '../model/adapters/open-adapter.js';
 import { openAddress } from '../model/adapters/open-model.js';
 import { describeArchitecture } from '../model/architecture/architecture.js';
+import { dequantised } from '../model/quantisation/dequantised.js';
 import type { CompleteRecipe } from '../plan/complete-recipe.js';
 import type { Operand, PlannedInput } from '../plan/plan.js';
 import { nearest } from '../recipe/nearest.js';
@@ -71,9 +72,9 @@ export const openModels = async (references: readonly CheckpointReference[]): Pr
   return tellApart(opened);
 };
 
-/** Opens whole models only. */
+/** Opens whole models only; those that are quantised as they were before that. */
 const openWhole = async (model: ModelAddress): Promise<OpenedFiles> => ({
-  checkpoint: await openAddress(model),
+  checkpoint: dequantised(await openAddress(model)),
 });
 
 interface OpenedFiles {

@@ -169,9 +169,9 @@ const withoutConfig = ({ checkpoint }: OpenedModel): string[] => {
 export const inputFiles = (
   models: readonly OpenedCheckpoint[],
 ): ((source: StoredTensor) => InputFile | undefined) => {
-  const names = models.map(({ checkpoint: { files, tensors } }) => {
+  const names = models.map(({ checkpoint: { files, tensors, quantisation } }) => {
     const inFiles = files.map(() => new Set<string>());
-    for (const [name, { file }] of tensors) inFiles[file]?.add(name);
+    for (const [name, { file }] of quantisation?.stored ?? tensors) inFiles[file]?.add(name);
     return inFiles;
   });
   return ({ input, file }) => {

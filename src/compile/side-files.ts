@@ -106,13 +106,18 @@ const configurations = ['config.json', 'generation_config.json'];
 
 /** A configuration with the values that the output has; the text of any other file as it is. */
 const editedConfig = (
-  { recipe, configEdits, generationEdits }: Composed,
+  { recipe, configEdits, storedDtype, generationEdits }: Composed,
   { config }: CheckpointIndex,
   name: string,
   text: string,
 ): string => {
   if (name === 'config.json' && config !== undefined)
-    return editConfig(text, JSON.parse(text) as Record<string, unknown>, recipe.dtype, configEdits);
+    return editConfig(
+      text,
+      JSON.parse(text) as Record<string, unknown>,
+      recipe.dtype ?? storedDtype,
+      configEdits,
+    );
   if (name !== 'generation_config.json') return text;
   const given = JSON.parse(text) as Record<string, unknown>;
   const edits = generationEdits(given);

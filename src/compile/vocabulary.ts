@@ -234,6 +234,12 @@ const storedTensor = (model: OpenedModel, name: string): VocabularyTensor => {
       tensor: name,
       reason: 'is not there, though rows of other models are to be filled from it',
     });
+  if (checkpoint.tensors.get(name)?.quantised !== undefined)
+    throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
+      model: checkpoint.path,
+      tensor: name,
+      reason: `is quantised, and its rows would have to move; write the model first: ${layerloomCommand('relayout', checkpoint.path, '--dtype', 'bfloat16', '-o', 'DIR')}`,
+    });
   if (!isStored(stored) && checkpoint.adapted !== undefined)
     throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
       model: checkpoint.path,

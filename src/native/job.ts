@@ -1,4 +1,5 @@
 import type { ArithmeticDtype } from '../tensor/dtype.js';
+import type { CodeKind, FactorKind } from '../tensor/quantised-form.js';
 import type { Rows } from '../tensor/rows.js';
 
 // Jobs as the addon takes them; native/addon/decode.cpp and decode_program.cpp read them. An ill-typed job, or one that
@@ -17,7 +18,8 @@ export interface Location {
  * - `elements`: element i of the output is made of element i of the source.
  * - `rows`: rows of the output are made of rows of the source as runs say; a row that none has is 0. Goes to no output as it
  *   stands.
- * - `whole`: every slice of the output is made of all of the source, which has another shape: only a `product` takes it.
+ * - `whole`: every slice of the output is made of all of the source, which has another shape: only a `product` and
+ *   `dequantise` take it.
  */
 export type StoredSource = Location & { readonly dtype: ArithmeticDtype } & (
     | { readonly slicing: 'elements' }
@@ -118,7 +120,27 @@ export type NodeOperation =
    * B · A in float32, input 0 being A [rank, in] and input 1 B [out, rank], both `whole`; transposed (B · A)ᵀ [in, out]. Sums
    * over the rank in one fixed order (docs/numbers.md). Slices are whole rows.
    */
-  | { readonly kind: 'product'; readonly rank: number; readonly transposed: boolean };
+  | { readonly kind: 'product'; readonly rank: number; readonly transposed: boolean }
+  | ({ readonly kind: 'dequantise' } & Dequantisation);
+
+/**
+ * A quantised tensor: the number of each code times the scale of its block. Inputs are codes, scales ([matrix][row of
+ * blocks][column of blocks]) and, unless `factor` is `none`, a factor of all scales; all are `whole`.
+ */
+export interface Dequantisation {
+  readonly codes: CodeKind;
+  /** Of their dtype; or bytes e that stand for 2^(e − 127). */
+  readonly scales: 'floats' | 'exponents';
+  readonly factor: FactorKind | 'none';
+  /** Rows of a stored matrix, elements of a row, and elements from a row to the next. */
+  readonly rows: number;
+  readonly width: number;
+  readonly stride: number;
+  readonly blockRows: number;
+  readonly blockColumns: number;
+  /** The output has each matrix transposed. */
+  readonly transposed: boolean;
+}
 
 /** A value of a program: of inputs numbered with the sources first, then the nodes before it; rounded to `dtype`. */
 export type ProgramNode = NodeOperation & {

@@ -1,5 +1,6 @@
 import { itemAt, valueAt } from '../base/lookup.js';
 import type {
+  Dequantisation,
   Election,
   MagnitudeBound,
   NodeOperation,
@@ -108,9 +109,27 @@ export class Program {
     b: StoredTensor,
     { rank, transposed }: { readonly rank: number; readonly transposed: boolean },
   ): Value {
-    const whole = (source: StoredTensor): Value =>
-      this.#source({ ...source, sliced: { slicing: 'whole', elements: elementsIn(source) } });
-    return this.#add({ kind: 'product', rank, transposed }, [whole(a), whole(b)]);
+    return this.#add({ kind: 'product', rank, transposed }, [this.#whole(a), this.#whole(b)]);
+  }
+
+  /** A quantised tensor in float32. */
+  dequantise(
+    {
+      codes,
+      scales,
+      factor,
+    }: Readonly<Record<'codes' | 'scales', StoredTensor>> & { readonly factor?: StoredTensor },
+    how: Dequantisation,
+  ): Value {
+    const sources = [codes, scales, ...(factor === undefined ? [] : [factor])];
+    return this.#add(
+      { kind: 'dequantise', ...how },
+      sources.map((source) => this.#whole(source)),
+    );
+  }
+
+  #whole(source: StoredTensor): Value {
+    return this.#source({ ...source, sliced: { slicing: 'whole', elements: elementsIn(source) } });
   }
 
   #source(source: ProgramSource): Value {

@@ -28,13 +28,15 @@ export const watchedFor = (
 ): number[] => {
   const parts = partsOf(nodes, sources, result);
   const watched = new Set<number>();
+  // A dequantised tensor is an input: it is looked at itself, and not the stored ones that it is made of.
+  const isInput = (value: number) => value < sources || itemAt(nodes, value - sources).kind === 'dequantise';
   const isComputed = (value: number) =>
-    value >= sources && !movesBits.has(itemAt(nodes, value - sources).kind);
+    !isInput(value) && !movesBits.has(itemAt(nodes, value - sources).kind);
   /** Values whose elements a watched value tells of. */
   const told = new Set<number>();
   const watchComputed = (value: number): void => {
     if (isComputed(value)) watched.add(value);
-    else if (value >= sources) itemAt(nodes, value - sources).inputs.forEach(watchComputed);
+    else if (!isInput(value)) itemAt(nodes, value - sources).inputs.forEach(watchComputed);
   };
   for (const one of results) if (parts.has(one)) watchComputed(one);
   const taken = new Set<number>();

@@ -3,10 +3,11 @@ import { type AdapterChange, changeIn } from '../model/adapters/kinds/kinds.js';
 import type { LowRankChange } from '../model/adapters/kinds/lora.js';
 import { isFloating } from '../tensor/dtype.js';
 import type { TensorReference } from '../tensor/reference.js';
-import { type StoredTensor, storedTensor } from '../tensor/stored-tensor.js';
+import { operandKind, storedTensor } from '../tensor/stored-tensor.js';
 import { computedTensor } from './operands/computed.js';
 import { doraTensor } from './operands/dora.js';
 import { type LowRankTensor, lowRankTensor } from './operands/low-rank.js';
+import { quantisedTensor } from './operands/quantised.js';
 import type { Operand } from './plan.js';
 
 /** A change of a tensor that is added to the base's: `scale` · `change`. */
@@ -27,29 +28,37 @@ const addition = (input: number, change: Exclude<AdapterChange, DoraChange>): Ad
 export const additionOf = (input: number, change: AdapterChange): Addition | undefined =>
   change.kind === 'dora' ? undefined : addition(input, change);
 
-const adapted = (stored: StoredTensor, change: AdapterChange): Operand => {
-  const { input, dtype } = stored;
+const adapted = (
+  input: number,
+  { dtype }: TensorReference,
+  base: Operand,
+  change: AdapterChange,
+): Operand => {
   if (change.kind === 'dora') {
     if (!isFloating(dtype)) throw new Error(`an adapter changes a tensor of ${dtype}`);
+    if (base[operandKind] !== 'stored') throw new Error('norms are taken of stored tensors');
     const [product, magnitudes] = [productOf(input, change), storedTensor(input, change.magnitudes)];
-    return doraTensor({ dtype, tensor: stored, product, scale: change.scale, magnitudes });
+    return doraTensor({ dtype, tensor: base, product, scale: change.scale, magnitudes });
   }
   const { change: source, scale } = addition(input, change);
   const terms = [
-    { source: stored, weight: 1 },
+    { source: base, weight: 1 },
     { source, weight: scale },
   ];
   return computedTensor(dtype, { kind: 'linear', terms });
 };
 
 /**
- * Returns a tensor of an input as an operand: its bytes, or what an adapter makes of them, rounded to its dtype, so that a
+ * Returns a tensor of an input as an operand: its bytes, in float32 where they are quantised, or what an adapter makes of
+ * them, rounded to its dtype, so that a
  * merge gives the bits that it gives of the model with the adapter written out.
  *
  * @param input the index of its model in the inputs of the plan
  */
 export const operandOf = (input: number, reference: TensorReference): Operand => {
-  const stored = storedTensor(input, reference);
+  const { quantised } = reference;
+  const base =
+    quantised === undefined ? storedTensor(input, reference) : quantisedTensor(input, reference, quantised);
   const change = changeIn(reference);
-  return change === undefined ? stored : adapted(stored, change);
+  return change === undefined ? base : adapted(input, reference, base, change);
 };

@@ -16,6 +16,7 @@ import { dora } from './operands/dora.js';
 import { gathered } from './operands/gathered.js';
 import type { OperandKind, ParseContext, Pass, Weights, Words } from './operands/kind.js';
 import { lowRank } from './operands/low-rank.js';
+import { type QuantisedTensor, quantised } from './operands/quantised.js';
 import { stored } from './operands/stored.js';
 import type { ComputedTensor, Operand, PlannedExpression } from './plan.js';
 
@@ -34,6 +35,7 @@ const kinds: {
   columns,
   lowRank,
   dora,
+  quantised,
   computed: computed({
     sourcesOf: (formula) => sourcesOf(formula),
     describe: (formula, nameOf) => describe(formula, nameOf),
@@ -65,10 +67,10 @@ export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined =
   if (tensor?.weight !== 1) return undefined;
   const { source } = tensor;
   if (change === undefined) return isStored(source) ? undefined : kindOf(source).tensor?.(source);
-  if (!isStored(source)) return undefined;
+  const base = isComputed(source) ? undefined : kindOf(source).tensor?.(source);
   const kind = kindOf(change.source);
   const [added] = kind.factors?.(change.source) ?? [kind.tensor?.(change.source)];
-  return added?.input === source.input ? source : undefined;
+  return added?.input === base?.input ? base : undefined;
 };
 
 /** Parses the JSON of an operand that must be stored as it is. */
@@ -77,6 +79,21 @@ export const parseStored = (value: unknown, context: ParseContext<PlannedExpress
 
 /** True for a tensor that an input stores, false for one that is computed. */
 export const isStored = (operand: Operand): operand is StoredTensor => operand[operandKind] === 'stored';
+
+const isComputed = (operand: Operand): boolean => operand[operandKind] === 'computed';
+
+/** Returns the quantised tensors that a formula, or one within it, is of. */
+export const quantisedIn = (formula: Formula<Operand>): readonly QuantisedTensor[] => [
+  ...nestedOf(formula).flatMap(quantisedIn),
+  ...operandsOf(formula).flatMap((operand) => (operand[operandKind] === 'quantised' ? [operand] : [])),
+];
+
+/** Returns the quantised tensor that a formula is, unchanged; undefined for other formulas. */
+export const quantisedCopy = (formula: Formula<Operand>): QuantisedTensor | undefined => {
+  if (formula.kind !== 'linear' || formula.terms.length !== 1) return undefined;
+  const [{ source, weight }] = formula.terms as [(typeof formula.terms)[number]];
+  return weight === 1 && source[operandKind] === 'quantised' ? source : undefined;
+};
 
 /** Returns the model's tensor that an operand stands for: stored, or changed by an adapter alone. */
 export const tensorOf = (operand: Operand): StoredTensor | undefined => {

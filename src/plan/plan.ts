@@ -11,6 +11,7 @@ import type { ColumnTensor } from './operands/columns.js';
 import type { DoraTensor } from './operands/dora.js';
 import type { GatheredTensor } from './operands/gathered.js';
 import type { LowRankTensor } from './operands/low-rank.js';
+import type { QuantisedTensor } from './operands/quantised.js';
 
 export type { StoredTensor };
 
@@ -31,7 +32,8 @@ export type Operand =
   | GatheredTensor
   | ColumnTensor
   | LowRankTensor
-  | DoraTensor;
+  | DoraTensor
+  | QuantisedTensor;
 
 /** One output tensor down to byte ranges: moved as they are, or computed. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;

@@ -1,4 +1,5 @@
 import { bitsOf, type Dtype } from './dtype.js';
+import type { QuantisedForm } from './quantised-form.js';
 
 /** Sizes of a tensor's dimensions; none for a scalar. */
 export type Shape = readonly number[];
@@ -19,6 +20,11 @@ export interface TensorReference {
    * not its value.
    */
   readonly change?: TensorChange;
+  /**
+   * How its values are made, where it is stored quantised. `begin` and `end` are then those of its codes, `shape` is that of
+   * the values, and `dtype` that of an output.
+   */
+  readonly quantised?: QuantisedForm<TensorReference>;
 }
 
 /** A change of a stored tensor; what there are is known where adapters are (`src/model/adapters/kinds/`). */

@@ -247,6 +247,10 @@ const elsewhere: Readonly<Record<string, string>> = {
     'an experiment whose results were removed; the command is that of a table',
   'compile/vocabulary.ts: relayout BASE+ADAPTER -o DIR':
     'the command of several adapters, for moved rows of one',
+  'compile/vocabulary.ts: relayout … --dtype bfloat16 -o DIR':
+    'the command of a quantised base of DoRA, for rows',
+  'model/adapters/apply.ts: relayout … --dtype bfloat16 -o DIR':
+    'typed in by test/quantisation/adapters.test.ts',
   'api/training-status.ts: … …': 'typed in by test/cli/study.test.ts',
   'cli/work/batch.ts: evaluate …': 'typed in by test/cli/study.test.ts',
   'cli/work/batch.ts: evaluate … --in-place': 'typed in by test/evaluation/in-place.test.ts',

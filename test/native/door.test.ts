@@ -25,6 +25,18 @@ const columns = 8;
 const count = 4 * columns;
 
 /** Two sources and an output, of as many bytes as `count` float64 take. */
+const dequantisation = {
+  codes: 'F8_E4M3',
+  scales: 'floats',
+  factor: 'none',
+  rows: 4,
+  width: columns,
+  stride: columns,
+  blockRows: 2,
+  blockColumns: 4,
+  transposed: false,
+} as const;
+
 const openFiles = () => {
   const directory = temporaryDirectory();
   const open = (name: string, flags: string) => {
@@ -117,6 +129,28 @@ const productJob = (files: Files, operation: object = {}) => ({
   outputs: [{ value: 2, ...location(files.out), dtype: 'F32' }],
 });
 
+/** Codes of [4, 8] in blocks of 2 × 4: scales of [2, 2]. */
+const dequantiseJob = (files: Files, operation: object = {}) => ({
+  kind: 'compute',
+  program: {
+    sources: [
+      { ...source(files.a, 'F8_E4M3'), slicing: 'whole', elements: count },
+      { ...source(files.b), slicing: 'whole', elements: 4 },
+    ],
+    nodes: [
+      {
+        ...node({ ...dequantisation, kind: 'dequantise' }, [0, 1]),
+        ...operation,
+      },
+    ],
+    first: 0,
+    count,
+    columns,
+    watched: [],
+  },
+  outputs: [{ value: 2, ...location(files.out), dtype: 'F32' }],
+});
+
 const measurement = (files: Files, measures: readonly Measure[] = [{ kind: 'gram', values: [0] }]) => ({
   program: programOf(files, []),
   measures,
@@ -181,6 +215,7 @@ describe('the native door takes a job that is right', () => {
     ['a computation', (files: Files) => door.run(computeJob(files), words())],
     ['rows in another order', (files: Files) => door.run(gatherJob(files), words())],
     ['a product', (files: Files) => door.run(productJob(files), words())],
+    ['a quantised tensor', (files: Files) => door.run(dequantiseJob(files), words())],
     ['a measurement', (files: Files) => door.measure(measurement(files), one(), words())],
     ['a factorisation', (files: Files) => door.factorise(factorisation(files), factored(), words())],
     ['an analysis', (files: Files) => door.measure(analysis(files), analysed(), words())],
@@ -448,6 +483,31 @@ describe('the native door refuses, before it touches a file,', () => {
     ['a factor whose end wraps', (f) => having(productJob(f), 'program.sources.0.begin', 2 ** 53 - 8)],
     ['a factor as an output', (f) => having(productJob(f), 'outputs.0.value', 0)],
     ['a factor in a sum', (f) => productJob(f, node({ kind: 'linear', weights: [1, 1] }, [0, 1]))],
+    ['codes that are none', (f) => dequantiseJob(f, { codes: 'F4' })],
+    ['scales that are none', (f) => dequantiseJob(f, { scales: 'doubles' })],
+    ['a factor that is none', (f) => dequantiseJob(f, { factor: 'plus' })],
+    ['a factor that is not there', (f) => dequantiseJob(f, { factor: 'times' })],
+    ['blocks of no rows', (f) => dequantiseJob(f, { blockRows: 0 })],
+    ['blocks of no columns', (f) => dequantiseJob(f, { blockColumns: 0 })],
+    ['matrices of no rows', (f) => dequantiseJob(f, { rows: 0 })],
+    [
+      'matrices whose elements wrap',
+      (f) => dequantiseJob(f, { rows: 2 ** 52, width: 2 ** 52, stride: 2 ** 52 }),
+    ],
+    ['rows that overlap', (f) => dequantiseJob(f, { stride: columns - 1 })],
+    ['rows that are further apart than the codes reach', (f) => dequantiseJob(f, { stride: columns + 1 })],
+    ['more blocks than there are scales', (f) => dequantiseJob(f, { blockRows: 1 })],
+    ['four-bit rows of no whole bytes', (f) => dequantiseJob(f, { codes: 'E2M1', stride: columns + 1 })],
+    ['a transposed tensor of other columns', (f) => dequantiseJob(f, { transposed: true })],
+    ['exponents that are float32', (f) => dequantiseJob(f, { scales: 'exponents' })],
+    ['codes that are float32', (f) => having(dequantiseJob(f), 'program.sources.0.dtype', 'F32')],
+    ['scales that are float64', (f) => having(dequantiseJob(f), 'program.sources.1.dtype', 'F64')],
+    ['fewer codes than the slice', (f) => having(dequantiseJob(f), 'program.first', 1)],
+    [
+      'codes that are sliced',
+      (f) => computeJob(f, [node({ ...dequantisation, kind: 'dequantise' }, [0, 1])]),
+    ],
+    ['codes as an output', (f) => having(dequantiseJob(f), 'outputs.0.value', 0)],
     ['a descriptor that is none', (f) => having(copyJob(f), 'to.fd', -1)],
     ['no sources', (f) => having(computeJob(f), 'program.sources', [])],
     [

@@ -955,6 +955,21 @@ void products() {
                 }
 }
 
+/// Runs of any width, which a tile begins and ends within; infinities, NaN and subnormals among the numbers.
+void scaledRuns() {
+    for (const std::size_t count : {0, 1, 7, 31, 64, 129, 700})
+        for (const std::size_t width : {std::size_t{1}, std::size_t{3}, std::size_t{16}, std::size_t{32}, std::size_t{128}, std::size_t{1000}})
+            for (const std::size_t first : {std::size_t{0}, width / 2, width - 1}) {
+                const std::vector<float> x = anyFloats(count), scales = anyFloats(count + 1);
+                std::vector<float> want(count);
+                for (std::size_t i = 0; i < count; ++i) want[i] = timesFloat(x[i], scales[(first + i) / width]);
+                checkFloats("scaleRuns", want, 0, [&](const Kernels& k, float* out) {
+                    std::copy(x.begin(), x.end(), out);
+                    k.scaleRuns(scales.data(), width, first, out, count);
+                });
+            }
+}
+
 }  // namespace
 
 int main() {
@@ -976,6 +991,7 @@ int main() {
     votes();
     consensuses();
     products();
+    scaledRuns();
     for (const Kernels* kernels : availableKernels()) std::printf("%s ", kernels->isa);
     std::printf("%ld checks, %ld failed\n", checks, failures);
     return failures == 0 ? 0 : 1;

@@ -5,6 +5,7 @@ import { computedTensor } from '../../src/plan/operands/computed.js';
 import { doraTensor } from '../../src/plan/operands/dora.js';
 import { gatheredTensor } from '../../src/plan/operands/gathered.js';
 import { lowRankTensor } from '../../src/plan/operands/low-rank.js';
+import { quantisedTensor } from '../../src/plan/operands/quantised.js';
 import type { PlannedExpression, PlannedTensor, StoredTensor } from '../../src/plan/plan.js';
 import { type Identify, shardKey } from '../../src/plan/shard-key.js';
 import { storedTensor } from '../../src/tensor/stored-tensor.js';
@@ -41,6 +42,17 @@ const linear = {
     { source: c, weight: 0.75 },
   ],
 } as const;
+
+const quantised = quantisedTensor(
+  0,
+  { file: 0, begin: 128, end: 160, dtype: 'BF16', shape: [4, 8] },
+  {
+    ...{ codes: 'F8_E4M3', rows: 4, width: 8, stride: 8, block: [2, 4], transposed: false },
+    scales: { file: 0, begin: 160, end: 176, dtype: 'F32', shape: [2, 2] },
+    factor: { kind: 'divisor', of: { file: 0, begin: 176, end: 180, dtype: 'F32', shape: [] } },
+    parts: new Map(),
+  },
+);
 
 const golden: readonly (readonly [name: string, expression: PlannedExpression, key: string])[] = [
   ['copy', { kind: 'copy', source: a }, 'b958caf5a63221307aa68980ff63bf40c74b382458709d763751cb132345d274'],
@@ -228,6 +240,11 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     { kind: 'fusion', base: computedTensor('BF16', { kind: 'copy', source: a }), source: b },
     'b81bd3e5fe7fcf2ea7c6e8e9c46375dcb41282976d3904ecf471d3b1bf22046e',
   ],
+  [
+    'a quantised tensor',
+    { kind: 'linear', terms: [{ source: quantised, weight: 1 }] },
+    '1924f8cbb16f60d1332ef07d2ada086d5b362b407c0dfb928ceeb103eab45246',
+  ],
 ];
 
 const tensorOf = (name: string, expression: PlannedExpression): PlannedTensor => ({
@@ -245,7 +262,15 @@ it.each(golden)('gives a shard of one tensor the key it always had: %s', (name, 
 });
 
 it('gives a shard of several tensors the key it always had, in the order of the file', () => {
-  const since = ['ram', 'assemble', 'padRows', 'concatenate', 'factor', 'a matrix with a DoRA adapter'];
+  const since = [
+    'ram',
+    'assemble',
+    'padRows',
+    'concatenate',
+    'factor',
+    'a matrix with a DoRA adapter',
+    'a quantised tensor',
+  ];
   const tensors = golden
     .filter(([name]) => !since.includes(name))
     .map(([name, expression]) => tensorOf(name, expression));

@@ -9,6 +9,7 @@ import { fill, llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '.
 import { hashOf } from '../fixtures/contents.js';
 import { everyMethod } from '../fixtures/every-method.js';
 import { writeFamilyOf } from '../fixtures/family.js';
+import { quantisedLlama, type SchemeName, schemeFixtures } from '../fixtures/quantised.js';
 import { writeVocabulary } from '../fixtures/vocabulary.js';
 
 // An instruction set is chosen when a process loads the addon: each has a process of its own, which makes all the merges.
@@ -64,6 +65,37 @@ it('every instruction set, thread count and slice size makes the same files', as
     soup: 1,
     swap: 1,
   });
+}, 240_000);
+
+it('every instruction set, thread count and slice size reads the same numbers of quantised models', async () => {
+  const root = temporaryDirectory();
+  const schemes = Object.keys(schemeFixtures) as SchemeName[];
+  const pairs = schemes.map((scheme, index) =>
+    [1, 2].map((seed) => writeCheckpoint(join(root, `m${index}-${seed}`), quantisedLlama(scheme, { seed }))),
+  );
+  const url = JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));
+  const found = await contents(
+    root,
+    (out) => `
+    import { merge, soup } from ${url};
+    for (const threads of [1, 2, 7])
+      for (const sliceBytes of [4104, 8388608])
+        for (const [index, [a, b]] of ${JSON.stringify(pairs)}.entries()) {
+          const options = { threads, sliceBytes, layout: 'size' };
+          const at = ${JSON.stringify(out)} + [threads, sliceBytes, index];
+          await soup({ models: [a, b], weights: [3, 1] }, { ...options, out: at + 'soup' });
+          await merge({ method: 'ties', base: a, models: [a, b], weight: 1, density: 0.4 }, { ...options, out: at + 'ties' });
+        }
+  `,
+  );
+  expect(found).toEqual(
+    Object.fromEntries(
+      schemes.flatMap((_, index) => [
+        [`${index}soup`, 1],
+        [`${index}ties`, 1],
+      ]),
+    ),
+  );
 }, 240_000);
 
 /** Returns how many different contents each method's merge of a base and its experts has. */

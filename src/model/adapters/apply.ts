@@ -1,4 +1,5 @@
 import { originOf } from '../../address/found-model.js';
+import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
@@ -34,6 +35,13 @@ export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: stri
     const reference = changeable(base, adapter, tensors, name);
     const { a, b, beside, rank, scale } = pair;
     const transposed = isTransposed(base, adapter, name, pair, reference.shape);
+    if (reference.quantised !== undefined && adapter.config.kind.noSum !== undefined)
+      throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+        file: checkpoint.path,
+        what: `tensor ${name}`,
+        reason: `${adapter.config.kind.noSum}, which is quantised`,
+        remedy: `write the base first (${layerloomCommand('relayout', base.path, '--dtype', 'bfloat16', '-o', 'DIR')}), and add the adapter to that`,
+      });
     const change = adapter.config.kind.change({
       a: ofAdapter(a),
       b: ofAdapter(b),
@@ -70,6 +78,7 @@ export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: stri
     config: base.config === undefined ? undefined : { ...base.config, ...configEdits },
     sideFiles: [...new Set([...kept, ...sideFiles])].sort(),
     ...(base.carried === undefined ? {} : { carried: base.carried }),
+    ...(base.quantisation === undefined ? {} : { quantisation: base.quantisation }),
     adapted: {
       base: location(base),
       adapter: location(checkpoint),
@@ -113,7 +122,7 @@ const changeable = (
   const reference = tensors.get(name);
   const module = name.slice(0, Math.max(0, name.lastIndexOf('.')));
   const isPacked = [...base.tensors.keys()].some((one) => one.startsWith(`${module}.`) && scales.test(one));
-  if (isPacked || base.config?.['quantization_config'] !== undefined)
+  if (isPacked || (base.config?.['quantization_config'] !== undefined && base.quantisation === undefined))
     throw new LayerloomError('QUANTISED_WEIGHTS', { model: base.path, tensor: name });
   if (reference === undefined) throw mismatch(base, adapter, name, 'is not there');
   if (!isFloating(reference.dtype))

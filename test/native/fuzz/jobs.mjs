@@ -230,6 +230,71 @@ const product = (random, files) => {
   return { door: 'run', values: [job, control()], written: behind(first * 4, written) };
 };
 
+/** A quantised tensor, wherever slices cut it. @param {Random} random @param {Files} files @returns {Call} */
+const dequantise = (random, files) => {
+  const codes = random.pick(['F8_E4M3', 'F8_E5M2', 'I8', 'U8', 'E2M1', 'U4']);
+  const isHalf = codes === 'E2M1' || codes === 'U4';
+  const [matrices, rows, width] = [
+    random.from(1, 3),
+    random.from(1, 12),
+    random.from(1, random.chance(0.2) ? 90 : 20),
+  ];
+  const stride = width + (isHalf ? width % 2 : 0) + 2 * random.below(3);
+  const [blockRows, blockColumns] = [random.from(1, 14), random.from(1, 25)];
+  const [down, across] = [Math.ceil(rows / blockRows), Math.ceil(width / blockColumns)];
+  const scales = random.pick(['floats', 'exponents']);
+  const factor = random.pick(['none', 'times', 'divisor']);
+  const transposed = random.chance(0.4);
+  const whole = (/** @type {number} */ elements) => {
+    const { at, bytes } = locationOf(random, files, 0, elements);
+    return { source: { ...at, dtype: 'F8_E5M2', slicing: 'whole', elements }, bytes };
+  };
+  const stored = whole((matrices * rows * stride) / (isHalf ? 2 : 1));
+  const ofBlocks = whole(matrices * down * across);
+  const ofAll = whole(1);
+  const elements = matrices * rows * width;
+  const first = random.below(elements);
+  const count = random.below(elements - first + 1);
+  const number = (/** @type {number} */ at) => {
+    const byte = stored.bytes[isHalf ? at >> 1 : at] ?? 0;
+    const four = at % 2 === 0 ? byte & 15 : byte >> 4;
+    if (codes === 'I8') return byte > 127 ? byte - 256 : byte;
+    if (codes === 'U8') return byte - 128;
+    if (codes === 'U4') return four - 8;
+    if (codes === 'E2M1') return (four > 7 ? -1 : 1) * ([0, 0.5, 1, 1.5, 2, 3, 4, 6][four & 7] ?? 0);
+    return byteIn(codes, byte);
+  };
+  const scale = (/** @type {number} */ at) => {
+    const byte = ofBlocks.bytes[at] ?? 0;
+    const own = scales === 'floats' ? byteIn('F8_E5M2', byte) : byte === 255 ? Number.NaN : 2 ** (byte - 127);
+    const all = byteIn('F8_E5M2', ofAll.bytes[0] ?? 0);
+    return factor === 'none' ? own : Math.fround(factor === 'times' ? own * all : own / all);
+  };
+  const written = Buffer.alloc(count * 4);
+  for (let i = 0; i < count; i += 1) {
+    const [matrix, place] = [Math.floor((first + i) / (rows * width)), (first + i) % (rows * width)];
+    const [row, column] = transposed
+      ? [place % rows, Math.floor(place / rows)]
+      : [Math.floor(place / width), place % width];
+    const block = (matrix * down + Math.floor(row / blockRows)) * across + Math.floor(column / blockColumns);
+    const value = Math.fround(number((matrix * rows + row) * stride + column) * scale(block));
+    if (Number.isNaN(value)) written.writeUInt32LE(0x7fc0_0000, i * 4);
+    else written.writeFloatLE(value, i * 4);
+  }
+  const inputs = factor === 'none' ? [0, 1] : [0, 1, 2];
+  const how = { codes, scales, factor, rows, width, stride, blockRows, blockColumns, transposed };
+  const node = { kind: 'dequantise', ...how, dtype: 'F32', inputs };
+  const sources = [stored.source, ofBlocks.source, ...(factor === 'none' ? [] : [ofAll.source])];
+  const columns = transposed ? rows : random.pick([width, 1, rows * width]);
+  const program = { sources, nodes: [node], first, count, columns, watched: [] };
+  const output = { value: sources.length, fd: files.output, begin: 0, dtype: 'F32' };
+  return {
+    door: 'run',
+    values: [{ kind: 'compute', program, outputs: [output] }, control()],
+    written: behind(first * 4, written),
+  };
+};
+
 /** A number of one byte. @param {string} dtype @param {number} byte */
 const byteIn = (dtype, byte) => {
   const [mantissaBits, bias] = dtype === 'F8_E4M3' ? [3, 7] : [2, 15];
@@ -600,6 +665,8 @@ const all = [
   linear,
   linear,
   product,
+  dequantise,
+  dequantise,
   compute,
   compute,
   compute,

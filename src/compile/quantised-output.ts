@@ -1,0 +1,182 @@
+import { itemAt, valueAt } from '../base/lookup.js';
+import type { CheckpointIndex, Quantisation } from '../checkpoint/checkpoint.js';
+import { isObject } from '../checkpoint/json.js';
+import { moduleOf } from '../model/quantisation/dequantised.js';
+import type { UnplacedTensor } from '../plan/layout.js';
+import type { QuantisedTensor } from '../plan/operands/quantised.js';
+import { quantisedCopy, quantisedIn, sourcesOf } from '../plan/operands.js';
+import { allRecipes } from '../recipe/recipe.js';
+import type { QuantisedForm } from '../tensor/quantised-form.js';
+import type { TensorReference } from '../tensor/reference.js';
+import { storedTensor } from '../tensor/stored-tensor.js';
+import type { Composed } from './composed.js';
+import type { OpenedInputs } from './opened-inputs.js';
+import type { Kept, PlanningSession } from './session.js';
+
+/** Tensors of outputs as they are stored quantised, and an object for each frame whose tensors they are. */
+const storedTensors: Kept<UnplacedTensor[]> = { most: 1 << 20 };
+const storedFrames: Kept<object> = { most: 512 };
+
+/**
+ * Decides in which form an output has tensors that its models store quantised. Where all of them are copies, and all models
+ * that the output has such tensors of are quantised in one way, the output is quantised like these: its tensors are copies of
+ * theirs, and the list of modules that are not quantised is that of its layers. Else no tensor of it is quantised: those that
+ * are copies are converted too, and its `config.json` says nothing of it.
+ */
+export const inOneForm = (composed: Composed, { checkpoints, session }: OpenedInputs): Composed => {
+  const models = checkpoints.map(({ checkpoint }) => checkpoint);
+  if (composed.adapter !== undefined || models.every(({ quantisation }) => quantisation === undefined))
+    return composed;
+  const copied = copiedIn(composed, models);
+  if (copied === undefined) {
+    const edits = Object.fromEntries(configKeysOf(composed).map((key) => [key, undefined]));
+    return {
+      ...composed,
+      configEdits: { ...composed.configEdits, ...edits },
+      ...(Object.keys(edits).length === 0 ? {} : { storedDtype: 'BF16' }),
+    };
+  }
+  const { first, contributing } = copied;
+  const tensors = composed.tensors.flatMap((tensor) => asStored(tensor, models, session));
+  const unconverted = unconvertedIn(composed.tensors, contributing);
+  const { keys, settings, unconvertedKey } = first;
+  const listed =
+    unconverted.length === 0 && !(unconvertedKey in settings) ? {} : { [unconvertedKey]: unconverted };
+  return {
+    ...composed,
+    tensors,
+    ...(composed.frame === undefined
+      ? {}
+      : { frame: session.remember(storedFrames, [session.idOf(composed.frame)], () => ({})) }),
+    configEdits: { ...composed.configEdits, [itemAt(keys, 0)]: { ...settings, ...listed } },
+  };
+};
+
+/** The keys of the output's `config.json` that say how its first model is quantised. */
+const configKeysOf = ({ models }: Composed): readonly string[] =>
+  models[0]?.checkpoint.quantisation?.keys ?? [];
+
+/**
+ * Returns the models whose quantised tensors an output copies, if it can stay quantised like them.
+ */
+const copiedIn = (
+  composed: Composed,
+  models: readonly CheckpointIndex[],
+): { first: Quantisation; contributing: readonly CheckpointIndex[] } | undefined => {
+  // A dtype is asked for: every tensor is converted to it.
+  if (allRecipes(composed.recipe).some(({ dtype }) => dtype !== undefined)) return undefined;
+  if (
+    composed.tensors.some(
+      ({ expression }) => quantisedIn(expression).length > 0 && quantisedCopy(expression) === undefined,
+    )
+  )
+    return undefined;
+  const isQuantised = (name: string) =>
+    models.some(({ tensors }) => tensors.get(name)?.quantised !== undefined);
+  const inputs = new Set(
+    composed.tensors.flatMap(({ name, expression }) =>
+      isQuantised(name) || quantisedCopy(expression) !== undefined
+        ? sourcesOf(expression).map(({ input }) => input)
+        : [],
+    ),
+  );
+  const contributing = [...inputs].sort((a, b) => a - b).map((input) => itemAt(models, input));
+  const [first, ...others] = contributing.map(({ quantisation }) => quantisation);
+  if (first === undefined || !composed.tensors.some(({ expression }) => quantisedCopy(expression)))
+    return undefined;
+  return others.every((other) => other !== undefined && wayOf(other) === wayOf(first))
+    ? { first, contributing }
+    : undefined;
+};
+
+/** What must be the same of quantised models for their layers to stand in one, as text. */
+const wayOf = ({ settings, unconvertedKey }: Quantisation): string =>
+  JSON.stringify({ ...settings, [unconvertedKey]: undefined, version: undefined }, (_key, value: unknown) =>
+    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+  );
+
+/** Returns the tensors that are stored for one of the output. */
+const asStored = (
+  tensor: UnplacedTensor,
+  models: readonly CheckpointIndex[],
+  session: PlanningSession,
+): UnplacedTensor[] => {
+  const copy = quantisedCopy(tensor.expression);
+  if (copy === undefined) return [tensor];
+  return session.remember(storedTensors, [session.idOf(tensor)], () => {
+    const module = moduleOf(tensor.name);
+    return [...formOf(copy, models, session).parts].map(
+      ([part, reference]): UnplacedTensor => ({
+        name: module === '' ? part : `${module}.${part}`,
+        dtype: reference.dtype,
+        shape: reference.shape,
+        bytes: reference.end - reference.begin,
+        place: tensor.place,
+        expression: { kind: 'copy', source: storedTensor(copy.of.input, reference) },
+      }),
+    );
+  });
+};
+
+/** The forms of a model's quantised tensors, by where their codes are. */
+const forms: Kept<ReadonlyMap<string, QuantisedForm<TensorReference>>> = { most: 256 };
+
+const placeOf = ({ file, begin }: { readonly file: number; readonly begin: number }): string =>
+  `${file} ${begin}`;
+
+const formOf = (
+  { of }: QuantisedTensor,
+  models: readonly CheckpointIndex[],
+  session: PlanningSession,
+): QuantisedForm<TensorReference> => {
+  const model = itemAt(models, of.input);
+  const found = session.remember(
+    forms,
+    [session.idOf(model)],
+    () =>
+      new Map(
+        [...model.tensors.values()].flatMap((reference): [string, QuantisedForm<TensorReference>][] =>
+          reference.quantised === undefined ? [] : [[placeOf(reference), reference.quantised]],
+        ),
+      ),
+  );
+  return valueAt(found, placeOf(of));
+};
+
+/**
+ * Returns the modules of an output that are not quantised: the entries of its models' lists, of which those go that would
+ * name a quantised module, and by name the modules that are quantised in one model, and not in the one that they are of.
+ * Entries are not taken for patterns, which files from elsewhere have: one that is no plain name goes where its model has
+ * another module unquantised than the output.
+ */
+const unconvertedIn = (
+  tensors: readonly UnplacedTensor[],
+  models: readonly CheckpointIndex[],
+): readonly string[] => {
+  const quantised = new Set<string>();
+  const plain = new Set<string>();
+  for (const { name, shape, expression } of tensors)
+    if (quantisedCopy(expression) !== undefined) quantised.add(moduleOf(name));
+    else if (shape.length >= 2) plain.add(moduleOf(name));
+  const entries = models.flatMap(({ tensors: own, quantisation }) => {
+    const plainHere = new Set(
+      [...own].flatMap(([name, { quantised: form }]) => (form === undefined ? [moduleOf(name)] : [])),
+    );
+    const wrong = [...quantised].filter((module) => plainHere.has(module));
+    const listed = quantisation?.settings[quantisation.unconvertedKey];
+    const kept = (Array.isArray(listed) ? (listed as unknown[]) : []).filter(
+      (entry): entry is string =>
+        typeof entry === 'string' && (wrong.length === 0 || !wrong.some((module) => mayName(entry, module))),
+    );
+    const named = wrong.length === 0 ? [] : [...plainHere].filter((module) => plain.has(module));
+    return [...kept, ...named];
+  });
+  const elsewhere = [...plain].filter((module) =>
+    models.some(({ tensors: own }) => own.get(`${module}.weight`)?.quantised !== undefined),
+  );
+  return [...new Set([...entries, ...elsewhere])];
+};
+
+/** True unless an entry is a plain name that is no part of the module's: its beginning or its end. */
+const mayName = (entry: string, module: string): boolean =>
+  !/^[\w.-]+$/.test(entry) || module === entry || module.startsWith(`${entry}.`) || module.endsWith(entry);

@@ -1,0 +1,63 @@
+import { asBlockSize, inEightBits } from '../float8.js';
+import {
+  type FoundTensor,
+  invalidQuantisation,
+  type QuantisationScheme,
+  type QuantisedCheckpoint,
+  tensorBeside,
+} from '../scheme.js';
+
+/** The names of a tensor's scales: DeepSeek's, and those of scales for a tensor or a channel. */
+const scaleNames = (name: string): readonly string[] => [`${name}_scale_inv`, `${name}_scale`];
+
+const ofScales = /^(?<name>.+)_scale(_inv)?$/;
+
+/**
+ * FP8 as DeepSeek, Qwen and transformers' `FineGrainedFP8` store it: each weight of F8_E4M3 or F8_E5M2 with
+ * `weight_scale_inv`, a factor for each block of `weight_block_size`, or with `weight_scale` for each channel or the tensor.
+ */
+export const fp8: QuantisationScheme = {
+  methods: ['fp8', 'fbgemm_fp8'],
+  unconverted: ['modules_to_not_convert', 'ignored_layers'],
+  find: (model) => {
+    const { checkpoint, settings } = model;
+    refuseLoneScales(model);
+    const block = asBlockSize(settings['weight_block_size']);
+    if (
+      block === undefined &&
+      settings['weight_block_size'] !== undefined &&
+      settings['weight_block_size'] !== null
+    )
+      throw invalidQuantisation(
+        checkpoint,
+        undefined,
+        'quantization_config.weight_block_size',
+        `of config.json is ${JSON.stringify(settings['weight_block_size'])}, and must be two positive integers`,
+      );
+    const found: FoundTensor[] = [];
+    for (const [name, codes] of checkpoint.tensors) {
+      if (codes.dtype !== 'F8_E4M3' && codes.dtype !== 'F8_E5M2') continue;
+      // Scales of other tensors may be of eight bits themselves.
+      if (ofScales.test(name)) continue;
+      const names = scaleNames(name);
+      const scalesName = names.find((one) => checkpoint.tensors.has(one)) ?? `${name}_scale_inv`;
+      const scales = tensorBeside(checkpoint, name, scalesName);
+      found.push(inEightBits(model, { name, codes, scalesName, scales, block }));
+    }
+    return found;
+  },
+};
+
+/** Refuses scales whose tensor is not there, or not of eight bits. */
+const refuseLoneScales = ({ checkpoint }: QuantisedCheckpoint): void => {
+  for (const [scalesName, scales] of checkpoint.tensors) {
+    const name = ofScales.exec(scalesName)?.groups?.['name'];
+    // Scales of activations and of the cache stand beside no tensor.
+    if (name === undefined || !/(^|[._])weight$|_proj$/.test(name)) continue;
+    const codes = checkpoint.tensors.get(name);
+    if (codes === undefined)
+      throw invalidQuantisation(checkpoint, scales, scalesName, `has scales, and ${name} is missing`);
+    if (codes.dtype !== 'F8_E4M3' && codes.dtype !== 'F8_E5M2')
+      throw invalidQuantisation(checkpoint, codes, name, `is of ${codes.dtype}, and ${scalesName} of FP8`);
+  }
+};

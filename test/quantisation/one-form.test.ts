@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { layerSwap, planMerge, relayout } from '../../src/index.js';
+import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { quantisedLlama } from '../fixtures/quantised.js';
+
+// In which form an output is whose models are quantised, or some of them.
+
+const scheme = 'FP8 in blocks';
+
+interface Settings {
+  readonly modules_to_not_convert?: readonly string[];
+}
+
+/** A quantised expert whose `config.json` lists modules that are not quantised. */
+const expert = (
+  directory: string,
+  seed: number,
+  unquantised: RegExp,
+  list: readonly string[] | undefined,
+) => {
+  const { config, ...fixture } = quantisedLlama(scheme, { seed, isPlain: (name) => unquantised.test(name) });
+  const settings = { ...(config?.['quantization_config'] as object), modules_to_not_convert: list };
+  return writeCheckpoint(directory, { ...fixture, config: { ...config, quantization_config: settings } });
+};
+
+const configOf = (directory: string) =>
+  JSON.parse(readFileSync(join(directory, 'config.json'), 'utf8')) as {
+    readonly quantization_config?: Settings;
+  };
+
+/** The list of a swap of layers 0 and 4 into another model. */
+const swappedList = async (
+  task: { plain: RegExp; list?: readonly string[] },
+  language: { plain: RegExp; list?: readonly string[] },
+) => {
+  const root = temporaryDirectory();
+  const [a, b, out] = [
+    expert(join(root, 'a'), 1, task.plain, task.list),
+    expert(join(root, 'b'), 2, language.plain, language.list),
+    join(root, 'out'),
+  ];
+  await layerSwap({ task: a, language: b, bottom: 1, top: 1, others: 'task' }, { out });
+  return configOf(out).quantization_config?.modules_to_not_convert;
+};
+
+const none = /^$/;
+
+describe('a swap by copies', () => {
+  it('has the modules of both lists that are not quantised', async () => {
+    expect(
+      await swappedList(
+        { plain: /layers\.2\.mlp\.down_proj/, list: ['model.layers.2.mlp.down_proj'] },
+        { plain: /layers\.4\.self_attn/, list: ['model.layers.4.self_attn'] },
+      ),
+    ).toEqual([
+      'model.layers.2.mlp.down_proj',
+      'model.layers.4.self_attn',
+      'model.layers.4.self_attn.q_proj',
+      'model.layers.4.self_attn.k_proj',
+      'model.layers.4.self_attn.o_proj',
+    ]);
+  });
+
+  it('leaves out entries that would name a module which is quantised in the output', async () => {
+    expect(
+      await swappedList({ plain: /down_proj/, list: ['down_proj'] }, { plain: none, list: ['lm_head'] }),
+    ).toEqual([
+      ...[
+        'model.embed_tokens',
+        'model.layers.1.mlp.down_proj',
+        'model.layers.2.mlp.down_proj',
+        'model.layers.3.mlp.down_proj',
+      ],
+      'lm_head',
+    ]);
+  });
+
+  it('takes no entry for a pattern, and names modules in its place', async () => {
+    const slow = '(a+)+$';
+    const list = await swappedList(
+      { plain: /layers\.0\.mlp\.down_proj|layers\.1\.mlp\.down_proj/, list: [slow, 're:.*down_proj'] },
+      { plain: none },
+    );
+    expect(list).toEqual(['model.embed_tokens', 'model.layers.1.mlp.down_proj']);
+  });
+
+  it('has no list where no model has one', async () => {
+    expect(await swappedList({ plain: none }, { plain: none })).toBeUndefined();
+  });
+});
+
+describe('an output is dequantised', () => {
+  const pair = (language: Parameters<typeof writeCheckpoint>[1]) => {
+    const root = temporaryDirectory();
+    return {
+      out: join(root, 'out'),
+      task: writeCheckpoint(join(root, 't'), quantisedLlama(scheme, { seed: 1 })),
+      language: writeCheckpoint(join(root, 'l'), language),
+    };
+  };
+  const swap = { bottom: 1, top: 1 } as const;
+
+  it('where one of its models is not quantised', async () => {
+    const { task, language, out } = pair(llama({ layers: 5, seed: 2 }));
+    await layerSwap({ task, language, ...swap }, { out });
+    expect(configOf(out)).not.toHaveProperty('quantization_config');
+    await layerSwap({ task: language, language: task, ...swap }, { out, force: true });
+    expect(configOf(out)).not.toHaveProperty('quantization_config');
+  });
+
+  it('where its models are quantised in two ways', async () => {
+    const { task, language, out } = pair(quantisedLlama('FP8 by channels', { seed: 2 }));
+    await layerSwap({ task, language, ...swap }, { out });
+    expect(configOf(out)).not.toHaveProperty('quantization_config');
+  });
+
+  it('where a dtype is asked for', async () => {
+    const { task, out } = pair(llama({ layers: 5 }));
+    await relayout({ model: task, dtype: 'bfloat16' }, { out });
+    expect(configOf(out)).not.toHaveProperty('quantization_config');
+  });
+
+  it('and not where it is copied alone', async () => {
+    const { task, out } = pair(llama({ layers: 5 }));
+    await relayout({ model: task }, { out });
+    expect(configOf(out)).toEqual(configOf(task));
+    const { shards } = await planMerge({ method: 'relayout', model: task, layout: 'size' });
+    expect(shards.map(({ verbatim }) => verbatim)).toEqual([{ input: 0, file: 0 }]);
+  });
+});
