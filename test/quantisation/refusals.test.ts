@@ -34,6 +34,69 @@ const floats = (shape: readonly number[], value = 1): TensorFixture => {
 const planned = (fixture: CheckpointFixture) =>
   planMerge({ method: 'relayout', model: writeCheckpoint(join(temporaryDirectory(), 'm'), fixture) });
 
+/** A gpt-oss's experts in MXFP4, with a change. */
+const experts = (change: Readonly<Record<string, TensorFixture | undefined>>): CheckpointFixture => {
+  const { tensors, config } = quantisedLlama('MXFP4 of experts');
+  const all = Object.entries({ ...tensors, ...change }).flatMap(([name, tensor]) =>
+    tensor === undefined ? [] : [[name, tensor] as const],
+  );
+  return { tensors: Object.fromEntries(all), config };
+};
+
+const inExperts = 'model.layers.1.mlp.experts.gate_up_proj';
+
+describe('experts in MXFP4 are refused', () => {
+  const bytes = (shape: readonly number[]): TensorFixture => ({
+    dtype: 'U8',
+    shape,
+    data: new Uint8Array(shape.reduce((product, extent) => product * extent, 1)),
+  });
+
+  it.each<[string, CheckpointFixture, string, RegExp]>([
+    ['without scales', experts({ [`${inExperts}_scales`]: undefined }), `${inExperts}_blocks`, /is missing/],
+    ['without codes', experts({ [`${inExperts}_blocks`]: undefined }), `${inExperts}_scales`, /is missing/],
+    [
+      'with other blocks',
+      experts({ [`${inExperts}_scales`]: bytes([2, 6, 3]) }),
+      `${inExperts}_scales`,
+      /needs U8/,
+    ],
+    [
+      'with blocks of other bytes',
+      experts({ [`${inExperts}_blocks`]: bytes([2, 6, 2, 8]) }),
+      `${inExperts}_blocks`,
+      /needs U8/,
+    ],
+  ])('%s', async (_, fixture, tensor, reason) => {
+    await expect(planned(fixture)).rejects.toMatchObject({
+      code: 'QUANTISATION_INVALID',
+      details: { tensor, reason: expect.stringMatching(reason) as string },
+    });
+  });
+});
+
+describe('modules of compressed-tensors', () => {
+  it('without scales are refused', async () => {
+    const { tensors, config } = quantisedLlama('int4 of compressed-tensors by groups');
+    const { [`${module}.weight_scale`]: _, ...rest } = tensors;
+    await expect(planned({ tensors: rest, config })).rejects.toMatchObject({
+      code: 'QUANTISATION_INVALID',
+      details: { tensor: `${module}.weight_packed` },
+    });
+  });
+
+  it('with zero points are copied, and refused once they are computed with', async () => {
+    const root = temporaryDirectory();
+    const { tensors, config } = quantisedLlama('int4 of compressed-tensors by groups');
+    const asymmetric = { tensors: { ...tensors, [`${module}.weight_zero_point`]: floats([1]) }, config };
+    await expect(planned(asymmetric)).resolves.toBeDefined();
+    const [a, b] = ['a', 'b'].map((name) => writeCheckpoint(join(root, name), asymmetric));
+    await expect(planMerge({ method: 'soup', models: [a ?? '', b ?? ''] })).rejects.toMatchObject({
+      code: 'QUANTISED_WEIGHTS',
+    });
+  });
+});
+
 describe('a quantised model is refused', () => {
   const scale = `${module}.weight_scale_inv`;
   // down_proj is [16, 40]: in blocks of 6 × 5, 3 × 8 scales.

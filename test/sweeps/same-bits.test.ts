@@ -9,7 +9,7 @@ import { fill, llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '.
 import { hashOf } from '../fixtures/contents.js';
 import { everyMethod } from '../fixtures/every-method.js';
 import { writeFamilyOf } from '../fixtures/family.js';
-import { quantisedLlama, type SchemeName, schemeFixtures } from '../fixtures/quantised.js';
+import { quantisedLlama, schemeNames } from '../fixtures/quantised.js';
 import { writeVocabulary } from '../fixtures/vocabulary.js';
 
 // An instruction set is chosen when a process loads the addon: each has a process of its own, which makes all the merges.
@@ -69,7 +69,7 @@ it('every instruction set, thread count and slice size makes the same files', as
 
 it('every instruction set, thread count and slice size reads the same numbers of quantised models', async () => {
   const root = temporaryDirectory();
-  const schemes = Object.keys(schemeFixtures) as SchemeName[];
+  const schemes = schemeNames;
   const pairs = schemes.map((scheme, index) =>
     [1, 2].map((seed) => writeCheckpoint(join(root, `m${index}-${seed}`), quantisedLlama(scheme, { seed }))),
   );

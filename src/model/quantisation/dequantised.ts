@@ -2,9 +2,11 @@ import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { isObject } from '../../checkpoint/json.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import type { FoundTensor, QuantisationScheme } from './scheme.js';
+import { compressedTensors } from './schemes/compressed-tensors.js';
 import { fp8 } from './schemes/fp8.js';
+import { mxfp4 } from './schemes/mxfp4.js';
 
-const schemes: readonly QuantisationScheme[] = [fp8];
+const schemes: readonly QuantisationScheme[] = [fp8, mxfp4, compressedTensors];
 
 /** The keys of `config.json` that say how a model is quantised; the first that is there is read. */
 const configKeys = ['quantization_config', 'compression_config'];

@@ -1,7 +1,9 @@
 """Each scheme: `quantise(state, settings, seed)` returns stored tensors, `quantization_config`, and what the scheme's own
 dequantiser makes of the stored tensors in float32."""
 import torch
+from transformers import GptOssConfig
 from transformers.integrations.finegrained_fp8 import Fp8Dequantize
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 LARGEST = 448.0
 
@@ -90,4 +92,109 @@ class Fp8Rows:
         return stored, {'quant_method': method, 'modules_to_not_convert': ['lm_head']}, values
 
 
-schemes = {'fp8-block': Fp8Block(), 'fp8-tensor': Fp8Rows('tensor'), 'fp8-channel': Fp8Rows('channel')}
+class Mxfp4:
+    """gpt-oss: the experts of every layer in blocks of 32, and `convert_moe_packed_tensors`."""
+    step = 32
+
+    def tiny(self, seed):
+        heads, head = [(2, 16), (4, 16), (4, 24), (2, 32), (3, 32)][seed % 5]
+        return GptOssConfig(vocab_size=64 + 8 * seed, hidden_size=heads * head if heads * head % 32 == 0 else 96,
+                            intermediate_size=32 * (1 + seed % 3), num_hidden_layers=4 + seed % 2, num_local_experts=2 + seed % 3,
+                            num_experts_per_tok=2, num_attention_heads=heads, num_key_value_heads=heads // 2 if heads % 2 == 0 else heads,
+                            head_dim=head, max_position_embeddings=64, sliding_window=16, tie_word_embeddings=seed % 2 == 0)
+
+    def quantise(self, state, settings, seed):
+        numbers = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+
+        def quantise(tensor):
+            # Stored by rows of the output: the model has them transposed.
+            matrices = tensor.float().transpose(1, 2).contiguous()
+            blocks = matrices.reshape(*matrices.shape[:2], -1, 32)
+            largest = blocks.abs().amax(dim=-1).clamp(min=1e-12)
+            exponents = (torch.floor(torch.log2(largest)) - 2).clamp(-127, 127)
+            scaled = blocks / torch.pow(2.0, exponents)[..., None]
+            codes = (scaled.abs()[..., None] - numbers).abs().argmin(dim=-1)
+            codes = (codes + 8 * torch.signbit(scaled)).to(torch.uint8)
+            return codes[..., 0::2] | codes[..., 1::2] << 4, (exponents + 127).to(torch.uint8)
+
+        stored, values = {}, {}
+        for name, tensor in state.items():
+            if not name.endswith(('.gate_up_proj', '.down_proj')):
+                stored[name], values[name] = tensor.clone(), tensor.float()
+                continue
+            blocks, scales = quantise(tensor)
+            stored[name + '_blocks'], stored[name + '_scales'] = blocks, scales
+            values[name] = convert_moe_packed_tensors(blocks, scales, dtype=torch.float32)
+        return stored, {'quant_method': 'mxfp4', 'modules_to_not_convert': [
+            'model.layers.*.self_attn', 'model.layers.*.mlp.router', 'model.embed_tokens', 'lm_head']}, values
+
+
+class CompressedTensors:
+    """The library's own compressors. They round to the dtype of the scales: these are given to them in float32."""
+
+    def __init__(self, format, step, ways):
+        self.format, self.step, self.ways = format, step, ways
+
+    def quantise(self, state, settings, seed):
+        from compressed_tensors.compressors.base import BaseCompressor
+        from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
+        from compressed_tensors.quantization.lifecycle.forward import dequantize
+        from compressed_tensors.quantization.utils import calculate_qparams, generate_gparam
+        args = QuantizationArgs(symmetric=True, **self.ways[seed % len(self.ways)])
+        scheme = QuantizationScheme(targets=['Linear'], weights=args)
+        compressor = BaseCompressor.get_value_from_registry(self.format)
+        dtype = [torch.bfloat16, torch.float32, torch.float16][seed % 3]
+
+        def extremes(weight):
+            rows, columns = weight.shape
+            if args.strategy in ('group', 'tensor_group'):
+                weight = weight.reshape(rows, -1, args.group_size)
+                return weight.amin(dim=-1), weight.amax(dim=-1)
+            if args.strategy == 'block':
+                down, across = args.block_structure
+                padded = torch.nn.functional.pad(weight, (0, -columns % across, 0, -rows % down))
+                tiles = padded.reshape(padded.shape[0] // down, down, padded.shape[1] // across, across)
+                return tiles.amin(dim=(1, 3)), tiles.amax(dim=(1, 3))
+            if args.strategy == 'channel':
+                return weight.amin(dim=1, keepdim=True), weight.amax(dim=1, keepdim=True)
+            return weight.min().reshape(1), weight.max().reshape(1)
+
+        def quantise(name, tensor):
+            weight = tensor.float()
+            given = {'weight': weight}
+            if 'nvfp4' in self.format:
+                given['weight_global_scale'] = generate_gparam(weight.min(), weight.max()).reshape(1)
+            scale, _ = calculate_qparams(*extremes(weight), args, given.get('weight_global_scale'))
+            given['weight_scale'] = scale if 'fp4' in self.format else scale.to(dtype)
+            return compressor.compress({**given, 'weight': weight.to(dtype)}, scheme)
+
+        def dequantise(parts, shape):
+            if 'weight_packed' in parts and parts['weight_packed'].dtype == torch.uint8:
+                from compressed_tensors.compressors.nvfp4.helpers import unpack_fp4_from_uint8
+                codes = unpack_fp4_from_uint8(parts['weight_packed'], *shape, dtype=torch.float32)
+                return dequantize(codes, parts['weight_scale'].float(), args=args, dtype=torch.float32,
+                                  global_scale=parts['weight_global_scale'])
+            wide = {**parts, 'weight_scale': parts['weight_scale'].float()}
+            return compressor.decompress(wide, scheme)['weight'].float().contiguous()
+
+        stored, values = split(state, quantise, dequantise)
+        return stored, {'quant_method': 'compressed-tensors', 'format': self.format, 'quantization_status': 'compressed',
+                        'config_groups': {'group_0': {'targets': ['Linear'], 'format': self.format,
+                                                      'weights': args.model_dump(mode='json')}},
+                        'ignore': ['lm_head']}, values
+
+
+eight = dict(num_bits=8, type='int')
+four = dict(num_bits=4, type='int')
+float8 = dict(num_bits=8, type='float')
+schemes = {
+    'fp8-block': Fp8Block(), 'fp8-tensor': Fp8Rows('tensor'), 'fp8-channel': Fp8Rows('channel'), 'mxfp4': Mxfp4(),
+    'ct-int8': CompressedTensors('int-quantized', 1, [dict(**eight, strategy='channel'), dict(**eight, strategy='tensor')]),
+    'ct-int4': CompressedTensors('pack-quantized', 32, [
+        dict(**four, strategy='group', group_size=32), dict(**four, strategy='channel'),
+        dict(**four, strategy='group', group_size=16), dict(**eight, strategy='group', group_size=32)]),
+    'ct-fp8': CompressedTensors('float-quantized', 1, [
+        dict(**float8, strategy='channel'), dict(**float8, strategy='tensor'), dict(**float8, strategy='block', block_structure=[16, 24])]),
+    'ct-nvfp4': CompressedTensors('nvfp4-pack-quantized', 16, [
+        dict(num_bits=4, type='float', strategy='tensor_group', group_size=16)]),
+}
