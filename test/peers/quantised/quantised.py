@@ -87,7 +87,7 @@ def ties(base, a, b, density=0.4):
     for expert in (a, b):
         change = (expert - base).astype(np.float32)
         flat = np.abs(change).ravel()
-        kept = max(int(density * flat.size), 0)
+        kept = max(int(density * flat.size), 1)
         order = np.lexsort((np.arange(flat.size), -flat.astype(np.float64)))[:kept]
         mask = np.zeros(flat.size, bool)
         mask[order] = True
