@@ -181,8 +181,12 @@ Program toProgram(const Napi::Value& value) {
     const Slice slice{readInteger(object, "first"), readInteger(object, "count")};
     const auto source = [&](const Napi::Value& one) { return toSource(one, slice); };
     const auto node = [&](const Napi::Value& one) { return toNode(one, slice); };
-    return {readAll(readArray(object, "sources"), source), readAll(readArray(object, "nodes"), node),
-            slice.first, slice.count, readInteger(object, "columns"), readValues(object, "watched")};
+    return {readAll(readArray(object, "sources"), source),
+            readAll(readArray(object, "nodes"), node),
+            slice.first,
+            slice.count,
+            readInteger(object, "columns"),
+            readValues(object, "watched")};
 }
 
 }  // namespace layerloom

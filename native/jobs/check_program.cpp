@@ -150,13 +150,17 @@ void check(const Dequantise& what, const Node& node, const Program& program) {
     const std::uint64_t matrices = end / each + (end % each == 0 ? 0 : 1);
     // Four bits a code, or eight.
     const bool isHalf = what.codes == E2M1 || what.codes == U4;
-    const std::uint64_t codes = checkedLength(checkedLength(matrices, what.rows, "rows"), what.stride, "rows");
+    const std::uint64_t codes =
+        checkedLength(checkedLength(matrices, what.rows, "rows"), what.stride, "rows");
     require(!isHalf || what.stride % 2 == 0, "stride");
     require(sourceAt(0).elements >= (isHalf ? codes / 2 : codes), "elements");
-    const auto blocks = [](std::uint64_t elements, std::uint64_t of) { return elements / of + (elements % of == 0 ? 0 : 1); };
+    const auto blocks = [](std::uint64_t elements, std::uint64_t of) {
+        return elements / of + (elements % of == 0 ? 0 : 1);
+    };
     const std::uint64_t rowsOfBlocks = checkedLength(matrices, blocks(what.rows, what.blockRows), "block");
-    require(sourceAt(1).elements >= checkedLength(rowsOfBlocks, blocks(what.columns, what.blockColumns), "block"),
-            "elements");
+    require(
+        sourceAt(1).elements >= checkedLength(rowsOfBlocks, blocks(what.columns, what.blockColumns), "block"),
+        "elements");
     require(!hasFactor || sourceAt(2).elements >= 1, "elements");
     require(!what.transposed || program.columns == what.rows, "columns");
 }

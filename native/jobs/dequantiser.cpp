@@ -62,7 +62,9 @@ std::uint64_t blocksOf(std::uint64_t elements, std::uint64_t each) { return (ele
 
 /// 2^(e − 127); 255 is NaN.
 float powerOf(std::uint8_t e) {
-    const std::uint32_t bits = e == 255 ? 0x7FC0'0000u : e == 0 ? 0x0040'0000u : static_cast<std::uint32_t>(e) << 23;
+    const std::uint32_t bits = e == 255 ? 0x7FC0'0000u
+                               : e == 0 ? 0x0040'0000u
+                                        : static_cast<std::uint32_t>(e) << 23;
     return __builtin_bit_cast(float, bits);
 }
 
@@ -154,7 +156,8 @@ void Dequantiser::fillTransposed(std::uint64_t first, std::size_t count, float* 
         const std::uint64_t row = (first + at) / outputColumns_, column = (first + at) % outputColumns_;
         if (row < blockFirst_ || row >= blockFirst_ + blockRows_) computeBlock(row);
         const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(count - at, outputColumns_ - column));
-        std::memcpy(out + at, block_.get() + (row - blockFirst_) * outputColumns_ + column, n * sizeof(float));
+        std::memcpy(out + at, block_.get() + (row - blockFirst_) * outputColumns_ + column,
+                    n * sizeof(float));
         at += n;
     }
 }

@@ -10,8 +10,8 @@
 namespace layerloom {
 
 /// Makes float32 of a quantised tensor's elements (Dequantise in program.hpp). A tensor that is stored
-/// transposed is made in blocks of whole rows of the output, so that each line of the cache that codes are read
-/// from serves many of its elements; private memory is then one block of about kDequantisedElements.
+/// transposed is made in blocks of whole rows of the output, so that each line of the cache that codes are
+/// read from serves many of its elements; private memory is then one block of about kDequantisedElements.
 class Dequantiser {
   public:
     /// @param inputs the node's, whole: codes, scales, and a factor where it has one
@@ -25,7 +25,8 @@ class Dequantiser {
   private:
     /// Elements [column, column + count) of a stored row, of all matrices' rows counted on.
     void fillRow(std::uint64_t row, std::uint64_t column, std::size_t count, float* out);
-    /// Codes as numbers, `count` of them from element `first` of the codes on; they fill whole bytes at its row's start.
+    /// Codes as numbers, `count` of them from element `first` of the codes on; they fill whole bytes at its
+    /// row's start.
     void decode(std::uint64_t first, std::size_t count, float* out);
     /// Float32 of the scales of blocks [first, first + count), with the factor.
     const float* scalesOf(std::uint64_t first, std::size_t count);
@@ -41,7 +42,7 @@ class Dequantiser {
     const std::uint64_t outputColumns_;
     std::vector<std::byte> expanded_;  ///< codes of four bits, and integers, as elements of a dtype
     std::vector<float> ofBlocks_, line_;
-    std::unique_ptr<float[]> block_;             ///< transposed: [row of the output][column]
+    std::unique_ptr<float[]> block_;                ///< transposed: [row of the output][column]
     std::uint64_t blockFirst_ = 0, blockRows_ = 0;  ///< rows of the output in it
 };
 

@@ -428,8 +428,8 @@ void Evaluator::evaluate(const Vote& vote, const Work& work) {
     if (const auto& fused = fusedVotes_.votes[work.index]) return evaluate(vote, *fused, work);
     const float* const* inputs = allFloats(work.node);
     const auto into = [&](DType dtype, std::byte* out) {
-        isFinite_ = kernels_.vote[static_cast<std::size_t>(dtype)](inputs[0], inputs + 1, vote.weights.data(),
-                                                                   vote.weights.size(), vote.rule, out, count_);
+        isFinite_ = kernels_.vote[static_cast<std::size_t>(dtype)](
+            inputs[0], inputs + 1, vote.weights.data(), vote.weights.size(), vote.rule, out, count_);
         isTold_ = true;
     };
     // No kernel votes in float64.

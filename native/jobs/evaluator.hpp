@@ -25,8 +25,8 @@ void forEachRow(std::uint64_t first, std::size_t count, std::uint64_t columns, c
     }
 }
 
-/// Evaluates a program tile by tile. Private memory is a tile for each node, whatever the tensor's size. Watched
-/// values are looked at where their tile is in the cache.
+/// Evaluates a program tile by tile. Private memory is a tile for each node, whatever the tensor's size.
+/// Watched values are looked at where their tile is in the cache.
 class Evaluator {
   public:
     /// @param windows the program's sources, mapped
@@ -122,7 +122,8 @@ class Evaluator {
     void evaluate(const Dequantise& what, const Work& work);
 
     /// `linear` into a node's tile, which notes whether the results are finite.
-    void sumInto(std::span<const Source> sources, std::span<const double> weights, Sink sink, std::size_t count);
+    void sumInto(std::span<const Source> sources, std::span<const double> weights, Sink sink,
+                 std::size_t count);
     /// Looks at the tile of a watched value.
     void look(ValueId id);
     bool isFiniteAt(ValueId id, std::size_t i) const;

@@ -96,10 +96,10 @@ struct Product {
     bool transposed;
 };
 
-/// A quantised tensor in float32: the number that each code stands for, times the scale of its block. Inputs are
-/// sources that each slice needs wholly: codes, taken for bytes; scales, [matrix][row of blocks][column of
-/// blocks]; and a factor of all scales, where there is one. The codes are of matrices of `rows` rows, each of
-/// `columns` elements, `stride` of them apart; blocks begin anew with each matrix.
+/// A quantised tensor in float32: the number that each code stands for, times the scale of its block. Inputs
+/// are sources that each slice needs wholly: codes, taken for bytes; scales, [matrix][row of blocks][column
+/// of blocks]; and a factor of all scales, where there is one. The codes are of matrices of `rows` rows, each
+/// of `columns` elements, `stride` of them apart; blocks begin anew with each matrix.
 struct Dequantise {
     enum class Codes : std::uint8_t {
         F8_E4M3,

@@ -87,12 +87,12 @@ inline constexpr std::size_t kPanel = 16;
 /// A product of matrices to add: sums[i][j] += Σₖ a(i, k) · b(k, j).
 template <class Number>
 struct PanelProduct {
-    const Number* a;            ///< a(i, k) is a[i · across + k · along]
+    const Number* a;  ///< a(i, k) is a[i · across + k · along]
     std::size_t across, along;
     std::size_t rows, depth;
-    const Number* b;            ///< row k of panel p is at b[p · panel + k · kPanel]
+    const Number* b;  ///< row k of panel p is at b[p · panel + k · kPanel]
     std::size_t panel, panels;
-    double* sums;               ///< [row][16 · panels]
+    double* sums;  ///< [row][16 · panels]
 };
 
 /// Σ weights[t]·sources[t], of sources of one dtype: the arguments of `linear`. At least one term.
@@ -102,8 +102,8 @@ struct Terms {
     std::size_t count;
 };
 
-/// The kernels of one instruction set. Tables are indexed by DType; entries of F64 are null, see linear.cpp, but for
-/// isFinite.
+/// The kernels of one instruction set. Tables are indexed by DType; entries of F64 are null, see linear.cpp,
+/// but for isFinite.
 struct Kernels {
     const char* isa;
 
@@ -147,15 +147,15 @@ struct Kernels {
     void (*randoms)(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::size_t count);
 
     /// out[i] = base[i] + scale·Σ (weight·change of those that count) / divisor, terms in order, rounded once
-    /// more to the output's dtype. A change of 0 never agrees with an elected sign. Returns true if all results
-    /// are finite.
+    /// more to the output's dtype. A change of 0 never agrees with an elected sign. Returns true if all
+    /// results are finite.
     bool (*vote[kDTypes])(const float* base, const float* const* changes, const float* weights,
                           std::size_t terms, const VoteRule& rule, std::byte* out, std::size_t count);
 
     /// The same over sources of the output's dtype, in one pass: change t is sources[t] − base rounded to
     /// float32 and pruned; `first` is as for `keep`. At most kMostChanges terms. Null for F64 and dtypes of a
-    /// byte. Returns true if all changes, pruned ones too, and all results are finite; it may return false where
-    /// a change is nearly the largest number of its dtype.
+    /// byte. Returns true if all changes, pruned ones too, and all results are finite; it may return false
+    /// where a change is nearly the largest number of its dtype.
     bool (*consensus[kDTypes])(const std::byte* base, const PrunedSource* sources, const float* weights,
                                std::size_t terms, const VoteRule& rule, std::uint64_t first, std::byte* out,
                                std::size_t count);
@@ -187,9 +187,10 @@ struct Kernels {
     void (*product)(const ProductPanels& panels, std::size_t rows, std::size_t columns, bool adds, float* out,
                     std::size_t outStride);
 
-    /// out[i] *= scales[(first + i) / width]: runs of `width` elements have a scale each; `first`, below `width`, is
-    /// where in the first run the tile begins.
-    void (*scaleRuns)(const float* scales, std::size_t width, std::size_t first, float* out, std::size_t count);
+    /// out[i] *= scales[(first + i) / width]: runs of `width` elements have a scale each; `first`, below
+    /// `width`, is where in the first run the tile begins.
+    void (*scaleRuns)(const float* scales, std::size_t width, std::size_t first, float* out,
+                      std::size_t count);
 
     /// Elements above 0 less those below: the sum of signs. Zeros and NaN have none.
     std::int64_t (*sumSigns)(const float* x, std::size_t count);
