@@ -1,8 +1,9 @@
 // @ts-check
 /**
  * Writes the functions of the Python package, one for each command below, from the definitions of the command line:
- * `python/layerloom/_calls.py`, and `aio.py` with the same as coroutines. `npm run docs:tables` rewrites them;
- * test/docs/python-calls.test.ts says where one differs.
+ * `python/layerloom/_calls.py`, and `aio.py` with the same as coroutines; beside each a stub (`.pyi`) with the types of
+ * results, which are in `results.py`. `npm run docs:tables` rewrites them; test/docs/python-calls.test.ts says where one
+ * differs.
  */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +11,7 @@ import { pythonName } from '../dist/base/option-name.js';
 import { outputOptions } from '../dist/cli/options/output.js';
 import { toNumber, toWeights } from '../dist/cli/options/parse.js';
 import { buildProgram } from '../dist/cli/program.js';
+import { results, resultsModule } from './python-results.mjs';
 
 /** Commands that are functions, by the function's name. */
 const commands = {
@@ -47,8 +49,8 @@ const typeOf = (option) => {
 /** A text of help in a docstring. @param {string} text */
 const plain = (text) => text.replaceAll('\\', '\\\\').replaceAll('"""', "'''");
 
-/** @param {string} name @param {string} path @param {boolean} isAsync */
-const functionOf = (name, path, isAsync) => {
+/** The arguments and options of a command, as parameters of Python. @param {string} path */
+const parametersOf = (path) => {
   const command = buildProgram().commands.find((one) => one.name() === path);
   if (command === undefined) throw new Error(`there is no command ${path}`);
   const options = command.options.flatMap((one) => {
@@ -59,7 +61,7 @@ const functionOf = (name, path, isAsync) => {
     const notes = [required && `required ${required}`, facts.default && `default: ${facts.default}`];
     return [
       {
-        ...{ long, name: pythonName(long), type: typeOf(option), mandatory },
+        ...{ long, name: pythonName(long), type: typeOf(option), required: mandatory },
         ...{ several: facts.repeatable === true || option.variadic },
         words: [description, ...notes].filter(Boolean).join('; '),
       },
@@ -72,21 +74,40 @@ const functionOf = (name, path, isAsync) => {
     variadic: argument.variadic,
     words: argument.description,
   }));
-  const optional = (/** @type {string} */ type) =>
-    type === 'bool' ? 'bool = False' : `${type} | None = None`;
-  const parameters = [
-    ...declared.map(({ name, type, required, variadic }) =>
-      required ? `${name}: ${type}` : variadic ? `${name}: ${type} = ()` : `${name}: ${optional(type)}`,
-    ),
-    '*',
-    ...options.filter(({ mandatory }) => mandatory).map(({ name, type }) => `${name}: ${type}`),
-    ...options.filter(({ mandatory }) => !mandatory).map(({ name, type }) => `${name}: ${optional(type)}`),
-    'progress: Progress = None',
-  ];
+  return { description: command.description(), declared, options };
+};
+
+/** @typedef {{ name: string, type: string, required: boolean, variadic?: boolean }} Parameter */
+
+/** @param {Parameter} parameter */
+const parameterText = ({ name, type, required, variadic }) => {
+  if (required) return `${name}: ${type}`;
+  if (variadic) return `${name}: ${type} = ()`;
+  if (type === 'None') return `${name}: None = None`;
+  return /^(bool|Literal\[False\])$/.test(type)
+    ? `${name}: ${type} = False`
+    : `${name}: ${type} | None = None`;
+};
+
+/** @param {readonly Parameter[]} declared @param {readonly Parameter[]} options @returns {string[]} */
+const parameterTexts = (declared, options) => [
+  ...declared.map(parameterText),
+  '*',
+  ...options.filter(({ required }) => required).map(parameterText),
+  ...options.filter(({ required }) => !required).map(parameterText),
+  'progress: Progress = None',
+];
+
+/** @param {string} name @param {readonly string[]} parameters @param {boolean} isAsync */
+const signature = (name, parameters, isAsync) => `${isAsync ? 'async ' : ''}def ${name}(
+${parameters.map((parameter) => `    ${parameter},\n`).join('')})`;
+
+/** @param {string} name @param {string} path @param {boolean} isAsync */
+const functionOf = (name, path, isAsync) => {
+  const { description, declared, options } = parametersOf(path);
   return `
-${isAsync ? 'async ' : ''}def ${name}(
-${parameters.map((parameter) => `    ${parameter},\n`).join('')}) -> dict[str, Any]:
-    """Runs \`layerloom ${path}\`: ${plain(command.description())}.
+${signature(name, parameterTexts(declared, options), isAsync)} -> dict[str, Any]:
+    """Runs \`layerloom ${path}\`: ${plain(description)}.
 
     Args:
 ${[...declared, ...options].map(({ name, words }) => `        ${name}: ${plain(words)}\n`).join('')}        progress: a function, or True for a bar of tqdm
@@ -101,8 +122,52 @@ ${options.map(({ long, name, several }) => `            ${several ? 'each' : 'op
 `;
 };
 
+/**
+ * The signatures of a function: one for each option with which it returns something else, one without, and one for a flag
+ * `dry_run` whose value is not known.
+ *
+ * @param {string} name @param {string} path @param {boolean} isAsync
+ */
+const stubOf = (name, path, isAsync) => {
+  const { declared, options } = parametersOf(path);
+  const forms = [...(results.get(path) ?? [])];
+  const plain = forms.at(-1);
+  if (plain?.[0] !== 'plain') throw new Error(`src/cli/printed.ts does not say what ${path} prints`);
+  const longs = forms.map(([form]) => `--${form}`);
+  /** The options with one that is given, of a type, and with others that are not. */
+  const given = (
+    /** @type {number} */ at,
+    /** @type {readonly string[]} */ absent,
+    /** @type {string} */ flag,
+  ) =>
+    options.map((option) => {
+      const isFlag = option.type === 'bool';
+      if (option.long === longs[at]) return { ...option, type: isFlag ? flag : option.type, required: true };
+      return absent.includes(option.long) ? { ...option, type: isFlag ? 'Literal[False]' : 'None' } : option;
+    });
+  const signatures = forms.map(([, type], at) => ({
+    options: given(at, longs.slice(0, at), 'Literal[True]'),
+    type,
+  }));
+  const dry = longs.indexOf('--dry-run');
+  if (dry >= 0)
+    signatures.push({ options: given(dry, longs, 'bool'), type: `${forms[dry]?.[1]} | ${plain[1]}` });
+  const overload = signatures.length > 1 ? '@overload\n' : '';
+  return signatures
+    .map(
+      (of) =>
+        `\n${overload}${signature(name, parameterTexts(declared, of.options), isAsync)} -> ${of.type}: ...\n`,
+    )
+    .join('');
+};
+
 const head = `# Written by scripts/python-calls.mjs from the definitions of the command line: \`npm run docs:tables\`.
 `;
+
+const allOf = `__all__ = [
+${Object.keys(commands)
+  .map((name) => `    "${name}",\n`)
+  .join('')}]`;
 
 /** @param {string} words @param {boolean} isAsync */
 const moduleOf = (words, isAsync) => `${head}"""${words}"""
@@ -112,20 +177,45 @@ from typing import Any, Literal
 
 from ._call import Numbers, Progress, StrPath, ${isAsync ? '' : 'call, '}each, option, words_of
 ${isAsync ? 'from ._call_async import call_async\n' : ''}
-__all__ = [
-${Object.keys(commands)
-  .map((name) => `    "${name}",\n`)
-  .join('')}]
+${allOf}
 
 ${Object.entries(commands)
   .map(([name, path]) => functionOf(name, path, isAsync))
   .join('\n')}`;
 
+/** @param {boolean} isAsync */
+const stubModuleOf = (isAsync) => {
+  const text = Object.entries(commands)
+    .map(([name, path]) => stubOf(name, path, isAsync))
+    .join('');
+  const used = [
+    ...new Set(
+      [...results.values()].flatMap((forms) => [...forms.values()]).flatMap((type) => type.split(' | ')),
+    ),
+  ];
+  return `${head}
+from collections.abc import Sequence
+from typing import Literal, overload
+
+from ._call import Numbers, Progress, StrPath
+from .results import (
+${used
+  .toSorted()
+  .map((name) => `    ${name},\n`)
+  .join('')})
+
+${allOf}
+${text}`;
+};
+
 /** Texts of the modules by their files. */
 export const modules = new Map(
   /** @type {const} */ ([
     ['_calls.py', moduleOf('Commands as functions.', false)],
+    ['_calls.pyi', stubModuleOf(false)],
     ['aio.py', moduleOf('Commands as coroutines: a task that is cancelled stops its command.', true)],
+    ['aio.pyi', stubModuleOf(true)],
+    ['results.py', resultsModule],
   ]),
 );
 

@@ -2,7 +2,7 @@
 
 # Names are loaded when they are asked for: the command starts by importing this package. Their types: __init__.pyi.
 
-_modules = ("aio", "eval", "train")
+_modules = ("aio", "eval", "results", "train")
 
 
 def __getattr__(name: str) -> object:

@@ -1,2 +1,8 @@
 from . import aio as aio
-from ._public import *
+from . import results as results
+from ._call import Progress as Progress
+from ._calls import *
+from ._engine import close as close
+from ._errors import EngineEnded as EngineEnded
+from ._errors import LayerloomError as LayerloomError
+from ._errors import LayerloomWarning as LayerloomWarning

@@ -19,6 +19,7 @@ import { type CheckedTasks, checkExperimentTasks } from '../../experiment/scorin
 import { scoringOf } from '../../experiment/scoring/plan-evaluation.js';
 import { toPart } from '../options/parse.js';
 import { note, printEvent, printJson, printLine, printNext, warn } from '../print.js';
+import type { BatchDone, PlannedBatch } from '../printed.js';
 import { interruptible } from './interrupt.js';
 import type { CommonOptions } from './merge-options.js';
 import { requireOut } from './require-out.js';
@@ -99,7 +100,8 @@ export const batchCommand = async (options: BatchCommandOptions): Promise<void> 
   const next = isScored ? evaluation : undefined;
   if (options.json) {
     const { experiment: _experiment, merges: _merges, ...rest } = result;
-    printEvent('done', { ...rest, failed: failed.length, ...(next === undefined ? {} : { next }) });
+    const done = { ...rest, failed: failed.length, ...(next === undefined ? {} : { next }) };
+    printEvent('done', done satisfies Omit<BatchDone, 'event'>);
   } else if (!options.quiet) {
     printLine(describeOutcomes(result.merges, { ...result, pending, out: resolve(out) }));
     printNext(next);
@@ -186,7 +188,7 @@ const dryRun = async (
         merge: merge.name,
         error: { code, message },
       })),
-    });
+    } satisfies PlannedBatch);
   else if (!options.quiet) {
     const merges = plan.merges.map(({ merge }) => merge);
     printLine(`${describeMerges(merges, options.verbose ?? false)}\n`);

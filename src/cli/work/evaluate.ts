@@ -18,6 +18,7 @@ import { planEvaluation } from '../../experiment/scoring/plan-evaluation.js';
 import type { OutputOptions } from '../options/output.js';
 import { toPart } from '../options/parse.js';
 import { note, printEvent, printJson, printLine, printNext, printText, warn } from '../print.js';
+import type { EvaluationCommands, EvaluationDone, Imported } from '../printed.js';
 import { interruptible } from './interrupt.js';
 import { show } from './show.js';
 import { StatusLine } from './status-line.js';
@@ -62,7 +63,7 @@ export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<
   const given = { lmEval, only, part, jobs, limit };
   if (options.print) {
     const commands = await evaluationCommands(directory, { ...given, force });
-    if (json) printJson({ commands });
+    if (json) printJson({ commands } satisfies EvaluationCommands);
     else if (commands.length > 0) printText(commands.map(({ command }) => command).join('\n'));
     else if (!quiet) note('every model that is there has its results');
     return;
@@ -102,7 +103,8 @@ export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<
   const next = nextOf(directory, outcome);
   if (json) {
     const { experiment: _experiment, ...rest } = outcome;
-    printEvent('done', { ...rest, ...(next === undefined ? {} : { next }) });
+    const done = { ...rest, ...(next === undefined ? {} : { next }) };
+    printEvent('done', done satisfies Omit<EvaluationDone, 'event'>);
   } else if (!quiet) {
     printLine(describeEvaluation(outcome));
     printNext(next);
@@ -145,7 +147,7 @@ const importCommand = async (
   const outcome = await importResults(directory, from);
   const { experiment: _experiment, ...rest } = outcome;
   if (!quiet) outcome.warnings.forEach(warn);
-  if (json) printJson(rest);
+  if (json) printJson(rest satisfies Imported);
   else if (!quiet) printLine(describeImport(outcome));
   if (outcome.failed.length > 0)
     throw new LayerloomError('EVALUATION_INCOMPLETE', {

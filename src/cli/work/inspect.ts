@@ -2,13 +2,18 @@ import { parseAddress } from '../../address/address.js';
 import { LayerloomError } from '../../base/errors.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { describeCheckpoint, summariseCheckpoint } from '../../documents/text/inspect.js';
-import { describeAdapter, summariseAdapter } from '../../documents/text/inspect-adapter.js';
+import {
+  type AdapterSummary,
+  describeAdapter,
+  summariseAdapter,
+} from '../../documents/text/inspect-adapter.js';
 import type { Adapter } from '../../model/adapters/adapter.js';
 import { openAdapter } from '../../model/adapters/open-adapter.js';
 import { openAddress } from '../../model/adapters/open-model.js';
 import { bringModels } from '../../sources/bring-models.js';
 import type { OutputOptions } from '../options/output.js';
 import { printJson, printLine, warn } from '../print.js';
+import type { InspectedCheckpoint } from '../printed.js';
 
 interface InspectCommandOptions extends OutputOptions {
   readonly model: string;
@@ -23,8 +28,9 @@ export const inspectCommand = async (options: InspectCommandOptions): Promise<vo
   const { checkpoint, adapter } = await openForInspection(model);
   const summary = checkpoint === undefined ? undefined : summariseCheckpoint(checkpoint);
   const ofAdapter = adapter === undefined ? undefined : summariseAdapter(adapter);
-  if (json)
-    printJson(summary === undefined ? ofAdapter : { ...summary, ...(ofAdapter && { adapter: ofAdapter }) });
+  const printed: InspectedCheckpoint | AdapterSummary | undefined =
+    summary === undefined ? ofAdapter : { ...summary, ...(ofAdapter && { adapter: ofAdapter }) };
+  if (json) printJson(printed);
   else if (!quiet) {
     summary?.warnings.forEach(warn);
     const texts = [summary && describeCheckpoint(summary), ofAdapter && describeAdapter(ofAdapter)];

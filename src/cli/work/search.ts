@@ -7,6 +7,7 @@ import { describeSearch, describeSearchPlan, describeStep } from '../../document
 import { checkThreads } from '../../engine/run.js';
 import type { OutputOptions } from '../options/output.js';
 import { note, printEvent, printLine, warn } from '../print.js';
+import type { SearchDone } from '../printed.js';
 import { requireOut } from './require-out.js';
 import { show, watched } from './show.js';
 
@@ -63,6 +64,6 @@ export const searchCommand = async ({
     }),
   );
   const { steps: _steps, ...rest } = result;
-  if (json) printEvent('done', rest);
+  if (json) printEvent('done', rest satisfies Omit<SearchDone, 'event'>);
   else if (!quiet) printLine(`${describeSearch(result)}\nwritten: ${result.out}/search.json, search.svg`);
 };

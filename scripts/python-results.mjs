@@ -1,0 +1,203 @@
+// @ts-check
+/**
+ * Writes the types of what commands print with `--json` (src/cli/printed.ts) as TypedDicts, by the compiler's own
+ * checker: `python/layerloom/results.py`.
+ */
+import { fileURLToPath } from 'node:url';
+import { API, SymbolFlags, TypeFlags } from 'typescript/unstable/sync';
+
+/** @typedef {import('typescript/unstable/sync').Type} Type */
+/** @typedef {import('typescript/unstable/sync').Checker} Checker */
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Keys of JSON that cannot name a field in the body of a class. */
+const keywords = /^(as|class|def|del|for|from|global|import|in|is|lambda|not|or|pass|with)$|\W/;
+
+/** @param {string} name */
+const capitalised = (name) => name.charAt(0).toUpperCase() + name.slice(1);
+
+/** @param {string} name a key, or words with hyphens */
+const classWord = (name) => name.split(/\W+/).map(capitalised).join('');
+
+/** @param {readonly string[]} words of types; literals become one */
+const unionText = (words) => {
+  const literals = words.flatMap((word) => /^Literal\[(.*)\]$/.exec(word)?.[1] ?? []);
+  const both = literals.includes('True') && literals.includes('False');
+  const rest = literals.filter((literal) => !both || !/^(True|False)$/.test(literal));
+  return [
+    ...(both ? ['bool'] : []),
+    ...(rest.length === 0 ? [] : [`Literal[${[...new Set(rest)].join(', ')}]`]),
+    ...new Set(words.filter((word) => !word.startsWith('Literal['))),
+  ].join(' | ');
+};
+
+/** The types of Python that stand for types of TypeScript, and the classes that these need. */
+class Translation {
+  /** Texts of the classes by their names. @type {Map<string, string>} */
+  classes = new Map();
+  /** Names of classes by their types' ids. @type {Map<number, string>} */
+  names = new Map();
+
+  /** @param {Checker} checker */
+  constructor(checker) {
+    this.checker = checker;
+  }
+
+  /** @param {Type | undefined} type @param {string} place names a type that has no name @returns {string} */
+  typeOf(type, place) {
+    if (type === undefined) throw new Error(`${place} has no type`);
+    const { checker } = this;
+    if (type.isUnionType()) return this.unionOf(type, place);
+    if (type.isLiteralType()) {
+      const { value } = type;
+      return `Literal[${typeof value === 'boolean' ? capitalised(String(value)) : JSON.stringify(value)}]`;
+    }
+    if (type.flags & (TypeFlags.String | TypeFlags.TemplateLiteral)) return 'str';
+    if (type.flags & TypeFlags.Number) return 'float';
+    if (type.flags & TypeFlags.Null) return 'None';
+    if (type.flags & (TypeFlags.Unknown | TypeFlags.Any)) return 'Any';
+    if (type.isTypeReference() && (checker.isArrayType(type) || checker.isTupleType(type))) {
+      const elements = checker.getTypeArguments(type).map((element) => this.typeOf(element, place));
+      return `list[${unionText(elements)}]`;
+    }
+    const [index] = checker.getIndexInfosOfType(type);
+    if (index !== undefined) return `dict[str, ${this.typeOf(index.valueType, place)}]`;
+    if (type.isObjectType() || type.isIntersectionType()) return this.classOf(type, place);
+    throw new Error(`${place}: ${checker.typeToString(type)} is no type of JSON`);
+  }
+
+  /** @param {import('typescript/unstable/sync').UnionType} type @param {string} place */
+  unionOf(type, place) {
+    const types = type.getTypes().filter(({ flags }) => !(flags & TypeFlags.Undefined));
+    const objects = types.filter((one) => one.isObjectType() || one.isIntersectionType());
+    const placeOf = (/** @type {Type} */ one) =>
+      objects.length > 1 ? place + this.distinctionOf(one, objects) : place;
+    return unionText(types.map((one) => this.typeOf(one, placeOf(one))));
+  }
+
+  /** What tells an object of a union apart: the value of a key, or a key that it alone has. @param {Type} type @param {readonly Type[]} all */
+  distinctionOf(type, all) {
+    const { checker } = this;
+    const own = checker.getPropertiesOfType(type);
+    for (const property of own) {
+      const value = checker.getTypeOfSymbol(property);
+      if (value?.isStringLiteralType()) return classWord(value.value);
+    }
+    const others = all.filter((other) => other !== type);
+    const alone = own.find(({ name }) =>
+      others.every((other) => checker.getPropertyOfType(other, name) === undefined),
+    );
+    return alone === undefined ? String(all.indexOf(type) + 1) : `With${classWord(alone.name)}`;
+  }
+
+  /** The class of an object, which is made where it is not there. @param {Type} type @param {string} place */
+  classOf(type, place) {
+    const known = this.names.get(type.id);
+    if (known !== undefined) return known;
+    const [alias, own] = [type.getAliasSymbol()?.name, type.getSymbol()?.name];
+    const name =
+      alias && type.getAliasTypeArguments().length === 0 ? alias : own && !own.startsWith('__') ? own : place;
+    if (this.classes.has(name)) throw new Error(`two types are named ${name}`);
+    this.names.set(type.id, name);
+    this.classes.set(name, '');
+    this.classes.set(name, this.textOf(type, name));
+    return name;
+  }
+
+  /** @param {Type} type @param {string} name */
+  textOf(type, name) {
+    const { checker } = this;
+    const fields = checker.getPropertiesOfType(type).map((property) => {
+      const of = checker.getTypeOfSymbol(property);
+      const isOptional =
+        (property.flags & SymbolFlags.Optional) !== 0 ||
+        (of?.isUnionType() && of.getTypes().some(({ flags }) => flags & TypeFlags.Undefined)) === true;
+      const words = property.getDocumentationComment(checker).trim().replace(/\s+/g, ' ');
+      return {
+        key: property.name,
+        type: this.typeOf(of, name + classWord(property.name)),
+        isOptional,
+        words,
+      };
+    });
+    const reserved = fields.find(({ key }) => keywords.test(key));
+    if (reserved !== undefined) throw new Error(`${name}: ${reserved.key} cannot be a field's name`);
+    const bodyOf = (/** @type {typeof fields} */ some) =>
+      some
+        .map(
+          ({ key, type, words }) =>
+            `    ${key}: ${type}\n${words && `    ${JSON.stringify(words).replace(/^"|"$/g, '"""')}\n`}`,
+        )
+        .join('');
+    const [always, perhaps] = [
+      fields.filter((field) => !field.isOptional),
+      fields.filter((field) => field.isOptional),
+    ];
+    if (perhaps.length === 0) return `class ${name}(TypedDict):\n${bodyOf(always) || '    pass\n'}`;
+    if (always.length === 0) return `class ${name}(TypedDict, total=False):\n${bodyOf(perhaps)}`;
+    return `class _${name}(TypedDict):\n${bodyOf(always)}\n\nclass ${name}(_${name}, total=False):\n${bodyOf(perhaps)}`;
+  }
+}
+
+/** @param {(checker: Checker, printed: Type) => void} read */
+const withPrinted = (read) => {
+  const api = new API();
+  try {
+    const [project] = api.updateSnapshot({ openProject: `${root}tsconfig.json` }).getProjects();
+    const file = project?.program.getSourceFile(`${root}src/cli/printed.ts`);
+    if (project === undefined || file === undefined)
+      throw new Error('src/cli/printed.ts is not in tsconfig.json');
+    const { checker } = project;
+    const module = checker.getSymbolAtLocation(file);
+    const printed = module && checker.getExportsOfModule(module).find(({ name }) => name === 'Printed');
+    if (printed === undefined) throw new Error('src/cli/printed.ts does not export Printed');
+    read(checker, checker.getDeclaredTypeOfSymbol(printed));
+  } finally {
+    api.close();
+  }
+};
+
+/**
+ * What each command prints: types of Python by the option that makes it print them, `plain` without.
+ *
+ * @type {Map<string, Map<string, string>>}
+ */
+export const results = new Map();
+
+/** @type {readonly string[]} */
+let classes = [];
+
+withPrinted((checker, printed) => {
+  const translation = new Translation(checker);
+  for (const command of checker.getPropertiesOfType(printed)) {
+    const type = checker.getTypeOfSymbol(command);
+    if (type === undefined) throw new Error(`${command.name} has no type`);
+    const forms = checker.getPropertiesOfType(type).map((form) => {
+      const text = translation.typeOf(
+        checker.getTypeOfSymbol(form),
+        classWord(`${command.name}-${form.name}`),
+      );
+      return /** @type {const} */ ([form.name, text]);
+    });
+    results.set(command.name, new Map(forms));
+  }
+  classes = [...translation.classes.values()];
+});
+const names = classes.join('\n').match(/(?<=^class )[A-Z]\w*/gm) ?? [];
+
+/** The text of results.py. */
+export const resultsModule = `# Written by scripts/python-results.mjs from the types of src/cli/printed.ts: \`npm run docs:tables\`.
+"""Types of what the functions return. Numbers are typed as float, whole ones too."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+__all__ = [
+${names
+  .toSorted()
+  .map((name) => `    "${name}",\n`)
+  .join('')}]
+
+${classes.map((text) => `\n${text}`).join('\n')}`;
