@@ -14,7 +14,7 @@ import { buildProgram } from '../dist/cli/program.js';
 import { results, resultsModule } from './python-results.mjs';
 
 /** Commands that are functions, by the function's name. */
-const commands = {
+export const commands = {
   swap: 'swap',
   soup: 'soup',
   merge: 'merge',

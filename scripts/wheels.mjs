@@ -41,7 +41,7 @@ const copyProgram = (engine) => {
     encoding: 'utf8',
   });
   execFileSync('tar', ['-xzf', packed.slice(0, packed.indexOf('.tgz: ') + 4), '-C', work]);
-  const left = /^(prebuilds|native|docs|CMakeLists\.txt)(\/|$)/;
+  const left = /^(prebuilds|native|docs|skills|llms\.txt|CMakeLists\.txt)(\/|$)/;
   const whole = join(work, 'package');
   cpSync(whole, engine, {
     recursive: true,

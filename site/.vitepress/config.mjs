@@ -1,6 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { slug } from 'github-slugger';
 import { defineConfig } from 'vitepress';
+import { llmsText } from '../../scripts/llms.mjs';
 import { repositoryUrl, sourceLinks } from '../links.mjs';
 import { generated, pageOf, presentGroups, root, sources, titleOf } from '../pages.mjs';
 
@@ -36,6 +38,17 @@ const vueOfPages = {
   },
 };
 
+/** Puts each page's Markdown beside it, and llms.txt, whose links lead there, above them. */
+const addTexts = ({ outDir }) => {
+  for (const source of pages) {
+    const place = join(outDir, pageOf(source));
+    mkdirSync(dirname(place), { recursive: true });
+    copyFileSync(join(root, source), place);
+  }
+  writeFileSync(join(outDir, 'llms.txt'), llmsText(pageOf));
+  copyFileSync(join(root, 'skills/layerloom/SKILL.md'), join(outDir, 'SKILL.md'));
+};
+
 const back = { text: '← All pages', link: link('README.md') };
 
 export default defineConfig({
@@ -50,6 +63,7 @@ export default defineConfig({
   cacheDir: './.vitepress/cache',
   rewrites: (source) => (pages.has(source) ? pageOf(source) : source),
   lastUpdated: false,
+  buildEnd: addTexts,
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${process.env.SITE_BASE ?? '/'}mark.svg` }]],
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },

@@ -30,6 +30,7 @@ export const pages = [
   'CONTRIBUTING.md',
   ...markdownIn('docs/', true),
   ...markdownIn('examples/', true),
+  ...markdownIn('skills/', true),
 ];
 
 /**
