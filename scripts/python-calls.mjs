@@ -46,8 +46,12 @@ const typeOf = (option) => {
   return repeatable || option.variadic ? `${one} | Sequence[${one}]` : one;
 };
 
-/** A text of help in a docstring. @param {string} text */
-const plain = (text) => text.replaceAll('\\', '\\\\').replaceAll('"""', "'''");
+/** A text of help in a docstring, where options are parameters. @param {string} text */
+const plain = (text) =>
+  text
+    .replace(/(?<![\w-])--[a-z][a-z-]*[a-z]/g, pythonName)
+    .replaceAll('\\', '\\\\')
+    .replaceAll('"""', "'''");
 
 /** The arguments and options of a command, as parameters of Python. @param {string} path */
 const parametersOf = (path) => {
@@ -106,6 +110,7 @@ ${parameters.map((parameter) => `    ${parameter},\n`).join('')})`;
 const functionOf = (name, path, isAsync) => {
   const { description, declared, options } = parametersOf(path);
   return `
+@checked
 ${signature(name, parameterTexts(declared, options), isAsync)} -> dict[str, Any]:
     """Runs \`layerloom ${path}\`: ${plain(description)}.
 
@@ -176,7 +181,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from ._call import Numbers, Progress, StrPath, ${isAsync ? '' : 'call, '}each, option, words_of
-${isAsync ? 'from ._call_async import call_async\n' : ''}
+${isAsync ? 'from ._call_async import call_async\n' : ''}from ._check import checked
+
 ${allOf}
 
 ${Object.entries(commands)

@@ -12,7 +12,11 @@ def __getattr__(name: str) -> object:
         return import_module(f"{__name__}.{name}")
     public = None if name.startswith("_") else import_module(f"{__name__}._public")
     if not hasattr(public, name):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import sys
+
+        # With them, tracebacks name the nearest.
+        package = sys.modules[__name__]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=package)
     return getattr(public, name)
 
 

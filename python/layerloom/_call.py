@@ -25,7 +25,10 @@ def text_of(value: One) -> str:
     """Spells a value as the command line takes it: integers without a point."""
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
-    return str(int(value)) if float(value).is_integer() else str(value)
+    try:
+        return str(int(value)) if float(value).is_integer() else str(value)
+    except TypeError:
+        raise TypeError(f"expected a text, a path, a number or a list of these, not {value!r}") from None
 
 
 def several(value: One | Sequence[One] | None) -> list[str]:

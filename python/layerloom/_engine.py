@@ -9,10 +9,12 @@ import json
 import logging
 import os
 import subprocess
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from types import FrameType
 from typing import Any
 
 from ._errors import EngineEnded, LayerloomError, LayerloomWarning
@@ -156,10 +158,19 @@ def note(line: dict[str, Any]) -> None:
     """Passes a message on: warnings to `warnings`, others to the logger `layerloom`."""
     text: str = line["note"]
     if text.startswith("warning: "):
-        # Of who called the function, in `_call.call`.
-        warnings.warn(text.removeprefix("warning: "), LayerloomWarning, stacklevel=5)
+        warnings.warn(text.removeprefix("warning: "), LayerloomWarning, stacklevel=calls_of_package())
     else:
         logger.info(text)
+
+
+def calls_of_package() -> int:
+    """The `stacklevel` of who called the package, as seen by the function that asks for it."""
+    package = __name__.partition(".")[0] + "."
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and f"{frame.f_globals.get('__name__')}.".startswith(package):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def close() -> None:

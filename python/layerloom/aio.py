@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from ._call import Numbers, Progress, StrPath, each, option, words_of
 from ._call_async import call_async
+from ._check import checked
 
 __all__ = [
     "swap",
@@ -24,6 +25,7 @@ __all__ = [
 ]
 
 
+@checked
 async def swap(
     *,
     task: StrPath,
@@ -63,7 +65,7 @@ async def swap(
     Args:
         task: the task expert: a directory, a file of weights or org/name in the hub cache
         lang: the language expert
-        base: the model that both were fine-tuned from, to check them against; --weights magnitude needs it
+        base: the model that both were fine-tuned from, to check them against; weights magnitude needs it
         bottom: layers from the language expert, next to the embeddings; default: 5
         top: layers from the language expert, next to the head; default: 2
         bottom_transition: averaged layers above the bottom ones; default: 0
@@ -76,10 +78,10 @@ async def swap(
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
-        as_: write a LoRA adapter, or full weights: of bare adapters, whose base is --base or what they name; default: an adapter where all models are bare adapters
+        as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: auto
-        out: directory to create; required unless --dry-run
+        out: directory to create; required unless dry_run
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -132,6 +134,7 @@ async def swap(
     return await call_async(words, progress)
 
 
+@checked
 async def soup(
     models: StrPath | Sequence[StrPath],
     *,
@@ -161,15 +164,15 @@ async def soup(
 
     Args:
         models: models: each a directory, a file of weights or org/name in the hub cache, or NAME=MODEL
-        base: the model that all were fine-tuned from, to check them against; --weights magnitude needs it
+        base: the model that all were fine-tuned from, to check them against; weights magnitude needs it
         weights: one weight for each model, or magnitude: 1 / mean MAV of each; default: all 1
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
-        as_: write a LoRA adapter, or full weights: of bare adapters, whose base is --base or what they name; default: an adapter where all models are bare adapters
+        as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: auto
-        out: directory to create; required unless --dry-run
+        out: directory to create; required unless dry_run
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -212,6 +215,7 @@ async def soup(
     return await call_async(words, progress)
 
 
+@checked
 async def merge(
     recipe: StrPath,
     *,
@@ -250,10 +254,10 @@ async def merge(
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
-        as_: write a LoRA adapter, or full weights: of bare adapters, whose base is --base or what they name; default: an adapter where all models are bare adapters
+        as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: the recipe's, or auto
-        out: directory to create; required unless --dry-run or --explain
+        out: directory to create; required unless dry_run or explain
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -298,6 +302,7 @@ async def merge(
     return await call_async(words, progress)
 
 
+@checked
 async def revert(
     expert: StrPath,
     *,
@@ -342,20 +347,20 @@ async def revert(
         top: number of last layers; default: 2
         keep: layers that stay the expert's: those between, or the first and last ones; default: middle
         others: tensors outside the layers; default: keep
-        norms: norms inside the layers: as their layer, or as --others; default: layer
+        norms: norms inside the layers: as their layer, or as others; default: layer
         threshold: revert the rows whose MAV is below it, instead of layers
         target_kept: revert rows by the largest threshold that keeps at least this share of the parameters
         rows: rows are input or output features; default: input
         modules: revert tensors of these names only: q_proj,k_proj or "*.mlp.*"; all others stay the expert's; default: all tensors
-        partition: partition.json of layerloom partition: keep the part of --side and nothing else, instead of by layers
-        side: the side of the partition that is the expert's; required with --partition
+        partition: partition.json of layerloom partition: keep the part of side and nothing else, instead of by layers
+        side: the side of the partition that is the expert's; required with partition
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
-        as_: write a LoRA adapter, or full weights: of bare adapters, whose base is --base or what they name; default: an adapter where all models are bare adapters
+        as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: auto
-        out: directory to create; required unless --dry-run
+        out: directory to create; required unless dry_run
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -408,6 +413,7 @@ async def revert(
     return await call_async(words, progress)
 
 
+@checked
 async def relayout(
     checkpoint: StrPath,
     *,
@@ -433,7 +439,7 @@ async def relayout(
         checkpoint: a directory, a file of weights or org/name in the hub cache
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
-        out: directory to create; required unless --dry-run
+        out: directory to create; required unless dry_run
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -470,6 +476,7 @@ async def relayout(
     return await call_async(words, progress)
 
 
+@checked
 async def extract_lora(
     expert: StrPath,
     *,
@@ -493,7 +500,7 @@ async def extract_lora(
     Args:
         expert: a directory, a file of weights or org/name in the hub cache
         base: the model that the expert was fine-tuned from
-        rank: rank of the factors, at most; required unless --energy, with which it is 128 by default
+        rank: rank of the factors, at most; required unless energy, with which it is 128 by default
         energy: the smallest rank of each matrix that keeps this share of its change's squares: 0.9
         modules: weights to extract: regular expressions, searched in the names of modules; default: the linear weights of attention and MLP
         exclude: weights not to extract, likewise
@@ -529,6 +536,7 @@ async def extract_lora(
     return await call_async(words, progress)
 
 
+@checked
 async def analyze(
     experts: StrPath | Sequence[StrPath] = (),
     *,
@@ -551,8 +559,8 @@ async def analyze(
     """Runs `layerloom analyze`: show which layers and matrices fine-tuning changed: tables, pictures and a page.
 
     Args:
-        experts: experts: each a model, or NAME=MODEL; not needed with --from
-        base: the model that the experts were fine-tuned from; required unless --from
+        experts: experts: each a model, or NAME=MODEL; not needed with from_
+        base: the model that the experts were fine-tuned from; required unless from_
         from_: NAME.mav.safetensors of earlier analyses, read instead of weights
         threshold: rows whose MAV is above it count as changed; auto: what a third of the changed rows of the layers’ matrices exceed; NAME=T: of one expert; default: 1e-5
         rows: rows are input or output features; default: input
@@ -591,6 +599,7 @@ async def analyze(
     return await call_async(words, progress)
 
 
+@checked
 async def diff(
     a: StrPath,
     b: StrPath,
@@ -634,6 +643,7 @@ async def diff(
     return await call_async(words, progress)
 
 
+@checked
 async def inspect(
     checkpoint: StrPath,
     *,
@@ -657,6 +667,7 @@ async def inspect(
     return await call_async(words, progress)
 
 
+@checked
 async def partition(
     base: StrPath,
     *,
@@ -683,11 +694,11 @@ async def partition(
         top: last layers, the language's; default: 2
         scaled: scale the counts from the paper's 32 layers to the model's: count * L / 32
         from_: directory of layerloom analyze: each parameter goes to the expert that changed it more, instead of by layers
-        language: the language expert in the analysis; required with --from
-        task: the task expert in the analysis; required with --from
+        language: the language expert in the analysis; required with from_
+        task: the task expert in the analysis; required with from_
         granularity: what an analysis gives to one part together; default: module
-        others: the part of embeddings, final norm and head; default: language; with --from as the analysis says
-        norms: norms inside the layers: as their layer, or as --others; default: layer
+        others: the part of embeddings, final norm and head; default: language; with from_ as the analysis says
+        norms: norms inside the layers: as their layer, or as others; default: layer
         out: a .json file, or a directory for it and the files of trainers; default: print only
         format: files to write to the directory; default: all that can say the partition
         force: replace files that are there
@@ -716,6 +727,7 @@ async def partition(
     return await call_async(words, progress)
 
 
+@checked
 async def run_experiment(
     experiment: StrPath,
     *,
@@ -748,12 +760,12 @@ async def run_experiment(
         store: directory of the shards that merges share; default: .store in the output
         first: merges to finish first, by name; * stands for any text
         write: write only merges of this name; the others are only recorded
-        in_place: write no merge: record them, for layerloom evaluate --in-place
+        in_place: write no merge: record them, for layerloom evaluate in_place
         shard_range: make only part i (from 0) of n of the shards, and no merges
-        expect: refuse to run by another version, or on another text of the experiment; batch --dry-run --json prints it
+        expect: refuse to run by another version, or on another text of the experiment; batch dry_run json prints it
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; default: the experiment's, or auto
-        out: directory to create; required unless --dry-run
+        out: directory to create; required unless dry_run
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -796,6 +808,7 @@ async def run_experiment(
     return await call_async(words, progress)
 
 
+@checked
 async def evaluate(
     dir: StrPath,
     *,
@@ -829,7 +842,7 @@ async def evaluate(
         dry_run: print what would be scored and how long it takes, and run nothing
         lm_eval: the command of lm-evaluation-harness; default: lm_eval
         jobs: models to score at once; default: the experiment's
-        expect: refuse to run by another version, or on another text of the experiment; batch --dry-run --json prints it
+        expect: refuse to run by another version, or on another text of the experiment; batch dry_run json prints it
         download: fetch references that are not here, whole, from the Hugging Face hub
         allow_serve: run serve: and arguments: of a folder that no batch of yours has made
         in_place: score merges that are not written too, without writing them
@@ -861,6 +874,7 @@ async def evaluate(
     return await call_async(words, progress)
 
 
+@checked
 async def search(
     experiment: StrPath,
     *,
@@ -904,7 +918,7 @@ async def search(
         metric: metric to search by: exact_match,flexible-extract; default: the one that tables show
         analysis: directory of layerloom analyze, which says what to try first: the swap that it proposes, then those that keep most changes
         seed: seed of the order without an analysis; default: 0
-        out: directory for merges, results, search.json and search.svg; required unless --dry-run
+        out: directory for merges, results, search.json and search.svg; required unless dry_run
         store: directory of the shards that merges share; default: .store in the output
         allow_non_finite: compute with values that are NaN or infinite, instead of refusing them; copies are never looked at
         lm_eval: the command of lm-evaluation-harness; default: lm_eval

@@ -42,12 +42,31 @@ export interface ReportedError {
   readonly warnings: readonly string[];
 }
 
-/** Describes an error of a command that a call in Python ran: the parameter has the name that it has there. */
+/** Describes an error of a command that a call in Python ran: the command's options have the names that they have there. */
 export const describeError = (error: unknown, args: readonly string[], program: Command): ReportedError => {
   const known = asLayerloomError(error, args, program, pythonName);
-  const exitCode = known?.exitCode ?? exitCodes.failed;
-  return { ...(known?.toJSON() ?? internal(error)), exitCode, warnings: known?.context.warnings ?? [] };
+  const { message, ...described } = known?.toJSON() ?? internal(error);
+  const warnings = known?.context.warnings ?? [];
+  return {
+    ...described,
+    message: inPython(message, commandOf(program, args).command),
+    exitCode: known?.exitCode ?? exitCodes.failed,
+    warnings,
+  };
 };
+
+/** Spells a command's options in a text as parameters; a command of a shell stays as it is. */
+const inPython = (text: string, { options }: Command): string =>
+  text
+    .split(/(`layerloom [^`]*`)/)
+    .map((part, index) =>
+      index % 2 === 1
+        ? part
+        : part.replace(/(?<![\w-])--[a-z][a-z-]*[a-z]/g, (long) =>
+            options.some((option) => option.long === long) ? `\`${pythonName(long)}\`` : long,
+          ),
+    )
+    .join('');
 
 /** Commands that print a line of JSON for each event, and their error as the last line. */
 const eventCommands = ['batch', 'evaluate', 'search'];
@@ -81,7 +100,9 @@ const optionOf = (
   if (code !== 'INVALID_PARAMETER' || context.place !== undefined || !('parameter' in details))
     return undefined;
   const { command } = commandOf(program, args);
-  const name = details.parameter.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+  // What a recipe has as `tokenizer_source`, `--tokenizer` gives.
+  const parameter = details.parameter === 'tokenizerSource' ? 'tokenizer' : details.parameter;
+  const name = parameter.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
   const found = command.options.find(
     (option) => option instanceof DeclaredOption && (option.key === name || option.attributeName() === name),
   );

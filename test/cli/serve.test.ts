@@ -44,6 +44,31 @@ describe('calls from another language', () => {
     expect(await exit).toBe(0);
   });
 
+  it('are refused in words of Python where the command line names its options', async () => {
+    const { child, exit, ask, end } = start();
+    const { root } = writePair();
+    const models = ['swap', '--task=task', '--lang=language', '--bottom=1', '--top=1', '--out=merged'];
+    ask(1, root, ...models, '--save-recipe=task', '--');
+    expect(await end(1)).toMatchObject({
+      error: { message: 'task: exists; name another file for `save_recipe`, or `force` to replace it' },
+    });
+    ask(2, root, ...models, '--tokenizer=unio', '--');
+    expect(await end(2)).toMatchObject({
+      error: { message: expect.stringMatching(/^tokenizer: expected auto/) },
+    });
+    ask(3, root, ...models, '--weights=1,x', '--');
+    expect(await end(3)).toMatchObject({
+      error: { message: 'weights: expected numbers, or magnitude, got [1,"x"]' },
+    });
+    // A command to type stays one.
+    ask(4, root, 'evaluate', '--', 'task');
+    expect(await end(4)).toMatchObject({
+      error: { message: expect.stringMatching(/run `layerloom batch EXPERIMENT.yaml -o \S+` first/) },
+    });
+    child.stdin.end();
+    expect(await exit).toBe(0);
+  });
+
   it('are refused by the error, with parameters spelt as in Python', async () => {
     const { child, exit, ask, end } = start();
     const { root } = writePair();

@@ -159,7 +159,7 @@ describe.skipIf(reason !== '')(`wheels${reason === '' ? '' : ` (skipped: ${reaso
     });
 
     it('have results of their types', () => {
-      done(python, ['-W', 'ignore', '-m', 'unittest', 'test_results'], {}, join(smoke, '..'));
+      done(python, ['-W', 'ignore', '-m', 'unittest', 'test_results', 'test_check'], {}, join(smoke, '..'));
     });
 
     it('leave no process behind and no memory, and show bars in terminals and notebooks', () => {

@@ -51,7 +51,7 @@ export const weightsSchema = z
 
 /** Weights given as numbers, or found by `magnitudeWeights`. */
 export const weightingSchema = z.union([z.literal('magnitude'), weightsSchema], {
-  error: (issue) => (Array.isArray(issue.input) ? undefined : 'numbers, or magnitude'),
+  error: 'numbers, or magnitude',
 });
 
 /**

@@ -1,0 +1,66 @@
+"""Checks the arguments of a call before the engine is asked: their names, and types that cannot be meant."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Raises TypeError, which names the parameter, where a call cannot be right."""
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def call_async(*args: Any, **given: Any) -> Any:
+            check(function, args, given)
+            return await function(*args, **given)
+
+        return call_async  # type: ignore[return-value]
+
+    @functools.wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        check(function, args, given)
+        return function(*args, **given)
+
+    return call
+
+
+def check(function: Callable[..., object], args: Sequence[object], given: Mapping[str, object]) -> None:
+    name, code = function.__name__, function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    presets = function.__kwdefaults__ or {}
+    for word in given:
+        if word not in names:
+            raise TypeError(f"{name}() has no parameter {word!r}{near(word, names)}")
+    if len(args) > code.co_argcount:
+        by_place = ", ".join(names[: code.co_argcount]) or "nothing"
+        example = next((one for one in names[code.co_argcount :] if one not in given), "out")
+        raise TypeError(f"{name}() takes {by_place} by position; give all else by name, such as {example}=…")
+    for word, value in [*zip(names, args), *given.items()]:
+        check_value(f"{name}(): {word}", value, presets.get(word, ...))
+        if word == "progress" and not (value is None or value is True or callable(value)):
+            raise TypeError(f"{name}(): progress must be a function, or True for a bar of tqdm, not {value!r}")
+
+
+def check_value(place: str, value: object, preset: object) -> None:
+    """Checks the type of a value; `preset` is what the parameter is without one, `...` where it must be given."""
+    if preset is False:
+        if not isinstance(value, bool):
+            raise TypeError(f"{place} must be True or False, not {value!r}")
+    elif value is None and preset is ...:
+        raise TypeError(f"{place} must be given, and is None")
+    elif isinstance(value, (bytes, bytearray)) or (isinstance(value, bool) and not place.endswith(": progress")):
+        raise TypeError(f"{place} must be a text, a path or a number, not {value!r}")
+    elif isinstance(value, (set, frozenset, Iterator)):
+        # A set has no order.
+        raise TypeError(f"{place} must be a list, not {value!r}")
+
+
+def near(word: str, names: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    found = get_close_matches(word, names, n=1)
+    return f"; did you mean {found[0]!r}?" if found else f"; it has {', '.join(names)}"

@@ -1,0 +1,56 @@
+"""Tests that calls which cannot be right are refused before the engine is asked, by messages that name the parameter."""
+
+import asyncio
+import subprocess
+import sys
+import unittest
+from collections.abc import Callable
+
+import layerloom
+from layerloom import _calls, _engine
+
+models = {"task": "./math-1", "lang": "./swh-1"}
+
+WRONG: list[tuple[Callable[[], object], str]] = [
+    (lambda: layerloom.swap(**models, botom=2), r"swap\(\) has no parameter 'botom'; did you mean 'bottom'\?"),
+    (lambda: layerloom.swap(**models, output="x"), "did you mean 'out'"),
+    (lambda: layerloom.swap(**models, language="x"), "did you mean 'lang'"),
+    (lambda: layerloom.swap(**models, dryrun=True), "did you mean 'dry_run'"),
+    (lambda: layerloom.swap(**models, json=True), "no parameter 'json'; it has task, lang, base, "),
+    (lambda: layerloom.swap("./math-1", "./swh-1"), r"swap\(\) takes nothing by position; give all else by name"),
+    (lambda: layerloom.soup("./math-1", "./swh-1"), r"soup\(\) takes models by position"),
+    (lambda: layerloom.revert("./math-1", "./base"), r"takes expert by position; .* such as base=…"),
+    (lambda: layerloom.swap(task="./math-1"), "missing 1 required keyword-only argument: 'lang'"),
+    (lambda: layerloom.swap(task=None, lang="./swh-1"), r"swap\(\): task must be given"),
+    (lambda: layerloom.swap(**models, bottom=True), "bottom must be a text, a path or a number, not True"),
+    (lambda: layerloom.swap(task=b"./math-1", lang="./swh-1"), "task must be a text, a path or a number"),
+    (lambda: layerloom.swap(**models, force="yes"), "force must be True or False, not 'yes'"),
+    (lambda: layerloom.swap(**models, progress=3), "progress must be a function"),
+    (lambda: layerloom.swap(**models, weights=object()), "expected a text, a path, a number or a list"),
+    (lambda: layerloom.soup({"./a", "./b"}), r"soup\(\): models must be a list"),
+    (lambda: layerloom.soup(path for path in ["./a", "./b"]), "models must be a list"),
+    (lambda: layerloom.soup(["./a", None]), "not None"),
+    (lambda: asyncio.run(layerloom.aio.soup(["./a"], wieghts=[1])), "did you mean 'weights'"),
+]
+
+
+class Checks(unittest.TestCase):
+    def test_wrong_arguments_are_type_errors_that_name_them(self) -> None:
+        for call, message in WRONG:
+            with self.subTest(message), self.assertRaisesRegex(TypeError, message):
+                call()
+        self.assertIsNone(_engine.running)
+
+    def test_a_misspelt_function_has_a_nearest(self) -> None:
+        ran = subprocess.run([sys.executable, "-c", "import layerloom; layerloom.swop"], capture_output=True, text=True)
+        self.assertIn("Did you mean: 'swap'?", ran.stderr)
+
+    def test_help_speaks_of_parameters_and_keeps_signatures(self) -> None:
+        for name in _calls.__all__:
+            for function in (getattr(layerloom, name), getattr(layerloom.aio, name)):
+                self.assertNotIn("--", function.__doc__)
+                self.assertIn("progress", function.__wrapped__.__kwdefaults__)
+
+
+if __name__ == "__main__":
+    unittest.main()
