@@ -26,4 +26,5 @@ export interface RefusedMerge<M extends BatchMerge> {
 
 /** The states of a merge of a batch. */
 export const mergeStates = ['pending', 'done', 'failed'] as const;
+/** How far a merge of a batch is. */
 export type MergeState = (typeof mergeStates)[number];

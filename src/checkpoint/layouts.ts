@@ -4,4 +4,5 @@
  */
 export const layouts = ['layer', 'size'] as const;
 
+/** Shards of an output: one a layer, or of up to a size. */
 export type Layout = (typeof layouts)[number];

@@ -4,6 +4,7 @@ import { nearest } from '../../recipe/nearest.js';
 /** The formats of `formatTables`. */
 export const tableFormats = ['text', 'markdown', 'csv', 'latex', 'json'] as const;
 
+/** A format that tables of scores are printed in. */
 export type TableFormat = (typeof tableFormats)[number];
 
 /** @throws LayerloomError INVALID_PARAMETER for another format */
