@@ -1,17 +1,19 @@
 """Checks the arguments of a call before the engine is asked: their names, and types that cannot be meant."""
 
 import functools
-import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
+# As `inspect` has it, whose import takes a fifth of this package's.
+CO_COROUTINE = 0x80
+
 
 def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Raises TypeError, which names the parameter, where a call cannot be right."""
-    if inspect.iscoroutinefunction(function):
+    if function.__code__.co_flags & CO_COROUTINE:
 
         @functools.wraps(function)
         async def call_async(*args: Any, **given: Any) -> Any:
