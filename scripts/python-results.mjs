@@ -20,15 +20,16 @@ const capitalised = (name) => name.charAt(0).toUpperCase() + name.slice(1);
 /** @param {string} name a key, or words with hyphens */
 const classWord = (name) => name.split(/\W+/).map(capitalised).join('');
 
-/** @param {readonly string[]} words of types; literals become one */
+/** @param {readonly string[]} words of types, in whatever order the checker has them; literals become one */
 const unionText = (words) => {
   const literals = words.flatMap((word) => /^Literal\[(.*)\]$/.exec(word)?.[1] ?? []);
   const both = literals.includes('True') && literals.includes('False');
   const rest = literals.filter((literal) => !both || !/^(True|False)$/.test(literal));
   return [
     ...(both ? ['bool'] : []),
-    ...(rest.length === 0 ? [] : [`Literal[${[...new Set(rest)].join(', ')}]`]),
-    ...new Set(words.filter((word) => !word.startsWith('Literal['))),
+    ...(rest.length === 0 ? [] : [`Literal[${[...new Set(rest)].toSorted().join(', ')}]`]),
+    ...[...new Set(words)].filter((word) => !/^(Literal\[|None$)/.test(word)).toSorted(),
+    ...(words.includes('None') ? ['None'] : []),
   ].join(' | ');
 };
 

@@ -123,7 +123,7 @@ class _PrintedPlan(TypedDict):
     architecture: PrintedPlanArchitecture
     inputs: list[PlannedInput]
     """The merged models in the order of terms, then companions."""
-    files: list[PrintedPlanFilesWithText | PrintedPlanFilesWithCopyOf]
+    files: list[PrintedPlanFilesWithCopyOf | PrintedPlanFilesWithText]
     cost: Cost
     warnings: list[str]
 
@@ -156,7 +156,7 @@ class PrintedTensor(TypedDict):
     begin: float
     """In its shard, from the start of the file."""
     end: float
-    layer: None | float
+    layer: float | None
     """Layer number, or null outside the layers."""
 
 
@@ -307,7 +307,7 @@ class MergeResult(_MergeResult, total=False):
 class TruncatedProduct(TypedDict):
     parameter: str
     """The parameter of the base that it changes."""
-    layer: None | float
+    layer: float | None
     """Layer number, or null outside the layers."""
     rank: float
     """Its rank, and that of the exact sum's factors."""
@@ -347,7 +347,7 @@ class Kept(TypedDict):
 class PrintedExplanation(TypedDict):
     expression: dict[str, Any]
     tensor: str
-    layer: None | float
+    layer: float | None
     dtype: str
     shape: list[float]
     parameters: dict[str, Any]
@@ -371,7 +371,7 @@ class ExtractionResult(TypedDict):
     expert: str
     rank: float
     """The rank asked for, which smaller matrices do not reach."""
-    energy: None | float
+    energy: float | None
     """The share of ‖Δ‖²_F that each rank was to keep; null without."""
     dtype: Literal["BF16", "F16", "F32", "model"]
     error: float
@@ -390,7 +390,7 @@ class ExtractionResult(TypedDict):
 
 class ExtractedTensor(TypedDict):
     name: str
-    layer: None | float
+    layer: float | None
     """Layer number, or null outside the layers."""
     role: Literal["attention", "embedding", "feedForward", "head", "other"]
     shape: list[float]
@@ -437,7 +437,7 @@ class Analysis(TypedDict):
     threshold: float
     meanMav: float
     """Mean MAV over all finite rows of all tensors, each row with the same weight."""
-    inverseMav: None | float
+    inverseMav: float | None
     """The expert's magnitude-adjusted weight (paper §5), 1 / meanMav; null where nothing changed."""
     base: AnalysedModel
     expert: AnalysedModel
@@ -457,7 +457,7 @@ class TensorAnalysis(TypedDict):
     """Share of the finite rows whose MAV is above the threshold; 0 where no row is finite."""
     rows: float
     parametersPerRow: float
-    layer: None | float
+    layer: float | None
     """Layer number, or null outside the layers."""
     module: str
     """The name after `layers.N.`, or the whole name outside the layers."""
@@ -488,11 +488,11 @@ class Overlap(TypedDict):
 
 
 class OverlapPart(TypedDict):
-    layer: None | float
+    layer: float | None
     """Layer number; null for the part outside the layers, and for the whole model."""
-    cosine: None | float
+    cosine: float | None
     """Cosine of the angle between the task vectors; null where one is 0, or products of changes overflow float32."""
-    signAgreement: None | float
+    signAgreement: float | None
     """Share, of the elements that both changed, whose changes have the same sign; null where there are none."""
     rowsAboveInBoth: float
     """Share of the rows that are finite in both whose MAV is above its expert's threshold in both."""
@@ -508,15 +508,15 @@ class TopOverlap(TypedDict):
 
 
 class TopOverlapPart(TypedDict):
-    layer: None | float
+    layer: float | None
     """Layer number; null for all layers together."""
     rows: float
     """Rows of the largest MAV of each expert; of the one that has fewer, where it changed fewer rows."""
     inBoth: float
     """Those that are the same rows."""
-    shared: None | float
+    shared: float | None
     """inBoth / rows; null without rows."""
-    chance: None | float
+    chance: float | None
     """The share that rows drawn at random would have in common; null without rows."""
 
 
@@ -578,17 +578,17 @@ class ComparedModel(TypedDict):
 
 class TensorComparison(TypedDict):
     name: str
-    layer: None | float
+    layer: float | None
     """Layer number, or null outside the layers."""
     module: str
     """The name after `layers.N.`, or the whole name outside the layers."""
     state: Literal["differs", "equal", "onlyInA", "onlyInB", "otherDtype", "otherShape", "sameValues"]
-    a: None | StoredAs
+    a: StoredAs | None
     """Null in the model that lacks the tensor."""
-    b: None | StoredAs
+    b: StoredAs | None
     elements: float
     """Number of elements: A's, or B's where A lacks the tensor."""
-    difference: None | ElementDifferences
+    difference: ElementDifferences | None
     """Null where no element differs in its bits, and where elements cannot be compared."""
 
 
@@ -600,19 +600,19 @@ class StoredAs(TypedDict):
 
 
 class ElementDifferences(TypedDict):
-    differing: None | float
+    differing: float | None
     """Elements that differ as numbers: +0 equals −0, and NaN equals NaN. Of dtypes that are not floating: whose bits differ. Null for elements of less than a byte."""
-    differingBits: None | float
+    differingBits: float | None
     """Elements whose bits differ; null where the dtypes do, and for elements of less than a byte."""
     nonFinite: float
     """Elements that are NaN or infinite in A or in B."""
-    max: None | float
+    max: float | None
     """max |a − b|"""
-    mean: None | float
+    mean: float | None
     """Mean of |a − b|."""
-    rms: None | float
+    rms: float | None
     """√ of the mean of (a − b)²."""
-    relative: None | float
+    relative: float | None
     """‖a − b‖ / ‖a‖ in the Euclidean norm; also null where a is 0."""
     first: ElementDifferencesFirst
     """The first element that differs: in its bits, or as a number where the dtypes differ."""
@@ -638,16 +638,16 @@ class _KeyDifference(TypedDict):
 
 
 class KeyDifference(_KeyDifference, total=False):
-    a: None | str
+    a: str | None
     """The value as JSON; null where the file has no such key. Values of more than 200 characters are left out."""
-    b: None | str
+    b: str | None
 
 
 class AdapterSummary(TypedDict):
     kind: Literal["adapter"]
     name: str
     path: str
-    base: None | str
+    base: str | None
     """The base that its configuration names."""
     rank: float
     alpha: float
@@ -838,7 +838,7 @@ class DiskNeed(TypedDict):
     """Bytes of shards that are not in the store yet."""
     needed: float
     """These, and of merges that are copies all their bytes too."""
-    free: None | float
+    free: float | None
     """Free bytes of the store's file system; null where it does not say."""
 
 
@@ -855,9 +855,9 @@ class CostInPlace(TypedDict):
 
 
 class PlannedBatchTime(TypedDict):
-    merging: None | PlannedBatchTimeMerging
+    merging: PlannedBatchTimeMerging | None
     """At the rate of an earlier run over the same directory or store; null without one."""
-    scoring: None | ScoringTime
+    scoring: ScoringTime | None
 
 
 class PlannedBatchTimeMerging(TypedDict):
@@ -877,7 +877,7 @@ class ScoringTime(TypedDict):
     tasks: list[PlannedTask]
     jobs: float
     """Models that are scored at once."""
-    seconds: None | float
+    seconds: float | None
     """Seconds of all, so many models at once; null where a task was not measured."""
     measured: float
     """Results that were measured here."""
@@ -887,11 +887,11 @@ class PlannedTask(TypedDict):
     task: str
     models: float
     """Number of those models."""
-    problems: None | float
+    problems: float | None
     """Problems of all of them; null where no result tells how many the task has."""
-    secondsPerProblem: None | float
+    secondsPerProblem: float | None
     """Seconds of one problem and of all, one model at once; null where none was measured."""
-    seconds: None | float
+    seconds: float | None
 
 
 class PlannedBatchStages(TypedDict):
@@ -919,9 +919,9 @@ class PlannedBatchMerge(TypedDict):
     """Stable, readable and unique: `swahili/math-1+swh-2/default`."""
     language: str
     """The language; `all` for merges of no single language (a soup of all of them, a reverted task expert)."""
-    task: None | str
+    task: str | None
     """The task expert's name, or `soup`; null if the merge has none."""
-    languageExpert: None | str
+    languageExpert: str | None
     method: str
     configuration: dict[str, Any]
     """The method's parameters, including the defaults of its schema."""
@@ -960,7 +960,7 @@ class EvaluationPlan(TypedDict):
     """Models with tasks that have no results. A merge that is not there yet is scored once a batch has made it."""
     order: list[OrderedModel]
     """The models that are there, of equal weights one unless all are scored again, in the order in which they are scored."""
-    weights: None | WeightsToBeLoaded
+    weights: WeightsToBeLoaded | None
     """Null where no process holds models: each is loaded whole, by a process of its own or a server. Tensors that happen to be equal in files of different origin count as different."""
     kept: float
     """Number of models that have all their results, and of results that there are."""
@@ -970,12 +970,12 @@ class EvaluationPlan(TypedDict):
     impossible: list[EvaluationPlanImpossible]
     """Tasks that cannot be run, and those whose names only the harness knows where it is not installed."""
     unchecked: list[str]
-    inPlace: None | CostInPlace
+    inPlace: CostInPlace | None
     """What scoring merges makes that are not written; null without `inPlace`."""
     tasks: list[PlannedTask]
     jobs: float
     """Models that are scored at once."""
-    seconds: None | float
+    seconds: float | None
     """Seconds of all, so many models at once; null where a task was not measured."""
     measured: float
     """Results that were measured here."""
@@ -991,7 +991,7 @@ class OrderedModel(TypedDict):
     name: str
     job: float
     """Number of the job that scores it, from 0 on, if all models take equally long in a task."""
-    bytes: None | float
+    bytes: float | None
     """Bytes of weights to load for it; null where that is not known."""
 
 
@@ -1061,7 +1061,7 @@ class _EvaluationDone(TypedDict):
     seconds: float
     weights: EvaluationDoneWeights
     """Bytes of weights that processes loaded which score one model after another, and that their models have. Nothing else tells what it loads."""
-    inPlace: None | EvaluationDoneInPlace
+    inPlace: EvaluationDoneInPlace | None
     """Merges that were there to be scored in place, and bytes that were made for them; null without `inPlace`."""
 
 
@@ -1133,7 +1133,7 @@ class ForecastStep(TypedDict):
     """`rung 2`, as in the step's `title` later."""
     limit: float
     """The rows after the last one that configurations are scored on."""
-    configurations: None | float
+    configurations: float | None
     """Number of configurations; null where scores decide."""
     evaluations: float
     """Problem-evaluations that the step adds."""
@@ -1176,9 +1176,9 @@ class SearchDone(TypedDict):
     choice: str
     """Names of the chosen configuration and of the one it is compared with."""
     default: str
-    heldOut: None | HeldOutComparison
+    heldOut: HeldOutComparison | None
     """The choice against the default on held-out problems; null if the default was chosen."""
-    conclusion: None | Conclusion
+    conclusion: Conclusion | None
     """What the comparison says of the choice; null if the default was chosen."""
     isGain: bool
     """True if the choice is better than the default on held-out problems at the 5 % level."""
@@ -1190,12 +1190,12 @@ class SearchDone(TypedDict):
     """Names of those that were never scored: the budget did not cover them, or no descent came by them."""
     language: str
     task: str
-    metric: None | str
+    metric: str | None
     """`metric,filter` that configurations were compared by."""
     pairs: list[str]
     startedFromAnalysis: bool
     """True if an analysis said what to try first."""
-    proposal: None | SearchDoneProposal
+    proposal: SearchDoneProposal | None
     """The configuration that came first since an analysis proposes it, and of how many pairs; null where the space has none that it proposes."""
     configuration: dict[str, Any]
     """The parameters of the choice."""
@@ -1217,12 +1217,12 @@ class HeldOutComparison(TypedDict):
     default: float
     difference: float
     higherIsBetter: bool
-    interval: None | list[float]
+    interval: list[float] | None
     """95 % interval of the difference; null where there is none."""
-    p: None | float
+    p: float | None
     """Two-sided p-value of one test; null where results by problem are missing."""
     test: Literal["bootstrap", "mcnemar", "t"] | None
-    estimand: None | str
+    estimand: str | None
     """What interval and p are about: the pairs that were searched, on other problems like these."""
 
 
@@ -1232,7 +1232,7 @@ class Conclusion(TypedDict):
     """The verdict as it stands behind \"is\" or alone: `within noise`, `too few problems to say`."""
     evidence: list[str]
     """Figures and number of problems: `+2.4 points`, `higher is better`, `95 % interval −1.0 to +5.8`, `p = 0.190`, `250 problems`."""
-    estimand: None | str
+    estimand: str | None
     """What the interval is about; null where none is shown."""
 
 
