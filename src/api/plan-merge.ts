@@ -20,6 +20,7 @@ import { missingForPlan } from '../plan/missing-weights.js';
 import type { MergePlan } from '../plan/plan.js';
 import { readRecipe, withPlace, withWarnings } from '../recipe/read-recipe.js';
 import { parseRecipe, type Recipe } from '../recipe/recipe.js';
+import { isRecipeText } from '../recipe/recipe-file.js';
 import type { RecordedInputs } from '../recipe/recorded-inputs.js';
 import { bringModels } from '../sources/bring-models.js';
 import type { DtypeName } from '../tensor/dtype.js';
@@ -56,7 +57,7 @@ export type MergePlanOptions = PlanOptions &
  * read from `analysis`.
  *
  * @param input a recipe; or the path of its YAML file in layerloom's or mergekit's dialect, of a model card
- *   (`README.md`), or of a merge's `layerloom.json`
+ *   (`README.md`), or of a merge's `layerloom.json`; or a text that begins with `{`, the recipe itself
  * @throws LayerloomError the codes of a recipe, a checkpoint, an incompatibility or an analysis, with file,
  *   line and column where the recipe is a file; INPUT_NOT_AS_RECORDED where that is a `layerloom.json`, or a
  *   card beside one, and an input has changed since; INTERRUPTED
@@ -104,7 +105,7 @@ const withRecipe = async <T>(
   if (options.strict && warnings[0] !== undefined) throw warnings[0].error;
   const given = read?.recipe ?? (input as RecipeInput);
   try {
-    const folder = typeof input === 'string' ? dirname(input) : '';
+    const folder = typeof input === 'string' && !isRecipeText(input) ? dirname(input) : '';
     const whole = await withParts(overridden(given as RecipeInput, options), folder);
     const recipe = parseRecipe(await inForm(whole, options.as));
     return await work(

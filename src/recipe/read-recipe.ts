@@ -36,13 +36,16 @@ export interface ReadRecipe {
  * documents of the file by their `name`, or other files. If the file has several documents, its recipe is the
  * one without a name, or the only one that no other uses.
  *
+ * A text that begins with `{` is the recipe itself, in either dialect; its paths go from the working directory, and
+ * messages call it `recipe`.
+ *
  * Parameters of methods are not checked here.
  *
  * @throws LayerloomError RECIPE_INVALID, with the file, line and column of what is wrong, and the warnings before it
  */
-export const readRecipe = async (file: string): Promise<ReadRecipe> => {
+export const readRecipe = async (given: string): Promise<ReadRecipe> => {
   const reading = new Reading();
-  const recipe = await reading.file(file).catch((error: unknown) => {
+  const recipe = await reading.given(given).catch((error: unknown) => {
     throw withWarnings(error, reading.warnings);
   });
   const { recorded, warnings } = reading;

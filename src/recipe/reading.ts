@@ -10,7 +10,13 @@ import { readMergekit } from './mergekit.js';
 import { nearest } from './nearest.js';
 import { refuseOtherTools } from './other-tools.js';
 import { readOurs } from './our-dialect.js';
-import { type RecipeDocument, readRecipeFile } from './recipe-file.js';
+import {
+  isRecipeText,
+  type RecipeDocument,
+  type RecipeFile,
+  readRecipeFile,
+  readRecipeText,
+} from './recipe-file.js';
 import type { RecordedInputs } from './recorded-inputs.js';
 import type { RecordedRecipe } from './recorded-recipe.js';
 import type { Mark } from './source.js';
@@ -60,12 +66,33 @@ export class Reading {
   #merges = 0;
 
   /**
+   * Reads what the user named: a file, or a recipe as text.
+   *
+   * @throws LayerloomError RECIPE_INVALID
+   */
+  given(given: string): Promise<Mapping> {
+    if (!isRecipeText(given)) return this.file(given);
+    const name = 'recipe';
+    return this.#file(name, () => readRecipeText(given, name));
+  }
+
+  /**
    * @param mark the place that names the file; undefined if the user named it
    * @throws LayerloomError RECIPE_INVALID
    */
   file(file: string, chain: readonly Link[] = [], mark?: Mark): Promise<Mapping> {
+    return this.#file(file, () => documentsOf(file, mark), chain, mark);
+  }
+
+  /** @param file from whose folder paths of the recipe go */
+  #file(
+    file: string,
+    read: () => RecipeFile | Promise<RecipeFile>,
+    chain: readonly Link[] = [],
+    mark?: Mark,
+  ): Promise<Mapping> {
     return this.#once({ id: resolve(file), label: file }, chain, mark, async (links) => {
-      const { documents, recorded, repeated } = await documentsOf(file, mark);
+      const { documents, recorded, repeated } = await read();
       for (const { key, mark: place } of repeated)
         this.warnings.push(
           warningOf({
@@ -201,7 +228,7 @@ const finderIn =
  * Reads a file's documents. If a recipe names the file (at `mark`), an unreadable file is reported as a
  * mistake of that recipe.
  */
-const documentsOf = async (file: string, mark: Mark | undefined): ReturnType<typeof readRecipeFile> => {
+const documentsOf = async (file: string, mark: Mark | undefined): Promise<RecipeFile> => {
   try {
     return await readRecipeFile(file);
   } catch (error) {

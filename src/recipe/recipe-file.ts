@@ -21,6 +21,9 @@ export interface RecipeDocument {
   readonly recipe: Mapping;
 }
 
+/** True for a recipe that is given as text in a file's place: a mapping in the flow style of YAML, such as JSON. */
+export const isRecipeText = (given: string): boolean => given.startsWith('{');
+
 /** Limit on a recipe's file, so that a checkpoint named by mistake does not fill the memory. */
 const largest = 1_000_000;
 
@@ -41,8 +44,17 @@ export interface RecipeFile {
  *
  * @throws LayerloomError RECIPE_INVALID, also if the file cannot be read
  */
-export const readRecipeFile = async (file: string): Promise<RecipeFile> => {
-  const { text, ...recorded } = await recipeIn(file);
+export const readRecipeFile = async (file: string): Promise<RecipeFile> =>
+  recipeFileOf(await recipeIn(file), file);
+
+/** Reads a recipe that is given as text, of which messages speak by `name`. @throws LayerloomError RECIPE_INVALID */
+export const readRecipeText = (text: string, name: string): RecipeFile => {
+  if (text.length > largest)
+    throw new LayerloomError('RECIPE_INVALID', { file: name, reason: 'is longer than a megabyte' });
+  return recipeFileOf({ text, recordedFirst: false }, name);
+};
+
+const recipeFileOf = ({ text, ...recorded }: RecordedRecipe, file: string): RecipeFile => {
   const repeated: RepeatedKey[] = [];
   const kind: DocumentKind = {
     ...recipeKind,

@@ -30,6 +30,15 @@ density:
 `;
 
 describe('layerloom merge', () => {
+  it('takes the recipe itself in the place of its file', async () => {
+    const { root, out } = prepare(ties);
+    const models = [join(root, 'a'), join(root, 'b')];
+    const { code, stderr } = await cli(['merge', JSON.stringify({ method: 'soup', models }), '-o', out]);
+    expect([code, stderr]).toEqual([0, '']);
+    await merge({ method: 'soup', models }, { out: join(root, 'function') });
+    expect(await readTensors(out)).toEqual(await readTensors(join(root, 'function')));
+  });
+
   it('makes what the function makes, and says what came from where', async () => {
     const { run, recipe, root, out } = prepare(ties);
     const { code, stdout, stderr } = await run('-o', out);

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
@@ -21,6 +21,35 @@ const documents = yaml`
   method: soup
   models: [org/three, org/four]
 `;
+
+describe('a recipe as text', () => {
+  it('is read in either dialect, with paths from the working directory', async () => {
+    const models = ['./one', '../two'];
+    const paths = models.map((model) => resolve(model));
+    for (const text of [
+      JSON.stringify({ method: 'soup', models }),
+      '{method: soup, models: [./one, ../two]}',
+    ])
+      expect((await readRecipe(text)).recipe).toEqual({ method: 'soup', models: paths });
+    const theirs = await readRecipe('{merge_method: linear, models: [{model: ./one}, {model: ../two}]}');
+    expect(theirs.recipe).toEqual({
+      method: 'linear',
+      dialect: 'mergekit',
+      models: models.map((model) => ({ model })),
+    });
+  });
+
+  it('has places in errors, under the name of a recipe', async () => {
+    await expect(readRecipe('{method: soup,\n models: [./one')).rejects.toMatchObject({
+      code: 'RECIPE_INVALID',
+      message: expect.stringMatching(/^recipe:2:/),
+    });
+    await expect(readRecipe(`{method: soup, models: [${'x'.repeat(1e6)}]}`)).rejects.toMatchObject({
+      code: 'RECIPE_INVALID',
+      message: expect.stringContaining('longer than a megabyte'),
+    });
+  });
+});
 
 describe('a file of several recipes', () => {
   it('gives the one without a name, with those it names in the place of models', async () => {

@@ -10,7 +10,7 @@ export const merge = command({
   arguments: {
     recipe: argument(
       '<recipe>',
-      "a YAML file; its paths are relative to its folder, in mergekit's dialect to the working directory; or the README.md or layerloom.json of an output, to merge it again",
+      "a YAML file; its paths are relative to its folder, in mergekit's dialect to the working directory; or the README.md or layerloom.json of an output, to merge it again; or the recipe itself, as a text that begins with {: its paths are relative to the working directory",
     ),
   },
   options: {
