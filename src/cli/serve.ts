@@ -1,7 +1,8 @@
 import { createInterface } from 'node:readline';
 import * as z from 'zod';
-import { LayerloomError } from '../base/errors.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 import type { Progress } from '../engine/run.js';
+import { Scratch } from '../store/scratch.js';
 import { printedJson, printTo } from './print.js';
 import { describeError, type ReportedError, runCommandLine } from './run-command-line.js';
 
@@ -10,14 +11,19 @@ import { describeError, type ReportedError, runCommandLine } from './run-command
 //
 //   in   {"call": ID, "words": ["swap", …], "directory": PATH, "environment": {NAME: TEXT}}
 //   in   {"stop": ID}
+//   in   {"scratch": ID, "bytes": NUMBER, "beside": PATH}
+//   in   {"release": ID}
 //   out  {"call": ID, "progress": {"phase", "done", "total", …}}     any number of these three
 //   out  {"call": ID, "event": {"event": NAME, …}}
 //   out  {"call": ID, "note": TEXT}
-//   out  {"call": ID, "result": what --json prints}                  or an error, at the end
+//   out  {"call": ID, "result": what --json prints}                  or an error, at the end; of a scratch {"directory"}
 //   out  {"call": ID, "error": {"code", "message", "details", "exitCode", "warnings"}}
 //
 // Commands run one at a time, in the order of the requests: the directory and the environment are the process's. The
 // process ends when its input does, and what runs is stopped then as by Ctrl-C.
+//
+// A scratch is a directory for so many bytes, in memory where there is room, else in `beside`. It is made at once and
+// removed when it is released, or when the input ends: the caller may be killed while it writes there.
 
 const requestSchema = z.union([
   z.object({
@@ -27,6 +33,8 @@ const requestSchema = z.union([
     environment: z.record(z.string(), z.string()),
   }),
   z.object({ stop: z.int() }),
+  z.object({ scratch: z.int(), bytes: z.number().nonnegative(), beside: z.string() }),
+  z.object({ release: z.int() }),
 ]);
 
 type Call = Extract<z.infer<typeof requestSchema>, { call: number }>;
@@ -43,12 +51,46 @@ const setEnvironment = (environment: Readonly<Record<string, string>>): void => 
   Object.assign(process.env, environment);
 };
 
-/** The end of a call that was stopped before its turn. */
-const notBegun: ReportedError = {
-  ...new LayerloomError('INTERRUPTED', {}).toJSON(),
-  exitCode: 130,
+const reported = (error: LayerloomError): ReportedError => ({
+  ...error.toJSON(),
+  exitCode: error.exitCode,
   warnings: [],
-};
+});
+
+/** The end of a call that was stopped before its turn. */
+const notBegun = reported(new LayerloomError('INTERRUPTED', {}));
+
+/** The scratch directories that callers have not released. */
+class Scratches {
+  readonly #made = new Map<number, Promise<Scratch | undefined>>();
+
+  /** Makes one, and answers with it or with its error. */
+  open(call: number, beside: string, bytes: number): void {
+    const made = Scratch.open(beside, bytes).then(
+      (scratch) => {
+        answer({ call, result: { directory: scratch.directory } });
+        return scratch;
+      },
+      (error: LayerloomError) => {
+        answer({ call, error: reported(error) });
+        return undefined;
+      },
+    );
+    this.#made.set(call, made);
+  }
+
+  async release(call: number): Promise<void> {
+    const scratch = await this.#made.get(call);
+    this.#made.delete(call);
+    await scratch?.[Symbol.asyncDispose]().catch((error: unknown) => {
+      process.emitWarning(`${scratch.directory} could not be removed (${reasonOf(error)}); remove it by hand`);
+    });
+  }
+
+  async releaseAll(): Promise<void> {
+    await Promise.all([...this.#made.keys()].map((call) => this.release(call)));
+  }
+}
 
 /** Runs the command of a call, and answers. */
 const run = async ({ call, words, directory, environment }: Call): Promise<void> => {
@@ -94,6 +136,7 @@ const run = async ({ call, words, directory, environment }: Call): Promise<void>
 /** Answers calls until the input ends. */
 export const serve = async (): Promise<number> => {
   const waiting: Call[] = [];
+  const scratches = new Scratches();
   let running: number | undefined;
   let wake = (): void => undefined;
   let abandon = (): void => undefined;
@@ -112,6 +155,8 @@ export const serve = async (): Promise<number> => {
   lines.on('line', (line) => {
     const request = requestSchema.parse(JSON.parse(line));
     if ('call' in request) waiting.push(request);
+    else if ('scratch' in request) scratches.open(request.scratch, request.beside, request.bytes);
+    else if ('release' in request) void scratches.release(request.release);
     else if (request.stop === running) stop(running);
     else {
       const index = waiting.findIndex(({ call }) => call === request.stop);
@@ -141,5 +186,6 @@ export const serve = async (): Promise<number> => {
         wake = resolve;
       });
   }
+  await scratches.releaseAll();
   return 0;
 };

@@ -1,16 +1,16 @@
 import { mkdtemp, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { freemem } from 'node:os';
 import { join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { foreignDirectory } from '../../base/own-directory.js';
-import { checkSpace } from '../../checkpoint/disk-space.js';
-import { type Claimant, isClaimant, lifeOf, ownClaimant } from '../../store/claimant.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { foreignDirectory } from '../base/own-directory.js';
+import { checkSpace } from '../checkpoint/disk-space.js';
+import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
 
 /** The file system in memory that Linux has. */
 const memory = '/dev/shm';
 
 /** Names of scratch directories, and of the file in each that says whose it is. */
-const [prefix, ownerName] = ['.layerloom-in-place-', 'owner.json'] as const;
+const [prefix, ownerName] = ['.layerloom-scratch-', 'owner.json'] as const;
 
 /** Milliseconds after which a directory without an owner is one whose process was killed before it wrote it. */
 const ownerlessMs = 60_000;

@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { freemem } from 'node:os';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { temporaryDirectory, writeLarge, writePair } from '../fixtures/checkpoints.js';
@@ -16,10 +17,9 @@ const start = () => {
   const exit = new Promise<number | null>((resolve) => child.once('exit', resolve));
   const lines: Line[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(JSON.parse(line) as Line));
+  const send = (request: object) => child.stdin.write(`${JSON.stringify(request)}\n`);
   const ask = (call: number, directory: string, ...words: string[]) =>
-    child.stdin.write(
-      `${JSON.stringify({ call, words, directory, environment: { HOME: directory, ASKED: 'yes' } })}\n`,
-    );
+    send({ call, words, directory, environment: { HOME: directory, ASKED: 'yes' } });
   /** The last line of a call. */
   const end = (call: number) =>
     expect
@@ -28,7 +28,11 @@ const start = () => {
       })
       .toBeDefined()
       .then(() => lines.findLast((line) => line.call === call));
-  return { child, exit, lines, ask, end };
+  const directoryOf = async (call: number): Promise<string> => {
+    const { result } = (await end(call)) ?? {};
+    return (result as { directory: string }).directory;
+  };
+  return { child, exit, lines, send, ask, end, directoryOf };
 };
 
 describe('calls from another language', () => {
@@ -89,6 +93,45 @@ describe('calls from another language', () => {
     });
     child.stdin.end();
     expect(await exit).toBe(0);
+  });
+
+  it('have directories, which are removed when they are released, and with the end of the input', async () => {
+    const { child, exit, send, end, directoryOf } = start();
+    const root = temporaryDirectory();
+    for (const scratch of [1, 2, 3]) send({ scratch, bytes: 1000, beside: root });
+    const made: string[] = [];
+    for (const call of [1, 2, 3]) {
+      const directory = await directoryOf(call);
+      made.push(directory);
+      writeFileSync(join(directory, 'file'), 'content');
+    }
+    const there = () => made.map((directory) => existsSync(directory));
+    expect([new Set(made).size, ...there()]).toEqual([3, true, true, true]);
+    send({ release: 2 });
+    await expect.poll(there).toEqual([true, false, true]);
+    // They have half of the free memory at most.
+    send({ scratch: 4, bytes: Math.round(0.75 * freemem()), beside: root });
+    expect(await end(4)).toMatchObject({ result: { directory: expect.stringMatching(`^${root}`) } });
+    send({ scratch: 5, bytes: 1e18, beside: root });
+    expect(await end(5)).toMatchObject({ error: { code: 'DISK_SPACE', exitCode: 1, warnings: [] } });
+    child.stdin.end();
+    expect(await exit).toBe(0);
+    expect([...there(), ...readdirSync(root)]).toEqual([false, false, false]);
+  });
+
+  it('leave no directory when their process was killed to the next one', async () => {
+    const killed = start();
+    killed.send({ scratch: 1, bytes: 1000, beside: temporaryDirectory() });
+    const directory = await killed.directoryOf(1);
+    killed.child.kill('SIGKILL');
+    await killed.exit;
+    expect(existsSync(directory)).toBe(true);
+    const next = start();
+    next.send({ scratch: 1, bytes: 1000, beside: dirname(directory) });
+    await next.end(1);
+    expect(existsSync(directory)).toBe(false);
+    next.child.stdin.end();
+    await next.exit;
   });
 
   it('are stopped, before and after they begin, and with the end of the input', async () => {

@@ -45,7 +45,7 @@ const heldIn = (log: string): Map<string, string> =>
 const scratches = (out: string, pid = process.pid): string[] =>
   ['/dev/shm', out].filter(existsSync).flatMap((directory) =>
     readdirSync(directory)
-      .filter((name) => name.startsWith('.layerloom-in-place-'))
+      .filter((name) => name.startsWith('.layerloom-scratch-'))
       .filter((name) => {
         const owner = join(directory, name, 'owner.json');
         return (

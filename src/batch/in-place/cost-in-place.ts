@@ -1,7 +1,7 @@
+import { scratchPlace } from '../../store/scratch.js';
 import type { BatchMerge } from '../batch-merge.js';
 import type { BatchPlan } from '../batch-plan.js';
 import { type PlacedMerges, placeMerges } from './plan-in-place.js';
-import { scratchPlace } from './scratch.js';
 
 /** What scoring merges makes that are not written. */
 export interface CostInPlace {

@@ -13,6 +13,7 @@ import { Run, type RunControls } from '../../engine/run.js';
 import { weightsOfShards } from '../../evaluation/weights.js';
 import type { PlacedTensor, WeightsInPlace } from '../../evaluation/weights-to-load.js';
 import { sourcesOfTensors } from '../../plan/operands.js';
+import { Scratch } from '../../store/scratch.js';
 import { ShardStore } from '../../store/shard-store.js';
 import { assemble } from '../assemble.js';
 import type { BatchMerge } from '../batch-merge.js';
@@ -30,7 +31,6 @@ import { StoreSink } from '../store-sink.js';
 import { storedNonFinite } from '../stored-non-finite.js';
 import { ContentsInPlace } from './contents-in-place.js';
 import { type PlacedMerge, type PlacedMerges, placeMerges } from './plan-in-place.js';
-import { Scratch } from './scratch.js';
 
 export interface InPlaceOptions extends Omit<BatchPlanOptions, 'assume'>, Omit<RunControls, 'onProgress'> {
   /** Directory for what is made, where there is no room in memory. */
