@@ -2,15 +2,13 @@
 /**
  * Writes the functions of the Python package, one for each command below, from the definitions of the command line:
  * `python/layerloom/_calls.py`, and `aio.py` with the same as coroutines; beside each a stub (`.pyi`) with the types of
- * results, which are in `results.py`. `npm run docs:tables` rewrites them; test/docs/python-calls.test.ts says where one
- * differs.
+ * results, which are in `results.py`. Those that write one checkpoint return it in memory where no `out` is given.
+ * `npm run docs:tables` rewrites the files; test/docs/python-calls.test.ts says where one differs.
  */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { pythonName } from '../dist/base/option-name.js';
-import { outputOptions } from '../dist/cli/options/output.js';
-import { toNumber, toWeights } from '../dist/cli/options/parse.js';
-import { buildProgram } from '../dist/cli/program.js';
+import { parametersOf, signature, writers } from './python-parameters.mjs';
 import { results, resultsModule } from './python-results.mjs';
 
 /** Commands that are functions, by the function's name. */
@@ -30,21 +28,8 @@ export const commands = {
   search: 'search',
 };
 
-/** Options of the command line's output alone. */
-const left = Object.values(outputOptions).map(({ flags }) => /--\w+/.exec(flags)?.[0]);
-
-/** @param {import('../dist/cli/framework/option.js').DeclaredOption} option */
-const typeOf = (option) => {
-  const { choices, parse, repeatable } = option.facts;
-  if (!option.flags.includes('<')) return 'bool';
-  if (parse === toWeights) return 'Numbers';
-  const one = choices
-    ? `Literal[${choices.map((choice) => JSON.stringify(choice)).join(', ')}]`
-    : parse === toNumber
-      ? 'float'
-      : 'StrPath';
-  return repeatable || option.variadic ? `${one} | Sequence[${one}]` : one;
-};
+/** Options with which a command that writes a checkpoint writes none, or needs an output that has a name. */
+const notInMemory = ['--explain', '--dry-run', '--link', '--force', '--resume'];
 
 /** A text of help in a docstring, where options are parameters. @param {string} text */
 const plain = (text) =>
@@ -53,115 +38,81 @@ const plain = (text) =>
     .replaceAll('\\', '\\\\')
     .replaceAll('"""', "'''");
 
-/** The arguments and options of a command, as parameters of Python. @param {string} path */
-const parametersOf = (path) => {
-  const command = buildProgram().commands.find((one) => one.name() === path);
-  if (command === undefined) throw new Error(`there is no command ${path}`);
-  const options = command.options.flatMap((one) => {
-    const option = /** @type {import('../dist/cli/framework/option.js').DeclaredOption} */ (one);
-    const { long = '', hidden, description, facts, mandatory } = option;
-    if (hidden || left.includes(long)) return [];
-    const required = mandatory ? undefined : facts.required;
-    const notes = [required && `required ${required}`, facts.default && `default: ${facts.default}`];
-    return [
-      {
-        ...{ long, name: pythonName(long), type: typeOf(option), required: mandatory },
-        ...{ several: facts.repeatable === true || option.variadic },
-        words: [description, ...notes].filter(Boolean).join('; '),
-      },
-    ];
-  });
-  const declared = command.registeredArguments.map((argument) => ({
-    name: pythonName(argument.name() + (argument.variadic ? 's' : '')),
-    type: argument.variadic ? 'StrPath | Sequence[StrPath]' : 'StrPath',
-    required: argument.required,
-    variadic: argument.variadic,
-    words: argument.description,
-  }));
-  return { description: command.description(), declared, options };
-};
-
-/** @typedef {{ name: string, type: string, required: boolean, variadic?: boolean }} Parameter */
-
-/** @param {Parameter} parameter */
-const parameterText = ({ name, type, required, variadic }) => {
-  if (required) return `${name}: ${type}`;
-  if (variadic) return `${name}: ${type} = ()`;
-  if (type === 'None') return `${name}: None = None`;
-  return /^(bool|Literal\[False\])$/.test(type)
-    ? `${name}: ${type} = False`
-    : `${name}: ${type} | None = None`;
-};
-
-/** @param {readonly Parameter[]} declared @param {readonly Parameter[]} options @returns {string[]} */
-const parameterTexts = (declared, options) => [
-  ...declared.map(parameterText),
-  '*',
-  ...options.filter(({ required }) => required).map(parameterText),
-  ...options.filter(({ required }) => !required).map(parameterText),
-  'progress: Progress = None',
-];
-
-/** @param {string} name @param {readonly string[]} parameters @param {boolean} isAsync */
-const signature = (name, parameters, isAsync) => `${isAsync ? 'async ' : ''}def ${name}(
-${parameters.map((parameter) => `    ${parameter},\n`).join('')})`;
-
 /** @param {string} name @param {string} path @param {boolean} isAsync */
 const functionOf = (name, path, isAsync) => {
   const { description, declared, options } = parametersOf(path);
+  const isWriter = writers.includes(path);
+  const [waits, suffix] = isAsync ? ['await ', '_async'] : ['', ''];
+  const named = options
+    .filter(({ long }) => notInMemory.includes(long))
+    .map(({ name, type }) => (type === 'bool' ? name : `${name} is not None`));
+  const inMemory = `    if not (${['out is not None', ...named].join(' or ')}):
+        return ${waits}call_in_memory${suffix}(words, progress)
+`;
   return `
 @checked
-${signature(name, parameterTexts(declared, options), isAsync)} -> dict[str, Any]:
+${signature(name, declared, options, isAsync)} -> dict[str, Any]${isWriter ? ' | Merged' : ''}:
     """Runs \`layerloom ${path}\`: ${plain(description)}.
 
     Args:
 ${[...declared, ...options].map(({ name, words }) => `        ${name}: ${plain(words)}\n`).join('')}        progress: a function, or True for a bar of tqdm
-    """
+${isWriter ? returns : ''}    """
     words = words_of(
         ["${path}"],
         [
-${options.map(({ long, name, several }) => `            ${several ? 'each' : 'option'}("${long}", ${name}),\n`).join('')}        ],
-        [${declared.map(({ name }) => name).join(', ')}],
+${options.map(({ long, value, several }) => `            ${several ? 'each' : 'option'}("${long}", ${value}),\n`).join('')}        ],
+        [${declared.map(({ value }) => value).join(', ')}],
     )
-    return ${isAsync ? 'await call_async' : 'call'}(words, progress)
+${isWriter ? inMemory : ''}    return ${waits}call${suffix}(words, progress)
 `;
 };
 
+const returns = `
+    Returns:
+        What the command prints as JSON; without \`out\` the checkpoint, in memory
+`;
+
 /**
- * The signatures of a function: one for each option with which it returns something else, one without, and one for a flag
- * `dry_run` whose value is not known.
+ * Types of a command's results by the option that it has them with, the first of these that is given; `plain`, without
+ * one, comes last. With \`out\`, what a command prints is a form beside the checkpoint in memory.
+ *
+ * @param {string} path @returns {(readonly [string, string])[]}
+ */
+const formsOf = (path) => {
+  const forms = [...(results.get(path) ?? [])];
+  const printed = forms.pop();
+  if (printed?.[0] !== 'plain') throw new Error(`src/cli/printed.ts does not say what ${path} prints`);
+  return writers.includes(path) ? [...forms, ['out', printed[1]], ['plain', 'Merged']] : [...forms, printed];
+};
+
+/**
+ * The signatures of a function: one for each option with which it returns something else, one without, and for each
+ * of those behind a flag `dry_run` one more, for when the flag's value is not known.
  *
  * @param {string} name @param {string} path @param {boolean} isAsync
  */
 const stubOf = (name, path, isAsync) => {
   const { declared, options } = parametersOf(path);
-  const forms = [...(results.get(path) ?? [])];
-  const plain = forms.at(-1);
-  if (plain?.[0] !== 'plain') throw new Error(`src/cli/printed.ts does not say what ${path} prints`);
+  const forms = formsOf(path);
   const longs = forms.map(([form]) => `--${form}`);
-  /** The options with one that is given, of a type, and with others that are not. */
-  const given = (
-    /** @type {number} */ at,
-    /** @type {readonly string[]} */ absent,
-    /** @type {string} */ flag,
-  ) =>
-    options.map((option) => {
-      const isFlag = option.type === 'bool';
-      if (option.long === longs[at]) return { ...option, type: isFlag ? flag : option.type, required: true };
-      return absent.includes(option.long) ? { ...option, type: isFlag ? 'Literal[False]' : 'None' } : option;
-    });
-  const signatures = forms.map(([, type], at) => ({
-    options: given(at, longs.slice(0, at), 'Literal[True]'),
-    type,
-  }));
   const dry = longs.indexOf('--dry-run');
-  if (dry >= 0)
-    signatures.push({ options: given(dry, longs, 'bool'), type: `${forms[dry]?.[1]} | ${plain[1]}` });
-  const overload = signatures.length > 1 ? '@overload\n' : '';
-  return signatures
+  /** The options with that of a form given, and those of the forms before it not. */
+  const given = (/** @type {number} */ at, /** @type {boolean} */ dryIsKnown) =>
+    options.map((option) => {
+      const [index, isFlag] = [longs.indexOf(option.long), option.type === 'bool'];
+      if (index === dry && !dryIsKnown) return { ...option, required: true };
+      if (index === at) return { ...option, type: isFlag ? 'Literal[True]' : option.type, required: true };
+      const isAbsent = 0 <= index && index < at;
+      return isAbsent ? { ...option, type: isFlag ? 'Literal[False]' : 'None' } : option;
+    });
+  const known = forms.map(([, type], at) => ({ options: given(at, true), type }));
+  const unknown = forms.flatMap(([, type], at) =>
+    0 <= dry && dry < at ? [{ options: given(at, false), type: `${forms[dry]?.[1]} | ${type}` }] : [],
+  );
+  const overload = forms.length > 1 ? '@overload\n' : '';
+  return [...known, ...unknown]
     .map(
-      (of) =>
-        `\n${overload}${signature(name, parameterTexts(declared, of.options), isAsync)} -> ${of.type}: ...\n`,
+      ({ options, type }) => `\n${overload}${signature(name, declared, options, isAsync)} -> ${type}: ...\n`,
     )
     .join('');
 };
@@ -174,14 +125,28 @@ ${Object.keys(commands)
   .map((name) => `    "${name}",\n`)
   .join('')}]`;
 
+/** What a module has from _call.py. @param {boolean} isAsync */
+const imported = (isAsync) => [
+  ...['Numbers', 'Progress', 'Recipe'],
+  ...(isAsync ? [] : ['call', 'call_in_memory']),
+  ...['each', 'each_model', 'one_model', 'option', 'recipe_of', 'words_of'],
+];
+
 /** @param {string} words @param {boolean} isAsync */
 const moduleOf = (words, isAsync) => `${head}"""${words}"""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ._call import Numbers, Progress, StrPath, ${isAsync ? '' : 'call, '}each, option, words_of
-${isAsync ? 'from ._call_async import call_async\n' : ''}from ._check import checked
+from ._call import (
+${imported(isAsync)
+  .map((name) => `    ${name},\n`)
+  .join('')})
+${isAsync ? 'from ._call_async import call_async, call_in_memory_async\n' : ''}from ._check import checked
+from ._merged import Merged, StrPath
+from ._model import ModelLike
 
 ${allOf}
 
@@ -203,7 +168,9 @@ const stubModuleOf = (isAsync) => {
 from collections.abc import Sequence
 from typing import Literal, overload
 
-from ._call import Numbers, Progress, StrPath
+from ._call import Numbers, Progress, Recipe
+from ._merged import Merged, StrPath
+from ._model import ModelLike
 from .results import (
 ${used
   .toSorted()

@@ -6,3 +6,6 @@ from ._engine import close as close
 from ._errors import EngineEnded as EngineEnded
 from ._errors import LayerloomError as LayerloomError
 from ._errors import LayerloomWarning as LayerloomWarning
+from ._merged import Merged as Merged
+from ._model import Model as Model
+from ._model import ModelLike as ModelLike

@@ -4,13 +4,16 @@ import concurrent.futures
 import contextlib
 import os
 import queue
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from . import _engine
+from ._errors import LayerloomError
+from ._merged import Merged, StrPath
+from ._model import ModelLike, in_memory, path_of, text_of_recipe
 from ._progress import Bar
-
-StrPath: TypeAlias = str | os.PathLike[str]
+from ._scratch import Scratch
 
 Numbers: TypeAlias = str | Sequence[float]
 """Numbers, or a word or a text that stands for them: `[2, 1]`, `"2,1"`, `"magnitude"`."""
@@ -18,10 +21,27 @@ Numbers: TypeAlias = str | Sequence[float]
 Progress: TypeAlias = Callable[[dict[str, Any]], object] | Literal[True] | None
 """A function that is given `{"phase", "done", "total", …}` and the events of experiments; True: a bar of tqdm."""
 
-One: TypeAlias = float | StrPath
+Recipe: TypeAlias = StrPath | Mapping[str, Any]
+"""The file of a recipe, or the recipe itself, in which models may be in memory."""
 
 
-def text_of(value: One) -> str:
+class Held:
+    """A word of a command that is known once what is in memory has been written."""
+
+    def __init__(self, write: Callable[[Scratch], str], prefix: str = "") -> None:
+        self.write = write
+        self.prefix = prefix
+
+    def text(self, scratch: Scratch) -> str:
+        return self.prefix + self.write(scratch)
+
+
+One: TypeAlias = float | StrPath | Held
+
+Word: TypeAlias = str | Held
+
+
+def text_of(value: float | StrPath) -> str:
     """Spells a value as the command line takes it: integers without a point."""
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
@@ -31,32 +51,89 @@ def text_of(value: One) -> str:
         raise TypeError(f"expected a text, a path, a number or a list of these, not {value!r}") from None
 
 
-def several(value: One | Sequence[One] | None) -> list[str]:
+def several(value: One | Sequence[One] | None) -> list[Word]:
     """The texts of an argument that may have several values: one alone needs no list."""
     if value is None:
         return []
-    if isinstance(value, (str, os.PathLike)) or not isinstance(value, Sequence):
-        return [text_of(value)]
-    return [text_of(one) for one in value]
+    if isinstance(value, (str, os.PathLike, Held)) or not isinstance(value, Sequence):
+        return [word_of(value)]
+    return [word_of(one) for one in value]
 
 
-def option(long: str, value: bool | One | Sequence[One] | None) -> list[str]:
+def word_of(value: One) -> Word:
+    return value if isinstance(value, Held) else text_of(value)
+
+
+def prefixed(prefix: str, word: Word) -> Word:
+    return Held(word.write, prefix) if isinstance(word, Held) else prefix + word
+
+
+def option(long: str, value: bool | One | Sequence[One] | None) -> list[Word]:
     if value is None or value is False:
         return []
-    return [long] if value is True else [f"{long}={','.join(several(value))}"]
+    if value is True:
+        return [long]
+    if isinstance(value, Held):
+        return [prefixed(f"{long}=", value)]
+    return [f"{long}={','.join(map(str, several(value)))}"]
 
 
-def each(long: str, value: One | Sequence[One] | None) -> list[str]:
+def each(long: str, value: One | Sequence[One] | None) -> list[Word]:
     """The words of an option that may be given more than once."""
-    return [f"{long}={text}" for text in several(value)]
+    return [prefixed(f"{long}=", word) for word in several(value)]
+
+
+def one_model(value: ModelLike | None, name: str) -> StrPath | Held | None:
+    """A model as an argument; one in memory is written when the call begins, and has this name."""
+    return None if value is None else held(value, name)
+
+
+def each_model(value: ModelLike | Sequence[ModelLike], name: str) -> Sequence[StrPath | Held]:
+    values = [value] if isinstance(value, (str, os.PathLike)) or not isinstance(value, Sequence) else value
+    return [held(one, f"{name}-{index + 1}") for index, one in enumerate(values)]
+
+
+def held(value: ModelLike, name: str) -> StrPath | Held:
+    if isinstance(value, (str, os.PathLike)):
+        return value
+    if not in_memory(value):
+        raise TypeError(f"{name}: expected a path, a name of the hub, or a model in memory, got {type(value).__name__}")
+    return Held(partial(path_of, value, name))
+
+
+def recipe_of(recipe: Recipe) -> StrPath | Held:
+    return Held(partial(text_of_recipe, recipe)) if isinstance(recipe, Mapping) else recipe
 
 
 def words_of(
-    command: Sequence[str], options: Sequence[Sequence[str]], arguments: Sequence[One | Sequence[One] | None]
-) -> list[str]:
+    command: Sequence[str], options: Sequence[Sequence[Word]], arguments: Sequence[One | Sequence[One] | None]
+) -> list[Word]:
     # Behind `--` no argument is taken for an option.
     words = [*command, *(word for one in options for word in one)]
     return [*words, "--", *(text for one in arguments for text in several(one))]
+
+
+def texts_of(words: Sequence[Word], scratch: Scratch) -> list[str]:
+    """The words of a call, whose models in memory are written now."""
+    return [word.text(scratch) if isinstance(word, Held) else word for word in words]
+
+
+def into(directory: str, texts: Sequence[str]) -> list[str]:
+    """The words of a command that writes a checkpoint, with a place to write it to."""
+    return [texts[0], f"--out={output_in(directory)}", *texts[1:]]
+
+
+def output_in(directory: str) -> str:
+    return os.path.join(directory, "merged")
+
+
+def other_place(error: LayerloomError, directory: str, scratch: Scratch) -> str:
+    """Returns a directory for an output that did not fit into one of no size; raises what was no lack of room there."""
+    if error.code != "DISK_SPACE" or error.details["out"] != output_in(directory):
+        raise error
+    larger = scratch.directory(error.details["needed"])
+    _engine.warn(f"memory has no room for {error.details['needed']} bytes: the merge is in files of {os.path.dirname(larger)}")
+    return larger
 
 
 @contextlib.contextmanager
@@ -78,11 +155,11 @@ def receiver(progress: Progress) -> Generator[_engine.Listener, None, None]:
             bar.close()
 
 
-def call(words: Sequence[str], progress: Progress) -> dict[str, Any]:
+def wait(texts: Sequence[str], progress: Progress) -> dict[str, Any]:
     """Runs a command; Ctrl-C, and what `progress` raises, stop it, and are raised when nothing is left of it."""
     lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
     with receiver(progress) as receive:
-        asked = _engine.ask(words, lines.put)
+        asked = _engine.ask(texts, lines.put)
         asked.result.add_done_callback(lambda _: lines.put(None))
         try:
             while (line := lines.get()) is not None:
@@ -92,3 +169,22 @@ def call(words: Sequence[str], progress: Progress) -> dict[str, Any]:
             concurrent.futures.wait([asked.result])
             raise
         return asked.result.result()
+
+
+def call(words: Sequence[Word], progress: Progress) -> dict[str, Any]:
+    """Runs a command as `wait` does, with models that are in memory."""
+    with Scratch() as scratch:
+        return wait(texts_of(words, scratch), progress)
+
+
+def call_in_memory(words: Sequence[Word], progress: Progress) -> Merged:
+    """Runs a command that writes a checkpoint, and returns that."""
+    with Scratch() as scratch:
+        texts = texts_of(words, scratch)
+        directory = scratch.directory(0)
+        try:
+            result = wait(into(directory, texts), progress)
+        except LayerloomError as error:
+            directory = other_place(error, directory, scratch)
+            result = wait(into(directory, texts), progress)
+        return Merged(output_in(directory), result)

@@ -2,15 +2,20 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from . import _engine
-from ._call import Progress, receiver
+from ._call import Held, Progress, Word, into, other_place, output_in, receiver, texts_of
+from ._errors import LayerloomError
+from ._merged import Merged
+from ._scratch import Scratch
+
+Result = TypeVar("Result")
 
 
-async def call_async(words: Sequence[str], progress: Progress) -> dict[str, Any]:
-    """As `_call.call`; a task that is cancelled stops the command."""
+async def wait_async(texts: Sequence[str], progress: Progress) -> dict[str, Any]:
+    """As `_call.wait`; a task that is cancelled stops the command."""
     loop = asyncio.get_running_loop()
     failed: asyncio.Future[None] = loop.create_future()
     with receiver(progress) as receive:
@@ -27,7 +32,7 @@ async def call_async(words: Sequence[str], progress: Progress) -> dict[str, Any]
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(take, line)
 
-        asked = _engine.ask(words, listen)
+        asked = _engine.ask(texts, listen)
         result = asyncio.wrap_future(asked.result, loop=loop)
         try:
             either: list[asyncio.Future[Any]] = [result, failed]
@@ -40,3 +45,41 @@ async def call_async(words: Sequence[str], progress: Progress) -> dict[str, Any]
                 asked.stop()
                 await asyncio.wait([result])
                 result.exception()
+
+
+async def in_thread(work: Callable[[], Result]) -> Result:
+    """Does work that would hold the loop up; a task that is cancelled waits for its end, since it writes files."""
+    working = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working])
+        # Seen, whatever it was: the task ends by its cancellation.
+        working.exception()
+        raise
+
+
+async def texts_async(words: Sequence[Word], scratch: Scratch) -> list[str]:
+    # Without models in memory at once: the working directory is that of the call's moment.
+    held = any(isinstance(word, Held) for word in words)
+    return await in_thread(lambda: texts_of(words, scratch)) if held else texts_of(words, scratch)
+
+
+async def call_async(words: Sequence[Word], progress: Progress) -> dict[str, Any]:
+    """As `_call.call`."""
+    with Scratch() as scratch:
+        return await wait_async(await texts_async(words, scratch), progress)
+
+
+async def call_in_memory_async(words: Sequence[Word], progress: Progress) -> Merged:
+    """As `_call.call_in_memory`."""
+    with Scratch() as scratch:
+        texts = await texts_async(words, scratch)
+        directory = await in_thread(lambda: scratch.directory(0))
+        try:
+            result = await wait_async(into(directory, texts), progress)
+        except LayerloomError as error:
+            lacking = error
+            directory = await in_thread(lambda: other_place(lacking, directory, scratch))
+            result = await wait_async(into(directory, texts), progress)
+        return await in_thread(lambda: Merged(output_in(directory), result))

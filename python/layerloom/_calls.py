@@ -1,11 +1,27 @@
 # Written by scripts/python-calls.mjs from the definitions of the command line: `npm run docs:tables`.
 """Commands as functions."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ._call import Numbers, Progress, StrPath, call, each, option, words_of
+from ._call import (
+    Numbers,
+    Progress,
+    Recipe,
+    call,
+    call_in_memory,
+    each,
+    each_model,
+    one_model,
+    option,
+    recipe_of,
+    words_of,
+)
 from ._check import checked
+from ._merged import Merged, StrPath
+from ._model import ModelLike
 
 __all__ = [
     "swap",
@@ -27,9 +43,9 @@ __all__ = [
 @checked
 def swap(
     *,
-    task: StrPath,
-    lang: StrPath,
-    base: StrPath | None = None,
+    task: ModelLike,
+    lang: ModelLike,
+    base: ModelLike | None = None,
     bottom: float | None = None,
     top: float | None = None,
     bottom_transition: float | None = None,
@@ -58,7 +74,7 @@ def swap(
     threads: float | None = None,
     dry_run: bool = False,
     progress: Progress = None,
-) -> dict[str, Any]:
+) -> dict[str, Any] | Merged:
     """Runs `layerloom swap`: swap layers of two experts: bottom and top from the language expert, the middle from the task expert.
 
     Args:
@@ -80,7 +96,7 @@ def swap(
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: auto
-        out: directory to create; required unless dry_run
+        out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -93,13 +109,16 @@ def swap(
         threads: worker threads; default: the usable cores
         dry_run: print the plan and write nothing
         progress: a function, or True for a bar of tqdm
+
+    Returns:
+        What the command prints as JSON; without `out` the checkpoint, in memory
     """
     words = words_of(
         ["swap"],
         [
-            option("--task", task),
-            option("--lang", lang),
-            option("--base", base),
+            option("--task", one_model(task, "task")),
+            option("--lang", one_model(lang, "lang")),
+            option("--base", one_model(base, "base")),
             option("--bottom", bottom),
             option("--top", top),
             option("--bottom-transition", bottom_transition),
@@ -130,14 +149,16 @@ def swap(
         ],
         [],
     )
+    if not (out is not None or link is not None or force or resume or dry_run):
+        return call_in_memory(words, progress)
     return call(words, progress)
 
 
 @checked
 def soup(
-    models: StrPath | Sequence[StrPath],
+    models: ModelLike | Sequence[ModelLike],
     *,
-    base: StrPath | None = None,
+    base: ModelLike | None = None,
     weights: Numbers | None = None,
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
@@ -158,7 +179,7 @@ def soup(
     threads: float | None = None,
     dry_run: bool = False,
     progress: Progress = None,
-) -> dict[str, Any]:
+) -> dict[str, Any] | Merged:
     """Runs `layerloom soup`: average models, uniformly or by weights.
 
     Args:
@@ -171,7 +192,7 @@ def soup(
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: auto
-        out: directory to create; required unless dry_run
+        out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -184,11 +205,14 @@ def soup(
         threads: worker threads; default: the usable cores
         dry_run: print the plan and write nothing
         progress: a function, or True for a bar of tqdm
+
+    Returns:
+        What the command prints as JSON; without `out` the checkpoint, in memory
     """
     words = words_of(
         ["soup"],
         [
-            option("--base", base),
+            option("--base", one_model(base, "base")),
             option("--weights", weights),
             option("--analysis", analysis),
             option("--chat-template", chat_template),
@@ -209,14 +233,16 @@ def soup(
             option("--threads", threads),
             option("--dry-run", dry_run),
         ],
-        [models],
+        [each_model(models, "model")],
     )
+    if not (out is not None or link is not None or force or resume or dry_run):
+        return call_in_memory(words, progress)
     return call(words, progress)
 
 
 @checked
 def merge(
-    recipe: StrPath,
+    recipe: Recipe,
     *,
     explain: StrPath | None = None,
     allow_changed: bool = False,
@@ -241,11 +267,11 @@ def merge(
     threads: float | None = None,
     dry_run: bool = False,
     progress: Progress = None,
-) -> dict[str, Any]:
+) -> dict[str, Any] | Merged:
     """Runs `layerloom merge`: merge by a recipe, layerloom's or mergekit's: any method, slices, gradients, nested recipes.
 
     Args:
-        recipe: a YAML file; its paths are relative to its folder, in mergekit's dialect to the working directory; or the README.md or layerloom.json of an output, to merge it again
+        recipe: a YAML file; its paths are relative to its folder, in mergekit's dialect to the working directory; or the README.md or layerloom.json of an output, to merge it again; or the recipe itself, as a text that begins with {: its paths are relative to the working directory
         explain: print how one tensor of the output is computed, and write nothing
         allow_changed: merge by a layerloom.json although its inputs have changed since
         strict: refuse, instead of warning: a filter that matches no tensor, and keys that mergekit ignores
@@ -256,7 +282,7 @@ def merge(
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: the recipe's, or auto
-        out: directory to create; required unless dry_run or explain
+        out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -269,6 +295,9 @@ def merge(
         threads: worker threads; default: the usable cores
         dry_run: print the plan and write nothing
         progress: a function, or True for a bar of tqdm
+
+    Returns:
+        What the command prints as JSON; without `out` the checkpoint, in memory
     """
     words = words_of(
         ["merge"],
@@ -296,16 +325,18 @@ def merge(
             option("--threads", threads),
             option("--dry-run", dry_run),
         ],
-        [recipe],
+        [recipe_of(recipe)],
     )
+    if not (out is not None or explain is not None or link is not None or force or resume or dry_run):
+        return call_in_memory(words, progress)
     return call(words, progress)
 
 
 @checked
 def revert(
-    expert: StrPath,
+    expert: ModelLike,
     *,
-    base: StrPath,
+    base: ModelLike,
     bottom: float | None = None,
     top: float | None = None,
     keep: Literal["middle", "top-bottom"] | None = None,
@@ -336,7 +367,7 @@ def revert(
     threads: float | None = None,
     dry_run: bool = False,
     progress: Progress = None,
-) -> dict[str, Any]:
+) -> dict[str, Any] | Merged:
     """Runs `layerloom revert`: revert parts of an expert to its base: layers by location, or rows that changed little.
 
     Args:
@@ -359,7 +390,7 @@ def revert(
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: auto
-        out: directory to create; required unless dry_run
+        out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -372,11 +403,14 @@ def revert(
         threads: worker threads; default: the usable cores
         dry_run: print the plan and write nothing
         progress: a function, or True for a bar of tqdm
+
+    Returns:
+        What the command prints as JSON; without `out` the checkpoint, in memory
     """
     words = words_of(
         ["revert"],
         [
-            option("--base", base),
+            option("--base", one_model(base, "base")),
             option("--bottom", bottom),
             option("--top", top),
             option("--keep", keep),
@@ -407,14 +441,16 @@ def revert(
             option("--threads", threads),
             option("--dry-run", dry_run),
         ],
-        [expert],
+        [one_model(expert, "expert")],
     )
+    if not (out is not None or link is not None or force or resume or dry_run):
+        return call_in_memory(words, progress)
     return call(words, progress)
 
 
 @checked
 def relayout(
-    checkpoint: StrPath,
+    checkpoint: ModelLike,
     *,
     chat_template: StrPath | None = None,
     save_recipe: StrPath | None = None,
@@ -431,14 +467,14 @@ def relayout(
     threads: float | None = None,
     dry_run: bool = False,
     progress: Progress = None,
-) -> dict[str, Any]:
+) -> dict[str, Any] | Merged:
     """Runs `layerloom relayout`: rewrite a checkpoint in other shards, so that later merges can link its layers.
 
     Args:
         checkpoint: a directory, a file of weights or org/name in the hub cache
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
-        out: directory to create; required unless dry_run
+        out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -451,6 +487,9 @@ def relayout(
         threads: worker threads; default: the usable cores
         dry_run: print the plan and write nothing
         progress: a function, or True for a bar of tqdm
+
+    Returns:
+        What the command prints as JSON; without `out` the checkpoint, in memory
     """
     words = words_of(
         ["relayout"],
@@ -470,17 +509,18 @@ def relayout(
             option("--threads", threads),
             option("--dry-run", dry_run),
         ],
-        [checkpoint],
+        [one_model(checkpoint, "checkpoint")],
     )
+    if not (out is not None or link is not None or force or resume or dry_run):
+        return call_in_memory(words, progress)
     return call(words, progress)
 
 
 @checked
 def extract_lora(
-    expert: StrPath,
+    expert: ModelLike,
     *,
-    base: StrPath,
-    out: StrPath,
+    base: ModelLike,
     rank: float | None = None,
     energy: float | None = None,
     modules: StrPath | Sequence[StrPath] | None = None,
@@ -488,12 +528,13 @@ def extract_lora(
     embed_lora: bool = False,
     save_modules: StrPath | Sequence[StrPath] | None = None,
     seed: float | None = None,
+    out: StrPath | None = None,
     dtype: Literal["bfloat16", "float16", "float32"] | None = None,
     force: bool = False,
     download: bool = False,
     threads: float | None = None,
     progress: Progress = None,
-) -> dict[str, Any]:
+) -> dict[str, Any] | Merged:
     """Runs `layerloom extract-lora`: extract a LoRA adapter for PEFT: an expert's change from its base, as products of low rank.
 
     Args:
@@ -506,17 +547,20 @@ def extract_lora(
         embed_lora: extract the embeddings and the head too
         save_modules: modules to save whole, by names or the last parts of these: lm_head, input_layernorm
         seed: seed of the random numbers; default: 0
-        out: directory to create
+        out: directory to create; default: the output is in memory
         dtype: dtype of the factors; default: the expert's
         force: replace an output that layerloom wrote
         download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
         threads: worker threads; default: the usable cores
         progress: a function, or True for a bar of tqdm
+
+    Returns:
+        What the command prints as JSON; without `out` the checkpoint, in memory
     """
     words = words_of(
         ["extract-lora"],
         [
-            option("--base", base),
+            option("--base", one_model(base, "base")),
             option("--rank", rank),
             option("--energy", energy),
             each("--modules", modules),
@@ -530,17 +574,19 @@ def extract_lora(
             option("--download", download),
             option("--threads", threads),
         ],
-        [expert],
+        [one_model(expert, "expert")],
     )
+    if not (out is not None or force):
+        return call_in_memory(words, progress)
     return call(words, progress)
 
 
 @checked
 def analyze(
-    experts: StrPath | Sequence[StrPath] = (),
+    experts: ModelLike | Sequence[ModelLike] = (),
     *,
     out: StrPath,
-    base: StrPath | None = None,
+    base: ModelLike | None = None,
     from_: StrPath | Sequence[StrPath] | None = None,
     threshold: StrPath | Sequence[StrPath] | None = None,
     rows: Literal["input", "output"] | None = None,
@@ -578,7 +624,7 @@ def analyze(
     words = words_of(
         ["analyze"],
         [
-            option("--base", base),
+            option("--base", one_model(base, "base")),
             each("--from", from_),
             each("--threshold", threshold),
             option("--rows", rows),
@@ -593,15 +639,15 @@ def analyze(
             option("--download", download),
             option("--threads", threads),
         ],
-        [experts],
+        [each_model(experts, "expert")],
     )
     return call(words, progress)
 
 
 @checked
 def diff(
-    a: StrPath,
-    b: StrPath,
+    a: ModelLike,
+    b: ModelLike,
     *,
     only: StrPath | None = None,
     all: bool = False,
@@ -637,14 +683,14 @@ def diff(
             option("--download", download),
             option("--threads", threads),
         ],
-        [a, b],
+        [one_model(a, "a"), one_model(b, "b")],
     )
     return call(words, progress)
 
 
 @checked
 def inspect(
-    checkpoint: StrPath,
+    checkpoint: ModelLike,
     *,
     download: bool = False,
     progress: Progress = None,
@@ -661,7 +707,7 @@ def inspect(
         [
             option("--download", download),
         ],
-        [checkpoint],
+        [one_model(checkpoint, "checkpoint")],
     )
     return call(words, progress)
 

@@ -18,7 +18,8 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
         @functools.wraps(function)
         async def call_async(*args: Any, **given: Any) -> Any:
             check(function, args, given)
-            return await function(*args, **given)
+            running: Any = function(*args, **given)
+            return await running
 
         return call_async  # type: ignore[return-value]
 
@@ -33,7 +34,7 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
 def check(function: Callable[..., object], args: Sequence[object], given: Mapping[str, object]) -> None:
     name, code = function.__name__, function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    presets = function.__kwdefaults__ or {}
+    presets, types = function.__kwdefaults__ or {}, function.__annotations__
     for word in given:
         if word not in names:
             raise TypeError(f"{name}() has no parameter {word!r}{near(word, names)}")
@@ -42,23 +43,36 @@ def check(function: Callable[..., object], args: Sequence[object], given: Mappin
         example = next((one for one in names[code.co_argcount :] if one not in given), "out")
         raise TypeError(f"{name}() takes {by_place} by position; give all else by name, such as {example}=…")
     for word, value in [*zip(names, args), *given.items()]:
-        check_value(f"{name}(): {word}", value, presets.get(word, ...))
+        check_value(f"{name}(): {word}", value, presets.get(word, ...), types[word])
         if word == "progress" and not (value is None or value is True or callable(value)):
             raise TypeError(f"{name}(): progress must be a function, or True for a bar of tqdm, not {value!r}")
 
 
-def check_value(place: str, value: object, preset: object) -> None:
-    """Checks the type of a value; `preset` is what the parameter is without one, `...` where it must be given."""
+def check_value(place: str, value: object, preset: object, of: str) -> None:
+    """Checks the type of a value.
+
+    Args:
+        preset: what the parameter is without a value; `...` where one must be given
+        of: the parameter's type, as it is written
+    """
     if preset is False:
         if not isinstance(value, bool):
             raise TypeError(f"{place} must be True or False, not {value!r}")
     elif value is None and preset is ...:
         raise TypeError(f"{place} must be given, and is None")
-    elif isinstance(value, (bytes, bytearray)) or (isinstance(value, bool) and not place.endswith(": progress")):
-        raise TypeError(f"{place} must be a text, a path or a number, not {value!r}")
+    elif isinstance(value, (bytes, bytearray)) or (isinstance(value, bool) and not of.startswith("Progress")):
+        raise TypeError(f"{place} must be {expected(of)}, not {value!r}")
+    elif isinstance(value, Mapping) and not of.startswith(("ModelLike", "Recipe")):
+        raise TypeError(f"{place} must be {expected(of)}, not a mapping")
     elif isinstance(value, (set, frozenset, Iterator)):
         # A set has no order.
         raise TypeError(f"{place} must be a list, not {value!r}")
+
+
+def expected(of: str) -> str:
+    if of.startswith("ModelLike"):
+        return "a path, a name of the hub or a model in memory"
+    return "a path or a dictionary" if of.startswith("Recipe") else "a text, a path or a number"
 
 
 def near(word: str, names: Sequence[str]) -> str:

@@ -39,6 +39,10 @@ class Call:
         """Asks for the end that Ctrl-C gives a command: `result` fails with INTERRUPTED once nothing is left behind."""
         self.engine.write({"stop": self.number})
 
+    def release(self) -> None:
+        """Lets the engine remove the directory that it was asked for, once it has made it."""
+        self.engine.write({"release": self.number})
+
 
 class Engine:
     """A process of the engine. Its pipes are this process's alone: it ends when this process does, however that ends."""
@@ -74,20 +78,14 @@ class Engine:
             self.process.kill()
             raise
 
-    def call(self, number: int, words: Sequence[str], listener: Listener) -> Call | None:
-        """Asks for a command; None if the process has ended."""
+    def ask(self, number: int, request: dict[str, Any], listener: Listener) -> Call | None:
+        """Sends a request; None if the process has ended."""
         call = Call(self, number, listener)
-        line = {
-            "call": number,
-            "words": list(words),
-            "directory": os.getcwd(),
-            "environment": environment(),
-        }
         with self.lock:
             if self.ended or self.process.poll() is not None:
                 return None
             self.calls[number] = call
-        self.write(line)
+        self.write(request)
         return call
 
     def read(self) -> None:
@@ -142,13 +140,24 @@ running: Engine | None = None
 
 
 def ask(words: Sequence[str], listener: Listener) -> Call:
-    """Asks the engine for a command, and starts an engine where there is none."""
+    """Asks the engine for a command."""
+    return send("call", {"words": list(words), "directory": os.getcwd(), "environment": environment()}, listener)
+
+
+def ask_scratch(size: int, beside: str) -> Call:
+    """Asks for a directory for so many bytes, in memory where there is room; its result is `{"directory"}`."""
+    return send("scratch", {"bytes": size, "beside": beside}, lambda _: None)
+
+
+def send(kind: str, request: dict[str, Any], listener: Listener) -> Call:
+    """Sends a request to the engine, and starts an engine where there is none."""
     global running
     with starting:
         while True:
             if running is None:
                 running = Engine()
-            call = running.call(next(numbers), words, listener)
+            number = next(numbers)
+            call = running.ask(number, {kind: number, **request}, listener)
             if call is not None:
                 return call
             running = None
@@ -158,9 +167,13 @@ def note(line: dict[str, Any]) -> None:
     """Passes a message on: warnings to `warnings`, others to the logger `layerloom`."""
     text: str = line["note"]
     if text.startswith("warning: "):
-        warnings.warn(text.removeprefix("warning: "), LayerloomWarning, stacklevel=calls_of_package())
+        warn(text.removeprefix("warning: "))
     else:
         logger.info(text)
+
+
+def warn(text: str) -> None:
+    warnings.warn(text, LayerloomWarning, stacklevel=calls_of_package())
 
 
 def calls_of_package() -> int:

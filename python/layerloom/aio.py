@@ -1,12 +1,26 @@
 # Written by scripts/python-calls.mjs from the definitions of the command line: `npm run docs:tables`.
 """Commands as coroutines: a task that is cancelled stops its command."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ._call import Numbers, Progress, StrPath, each, option, words_of
-from ._call_async import call_async
+from ._call import (
+    Numbers,
+    Progress,
+    Recipe,
+    each,
+    each_model,
+    one_model,
+    option,
+    recipe_of,
+    words_of,
+)
+from ._call_async import call_async, call_in_memory_async
 from ._check import checked
+from ._merged import Merged, StrPath
+from ._model import ModelLike
 
 __all__ = [
     "swap",
@@ -28,9 +42,9 @@ __all__ = [
 @checked
 async def swap(
     *,
-    task: StrPath,
-    lang: StrPath,
-    base: StrPath | None = None,
+    task: ModelLike,
+    lang: ModelLike,
+    base: ModelLike | None = None,
     bottom: float | None = None,
     top: float | None = None,
     bottom_transition: float | None = None,
@@ -59,7 +73,7 @@ async def swap(
     threads: float | None = None,
     dry_run: bool = False,
     progress: Progress = None,
-) -> dict[str, Any]:
+) -> dict[str, Any] | Merged:
     """Runs `layerloom swap`: swap layers of two experts: bottom and top from the language expert, the middle from the task expert.
 
     Args:
@@ -81,7 +95,7 @@ async def swap(
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: auto
-        out: directory to create; required unless dry_run
+        out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -94,13 +108,16 @@ async def swap(
         threads: worker threads; default: the usable cores
         dry_run: print the plan and write nothing
         progress: a function, or True for a bar of tqdm
+
+    Returns:
+        What the command prints as JSON; without `out` the checkpoint, in memory
     """
     words = words_of(
         ["swap"],
         [
-            option("--task", task),
-            option("--lang", lang),
-            option("--base", base),
+            option("--task", one_model(task, "task")),
+            option("--lang", one_model(lang, "lang")),
+            option("--base", one_model(base, "base")),
             option("--bottom", bottom),
             option("--top", top),
             option("--bottom-transition", bottom_transition),
@@ -131,14 +148,16 @@ async def swap(
         ],
         [],
     )
+    if not (out is not None or link is not None or force or resume or dry_run):
+        return await call_in_memory_async(words, progress)
     return await call_async(words, progress)
 
 
 @checked
 async def soup(
-    models: StrPath | Sequence[StrPath],
+    models: ModelLike | Sequence[ModelLike],
     *,
-    base: StrPath | None = None,
+    base: ModelLike | None = None,
     weights: Numbers | None = None,
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
@@ -159,7 +178,7 @@ async def soup(
     threads: float | None = None,
     dry_run: bool = False,
     progress: Progress = None,
-) -> dict[str, Any]:
+) -> dict[str, Any] | Merged:
     """Runs `layerloom soup`: average models, uniformly or by weights.
 
     Args:
@@ -172,7 +191,7 @@ async def soup(
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: auto
-        out: directory to create; required unless dry_run
+        out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -185,11 +204,14 @@ async def soup(
         threads: worker threads; default: the usable cores
         dry_run: print the plan and write nothing
         progress: a function, or True for a bar of tqdm
+
+    Returns:
+        What the command prints as JSON; without `out` the checkpoint, in memory
     """
     words = words_of(
         ["soup"],
         [
-            option("--base", base),
+            option("--base", one_model(base, "base")),
             option("--weights", weights),
             option("--analysis", analysis),
             option("--chat-template", chat_template),
@@ -210,14 +232,16 @@ async def soup(
             option("--threads", threads),
             option("--dry-run", dry_run),
         ],
-        [models],
+        [each_model(models, "model")],
     )
+    if not (out is not None or link is not None or force or resume or dry_run):
+        return await call_in_memory_async(words, progress)
     return await call_async(words, progress)
 
 
 @checked
 async def merge(
-    recipe: StrPath,
+    recipe: Recipe,
     *,
     explain: StrPath | None = None,
     allow_changed: bool = False,
@@ -242,11 +266,11 @@ async def merge(
     threads: float | None = None,
     dry_run: bool = False,
     progress: Progress = None,
-) -> dict[str, Any]:
+) -> dict[str, Any] | Merged:
     """Runs `layerloom merge`: merge by a recipe, layerloom's or mergekit's: any method, slices, gradients, nested recipes.
 
     Args:
-        recipe: a YAML file; its paths are relative to its folder, in mergekit's dialect to the working directory; or the README.md or layerloom.json of an output, to merge it again
+        recipe: a YAML file; its paths are relative to its folder, in mergekit's dialect to the working directory; or the README.md or layerloom.json of an output, to merge it again; or the recipe itself, as a text that begins with {: its paths are relative to the working directory
         explain: print how one tensor of the output is computed, and write nothing
         allow_changed: merge by a layerloom.json although its inputs have changed since
         strict: refuse, instead of warning: a filter that matches no tensor, and keys that mergekit ignores
@@ -257,7 +281,7 @@ async def merge(
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: the recipe's, or auto
-        out: directory to create; required unless dry_run or explain
+        out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -270,6 +294,9 @@ async def merge(
         threads: worker threads; default: the usable cores
         dry_run: print the plan and write nothing
         progress: a function, or True for a bar of tqdm
+
+    Returns:
+        What the command prints as JSON; without `out` the checkpoint, in memory
     """
     words = words_of(
         ["merge"],
@@ -297,16 +324,18 @@ async def merge(
             option("--threads", threads),
             option("--dry-run", dry_run),
         ],
-        [recipe],
+        [recipe_of(recipe)],
     )
+    if not (out is not None or explain is not None or link is not None or force or resume or dry_run):
+        return await call_in_memory_async(words, progress)
     return await call_async(words, progress)
 
 
 @checked
 async def revert(
-    expert: StrPath,
+    expert: ModelLike,
     *,
-    base: StrPath,
+    base: ModelLike,
     bottom: float | None = None,
     top: float | None = None,
     keep: Literal["middle", "top-bottom"] | None = None,
@@ -337,7 +366,7 @@ async def revert(
     threads: float | None = None,
     dry_run: bool = False,
     progress: Progress = None,
-) -> dict[str, Any]:
+) -> dict[str, Any] | Merged:
     """Runs `layerloom revert`: revert parts of an expert to its base: layers by location, or rows that changed little.
 
     Args:
@@ -360,7 +389,7 @@ async def revert(
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: auto
-        out: directory to create; required unless dry_run
+        out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -373,11 +402,14 @@ async def revert(
         threads: worker threads; default: the usable cores
         dry_run: print the plan and write nothing
         progress: a function, or True for a bar of tqdm
+
+    Returns:
+        What the command prints as JSON; without `out` the checkpoint, in memory
     """
     words = words_of(
         ["revert"],
         [
-            option("--base", base),
+            option("--base", one_model(base, "base")),
             option("--bottom", bottom),
             option("--top", top),
             option("--keep", keep),
@@ -408,14 +440,16 @@ async def revert(
             option("--threads", threads),
             option("--dry-run", dry_run),
         ],
-        [expert],
+        [one_model(expert, "expert")],
     )
+    if not (out is not None or link is not None or force or resume or dry_run):
+        return await call_in_memory_async(words, progress)
     return await call_async(words, progress)
 
 
 @checked
 async def relayout(
-    checkpoint: StrPath,
+    checkpoint: ModelLike,
     *,
     chat_template: StrPath | None = None,
     save_recipe: StrPath | None = None,
@@ -432,14 +466,14 @@ async def relayout(
     threads: float | None = None,
     dry_run: bool = False,
     progress: Progress = None,
-) -> dict[str, Any]:
+) -> dict[str, Any] | Merged:
     """Runs `layerloom relayout`: rewrite a checkpoint in other shards, so that later merges can link its layers.
 
     Args:
         checkpoint: a directory, a file of weights or org/name in the hub cache
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
-        out: directory to create; required unless dry_run
+        out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
         max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
         dtype: convert every floating tensor to this dtype; default: each tensor's own
@@ -452,6 +486,9 @@ async def relayout(
         threads: worker threads; default: the usable cores
         dry_run: print the plan and write nothing
         progress: a function, or True for a bar of tqdm
+
+    Returns:
+        What the command prints as JSON; without `out` the checkpoint, in memory
     """
     words = words_of(
         ["relayout"],
@@ -471,17 +508,18 @@ async def relayout(
             option("--threads", threads),
             option("--dry-run", dry_run),
         ],
-        [checkpoint],
+        [one_model(checkpoint, "checkpoint")],
     )
+    if not (out is not None or link is not None or force or resume or dry_run):
+        return await call_in_memory_async(words, progress)
     return await call_async(words, progress)
 
 
 @checked
 async def extract_lora(
-    expert: StrPath,
+    expert: ModelLike,
     *,
-    base: StrPath,
-    out: StrPath,
+    base: ModelLike,
     rank: float | None = None,
     energy: float | None = None,
     modules: StrPath | Sequence[StrPath] | None = None,
@@ -489,12 +527,13 @@ async def extract_lora(
     embed_lora: bool = False,
     save_modules: StrPath | Sequence[StrPath] | None = None,
     seed: float | None = None,
+    out: StrPath | None = None,
     dtype: Literal["bfloat16", "float16", "float32"] | None = None,
     force: bool = False,
     download: bool = False,
     threads: float | None = None,
     progress: Progress = None,
-) -> dict[str, Any]:
+) -> dict[str, Any] | Merged:
     """Runs `layerloom extract-lora`: extract a LoRA adapter for PEFT: an expert's change from its base, as products of low rank.
 
     Args:
@@ -507,17 +546,20 @@ async def extract_lora(
         embed_lora: extract the embeddings and the head too
         save_modules: modules to save whole, by names or the last parts of these: lm_head, input_layernorm
         seed: seed of the random numbers; default: 0
-        out: directory to create
+        out: directory to create; default: the output is in memory
         dtype: dtype of the factors; default: the expert's
         force: replace an output that layerloom wrote
         download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
         threads: worker threads; default: the usable cores
         progress: a function, or True for a bar of tqdm
+
+    Returns:
+        What the command prints as JSON; without `out` the checkpoint, in memory
     """
     words = words_of(
         ["extract-lora"],
         [
-            option("--base", base),
+            option("--base", one_model(base, "base")),
             option("--rank", rank),
             option("--energy", energy),
             each("--modules", modules),
@@ -531,17 +573,19 @@ async def extract_lora(
             option("--download", download),
             option("--threads", threads),
         ],
-        [expert],
+        [one_model(expert, "expert")],
     )
+    if not (out is not None or force):
+        return await call_in_memory_async(words, progress)
     return await call_async(words, progress)
 
 
 @checked
 async def analyze(
-    experts: StrPath | Sequence[StrPath] = (),
+    experts: ModelLike | Sequence[ModelLike] = (),
     *,
     out: StrPath,
-    base: StrPath | None = None,
+    base: ModelLike | None = None,
     from_: StrPath | Sequence[StrPath] | None = None,
     threshold: StrPath | Sequence[StrPath] | None = None,
     rows: Literal["input", "output"] | None = None,
@@ -579,7 +623,7 @@ async def analyze(
     words = words_of(
         ["analyze"],
         [
-            option("--base", base),
+            option("--base", one_model(base, "base")),
             each("--from", from_),
             each("--threshold", threshold),
             option("--rows", rows),
@@ -594,15 +638,15 @@ async def analyze(
             option("--download", download),
             option("--threads", threads),
         ],
-        [experts],
+        [each_model(experts, "expert")],
     )
     return await call_async(words, progress)
 
 
 @checked
 async def diff(
-    a: StrPath,
-    b: StrPath,
+    a: ModelLike,
+    b: ModelLike,
     *,
     only: StrPath | None = None,
     all: bool = False,
@@ -638,14 +682,14 @@ async def diff(
             option("--download", download),
             option("--threads", threads),
         ],
-        [a, b],
+        [one_model(a, "a"), one_model(b, "b")],
     )
     return await call_async(words, progress)
 
 
 @checked
 async def inspect(
-    checkpoint: StrPath,
+    checkpoint: ModelLike,
     *,
     download: bool = False,
     progress: Progress = None,
@@ -662,7 +706,7 @@ async def inspect(
         [
             option("--download", download),
         ],
-        [checkpoint],
+        [one_model(checkpoint, "checkpoint")],
     )
     return await call_async(words, progress)
 

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Literal, overload
 
-from ._call import Numbers, Progress, StrPath
+from ._call import Numbers, Progress, Recipe
+from ._merged import Merged, StrPath
+from ._model import ModelLike
 from .results import (
     AdapterSummary,
     AnalysisResult,
@@ -43,10 +45,10 @@ __all__ = [
 @overload
 async def swap(
     *,
-    task: StrPath,
-    lang: StrPath,
+    task: ModelLike,
+    lang: ModelLike,
     dry_run: Literal[True],
-    base: StrPath | None = None,
+    base: ModelLike | None = None,
     bottom: float | None = None,
     top: float | None = None,
     bottom_transition: float | None = None,
@@ -79,9 +81,10 @@ async def swap(
 @overload
 async def swap(
     *,
-    task: StrPath,
-    lang: StrPath,
-    base: StrPath | None = None,
+    task: ModelLike,
+    lang: ModelLike,
+    out: StrPath,
+    base: ModelLike | None = None,
     bottom: float | None = None,
     top: float | None = None,
     bottom_transition: float | None = None,
@@ -97,7 +100,6 @@ async def swap(
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
     tokenizer: StrPath | None = None,
-    out: StrPath | None = None,
     layout: Literal["layer", "size"] | None = None,
     max_shard_size: StrPath | None = None,
     dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
@@ -115,10 +117,9 @@ async def swap(
 @overload
 async def swap(
     *,
-    task: StrPath,
-    lang: StrPath,
-    dry_run: bool,
-    base: StrPath | None = None,
+    task: ModelLike,
+    lang: ModelLike,
+    base: ModelLike | None = None,
     bottom: float | None = None,
     top: float | None = None,
     bottom_transition: float | None = None,
@@ -134,7 +135,44 @@ async def swap(
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
     tokenizer: StrPath | None = None,
-    out: StrPath | None = None,
+    out: None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    dry_run: Literal[False] = False,
+    progress: Progress = None,
+) -> Merged: ...
+
+@overload
+async def swap(
+    *,
+    task: ModelLike,
+    lang: ModelLike,
+    out: StrPath,
+    dry_run: bool,
+    base: ModelLike | None = None,
+    bottom: float | None = None,
+    top: float | None = None,
+    bottom_transition: float | None = None,
+    top_transition: float | None = None,
+    weights: Numbers | None = None,
+    others: Literal["average", "task", "language"] | None = None,
+    norms: Literal["layer", "average"] | None = None,
+    scaled: bool = False,
+    partition: StrPath | None = None,
+    analysis: StrPath | None = None,
+    chat_template: StrPath | None = None,
+    save_recipe: StrPath | None = None,
+    as_: Literal["adapter", "full"] | None = None,
+    rank: float | None = None,
+    tokenizer: StrPath | None = None,
     layout: Literal["layer", "size"] | None = None,
     max_shard_size: StrPath | None = None,
     dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
@@ -149,11 +187,47 @@ async def swap(
 ) -> PrintedPlan | MergeResult: ...
 
 @overload
+async def swap(
+    *,
+    task: ModelLike,
+    lang: ModelLike,
+    dry_run: bool,
+    base: ModelLike | None = None,
+    bottom: float | None = None,
+    top: float | None = None,
+    bottom_transition: float | None = None,
+    top_transition: float | None = None,
+    weights: Numbers | None = None,
+    others: Literal["average", "task", "language"] | None = None,
+    norms: Literal["layer", "average"] | None = None,
+    scaled: bool = False,
+    partition: StrPath | None = None,
+    analysis: StrPath | None = None,
+    chat_template: StrPath | None = None,
+    save_recipe: StrPath | None = None,
+    as_: Literal["adapter", "full"] | None = None,
+    rank: float | None = None,
+    tokenizer: StrPath | None = None,
+    out: None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    progress: Progress = None,
+) -> PrintedPlan | Merged: ...
+
+@overload
 async def soup(
-    models: StrPath | Sequence[StrPath],
+    models: ModelLike | Sequence[ModelLike],
     *,
     dry_run: Literal[True],
-    base: StrPath | None = None,
+    base: ModelLike | None = None,
     weights: Numbers | None = None,
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
@@ -177,9 +251,10 @@ async def soup(
 
 @overload
 async def soup(
-    models: StrPath | Sequence[StrPath],
+    models: ModelLike | Sequence[ModelLike],
     *,
-    base: StrPath | None = None,
+    out: StrPath,
+    base: ModelLike | None = None,
     weights: Numbers | None = None,
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
@@ -187,7 +262,6 @@ async def soup(
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
     tokenizer: StrPath | None = None,
-    out: StrPath | None = None,
     layout: Literal["layer", "size"] | None = None,
     max_shard_size: StrPath | None = None,
     dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
@@ -204,10 +278,9 @@ async def soup(
 
 @overload
 async def soup(
-    models: StrPath | Sequence[StrPath],
+    models: ModelLike | Sequence[ModelLike],
     *,
-    dry_run: bool,
-    base: StrPath | None = None,
+    base: ModelLike | None = None,
     weights: Numbers | None = None,
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
@@ -215,7 +288,35 @@ async def soup(
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
     tokenizer: StrPath | None = None,
-    out: StrPath | None = None,
+    out: None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    dry_run: Literal[False] = False,
+    progress: Progress = None,
+) -> Merged: ...
+
+@overload
+async def soup(
+    models: ModelLike | Sequence[ModelLike],
+    *,
+    out: StrPath,
+    dry_run: bool,
+    base: ModelLike | None = None,
+    weights: Numbers | None = None,
+    analysis: StrPath | None = None,
+    chat_template: StrPath | None = None,
+    save_recipe: StrPath | None = None,
+    as_: Literal["adapter", "full"] | None = None,
+    rank: float | None = None,
+    tokenizer: StrPath | None = None,
     layout: Literal["layer", "size"] | None = None,
     max_shard_size: StrPath | None = None,
     dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
@@ -228,10 +329,37 @@ async def soup(
     threads: float | None = None,
     progress: Progress = None,
 ) -> PrintedPlan | MergeResult: ...
+
+@overload
+async def soup(
+    models: ModelLike | Sequence[ModelLike],
+    *,
+    dry_run: bool,
+    base: ModelLike | None = None,
+    weights: Numbers | None = None,
+    analysis: StrPath | None = None,
+    chat_template: StrPath | None = None,
+    save_recipe: StrPath | None = None,
+    as_: Literal["adapter", "full"] | None = None,
+    rank: float | None = None,
+    tokenizer: StrPath | None = None,
+    out: None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    progress: Progress = None,
+) -> PrintedPlan | Merged: ...
 
 @overload
 async def merge(
-    recipe: StrPath,
+    recipe: Recipe,
     *,
     explain: StrPath,
     allow_changed: bool = False,
@@ -260,7 +388,7 @@ async def merge(
 
 @overload
 async def merge(
-    recipe: StrPath,
+    recipe: Recipe,
     *,
     dry_run: Literal[True],
     explain: None = None,
@@ -289,8 +417,9 @@ async def merge(
 
 @overload
 async def merge(
-    recipe: StrPath,
+    recipe: Recipe,
     *,
+    out: StrPath,
     explain: None = None,
     allow_changed: bool = False,
     strict: bool = False,
@@ -301,7 +430,6 @@ async def merge(
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
     tokenizer: StrPath | None = None,
-    out: StrPath | None = None,
     layout: Literal["layer", "size"] | None = None,
     max_shard_size: StrPath | None = None,
     dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
@@ -318,7 +446,65 @@ async def merge(
 
 @overload
 async def merge(
-    recipe: StrPath,
+    recipe: Recipe,
+    *,
+    explain: None = None,
+    allow_changed: bool = False,
+    strict: bool = False,
+    plugin: StrPath | Sequence[StrPath] | None = None,
+    analysis: StrPath | None = None,
+    chat_template: StrPath | None = None,
+    save_recipe: StrPath | None = None,
+    as_: Literal["adapter", "full"] | None = None,
+    rank: float | None = None,
+    tokenizer: StrPath | None = None,
+    out: None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    dry_run: Literal[False] = False,
+    progress: Progress = None,
+) -> Merged: ...
+
+@overload
+async def merge(
+    recipe: Recipe,
+    *,
+    out: StrPath,
+    dry_run: bool,
+    explain: None = None,
+    allow_changed: bool = False,
+    strict: bool = False,
+    plugin: StrPath | Sequence[StrPath] | None = None,
+    analysis: StrPath | None = None,
+    chat_template: StrPath | None = None,
+    save_recipe: StrPath | None = None,
+    as_: Literal["adapter", "full"] | None = None,
+    rank: float | None = None,
+    tokenizer: StrPath | None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    progress: Progress = None,
+) -> PrintedPlan | MergeResult: ...
+
+@overload
+async def merge(
+    recipe: Recipe,
     *,
     dry_run: bool,
     explain: None = None,
@@ -331,7 +517,7 @@ async def merge(
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
     tokenizer: StrPath | None = None,
-    out: StrPath | None = None,
+    out: None = None,
     layout: Literal["layer", "size"] | None = None,
     max_shard_size: StrPath | None = None,
     dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
@@ -343,13 +529,13 @@ async def merge(
     download: bool = False,
     threads: float | None = None,
     progress: Progress = None,
-) -> PrintedPlan | MergeResult: ...
+) -> PrintedPlan | Merged: ...
 
 @overload
 async def revert(
-    expert: StrPath,
+    expert: ModelLike,
     *,
-    base: StrPath,
+    base: ModelLike,
     dry_run: Literal[True],
     bottom: float | None = None,
     top: float | None = None,
@@ -384,9 +570,10 @@ async def revert(
 
 @overload
 async def revert(
-    expert: StrPath,
+    expert: ModelLike,
     *,
-    base: StrPath,
+    base: ModelLike,
+    out: StrPath,
     bottom: float | None = None,
     top: float | None = None,
     keep: Literal["middle", "top-bottom"] | None = None,
@@ -404,7 +591,6 @@ async def revert(
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
     tokenizer: StrPath | None = None,
-    out: StrPath | None = None,
     layout: Literal["layer", "size"] | None = None,
     max_shard_size: StrPath | None = None,
     dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
@@ -421,9 +607,47 @@ async def revert(
 
 @overload
 async def revert(
-    expert: StrPath,
+    expert: ModelLike,
     *,
-    base: StrPath,
+    base: ModelLike,
+    bottom: float | None = None,
+    top: float | None = None,
+    keep: Literal["middle", "top-bottom"] | None = None,
+    others: Literal["keep", "revert"] | None = None,
+    norms: Literal["layer", "average"] | None = None,
+    threshold: float | None = None,
+    target_kept: float | None = None,
+    rows: Literal["input", "output"] | None = None,
+    modules: StrPath | None = None,
+    partition: StrPath | None = None,
+    side: Literal["language", "task"] | None = None,
+    analysis: StrPath | None = None,
+    chat_template: StrPath | None = None,
+    save_recipe: StrPath | None = None,
+    as_: Literal["adapter", "full"] | None = None,
+    rank: float | None = None,
+    tokenizer: StrPath | None = None,
+    out: None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    dry_run: Literal[False] = False,
+    progress: Progress = None,
+) -> Merged: ...
+
+@overload
+async def revert(
+    expert: ModelLike,
+    *,
+    base: ModelLike,
+    out: StrPath,
     dry_run: bool,
     bottom: float | None = None,
     top: float | None = None,
@@ -442,7 +666,6 @@ async def revert(
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
     tokenizer: StrPath | None = None,
-    out: StrPath | None = None,
     layout: Literal["layer", "size"] | None = None,
     max_shard_size: StrPath | None = None,
     dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
@@ -457,8 +680,45 @@ async def revert(
 ) -> PrintedPlan | MergeResult: ...
 
 @overload
+async def revert(
+    expert: ModelLike,
+    *,
+    base: ModelLike,
+    dry_run: bool,
+    bottom: float | None = None,
+    top: float | None = None,
+    keep: Literal["middle", "top-bottom"] | None = None,
+    others: Literal["keep", "revert"] | None = None,
+    norms: Literal["layer", "average"] | None = None,
+    threshold: float | None = None,
+    target_kept: float | None = None,
+    rows: Literal["input", "output"] | None = None,
+    modules: StrPath | None = None,
+    partition: StrPath | None = None,
+    side: Literal["language", "task"] | None = None,
+    analysis: StrPath | None = None,
+    chat_template: StrPath | None = None,
+    save_recipe: StrPath | None = None,
+    as_: Literal["adapter", "full"] | None = None,
+    rank: float | None = None,
+    tokenizer: StrPath | None = None,
+    out: None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    progress: Progress = None,
+) -> PrintedPlan | Merged: ...
+
+@overload
 async def relayout(
-    checkpoint: StrPath,
+    checkpoint: ModelLike,
     *,
     dry_run: Literal[True],
     chat_template: StrPath | None = None,
@@ -479,11 +739,11 @@ async def relayout(
 
 @overload
 async def relayout(
-    checkpoint: StrPath,
+    checkpoint: ModelLike,
     *,
+    out: StrPath,
     chat_template: StrPath | None = None,
     save_recipe: StrPath | None = None,
-    out: StrPath | None = None,
     layout: Literal["layer", "size"] | None = None,
     max_shard_size: StrPath | None = None,
     dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
@@ -500,12 +760,33 @@ async def relayout(
 
 @overload
 async def relayout(
-    checkpoint: StrPath,
+    checkpoint: ModelLike,
     *,
+    chat_template: StrPath | None = None,
+    save_recipe: StrPath | None = None,
+    out: None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    dry_run: Literal[False] = False,
+    progress: Progress = None,
+) -> Merged: ...
+
+@overload
+async def relayout(
+    checkpoint: ModelLike,
+    *,
+    out: StrPath,
     dry_run: bool,
     chat_template: StrPath | None = None,
     save_recipe: StrPath | None = None,
-    out: StrPath | None = None,
     layout: Literal["layer", "size"] | None = None,
     max_shard_size: StrPath | None = None,
     dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
@@ -519,10 +800,32 @@ async def relayout(
     progress: Progress = None,
 ) -> PrintedPlan | MergeResult: ...
 
+@overload
+async def relayout(
+    checkpoint: ModelLike,
+    *,
+    dry_run: bool,
+    chat_template: StrPath | None = None,
+    save_recipe: StrPath | None = None,
+    out: None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    progress: Progress = None,
+) -> PrintedPlan | Merged: ...
+
+@overload
 async def extract_lora(
-    expert: StrPath,
+    expert: ModelLike,
     *,
-    base: StrPath,
+    base: ModelLike,
     out: StrPath,
     rank: float | None = None,
     energy: float | None = None,
@@ -538,11 +841,31 @@ async def extract_lora(
     progress: Progress = None,
 ) -> ExtractionResult: ...
 
+@overload
+async def extract_lora(
+    expert: ModelLike,
+    *,
+    base: ModelLike,
+    rank: float | None = None,
+    energy: float | None = None,
+    modules: StrPath | Sequence[StrPath] | None = None,
+    exclude: StrPath | Sequence[StrPath] | None = None,
+    embed_lora: bool = False,
+    save_modules: StrPath | Sequence[StrPath] | None = None,
+    seed: float | None = None,
+    out: None = None,
+    dtype: Literal["bfloat16", "float16", "float32"] | None = None,
+    force: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    progress: Progress = None,
+) -> Merged: ...
+
 async def analyze(
-    experts: StrPath | Sequence[StrPath] = (),
+    experts: ModelLike | Sequence[ModelLike] = (),
     *,
     out: StrPath,
-    base: StrPath | None = None,
+    base: ModelLike | None = None,
     from_: StrPath | Sequence[StrPath] | None = None,
     threshold: StrPath | Sequence[StrPath] | None = None,
     rows: Literal["input", "output"] | None = None,
@@ -559,8 +882,8 @@ async def analyze(
 ) -> AnalysisResult: ...
 
 async def diff(
-    a: StrPath,
-    b: StrPath,
+    a: ModelLike,
+    b: ModelLike,
     *,
     only: StrPath | None = None,
     all: bool = False,
@@ -573,7 +896,7 @@ async def diff(
 ) -> Comparison: ...
 
 async def inspect(
-    checkpoint: StrPath,
+    checkpoint: ModelLike,
     *,
     download: bool = False,
     progress: Progress = None,
@@ -766,6 +1089,50 @@ async def evaluate(
     resume: bool = False,
     progress: Progress = None,
 ) -> EvaluationDone: ...
+
+@overload
+async def evaluate(
+    dir: StrPath,
+    *,
+    print: Literal[True],
+    dry_run: bool,
+    only: StrPath | Sequence[StrPath] | None = None,
+    part: StrPath | None = None,
+    limit: float | None = None,
+    force: bool = False,
+    import_: StrPath | None = None,
+    lm_eval: StrPath | None = None,
+    jobs: float | None = None,
+    expect: StrPath | None = None,
+    download: bool = False,
+    allow_serve: bool = False,
+    in_place: bool = False,
+    separate: bool = False,
+    resume: bool = False,
+    progress: Progress = None,
+) -> EvaluationPlan | EvaluationCommands: ...
+
+@overload
+async def evaluate(
+    dir: StrPath,
+    *,
+    import_: StrPath,
+    dry_run: bool,
+    only: StrPath | Sequence[StrPath] | None = None,
+    part: StrPath | None = None,
+    limit: float | None = None,
+    force: bool = False,
+    print: Literal[False] = False,
+    lm_eval: StrPath | None = None,
+    jobs: float | None = None,
+    expect: StrPath | None = None,
+    download: bool = False,
+    allow_serve: bool = False,
+    in_place: bool = False,
+    separate: bool = False,
+    resume: bool = False,
+    progress: Progress = None,
+) -> EvaluationPlan | Imported: ...
 
 @overload
 async def evaluate(

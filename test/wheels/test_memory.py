@@ -1,0 +1,561 @@
+"""Tests of merges in memory, in an environment that has the package installed: `python -m unittest test_memory`.
+
+What needs NumPy (with ml_dtypes) or torch (with transformers) is skipped without them.
+"""
+
+import asyncio
+import json
+import os
+import pickle
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import warnings
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import layerloom
+from layerloom import _call, _engine
+from smoke_models import ELEMENTS, names_of, write_expert
+from workplace import REPEATS, Workplace, processes, scratches, until
+
+needs_numpy = unittest.skipUnless(find_spec("numpy") and find_spec("ml_dtypes"), "needs numpy and ml_dtypes")
+needs_torch = unittest.skipUnless(find_spec("torch") and find_spec("transformers"), "needs torch and transformers")
+
+# A call that has to be stopped, in a Python of its own: it says how far it is, and waits if it ends.
+MERGING = """
+import layerloom, sys
+layerloom.diff("a", "b")
+print("begun", flush=True)
+while True:
+    layerloom.soup(["large-a", "large-b"])
+"""
+HANDING_OVER = """
+import layerloom, numpy, sys
+layerloom.diff("a", "b")
+tensors = {f"model.layers.{layer}.mlp.up_proj.weight": numpy.ones(16 << 20, "float32") for layer in range(3)}
+print("begun", flush=True)
+while True:
+    layerloom.soup([tensors, dict(tensors)])
+"""
+
+
+def bytes_of(checkpoint: Mapping[str, Any]) -> dict[str, bytes]:
+    assert isinstance(checkpoint, layerloom.Merged)
+    return {name: bytes(checkpoint.raw(name)) for name in checkpoint}
+
+
+def merged_to(out: str) -> dict[str, bytes]:
+    """The bytes of each tensor of a checkpoint on disk, read by a command that copies it."""
+    return bytes_of(layerloom.relayout(out))
+
+
+def private_bytes() -> int:
+    """Bytes of this process that no file and no other process has."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("RssAnon")))
+
+
+def mappings() -> int:
+    """Files in memory, without a name, that this process has mapped."""
+    return sum(".layerloom-scratch-" in line and "(deleted)" in line for line in Path("/proc/self/maps").read_text().splitlines())
+
+
+class Memory(Workplace):
+    def engine(self) -> int:
+        assert _engine.running is not None
+        return _engine.running.process.pid
+
+    def test_without_out_a_call_returns_what_it_would_write(self) -> None:
+        experts: dict[str, Any] = {"task": "a", "lang": "b"}
+        pairs = {
+            "swap": (layerloom.swap(**experts, bottom=1, top=1), layerloom.swap(**experts, bottom=1, top=1, out="swap")),
+            "soup": (layerloom.soup(["a", "b"], weights=[2, 1]), layerloom.soup(["a", "b"], weights=[2, 1], out="soup")),
+            "merge": (layerloom.merge("right.yaml"), layerloom.merge("right.yaml", out="merge")),
+            "revert": (layerloom.revert("a", base="b", bottom=1, top=1), layerloom.revert("a", base="b", bottom=1, top=1, out="revert")),
+            "relayout": (layerloom.relayout("a", layout="size"), layerloom.relayout("a", layout="size", out="relayout")),
+        }
+        for name, (memory, printed) in pairs.items():
+            with self.subTest(name):
+                self.assertIsInstance(memory, layerloom.Merged)
+                self.assertEqual(set(memory.result), set(printed) - {"out"})
+                self.assertEqual(sorted(memory), names_of())
+                memory.save(f"{name}-saved")
+                difference = layerloom.diff(name, f"{name}-saved")
+                self.assertTrue(difference["equal"])
+                self.assertEqual(sorted(os.listdir(name)), sorted(os.listdir(f"{name}-saved")))
+        self.assertEqual(len({bytes(memory.raw("model.layers.0.mlp.up_proj.weight")) for memory, _ in pairs.values()}), 4)
+        self.assertEqual(scratches([self.engine()]), [])
+
+    def test_an_extracted_adapter_is_in_memory_too(self) -> None:
+        def write(name: str, value: int) -> None:
+            Path(name).mkdir()
+            header = {"model.layers.0.mlp.up_proj.weight": {"dtype": "F32", "shape": [8, 8], "data_offsets": [0, 256]}}
+            text = json.dumps(header).encode()
+            content = b"".join(bytes([0, 0, value * (index % 5) % 128, 63]) for index in range(64))
+            Path(name, "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + content)
+
+        write("base", 1)
+        write("expert", 3)
+        adapter = layerloom.extract_lora("expert", base="base", rank=2)
+        layerloom.extract_lora("expert", base="base", rank=2, out="adapter")
+        assert adapter.config is not None
+        self.assertEqual(adapter.config["r"], 2)
+        self.assertEqual(adapter.files["adapter_config.json"], Path("adapter/adapter_config.json").read_bytes())
+        adapter.save("adapter-saved")
+        weights = "adapter_model.safetensors"
+        self.assertEqual(Path("adapter", weights).read_bytes(), Path("adapter-saved", weights).read_bytes())
+
+    def test_it_is_a_mapping_of_names_to_bytes_that_lie_once_in_memory(self) -> None:
+        with layerloom.merge({"method": "soup", "models": ["a", "b"]}) as merged:
+            self.assertEqual((len(merged), merged.nbytes), (4, 4 * 4 * ELEMENTS))
+            self.assertIn(names_of()[0], merged)
+            self.assertNotIn("nothing", merged)
+            self.assertRaises(KeyError, merged.raw, "nothing")
+            self.assertEqual((merged.dtype(names_of()[0]), merged.shape(names_of()[0])), ("F32", (ELEMENTS,)))
+            self.assertEqual(repr(merged), f"<layerloom.Merged: 4 tensors, {merged.nbytes} bytes>")
+            self.assertIn("README.md", merged.files)
+            self.assertIsNone(merged.config)
+            before = merged.raw(names_of()[0])
+            before[0] = 255
+            # The same bytes, however often they are asked for.
+            self.assertEqual(merged.raw(names_of()[0])[0], 255)
+            self.assertRaisesRegex(TypeError, "`save` writes it", pickle.dumps, merged)
+            self.assertGreater(mappings(), 0)
+        self.assertRaisesRegex(ValueError, "closed", merged.raw, names_of()[0])
+        # What is in use stays.
+        self.assertEqual((before[0], mappings()), (255, 1))
+        del before
+        self.assertEqual(mappings(), 0)
+
+    def test_a_saved_merge_is_there_whole_or_not_at_all(self) -> None:
+        merged = layerloom.soup(["a", "b"])
+        self.assertRaises(FileExistsError, merged.save, "a")
+        merged.raw(names_of()[0])[:4] = b"\0\0\0\0"
+        merged.save("merged")
+        self.assertNotEqual(merged_to("merged"), bytes_of(layerloom.soup(["a", "b"])))
+        with mock.patch("os.rename", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
+            merged.save("merged-2")
+        self.assertEqual(self.left(), ["merged"])
+
+    def test_options_that_write_nothing_or_need_an_output_mean_what_they_did(self) -> None:
+        self.assertIn("inputs", layerloom.soup(["a", "b"], dry_run=True))
+        self.assertIsInstance(layerloom.merge("right.yaml", explain=names_of()[0]), dict)
+        for given in ({"force": True}, {"resume": True}, {"link": "hard"}):
+            with self.subTest(given), self.assertRaises(layerloom.LayerloomError) as raised:
+                layerloom.soup(["a", "b"], **given)
+            self.assertEqual((raised.exception.code, str(raised.exception)), ("USAGE", "required option `out` not specified"))
+        with self.assertRaises(layerloom.LayerloomError) as raised:
+            layerloom.soup(["a", "b"], out="")
+        self.assertEqual(raised.exception.code, "INVALID_PARAMETER")
+
+    def test_recipes_are_dictionaries_of_either_dialect(self) -> None:
+        expected = bytes_of(layerloom.merge("right.yaml"))
+        theirs = {"merge_method": "linear", "models": [{"model": Path(one), "parameters": {"weight": 1}} for one in "ab"]}
+        nested = {"method": "soup", "models": [{"method": "soup", "models": ("a", "b")}]}
+        for recipe in ({"method": "soup", "models": ["./a", "./b"]}, theirs, nested):
+            self.assertEqual(bytes_of(layerloom.merge(recipe)), expected)
+        os.mkdir("elsewhere")
+        os.chdir("elsewhere")
+        self.assertEqual(bytes_of(layerloom.merge({"method": "soup", "models": ["../a", Path("../b")]})), expected)
+        written = layerloom.merge({"method": "soup", "models": ["../a", "../b"]}, out="../merged")
+        self.assertEqual(written["method"], "soup")
+
+    def test_wrong_recipes_are_refused_as_files_are(self) -> None:
+        wrong: list[dict[str, Any]] = [
+            {},
+            {"method": "linnear", "models": ["a", "b"]},
+            {"method": "soup", "modells": ["a", "b"]},
+            {"method": "soup", "models": ["a", "nowhere"]},
+            {"method": "soup", "models": []},
+            {"method": "soup", "models": ["a", "b"], "weights": [1]},
+            {"method": "soup", "models": ["a", "b"], "weights": [1, float("nan")]},
+            {"method": "ties", "base": "a", "models": ["b"], "density": 2},
+            {"method": "layer_swap", "task": "a", "language": "other"},
+            {"method": "layer_swap", "task": "a"},
+            {"merge_method": "slerp", "models": [{"model": "a"}, {"model": "b"}]},
+            {"merge_method": "linear", "models": [{"model": "a"}], "method": "soup"},
+        ]
+        for recipe in wrong:
+            with self.subTest(recipe), self.assertRaises(layerloom.LayerloomError) as raised:
+                layerloom.merge(recipe)
+            Path("recipe").write_text(json.dumps(recipe, indent=1))
+            with self.subTest(recipe), self.assertRaises(layerloom.LayerloomError) as of_file:
+                layerloom.merge("recipe", out="new")
+            for name in ("code", "message", "exit_code"):
+                self.assertEqual(getattr(raised.exception, name), getattr(of_file.exception, name), recipe)
+        self.assertEqual(scratches([self.engine()]), [])
+
+    def test_what_is_no_model_is_refused(self) -> None:
+        for given in (1, None, object(), {"a": 1}, ["a", 2]):
+            with self.subTest(given), self.assertRaises(TypeError):
+                layerloom.soup(given)  # type: ignore[arg-type]
+        for name in ("", ".hidden", "a/b", "a=b"):
+            self.assertRaises(ValueError, layerloom.Model, {}, name=name)
+
+    def test_a_merge_that_memory_has_no_room_for_is_in_files_of_tmpdir(self) -> None:
+        wait, places = _call.wait, []
+
+        def full(texts: list[str], progress: Any) -> dict[str, Any]:
+            [out] = [text.removeprefix("--out=") for text in texts if text.startswith("--out=")]
+            places.append(out)
+            if len(places) == 1:
+                raise layerloom.LayerloomError("DISK_SPACE", "full", {"out": out, "needed": 10, "available": 1}, 1)
+            return wait(texts, progress)
+
+        with mock.patch.object(_call, "wait", full), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            merged = layerloom.soup(["a", "b"])
+        self.assertEqual((len(merged), len(set(places))), (4, 2))
+        self.assertEqual((caught[0].category, caught[0].filename), (layerloom.LayerloomWarning, __file__))
+        self.assertRegex(str(caught[0].message), "memory has no room for 10 bytes")
+        self.assertEqual(scratches([self.engine()]), [])
+
+    def test_a_merge_that_fits_nowhere_is_refused_before_anything_is_written(self) -> None:
+        size = 1 << 42
+        Path("vast").mkdir()
+        header = json.dumps({"model.layers.0.mlp.up_proj.weight": {"dtype": "U8", "shape": [size], "data_offsets": [0, size]}}).encode()
+        with open("vast/model.safetensors", "wb") as file:
+            file.write(len(header).to_bytes(8, "little") + header)
+            try:
+                file.truncate(8 + len(header) + size)
+            except OSError as error:
+                self.skipTest(f"no sparse file of {size} bytes: {error}")
+        with self.assertRaises(layerloom.LayerloomError) as raised:
+            layerloom.relayout("vast")
+        self.assertEqual((raised.exception.code, raised.exception.exit_code), ("DISK_SPACE", 1))
+        self.assertEqual(scratches([self.engine()]), [])
+
+    def test_private_memory_stays_while_a_model_is_merged_and_read(self) -> None:
+        self.large()
+        layerloom.diff("a", "b")
+        before = private_bytes()
+        most = 0
+
+        def note(_: object) -> None:
+            nonlocal most
+            most = max(most, private_bytes())
+
+        merged = layerloom.soup(["large-a", "large-b"], progress=note)
+        # Every page is touched.
+        self.assertEqual(sum(merged.raw(name)[:: 1 << 12].tobytes()[0] for name in merged), 0)
+        self.assertGreater(most, 0)
+        self.assertGreaterEqual(merged.nbytes, 256 << 20)
+        self.assertLess(max(most, private_bytes()) - before, 16 << 20)
+
+    def test_a_forked_child_reads_it_and_writes_to_pages_of_its_own(self) -> None:
+        merged = layerloom.soup(["a", "b"])
+        raw = merged.raw(names_of()[0])
+        child = os.fork()
+        if child == 0:
+            expected = bytes(raw[4:8])
+            raw[:4] = b"abcd"
+            os._exit(0 if bytes(raw[:8]) == b"abcd" + expected else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual(bytes(raw[:4]), bytes(raw[4:8]))
+
+    def test_nothing_that_is_not_needed_is_imported(self) -> None:
+        program = "import sys, layerloom; layerloom.soup(['a', 'b']); print([name for name in ('numpy', 'torch', 'ml_dtypes', 'tempfile') if name in sys.modules])"
+        printed = subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(printed, "['tempfile']\n")
+
+    def test_coroutines_return_it_too(self) -> None:
+        async def merge() -> list[Any]:
+            return await asyncio.gather(
+                layerloom.aio.soup(["a", "b"]),
+                layerloom.aio.merge({"method": "soup", "models": ["a", "b"]}),
+                layerloom.aio.swap(task="a", lang="b", bottom=1, top=1, dry_run=True),
+            )
+
+        soup, merged, plan = asyncio.run(merge())
+        self.assertEqual(bytes_of(soup), bytes_of(merged))
+        self.assertIn("inputs", plan)
+
+
+class Ends(Workplace):
+    """Nothing of a call is left, however it ends."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.large()
+        layerloom.diff("a", "b")
+        assert _engine.running is not None
+        self.engine = _engine.running.process.pid
+        self.random = random.Random(7)
+
+    def expect_nothing(self, *engines: int) -> None:
+        until(lambda: scratches([self.engine, *engines]) == [])
+
+    def test_of_an_exception_or_ctrl_c(self) -> None:
+        def stop(_: object) -> None:
+            raise ZeroDivisionError
+
+        for _ in range(REPEATS):
+            with self.assertRaises(ZeroDivisionError):
+                layerloom.soup(["large-a", "large-b"], progress=stop)
+            self.expect_nothing()
+            threading.Timer(self.random.uniform(0, 0.3), os.kill, (os.getpid(), signal.SIGINT)).start()
+            with self.assertRaises(KeyboardInterrupt):
+                while True:
+                    layerloom.soup(["large-a", "large-b"])
+            self.expect_nothing()
+        self.assertEqual(mappings(), 0)
+
+    def test_of_a_cancelled_task(self) -> None:
+        async def cancel() -> None:
+            for _ in range(REPEATS):
+                task = asyncio.create_task(layerloom.aio.soup(["large-a", "large-b"]))
+                await asyncio.sleep(self.random.uniform(0, 0.2))
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                self.expect_nothing()
+
+        asyncio.run(cancel())
+
+    def test_of_a_killed_engine(self) -> None:
+        for _ in range(REPEATS):
+            layerloom.diff("a", "b")
+            assert _engine.running is not None
+            engine = _engine.running.process.pid
+            killer = threading.Timer(self.random.uniform(0, 0.3), os.kill, (engine, signal.SIGKILL))
+            killer.start()
+            with self.assertRaises(layerloom.EngineEnded):
+                while True:
+                    layerloom.soup(["large-a", "large-b"])
+            killer.join()
+            self.expect_nothing(engine)
+
+    def killed(self, program: str, also_engine: bool) -> list[int]:
+        """Kills Pythons in the middle of a program; returns their engines."""
+        engines: list[int] = []
+        for _ in range(REPEATS):
+            before = processes()
+            child = subprocess.Popen([sys.executable, "-W", "ignore", "-c", program], stdout=subprocess.PIPE)
+            assert child.stdout is not None
+            child.stdout.readline()
+            [engine] = processes() - before
+            engines.append(engine)
+            time.sleep(self.random.uniform(0, 0.5))
+            if also_engine:
+                os.kill(engine, signal.SIGKILL)
+            child.kill()
+            child.wait()
+            child.stdout.close()
+            until(lambda: processes() == before)
+        return engines
+
+    def test_of_a_killed_python(self) -> None:
+        self.expect_nothing(*self.killed(MERGING, False))
+
+    @needs_numpy
+    def test_of_a_python_killed_while_it_hands_models_over(self) -> None:
+        self.expect_nothing(*self.killed(HANDING_OVER, False))
+
+    def test_of_a_python_and_its_engine_killed_at_once_the_next_merge_leaves_nothing(self) -> None:
+        engines = self.killed(MERGING, True)
+        layerloom.soup(["a", "b"])
+        self.assertEqual(scratches([self.engine, *engines]), [])
+
+
+@needs_numpy
+class Arrays(Workplace):
+    def tensors(self) -> dict[str, Any]:
+        """Tensors of every dtype and form."""
+        import ml_dtypes
+        import numpy
+
+        values = numpy.arange(24) % 7
+        made: dict[str, Any] = {
+            dtype: values.astype(dtype).reshape(4, 6)
+            for dtype in ("bool", "uint8", "int8", "int16", "uint16", "float16", "int32", "uint32", "float32", "float64", "int64", "uint64", "complex64")
+        }
+        for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+            made[name] = values.astype(getattr(ml_dtypes, name))
+        made["big"] = values.astype(">f4")
+        made["columns"] = numpy.asfortranarray(made["float32"])
+        made["part"] = made["float64"][::2, 1::3]
+        made["scalar"] = numpy.float32(2)
+        made["nothing"] = numpy.zeros((0, 5), "int16")
+        return made
+
+    def test_what_goes_in_as_arrays_comes_out_as_they_were(self) -> None:
+        import numpy
+
+        tensors = self.tensors()
+        merged = layerloom.relayout(tensors)
+        self.assertEqual(set(merged), set(tensors))
+        for name, array in tensors.items():
+            found = merged[name]
+            self.assertEqual((found.dtype, found.shape), (array.dtype.newbyteorder("="), array.shape), name)
+            self.assertTrue(numpy.array_equal(found, array), name)
+            self.assertTrue(found.flags.aligned and found.flags.writeable, name)
+        self.assertTrue(numpy.shares_memory(merged["float32"], merged["float32"]))
+        self.assertEqual({name for name, array in merged.items() if array.size == 0}, {"nothing"})
+
+    def test_models_in_memory_merge_as_those_on_disk(self) -> None:
+        a, b = layerloom.relayout("a"), layerloom.relayout("b")
+        expected = bytes_of(layerloom.swap(task="a", lang="b", bottom=1, top=1))
+        self.assertEqual(bytes_of(layerloom.swap(task=dict(a), lang="b", bottom=1, top=1)), expected)
+        self.assertEqual(bytes_of(layerloom.swap(task=a, lang=layerloom.Model(b), bottom=1, top=1)), expected)
+        recipe = {"method": "layer_swap", "task": dict(a), "language": b, "bottom": 1, "top": 1}
+        self.assertEqual(bytes_of(layerloom.merge(recipe)), expected)
+        self.assertEqual(layerloom.merge(recipe, out="merged")["method"], "layer_swap")
+        self.assertEqual(merged_to("merged"), expected)
+        self.assertTrue(layerloom.diff(a, "a")["equal"])
+        self.assertFalse(layerloom.diff({"model": "a"}["model"], dict(b))["equal"])
+
+        async def swap() -> Any:
+            return await layerloom.aio.swap(task=dict(a), lang=dict(b), bottom=1, top=1)
+
+        self.assertEqual(bytes_of(asyncio.run(swap())), expected)
+        assert _engine.running is not None
+        self.assertEqual(scratches([_engine.running.process.pid]), [])
+
+    def test_a_model_has_a_configuration_files_and_a_name(self) -> None:
+        Path("side").mkdir()
+        Path("side/tokenizer.json").write_text('{"version": "1.0", "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}')
+        Path("side/config.json").write_text('{"model_type": "other"}')
+        Path("side/model.safetensors").write_text("not read")
+        model = layerloom.Model(dict(layerloom.relayout("a")), config={"model_type": "llama"}, files="side", name="mine")
+        merged = layerloom.soup([model, "a"])
+        self.assertEqual(merged.config, {"model_type": "llama"})
+        self.assertEqual(merged.files["tokenizer.json"], Path("side/tokenizer.json").read_bytes())
+        self.assertIn(b"mine", merged.files["README.md"])
+        self.assertEqual(Path("side/config.json").read_text(), '{"model_type": "other"}')
+        of_files = layerloom.soup([layerloom.Model(dict(layerloom.relayout("a")), files="side")])
+        self.assertEqual(of_files.config, {"model_type": "other"})
+
+    def test_tensors_that_no_file_has_are_refused(self) -> None:
+        import numpy
+
+        for array in (numpy.array(["text"]), numpy.array([object()]), numpy.zeros(2, "complex128"), numpy.zeros(2, "datetime64[s]")):
+            with self.assertRaisesRegex(TypeError, "x: a model has no tensors of dtype"):
+                layerloom.relayout({"x": array})
+        assert _engine.running is None or scratches([_engine.running.process.pid]) == []
+
+    def test_dtypes_without_arrays_are_bytes(self) -> None:
+        Path("packed").mkdir()
+        header = json.dumps({"x": {"dtype": "F4", "shape": [2, 4], "data_offsets": [0, 4]}}).encode()
+        Path("packed/model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"1234")
+        merged = layerloom.relayout("packed")
+        self.assertEqual(bytes(merged.raw("x")), b"1234")
+        self.assertRaisesRegex(TypeError, "x: there are no arrays of F4", merged.__getitem__, "x")
+
+    def test_what_is_not_installed_is_said(self) -> None:
+        merged = layerloom.relayout({"x": self.tensors()["bfloat16"]})
+        for module, work in (("numpy", lambda: merged["x"]), ("ml_dtypes", lambda: merged["x"]), ("torch", merged.state_dict)):
+            with mock.patch.dict(sys.modules, {module: None}), self.assertRaisesRegex(ModuleNotFoundError, f"x: .* need {module}: pip install {module}"):
+                work()
+
+    def test_pages_that_are_written_are_this_process_s_alone(self) -> None:
+        import numpy
+
+        merged = layerloom.soup(["a", "b"])
+        array = merged[names_of()[0]]
+        array += 1
+        self.assertTrue(numpy.array_equal(merged[names_of()[0]], array))
+        self.assertEqual(statistics.mean(array[:3].tolist()), 3)
+
+
+@needs_torch
+class Torch(Workplace):
+    """Models of transformers, small and of random weights."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        import torch
+        from transformers import LlamaConfig, LlamaForCausalLM
+
+        self.torch = torch
+        self.models: dict[str, Any] = {}
+        for tied in (True, False):
+            for seed in (0, 1):
+                torch.manual_seed(seed)
+                config = LlamaConfig(
+                    hidden_size=32, intermediate_size=64, num_hidden_layers=4, num_attention_heads=4, vocab_size=100, tie_word_embeddings=tied
+                )
+                name = f"{'tied' if tied else 'untied'}-{seed}"
+                self.models[name] = LlamaForCausalLM(config).to(torch.bfloat16).eval()
+                self.models[name].save_pretrained(name)
+
+    def logits(self, model: Any) -> Any:
+        with self.torch.no_grad():
+            return model(self.torch.arange(20).reshape(2, 10)).logits
+
+    def load(self, directory: str) -> Any:
+        from transformers import AutoModelForCausalLM
+
+        return AutoModelForCausalLM.from_pretrained(directory, dtype=self.torch.bfloat16).eval()
+
+    def test_a_state_dict_loads_and_gives_the_logits_of_the_merge_on_disk(self) -> None:
+        for kind in ("tied", "untied"):
+            pair: dict[str, Any] = {"task": f"{kind}-0", "lang": f"{kind}-1", "bottom": 1, "top": 1}
+            layerloom.swap(**pair, out=f"merged-{kind}")
+            merged = layerloom.swap(**pair)
+            expected = self.logits(self.load(f"merged-{kind}"))
+            for assign in (False, True):
+                model = self.load(f"{kind}-0")
+                self.assertFalse(self.torch.equal(self.logits(model), expected))
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    model.load_state_dict(merged.state_dict(), assign=assign)
+                self.assertTrue(self.torch.equal(self.logits(model), expected), (kind, assign))
+
+    @unittest.skipUnless(os.environ.get("LAYERLOOM_EXPERTS"), "needs LAYERLOOM_EXPERTS")
+    def test_real_experts_give_the_logits_of_the_merge_on_disk(self) -> None:
+        task, lang = (str(Path(os.environ["LAYERLOOM_EXPERTS"], name)) for name in ("math-1", "jpn-1"))
+        layerloom.swap(task=task, lang=lang, scaled=True, out="merged")
+        model = self.load(task)
+        state = layerloom.swap(task=model, lang=lang, scaled=True).state_dict()
+        model.load_state_dict(state)
+        self.assertTrue(self.torch.equal(self.logits(model), self.logits(self.load("merged"))))
+
+    def test_tensors_are_the_bytes_of_the_arrays(self) -> None:
+        merged = layerloom.soup(["tied-0", "tied-1"])
+        state = merged.state_dict()
+        head, embeddings = state["lm_head.weight"], state["model.embed_tokens.weight"]
+        self.assertEqual(head.data_ptr(), embeddings.data_ptr())
+        self.assertEqual(set(state) - set(merged), {"lm_head.weight"})
+        self.assertEqual(set(layerloom.soup(["untied-0", "untied-1"]).state_dict()), set(self.models["untied-0"].state_dict()))
+        for name in merged:
+            self.assertEqual(merged.tensor(name).data_ptr(), state[name].data_ptr())
+        state["model.norm.weight"][0] = 5
+        self.assertEqual(merged.tensor("model.norm.weight")[0], 5)
+
+    def test_modules_and_their_tensors_merge_as_their_files(self) -> None:
+        for kind in ("tied", "untied"):
+            first, second = self.models[f"{kind}-0"], self.models[f"{kind}-1"]
+            expected = layerloom.soup([f"{kind}-0", f"{kind}-1"])
+            for given in (first, layerloom.Model(first), layerloom.Model(first.state_dict(), config=first.config)):
+                merged = layerloom.soup([given, second])
+                self.assertEqual({name: bytes(merged.raw(name)) for name in expected}, bytes_of(expected))
+                assert merged.config is not None
+                self.assertEqual(merged.config["architectures"], ["LlamaForCausalLM"])
+            self.assertEqual(set(layerloom.soup([first, f"{kind}-1"])), set(expected))
+
+    def test_tensors_of_every_form_come_out_as_they_were(self) -> None:
+        torch = self.torch
+        base = torch.arange(24).reshape(4, 6)
+        tensors = {str(dtype): base.to(dtype) for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.float64, torch.int8, torch.bool, torch.int64, torch.float8_e4m3fn)}
+        tensors |= {"turned": base.float().t(), "scalar": torch.tensor(3.0), "nothing": torch.zeros(0, 3), "grad": torch.nn.Parameter(base.float())}
+        merged = layerloom.relayout(tensors)
+        for name, tensor in tensors.items():
+            found = merged.tensor(name)
+            self.assertEqual((found.dtype, found.shape), (tensor.dtype, tensor.shape), name)
+            self.assertTrue(torch.equal(found.float(), tensor.detach().float()), name)
+        with self.assertRaisesRegex(ValueError, "x: a tensor of the device meta"):
+            layerloom.relayout({"x": torch.empty(3, device="meta")})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,82 @@
+"""What tests of the Python package have in common.
+
+The environment's variable REPEATS says how often what may leave something behind is repeated (default 5).
+"""
+
+import json
+import os
+import sys
+import tempfile
+import time
+import unittest
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import layerloom
+from smoke_models import write_expert
+
+REPEATS = int(os.environ.get("REPEATS", "5"))
+COMMAND = str(Path(sys.executable).with_name("layerloom"))
+
+
+def processes() -> set[int]:
+    """Engines that live, of any parent."""
+    found: set[int] = set()
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if b"serve-calls" in file.read_bytes() and str(Path(layerloom.__file__).parent).encode() in file.read_bytes():
+                found.add(int(file.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def scratches(engines: Iterable[int]) -> list[str]:
+    """Directories that engines made for calls, and that are there."""
+    pids = set(engines)
+    found: list[str] = []
+    for place in {"/dev/shm", tempfile.gettempdir()}:
+        for owner in Path(place).glob(".layerloom-scratch-*/owner.json"):
+            try:
+                if json.loads(owner.read_text())["pid"] in pids:
+                    found.append(str(owner.parent))
+            except (OSError, ValueError):
+                # One that another process makes or removes.
+                continue
+    return found
+
+
+def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.005)
+
+
+class Workplace(unittest.TestCase):
+    """A directory with small models and recipes."""
+
+    def setUp(self) -> None:
+        self.directory = tempfile.TemporaryDirectory()
+        os.chdir(self.directory.name)
+        write_expert("a", 1)
+        write_expert("b", 3)
+        write_expert("other", 3, layers=5)
+        Path("empty").write_text("")
+        Path("full").mkdir()
+        Path("full/file").write_text("")
+        Path("wrong.yaml").write_text("method: linnear\nmodels: [./a, ./b]\n")
+        Path("right.yaml").write_text("method: soup\nmodels: [./a, ./b]\n")
+
+    def tearDown(self) -> None:
+        layerloom.close()
+        os.chdir("/")
+        self.directory.cleanup()
+
+    def large(self) -> None:
+        """Experts whose merge takes long enough to be stopped."""
+        for index, name in enumerate(("large-a", "large-b")):
+            write_expert(name, index + 1, elements=16 << 20)
+
+    def left(self) -> list[str]:
+        return [name for name in os.listdir() if name.startswith(("merged", ".merged"))]
