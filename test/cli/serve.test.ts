@@ -29,8 +29,8 @@ const start = () => {
       .toBeDefined()
       .then(() => lines.findLast((line) => line.call === call));
   const directoryOf = async (call: number): Promise<string> => {
-    const { result } = (await end(call)) ?? {};
-    return (result as { directory: string }).directory;
+    const last = await end(call);
+    return (last?.['result'] as { directory: string } | undefined)?.directory ?? '';
   };
   return { child, exit, lines, send, ask, end, directoryOf };
 };
