@@ -4,14 +4,16 @@
     python bench/peers/in_memory.py EXPERTS [--rounds 7]
 
 EXPERTS holds the checkpoints base, math-1 and jpn-1 (examples/real-experts). Python needs layerloom, mergekit 0.1.5,
-ml_dtypes and safetensors. Prints for each method the medians of interleaved rounds, in Markdown, and how far the bits
+ml_dtypes and safetensors. Prints for each method the medians of interleaved rounds (time, and processor time of both processes), in Markdown, and how far the bits
 are apart. Every way ends with a state dict of torch tensors: of mergekit's in its own memory, of layerloom's over
 shared memory, of which one element a page is read.
 """
 
 import argparse
 import gc
+import os
 import statistics
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -19,6 +21,7 @@ from pathlib import Path
 
 import layerloom
 import torch
+from layerloom import _engine
 from mergekit.merge_methods import merge_state_dicts
 from safetensors.torch import load_file
 
@@ -62,11 +65,19 @@ def ours(method: str, models: list) -> State:
     return state
 
 
-def timed(work: Callable[[], State]) -> tuple[float, State]:
+def processor_seconds() -> float:
+    """Of this process and of the engine's."""
+    assert _engine.running is not None
+    fields = Path(f"/proc/{_engine.running.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return time.process_time() + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def timed(work: Callable[[], State]) -> tuple[tuple[float, float], State]:
+    """Returns seconds and processor seconds: these say more on a machine that has other work."""
     gc.collect()
-    start = time.perf_counter()
+    start, processor = time.perf_counter(), processor_seconds()
     state = work()
-    return time.perf_counter() - start, state
+    return (time.perf_counter() - start, processor_seconds() - processor), state
 
 
 def steps(state: State, other: State) -> torch.Tensor:
@@ -81,7 +92,7 @@ def steps(state: State, other: State) -> torch.Tensor:
 
 states = [load(path) for path in paths]
 layerloom.soup(paths[:1])
-print(f"{torch.get_num_threads()} threads; medians of {options.rounds} interleaved rounds, seconds (least to most)\n")
+print(f"{torch.get_num_threads()} threads; medians of {options.rounds} interleaved rounds: seconds (least to most), processor seconds\n")
 ways: dict[str, Callable[[str], State]] = {
     "layerloom, from files": lambda method: ours(method, paths),
     "layerloom, from tensors in memory": lambda method: ours(method, states),
@@ -89,7 +100,7 @@ ways: dict[str, Callable[[str], State]] = {
     "mergekit, from tensors in memory": lambda method: theirs(method, states, torch.float32),
     "mergekit, computing in bfloat16": lambda method: theirs(method, states, None),
 }
-times: dict[tuple[str, str], list[float]] = {(way, method): [] for way in ways for method in ("linear", "ties", "slerp")}
+times: dict[tuple[str, str], list[tuple[float, float]]] = {(way, method): [] for way in ways for method in ("linear", "ties", "slerp")}
 bits: list[str] = []
 for index in range(options.rounds):
     for method in ("linear", "ties", "slerp"):
@@ -97,6 +108,7 @@ for index in range(options.rounds):
         for way, work in ways.items():
             elapsed, state = timed(lambda: work(method))
             times[way, method].append(elapsed)
+            print(f"round {index + 1}: {way}, {method}: {elapsed[0]:.2f} s, processor {elapsed[1]:.2f} s", file=sys.stderr, flush=True)
             if index == 0 and reference:
                 apart = steps(reference, state)
                 bits.append(f"| {way} | {method} | {apart.numel()} | {int((apart > 0).sum())} | {int(apart.max())} |")
@@ -104,7 +116,12 @@ for index in range(options.rounds):
             del state
 print("| | linear | ties | slerp |\n| --- | --- | --- | --- |")
 for way in ways:
-    cells = [f"{statistics.median(seconds):.2f} ({min(seconds):.2f}–{max(seconds):.2f})" for (one, _), seconds in times.items() if one == way]
+    cells = [
+        f"{statistics.median(wall):.2f} ({min(wall):.2f}–{max(wall):.2f}), {statistics.median(processor):.2f}"
+        for (one, _), measured in times.items()
+        if one == way
+        for wall, processor in [tuple(zip(*measured))]
+    ]
     print(f"| {way} | {' | '.join(cells)} |")
 
 print("\n| bits, against layerloom's from files | method | elements | differ | furthest apart, units |\n| --- | --- | --- | --- | --- |")

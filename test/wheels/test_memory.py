@@ -31,19 +31,21 @@ from workplace import REPEATS, Workplace, processes, scratches, until
 needs_numpy = unittest.skipUnless(find_spec("numpy") and find_spec("ml_dtypes"), "needs numpy and ml_dtypes")
 needs_torch = unittest.skipUnless(find_spec("torch") and find_spec("transformers"), "needs torch and transformers")
 
-# A call that has to be stopped, in a Python of its own: it says how far it is, and waits if it ends.
+# Calls without an end, in a Python of their own, which says first which process its engine is.
 MERGING = """
-import layerloom, sys
+import layerloom
+from layerloom import _engine
 layerloom.diff("a", "b")
-print("begun", flush=True)
+print(_engine.running.process.pid, flush=True)
 while True:
     layerloom.soup(["large-a", "large-b"])
 """
 HANDING_OVER = """
-import layerloom, numpy, sys
+import layerloom, numpy
+from layerloom import _engine
 layerloom.diff("a", "b")
 tensors = {f"model.layers.{layer}.mlp.up_proj.weight": numpy.ones(16 << 20, "float32") for layer in range(3)}
-print("begun", flush=True)
+print(_engine.running.process.pid, flush=True)
 while True:
     layerloom.soup([tensors, dict(tensors)])
 """
@@ -339,11 +341,9 @@ class Ends(Workplace):
         """Kills Pythons in the middle of a program; returns their engines."""
         engines: list[int] = []
         for _ in range(REPEATS):
-            before = processes()
             child = subprocess.Popen([sys.executable, "-W", "ignore", "-c", program], stdout=subprocess.PIPE)
             assert child.stdout is not None
-            child.stdout.readline()
-            [engine] = processes() - before
+            engine = int(child.stdout.readline())
             engines.append(engine)
             time.sleep(self.random.uniform(0, 0.5))
             if also_engine:
@@ -351,7 +351,7 @@ class Ends(Workplace):
             child.kill()
             child.wait()
             child.stdout.close()
-            until(lambda: processes() == before)
+            until(lambda engine=engine: engine not in processes())
         return engines
 
     def test_of_a_killed_python(self) -> None:
