@@ -76,6 +76,8 @@ export interface Score {
   /** The most tokens of an answer that were asked for; absent for the task's own number. */
   readonly maxTokens?: number;
   readonly metrics: Readonly<Record<string, number | null>>;
+  /** The metric that the task is judged by, as `metric,filter`; records of earlier versions do not say it. */
+  readonly headline?: string;
   /** Path of the result's file, relative to the experiment's directory. */
   readonly result: string;
 }

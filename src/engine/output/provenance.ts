@@ -1,5 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { originOf } from '../../address/found-model.js';
+import { describeOrigins } from '../../card/origins.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { provenanceName } from '../../checkpoint/file-names.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
@@ -69,6 +70,11 @@ const provenanceOf = (
     ...reportOf(plan),
     ...(truncated.length === 0 ? {} : { truncated }),
     architecture: plan.architecture,
+    origins: describeOrigins(
+      plan.shards.flatMap(({ tensors }) => tensors),
+      plan.inputs,
+      plan.recipe,
+    ),
     inputs: plan.inputs.map((input) => ({
       role: input.role,
       name: input.name,

@@ -90,6 +90,7 @@ const scoreSchema: z.ZodType<Score> = z.object({
   rows: z.tuple([z.number(), z.number()]).readonly().nullable(),
   maxTokens: z.number().exactOptional(),
   metrics: z.record(z.string(), z.number().nullable()),
+  headline: z.string().exactOptional(),
   result: z.string(),
 });
 

@@ -3,6 +3,7 @@ import { groupBy } from '../../base/lookup.js';
 import type { Score, Scores } from '../../evaluation/result.js';
 import { evaluationsName, type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
+import { headlineMetric } from '../../evaluation/task-facts.js';
 import { weightsOfMerge, weightsOfModel } from '../../evaluation/weights.js';
 import type { ExperimentRecord, MergeRecord, Scored } from '../record/experiment-record.js';
 import { ScoreFailures } from './score-failures.js';
@@ -100,6 +101,7 @@ export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSett
       );
     if (best === undefined) continue;
     const { taskVersion, fewshot, n, rows, metrics, maxTokens } = best.result;
+    const headline = headlineOf(task, metrics);
     scores.push([
       task,
       {
@@ -109,12 +111,20 @@ export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSett
         rows,
         ...(maxTokens === null ? {} : { maxTokens }),
         metrics,
+        ...(headline === undefined ? {} : { headline }),
         result: `${evaluationsName}/${best.file}`,
       },
     ]);
   }
   return Object.fromEntries(scores.sort(([a], [b]) => (a < b ? -1 : 1)));
 };
+
+/** Judged by this result alone; tables choose one metric for all models of a task. */
+const headlineOf = (task: string, metrics: Score['metrics']): string | undefined =>
+  headlineMetric(
+    task,
+    Object.keys(metrics).filter((metric) => metrics[metric] !== null),
+  );
 
 const isWanted = (
   { task, fewshot, seed, maxTokens }: FoundResult['result'],
