@@ -9,3 +9,7 @@ from ._errors import LayerloomWarning as LayerloomWarning
 from ._merged import Merged as Merged
 from ._model import Model as Model
 from ._model import ModelLike as ModelLike
+from ._results.analysis import Analysis as Analysis
+from ._results.merge import Merge as Merge
+from ._results.study import Study as Study
+from ._results.study import open as open

@@ -7,6 +7,10 @@ from ._engine import close
 from ._errors import EngineEnded, LayerloomError, LayerloomWarning
 from ._merged import Merged
 from ._model import Model, ModelLike
+from ._results.analysis import Analysis
+from ._results.merge import Merge
+from ._results.study import Study, open
 
-__all__ = ["EngineEnded", "LayerloomError", "LayerloomWarning", "Merged", "Model", "ModelLike", "Progress", "close"]
+__all__ = ["Analysis", "EngineEnded", "LayerloomError", "LayerloomWarning", "Merge", "Merged", "Model", "ModelLike"]
+__all__ += ["Progress", "Study", "close", "open"]
 __all__ += _calls.__all__

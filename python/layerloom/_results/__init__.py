@@ -1,0 +1,1 @@
+"""Reads what studies and analyses left on disk, by the standard library alone: no engine is started."""

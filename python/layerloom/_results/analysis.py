@@ -1,0 +1,119 @@
+"""What `layerloom analyze` wrote: the measurements of each expert, and its picture."""
+
+import base64
+import json
+import os
+import re
+from typing import cast
+
+from .html import escape, framed
+from .json_file import Value, fault_of, read_bytes, read_object
+from .table import Kind, Table
+
+analysis_mismatch = fault_of("ANALYSIS_MISMATCH", separator="", remedy="; analyze the experts again")
+
+analysis_columns: dict[str, Kind] = {
+    "study": "text",
+    "name": "text",
+    "base": "text",
+    "rows_of": "text",
+    "threshold": "number",
+    "tensor": "text",
+    "layer": "integer",
+    "module": "text",
+    "rows": "integer",
+    "parameters_per_row": "integer",
+    "mean_mav": "number",
+    "fraction_above": "number",
+    "non_finite_rows": "integer",
+}
+
+record = re.compile(rb"<!-- layerloom analysis (\{[^<>]*\}) -->\s*$")
+"""How the page of an analysis ends."""
+
+others = {"overlap.json", "top-overlap.json", "proposals.json"}
+
+
+def experts_in(directory: str) -> list[str] | None:
+    """The files of experts that an analysis left in a directory; None where it left none."""
+    page = os.path.join(directory, "index.html")
+    try:
+        found = record.search(read_bytes(page))
+        files: object = None if found is None else json.loads(found[1]).get("files")
+    except (OSError, ValueError):
+        return None
+    if not isinstance(files, list):
+        return None
+    every = cast("list[object]", files)
+    names = [name for name in every if isinstance(name, str) and name == os.path.basename(name)]
+    return [name for name in names if name.endswith(".json") and name not in others]
+
+
+class Analysis:
+    """How an expert differs from its base. In a notebook it shows the picture that `layerloom analyze` drew.
+
+    Raises:
+        LayerloomError: ANALYSIS_MISMATCH
+    """
+
+    def __init__(self, file: str, study: str) -> None:
+        self.file = file
+        self.study = study
+        self.record: Value = read_object(file, "the analysis of an expert", analysis_mismatch)
+        self.name: str = self.record["name"].text()
+        self.base: str = self.record["base"]["name"].text()
+        self.rows: str = self.record["rows"].text()
+        self.threshold: float = self.record["threshold"].number()
+        self.mean_mav: float = self.record["meanMav"].number()
+        inverse = self.record.get("inverseMav")
+        self.inverse_mav: float | None = None if inverse is None else inverse.number()
+
+    def add_to(self, table: Table) -> None:
+        for tensor, found in self.record["tensors"].items():
+            layer, mav, above = (found.get(key) for key in ("layer", "meanMav", "fractionAbove"))
+            table.add(
+                {
+                    "study": self.study,
+                    "name": self.name,
+                    "base": self.base,
+                    "rows_of": self.rows,
+                    "threshold": self.threshold,
+                    "tensor": tensor,
+                    "layer": None if layer is None else layer.integer(),
+                    "module": found["module"].text(),
+                    "rows": found["rows"].integer(),
+                    "parameters_per_row": found["parametersPerRow"].integer(),
+                    "mean_mav": None if mav is None else mav.number(),
+                    "fraction_above": None if above is None else above.number(),
+                    "non_finite_rows": found["nonFiniteRows"].integer(),
+                }
+            )
+
+    def __repr__(self) -> str:
+        return f"<analysis of {self.name} against {self.base}: mean MAV {self.mean_mav:.3g}>"
+
+    def _repr_svg_(self) -> str:
+        file = f"{self.file.removesuffix('.json')}.svg"
+        try:
+            return read_bytes(file).decode()
+        except (OSError, ValueError) as error:
+            raise analysis_mismatch(file, f"is not the picture of an analysis: {error}") from error
+
+    def _repr_html_(self) -> str:
+        # As an image, in which no script of a file from elsewhere runs.
+        source = base64.b64encode(self._repr_svg_().encode()).decode()
+        picture = f'<img src="data:image/svg+xml;base64,{source}" alt="{escape(repr(self))}" style="max-width:100%">'
+        return framed(picture)
+
+
+def analyses_in(directory: str, study: str) -> list[Analysis]:
+    return [Analysis(os.path.join(directory, name), study) for name in experts_in(directory) or []]
+
+
+def table_of(analyses: list[Analysis]) -> Table:
+    table = Table(analysis_columns)
+    for analysis in analyses:
+        analysis.add_to(table)
+    return table
+
+

@@ -1,0 +1,347 @@
+"""An experiment's directory: `experiment.json`, and the result files that it names."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from .._errors import LayerloomError
+from .json_file import Value, fault_of, read_object
+from .table import Kind, Table, kind_of, spelt
+
+experiment_invalid = fault_of("EXPERIMENT_INVALID")
+results_invalid = fault_of("RESULTS_INVALID", remedy="; remove it and evaluate again")
+
+model_columns: dict[str, Kind] = {
+    "study": "text",
+    "model": "text",
+    "role": "text",
+    "language": "text",
+    "task_expert": "text",
+    "language_expert": "text",
+    "method": "text",
+    "entry": "text",
+    "variant": "text",
+}
+"""Of a model, in the tables of scores and samples."""
+
+merge_columns: dict[str, Kind] = {
+    "study": "text",
+    "name": "text",
+    "language": "text",
+    "task_expert": "text",
+    "language_expert": "text",
+    "method": "text",
+    "entry": "text",
+    "variant": "text",
+    "state": "text",
+    "path": "text",
+    "identity": "text",
+    "shards_shared": "integer",
+    "shards_new": "integer",
+    "bytes_read": "integer",
+    "bytes_written": "integer",
+    "seconds": "number",
+    "error_code": "text",
+    "error_message": "text",
+}
+
+reference_columns: dict[str, Kind] = {
+    "study": "text",
+    "name": "text",
+    "role": "text",
+    "languages": "texts",
+    "path": "text",
+}
+
+score_columns: dict[str, Kind] = {
+    **model_columns,
+    "task": "text",
+    "task_version": "text",
+    "metric": "text",
+    "filter": "text",
+    "headline": "boolean",
+    "value": "number",
+    "stderr": "number",
+    "higher_is_better": "boolean",
+    "n": "integer",
+    "fewshot": "integer",
+    "first_row": "integer",
+    "end_row": "integer",
+    "max_tokens": "integer",
+    "seed": "text",
+    "backend": "text",
+    "harness_version": "text",
+    "source": "text",
+    "started": "text",
+    "seconds": "number",
+    "result": "text",
+}
+
+sample_columns: dict[str, Kind] = {
+    **model_columns,
+    "task": "text",
+    "problem": "integer",
+    "document": "text",
+    "metric": "text",
+    "filter": "text",
+    "score": "number",
+    "weight": "number",
+    "answer": "text",
+    "response": "text",
+    "question": "text",
+    "expected": "text",
+}
+
+fixed = {*merge_columns, *score_columns, *sample_columns}
+
+
+class Experiment:
+    """Reads an experiment; each of its tables is read when it is first asked for.
+
+    Raises:
+        LayerloomError: EXPERIMENT_MISSING, EXPERIMENT_INVALID; RESULTS_INVALID where results are read.
+    """
+
+    def __init__(self, directory: str, name: str) -> None:
+        self.directory = directory
+        self.name = name
+        self.record = read_object(record_in(directory), "the record of an experiment", experiment_invalid)
+        self.results: dict[str, Value] = {}
+        self.texts: dict[str, Value] = {}
+
+    @cached_property
+    def models(self) -> list[tuple[dict[str, Any], dict[str, Any], Value]]:
+        """References, then merges: the columns of each model, its settings, and its entry in the record."""
+        return [
+            *(({"role": one["role"].text(), **self.named(one, "model")}, {}, one) for one in self.record["references"]),
+            *(self.merge_of(one) for one in self.record["merges"]),
+        ]
+
+    def named(self, entry: Value, column: str) -> dict[str, Any]:
+        return {"study": self.name, column: entry["name"].text()}
+
+    def merge_of(self, entry: Value) -> tuple[dict[str, Any], dict[str, Any], Value]:
+        name, language = entry["name"].text(), entry["language"].text()
+        task, expert = (None if (one := entry.get(key)) is None else one.text() for key in ("task", "languageExpert"))
+        rest = name[len(language) + 1 :]
+        pairs = [f"{pair}/" for pair in (f"{task}+{expert}", task, expert) if pair is not None]
+        variant = rest[len(next((pair for pair in pairs if rest.startswith(pair)), "")) :]
+        columns = {
+            **self.named(entry, "model"),
+            "role": "merge",
+            "language": language,
+            "task_expert": task,
+            "language_expert": expert,
+            "method": entry["method"].text(),
+            "entry": variant.split("/", 1)[0],
+            "variant": variant,
+        }
+        return columns, {column_of(key): setting(value) for key, value in entry["configuration"].items()}, entry
+
+    @cached_property
+    def settings(self) -> dict[str, Kind]:
+        """Columns of the merges' settings, in the order in which merges have them."""
+        values: dict[str, list[object]] = {}
+        for _, settings, _ in self.models:
+            for name, value in settings.items():
+                if value is not None:
+                    values.setdefault(name, []).append(value)
+        return {name: kind_of(found) for name, found in values.items()}
+
+    def settings_row(self, settings: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: spelt(settings[name]) if kind == "text" else settings[name]
+            for name, kind in self.settings.items()
+            if settings.get(name) is not None
+        }
+
+    @cached_property
+    def merges(self) -> Table:
+        table = Table({**merge_columns, **self.settings})
+        for columns, settings, entry in self.models:
+            if columns["role"] == "merge":
+                error, identity = entry.get("error"), entry.get("weights")
+                table.add(
+                    {
+                        **columns,
+                        "name": columns["model"],
+                        "state": entry["state"].text(),
+                        "path": os.path.join(self.directory, entry["path"].text()),
+                        "identity": None if identity is None else identity.text(),
+                        "shards_shared": entry["shards"]["shared"].integer(),
+                        "shards_new": entry["shards"]["new"].integer(),
+                        "bytes_read": entry["bytesRead"].integer(),
+                        "bytes_written": entry["bytesWritten"].integer(),
+                        "seconds": entry["seconds"].number(),
+                        "error_code": None if error is None else error["code"].text(),
+                        "error_message": None if error is None else error["message"].text(),
+                        **self.settings_row(settings),
+                    }
+                )
+        return table
+
+    @cached_property
+    def references(self) -> Table:
+        table = Table(reference_columns)
+        for entry in self.record["references"]:
+            languages = entry.get("expertIn") or entry["languages"]
+            # NAME=PATH, where the experiment names it.
+            name, path = entry["name"].text(), entry["model"].text()
+            table.add(
+                {
+                    **self.named(entry, "name"),
+                    "role": entry["role"].text(),
+                    "languages": languages.texts(),
+                    "path": path.removeprefix(f"{name}="),
+                }
+            )
+        return table
+
+    def scored(self) -> Iterator[tuple[dict[str, Any], dict[str, Any], str, Value, Value]]:
+        """Models with a task, the record of their score in it, and its result."""
+        for columns, settings, entry in self.models:
+            scores = entry.get("scores")
+            for task, score in () if scores is None else scores.items():
+                yield columns, settings, task, score, self.result_of(score)
+
+    def result_of(self, score: Value) -> Value:
+        return self.read(score["result"].text().rsplit("/", 1)[-1], self.results)
+
+    def read(self, name: str, kept: dict[str, Value] | None = None) -> Value:
+        """Reads a result file of a name; many models may share it."""
+        found = None if kept is None else kept.get(name)
+        if found is None:
+            file = os.path.join(self.directory, "evaluations", name)
+            found = read_object(file, "a result of `layerloom evaluate`", results_invalid)
+            if kept is not None:
+                kept[name] = found
+        return found
+
+    @cached_property
+    def scores(self) -> Table:
+        table = Table({**score_columns, **self.settings})
+        for columns, settings, task, score, result in self.scored():
+            metrics = result["metrics"]
+            headline = score.get("headline")
+            rows, tokens = result.get("rows"), result.get("maxTokens")
+            first, end = (None, None) if rows is None else [one.integer() for one in rows]
+            for key, value in metrics.items():
+                metric, _, chosen = key.partition(",")
+                if metric == "alias" or metric.endswith("_stderr"):
+                    continue
+                error = metrics.get(f"{metric}_stderr,{chosen}" if chosen else f"{metric}_stderr")
+                better = result["higherIsBetter"].get(metric)
+                table.add(
+                    {
+                        **columns,
+                        "task": task,
+                        "task_version": result["taskVersion"].text(),
+                        "metric": metric,
+                        "filter": chosen or None,
+                        "headline": None if headline is None else headline.text() == key,
+                        "value": None if value.value is None else value.number(),
+                        "stderr": None if error is None else error.number(),
+                        "higher_is_better": None if better is None else better.boolean(),
+                        "n": result["n"].integer(),
+                        "fewshot": result["fewshot"].integer(),
+                        "first_row": first,
+                        "end_row": end,
+                        "max_tokens": None if tokens is None else tokens.integer(),
+                        "seed": result["seed"].text(),
+                        "backend": result["backend"].text(),
+                        "harness_version": result["harness"]["version"].text(),
+                        "source": result["source"].text(),
+                        "started": result["started"].text(),
+                        "seconds": result["seconds"].number(),
+                        "result": os.path.join(self.directory, "evaluations", score["result"].text().rsplit("/", 1)[-1]),
+                        **self.settings_row(settings),
+                    }
+                )
+        return table
+
+    @cached_property
+    def samples(self) -> Table:
+        table = Table(sample_columns)
+        kept: dict[str, list[dict[str, Any]]] = {}
+        for columns, _, task, score, result in self.scored():
+            name = score["result"].text().rsplit("/", 1)[-1]
+            if name not in kept:
+                kept[name] = list(self.samples_of(name, result))
+            for sample in kept[name]:
+                table.add({**columns, "task": task, **sample})
+        return table
+
+    def samples_of(self, name: str, result: Value) -> Iterator[dict[str, Any]]:
+        """Each problem of a result with each of its scores, by metric and filter."""
+        texts = result.get("texts")
+        known = None if texts is None else self.read(os.path.basename(texts.text()), self.texts)
+        for problem in self.read(f"{name.removesuffix('.json')}.problems.json"):
+            document, answers = problem["document"].text(), problem["answers"]
+            text = None if known is None else known.get(document)
+            same = {
+                "problem": problem["id"].integer(),
+                "document": document,
+                "response": problem["response"].text(),
+                "question": None if text is None else text["question"].text(),
+                "expected": None if text is None else text["target"].text(),
+            }
+            for key, score in problem["scores"].items():
+                metric, _, chosen = key.partition(",")
+                answer = answers.get(chosen)
+                value, weight = (score, None) if not isinstance(score.value, list) else pair_of(score)
+                yield {
+                    **same,
+                    "metric": metric,
+                    "filter": chosen or None,
+                    "score": value.number(),
+                    "weight": None if weight is None else weight.number(),
+                    "answer": None if answer is None else answer.text(),
+                }
+
+
+def record_in(directory: str) -> str:
+    """The path of an experiment's record.
+
+    Raises:
+        LayerloomError: EXPERIMENT_MISSING
+    """
+    file = os.path.join(directory, "experiment.json")
+    if not os.path.lexists(file):
+        message = f"{directory} has no experiment.json; run `layerloom batch EXPERIMENT.yaml -o {directory}` first"
+        raise LayerloomError("EXPERIMENT_MISSING", message, {"directory": directory}, 3)
+    return file
+
+
+def pair_of(score: Value) -> tuple[Value, Value]:
+    both = list(score)
+    if len(both) != 2:
+        raise score.wrong("a sum and its weight")
+    return both[0], both[1]
+
+
+def column_of(key: str) -> str:
+    """A setting's column: its name in snake case, told apart from the columns that are always there."""
+    name = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda found: f"_{found[1].lower()}", key)
+    return f"configuration_{name}" if name in fixed else name
+
+
+def setting(value: Value) -> Any:
+    """A setting as a column can hold it: values of several parts as a text."""
+    found = value.value
+    if found is None or isinstance(found, bool):
+        return found
+    if isinstance(found, str):
+        return value.text()
+    if isinstance(found, (int, float)):
+        number = value.number()
+        return int(number) if isinstance(found, int) and number.is_integer() and abs(number) <= 2**53 else number
+    if isinstance(found, list):
+        each = [one.value for one in value]
+        if not any(one is None or isinstance(one, (list, dict)) for one in each):
+            return ",".join(spelt(one) for one in each)
+    return json.dumps(found, ensure_ascii=True)
+
+

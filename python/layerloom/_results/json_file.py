@@ -1,0 +1,142 @@
+"""Reads JSON files that layerloom wrote, and that somebody may have edited since or written only half."""
+
+import json
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias, cast
+
+from .._errors import LayerloomError
+
+Fault: TypeAlias = Callable[[str, str], LayerloomError]
+"""Makes the error of a file and of what is wrong with it."""
+
+LARGEST = 2**53
+"""Integers above it are no integers of JSON's numbers, and not every frame has them."""
+
+
+def fault_of(code: str, separator: str = ":", remedy: str = "") -> Fault:
+    """Errors of corrupt input (exit code 3), in the words of the command line."""
+
+    def fault(file: str, reason: str) -> LayerloomError:
+        return LayerloomError(code, f"{file}{separator} {reason}{remedy}", {"file": file, "reason": reason}, 3)
+
+    return fault
+
+
+def read_bytes(file: str) -> bytes:
+    """Reads a regular file; a pipe is refused without waiting for its other end.
+
+    Raises:
+        OSError: with what is wrong.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError("it is no regular file; put one in its place")
+        return opened.read()
+
+
+def refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def read_object(file: str, what: str, fault: Fault) -> "Value":
+    """Reads a file of JSON.
+
+    Args:
+        file: its path
+        what: what the file is, for errors: `the record of an experiment`
+        fault: makes the error
+    """
+    try:
+        content = read_bytes(file)
+    except OSError as error:
+        raise fault(file, error.strerror or str(error)) from error
+    try:
+        value: object = json.loads(content.decode(), parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise fault(file, f"is not JSON: {error}") from error
+    return Value(value, "", lambda reason: fault(file, f"is not {what} ({reason})"))
+
+
+kinds: dict[type, str] = {str: "string", bool: "boolean", int: "number", float: "number", list: "array", dict: "object"}
+
+
+class Value:
+    """A value of a file that is checked where it is read, so that an error names its place."""
+
+    __slots__ = ("at", "fail", "value")
+
+    def __init__(self, value: object, at: str, fail: Callable[[str], LayerloomError]) -> None:
+        self.value = value
+        self.at = at
+        self.fail = fail
+
+    def wrong(self, expected: str) -> LayerloomError:
+        found = "null" if self.value is None else kinds.get(type(self.value), "nothing")
+        return self.fail(f"{self.at or 'the file'}: expected {expected}, received {found}")
+
+    def object(self) -> dict[str, object]:
+        value = self.value
+        if not isinstance(value, dict):
+            raise self.wrong("object")
+        return cast("dict[str, object]", value)
+
+    def __getitem__(self, key: str) -> "Value":
+        """The value of a key; one of a key that is not there passes no check."""
+        return Value(self.object().get(key, MISSING), f"{self.at}.{key}" if self.at else key, self.fail)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.object()
+
+    def get(self, key: str) -> "Value | None":
+        """The value of a key, or None where it is not there or null."""
+        found = self[key]
+        return None if found.value is MISSING or found.value is None else found
+
+    def items(self) -> Iterator[tuple[str, "Value"]]:
+        for key in self.object():
+            yield text_of(key), self[key]
+
+    def __iter__(self) -> Iterator["Value"]:
+        value = self.value
+        if not isinstance(value, list):
+            raise self.wrong("array")
+        for index, one in enumerate(cast("list[object]", value)):
+            yield Value(one, f"{self.at}.{index}" if self.at else str(index), self.fail)
+
+    def text(self) -> str:
+        if not isinstance(self.value, str):
+            raise self.wrong("string")
+        return text_of(self.value)
+
+    def number(self) -> float:
+        if isinstance(self.value, bool) or not isinstance(self.value, (int, float)):
+            raise self.wrong("number")
+        try:
+            return float(self.value)
+        except OverflowError:
+            raise self.wrong("a number of 64 bits") from None
+
+    def integer(self) -> int:
+        number = self.number()
+        if not number.is_integer() or abs(number) > LARGEST:
+            raise self.wrong("int")
+        return int(number)
+
+    def boolean(self) -> bool:
+        if not isinstance(self.value, bool):
+            raise self.wrong("boolean")
+        return self.value
+
+    def texts(self) -> list[str]:
+        return [one.text() for one in self]
+
+
+MISSING: Any = object()
+
+
+def text_of(text: str) -> str:
+    """The text with U+FFFD for halves of characters, which JSON can spell and no encoding has."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,189 @@
+"""Studies: the results of one or several directories, as data frames."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from functools import cached_property
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
+
+from .analysis import Analysis, analyses_in, experts_in, table_of
+from .experiment import Experiment, merge_columns, record_in, reference_columns, sample_columns, score_columns
+from .merge import Merge
+from .summary import summary_html, summary_text
+from .table import Frames, Table, joined
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+Frame = TypeVar("Frame")
+
+TableName: TypeAlias = Literal["merges", "references", "scores", "samples", "analyses"]
+
+
+class Study(Generic[Frame]):
+    """Results of experiments and analyses. Each table is read when it is first asked for, and not again.
+
+    Its tables are data frames: `merges`, `references`, `scores`, `samples`, `analyses`. In a notebook it shows a summary.
+    """
+
+    def __init__(self, directories: list[str], frames: Frames | None) -> None:
+        names = names_of(directories)
+        self.directories = directories
+        self.frames: Frames | None = frames
+        self.experiments: list[Experiment] = []
+        self.found: list[Analysis] = []
+        for directory, name in zip(directories, names):
+            if os.path.lexists(os.path.join(directory, "experiment.json")) or experts_in(directory) is None:
+                # Says that there is no experiment, where there is none.
+                record_in(directory)
+                self.experiments.append(Experiment(directory, name))
+            else:
+                self.found += analyses_in(directory, name)
+
+    @property
+    def merges(self) -> Frame:
+        """A row for each merge, with its settings as columns."""
+        return self.frame("merges")
+
+    @property
+    def references(self) -> Frame:
+        """A row for the base and for each expert that is no merge."""
+        return self.frame("references")
+
+    @property
+    def scores(self) -> Frame:
+        """A row for each model, task, metric and filter: the results that `layerloom table` shows."""
+        return self.frame("scores")
+
+    @property
+    def samples(self) -> Frame:
+        """A row for each model, task, problem, metric and filter, with the response."""
+        return self.frame("samples")
+
+    @property
+    def analyses(self) -> Frame:
+        """A row for each tensor of each expert that was analysed."""
+        return self.frame("analyses")
+
+    def frame(self, name: TableName) -> Frame:
+        """A new data frame of a table."""
+        made: Frame = self.table(name).frame(self.frames or first_installed())
+        return made
+
+    def rows(self, name: TableName) -> list[dict[str, Any]]:
+        """The rows of a table as dictionaries, without any library."""
+        return self.table(name).rows()
+
+    def to_pandas(self, name: TableName) -> pandas.DataFrame:
+        made: pandas.DataFrame = self.table(name).frame("pandas")
+        return made
+
+    def to_polars(self, name: TableName) -> polars.DataFrame:
+        made: polars.DataFrame = self.table(name).frame("polars")
+        return made
+
+    def to_arrow(self, name: TableName) -> Any:
+        """The table as a `pyarrow.Table`."""
+        return self.table(name).frame("arrow")
+
+    def table(self, name: TableName) -> Table:
+        if name not in columns_of:
+            raise KeyError(f"{name} is no table; these are: {', '.join(columns_of)}")
+        return self._tables[name]
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return Tables(self.experiments, self.found)
+
+    def merge(self, name: str) -> Merge:
+        """A merge by its name, which shows its layers in a notebook.
+
+        Raises:
+            KeyError: without such a merge
+            LayerloomError: READ_FAILED if it is not on this machine
+        """
+        for row in self.rows("merges"):
+            if row["name"] == name:
+                scores = [one for one in self.rows("scores") if one["model"] == name and one["study"] == row["study"]]
+                return Merge(row["path"], name, scores)
+        raise KeyError(name)
+
+    def analysis(self, name: str) -> Analysis:
+        """The analysis of an expert by its name, which shows its picture in a notebook."""
+        for analysis in self.found:
+            if analysis.name == name:
+                return analysis
+        raise KeyError(name)
+
+    def __repr__(self) -> str:
+        return summary_text(self.experiments, self.found)
+
+    def _repr_html_(self) -> str:
+        return summary_html(self.experiments, self.found)
+
+
+columns_of = {
+    "merges": merge_columns,
+    "references": reference_columns,
+    "scores": score_columns,
+    "samples": sample_columns,
+    "analyses": table_of([]).kinds,
+}
+
+
+class Tables(dict[str, Table]):
+    """Tables of several experiments by their names, made when they are asked for."""
+
+    def __init__(self, experiments: list[Experiment], found: list[Analysis]) -> None:
+        super().__init__()
+        self.make: dict[str, Callable[[], Table]] = {
+            "merges": lambda: joined([Table(merge_columns), *(one.merges for one in experiments)]),
+            "references": lambda: joined([Table(reference_columns), *(one.references for one in experiments)]),
+            "scores": lambda: joined([Table(score_columns), *(one.scores for one in experiments)]),
+            "samples": lambda: joined([Table(sample_columns), *(one.samples for one in experiments)]),
+            "analyses": lambda: table_of(found),
+        }
+
+    def __missing__(self, name: str) -> Table:
+        self[name] = self.make[name]()
+        return self[name]
+
+
+def first_installed() -> Frames:
+    has_pandas = find_spec("pandas") is not None or find_spec("polars") is None
+    return "pandas" if has_pandas else "polars"
+
+
+def names_of(directories: list[str]) -> list[str]:
+    """The names of studies: those of their directories, or the whole paths of directories of one name."""
+    names = [os.path.basename(directory) for directory in directories]
+    counts = Counter(names)
+    return [name if counts[name] == 1 else directory for name, directory in zip(names, directories)]
+
+
+Path: TypeAlias = "str | os.PathLike[str]"
+
+
+@overload
+def open(*directories: Path, frames: Literal["pandas"]) -> Study[pandas.DataFrame]: ...
+@overload
+def open(*directories: Path, frames: Literal["polars"]) -> Study[polars.DataFrame]: ...
+@overload
+def open(*directories: Path, frames: Literal["arrow"] | None = None) -> Study[Any]: ...
+def open(*directories: Path, frames: Frames | None = None) -> Study[Any]:
+    """Opens the results of experiments (`layerloom batch`, `evaluate`, `search`) and of analyses (`layerloom analyze`).
+
+    Args:
+        directories: one or several; the column `study` of all tables says which one a row is of
+        frames: what tables are; default: frames of pandas, or of polars where pandas is not installed
+
+    Raises:
+        LayerloomError: EXPERIMENT_MISSING, EXPERIMENT_INVALID, ANALYSIS_MISMATCH; RESULTS_INVALID when results are read
+    """
+    if not directories:
+        raise TypeError("open() needs the directory of an experiment or of an analysis")
+    return Study([os.path.abspath(directory) for directory in directories], frames)

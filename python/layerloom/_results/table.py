@@ -1,0 +1,138 @@
+"""A table in memory: columns of known kinds, and the frames that are made of them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Any, Literal, TypeAlias
+
+Kind: TypeAlias = Literal["text", "integer", "number", "boolean", "texts"]
+"""What a column holds besides None; `texts` are lists."""
+
+Frames: TypeAlias = Literal["pandas", "polars", "arrow"]
+
+modules: dict[Frames, str] = {"pandas": "pandas", "polars": "polars", "arrow": "pyarrow"}
+
+
+class Table:
+    """Rows of columns that are always there, also without rows."""
+
+    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+        self.kinds = dict(kinds)
+        self.columns: dict[str, list[Any]] = {name: [] for name in kinds}
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def add(self, row: Mapping[str, object]) -> None:
+        """Adds a row: what it does not have is None."""
+        for name, values in self.columns.items():
+            values.append(row.get(name))
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.columns, values)) for values in zip(*self.columns.values())]
+
+    def frame(self, frames: Frames) -> Any:
+        """Makes a data frame.
+
+        Raises:
+            ModuleNotFoundError: without the package.
+        """
+        return makers[frames](self)
+
+
+def joined(tables: Iterable[Table]) -> Table:
+    """Puts tables of the same fixed columns below each other; of other columns each kind is that which fits all."""
+    several = list(tables)
+    kinds: dict[str, Kind] = {}
+    for table in several:
+        for name, kind in table.kinds.items():
+            kinds[name] = common(kinds.get(name, kind), kind)
+    result = Table(kinds)
+    for table in several:
+        for name, kind in kinds.items():
+            values = table.columns.get(name) or [None] * len(table)
+            result.columns[name] += converted(values, kind)
+    return result
+
+
+def common(one: Kind, other: Kind) -> Kind:
+    if one == other:
+        return one
+    return "number" if {one, other} == {"integer", "number"} else "text"
+
+
+def converted(values: Iterable[Any], kind: Kind) -> list[Any]:
+    if kind == "text":
+        return [None if value is None else spelt(value) for value in values]
+    return [None if value is None else float(value) for value in values] if kind == "number" else list(values)
+
+
+def spelt(value: Any) -> str:
+    """A setting as the command line takes it: `true`, `2`."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def kind_of(values: Iterable[object]) -> Kind:
+    """The kind of a column of settings: text unless all are numbers, or all are true or false."""
+    types = {type(value) for value in values if value is not None}
+    if types == {bool}:
+        return "boolean"
+    if types and types <= {int, float}:
+        return "integer" if types == {int} else "number"
+    return "text"
+
+
+def installed(frames: Frames) -> Any:
+    try:
+        return import_module(modules[frames])
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(
+            f"these frames need {modules[frames]}: pip install 'layerloom[{frames}]'; rows(NAME) of a study needs nothing",
+            name=missing.name,
+        ) from missing
+
+
+def pandas_of(table: Table) -> Any:
+    pandas = installed("pandas")
+    types = {"integer": "Int64", "number": "float64", "boolean": "boolean", "texts": "object"}
+    complete = {"integer": "int64", "boolean": "bool"}
+
+    def series(name: str, kind: Kind) -> Any:
+        values = table.columns[name]
+        if kind == "text":
+            # pandas 3 has a type of texts, earlier versions objects: its own choice, also of a column without any.
+            return pandas.Series(values, dtype=pandas.Series(["text"]).dtype)
+        # The types that pandas is used with, and those with a missing value where one is missing.
+        return pandas.Series(values, dtype=types[kind] if None in values else complete.get(kind, types[kind]))
+
+    return pandas.DataFrame({name: series(name, kind) for name, kind in table.kinds.items()})
+
+
+def polars_of(table: Table) -> Any:
+    polars = installed("polars")
+    types = {
+        "text": polars.String,
+        "integer": polars.Int64,
+        "number": polars.Float64,
+        "boolean": polars.Boolean,
+        "texts": polars.List(polars.String),
+    }
+    return polars.DataFrame(table.columns, schema={name: types[kind] for name, kind in table.kinds.items()})
+
+
+def arrow_of(table: Table) -> Any:
+    arrow = installed("arrow")
+    types = {
+        "text": arrow.string(),
+        "integer": arrow.int64(),
+        "number": arrow.float64(),
+        "boolean": arrow.bool_(),
+        "texts": arrow.list_(arrow.string()),
+    }
+    return arrow.table(table.columns, schema=arrow.schema([(name, types[kind]) for name, kind in table.kinds.items()]))
+
+
+makers: dict[Frames, Callable[[Table], Any]] = {"pandas": pandas_of, "polars": polars_of, "arrow": arrow_of}
