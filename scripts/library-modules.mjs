@@ -1,2 +1,6 @@
 /** Modules of `src` that stand for libraries, without their suffix: the build bundles each apart. */
-export const libraryModules = ['sources/hub/push/hub-library', 'scores/distributions'];
+export const libraryModules = [
+  'sources/hub/push/hub-library',
+  'scores/distributions',
+  'documents/score-table/parquet-library',
+];

@@ -78,7 +78,7 @@ export type { Finding } from './doctor/finding.js';
 export type { ProposedSwap } from './documents/analysis/proposed-swaps.js';
 export type { AnalysisResult } from './documents/analysis/write-analysis.js';
 export type { ReportOptions, WrittenReport } from './documents/report/write-report.js';
-export type { TableFormat } from './documents/score-table/formats.js';
+export type { FormattedTables, TableFormat, TextFormat } from './documents/score-table/formats.js';
 export type {
   Amount,
   MergesState,

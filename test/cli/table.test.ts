@@ -1,6 +1,7 @@
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
@@ -25,6 +26,16 @@ describe('layerloom table', () => {
     const text = readFileSync(out, 'utf8');
     expect(text.match(/\\begin\{table\}/g)).toHaveLength(1);
     expect(text).toContain('bengali & 36.8 & 37.1 & \\textbf{40.4} & 36.0 \\\\');
+  });
+
+  it('writes Parquet to a file, and to a file alone', async () => {
+    const out = join(temporaryDirectory(), 'tables.parquet');
+    const words = ['table', '--summaries', ...paper, '--format', 'parquet'];
+    expect(await cli([...words, '-o', out])).toMatchObject({ code: 0, stdout: '' });
+    const rows = await parquetReadObjects({ file: await asyncBufferFromFile(out) });
+    const best = rows.filter((row) => row['table'] === 'table-6' && row['row'] === 'bengali' && row['best']);
+    expect(best).toMatchObject([{ column: 'soup-of-each', value: 40.4, source: 'imported' }]);
+    expect(await cli(words)).toMatchObject({ code: 2, stderr: expect.stringContaining('--out') });
   });
 
   it('does not write over the figures that it reads', async () => {

@@ -1,7 +1,8 @@
+import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import Papa from 'papaparse';
 import { describe, expect, it } from 'vitest';
 import { formatTables } from '../../src/api/format-tables.js';
-import type { TableFormat } from '../../src/documents/score-table/formats.js';
+import type { TextFormat } from '../../src/documents/score-table/formats.js';
 import type { ScoreTable } from '../../src/scores/score-table.js';
 
 const table: ScoreTable = {
@@ -47,7 +48,7 @@ const table: ScoreTable = {
   refusals: [],
 };
 
-const format = (name: TableFormat) => formatTables([table], name);
+const format = (name: TextFormat) => formatTables([table], name);
 
 describe('a table of scores', () => {
   it('is shown in a terminal with errors, intervals, the other half, and its signs below', () => {
@@ -123,11 +124,39 @@ describe('a table of scores', () => {
     expect(text).toContain(`,"'=1+1",`);
   });
 
+  it('is Parquet with a typed row for each filled cell, numbers as computed, texts apart', async () => {
+    const bytes = await formatTables([table], 'parquet');
+    const rows = await parquetReadObjects({ file: bytes.slice().buffer });
+    expect(rows.map(({ row, column, value, text }) => [row, column, value, text])).toEqual([
+      ['swahili/avg', 'base', 24.8, null],
+      ['swahili/avg', 'swap-best', 32.84, null],
+      ['swahili/avg', 'layers', null, '(3, 0)'],
+      ['telugu/avg', 'swap-best', -3.25, null],
+      ['ratio', 'derived', 1.10106, null],
+    ]);
+    expect(rows[1]).toMatchObject({ n: 9, stderr: 0.764, other_half: 31.25, best: true, source: 'computed' });
+    expect(rows[0]).toMatchObject({ flag: 'as printed', source: 'imported', best: false, base: null });
+    expect(rows[3]).toMatchObject({ low: -6, high: -0.04, p: 0.03, row_label: 'telugu\u001b[31m' });
+  });
+
+  it('is Parquet with the same columns where there is no row', async () => {
+    const columns = async (tables: readonly ScoreTable[]) => {
+      const file = (await formatTables(tables, 'parquet')).slice().buffer;
+      return parquetMetadata(file).schema.map(({ name, type, converted_type }) => [
+        name,
+        type,
+        converted_type,
+      ]);
+    };
+    expect(await columns([])).toEqual(await columns([table]));
+    expect(await columns([])).toHaveLength(21);
+  });
+
   it('is JSON of the same value', () => {
     expect(JSON.parse(format('json'))).toEqual({ tables: [table] });
   });
 
   it('is refused in another format', () => {
-    expect(() => formatTables([table], 'markdwon' as TableFormat)).toThrow('did you mean markdown?');
+    expect(() => formatTables([table], 'markdwon' as TextFormat)).toThrow('did you mean markdown?');
   });
 });

@@ -45,6 +45,10 @@ export const table = command({
     ['layerloom table ./study', 'print all tables'],
     ['layerloom table ./llama ./falcon', 'print the tables of two bases, and the means over them'],
     ['layerloom table ./study --table gains --format latex -o gains.tex', 'write one table for a paper'],
+    [
+      'layerloom table ./study --format parquet -o tables.parquet',
+      'write all tables for pandas, polars, DuckDB',
+    ],
   ],
   run: async (given) => {
     const { tableCommand } = await import('../work/table.js');

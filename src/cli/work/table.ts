@@ -34,11 +34,18 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
   if (out !== undefined && input !== undefined)
     throw new LayerloomError('OUTPUT_INSIDE_INPUT', { out, input: out });
   const { format = 'text' } = options;
+  if (format === 'parquet' && out === undefined)
+    throw new LayerloomError('USAGE', {
+      reason: '--format parquet is no text: name the file to write by --out',
+    });
   const { tables, warnings } = await scoreTables(directories, { tables: names, summaries, metric, margin });
   if (!quiet) warnings.forEach(warn);
   if (out !== undefined) {
-    const text = formatTables(tables, json && format === 'text' ? 'json' : format);
-    await writeFile(out, `${text}\n`).catch((error: Error) => {
+    const content =
+      format === 'parquet'
+        ? await formatTables(tables, format)
+        : `${formatTables(tables, json && format === 'text' ? 'json' : format)}\n`;
+    await writeFile(out, content).catch((error: Error) => {
       throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(error) }, { cause: error });
     });
   }
@@ -49,7 +56,8 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
         : { out, tables: tables.map(({ id, base }) => (base === undefined ? id : `${base}/${id}`)) },
     );
   // Names in it are escaped already, and CSV and LaTeX keep their own signs.
-  else if (out === undefined && !quiet) printText(formatTables(tables, format, process.stdout.columns));
+  else if (out === undefined && format !== 'parquet' && !quiet)
+    printText(formatTables(tables, format, process.stdout.columns));
   if (tables.length === 0 && !quiet)
     note(
       `there are no scores for these tables; \`${layerloomCommand('evaluate', directories[0] ?? 'DIR')}\` makes them`,

@@ -2,10 +2,18 @@ import { LayerloomError } from '../../base/errors.js';
 import { nearest } from '../../recipe/nearest.js';
 
 /** The formats of `formatTables`. */
-export const tableFormats = ['text', 'markdown', 'csv', 'latex', 'json'] as const;
+export const tableFormats = ['text', 'markdown', 'csv', 'latex', 'json', 'parquet'] as const;
 
 /** A format that tables of scores are printed in. */
 export type TableFormat = (typeof tableFormats)[number];
+
+/** Formats that are texts. */
+export type TextFormat = Exclude<TableFormat, 'parquet'>;
+
+/** What `formatTables` gives by format. */
+export type FormattedTables = Readonly<Record<TextFormat, string>> & {
+  readonly parquet: Promise<Uint8Array>;
+};
 
 /** @throws LayerloomError INVALID_PARAMETER for another format */
 export const checkTableFormat = (format: string): void => {

@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import { originOf } from '../../address/found-model.js';
-import { describeOrigins } from '../../card/origins.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { describeOrigins } from '../../card/origins.js';
 import { provenanceName } from '../../checkpoint/file-names.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
 import { reportOf } from '../../plan/method-report.js';
