@@ -10,6 +10,8 @@ from ._merged import Merged as Merged
 from ._model import Model as Model
 from ._model import ModelLike as ModelLike
 from ._results.analysis import Analysis as Analysis
+from ._results.log_mlflow import log_mlflow as log_mlflow
+from ._results.log_wandb import log_wandb as log_wandb
 from ._results.merge import Merge as Merge
 from ._results.study import Study as Study
 from ._results.study import open as open

@@ -102,7 +102,7 @@ class Analysis:
     def _repr_html_(self) -> str:
         # As an image, in which no script of a file from elsewhere runs.
         source = base64.b64encode(self._repr_svg_().encode()).decode()
-        picture = f'<img src="data:image/svg+xml;base64,{source}" alt="{escape(repr(self))}" style="max-width:100%">'
+        picture = f'<img src="data:image/svg+xml;base64,{source}" alt="{escape(repr(self))}" style="max-width:100%;border-radius:6px">'
         return framed(picture)
 
 

@@ -29,7 +29,7 @@ def cells(tag: str, texts: Sequence[str], left: int = 1) -> str:
     """A row of a table whose cells are HTML; the first ones are aligned to the left."""
     styles = [
         f"padding:3px 12px 3px {0 if at == 0 else 12}px;border:0;border-bottom:{line};background:none;"
-        f"text-align:{'left' if at < left else 'right'};font-variant-numeric:tabular-nums"
+        f"text-align:{'left' if at < left else 'right'};font-variant-numeric:tabular-nums;white-space:nowrap"
         for at in range(len(texts))
     ]
     each = (f'<{tag} style="{style}">{text}</{tag}>' for style, text in zip(styles, texts))

@@ -96,7 +96,7 @@ def shares_of(words: str, names: Sequence[str]) -> dict[str, float]:
     number = r"(?:(?P<weight>\d+(?:\.\d+)?(?:e-?\d+)?) )?"
     shares: dict[str, float] = {}
     if longest:
-        for found in re.finditer(rf"{number}(?<![\w.-])(?P<name>{longest})(?![\w-])", words):
+        for found in re.finditer(rf"{number}(?<![\w.-])Δ?(?P<name>{longest})(?![\w-])", words):
             shares.setdefault(found["name"], float(found["weight"] or 1))
     return shares if sum(shares.values()) > 0 else {}
 
@@ -124,7 +124,7 @@ def stack(layers: int, origins: Sequence[Origin], inputs: Sequence[tuple[str, st
             parts += bars(origin.words, colours, y + height * at / count, height / count)
         middle = y + height / 2 + 4
         parts.append(f'<text x="52" y="{middle:g}" text-anchor="end" opacity=".68">{escape(label)}</text>')
-        parts.append(f'<text x="{WIDTH + 72}" y="{middle:g}">{escape(shortened(text, 60))}</text></g>')
+        parts.append(f'<text x="{WIDTH + 72}" y="{middle:g}">{escape(shortened(text, 52))}</text></g>')
         y += height
     for at, (name, colour) in enumerate(colours.items()):
         x, row = 60 + 160 * (at % 3), y + 14 + 20 * (at // 3)

@@ -1,0 +1,56 @@
+"""Logs scores to Weights & Biases."""
+
+import os
+from typing import Any, Literal
+
+from .runs import plain_key, runs_of, tracker
+from .study import Study
+
+
+def log_wandb(
+    study: Study[Any],
+    *,
+    project: str = "layerloom",
+    entity: str | None = None,
+    mode: Literal["online", "offline"] | None = None,
+    directory: str | os.PathLike[str] | None = None,
+) -> list[str]:
+    """Logs the scores of a study to Weights & Biases: a run for each model, in a group of the study's name.
+
+    A model that was logged before gets its new scores in the same run. No run of yours is ended or changed.
+
+    Args:
+        study: what `layerloom.open` returns
+        project: W&B's project
+        entity: W&B's user or team; default: W&B's own
+        mode: offline writes files for `wandb sync`, and needs no account; default: W&B's own
+        directory: where `wandb/` is written; default: W&B's own
+
+    Returns:
+        The runs' ids, in the order of the models.
+
+    Raises:
+        ModuleNotFoundError: without wandb
+        LayerloomError: RESULTS_INVALID
+    """
+    wandb = tracker("wandb")
+    ids: list[str] = []
+    for run in runs_of(study):
+        opened = wandb.init(
+            project=project,
+            entity=entity,
+            mode=mode,
+            dir=None if directory is None else os.fspath(directory),
+            id=run.id,
+            name=run.model,
+            group=run.study,
+            job_type=run.role,
+            config=run.parameters,
+            # Files of offline runs are joined to the run of their id when they are synced.
+            resume=None if mode == "offline" else "allow",
+            reinit="create_new",
+        )
+        opened.log({plain_key(name): value for name, value in run.scores.items()})
+        opened.finish()
+        ids.append(run.id)
+    return ids
