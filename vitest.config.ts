@@ -51,7 +51,9 @@ export const common = {
 
 const tests = ['test/**/*.test.ts'];
 /** These need other programs, a network or hours, and have configurations of their own. */
-const apart = ['aborts', 'install', 'peers', 'prebuilds', 'study', 'wheels'].map((name) => `test/${name}/**`);
+const apart = ['aborts', 'frames', 'install', 'peers', 'prebuilds', 'study', 'wheels'].map(
+  (name) => `test/${name}/**`,
+);
 
 /**
  * Long searches, all cases of what others sample, servers that make a client wait, kills, and the pages carried out:

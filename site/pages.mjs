@@ -53,7 +53,7 @@ export const groups = [
     ],
     rest: true,
   },
-  { title: 'Reference', sources: ['docs/api.md', 'docs/python.md', 'docs/errors.md'] },
+  { title: 'Reference', sources: ['docs/api.md', 'docs/python.md', 'docs/frames.md', 'docs/errors.md'] },
   {
     title: 'Contributing',
     sources: [

@@ -31,7 +31,10 @@ const tools = [
   'auditwheel==6.8.2',
   'check-wheel-contents==0.6.3',
   'mypy==2.4.1',
+  // Types of frames: the packages themselves are not needed.
+  'pandas-stubs',
   'pipx==1.18.4',
+  'polars==2.*',
   'pyright==1.1.414',
   'tqdm==4.*',
   'twine==7.0.0',

@@ -227,7 +227,7 @@ class Experiment:
             metrics = result["metrics"]
             headline = score.get("headline")
             rows, tokens = result.get("rows"), result.get("maxTokens")
-            first, end = (None, None) if rows is None else [one.integer() for one in rows]
+            first, end = (None, None) if rows is None else [one.integer() for one in rows.pair()]
             for key, value in metrics.items():
                 metric, _, chosen = key.partition(",")
                 if metric == "alias" or metric.endswith("_stderr"):
@@ -291,7 +291,7 @@ class Experiment:
             for key, score in problem["scores"].items():
                 metric, _, chosen = key.partition(",")
                 answer = answers.get(chosen)
-                value, weight = (score, None) if not isinstance(score.value, list) else pair_of(score)
+                value, weight = (score, None) if not isinstance(score.value, list) else score.pair()
                 yield {
                     **same,
                     "metric": metric,
@@ -315,13 +315,6 @@ def record_in(directory: str) -> str:
     return file
 
 
-def pair_of(score: Value) -> tuple[Value, Value]:
-    both = list(score)
-    if len(both) != 2:
-        raise score.wrong("a sum and its weight")
-    return both[0], both[1]
-
-
 def column_of(key: str) -> str:
     """A setting's column: its name in snake case, told apart from the columns that are always there."""
     name = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda found: f"_{found[1].lower()}", key)
@@ -339,9 +332,9 @@ def setting(value: Value) -> Any:
         number = value.number()
         return int(number) if isinstance(found, int) and number.is_integer() and abs(number) <= 2**53 else number
     if isinstance(found, list):
-        each = [one.value for one in value]
-        if not any(one is None or isinstance(one, (list, dict)) for one in each):
-            return ",".join(spelt(one) for one in each)
+        each = list(value)
+        if not any(one.value is None or isinstance(one.value, (list, dict)) for one in each):
+            return ",".join(spelt(setting(one)) for one in each)
     return json.dumps(found, ensure_ascii=True)
 
 

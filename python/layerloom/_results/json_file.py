@@ -28,7 +28,7 @@ def read_bytes(file: str) -> bytes:
     """Reads a regular file; a pipe is refused without waiting for its other end.
 
     Raises:
-        OSError: with what is wrong.
+        OSError, ValueError: with what is wrong; ValueError for a name that no file can have.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as opened:
@@ -51,8 +51,8 @@ def read_object(file: str, what: str, fault: Fault) -> "Value":
     """
     try:
         content = read_bytes(file)
-    except OSError as error:
-        raise fault(file, error.strerror or str(error)) from error
+    except (OSError, ValueError) as error:
+        raise fault(file, getattr(error, "strerror", None) or str(error)) from error
     try:
         value: object = json.loads(content.decode(), parse_constant=refuse)
     except (ValueError, RecursionError) as error:
@@ -129,6 +129,12 @@ class Value:
         if not isinstance(self.value, bool):
             raise self.wrong("boolean")
         return self.value
+
+    def pair(self) -> "tuple[Value, Value]":
+        both = list(self)
+        if len(both) != 2:
+            raise self.wrong("two values")
+        return both[0], both[1]
 
     def texts(self) -> list[str]:
         return [one.text() for one in self]

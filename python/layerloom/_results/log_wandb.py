@@ -49,6 +49,8 @@ def log_wandb(
             # Files of offline runs are joined to the run of their id when they are synced.
             resume=None if mode == "offline" else "allow",
             reinit="create_new",
+            # Of hundreds of runs W&B would print pages, and take what Python prints meanwhile for theirs.
+            settings=wandb.Settings(silent=True, console="off"),
         )
         opened.log({plain_key(name): value for name, value in run.scores.items()})
         opened.finish()

@@ -70,8 +70,8 @@ def origin_of(value: Value) -> Origin:
     layers, words = value.get("layers"), tuple(value["from"].texts())
     if layers is None:
         return Origin(None, words)
-    first, *rest = [one.integer() for one in layers]
-    return Origin((first, rest[-1] if rest else first), words)
+    first, last = (one.integer() for one in layers.pair())
+    return Origin((first, last), words)
 
 
 def scores_of(scores: Sequence[Mapping[str, Any]]) -> str:

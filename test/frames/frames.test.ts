@@ -1,0 +1,65 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { analyze, evaluateExperiment, runExperiment } from '../../src/index.js';
+import { packageRoot } from '../../src/native/prebuilt.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { stubHarness } from '../fixtures/evaluation-errors.js';
+import { someMerges, writeExperiment } from '../fixtures/experiment.js';
+
+const { reason, python } = inject('frames');
+const here = fileURLToPath(new URL('.', import.meta.url));
+const command = join(packageRoot, 'bin/layerloom.cjs');
+
+/** A directory with `study`, which is evaluated, `analysis`, and the study's tables in two formats. */
+const writeResults = async (): Promise<string> => {
+  const { root, file, out } = writeExperiment(someMerges, { layers: 6 });
+  const tasks = { swahili: ['mgsm_direct_sw', 'stub_perplexity'], english: 'mgsm_direct_en' };
+  writeFileSync(file, `${readFileSync(file, 'utf8')}\nevaluate: ${JSON.stringify({ tasks, fewshot: 8 })}\n`);
+  await runExperiment(file, { out });
+  await evaluateExperiment(out, { lmEval: stubHarness });
+  symlinkSync(out, join(root, 'study'));
+  const experts = ['math-1', 'swh-1'].map((name) => join(root, name));
+  await analyze({ base: join(root, 'base'), experts }, { out: join(root, 'analysis') });
+  for (const format of ['json', 'parquet'])
+    execFileSync(process.execPath, [
+      ...[command, 'table', out, '--format', format],
+      ...['-o', join(root, `tables.${format}`)],
+    ]);
+  return root;
+};
+
+describe.skipIf(reason !== '')(`results in Python${reason && ` (${reason})`}`, () => {
+  let root = '';
+  beforeAll(async () => {
+    root = await writeResults();
+  });
+
+  /** Of the package's sources: no wheel is needed, since no engine is. */
+  const run = (words: readonly string[], cwd: string) => {
+    const env = {
+      ...process.env,
+      PYTHONPATH: [join(packageRoot, 'python'), here].join(':'),
+      LAYERLOOM_RESULTS: root,
+      LAYERLOOM_COMMAND: JSON.stringify([process.execPath, command]),
+      // Nothing is sent anywhere.
+      ...{ WANDB_MODE: 'offline', WANDB_SILENT: 'true', MLFLOW_DISABLE_TELEMETRY: 'true' },
+    };
+    const { status, stdout, stderr } = spawnSync(python, words, { cwd, env, encoding: 'utf8' });
+    expect(status, stdout + stderr).toBe(0);
+    return stdout;
+  };
+
+  it.each(['test_frames', 'test_hostile', 'test_logging', 'test_shown'])('hold what %s.py says', (name) => {
+    run(['-m', 'unittest', name], temporaryDirectory());
+  });
+
+  it('run the programs of docs/frames.md', () => {
+    const page = readFileSync(join(packageRoot, 'docs/frames.md'), 'utf8');
+    const programs = [...page.matchAll(/^```python\n(.*?)^```/gms)].map(([, text = '']) => text);
+    expect(programs.length).toBeGreaterThan(2);
+    for (const text of programs) run(['-c', text], root);
+  });
+});

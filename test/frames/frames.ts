@@ -1,0 +1,48 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { TestProject } from 'vitest/node';
+
+/** Given to the tests. */
+export interface FramesContext {
+  /** Why nothing can be tested; empty where all is there. */
+  readonly reason: string;
+  /** A Python with the packages below. */
+  readonly python: string;
+}
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    frames: FramesContext;
+  }
+}
+
+/** What frames are made with, what reads them, and what scores are logged to. */
+const packages = ['pandas', 'polars', 'pyarrow', 'duckdb', 'mlflow-skinny', 'sqlalchemy', 'alembic', 'wandb'];
+
+/** An environment that is kept for the next time. */
+const kept = fileURLToPath(new URL('../../node_modules/.cache/frames-tools', import.meta.url));
+
+const run = (file: string, words: readonly string[]): string =>
+  execFileSync(file, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+
+/** Takes the Python that `LAYERLOOM_FRAMES_PYTHON` names, or makes one. */
+const prepare = (): string => {
+  const given = process.env['LAYERLOOM_FRAMES_PYTHON'];
+  if (given !== undefined) return given;
+  const python = join(kept, 'bin/python');
+  if (!existsSync(python)) run('python3', ['-m', 'venv', kept]);
+  run(python, ['-m', 'pip', 'install', '--quiet', ...packages]);
+  return python;
+};
+
+export default (project: TestProject): void => {
+  try {
+    project.provide('frames', { reason: '', python: prepare() });
+  } catch (error) {
+    const { message, stderr = '' } = error as Error & { stderr?: string };
+    const reason = stderr.trim().split('\n').at(-1) || message.split('\n')[0] || 'unknown';
+    project.provide('frames', { reason, python: '' });
+  }
+};
