@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { analyze, evaluateExperiment, runExperiment } from '../../src/index.js';
 import { packageRoot } from '../../src/native/prebuilt.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
@@ -32,13 +32,8 @@ const writeResults = async (): Promise<string> => {
 };
 
 describe.skipIf(reason !== '')(`results in Python${reason && ` (${reason})`}`, () => {
-  let root = '';
-  beforeAll(async () => {
-    root = await writeResults();
-  });
-
   /** Of the package's sources: no wheel is needed, since no engine is. */
-  const run = (words: readonly string[], cwd: string) => {
+  const run = (words: readonly string[], root: string, cwd: string) => {
     const env = {
       ...process.env,
       PYTHONPATH: [join(packageRoot, 'python'), here].join(':'),
@@ -52,14 +47,18 @@ describe.skipIf(reason !== '')(`results in Python${reason && ` (${reason})`}`, (
     return stdout;
   };
 
-  it.each(['test_frames', 'test_hostile', 'test_logging', 'test_shown'])('hold what %s.py says', (name) => {
-    run(['-m', 'unittest', name], temporaryDirectory());
-  });
+  it.each(['test_frames', 'test_hostile', 'test_logging', 'test_shown'])(
+    'hold what %s.py says',
+    async (name) => {
+      run(['-m', 'unittest', name], await writeResults(), temporaryDirectory());
+    },
+  );
 
-  it('run the programs of docs/frames.md', () => {
+  it('run the programs of docs/frames.md', async () => {
+    const root = await writeResults();
     const page = readFileSync(join(packageRoot, 'docs/frames.md'), 'utf8');
     const programs = [...page.matchAll(/^```python\n(.*?)^```/gms)].map(([, text = '']) => text);
     expect(programs.length).toBeGreaterThan(2);
-    for (const text of programs) run(['-c', text], root);
+    for (const text of programs) run(['-c', text], root, root);
   });
 });

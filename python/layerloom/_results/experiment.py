@@ -265,12 +265,8 @@ class Experiment:
     @cached_property
     def samples(self) -> Table:
         table = Table(sample_columns)
-        kept: dict[str, list[dict[str, Any]]] = {}
         for columns, _, task, score, result in self.scored():
-            name = score["result"].text().rsplit("/", 1)[-1]
-            if name not in kept:
-                kept[name] = list(self.samples_of(name, result))
-            for sample in kept[name]:
+            for sample in self.samples_of(score["result"].text().rsplit("/", 1)[-1], result):
                 table.add({**columns, "task": task, **sample})
         return table
 

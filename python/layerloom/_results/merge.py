@@ -102,12 +102,14 @@ def shares_of(words: str, names: Sequence[str]) -> dict[str, float]:
 
 
 WIDTH = 150
+LONGEST = 56
+"""Letters of a formula; the tooltip has all of it."""
 
 
 def stack(layers: int, origins: Sequence[Origin], inputs: Sequence[tuple[str, str]], ink: str) -> str:
     """Draws layers as bars, layer 0 at the bottom; a mixed layer has a part of each model's colour."""
     colours = colours_of(inputs)
-    step = max(4, min(16, 480 // max(1, layers)))
+    step = max(4, min(14, 320 // max(1, layers)))
     # A run of one layer still has room for its words.
     runs = [(one, max(16, step * (one.layers[1] - one.layers[0] + 1))) for one in origins if one.layers is not None]
     outside = [(one, 16) for one in origins if one.layers is None]
@@ -124,15 +126,17 @@ def stack(layers: int, origins: Sequence[Origin], inputs: Sequence[tuple[str, st
             parts += bars(origin.words, colours, y + height * at / count, height / count)
         middle = y + height / 2 + 4
         parts.append(f'<text x="52" y="{middle:g}" text-anchor="end" opacity=".68">{escape(label)}</text>')
-        parts.append(f'<text x="{WIDTH + 72}" y="{middle:g}">{escape(shortened(text, 52))}</text></g>')
+        parts.append(f'<text x="{WIDTH + 72}" y="{middle:g}">{escape(shortened(text, LONGEST))}</text></g>')
         y += height
     for at, (name, colour) in enumerate(colours.items()):
         x, row = 60 + 160 * (at % 3), y + 14 + 20 * (at // 3)
         parts.append(f'<rect x="{x}" y="{row}" width="12" height="12" rx="3" fill="{colour}"/>')
         parts.append(f'<text x="{x + 18}" y="{row + 10}">{escape(shortened(name, 20))}</text>')
     height = y + 14 + 20 * -(-len(colours) // 3)
+    letters = max((min(LONGEST, len("; ".join(one.words))) for one in origins), default=0)
+    width = max(WIDTH + 84 + 7 * letters, 60 + 160 * min(3, len(colours)))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="560" height="{height}" viewBox="0 0 560 {height}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" '
         f'font-family="system-ui,sans-serif" font-size="12" fill="{ink}"><title>layers and their models</title>'
         f"{''.join(parts)}</svg>"
     )
