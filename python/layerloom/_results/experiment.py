@@ -8,94 +8,12 @@ from functools import cached_property
 from typing import Any
 
 from .._errors import LayerloomError
+from .columns import fixed, merge_columns, reference_columns, sample_columns, score_columns
 from .json_file import Value, fault_of, read_object
 from .table import Kind, Table, kind_of, spelt
 
 experiment_invalid = fault_of("EXPERIMENT_INVALID")
 results_invalid = fault_of("RESULTS_INVALID", remedy="; remove it and evaluate again")
-
-model_columns: dict[str, Kind] = {
-    "study": "text",
-    "model": "text",
-    "role": "text",
-    "language": "text",
-    "task_expert": "text",
-    "language_expert": "text",
-    "method": "text",
-    "entry": "text",
-    "variant": "text",
-}
-"""Of a model, in the tables of scores and samples."""
-
-merge_columns: dict[str, Kind] = {
-    "study": "text",
-    "name": "text",
-    "language": "text",
-    "task_expert": "text",
-    "language_expert": "text",
-    "method": "text",
-    "entry": "text",
-    "variant": "text",
-    "state": "text",
-    "path": "text",
-    "identity": "text",
-    "shards_shared": "integer",
-    "shards_new": "integer",
-    "bytes_read": "integer",
-    "bytes_written": "integer",
-    "seconds": "number",
-    "error_code": "text",
-    "error_message": "text",
-}
-
-reference_columns: dict[str, Kind] = {
-    "study": "text",
-    "name": "text",
-    "role": "text",
-    "languages": "texts",
-    "path": "text",
-}
-
-score_columns: dict[str, Kind] = {
-    **model_columns,
-    "task": "text",
-    "task_version": "text",
-    "metric": "text",
-    "filter": "text",
-    "headline": "boolean",
-    "value": "number",
-    "stderr": "number",
-    "higher_is_better": "boolean",
-    "n": "integer",
-    "fewshot": "integer",
-    "first_row": "integer",
-    "end_row": "integer",
-    "max_tokens": "integer",
-    "seed": "text",
-    "backend": "text",
-    "harness_version": "text",
-    "source": "text",
-    "started": "text",
-    "seconds": "number",
-    "result": "text",
-}
-
-sample_columns: dict[str, Kind] = {
-    **model_columns,
-    "task": "text",
-    "problem": "integer",
-    "document": "text",
-    "metric": "text",
-    "filter": "text",
-    "score": "number",
-    "weight": "number",
-    "answer": "text",
-    "response": "text",
-    "question": "text",
-    "expected": "text",
-}
-
-fixed = {*merge_columns, *score_columns, *sample_columns}
 
 
 class Experiment:
@@ -161,26 +79,25 @@ class Experiment:
     @cached_property
     def merges(self) -> Table:
         table = Table({**merge_columns, **self.settings})
-        for columns, settings, entry in self.models:
-            if columns["role"] == "merge":
-                error, identity = entry.get("error"), entry.get("weights")
-                table.add(
-                    {
-                        **columns,
-                        "name": columns["model"],
-                        "state": entry["state"].text(),
-                        "path": os.path.join(self.directory, entry["path"].text()),
-                        "identity": None if identity is None else identity.text(),
-                        "shards_shared": entry["shards"]["shared"].integer(),
-                        "shards_new": entry["shards"]["new"].integer(),
-                        "bytes_read": entry["bytesRead"].integer(),
-                        "bytes_written": entry["bytesWritten"].integer(),
-                        "seconds": entry["seconds"].number(),
-                        "error_code": None if error is None else error["code"].text(),
-                        "error_message": None if error is None else error["message"].text(),
-                        **self.settings_row(settings),
-                    }
-                )
+        for columns, settings, entry in map(self.merge_of, self.record["merges"]):
+            error, identity = entry.get("error"), entry.get("weights")
+            table.add(
+                {
+                    **columns,
+                    "name": columns["model"],
+                    "state": entry["state"].text(),
+                    "path": os.path.join(self.directory, entry["path"].text()),
+                    "identity": None if identity is None else identity.text(),
+                    "shards_shared": entry["shards"]["shared"].integer(),
+                    "shards_new": entry["shards"]["new"].integer(),
+                    "bytes_read": entry["bytesRead"].integer(),
+                    "bytes_written": entry["bytesWritten"].integer(),
+                    "seconds": entry["seconds"].number(),
+                    "error_code": None if error is None else error["code"].text(),
+                    "error_message": None if error is None else error["message"].text(),
+                    **self.settings_row(settings),
+                }
+            )
         return table
 
     @cached_property
@@ -208,7 +125,7 @@ class Experiment:
                 yield columns, settings, task, score, self.result_of(score)
 
     def result_of(self, score: Value) -> Value:
-        return self.read(score["result"].text().rsplit("/", 1)[-1], self.results)
+        return self.read(name_of(score), self.results)
 
     def read(self, name: str, kept: dict[str, Value] | None = None) -> Value:
         """Reads a result file of a name; many models may share it."""
@@ -256,7 +173,7 @@ class Experiment:
                         "source": result["source"].text(),
                         "started": result["started"].text(),
                         "seconds": result["seconds"].number(),
-                        "result": os.path.join(self.directory, "evaluations", score["result"].text().rsplit("/", 1)[-1]),
+                        "result": os.path.join(self.directory, "evaluations", name_of(score)),
                         **self.settings_row(settings),
                     }
                 )
@@ -266,7 +183,7 @@ class Experiment:
     def samples(self) -> Table:
         table = Table(sample_columns)
         for columns, _, task, score, result in self.scored():
-            for sample in self.samples_of(score["result"].text().rsplit("/", 1)[-1], result):
+            for sample in self.samples_of(name_of(score), result):
                 table.add({**columns, "task": task, **sample})
         return table
 
@@ -309,6 +226,11 @@ def record_in(directory: str) -> str:
         message = f"{directory} has no experiment.json; run `layerloom batch EXPERIMENT.yaml -o {directory}` first"
         raise LayerloomError("EXPERIMENT_MISSING", message, {"directory": directory}, 3)
     return file
+
+
+def name_of(score: Value) -> str:
+    """The name of a result's file, which is in `evaluations` whatever the record says."""
+    return score["result"].text().rsplit("/", 1)[-1]
 
 
 def column_of(key: str) -> str:

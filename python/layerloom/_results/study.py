@@ -9,8 +9,9 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
 
-from .analysis import Analysis, analyses_in, experts_in, table_of
-from .experiment import Experiment, merge_columns, record_in, reference_columns, sample_columns, score_columns
+from .analysis import Analysis, analyses_in, analysis_columns, experts_in, table_of
+from .columns import merge_columns, reference_columns, sample_columns, score_columns
+from .experiment import Experiment, record_in
 from .merge import Merge
 from .summary import summary_html, summary_text
 from .table import Frames, Table, joined
@@ -131,7 +132,7 @@ columns_of = {
     "references": reference_columns,
     "scores": score_columns,
     "samples": sample_columns,
-    "analyses": table_of([]).kinds,
+    "analyses": analysis_columns,
 }
 
 
