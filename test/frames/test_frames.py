@@ -175,6 +175,25 @@ class Frames(unittest.TestCase):
         self.assertEqual(str(self.study.merges["bottom"].dtype), "Int64")
         self.assertEqual(str(self.study.merges["shards_new"].dtype), "int64")
 
+    def test_settings_are_columns_of_their_types_and_of_names_of_their_own(self) -> None:
+        changed = json.loads(json.dumps(record))
+        one, two = changed["merges"][:2]
+        one["configuration"] = {"seed": 7, "bottomTransition": 2, "weights": [1, 3], "parts": [{"model": "math-1"}], "density": 1}
+        two["configuration"] = {"density": 0.5, "scaled": True}
+        changed["merges"], changed["references"] = [one, two], []
+        for score in one["scores"].values():
+            del score["headline"]
+        Path("settings").mkdir()
+        Path("settings/experiment.json").write_text(json.dumps(changed))
+        Path("settings/evaluations").symlink_to(results / "study/evaluations")
+        study = layerloom.open("settings")
+        names = ("configuration_seed", "bottom_transition", "weights", "parts", "density", "scaled")
+        expected = [(7, 2, "1,3", '[{"model": "math-1"}]', 1.0, None), (None, None, None, None, 0.5, True)]
+        self.assertEqual(values(study.rows("merges"), *names), expected)
+        self.assertEqual([study.table("merges").kinds[name] for name in names], ["integer", "integer", "text", "text", "number", "boolean"])
+        # Of records of earlier versions it is not known which score a task is judged by.
+        self.assertEqual({row["headline"] for row in study.rows("scores") if row["model"] == one["name"]}, {None})
+
     def test_several_studies_are_told_apart(self) -> None:
         other = results / "other/study"
         other.parent.mkdir(exist_ok=True)

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import struct
 import unittest
 from pathlib import Path
@@ -65,6 +66,21 @@ class Logging(unittest.TestCase):
         self.assertEqual(run.data.params["task_expert"], "math-2")
         history = client.get_metric_history(run.info.run_id, "mgsm_direct_sw/exact_match/flexible-extract")
         self.assertEqual(len(history), 1)
+
+    def test_mlflow_gets_new_scores_in_the_run_of_the_model(self) -> None:
+        Path("logged").mkdir()
+        shutil.copytree(results / "study/evaluations", "logged/evaluations")
+        one = {**record, "merges": record["merges"][:1], "references": []}
+        Path("logged/experiment.json").write_text(json.dumps(one))
+        uri = f"sqlite:///{Path('again.db').absolute()}"
+        (first,) = layerloom.log_mlflow(layerloom.open("logged"), tracking_uri=uri)
+        file = Path("logged", one["merges"][0]["scores"]["mgsm_direct_sw"]["result"])
+        result = json.loads(file.read_text())
+        result["metrics"]["exact_match,flexible-extract"] = 0.875
+        file.write_text(json.dumps(result))
+        self.assertEqual(layerloom.log_mlflow(layerloom.open("logged"), tracking_uri=uri), [first])
+        metrics = mlflow.MlflowClient(tracking_uri=uri).get_run(first).data.metrics
+        self.assertEqual(metrics["mgsm_direct_sw/exact_match/flexible-extract"], 0.875)
 
     def test_wandb_has_a_run_for_each_model_offline(self) -> None:
         own = wandb.init(project="own", mode="offline")

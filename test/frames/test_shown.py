@@ -64,6 +64,16 @@ class Shown(unittest.TestCase):
             self.assertIn(text, page.text)
         self.assertNotIn("strict-match", page.text)
 
+    def test_a_merge_of_an_earlier_version_says_that_its_layers_are_not_recorded(self) -> None:
+        path = self.study.merge("swahili/math-1+swh-1/default").path
+        provenance = json.loads(Path(path, "layerloom.json").read_text())
+        del provenance["origins"]
+        Path("earlier").mkdir()
+        Path("earlier/layerloom.json").write_text(json.dumps(provenance))
+        merge = layerloom.Merge("earlier")
+        self.assertEqual(merge.origins, [])
+        self.assertIn("not recorded", Page(merge._repr_html_()).text)
+
     def test_every_merge_of_the_study_is_shown(self) -> None:
         for row in self.study.rows("merges"):
             merge = self.study.merge(row["name"])

@@ -77,9 +77,9 @@ def strip(rows: Sequence[Mapping[str, Any]]) -> str:
     marks: list[str] = []
     for row in order:
         colour = {"merge": EXPERTS[0], "base": BASE}.get(row["role"], EXPERTS[1])
-        x = 4 + (212 * (row["value"] - low) / (high - low) if high > low else 106)
+        x = 4 + (152 * (row["value"] - low) / (high - low) if high > low else 76)
         title = escape(f"{row['model']}: {row['value']:.3f}")
         marks.append(
             f'<rect x="{x - 1.5:.1f}" y="2" width="3" height="14" rx="1.5" fill="{colour}" fill-opacity=".75"><title>{title}</title></rect>'
         )
-    return f'<svg width="220" height="18" role="img"><title>scores from lowest to highest</title>{"".join(marks)}</svg>'
+    return f'<svg width="160" height="18" role="img"><title>scores from lowest to highest</title>{"".join(marks)}</svg>'
