@@ -51,7 +51,7 @@ export const common = {
 
 const tests = ['test/**/*.test.ts'];
 /** These need other programs, a network or hours, and have configurations of their own. */
-const apart = ['aborts', 'frames', 'install', 'peers', 'prebuilds', 'study', 'wheels'].map(
+const apart = ['aborts', 'frames', 'install', 'notebooks', 'peers', 'prebuilds', 'study', 'wheels'].map(
   (name) => `test/${name}/**`,
 );
 

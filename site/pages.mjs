@@ -21,7 +21,12 @@ export const groups = [
   },
   {
     title: 'Tutorials',
-    sources: ['docs/tutorials/mergekit.md', 'docs/tutorials/paper.md', 'docs/tutorials/node.md'],
+    sources: [
+      'docs/tutorials/mergekit.md',
+      'docs/tutorials/paper.md',
+      'docs/tutorials/node.md',
+      'examples/notebooks/README.md',
+    ],
   },
   {
     title: 'Guide',

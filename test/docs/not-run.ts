@@ -70,6 +70,8 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'python run.py --base base --language *.deb --mgsm mgsm --seeds 3',
     'python tables.py work/results.jsonl',
     'python draw.py work/results.jsonl .',
+    'pip install --find-links ../../wheels -r requirements.txt jupyterlab   # wheels: `npm run wheels` makes them',
+    'LAYERLOOM_EXPERTS=~/experts jupyter lab',
   ],
 };
 

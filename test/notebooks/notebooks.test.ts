@@ -1,0 +1,71 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { packageRoot } from '../../src/native/prebuilt.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
+
+// A Python with what examples/notebooks/requirements.txt names but layerloom, which is that of this clone.
+const python = process.env['LAYERLOOM_NOTEBOOKS_PYTHON'];
+const notebooks = join(packageRoot, 'examples/notebooks');
+
+/** The Python package of this clone as a wheel has it: with the program in its folder `engine`. */
+const linkPackage = (directory: string): void => {
+  const [source, target] = [join(packageRoot, 'python/layerloom'), join(directory, 'layerloom')];
+  mkdirSync(target);
+  for (const name of readdirSync(source)) symlinkSync(join(source, name), join(target, name));
+  symlinkSync(packageRoot, join(target, 'engine'));
+};
+
+/** The stand-in for lm_eval, as pip writes it where paths are long. */
+const writeHarness = (directory: string): void => {
+  const standIn = join(packageRoot, 'test/fixtures/stand-in/python');
+  writeFileSync(join(directory, 'lm_eval'), `#!/bin/sh\n'''exec' "${standIn}" "$0" "$@"\n`);
+  chmodSync(join(directory, 'lm_eval'), 0o755);
+};
+
+/** Executes a notebook where nothing is but the package; returns the names of the pictures that it draws. */
+const execute = (name: string): string[] => {
+  const [packages, programs, work] = [temporaryDirectory(), temporaryDirectory(), temporaryDirectory()];
+  linkPackage(packages);
+  writeHarness(programs);
+  const { LAYERLOOM_EXPERTS: _, LAYERLOOM_PROBLEMS: __, ...environment } = process.env;
+  const { status, stdout, stderr } = spawnSync(
+    python ?? '',
+    [join(packageRoot, 'test/notebooks/execute.py'), join(notebooks, name), work],
+    {
+      encoding: 'utf8',
+      env: {
+        ...environment,
+        PATH: [programs, dirname(process.execPath), environment['PATH']].join(delimiter),
+        PYTHONPATH: [packages, notebooks].join(delimiter),
+        PYTHONDONTWRITEBYTECODE: '1',
+        // PEFT 0.21 asks transformers 5 for a name that it is about to lose.
+        PYTHONWARNINGS: 'ignore::FutureWarning:transformers.modeling_utils',
+        HF_HUB_OFFLINE: '1',
+      },
+    },
+  );
+  expect(`${status}${status === 0 ? '' : `: ${stdout}${stderr}`}`).toBe('0');
+  return readdirSync(work).filter((file) => file.endsWith('.png'));
+};
+
+const imports = (...modules: string[]): boolean =>
+  python !== undefined && spawnSync(python, ['-c', `import ${modules.join(', ')}`]).status === 0;
+
+const skipped = python === undefined ? ' (skipped: LAYERLOOM_NOTEBOOKS_PYTHON names no Python)' : '';
+
+describe.skipIf(python === undefined)(`notebooks${skipped}`, () => {
+  it('lead from two experts to a figure', () => {
+    expect(execute('figure.ipynb')).toEqual(['figure-heat-map.png']);
+  });
+
+  it('lead from an experiment to tables, a chart and a report', () => {
+    expect(execute('study.ipynb')).toEqual(['study-chart.png']);
+  });
+
+  const hasPeft = imports('torch', 'peft', 'transformers');
+  it.skipIf(!hasPeft)(`merge adapters as PEFT does${hasPeft ? '' : ' (skipped: no torch, peft)'}`, () => {
+    expect(execute('adapters.ipynb')).toEqual([]);
+  });
+});
