@@ -5,6 +5,7 @@ import { defineConfig } from 'vitepress';
 import { llmsText } from '../../scripts/llms.mjs';
 import { repositoryUrl, sourceLinks } from '../links.mjs';
 import { generated, pageOf, presentGroups, root, sources, titleOf } from '../pages.mjs';
+import { codeTabs } from '../tabs.mjs';
 
 const pages = new Set(sources());
 
@@ -69,7 +70,10 @@ export default defineConfig({
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     // GitHub's anchors, so that a link to a heading works in the repository and on the site.
     anchor: { slugify: slug },
-    config: (md) => sourceLinks(md, pages),
+    config: (md) => {
+      sourceLinks(md, pages);
+      codeTabs(md);
+    },
   },
   vite: {
     publicDir: `${root}site/public`,

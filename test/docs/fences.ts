@@ -14,6 +14,8 @@ export interface Fence {
   readonly language: string;
   /** A file name that stands there too: `csv title=scores.csv`, where a comment cannot name it. */
   readonly title?: string | undefined;
+  /** Line of the mark `<!-- tabs -->`, of a block in a group that shows the same in several languages. */
+  readonly group?: number | undefined;
   readonly text: string;
 }
 
@@ -43,13 +45,15 @@ export const fencesOf = (page: string): Fence[] => {
   let open:
     | { line: number; language: string; title: string | undefined; indent: string; lines: string[] }
     | undefined;
+  let group: number | undefined;
   for (const [index, line] of readFileSync(`${root}${page}`, 'utf8').split('\n').entries()) {
     const [, indent = '', language = '', title] = /^( *)```(.*?)(?: title=(\S+))?$/.exec(line) ?? [];
     if (open === undefined) {
       if (/^ *```/.test(line)) open = { line: index + 1, language, title, indent, lines: [] };
+      else if (/^<!-- \/?tabs -->$/.test(line)) group = line.includes('/') ? undefined : index + 1;
     } else if (line === `${open.indent}\`\`\``) {
       const text = open.lines.map((of) => `${of}\n`).join('');
-      fences.push({ page, line: open.line, language: open.language, title: open.title, text });
+      fences.push({ page, line: open.line, language: open.language, title: open.title, group, text });
       open = undefined;
     } else open.lines.push(line.startsWith(open.indent) ? line.slice(open.indent.length) : line);
   }

@@ -1,21 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../src/native/prebuilt.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { linkPackage, python, skipped } from './package.js';
 
-// A Python with what examples/notebooks/requirements.txt names but layerloom, which is that of this clone.
-const python = process.env['LAYERLOOM_NOTEBOOKS_PYTHON'];
 const notebooks = join(packageRoot, 'examples/notebooks');
-
-/** The Python package of this clone as a wheel has it: with the program in its folder `engine`. */
-const linkPackage = (directory: string): void => {
-  const [source, target] = [join(packageRoot, 'python/layerloom'), join(directory, 'layerloom')];
-  mkdirSync(target);
-  for (const name of readdirSync(source)) symlinkSync(join(source, name), join(target, name));
-  symlinkSync(packageRoot, join(target, 'engine'));
-};
 
 /** The stand-in for lm_eval, as pip writes it where paths are long. */
 const writeHarness = (directory: string): void => {
@@ -26,8 +17,7 @@ const writeHarness = (directory: string): void => {
 
 /** Executes a notebook where nothing is but the package; returns the names of the pictures that it draws. */
 const execute = (name: string): string[] => {
-  const [packages, programs, work] = [temporaryDirectory(), temporaryDirectory(), temporaryDirectory()];
-  linkPackage(packages);
+  const [packages, programs, work] = [linkPackage(), temporaryDirectory(), temporaryDirectory()];
   writeHarness(programs);
   const { LAYERLOOM_EXPERTS: _, LAYERLOOM_PROBLEMS: __, ...environment } = process.env;
   const { status, stdout, stderr } = spawnSync(
@@ -53,9 +43,12 @@ const execute = (name: string): string[] => {
 const imports = (...modules: string[]): boolean =>
   python !== undefined && spawnSync(python, ['-c', `import ${modules.join(', ')}`]).status === 0;
 
-const skipped = python === undefined ? ' (skipped: LAYERLOOM_NOTEBOOKS_PYTHON names no Python)' : '';
-
 describe.skipIf(python === undefined)(`notebooks${skipped}`, () => {
+  // Once a machine matplotlib builds a cache, and says so on stderr.
+  beforeAll(() => {
+    if (python !== undefined) spawnSync(python, ['-c', 'import matplotlib.font_manager']);
+  }, 600_000);
+
   it('lead from two experts to a figure', () => {
     expect(execute('figure.ipynb')).toEqual(['figure-heat-map.png']);
   });
