@@ -144,9 +144,9 @@ def ask(words: Sequence[str], listener: Listener) -> Call:
     return send("call", {"words": list(words), "directory": os.getcwd(), "environment": environment()}, listener)
 
 
-def ask_scratch(size: int, beside: str) -> Call:
+def ask_scratch(size: int, beside: str, name: str) -> Call:
     """Asks for a directory for so many bytes, in memory where there is room; its result is `{"directory"}`."""
-    return send("scratch", {"bytes": size, "beside": beside}, lambda _: None)
+    return send("scratch", {"bytes": size, "beside": beside, "name": name}, lambda _: None)
 
 
 def send(kind: str, request: dict[str, Any], listener: Listener) -> Call:

@@ -1,7 +1,9 @@
 """Directories of one call, in memory where there is room, that the engine removes however the call ends."""
 
 import contextlib
+import os
 import shutil
+from collections.abc import Sequence
 
 from . import _engine
 
@@ -23,14 +25,17 @@ class Scratch(contextlib.ExitStack):
         # Here, since it imports much that few calls need.
         import tempfile
 
-        made = _engine.ask_scratch(size, tempfile.gettempdir())
-        self.callback(release, made)
+        name = f".layerloom-scratch-{os.urandom(16).hex()}"
+        beside = tempfile.gettempdir()
+        made = _engine.ask_scratch(size, beside, name)
+        self.callback(release, made, [os.path.join(root, name) for root in ("/dev/shm", beside)])
         directory: str = made.result.result()["directory"]
         return directory
 
 
-def release(made: _engine.Call) -> None:
-    """Removes a directory; one that is not known yet the engine removes, when it has made it."""
-    if made.result.done() and made.result.exception() is None:
-        shutil.rmtree(made.result.result()["directory"], ignore_errors=True)
+def release(made: _engine.Call, places: Sequence[str]) -> None:
+    """Removes a directory, wherever an engine that was killed has made it; one that is still to be made the engine removes."""
+    if made.result.done():
+        for place in places:
+            shutil.rmtree(place, ignore_errors=True)
     made.release()

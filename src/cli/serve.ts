@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import * as z from 'zod';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import type { Progress } from '../engine/run.js';
-import { Scratch } from '../store/scratch.js';
+import { Scratch, scratchName } from '../store/scratch.js';
 import { printedJson, printTo } from './print.js';
 import { describeError, type ReportedError, runCommandLine } from './run-command-line.js';
 
@@ -11,7 +11,7 @@ import { describeError, type ReportedError, runCommandLine } from './run-command
 //
 //   in   {"call": ID, "words": ["swap", …], "directory": PATH, "environment": {NAME: TEXT}}
 //   in   {"stop": ID}
-//   in   {"scratch": ID, "bytes": NUMBER, "beside": PATH}
+//   in   {"scratch": ID, "bytes": NUMBER, "beside": PATH, "name": NAME}
 //   in   {"release": ID}
 //   out  {"call": ID, "progress": {"phase", "done", "total", …}}     any number of these three
 //   out  {"call": ID, "event": {"event": NAME, …}}
@@ -33,11 +33,18 @@ const requestSchema = z.union([
     environment: z.record(z.string(), z.string()),
   }),
   z.object({ stop: z.int() }),
-  z.object({ scratch: z.int(), bytes: z.number().nonnegative(), beside: z.string() }),
+  z.object({
+    scratch: z.int(),
+    bytes: z.number().nonnegative(),
+    beside: z.string(),
+    name: z.string().regex(scratchName),
+  }),
   z.object({ release: z.int() }),
 ]);
 
-type Call = Extract<z.infer<typeof requestSchema>, { call: number }>;
+type Request = z.infer<typeof requestSchema>;
+type Call = Extract<Request, { call: number }>;
+type ScratchRequest = Extract<Request, { scratch: number }>;
 
 const answer = (line: object): void => {
   process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -65,8 +72,8 @@ class Scratches {
   readonly #made = new Map<number, Promise<Scratch | undefined>>();
 
   /** Makes one, and answers with it or with its error. */
-  open(call: number, beside: string, bytes: number): void {
-    const made = Scratch.open(beside, bytes).then(
+  open({ scratch: call, beside, bytes, name }: ScratchRequest): void {
+    const made = Scratch.open(beside, bytes, name).then(
       (scratch) => {
         answer({ call, result: { directory: scratch.directory } });
         return scratch;
@@ -157,7 +164,7 @@ export const serve = async (): Promise<number> => {
   lines.on('line', (line) => {
     const request = requestSchema.parse(JSON.parse(line));
     if ('call' in request) waiting.push(request);
-    else if ('scratch' in request) scratches.open(request.scratch, request.beside, request.bytes);
+    else if ('scratch' in request) scratches.open(request);
     else if ('release' in request) void scratches.release(request.release);
     else if (request.stop === running) stop(running);
     else {

@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { freemem } from 'node:os';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../base/errors.js';
@@ -11,6 +12,9 @@ const memory = '/dev/shm';
 
 /** Names of scratch directories, and of the file in each that says whose it is. */
 const [prefix, ownerName] = ['.layerloom-scratch-', 'owner.json'] as const;
+
+/** A name that nobody guesses: who asks for a directory knows where it is before it is told. */
+export const scratchName = /^\.layerloom-scratch-[0-9a-f]{32}$/;
 
 /** Milliseconds after which a directory without an owner is one whose process was killed before it wrote it. */
 const ownerlessMs = 60_000;
@@ -39,14 +43,20 @@ export class Scratch implements AsyncDisposable {
   /**
    * Makes one for so many bytes, in memory or in `beside`, and removes those of processes that were killed.
    *
+   * @param name one that matches `scratchName`
    * @throws LayerloomError DISK_SPACE, WRITE_FAILED
    */
-  static async open(beside: string, bytes: number): Promise<Scratch> {
+  static async open(
+    beside: string,
+    bytes: number,
+    name = `${prefix}${randomBytes(16).toString('hex')}`,
+  ): Promise<Scratch> {
     for (const root of [memory, beside]) await removeLeft(root);
     const root = await scratchPlace(beside, bytes);
     try {
       await checkSpace(root, root, bytes);
-      const directory = await mkdtemp(join(root, prefix));
+      const directory = join(root, name);
+      await mkdir(directory, { mode: 0o700 });
       await writeFile(join(directory, ownerName), JSON.stringify(await ownClaimant()));
       return new Scratch(directory);
     } catch (cause) {

@@ -1,6 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { freemem } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { temporaryDirectory, writeLarge, writePair } from '../fixtures/checkpoints.js';
@@ -10,6 +11,11 @@ interface Line {
   readonly call: number;
   readonly [key: string]: unknown;
 }
+
+const token = randomBytes(15).toString('hex');
+
+/** Names a scratch directory, of which no other process has one. */
+const nameOf = (scratch: number): string => `.layerloom-scratch-${token}${String(scratch).padStart(2, '0')}`;
 
 /** Starts the process, and gives what asks it, its lines, and its exit code. */
 const start = () => {
@@ -98,7 +104,7 @@ describe('calls from another language', () => {
   it('have directories, which are removed when they are released, and with the end of the input', async () => {
     const { child, exit, send, end, directoryOf } = start();
     const root = temporaryDirectory();
-    for (const scratch of [1, 2, 3]) send({ scratch, bytes: 1000, beside: root });
+    for (const scratch of [1, 2, 3]) send({ scratch, bytes: 1000, beside: root, name: nameOf(scratch) });
     const made: string[] = [];
     for (const call of [1, 2, 3]) {
       const directory = await directoryOf(call);
@@ -107,12 +113,14 @@ describe('calls from another language', () => {
     }
     const there = () => made.map((directory) => existsSync(directory));
     expect([new Set(made).size, ...there()]).toEqual([3, true, true, true]);
+    // Who asks knows where it is before the answer.
+    expect(made.map((directory) => basename(directory))).toEqual([1, 2, 3].map(nameOf));
     send({ release: 2 });
     await expect.poll(there).toEqual([true, false, true]);
     // They have half of the free memory at most.
-    send({ scratch: 4, bytes: Math.round(0.75 * freemem()), beside: root });
+    send({ scratch: 4, bytes: Math.round(0.75 * freemem()), beside: root, name: nameOf(4) });
     expect(await end(4)).toMatchObject({ result: { directory: expect.stringMatching(`^${root}`) } });
-    send({ scratch: 5, bytes: 1e18, beside: root });
+    send({ scratch: 5, bytes: 1e18, beside: root, name: nameOf(5) });
     expect(await end(5)).toMatchObject({ error: { code: 'DISK_SPACE', exitCode: 1, warnings: [] } });
     child.stdin.end();
     expect(await exit).toBe(0);
@@ -121,13 +129,13 @@ describe('calls from another language', () => {
 
   it('leave no directory when their process was killed to the next one', async () => {
     const killed = start();
-    killed.send({ scratch: 1, bytes: 1000, beside: temporaryDirectory() });
+    killed.send({ scratch: 1, bytes: 1000, beside: temporaryDirectory(), name: nameOf(1) });
     const directory = await killed.directoryOf(1);
     killed.child.kill('SIGKILL');
     await killed.exit;
     expect(existsSync(directory)).toBe(true);
     const next = start();
-    next.send({ scratch: 1, bytes: 1000, beside: dirname(directory) });
+    next.send({ scratch: 1, bytes: 1000, beside: dirname(directory), name: nameOf(2) });
     await next.end(1);
     expect(existsSync(directory)).toBe(false);
     next.child.stdin.end();
