@@ -3,6 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { checkInterrupt, LayerloomError } from '../base/errors.js';
+import { mostSideFileBytes } from '../checkpoint/small-file.js';
 import { AskedServer, Fault, Permanent, parsed } from './asked-server.js';
 import type { WeightServerKind } from './evaluation-block.js';
 import type { LoadedWeights } from './kept-harness.js';
@@ -33,6 +34,12 @@ export interface HeldModel {
   readonly url: string;
   /** Name by which it answers for its model, whatever the weights. */
   readonly servedName: string;
+  /**
+   * Checks that nobody has given the server other weights since: it may be known to other programs.
+   *
+   * @throws LayerloomError EXCHANGE_FAILED
+   */
+  readonly stillHolds: () => Promise<void>;
 }
 
 interface ExchangeSettings {
@@ -144,7 +151,23 @@ export class ExchangingServer implements AsyncDisposable {
     const [first] = workers;
     const ofBytes = weights.reduce((sum, { begin, end }) => sum + end - begin, 0);
     model.onLoaded({ whole: first?.loaded.whole ?? false, bytes: first?.loaded.bytes ?? 0, ofBytes });
-    return { url, servedName };
+    return { url, servedName, stillHolds: () => this.#stillHolds(server, model, { weights, fingerprint }) };
+  }
+
+  async #stillHolds(server: AskedServer, model: ModelToHold, request: object): Promise<void> {
+    // One that was started here, at a port of its own, nobody else knows.
+    if (this.#server?.own !== undefined) return;
+    try {
+      const answers = await this.#kind.exchange(server, { ...request, whole: false });
+      if (answers.every((text) => said(text).loaded.bytes === 0)) return;
+    } catch (error) {
+      checkInterrupt(model.signal);
+      throw error instanceof Fault ? failed(model, error.message) : error;
+    }
+    throw failed(
+      model,
+      `another program gave ${server.url} other weights while it answered: a server holds those of one model`,
+    );
   }
 
   async #ready(model: ModelToHold, form: string): Promise<{ readonly url: string }> {
@@ -209,9 +232,12 @@ const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<s
   const entries = await readdir(path, { withFileTypes: true });
   const small = entries.map(({ name }) => name).filter((name) => !notOfTheModel.includes(name));
   for (const name of small.filter((name) => !name.endsWith('.safetensors')).toSorted()) {
-    const isFile = (await stat(join(path, name))).isFile();
-    if (!isFile) continue;
-    const content = await readFile(join(path, name));
+    // A link that leads nowhere is no file of the model.
+    const found = await stat(join(path, name)).catch(() => undefined);
+    if (found === undefined || !found.isFile()) continue;
+    // Larger ones are weights in another format, which the server does not load beside safetensors.
+    const content =
+      found.size > mostSideFileBytes ? `${found.size} ${found.mtimeMs}` : await readFile(join(path, name));
     hash.update(`${JSON.stringify(name)} ${createHash('sha256').update(content).digest('hex')}\n`);
   }
   const shapes = weights.map(({ name, dtype, shape }) => JSON.stringify([name, dtype, shape]));

@@ -112,6 +112,10 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
   };
 };
 
+/** Names the server of a URL, however it is written. */
+const serverAt = (url: string): string =>
+  URL.canParse(url) ? new URL(url).host.replace(/^(localhost|\[::1\])(?=:|$)/, '127.0.0.1') : url;
+
 /** @throws LayerloomError RECIPE_INVALID for a server that cannot exchange weights, or that others could reach */
 const checkExchange = ({
   exchange,
@@ -126,6 +130,13 @@ const checkExchange = ({
     throw wrong('stands without a server', 'serve or base_url beside it');
   if (!backend.endsWith('completions'))
     throw wrong(`stands beside the back end ${backend}, which asks no server`, 'backend: local-completions');
+  // Of two models at one server each would take the other's weights away.
+  if (new Set(baseUrls.map(serverAt)).size < baseUrls.length)
+    throw fail(['base_url'], {
+      key: 'base_url',
+      reason: 'names a server twice',
+      expected: 'each server once, which holds the weights of one model',
+    });
   if (serve === undefined) return;
   const fault = faultInCommand(serve, exchange);
   if (fault !== undefined) throw fail(['serve'], { key: 'serve', ...fault });

@@ -10,9 +10,10 @@ const resetSchema = z.object({ success: z.literal(true) });
 const hitsOf = async (server: AskedServer): Promise<number> => {
   const metrics = await server.text('/metrics');
   const counts = [...metrics.matchAll(/^vllm:prefix_cache_hits_total(?:\{[^}]*\})? (\S+)$/gm)];
-  if (counts.length === 0)
+  const count = counts.reduce((sum, [, each]) => sum + Number(each), 0);
+  if (counts.length === 0 || !Number.isFinite(count))
     throw new Fault(`${server.url}/metrics does not count hits of the cache of prefixes`);
-  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+  return count;
 };
 
 /** vLLM, by a worker extension of `vllm_weights.py` that its development mode lets call. */

@@ -53,13 +53,15 @@ export class Scratch implements AsyncDisposable {
   ): Promise<Scratch> {
     for (const root of [memory, beside]) await removeLeft(root);
     const root = await scratchPlace(beside, bytes);
+    const directory = join(root, name);
     try {
       await checkSpace(root, root, bytes);
-      const directory = join(root, name);
       await mkdir(directory, { mode: 0o700 });
       await writeFile(join(directory, ownerName), JSON.stringify(await ownClaimant()));
       return new Scratch(directory);
     } catch (cause) {
+      // Nobody else has a directory of this name.
+      await rm(directory, { recursive: true, force: true });
       if (cause instanceof LayerloomError) throw cause;
       throw new LayerloomError('WRITE_FAILED', { file: root, reason: reasonOf(cause) }, { cause });
     }
@@ -81,10 +83,19 @@ const removeLeft = async (root: string): Promise<void> => {
 
 const isLeft = async (path: string): Promise<boolean> => {
   const text = await readFile(join(path, ownerName), 'utf8').catch(() => '');
-  if (text !== '') {
-    const owner = JSON.parse(text) as Record<string, unknown>;
-    return isClaimant(owner) && (await lifeOf(owner as unknown as Claimant)) === 'dead';
-  }
+  const owner = ownerIn(text);
+  if (owner !== undefined) return (await lifeOf(owner)) === 'dead';
   const found = await stat(path).catch(() => undefined);
   return found !== undefined && Date.now() - found.mtimeMs > ownerlessMs;
+};
+
+/** Undefined for a text that was not written whole. */
+const ownerIn = (text: string): Claimant | undefined => {
+  try {
+    const owner = JSON.parse(text) as Record<string, unknown>;
+    return isClaimant(owner) ? (owner as unknown as Claimant) : undefined;
+  } catch {
+    // Its process was killed while it wrote, or had no room.
+    return undefined;
+  }
 };

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { freemem } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -125,6 +125,19 @@ describe('calls from another language', () => {
     child.stdin.end();
     expect(await exit).toBe(0);
     expect([...there(), ...readdirSync(root)]).toEqual([false, false, false]);
+  });
+
+  it('are made beside one whose owner was not written whole', async () => {
+    const root = temporaryDirectory();
+    const half = join(root, nameOf(7));
+    mkdirSync(half);
+    writeFileSync(join(half, 'owner.json'), '{');
+    const { child, exit, send, directoryOf } = start();
+    send({ scratch: 1, bytes: 1000, beside: root, name: nameOf(8) });
+    expect(basename(await directoryOf(1))).toBe(nameOf(8));
+    child.stdin.end();
+    expect(await exit).toBe(0);
+    expect(existsSync(half)).toBe(true);
   });
 
   it('leave no directory when their process was killed to the next one', async () => {

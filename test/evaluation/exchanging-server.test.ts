@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { WeightServerKind } from '../../src/evaluation/evaluation-block.js';
@@ -56,6 +56,11 @@ const holding = (path: string) => ({
   ...{ signal: undefined, onLoaded: () => undefined },
 });
 
+const writeEmpty = (path: string): string => {
+  writeFileSync(path, '');
+  return path;
+};
+
 const checkpoint = (seed: number, layers = 2): string =>
   writeCheckpoint(join(temporaryDirectory(), `model-${seed}`), llama({ layers, seed }));
 
@@ -101,8 +106,33 @@ describe.each(kinds)('a server that takes the weights of one model after another
     await using own = server(kind, { serve: standInServer(kind) });
     const { url } = await own.hold(holding(a));
     await using running = server(kind, { url: `${url}/v1` });
-    expect(await running.hold(holding(b))).toEqual({ url, servedName: a });
+    expect(await running.hold(holding(b))).toMatchObject({ url, servedName: a });
     await expect(running.hold(holding(c))).rejects.toThrow(/started for a model of another form/);
+  });
+
+  it('is no server of two programs at once, whose answers would be of one’s weights', async () => {
+    const [a, b] = [checkpoint(1), checkpoint(2)];
+    await using own = server(kind, { serve: standInServer(kind) });
+    const { url } = await own.hold(holding(a));
+    await using one = server(kind, { url });
+    await using other = server(kind, { url });
+    const held = await one.hold(holding(a));
+    await held.stillHolds();
+    const later = await other.hold(holding(b));
+    await later.stillHolds();
+    await expect(held.stillHolds()).rejects.toMatchObject({ code: 'EXCHANGE_FAILED' });
+    // Which gave the server its own weights again: the other one's answers since are not of its own either.
+    await expect(later.stillHolds()).rejects.toThrow(/another program gave .* other weights/);
+  });
+
+  it('takes no weights of other formats for files that make a form, nor links that lead nowhere', async () => {
+    const [a, b] = [checkpoint(1), checkpoint(1)];
+    symlinkSync(join(b, 'nowhere'), join(b, 'link.json'));
+    await using serving = server(kind, { serve: standInServer(kind) });
+    const { url } = await serving.hold(holding(a));
+    expect((await serving.hold(holding(b))).url).toBe(url);
+    truncateSync(writeEmpty(join(b, 'pytorch_model.bin')), 3 * 2 ** 30);
+    expect((await serving.hold(holding(b))).url).not.toBe(url);
   });
 
   it.each([
@@ -185,6 +215,10 @@ describe.each(kinds)('settings of such a server: %s', (kind) => {
 
   it.each([
     [{ serve: undefined }, /exchange: stands without a server/],
+    [
+      { serve: undefined, base_url: ['http://127.0.0.1:8001/v1', 'http://localhost:8001/'] },
+      /base_url: names a server twice/,
+    ],
     [{ backend: 'hf' }, /stands beside the back end hf/],
     [{ serve: 'serve {model} --host 127.0.0.1' }, /a server that cannot exchange weights/],
     [{ serve: serve.replace('127.0.0.1', '0.0.0.0') }, /whose workers others could reach/],

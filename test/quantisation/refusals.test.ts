@@ -116,6 +116,13 @@ describe('a quantised model is refused', () => {
       /has the shape \[3, 7\].* need \[3, 8\]/,
     ],
     [
+      'with the scales of its transpose',
+      changed({ [scale]: floats([8, 3]) }),
+      scale,
+      /has the shape \[8, 3\].* need \[3, 8\]/,
+    ],
+    ['with as many scales in a row', changed({ [scale]: floats([24]) }), scale, /has the shape \[24\]/],
+    [
       'with scales of integers',
       changed({ [scale]: { ...floats([3, 8]), dtype: 'I32' } }),
       scale,

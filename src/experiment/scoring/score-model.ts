@@ -297,7 +297,9 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
     const queue = runsOf(model, tasks, scoring, place);
     for (let run = queue.shift(); run !== undefined; run = queue.shift()) {
       const { tasks: own, fewshot } = run;
-      const ran = await attempt(() => runOnce(run as HarnessRun, model, weights, context));
+      const ran = await attempt(() =>
+        runOnce(run as HarnessRun, model, weights, { ...context, stillHolds: server.stillHolds }),
+      );
       if ('value' in ran) {
         for (const result of ran.value) {
           done.push(result);
@@ -375,7 +377,7 @@ const runOnce = async (
   run: HarnessRun,
   model: ModelToScore,
   weights: string,
-  context: ScoringContext,
+  context: ScoringContext & { readonly stillHolds: HeldModel['stillHolds'] | undefined },
 ): Promise<FoundResult[]> => {
   const { scoring, signal, results } = context;
   const log = logOf(model, scoring);
@@ -396,6 +398,7 @@ const runOnce = async (
         log,
         reason: 'its weights were replaced while it was scored',
       });
+    await context.stillHolds?.();
     const ofTasks = run.tasks.map((task) => {
       const result = all.find((each) => each.task === task);
       if (result !== undefined && result.fewshot === (run.fewshot ?? result.fewshot)) return result;

@@ -69,6 +69,17 @@ export const tensorBeside = (checkpoint: CheckpointIndex, name: string, wanted: 
   );
 };
 
+/** True if scales are a grid of blocks for each matrix; columns of one, and a single scale, may lack dimensions. */
+const isGrid = (
+  shape: readonly number[],
+  [rows, columns]: readonly [number, number],
+  matrices: number,
+): boolean =>
+  (rows === 1 && columns === 1) ||
+  (shape.at(-1) === columns && shape.at(-2) === rows) ||
+  // One row of scales beside a matrix may be meant for its columns.
+  (columns === 1 && shape.at(-1) === rows && (shape.length === 1 || matrices > 1));
+
 /**
  * Checks that scales are of a dtype that is read, and as many as there are blocks.
  *
@@ -91,7 +102,7 @@ export const checkForm = (
     refuse(codes, codesName, `has another length than its shape [${shape.join(', ')}] needs`);
   if (!scaleDtypes.has(scales.dtype))
     refuse(scales, scalesName, `is of ${scales.dtype}, which scales are not read in`);
-  if (elementCount(scales.shape) !== blocks)
+  if (elementCount(scales.shape) !== blocks || !isGrid(scales.shape, wanted, matrices))
     refuse(
       scales,
       scalesName,
