@@ -57,11 +57,16 @@ export class Scratch implements AsyncDisposable {
     try {
       await checkSpace(root, root, bytes);
       await mkdir(directory, { mode: 0o700 });
-      await writeFile(join(directory, ownerName), JSON.stringify(await ownClaimant()));
-      return new Scratch(directory);
+      // Its own from here on: one of the same name that was there before is another one's.
+      const scratch = new Scratch(directory);
+      await writeFile(join(directory, ownerName), JSON.stringify(await ownClaimant())).catch(
+        async (cause: unknown) => {
+          await scratch[Symbol.asyncDispose]();
+          throw cause;
+        },
+      );
+      return scratch;
     } catch (cause) {
-      // Nobody else has a directory of this name.
-      await rm(directory, { recursive: true, force: true });
       if (cause instanceof LayerloomError) throw cause;
       throw new LayerloomError('WRITE_FAILED', { file: root, reason: reasonOf(cause) }, { cause });
     }

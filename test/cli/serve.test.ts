@@ -120,6 +120,10 @@ describe('calls from another language', () => {
     // They have half of the free memory at most.
     send({ scratch: 4, bytes: Math.round(0.75 * freemem()), beside: root, name: nameOf(4) });
     expect(await end(4)).toMatchObject({ result: { directory: expect.stringMatching(`^${root}`) } });
+    // A name that has one already is refused, and what has it stays.
+    send({ scratch: 6, bytes: 1000, beside: root, name: nameOf(1) });
+    expect(await end(6)).toMatchObject({ error: { code: 'WRITE_FAILED' } });
+    expect(there()).toEqual([true, false, true]);
     send({ scratch: 5, bytes: 1e18, beside: root, name: nameOf(5) });
     expect(await end(5)).toMatchObject({ error: { code: 'DISK_SPACE', exitCode: 1, warnings: [] } });
     child.stdin.end();
