@@ -15,6 +15,7 @@ Uses of SGLang 0.5.23: `--custom-weight-loader`, `load_weights`, `quant_method.p
 """
 
 import json
+import math
 import os
 import traceback
 
@@ -123,11 +124,29 @@ def _check_places(model, weights, places):
     for each in weights:
         for place in places[each["name"]]:
             check_dtype(each, place.parameter().dtype)
-    covered = {place.parameter().untyped_storage().data_ptr() for own in places.values() for place in own}
-    # What is in the state is what a server of `--load-format dummy` begins with at random.
+    covered = {}
+    for place in (place for own in places.values() for place in own):
+        covered.setdefault(place.parameter().untyped_storage().data_ptr(), []).append(place)
+    # What is in the state is what a server of `--load-format dummy` begins with at random. What fills up a parameter is zero.
     for name, tensor in model.state_dict().items():
-        if tensor.numel() > 0 and tensor.untyped_storage().data_ptr() not in covered:
+        if tensor.numel() == 0:
+            continue
+        own = covered.get(tensor.untyped_storage().data_ptr())
+        if own is None:
             raise CannotExchange(f"{name} of the server's model comes from no tensor of the checkpoint")
+        if _rest_of(tensor, own).any():
+            raise CannotExchange(f"a part of {name} of the server's model comes from no tensor of the checkpoint")
+
+
+def _rest_of(tensor, places):
+    """Returns the elements of a tensor's storage that are in none of these places."""
+    whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
+    if sum(math.prod(place.size) for place in places) == whole.numel() == len({(place.offset, place.size, place.stride) for place in places}):
+        return whole[:0]
+    rest = torch.ones(whole.shape, dtype=torch.bool, device=whole.device)
+    for place in places:
+        rest.as_strided(place.size, place.stride, place.offset).fill_(False)
+    return whole[rest]
 
 
 def _check_end(model):

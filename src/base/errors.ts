@@ -502,8 +502,8 @@ const catalogue = {
       `the server for ${d.model} did not come up: ${d.reason}; its output is in ${d.log}`,
   ),
   EXCHANGE_FAILED: failed(
-    (d: { model: string; reason: string; log: string }) =>
-      `the server did not take the weights of ${d.model}: ${d.reason}; nothing was scored; its output is in ${d.log}; without exchange: in evaluate: each model has a server of its own`,
+    (d: { model: string; reason: string; log: string | undefined }) =>
+      `the server did not take the weights of ${d.model}: ${d.reason}; nothing was scored; ${d.log === undefined ? '' : `its output is in ${d.log}; `}without exchange: in evaluate: each model has a server of its own`,
   ),
   SERVER_UNSAFE: usage(
     (d: { key: string; word: string; variable: string }) =>

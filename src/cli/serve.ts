@@ -64,6 +64,11 @@ const reported = (error: LayerloomError): ReportedError => ({
   warnings: [],
 });
 
+/** What no part of the engine has foreseen. */
+const internal = (error: unknown): ReportedError => ({
+  ...{ code: 'INTERNAL', message: String(error), details: {}, exitCode: 1, warnings: [] },
+});
+
 /** The end of a call that was stopped before its turn. */
 const notBegun = reported(new LayerloomError('INTERRUPTED', {}));
 
@@ -78,8 +83,9 @@ class Scratches {
         answer({ call, result: { directory: scratch.directory } });
         return scratch;
       },
-      (error: LayerloomError) => {
-        answer({ call, error: reported(error) });
+      (error: unknown) => {
+        const known = error instanceof LayerloomError;
+        answer({ call, error: known ? reported(error) : internal(error) });
         return undefined;
       },
     );
@@ -135,7 +141,7 @@ const run = async ({ call, words, directory, environment }: Call): Promise<void>
       'python',
     );
   } catch (error) {
-    failure = { code: 'INTERNAL', message: String(error), details: {}, exitCode: 1, warnings: [] };
+    failure = internal(error);
   }
   if (failure !== undefined) answer({ call, error: failure });
   else if (printedJson() === 'document') answer({ call, result: JSON.parse(printed) });

@@ -1,3 +1,4 @@
+import { Agent, request } from 'undici';
 import type { z } from 'zod';
 import { reasonOf } from '../base/errors.js';
 
@@ -8,6 +9,9 @@ export class Fault extends Error {}
 
 /** Something that no other server would do either. */
 export class Permanent extends Fault {}
+
+/** A load of weights may take longer than the five minutes that undici waits for headers: only `timeoutSeconds` counts. */
+const patient = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
 interface Patience {
   readonly timeoutSeconds: number;
@@ -30,6 +34,12 @@ export class AskedServer {
     this.#needs = needs;
   }
 
+  /** The same server, asked by questions that nothing but time stops: what must be ended when a run is stopped. */
+  unstoppable(): AskedServer {
+    const { url, timeoutSeconds } = this;
+    return new AskedServer(url, { timeoutSeconds, signal: undefined, needs: this.#needs });
+  }
+
   /** Returns an answer that is JSON. */
   async json<T>(schema: z.ZodType<T>, path: string, body?: object): Promise<T> {
     const text = await this.text(path, body);
@@ -43,7 +53,8 @@ export class AskedServer {
     const url = `${this.url}${path}`;
     const key = process.env['OPENAI_API_KEY'];
     const late = AbortSignal.timeout(this.timeoutSeconds * 1000);
-    const answer = await fetch(url, {
+    const answer = await request(url, {
+      dispatcher: patient,
       method: body === undefined ? 'GET' : 'POST',
       headers: {
         ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
@@ -54,11 +65,13 @@ export class AskedServer {
     }).catch((error: unknown) => {
       throw new Fault(`${url} did not answer (${reasonOf(error)})`);
     });
-    const text = await answer.text().catch((error: unknown) => {
+    const text = await answer.body.text().catch((error: unknown) => {
       throw new Fault(`${url} broke off its answer (${reasonOf(error)})`);
     });
-    if (answer.status === 404) throw new Permanent(`${url} is not there: the server must be ${this.#needs}`);
-    if (!answer.ok) throw new Fault(`${url} answered ${answer.status}: ${text.slice(0, 300)}`);
+    if (answer.statusCode === 404)
+      throw new Permanent(`${url} is not there: the server must be ${this.#needs}`);
+    if (answer.statusCode >= 300)
+      throw new Fault(`${url} answered ${answer.statusCode}: ${text.slice(0, 300)}`);
     return text;
   }
 }

@@ -3,6 +3,9 @@ import { type Given, type InFile, setting } from '../base/setting.js';
 
 // `evaluate:` of an experiment: what each key may be, and its words.
 
+/** Seconds that fit a timer of Node, which takes more for none. */
+const mostSeconds = 2_147_483;
+
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 
 const byTask = <Value extends z.ZodType>(value: Value) => z.union([value, z.record(z.string(), value)]);
@@ -68,9 +71,9 @@ export const evaluationSchema = z.strictObject({
       'What is compared of the weights that [a process](#one-process-for-all-models) or [a server](#one-server-for-all-models) holds: samples of what it did not load anew, or all.',
     expected: 'samples or whole',
   }),
-  serveTimeout: setting(z.number().positive().default(600), {
+  serveTimeout: setting(z.number().positive().max(mostSeconds).default(600), {
     meaning: 'Seconds until that server must answer.',
-    expected: 'a number of seconds',
+    expected: `a number of seconds, at most ${mostSeconds}`,
   }),
   batchSize: setting(z.union([z.int().min(1), z.string().regex(/^auto(:\d+)?$/)]).default(1), {
     meaning: 'A number, `auto`, or `auto:N`.',
@@ -103,9 +106,9 @@ export const evaluationSchema = z.strictObject({
       "Directory of [task files of your own](#tasks-of-your-own), or a list of them, beside the harness's and layerloom's.",
     expected: 'a directory with task files of lm_eval, or a list of such',
   }),
-  timeout: setting(z.number().positive().optional(), {
+  timeout: setting(z.number().positive().max(mostSeconds).optional(), {
     meaning: 'Seconds after which a run of the harness is given up.',
-    expected: 'a number of seconds',
+    expected: `a number of seconds, at most ${mostSeconds}`,
   }),
   jobs: setting(z.int().min(1).optional(), {
     meaning: 'Models that are scored at once; `--jobs` overrides it.',

@@ -9,6 +9,7 @@ import type { WeightServerKind } from './evaluation-block.js';
 import type { LoadedWeights } from './kept-harness.js';
 import { notOfTheModel } from './model-contents.js';
 import { PartsHeld, partSchema } from './parts-held.js';
+import { reachedBy } from './reach.js';
 import { type ModelServer, startServer } from './server.js';
 import type { EvaluationSettings } from './settings.js';
 import type { WeightServer } from './weight-server.js';
@@ -98,7 +99,7 @@ export class ExchangingServer implements AsyncDisposable {
     const weights = await (inPlace === undefined
       ? this.#weights.of(path)
       : this.#weights.at(inPlace.tensors));
-    if (weights === undefined) throw failed(model, 'the model is not made of safetensors files alone');
+    if (weights === undefined) throw this.#failed(model, 'the model is not made of safetensors files alone');
     const form = await formOf(path, weights);
     try {
       return await this.#held(model, weights, { form, whole: false });
@@ -130,7 +131,7 @@ export class ExchangingServer implements AsyncDisposable {
     await this.end();
     if (error instanceof Differing)
       return new LayerloomError('WEIGHTS_DIFFER', { ...model, model: model.name, tensors: error.tensors });
-    return error instanceof Fault ? failed(model, error.message) : error;
+    return error instanceof Fault ? this.#failed(model, error.message) : error;
   }
 
   async #held(
@@ -162,9 +163,9 @@ export class ExchangingServer implements AsyncDisposable {
       if (answers.every((text) => said(text).loaded.bytes === 0)) return;
     } catch (error) {
       checkInterrupt(model.signal);
-      throw error instanceof Fault ? failed(model, error.message) : error;
+      throw error instanceof Fault ? this.#failed(model, error.message) : error;
     }
-    throw failed(
+    throw this.#failed(
       model,
       `another program gave ${server.url} other weights while it answered: a server holds those of one model`,
     );
@@ -176,6 +177,7 @@ export class ExchangingServer implements AsyncDisposable {
     if (this.#server !== undefined) return this.#server;
     if (serve === undefined) {
       const server = (url ?? '').replace(/\/(v1\/?)?$/, '');
+      await refuseReached(server);
       this.#server = { url: server, form: await this.#formAt(server, model), own: undefined };
       if (this.#server.form !== form) {
         await this.end();
@@ -189,7 +191,14 @@ export class ExchangingServer implements AsyncDisposable {
       environment: { ...this.#settings.environment, ...exchangeEnvironment(this.#settings.exchange) },
     });
     this.#server = { url: own.url, form, own };
+    await refuseReached(own.url);
     return this.#server;
+  }
+
+  #failed({ name, log }: ModelToHold, reason: string): LayerloomError {
+    // A server that runs already has its output elsewhere.
+    const of = this.#settings.serve === undefined ? undefined : log;
+    return new LayerloomError('EXCHANGE_FAILED', { model: name, reason, log: of });
   }
 
   #asked(url: string, { signal }: ModelToHold): AskedServer {
@@ -223,8 +232,14 @@ class Differing extends Fault {
   }
 }
 
-const failed = ({ name, log }: ModelToHold, reason: string): LayerloomError =>
-  new LayerloomError('EXCHANGE_FAILED', { model: name, reason, log });
+/** Who reaches such a server may replace its weights, and call what is in its workers. @throws Permanent */
+const refuseReached = async (url: string): Promise<void> => {
+  const address = await reachedBy(url);
+  if (address !== undefined)
+    throw new Permanent(
+      `others could reach the server at ${url}, by ${address}: start it with --host 127.0.0.1`,
+    );
+};
 
 /** Names all that a server makes of a checkpoint but the values of its tensors. */
 const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<string> => {

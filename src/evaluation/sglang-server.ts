@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { reasonOf } from '../base/errors.js';
 import { type AskedServer, Fault, Permanent } from './asked-server.js';
-import { isOfThisMachine, probe, type WeightServer } from './weight-server.js';
+import { isOfThisMachine } from './reach.js';
+import { probe, type WeightServer } from './weight-server.js';
 
 /** The function of `sglang_weights.py`, by which its command and its update name it. */
 const loader = 'layerloom_eval.sglang_weights.load';
@@ -57,11 +58,15 @@ export const sglang: WeightServer = {
   },
   exchange: async (server, request) => {
     const workers = Array.from({ length: await workersOf(server) }, (_, rank) => rank);
-    const replies = await mkdtemp(join(tmpdir(), 'layerloom-exchange-'));
+    const replies = await mkdtemp(join(tmpdir(), 'layerloom-exchange-')).catch((error: unknown) => {
+      throw new Permanent(`the workers have no directory to answer in (${reasonOf(error)}): see TMPDIR`);
+    });
     try {
       const tensor = emptyTensor(JSON.stringify({ ...request, replies }));
-      await server.json(updatedSchema, '/begin_weight_update', { selector: 'target' });
-      const end = () => server.json(updatedSchema, '/end_weight_update', {});
+      // An update that is left open refuses the next one: what stops a run stops neither its begin nor its end.
+      const updates = server.unstoppable();
+      await updates.json(updatedSchema, '/begin_weight_update', { selector: 'target' });
+      const end = () => updates.json(updatedSchema, '/end_weight_update', {});
       await server
         .json(updatedSchema, '/update_weights_from_tensor', {
           serialized_named_tensors: workers.map(() => tensor),
@@ -69,7 +74,7 @@ export const sglang: WeightServer = {
           selector: 'target',
         })
         .catch(async (error: unknown) => {
-          // An update that is left open refuses the next one. What failed first is what is said.
+          // What failed first is what is said.
           await end().catch(() => undefined);
           throw error;
         });

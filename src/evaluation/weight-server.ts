@@ -22,6 +22,3 @@ export interface WeightServer {
 
 /** Words of a prompt longer than a block of any cache of prefixes. */
 export const probe = 'layerloom '.repeat(100);
-
-/** True if a server that listens at a host is reached from this machine alone. */
-export const isOfThisMachine = (host: string): boolean => host === '127.0.0.1' || host === 'localhost';

@@ -1,9 +1,10 @@
 import { delimiter } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { WeightServerKind } from './evaluation-block.js';
+import { isOfThisMachine } from './reach.js';
 import { sglang } from './sglang-server.js';
 import { vllm } from './vllm-server.js';
-import { isOfThisMachine, type WeightServer } from './weight-server.js';
+import type { WeightServer } from './weight-server.js';
 
 /** Servers that take weights, by the value of `exchange`. */
 export const weightServers: Readonly<Record<WeightServerKind, WeightServer>> = { vllm, sglang };
@@ -31,7 +32,7 @@ export const faultInCommand = (
   if (!command.includes(option.split(' ')[1] ?? ''))
     return { reason: 'starts a server that cannot exchange weights', expected: `${title} with ${option}` };
   // Who reaches such a server may replace its weights, and call what is in its workers.
-  const hosts = [...command.matchAll(/--host[= ]+(\S+)/g)].map(([, host = '']) =>
+  const hosts = [...command.matchAll(/--host[=\s]+(\S+)/g)].map(([, host = '']) =>
     host.replaceAll(/['"]/g, ''),
   );
   if (hosts.length > 0 && hosts.every((host) => isOfThisMachine(host))) return undefined;

@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { WeightServerKind } from '../../src/evaluation/evaluation-block.js';
 import { ExchangingServer } from '../../src/evaluation/exchanging-server.js';
-import { PartsHeld } from '../../src/evaluation/parts-held.js';
+import { type PartHeld, PartsHeld } from '../../src/evaluation/parts-held.js';
+import { outerAddresses } from '../../src/evaluation/reach.js';
 import { startServer } from '../../src/evaluation/server.js';
 import { parseEvaluation } from '../../src/evaluation/settings.js';
 import { WeightsToLoad } from '../../src/evaluation/weights-to-load.js';
@@ -165,6 +167,29 @@ describe('a server of one kind', () => {
     await expect(serving.hold(holding(checkpoint(1)))).rejects.toThrow(message);
   });
 
+  it.skipIf(outerAddresses().length === 0).each(kinds)('is of this machine alone: %s', async (kind) => {
+    const environment = { STUB_LISTEN: '0.0.0.0' };
+    const model = checkpoint(1);
+    const serve = standInServer(kind);
+    await using serving = server(kind, { serve, environment });
+    const refused = /others could reach the server at http:\S+, by \S+: start it with --host 127\.0\.0\.1/;
+    await expect(serving.hold(holding(model))).rejects.toThrow(refused);
+    const log = join(temporaryDirectory(), 'log');
+    await using own = await startServer({
+      ...{ command: serve, model, name: 'm', log, timeoutSeconds: 20, environment },
+    });
+    await using running = server(kind, { url: own.url });
+    await expect(running.hold(holding(model))).rejects.toThrow(refused);
+    await using named = server(kind, { url: `http://${outerAddresses()[0]}:${new URL(own.url).port}` });
+    await expect(named.hold(holding(model))).rejects.toThrow(refused);
+  });
+
+  it.each(kinds)('has its output elsewhere, where it ran before: %s', async (kind) => {
+    await using running = server(kind, { url: 'http://127.0.0.1:1' });
+    const error: unknown = await running.hold(holding(checkpoint(1))).catch((caught: unknown) => caught);
+    expect(String(error)).toMatch(/nothing was scored; without exchange:/);
+  });
+
   it.each(kinds)('is no other one: %s', async (kind) => {
     const [other = 'vllm'] = kinds.filter((each) => each !== kind);
     await using serving = server(kind, { serve: standInServer(other) });
@@ -200,6 +225,26 @@ describe('a server of one kind', () => {
     expect(await ended.text()).toMatch(/no weight-update session is open/);
   });
 
+  it('has no update of SGLang open after a run was stopped', async () => {
+    const path = checkpoint(1);
+    await using own = await startServer({
+      ...{ command: standInServer('sglang'), model: path, name: 'm', log: join(temporaryDirectory(), 'log') },
+      ...{ timeoutSeconds: 20, environment: { STUB_HANGS: '/update_weights_from_tensor' } },
+    });
+    await using running = server('sglang', { url: own.url });
+    const signal = AbortSignal.timeout(500);
+    await expect(running.hold({ ...holding(path), signal })).rejects.toMatchObject({ code: 'INTERRUPTED' });
+    const ended = await fetch(`${own.url}/end_weight_update`, { method: 'POST', body: '{}' });
+    expect(await ended.text()).toMatch(/no weight-update session is open/);
+  });
+
+  it('of SGLang answers in a directory', async () => {
+    const model = holding(checkpoint(1));
+    vi.stubEnv('TMPDIR', join(temporaryDirectory(), 'none'));
+    await using serving = server('sglang', { serve: standInServer('sglang') });
+    await expect(serving.hold(model)).rejects.toThrow(/the workers have no directory to answer in .*TMPDIR/);
+  });
+
   it.each([
     ['vllm', /^PYTHONPATH=\S*python\S* VLLM_SERVER_DEV_MODE=1 /],
     ['sglang', /^PYTHONPATH=\S*python\S* \S*node/],
@@ -224,6 +269,9 @@ describe.each(kinds)('settings of such a server: %s', (kind) => {
     [{ serve: serve.replace('127.0.0.1', '0.0.0.0') }, /whose workers others could reach/],
     [{ serve: serve.replace('127.0.0.1', '127.0.0.1.example.org') }, /whose workers others could reach/],
     [{ serve: `${serve} --host=0.0.0.0` }, /whose workers others could reach/],
+    [{ serve: `${serve} --host\t0.0.0.0` }, /whose workers others could reach/],
+    [{ serve_timeout: 2_147_484 }, /a number of seconds, at most 2147483/],
+    [{ timeout: 2_147_484 }, /a number of seconds, at most 2147483/],
     [{ serve: serve.replace('--host 127.0.0.1', '') }, /expected --host 127\.0\.0\.1/],
   ])('are refused: %#', (more, message) => {
     expect(() => parseEvaluation({ ...evaluate(kind), ...more }, temporaryDirectory())).toThrow(message);
@@ -290,8 +338,31 @@ describe('parts of tensors', () => {
       },
       { ...whole, columns: [columns] },
       { ...whole, columns: [] },
+      { ...whole, columns: [0, 0] },
     ])
       expect(await differing(wrong), JSON.stringify(wrong)).toEqual([tensor.name]);
     expect(await differing()).toEqual([tensor.name]);
+  });
+
+  it('are apart: as many elements are not all of a tensor where some are there twice', async () => {
+    const weights = (await new WeightsToLoad().of(checkpoint(1))) ?? [];
+    const tensor = weights.find(({ name }) => name.includes('o_proj'));
+    if (tensor === undefined) throw new Error('the model has such a tensor');
+    const [rows = 0, columns = 0] = tensor.shape;
+    const bytes = readFileSync(tensor.file).subarray(tensor.begin, tensor.end);
+    const row = bytes.length / rows;
+    const partOf = (first: number, last: number): PartHeld => ({
+      box: [
+        [first, last],
+        [0, columns],
+      ],
+      sha256: createHash('sha256')
+        .update(bytes.subarray(first * row, last * row))
+        .digest('hex'),
+    });
+    const differing = (...parts: PartHeld[]) =>
+      new PartsHeld().differing([tensor], [{ [tensor.name]: parts }]);
+    expect(await differing(partOf(0, rows / 2), partOf(rows / 2, rows))).toEqual([]);
+    expect(await differing(partOf(0, rows / 2), partOf(1, rows / 2 + 1))).toEqual([tensor.name]);
   });
 });

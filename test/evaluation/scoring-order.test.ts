@@ -81,6 +81,10 @@ describe('the order of scoring', () => {
     expect(outcome.failed).toEqual([]);
     expect(names).toEqual(plan.order.map(({ name }) => name));
     expect(outcome.weights).toEqual({ loaded: plan.weights?.loaded, ofModels: plan.weights?.ofModels });
+    // Where all is scored nothing is made.
+    const rest = await planEvaluation(out, { lmEval, inPlace: true });
+    expect([rest.models, plan.inPlace?.bytes]).toEqual([[], expect.any(Number)]);
+    expect(rest.inPlace).toMatchObject({ merges: 0, bytes: 0, bytesWritten: 0 });
     // Of some that are written and others that are not, too.
     const { weights } = await planEvaluation(out, { lmEval, inPlace: true, force: true });
     await runExperiment(file, { out, resume: true, write: ['*/default'] });

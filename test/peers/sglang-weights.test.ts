@@ -37,6 +37,7 @@ const refused: [string, RegExp][] = [
   ['post load', /Model derives tensors from its weights/],
   ['derived', /parts\.\S+\.cached is no parameter/],
   ['further', /bias of the server's model comes from no tensor of the checkpoint/],
+  ['part', /a part of parts\.\S+\.weight of the server's model comes from no tensor/],
   ['made over', /makes parts\.\S+\.weight over after a load/],
   ['made over in place', /makes parts\.\S+\.weight over after a load/],
   ['copied', /_proj\.weight went to no parameter of the server's model that could be seen/],

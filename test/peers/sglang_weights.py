@@ -61,7 +61,8 @@ class Model(torch.nn.Module):
             if len(shape) == 1:
                 self.norms[key] = torch.nn.Parameter(torch.randn(shape), requires_grad=False)
             elif module == "qk_proj" and shard == 0:
-                self.parts[key] = Linear(shape[1], shape[0], shapes[name.replace("q_proj", "k_proj")][0])
+                more = [shape[0]] if FORM == "part" else []
+                self.parts[key] = Linear(shape[1], shape[0], shapes[name.replace("q_proj", "k_proj")][0], *more)
             elif module != "qk_proj" and "embed" not in name:
                 self.parts[key] = Linear(shape[1], shape[0])
         if FORM == "further":

@@ -172,7 +172,8 @@ export const planEvaluation = async (
   }
   const { jobs } = settings;
   const isExchanging = await exchangesWeights(settings, options.lmEval ?? 'lm_eval', options.separate);
-  const inPlace = options.inPlace ? await planInPlace(record, new Set(notWritten.keys()), place) : undefined;
+  const toMake = models.flatMap(({ name }) => (notWritten.has(name) ? [name] : []));
+  const inPlace = options.inPlace ? await planInPlace(record, new Set(toMake), place) : undefined;
   const order = new ScoringOrder(record, isExchanging, inPlace?.contents);
   return {
     directory: place,

@@ -1,0 +1,43 @@
+import { createConnection } from 'node:net';
+import { networkInterfaces } from 'node:os';
+
+// Who can reach a server: one that takes weights takes them from anybody.
+
+const loopback = /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/;
+
+/** True if what listens at a host is reached from this machine alone. */
+export const isOfThisMachine = (host: string): boolean => loopback.test(host);
+
+/** Milliseconds in which a machine answers to itself. */
+const mostWait = 1000;
+
+const accepts = (host: string, port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = createConnection({ host, port, timeout: mostWait });
+    const end = (isOpen: boolean): void => {
+      socket.destroy();
+      resolve(isOpen);
+    };
+    socket.once('connect', () => end(true));
+    socket.once('error', () => end(false));
+    socket.once('timeout', () => end(false));
+  });
+
+/** Addresses by which others know this machine. */
+export const outerAddresses = (): readonly string[] =>
+  Object.values(networkInterfaces()).flatMap((all = []) =>
+    all.filter(({ internal, scopeid = 0 }) => !internal && scopeid === 0).map(({ address }) => address),
+  );
+
+/**
+ * Returns an address by which others can reach a server at a URL, whatever its command says; undefined if it is of this
+ * machine alone. A firewall is not seen.
+ */
+export const reachedBy = async (url: string): Promise<string | undefined> => {
+  const { hostname, port, protocol } = new URL(url);
+  if (!isOfThisMachine(hostname)) return hostname;
+  const at = Number(port || (protocol === 'https:' ? 443 : 80));
+  const outer = outerAddresses();
+  const open = await Promise.all(outer.map((address) => accepts(address, at)));
+  return outer.find((_, index) => open[index]);
+};
