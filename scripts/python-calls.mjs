@@ -26,6 +26,8 @@ export const commands = {
   run_experiment: 'batch',
   evaluate: 'evaluate',
   search: 'search',
+  table: 'table',
+  report: 'report',
 };
 
 /** Options with which a command that writes a checkpoint writes none, or needs an output that has a name. */
@@ -127,9 +129,9 @@ ${Object.keys(commands)
 
 /** What a module has from _call.py. @param {boolean} isAsync */
 const imported = (isAsync) => [
-  ...['Numbers', 'Progress', 'Recipe'],
+  ...['Experiment', 'Numbers', 'Progress', 'Recipe'],
   ...(isAsync ? [] : ['call', 'call_in_memory']),
-  ...['each', 'each_model', 'one_model', 'option', 'recipe_of', 'words_of'],
+  ...['each', 'each_model', 'experiment_of', 'one_model', 'option', 'recipe_of', 'words_of'],
 ];
 
 /** @param {string} words @param {boolean} isAsync */
@@ -168,7 +170,7 @@ const stubModuleOf = (isAsync) => {
 from collections.abc import Sequence
 from typing import Literal, overload
 
-from ._call import Numbers, Progress, Recipe
+from ._call import Experiment, Numbers, Progress, Recipe
 from ._merged import Merged, StrPath
 from ._model import ModelLike
 from .results import (

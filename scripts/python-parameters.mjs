@@ -47,6 +47,8 @@ const argumentOf = (argument) => {
   const name = pythonName(argument.name() + (variadic ? 's' : ''));
   const common = { name, required, variadic, words };
   if (argument.name() === 'recipe') return { ...common, type: 'Recipe', value: `recipe_of(${name})` };
+  if (argument.name() === 'experiment')
+    return { ...common, type: 'Experiment', value: `experiment_of(${name})` };
   const is = modelWords.includes(argument.name()) ? 'ModelLike' : 'StrPath';
   const value = variadic ? `each_model(${name}, "${argument.name()}")` : `one_model(${name}, "${name}")`;
   return {

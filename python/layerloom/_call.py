@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from . import _engine
 from ._errors import LayerloomError
 from ._merged import Merged, StrPath
-from ._model import ModelLike, in_memory, path_of, text_of_recipe
+from ._model import ModelLike, in_memory, path_of, text_of_experiment, text_of_recipe
 from ._progress import Bar
 from ._scratch import Scratch
 
@@ -23,6 +23,10 @@ Progress: TypeAlias = Callable[[dict[str, Any]], object] | Literal[True] | None
 
 Recipe: TypeAlias = StrPath | Mapping[str, Any]
 """The file of a recipe, or the recipe itself, in which models may be in memory."""
+
+
+Experiment: TypeAlias = StrPath | Mapping[str, Any]
+"""The file of an experiment, or the experiment itself."""
 
 
 class Held:
@@ -103,6 +107,10 @@ def held(value: ModelLike, name: str) -> StrPath | Held:
 
 def recipe_of(recipe: Recipe) -> StrPath | Held:
     return Held(partial(text_of_recipe, recipe)) if isinstance(recipe, Mapping) else recipe
+
+
+def experiment_of(experiment: Experiment) -> StrPath:
+    return text_of_experiment(experiment) if isinstance(experiment, Mapping) else experiment
 
 
 def words_of(

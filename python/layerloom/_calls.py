@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from ._call import (
+    Experiment,
     Numbers,
     Progress,
     Recipe,
@@ -14,6 +15,7 @@ from ._call import (
     call_in_memory,
     each,
     each_model,
+    experiment_of,
     one_model,
     option,
     recipe_of,
@@ -37,6 +39,8 @@ __all__ = [
     "run_experiment",
     "evaluate",
     "search",
+    "table",
+    "report",
 ]
 
 
@@ -774,7 +778,7 @@ def partition(
 
 @checked
 def run_experiment(
-    experiment: StrPath,
+    experiment: Experiment,
     *,
     store: StrPath | None = None,
     first: StrPath | Sequence[StrPath] | None = None,
@@ -801,7 +805,7 @@ def run_experiment(
     """Runs `layerloom batch`: run an experiment: every pair, configuration and language, each distinct shard written once.
 
     Args:
-        experiment: a YAML file (layerloom experiment init writes one)
+        experiment: a YAML file (layerloom experiment init writes one), or the experiment itself, as a text that begins with {
         store: directory of the shards that merges share; default: .store in the output
         first: merges to finish first, by name; * stands for any text
         write: write only merges of this name; the others are only recorded
@@ -848,7 +852,7 @@ def run_experiment(
             option("--threads", threads),
             option("--dry-run", dry_run),
         ],
-        [experiment],
+        [experiment_of(experiment)],
     )
     return call(words, progress)
 
@@ -921,7 +925,7 @@ def evaluate(
 
 @checked
 def search(
-    experiment: StrPath,
+    experiment: Experiment,
     *,
     language: StrPath | None = None,
     strategy: Literal["halving", "descent"] | None = None,
@@ -950,7 +954,7 @@ def search(
     """Runs `layerloom search`: search an experiment's configurations for the best, within a budget of evaluations.
 
     Args:
-        experiment: a YAML file; its grids are the configurations, its search: block the defaults
+        experiment: a YAML file, or the experiment itself, as a text that begins with {; its grids are the configurations, its search: block the defaults
         language: the language to search for; required if the experiment has several
         strategy: how to search; default: halving
         budget: problem-evaluations, or a share of the whole grid's; default: 25%
@@ -1001,6 +1005,93 @@ def search(
             option("--resume", resume),
             option("--dry-run", dry_run),
         ],
-        [experiment],
+        [experiment_of(experiment)],
+    )
+    return call(words, progress)
+
+
+@checked
+def table(
+    dirs: StrPath | Sequence[StrPath] = (),
+    *,
+    table: StrPath | Sequence[StrPath] | None = None,
+    metric: StrPath | None = None,
+    margin: float | None = None,
+    summaries: StrPath | Sequence[StrPath] | None = None,
+    format: Literal["text", "markdown", "csv", "latex", "json", "parquet"] | None = None,
+    out: StrPath | None = None,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom table`: make tables of scores: by language and method, experts, soups, gains, paired comparisons.
+
+    Args:
+        dirs: the directory of an experiment that was evaluated, or of several bases, each DIR or NAME=DIR; not needed with summaries
+        table: only these tables: table-1, table-2/swahili, gains; default: all
+        metric: metric of all tasks that have it, as metric,filter; default: each task's own
+        margin: test whether ablations and reverted experts are equivalent within so many points; default: not tested
+        summaries: CSV files of published figures, which fill cells without results
+        format: format of the tables; latex uses booktabs; default: text
+        out: file to write; default: print
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["table"],
+        [
+            each("--table", table),
+            option("--metric", metric),
+            option("--margin", margin),
+            each("--summaries", summaries),
+            option("--format", format),
+            option("--out", out),
+        ],
+        [dirs],
+    )
+    return call(words, progress)
+
+
+@checked
+def report(
+    dir: StrPath,
+    *,
+    out: StrPath,
+    samples: float | None = None,
+    analysis: StrPath | None = None,
+    csv: StrPath | None = None,
+    summaries: StrPath | Sequence[StrPath] | None = None,
+    watch: bool = False,
+    training: StrPath | Sequence[StrPath] | None = None,
+    every: float | None = None,
+    force: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom report`: write one page of an experiment: tables, pairs, configurations, every merge and its answers.
+
+    Args:
+        dir: the directory of a batch, with or without scores
+        samples: problems of each task whose texts the page carries; default: 50
+        analysis: directory of layerloom analyze, whose pictures the page shows; default: analysis in the batch's
+        csv: write every number of its tables and pictures as CSV
+        summaries: CSV files of published figures for the tables
+        watch: write a page of the running study again and again, until Ctrl-C
+        training: with watch: directories of train init, whose runs it shows
+        every: with watch: seconds between two pages; default: 10
+        out: the HTML file to write
+        force: replace a file that is not a page of layerloom
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["report"],
+        [
+            option("--samples", samples),
+            option("--analysis", analysis),
+            option("--csv", csv),
+            each("--summaries", summaries),
+            option("--watch", watch),
+            each("--training", training),
+            option("--every", every),
+            option("--out", out),
+            option("--force", force),
+        ],
+        [dir],
     )
     return call(words, progress)

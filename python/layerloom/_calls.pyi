@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, overload
 
-from ._call import Numbers, Progress, Recipe
+from ._call import Experiment, Numbers, Progress, Recipe
 from ._merged import Merged, StrPath
 from ._model import ModelLike
 from .results import (
@@ -22,8 +22,12 @@ from .results import (
     PrintedExplanation,
     PrintedPartition,
     PrintedPlan,
+    ScoreTables,
     SearchDone,
     SearchPlan,
+    WatchedStudy,
+    WrittenReport,
+    WrittenTables,
 )
 
 __all__ = [
@@ -40,6 +44,8 @@ __all__ = [
     "run_experiment",
     "evaluate",
     "search",
+    "table",
+    "report",
 ]
 
 @overload
@@ -923,7 +929,7 @@ def partition(
 
 @overload
 def run_experiment(
-    experiment: StrPath,
+    experiment: Experiment,
     *,
     dry_run: Literal[True],
     store: StrPath | None = None,
@@ -950,7 +956,7 @@ def run_experiment(
 
 @overload
 def run_experiment(
-    experiment: StrPath,
+    experiment: Experiment,
     *,
     store: StrPath | None = None,
     first: StrPath | Sequence[StrPath] | None = None,
@@ -977,7 +983,7 @@ def run_experiment(
 
 @overload
 def run_experiment(
-    experiment: StrPath,
+    experiment: Experiment,
     *,
     dry_run: bool,
     store: StrPath | None = None,
@@ -1158,7 +1164,7 @@ def evaluate(
 
 @overload
 def search(
-    experiment: StrPath,
+    experiment: Experiment,
     *,
     dry_run: Literal[True],
     language: StrPath | None = None,
@@ -1187,7 +1193,7 @@ def search(
 
 @overload
 def search(
-    experiment: StrPath,
+    experiment: Experiment,
     *,
     language: StrPath | None = None,
     strategy: Literal["halving", "descent"] | None = None,
@@ -1216,7 +1222,7 @@ def search(
 
 @overload
 def search(
-    experiment: StrPath,
+    experiment: Experiment,
     *,
     dry_run: bool,
     language: StrPath | None = None,
@@ -1242,3 +1248,61 @@ def search(
     resume: bool = False,
     progress: Progress = None,
 ) -> SearchPlan | SearchDone: ...
+
+@overload
+def table(
+    dirs: StrPath | Sequence[StrPath] = (),
+    *,
+    out: StrPath,
+    table: StrPath | Sequence[StrPath] | None = None,
+    metric: StrPath | None = None,
+    margin: float | None = None,
+    summaries: StrPath | Sequence[StrPath] | None = None,
+    format: Literal["text", "markdown", "csv", "latex", "json", "parquet"] | None = None,
+    progress: Progress = None,
+) -> WrittenTables: ...
+
+@overload
+def table(
+    dirs: StrPath | Sequence[StrPath] = (),
+    *,
+    table: StrPath | Sequence[StrPath] | None = None,
+    metric: StrPath | None = None,
+    margin: float | None = None,
+    summaries: StrPath | Sequence[StrPath] | None = None,
+    format: Literal["text", "markdown", "csv", "latex", "json", "parquet"] | None = None,
+    out: None = None,
+    progress: Progress = None,
+) -> ScoreTables: ...
+
+@overload
+def report(
+    dir: StrPath,
+    *,
+    watch: Literal[True],
+    out: StrPath,
+    samples: float | None = None,
+    analysis: StrPath | None = None,
+    csv: StrPath | None = None,
+    summaries: StrPath | Sequence[StrPath] | None = None,
+    training: StrPath | Sequence[StrPath] | None = None,
+    every: float | None = None,
+    force: bool = False,
+    progress: Progress = None,
+) -> WatchedStudy: ...
+
+@overload
+def report(
+    dir: StrPath,
+    *,
+    out: StrPath,
+    samples: float | None = None,
+    analysis: StrPath | None = None,
+    csv: StrPath | None = None,
+    summaries: StrPath | Sequence[StrPath] | None = None,
+    watch: Literal[False] = False,
+    training: StrPath | Sequence[StrPath] | None = None,
+    every: float | None = None,
+    force: bool = False,
+    progress: Progress = None,
+) -> WrittenReport: ...

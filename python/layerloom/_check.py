@@ -62,8 +62,12 @@ def check_value(place: str, value: object, preset: object, of: str) -> None:
         raise TypeError(f"{place} must be given, and is None")
     elif isinstance(value, (bytes, bytearray)) or (isinstance(value, bool) and not of.startswith("Progress")):
         raise TypeError(f"{place} must be {expected(of)}, not {value!r}")
-    elif isinstance(value, Mapping) and not of.startswith(("ModelLike", "Recipe")):
+    elif isinstance(value, Mapping) and not of.startswith(("ModelLike", "Recipe", "Experiment")):
         raise TypeError(f"{place} must be {expected(of)}, not a mapping")
+    elif isinstance(value, (list, tuple)) and "Sequence" not in of and "Numbers" not in of:
+        raise TypeError(f"{place} must be {expected(of)}, not a list")
+    elif of == "Recipe" and isinstance(value, str) and "\n" in value.strip() and not value.startswith("{"):
+        raise TypeError(f"{place} must be a path or a dictionary; of a text, it is yaml.safe_load(text)")
     elif isinstance(value, (set, frozenset, Iterator)):
         # A set has no order.
         raise TypeError(f"{place} must be a list, not {value!r}")
@@ -72,7 +76,9 @@ def check_value(place: str, value: object, preset: object, of: str) -> None:
 def expected(of: str) -> str:
     if of.startswith("ModelLike"):
         return "a path, a name of the hub or a model in memory"
-    return "a path or a dictionary" if of.startswith("Recipe") else "a text, a path or a number"
+    if of.startswith(("Recipe", "Experiment")):
+        return "a path or a dictionary"
+    return "a number" if of.startswith("float") else "a text or a path"
 
 
 def near(word: str, names: Sequence[str]) -> str:

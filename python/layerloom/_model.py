@@ -154,14 +154,32 @@ def link_files(files: str, directory: str) -> None:
 
 def text_of_recipe(recipe: Mapping[str, Any], scratch: Scratch) -> str:
     """Spells a recipe as the engine takes it in the place of a file; models in memory become paths."""
+    return text_of(recipe, lambda model: path_of(model, f"model-{len(scratch.models) + 1}", scratch))
+
+
+def text_of_experiment(experiment: Mapping[str, Any]) -> str:
+    def refuse(model: object) -> str:
+        raise TypeError(
+            f"an experiment's models are read again when they are scored: give a path or a name of the hub, not {type(model).__name__} in memory"
+        )
+
+    return text_of(experiment, refuse)
+
+
+def text_of(file: Mapping[str, Any], path: Callable[[Any], str]) -> str:
+    """Spells what a file would have, as JSON.
+
+    Args:
+        path: gives the path of a model in memory
+    """
 
     def spelt(value: Any) -> Any:
         if in_memory(value):
-            return path_of(value, f"model-{len(scratch.models) + 1}", scratch)
+            return path(value)
         if isinstance(value, Mapping):
             return {key: spelt(one) for key, one in cast("Mapping[str, Any]", value).items()}
         if isinstance(value, (list, tuple)):
             return [spelt(one) for one in cast("Sequence[Any]", value)]
         return value
 
-    return json.dumps(spelt(recipe), indent=1, default=plain)
+    return json.dumps(spelt(file), indent=1, default=plain)

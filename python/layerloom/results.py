@@ -14,11 +14,13 @@ __all__ = [
     "AnalysisResultShares",
     "BatchCost",
     "BatchDone",
+    "Cell",
     "ComparedModel",
     "Comparison",
     "Conclusion",
     "Cost",
     "CostInPlace",
+    "Derived",
     "DiskNeed",
     "ElementDifferences",
     "ElementDifferencesFirst",
@@ -58,6 +60,8 @@ __all__ = [
     "MeasuredMerging",
     "MergeResult",
     "MergeResultKept",
+    "MergesState",
+    "MergesStateBytes",
     "OrderedModel",
     "Overlap",
     "OverlapPart",
@@ -89,6 +93,13 @@ __all__ = [
     "PrintedTensor",
     "ProposedSwap",
     "ProposedSwapKept",
+    "RunStatus",
+    "RunStatusLoss",
+    "RunningRequests",
+    "ScoreTable",
+    "ScoreTables",
+    "ScoresState",
+    "ScoresStateTasks",
     "ScoringTime",
     "SearchDone",
     "SearchDoneProposal",
@@ -100,13 +111,21 @@ __all__ = [
     "ShardRecord",
     "SideFileDifference",
     "StoredAs",
+    "StudyError",
+    "StudyState",
+    "TableColumn",
+    "TableRow",
     "TensorAnalysis",
     "TensorComparison",
     "TopOverlap",
     "TopOverlapPart",
     "Totals",
+    "TrainedModel",
     "TruncatedProduct",
+    "WatchedStudy",
     "WeightsToBeLoaded",
+    "WrittenReport",
+    "WrittenTables",
 ]
 
 
@@ -727,6 +746,8 @@ class InspectedCheckpointLayers(TypedDict):
 
 
 class PrintedPartition(TypedDict):
+    parameters: PrintedPartitionParameters
+    """Numbers of parameters (elements)."""
     layerloom: str
     """Version of layerloom."""
     format: Literal["layerloom-partition-1"]
@@ -741,8 +762,13 @@ class PrintedPartition(TypedDict):
     parts: PrintedPartitionParts
     linear: PrintedPartitionParts
     """Modules of a part inside the layers whose weight is a matrix: what LoRA adapts. Of a mixture, attention only."""
-    parameters: PrintedPartitionParameters
-    """Numbers of parameters (elements)."""
+
+
+class PrintedPartitionParameters(TypedDict):
+    both: float
+    language: float
+    neither: float
+    task: float
 
 
 class PrintedPartitionBase(TypedDict):
@@ -785,13 +811,6 @@ class PrintedPartitionParts(TypedDict):
     language: list[str]
     neither: list[str]
     task: list[str]
-
-
-class PrintedPartitionParameters(TypedDict):
-    both: float
-    language: float
-    neither: float
-    task: float
 
 
 class PlannedBatch(TypedDict):
@@ -1239,3 +1258,204 @@ class Conclusion(TypedDict):
 class SearchDoneProposal(TypedDict):
     name: str
     pairs: float
+
+
+class WrittenTables(TypedDict):
+    out: str
+    tables: list[str]
+    """Their names, with the base where there are several: `llama/table-1`."""
+
+
+class ScoreTables(TypedDict):
+    tables: list[ScoreTable]
+
+
+class _ScoreTable(TypedDict):
+    id: str
+    """The layout, and its subject where an experiment has several: `table-1`, `table-2/swahili`, `table-1/belebele`."""
+    title: str
+    caption: str
+    notes: list[str]
+    derived: list[Derived]
+    columns: list[TableColumn]
+    rows: list[TableRow]
+    refusals: list[str]
+    """Messages of comparisons that could not be made, since results are not of the same problems."""
+
+
+class ScoreTable(_ScoreTable, total=False):
+    base: str
+    """Of tables of several bases: the name of the base, or `mean` for the means over them."""
+
+
+class Derived(TypedDict):
+    id: str
+    label: str
+    value: float
+    digits: float
+
+
+class TableColumn(TypedDict):
+    id: str
+    label: str
+    kind: Literal["number", "text"]
+
+
+class TableRow(TypedDict):
+    id: str
+    label: str
+    cells: list[Cell | None]
+    """One for each column. Null: there is no such model, or it was not scored."""
+
+
+class _Cell(TypedDict):
+    value: float | str
+    """On the scale shown (percent for shares, unless the table says otherwise); a text in columns of texts."""
+    digits: float
+    """Number of digits behind the point."""
+    source: Literal["computed", "imported"]
+
+
+class Cell(_Cell, total=False):
+    n: float
+    """Number of models that it summarises."""
+    stderr: float
+    """Standard error on the scale shown: over experts and problems for means, over problems for the score of one model."""
+    model: str
+    """The model whose score it is, for minima, maxima and single models."""
+    configuration: str
+    """The configuration that was chosen, by its name in the experiment."""
+    otherHalf: float
+    """For the best of several configurations: its score when chosen on one half of the problems and scored on the other, without the luck that helped to choose it."""
+    interval: list[float]
+    """95 % interval on the scale shown; of a figure that was chosen by the same problems, the choice included."""
+    estimand: str
+    """What standard error, interval and p-value are about: `task experts, language experts and problems like these`."""
+    p: float
+    mark: Literal["best"]
+    """`best`: the best figure of its row."""
+    flag: str
+    """A doubt about the figure, in a sentence."""
+
+
+class WatchedStudy(TypedDict):
+    out: str
+    """Absolute path of the page."""
+    pages: float
+    """Number of times that it was written."""
+    state: StudyState
+    """The study as it was last seen."""
+
+
+class StudyState(TypedDict):
+    title: str
+    directory: str
+    at: str
+    """ISO 8601."""
+    training: list[RunStatus] | None
+    """Null where no training was given."""
+    merges: MergesState | None
+    """Null before a batch has begun."""
+    scores: ScoresState | None
+    """Null for an experiment without `evaluate:`."""
+    errors: list[StudyError]
+    unread: list[str]
+    """What could not be read at this moment: figures are then those of the moment before."""
+
+
+class _RunStatus(TypedDict):
+    name: str
+    directory: str
+    role: Literal["joint", "language", "math-sft", "task"]
+    language: str | None
+    state: Literal["absent", "diverged", "finished", "foreign", "unfinished"]
+    expected: float
+    """Models that the run was to leave."""
+    models: list[TrainedModel]
+    """Those that are there, whole or not."""
+    loss: RunStatusLoss | None
+    """Means of the first and the last fifth of the logged losses; null where none were logged."""
+
+
+class RunStatus(_RunStatus, total=False):
+    problem: str
+    """What is wrong with it, and what to do."""
+
+
+class _TrainedModel(TypedDict):
+    name: str
+    """Its name in an experiment: the run's and its steps."""
+    step: float
+    model: str
+    """The model as commands take it: a directory, or the base with an adapter."""
+
+
+class TrainedModel(_TrainedModel, total=False):
+    problem: str
+    """Why it cannot be used; absent for a model that can."""
+
+
+class RunStatusLoss(TypedDict):
+    first: float
+    last: float
+
+
+class MergesState(TypedDict):
+    isWorking: bool
+    bytes: MergesStateBytes | None
+    """Bytes that the last run has written, of those that it is to write."""
+    secondsLeft: float | None
+    """Seconds until all are made; null where nothing tells, 0 where nothing is left."""
+    done: float
+    failed: float
+    total: float
+
+
+class MergesStateBytes(TypedDict):
+    written: float
+    total: float
+
+
+class ScoresState(TypedDict):
+    tasks: list[ScoresStateTasks]
+    running: list[RunningRequests]
+    """Models that are being scored, with their requests."""
+    secondsLeft: float | None
+    done: float
+    failed: float
+    total: float
+
+
+class ScoresStateTasks(TypedDict):
+    done: float
+    failed: float
+    total: float
+    task: str
+
+
+class RunningRequests(TypedDict):
+    model: str
+    done: float
+    total: float
+
+
+class StudyError(TypedDict):
+    at: str | None
+    """ISO 8601; null where nothing tells."""
+    what: str
+    message: str
+
+
+class WrittenReport(TypedDict):
+    out: str
+    """Absolute path of the file."""
+    bytes: float
+    merges: float
+    results: float
+    """Number of results that the page shows."""
+    tables: float
+    csv: str | None
+    """Absolute path of the CSV; null without one."""
+    pictures: list[ScoreTable]
+    """The numbers of the page's pictures that are in none of the tables of `scoreTables`."""
+    warnings: list[str]

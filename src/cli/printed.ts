@@ -5,6 +5,8 @@ import type { CostInPlace } from '../batch/in-place/cost-in-place.js';
 import type { BatchResult } from '../batch/run-batch.js';
 import type { Explanation } from '../compile/explanation.js';
 import type { AnalysisResult } from '../documents/analysis/write-analysis.js';
+import type { WrittenReport } from '../documents/report/write-report.js';
+import type { WatchedStudy } from '../documents/study/watch-study.js';
 import type { CheckpointSummary } from '../documents/text/inspect.js';
 import type { AdapterSummary } from '../documents/text/inspect-adapter.js';
 import type { MergeResult } from '../engine/run-plan.js';
@@ -17,6 +19,7 @@ import type { Comparison } from '../measure/comparison/comparison.js';
 import type { ExtractionResult } from '../measure/extraction/extraction.js';
 import type { Partition } from '../measure/partition/partition.js';
 import type { MergePlan, PlannedDownload, PlannedShard, PlannedTensor } from '../plan/plan.js';
+import type { ScoreTable } from '../scores/score-table.js';
 import type { SearchPlan } from '../search/plan-search.js';
 
 // What commands print with `--json`: the document, or behind events the last line. The types of the Python package
@@ -121,6 +124,18 @@ export interface EvaluationCommands {
 /** Results of the harness that were taken into an experiment. */
 export interface Imported extends Omit<ImportOutcome, 'experiment'> {}
 
+/** Tables of scores. */
+export interface ScoreTables {
+  readonly tables: readonly ScoreTable[];
+}
+
+/** A file of tables of scores. */
+export interface WrittenTables {
+  readonly out: string;
+  /** Their names, with the base where there are several: `llama/table-1`. */
+  readonly tables: readonly string[];
+}
+
 interface OfMerge {
   readonly 'dry-run': PrintedPlan;
   readonly plain: MergeResult;
@@ -146,4 +161,6 @@ export interface Printed {
     readonly plain: EvaluationDone;
   };
   readonly search: { readonly 'dry-run': SearchPlan; readonly plain: SearchDone };
+  readonly table: { readonly out: WrittenTables; readonly plain: ScoreTables };
+  readonly report: { readonly watch: WatchedStudy; readonly plain: WrittenReport };
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { expandExperiment } from '../../src/experiment/file/expand.js';
 import type { ExperimentInput } from '../../src/experiment/file/experiment-block.js';
-import { parseExperiment } from '../../src/experiment/file/read-experiment.js';
+import { parseExperiment, readExperiment } from '../../src/experiment/file/read-experiment.js';
 import { experimentReferences } from '../../src/experiment/file/references.js';
 import { writeFiles, yaml } from '../recipe/recipes.js';
 import { head, read, refusal } from './experiments.js';
@@ -380,6 +380,27 @@ describe('an experiment given as an object', () => {
     );
     expect(await refusal(() => parseExperiment(undefined as unknown as ExperimentInput))).toContain(
       'lacks merges',
+    );
+  });
+});
+
+describe('an experiment given as a text in the place of a file', () => {
+  const text = JSON.stringify({
+    tasks: { 'math-1': './math-1' },
+    languages: { swahili: { 'swh-1': './swh-1' } },
+    merges: [{ name: 'default', method: 'layer_swap' }],
+  });
+
+  it('has paths that begin in the working directory', async () => {
+    const { file, directory, tasks } = await readExperiment(text);
+    expect(file).toBeUndefined();
+    expect(directory).toBe(process.cwd());
+    expect(tasks.get('math-1')).toBe(join(process.cwd(), 'math-1'));
+  });
+
+  it('is refused by the name experiment, with the place in the text', async () => {
+    expect(await refusal(() => readExperiment(text.replace('merges', 'mergs')))).toMatch(
+      /^experiment:1:\d+: mergs: unknown key .* did you mean merges\?/,
     );
   });
 });

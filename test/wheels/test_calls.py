@@ -66,6 +66,13 @@ WRONG: list[tuple[str, list[str], dict[str, str]]] = [
     ("evaluate", ["nowhere"], {}),
     ("evaluate", ["empty"], {"part": "3/2"}),
     ("search", ["wrong.yaml"], {"out": "new", "budget": "x"}),
+    ("table", ["nowhere"], {}),
+    ("table", ["a"], {"format": "excel"}),
+    ("table", ["a"], {"format": "parquet"}),
+    ("table", ["a"], {"margin": "x"}),
+    ("report", ["nowhere"], {"out": "new"}),
+    ("report", ["a"], {"out": "new", "samples": "x"}),
+    ("report", ["a"], {"out": "new", "every": "5"}),
 ]
 
 
@@ -99,7 +106,7 @@ class Calls(Workplace):
                 ran = subprocess.run([COMMAND, command, "--json", *words, "--", *arguments], capture_output=True, text=True)
                 function = getattr(layerloom, {"batch": "run_experiment"}.get(command, command.replace("-", "_")))
                 given = {name_in_python(name): value for name, value in options.items()}
-                several = command in ("soup", "analyze")
+                several = command in ("soup", "analyze", "table")
                 with self.assertRaises(layerloom.LayerloomError) as raised:
                     function(*([arguments] if several else arguments), **given)
                 error = raised.exception

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import unittest
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import layerloom
 from layerloom import _calls, _engine
@@ -22,12 +23,17 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: layerloom.revert("./math-1", "./base"), r"takes expert by position; .* such as base=…"),
     (lambda: layerloom.swap(task="./math-1"), "missing 1 required keyword-only argument: 'lang'"),
     (lambda: layerloom.swap(task=None, lang="./swh-1"), r"swap\(\): task must be given"),
-    (lambda: layerloom.swap(**models, bottom=True), "bottom must be a text, a path or a number, not True"),
+    (lambda: layerloom.swap(**models, bottom=True), "bottom must be a number, not True"),
     (lambda: layerloom.swap(task=b"./math-1", lang="./swh-1"), "task must be a path, a name of the hub or a model in memory"),
     (lambda: layerloom.swap(task=3, lang="./swh-1"), "task: expected a path, .*, got int"),
     (lambda: layerloom.swap(task={"name": 3}, lang="./swh-1"), "task: expected a path, .*, got dict"),
-    (lambda: layerloom.swap(**models, bottom={"layers": 3}), r"swap\(\): bottom must be a text, a path or a number, not a mapping"),
+    (lambda: layerloom.swap(**models, bottom={"layers": 3}), r"swap\(\): bottom must be a number, not a mapping"),
     (lambda: layerloom.merge(True), "recipe must be a path or a dictionary, not True"),
+    (lambda: layerloom.merge(["./a", "./b"]), r"merge\(\): recipe must be a path or a dictionary, not a list"),
+    (lambda: layerloom.merge("method: soup\nmodels: [./a, ./b]\n"), r"path or a dictionary; of a text, it is yaml.safe_load\(text\)"),
+    (lambda: layerloom.run_experiment(["./a"]), "experiment must be a path or a dictionary, not a list"),
+    (lambda: layerloom.run_experiment({"base": SimpleNamespace(state_dict=dict)}), "an experiment's models are read again .*, not SimpleNamespace in memory"),
+    (lambda: layerloom.swap(**models, out=["./x"]), "out must be a text or a path, not a list"),
     (lambda: layerloom.swap(**models, force="yes"), "force must be True or False, not 'yes'"),
     (lambda: layerloom.swap(**models, progress=3), "progress must be a function"),
     (lambda: layerloom.swap(**models, weights=object()), "expected a text, a path, a number or a list"),

@@ -7,7 +7,12 @@ export const batch = command({
   name: 'batch',
   group: 'experiments',
   summary: 'run an experiment: every pair, configuration and language, each distinct shard written once',
-  arguments: { experiment: argument('<experiment>', 'a YAML file (layerloom experiment init writes one)') },
+  arguments: {
+    experiment: argument(
+      '<experiment>',
+      'a YAML file (layerloom experiment init writes one), or the experiment itself, as a text that begins with {',
+    ),
+  },
   options: {
     store: option('--store <dir>', 'directory of the shards that merges share', {
       default: '.store in the output',

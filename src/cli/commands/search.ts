@@ -11,7 +11,7 @@ export const search = command({
   arguments: {
     experiment: argument(
       '<experiment>',
-      'a YAML file; its grids are the configurations, its search: block the defaults',
+      'a YAML file, or the experiment itself, as a text that begins with {; its grids are the configurations, its search: block the defaults',
     ),
   },
   options: {

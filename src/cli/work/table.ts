@@ -8,6 +8,7 @@ import type { TableFormat } from '../../documents/score-table/formats.js';
 import type { ScoreTable } from '../../scores/score-table.js';
 import type { OutputOptions } from '../options/output.js';
 import { note, printJson, printText, warn } from '../print.js';
+import type { ScoreTables, WrittenTables } from '../printed.js';
 
 interface TableCommandOptions extends OutputOptions {
   readonly directories: readonly string[];
@@ -52,8 +53,11 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
   if (json)
     printJson(
       out === undefined
-        ? { tables }
-        : { out, tables: tables.map(({ id, base }) => (base === undefined ? id : `${base}/${id}`)) },
+        ? ({ tables } satisfies ScoreTables)
+        : ({
+            out,
+            tables: tables.map(({ id, base }) => (base === undefined ? id : `${base}/${id}`)),
+          } satisfies WrittenTables),
     );
   // Names in it are escaped already, and CSV and LaTeX keep their own signs.
   else if (out === undefined && format !== 'parquet' && !quiet)

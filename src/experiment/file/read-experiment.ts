@@ -10,7 +10,7 @@ import { isSnakeCase, toSnakeCase } from '../../recipe/case.js';
 import { type DocumentKind, parseDocuments } from '../../recipe/document.js';
 import { expectKey, expectList, expectMapping, inCamelCase } from '../../recipe/fields.js';
 import { checkKeys, invalid } from '../../recipe/invalid.js';
-import { readText } from '../../recipe/recipe-file.js';
+import { isRecipeText, readText } from '../../recipe/recipe-file.js';
 import type { Location, Mark } from '../../recipe/source.js';
 import {
   type Entries,
@@ -79,11 +79,13 @@ const kind: DocumentKind = { name: 'an experiment', document: 'a mapping with ta
 const known = keysOf(experimentSchema);
 
 /**
- * Reads an experiment's file. Relative paths begin in its folder.
+ * Reads an experiment's file. Relative paths begin in its folder. A text that begins with `{` is the experiment itself:
+ * its paths begin in the working directory, and messages call it `experiment`.
  *
  * @throws LayerloomError RECIPE_INVALID, with the file, line and column of what is wrong
  */
 export const readExperiment = async (file: string): Promise<Experiment> => {
+  if (isRecipeText(file)) return readExperimentText(file, 'experiment', process.cwd());
   const text = await readText(file, kind.name);
   return read(text, { label: file, file: resolve(file), directory: dirname(resolve(file)) });
 };
