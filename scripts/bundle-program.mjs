@@ -24,7 +24,6 @@ const folder = join(root, 'dist/cli');
 const external = [
   '@huggingface/jinja',
   'detect-libc',
-  'minisearch',
   'ml-matrix',
   'papaparse',
   'piscina',

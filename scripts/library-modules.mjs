@@ -3,4 +3,5 @@ export const libraryModules = [
   'sources/hub/push/hub-library',
   'scores/distributions',
   'documents/score-table/parquet-library',
+  'documents/pages/text-search',
 ];

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { dirname, join, normalize, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -82,6 +83,22 @@ describe('the package', () => {
       included.filter((name) => !files.some((file) => file.endsWith(`/${name.replace(/^.*\.\.\//, '')}`))),
     ).toEqual([]);
     expect(files.filter((file) => /^(test|bench|src|scripts|native\/build)/.test(file))).toEqual([]);
+  });
+
+  it('imports no library that is not installed with it', () => {
+    const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const installed = Object.keys({ ...dependencies, ...peerDependencies, layerloom: '' });
+    const missing = files
+      .filter((file) => /^(bin|dist)\/.*\.c?js$/.test(file) && !file.startsWith('dist/documents/assets/'))
+      .flatMap((file) =>
+        [
+          ...readFileSync(join(root, file), 'utf8').matchAll(
+            /^(?:import|export)\b[^'"]*? from ['"]([^.'"][^'"]*)['"]|\b(?:import|require)\(['"]([^.'"][^'"]*)['"]\)/gm,
+          ),
+        ].map(([, from, called = '']) => from ?? called),
+      )
+      .filter((name) => !isBuiltin(name) && !installed.some((one) => `${name}/`.startsWith(`${one}/`)));
+    expect([...new Set(missing)]).toEqual([]);
   });
 
   it('runs nothing when it is installed', () => {

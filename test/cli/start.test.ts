@@ -52,7 +52,7 @@ const swap = (...more: string[]) => {
 };
 
 /** What only other commands, or other outputs of these, need. */
-const seldom = /^(@huggingface|@stdlib|d3-|ml-matrix|minisearch|papaparse|preact|pure-rand|undici)/;
+const seldom = /^(@huggingface|@stdlib|d3-|ml-matrix|papaparse|preact|pure-rand|undici)/;
 
 describe('the libraries that a command loads', () => {
   it.each([['--version'], ['--help'], ['swap', '--help']])(

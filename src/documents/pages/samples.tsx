@@ -1,4 +1,3 @@
-import MiniSearch from 'minisearch';
 import { useMemo, useState } from 'preact/hooks';
 import { whyTooFew } from '../../scores/conclusion.js';
 import { pText } from '../../scores/score-table.js';
@@ -8,6 +7,7 @@ import { Pages } from './data-table.js';
 import { resultOf, taskAt } from './results.js';
 import { Choice } from './section.js';
 import { signTest } from './sign-test.js';
+import { searchIn } from './text-search.js';
 
 type Outcome = 'both' | 'first' | 'second' | 'neither' | 'missing';
 
@@ -149,20 +149,17 @@ export const Samples = ({ data, model }: { data: ReportData; model: PageModel })
   const [query, setQuery] = useState('');
   const [page, setPage] = useState(0);
   const search = useMemo(() => {
-    const engine = new MiniSearch<{ id: number; text: string }>({ fields: ['text'] });
-    if (index === undefined) return engine;
+    if (index === undefined) return searchIn([]);
     const answers = [model, rival].map((one) => (one === undefined ? null : resultOf(one, index)?.answers));
-    engine.addAll(
-      taskAt(data, index).kept.map(({ question, target }, id) => ({
-        id,
-        text: [
+    return searchIn(
+      taskAt(data, index).kept.map(({ question, target }, at) =>
+        [
           data.strings[question],
           data.strings[target],
-          ...answers.flatMap((all) => all?.[id]?.map((string) => data.strings[string]) ?? []),
+          ...answers.flatMap((all) => all?.[at]?.map((string) => data.strings[string]) ?? []),
         ].join(' '),
-      })),
+      ),
     );
-    return engine;
   }, [data, index, model, rival]);
   const outcomes = useMemo(
     () =>
@@ -173,11 +170,9 @@ export const Samples = ({ data, model }: { data: ReportData; model: PageModel })
   );
   if (index === undefined) return null;
   const { kept, n, name } = taskAt(data, index);
-  const found = (
-    query.trim() === ''
-      ? kept.map((_, at) => at)
-      : search.search(query, { prefix: true, fuzzy: 0.1, combineWith: 'AND' }).map(({ id }) => Number(id))
-  ).filter((at) => filter === 'all' || outcomes?.[kept[at]?.at ?? -1] === filter);
+  const found = (query.trim() === '' ? kept.map((_, at) => at) : search(query)).filter(
+    (at) => filter === 'all' || outcomes?.[kept[at]?.at ?? -1] === filter,
+  );
   const pages = Math.max(1, Math.ceil(found.length / shownAtOnce));
   const current = Math.min(page, pages - 1);
   const change = (set: (value: string) => void) => (value: string) => {
