@@ -24,6 +24,7 @@ export const groups = [
     sources: [
       'docs/tutorials/mergekit.md',
       'docs/tutorials/paper.md',
+      'docs/tutorials/python.md',
       'docs/tutorials/node.md',
       'examples/notebooks/README.md',
     ],

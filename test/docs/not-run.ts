@@ -72,6 +72,10 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'python draw.py work/results.jsonl .',
     'pip install --find-links ../../wheels -r requirements.txt jupyterlab   # wheels: `npm run wheels` makes them',
     'LAYERLOOM_EXPERTS=~/experts jupyter lab',
+    'python -m venv hour && source hour/bin/activate',
+    'pip install "layerloom[pandas]" matplotlib tqdm jupyterlab ipywidgets   # until layerloom is on PyPI: --find-links ./wheels',
+    'jupyter lab',
+    'pip install "layerloom[eval]"',
   ],
 };
 
