@@ -65,8 +65,11 @@ export const expectKey = ({ entries, mark }: Mapping, key: string, place: string
   throw invalid(mark, { reason: `${place} lacks ${key}` });
 };
 
-export const notAModel = (mark: Mark): Error =>
-  invalid(mark, { reason: 'no model', expected: 'a directory, org/name, a file or a recipe' });
+export const notAModel = ({ kind, mark }: Tree): Error =>
+  invalid(mark, {
+    reason: kind === 'list' ? 'a list, and no model: several stand under models' : 'no model',
+    expected: 'a directory, org/name, a file or a recipe',
+  });
 
 /** Reads the items of a list in order, not concurrently, so that the first mistake is the one reported. */
 export const eachOf =

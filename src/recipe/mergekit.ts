@@ -237,7 +237,7 @@ class MergekitReader {
    */
   readonly #model: Field = async (value) => {
     if (isText(value)) return this.#named(value, value.value);
-    if (value.kind !== 'mapping') throw notAModel(value.mark);
+    if (value.kind !== 'mapping') throw notAModel(value);
     if (isRecipe(value)) return this.#scope.nested(value);
     this.#warnOfUnknown(value, 'the model', ['model', 'lora', 'override_architecture']);
     const entries = present(value.entries);
@@ -280,7 +280,7 @@ class MergekitReader {
     const given = expectMapping(tree, 'model', 'a path, or path and revision');
     this.#warnOfUnknown(given, 'the model', ['path', 'revision']);
     const { value: path } = this.#expectKey(given, 'path', 'the model');
-    if (!isText(path)) throw notAModel(path.mark);
+    if (!isText(path)) throw notAModel(path);
     const revision = present(given.entries).get('revision')?.value;
     if (revision === undefined) return path.value;
     if (isText(revision)) return `${path.value}@${revision.value}`;

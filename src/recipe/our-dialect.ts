@@ -91,7 +91,7 @@ const modelField =
   (scope: Scope): Field =>
   async (value) => {
     if (value.kind === 'mapping' && isRecipe(value)) return scope.nested(value);
-    if (!isText(value)) throw notAModel(value.mark);
+    if (!isText(value)) throw notAModel(value);
     return (await scope.named(value.value, value.mark, scope.folder)) ?? pathFrom(scope, value);
   };
 

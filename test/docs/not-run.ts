@@ -20,6 +20,7 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'npm run prebuild                       # all six',
     'npm run prebuild -- linux-arm64-musl   # one',
     'test/prebuilds/get-nodes.sh ~/nodes   # Nodes for the other platforms, and their C libraries (PyPI, Debian)',
+    "test/prebuilds/get-pythons.sh ~/nodes # Pythons for musl, built from Debian's sources (optional)",
     'LAYERLOOM_NODES=~/nodes npm run test:prebuilds',
   ],
   'builds the addon with a sanitizer': [

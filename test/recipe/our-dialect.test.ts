@@ -175,6 +175,11 @@ describe('our dialect', () => {
       '2:13: no model; expected a directory, org/name, a file or a recipe\n  models: [a, 7]\n              ^',
     ],
     [
+      'several models in the place of one',
+      'method: soup\nmodel: [a, b]\n',
+      '2:8: a list, and no model: several stand under models; expected a directory, org/name, a file or a recipe\n  model: [a, b]\n         ^',
+    ],
+    [
       'a model without its value',
       'method: layer_swap\ntask:\n',
       '2:1: no model; expected a directory, org/name, a file or a recipe\n  task:\n  ^',
