@@ -174,6 +174,9 @@ class Hostile(unittest.TestCase):
         self.refused("EXPERIMENT_MISSING", "empty", lambda: layerloom.open("empty"))
         self.refused("EXPERIMENT_MISSING", "nowhere", lambda: layerloom.open("nowhere"))
         self.refused("READ_FAILED", "empty", lambda: layerloom.Merge("empty"))
+        Path("empty/layerloom.json").write_text("{}")
+        self.refused("EXPERIMENT_MISSING", "it is a single merge: layerloom.Merge shows it", lambda: layerloom.open("empty"))
+        Path("empty/layerloom.json").unlink()
         with self.assertRaises(KeyError):
             layerloom.open("study").merge("swahili/none")
         with self.assertRaises(KeyError):

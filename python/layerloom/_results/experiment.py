@@ -224,6 +224,8 @@ def record_in(directory: str) -> str:
     file = os.path.join(directory, "experiment.json")
     if not os.path.lexists(file):
         message = f"{directory} has no experiment.json; run `layerloom batch EXPERIMENT.yaml -o {directory}` first"
+        if os.path.lexists(os.path.join(directory, "layerloom.json")):
+            message = f"{directory} has no experiment.json; it is a single merge: layerloom.Merge shows it"
         raise LayerloomError("EXPERIMENT_MISSING", message, {"directory": directory}, 3)
     return file
 
