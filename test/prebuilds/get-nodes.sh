@@ -38,6 +38,7 @@ get_libraries() {
 get_node linux-arm64 manylinux_2_28_aarch64
 get_node linux-x64-musl musllinux_1_2_x86_64
 get_node linux-arm64-musl musllinux_1_2_aarch64
+get_wheel linux-x64 manylinux_2_28_x86_64
 get_wheel darwin-arm64 macosx_13_0_arm64
 get_wheel darwin-x64 macosx_13_0_x86_64
 python3 -m pip download --quiet --disable-pip-version-check --no-deps --dest "$root/wheels/pip" pip

@@ -48,6 +48,7 @@ get_python() {
   cp python "$to/bin/python3.13"
   cp -r "${sources[0]}Lib" "$to/lib/python3.13"
   rm -r "$to/lib/python3.13/test"
+  mkdir "$to/lib/python3.13/lib-dynload"
   cp build/lib.*/_sysconfigdata_* "$to/lib/python3.13/"
 }
 
