@@ -4,9 +4,10 @@ import { fencesOf, pages } from '../docs/fences.js';
 import { Workplace } from '../docs/workplace.js';
 import { linkPackage, python, skipped } from './package.js';
 
-// Of docs/python.md `npm run test:wheels` runs the programs, in each Python.
+// `npm run test:wheels` runs those of docs/python.md, in each Python, and `npm run test:frames` those of docs/frames.md.
+const elsewhere = ['docs/python.md', 'docs/frames.md'];
 const withPython = pages.filter(
-  (page) => page !== 'docs/python.md' && fencesOf(page).some(({ language }) => language === 'python'),
+  (page) => !elsewhere.includes(page) && fencesOf(page).some(({ language }) => language === 'python'),
 );
 
 describe.skipIf(python === undefined)(`what a page shows in Python${skipped}`, () => {
