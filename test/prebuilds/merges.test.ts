@@ -114,7 +114,7 @@ describe.each(platforms)(
         const door = require(process.env.LAYERLOOM_ADDON);
         const [from, to] = [openSync(workerData, 'r'), openSync(workerData + '.out', 'w+')];
         const program = { sources: [{ fd: from, begin: 0, dtype: 'BF16', slicing: 'elements' }],
-          nodes: [{ kind: 'linear', dtype: 'BF16', inputs: [0], weights: [1] }], first: 0, count: 2 ** 27, columns: 1 };
+          nodes: [{ kind: 'linear', dtype: 'BF16', inputs: [0], weights: [1] }], first: 0, count: 2 ** 27, columns: 1, watched: [] };
         const job = { kind: 'compute', program, outputs: [{ value: 1, fd: to, begin: 0, dtype: 'BF16' }] };
         const control = new BigInt64Array(new SharedArrayBuffer(24));
         parentPort.postMessage('began');
