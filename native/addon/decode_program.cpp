@@ -135,7 +135,8 @@ constexpr Reader<NodeOperation> kOperations[] = {
      }},
     {"product",
      [](const Napi::Object& node) -> NodeOperation {
-         return Product{readInteger(node, "rank"), readBoolean(node, "transposed")};
+         return Product{readInteger(node, "rank"), readBoolean(node, "transposed"),
+                        readInteger(node, "experts"), readInteger(node, "row")};
      }},
     {"dequantise",
      [](const Napi::Object& node) -> NodeOperation {

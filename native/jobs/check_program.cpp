@@ -123,13 +123,16 @@ void check(const Product& product, const Node& node, const Program& program) {
     for (const ValueId id : node.inputs) require(program.isWhole(id), "inputs");
     const std::uint64_t a = program.sources[node.inputs[0]].elements;
     const std::uint64_t b = program.sources[node.inputs[1]].elements;
+    require(product.experts >= 1, "experts");
+    const std::uint64_t ranks = checkedLength(product.rank, product.experts, "experts");
     const auto [ofRows, ofColumns] = product.transposed ? std::pair(a, b) : std::pair(b, a);
-    require(ofColumns == checkedLength(program.columns, product.rank, "rank"), "columns");
-    require(ofRows % product.rank == 0, "rank");
+    require(ofColumns == checkedLength(program.columns, ranks, "rank"), "columns");
+    require(ofRows % ranks == 0, "rank");
     const std::uint64_t rows =
         program.first / program.columns +
         (program.first % program.columns + program.count + program.columns - 1) / program.columns;
-    require(rows <= ofRows / product.rank, "program");
+    const std::uint64_t all = checkedLength(ofRows / ranks, product.experts, "experts");
+    require(product.row <= all && rows <= all - product.row, "row");
 }
 
 /// Codes and scales are those of whole matrices, which reach to the end of the slice.

@@ -516,8 +516,10 @@ void Evaluator::evaluate(const Product& product, const Work& work) {
     std::unique_ptr<ProductRows>& rows = prepared_[work.index].product;
     if (rows == nullptr) {
         const auto [a, b] = std::pair(work.node.inputs[0], work.node.inputs[1]);
+        const std::uint64_t ranks = product.rank * product.experts;
         const Factors factors{found(a), found(b),
-                              static_cast<std::size_t>(program_.sources[a].elements / product.rank)};
+                              static_cast<std::size_t>(program_.sources[a].elements / ranks),
+                              static_cast<std::size_t>(program_.sources[b].elements / ranks)};
         const std::uint64_t end = program_.first + program_.count;
         const MatrixSize size{static_cast<std::size_t>((end + columns() - 1) / columns()), columns()};
         rows = std::make_unique<ProductRows>(kernels_, product, factors, size);

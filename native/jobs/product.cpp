@@ -1,6 +1,7 @@
 #include "product.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace layerloom {
 namespace {
@@ -23,6 +24,7 @@ struct Panels {
     float left[kMostRows * kPanelRanks];
     float right[kPanelRanks * kPanelStride];
     float aside[std::max(kMostRows, kPanelRanks)];
+    std::byte ranks[kPanelRanks * sizeof(double)];
 };
 
 Panels& panels() {
@@ -37,12 +39,14 @@ std::size_t rowsOfBlock(MatrixSize size) {
 
 }  // namespace
 
-ProductRows::ProductRows(const Kernels& kernels, const Product& product, const Factors& factors, MatrixSize size)
+ProductRows::ProductRows(const Kernels& kernels, const Product& product, const Factors& factors,
+                         MatrixSize size)
     : kernels_(kernels),
       product_(product),
       a_(factors.a),
       b_(factors.b),
       in_(factors.in),
+      matrixRows_(product.transposed ? factors.in : factors.out),
       size_(size),
       blockRows_(rowsOfBlock(size)),
       block_(std::make_unique_for_overwrite<float[]>(blockRows_ * size.columns)) {}
@@ -53,12 +57,15 @@ std::span<const float> ProductRows::from(std::uint64_t element) {
 }
 
 void ProductRows::compute(std::size_t row) {
-    const std::size_t rows = std::min(blockRows_, size_.rows - row), columns = size_.columns;
+    const std::size_t ofAll = static_cast<std::size_t>(product_.row) + row, inMatrix = ofAll % matrixRows_;
+    const std::size_t rows = std::min({blockRows_, size_.rows - row, matrixRows_ - inMatrix});
+    const std::size_t columns = size_.columns;
+    expert_ = ofAll / matrixRows_;
     const auto rank = static_cast<std::size_t>(product_.rank);
     Panels& kept = panels();
     for (std::size_t k = 0; k < rank; k += kPanelRanks) {
         const Extent ranks{k, std::min(kPanelRanks, rank - k)};
-        const std::size_t leftStride = widenLeft({row, rows}, ranks, kept.left);
+        const std::size_t leftStride = widenLeft({inMatrix, rows}, ranks, kept.left);
         for (std::size_t column = 0; column < columns; column += kPanelColumns) {
             const std::size_t count = std::min(kPanelColumns, columns - column);
             widenRight({column, count}, ranks, kept.right);
@@ -73,41 +80,55 @@ void ProductRows::compute(std::size_t row) {
 std::size_t ProductRows::widenLeft(Extent rows, Extent ranks, float* out) const {
     const auto rank = static_cast<std::size_t>(product_.rank);
     if (product_.transposed) {
-        for (std::size_t k = 0; k < ranks.count; ++k)
-            spread(a_, (ranks.first + k) * in_ + rows.first, rows.count, out + k, ranks.count);
+        float* const aside = panels().aside;
+        for (std::size_t k = 0; k < ranks.count; ++k) {
+            widen(a_, beginInA(ranks.first + k) + rows.first, rows.count, aside);
+            for (std::size_t i = 0; i < rows.count; ++i) out[i * ranks.count + k] = aside[i];
+        }
         return ranks.count;
     }
-    // Of no more ranks than these, the rows stand one behind the other.
-    if (ranks.count == rank) {
+    // Of one expert and no more ranks than these, the rows stand one behind the other.
+    if (ranks.count == rank && product_.experts == 1) {
         widen(b_, rows.first * rank, rows.count * rank, out);
         return rank;
     }
     for (std::size_t row = 0; row < rows.count; ++row)
-        widen(b_, (rows.first + row) * rank + ranks.first, ranks.count, out + row * ranks.count);
+        widenRanks(rows.first + row, ranks, out + row * ranks.count);
     return ranks.count;
 }
 
 void ProductRows::widenRight(Extent columns, Extent ranks, float* out) const {
-    const auto rank = static_cast<std::size_t>(product_.rank);
-    if (product_.transposed)
-        for (std::size_t column = 0; column < columns.count; ++column)
-            spread(b_, (columns.first + column) * rank + ranks.first, ranks.count, out + column,
-                   kPanelStride);
-    else
+    if (!product_.transposed) {
         for (std::size_t k = 0; k < ranks.count; ++k)
-            widen(a_, (ranks.first + k) * in_ + columns.first, columns.count, out + k * kPanelStride);
+            widen(a_, beginInA(ranks.first + k) + columns.first, columns.count, out + k * kPanelStride);
+        return;
+    }
+    float* const aside = panels().aside;
+    for (std::size_t column = 0; column < columns.count; ++column) {
+        widenRanks(columns.first + column, ranks, aside);
+        for (std::size_t k = 0; k < ranks.count; ++k) out[k * kPanelStride + column] = aside[k];
+    }
+}
+
+std::size_t ProductRows::beginInA(std::size_t rank) const {
+    return (expert_ * static_cast<std::size_t>(product_.rank) + rank) * in_;
+}
+
+void ProductRows::widenRanks(std::size_t output, Extent ranks, float* out) const {
+    const auto rank = static_cast<std::size_t>(product_.rank),
+               experts = static_cast<std::size_t>(product_.experts);
+    const std::size_t first = (output * rank + ranks.first) * experts + expert_;
+    if (experts == 1) return widen(b_, first, ranks.count, out);
+    std::byte* const together = panels().ranks;
+    const std::size_t bytes = sizeOf(b_.dtype);
+    for (std::size_t k = 0; k < ranks.count; ++k)
+        std::memcpy(together + k * bytes, b_.data + (first + k * experts) * bytes, bytes);
+    widen({together, b_.dtype}, 0, ranks.count, out);
 }
 
 void ProductRows::widen(const Source& source, std::size_t element, std::size_t count, float* out) const {
     const Source from{source.data + element * sizeOf(source.dtype), source.dtype};
     linear(kernels_, {&from, 1}, kOne, {reinterpret_cast<std::byte*>(out), DType::F32}, count);
-}
-
-void ProductRows::spread(const Source& source, std::size_t element, std::size_t count, float* out,
-                         std::size_t stride) const {
-    float* const aside = panels().aside;
-    widen(source, element, count, aside);
-    for (std::size_t i = 0; i < count; ++i) out[i * stride] = aside[i];
 }
 
 }  // namespace layerloom

@@ -89,11 +89,14 @@ struct FillRows {
     std::vector<double> values;  ///< [column]
 };
 
-/// B·A, of A [rank, in] and B [out, rank], or its transpose: by the numeric contract. Both inputs are sources
-/// that each slice needs wholly.
+/// B·A, of A [rank, in] and B [out, rank], or its transpose: by the numeric contract. Of several experts it
+/// is their matrices, one behind the other: A is [experts][rank][in] and B [out][rank][experts]. The node's
+/// first row is `row` of these. Both inputs are sources that each slice needs wholly.
 struct Product {
     std::uint64_t rank;
     bool transposed;
+    std::uint64_t experts;
+    std::uint64_t row;
 };
 
 /// A quantised tensor in float32: the number that each code stands for, times the scale of its block. Inputs

@@ -118,9 +118,17 @@ export type NodeOperation =
   | { readonly kind: 'fillRows'; readonly from: number; readonly values: Float64Array }
   /**
    * B · A in float32, input 0 being A [rank, in] and input 1 B [out, rank], both `whole`; transposed (B · A)ᵀ [in, out]. Sums
-   * over the rank in one fixed order (docs/numbers.md). Slices are whole rows.
+   * over the rank in one fixed order (docs/numbers.md). Slices are whole rows. Of several experts it is their matrices, one
+   * behind the other, from `row` of these on: A is then [experts · rank, in], B [out, rank · experts], the experts of a rank
+   * side by side.
    */
-  | { readonly kind: 'product'; readonly rank: number; readonly transposed: boolean }
+  | {
+      readonly kind: 'product';
+      readonly rank: number;
+      readonly transposed: boolean;
+      readonly experts: number;
+      readonly row: number;
+    }
   | ({ readonly kind: 'dequantise' } & Dequantisation);
 
 /**

@@ -101,15 +101,13 @@ export class Program {
     return this.#source({ ...source, sliced: { slicing: 'rows', width, runs: sharedNumbers(runs.flat()) } });
   }
 
-  /**
-   * B · A in float32, or its transpose: `a` is [rank, in], `b` [out, rank].
-   */
+  /** B · A in float32, or its transpose: `a` is [rank, in], `b` [out, rank]; or those of experts (`src/native/job.ts`). */
   product(
     a: StoredTensor,
     b: StoredTensor,
-    { rank, transposed }: { readonly rank: number; readonly transposed: boolean },
+    how: Omit<Extract<NodeOperation, { readonly kind: 'product' }>, 'kind'>,
   ): Value {
-    return this.#add({ kind: 'product', rank, transposed }, [this.#whole(a), this.#whole(b)]);
+    return this.#add({ kind: 'product', ...how }, [this.#whole(a), this.#whole(b)]);
   }
 
   /** A quantised tensor in float32. */

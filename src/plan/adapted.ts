@@ -16,8 +16,11 @@ export interface Addition {
   readonly scale: number;
 }
 
-const productOf = (input: number, { rank, transposed, a, b }: Omit<LowRankChange, 'kind'>): LowRankTensor =>
-  lowRankTensor({ rank, transposed, a: storedTensor(input, a), b: storedTensor(input, b) });
+const productOf = (
+  input: number,
+  { rank, transposed, experts, a, b }: Omit<LowRankChange, 'kind'>,
+): LowRankTensor =>
+  lowRankTensor({ rank, transposed, experts, a: storedTensor(input, a), b: storedTensor(input, b) });
 
 const addition = (input: number, change: Exclude<AdapterChange, DoraChange>): Addition => ({
   change: change.kind === 'added' ? storedTensor(input, change.tensor) : productOf(input, change),

@@ -188,17 +188,17 @@ describe('openAdapter', () => {
     await expect(openWith({}, { config })).rejects.toThrow(/target_parameters weight names no module/);
   });
 
-  it('refuses experts of a mixture and parameters of one module by their tensors', async () => {
-    const refusals = [
-      () =>
-        openWith(
-          { [qA]: tensor(8, 16), [qB]: tensor(16, 8) },
-          { config: { target_parameters: ['q_proj.weight'] } },
-        ),
-      () => openWith({}, { config: { target_parameters: ['q_proj.weight', 'self_attn.q_proj.other'] } }),
-    ];
-    for (const refusal of refusals)
-      await expect(refusal()).rejects.toMatchObject({ code: 'ADAPTER_UNSUPPORTED' });
+  it('reads factors of several experts, by their number of ranks', async () => {
+    const { pairs } = await openWith(
+      { [qA]: tensor(8, 16), [qB]: tensor(16, 8) },
+      { config: { target_parameters: ['q_proj.weight'] } },
+    );
+    expect(pairs.get(`${q}.weight`)).toMatchObject({ rank: 4, experts: { count: 2, row: 0 } });
+  });
+
+  it('refuses several parameters of a module that has factors of one', async () => {
+    const config = { target_parameters: ['q_proj.weight', 'self_attn.q_proj.other'] };
+    await expect(openWith({}, { config })).rejects.toMatchObject({ code: 'ADAPTER_UNSUPPORTED' });
   });
 
   it('says what to do with pickled weights, missing ones, and what is no adapter', async () => {
@@ -224,6 +224,7 @@ describe('openAdapter', () => {
     const { rankPattern, ...same } = content;
     expect(config).toEqual({
       ...{ fanInFanOut: false, bias: 'none', loraBias: false, targetParameters: [] },
+      expertLayout: 'before 0.19',
       ...same,
     });
   });

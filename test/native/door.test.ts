@@ -112,6 +112,8 @@ const gatherJob = (files: Files, slicing: object = {}, runs = Float64Array.of(0,
   outputs: [{ value: 1, ...location(files.out), dtype: 'F32' }],
 });
 
+const plainProduct = { kind: 'product', rank: 2, transposed: false, experts: 1, row: 0 } as const;
+
 /** B · A of rank 2: [4, 2] by [2, 8]. */
 const productJob = (files: Files, operation: object = {}) => ({
   kind: 'compute',
@@ -120,7 +122,7 @@ const productJob = (files: Files, operation: object = {}) => ({
       { ...source(files.a), slicing: 'whole', elements: 2 * columns },
       { ...source(files.b), slicing: 'whole', elements: 2 * 4 },
     ],
-    nodes: [{ ...node({ kind: 'product', rank: 2, transposed: false }, [0, 1]), ...operation }],
+    nodes: [{ ...node(plainProduct, [0, 1]), ...operation }],
     first: 0,
     count,
     columns,
@@ -472,12 +474,14 @@ describe('the native door refuses, before it touches a file,', () => {
     ['a product of another rank', (f) => productJob(f, { rank: 4 })],
     ['a product of a rank that wraps', (f) => productJob(f, { rank: 2 ** 52 })],
     ['a product that is as high as its transpose', (f) => productJob(f, { transposed: true })],
+    ['a product of no expert', (f) => productJob(f, { experts: 0 })],
+    ['a product of experts that wrap', (f) => productJob(f, { experts: 2 ** 52 })],
+    ['a product of more experts than its factors have', (f) => productJob(f, { experts: 2 })],
+    ['a product from a row on that leaves too few', (f) => productJob(f, { row: 1 })],
+    ['a product from a row on that wraps', (f) => productJob(f, { row: 2 ** 53 - 1 })],
     ['a product of one factor', (f) => productJob(f, { inputs: [0] })],
     ['a product of itself', (f) => productJob(f, { inputs: [0, 2] })],
-    [
-      'a product whose factors are sliced',
-      (f) => computeJob(f, [node({ kind: 'product', rank: 2, transposed: false }, [0, 1])]),
-    ],
+    ['a product whose factors are sliced', (f) => computeJob(f, [node(plainProduct, [0, 1])])],
     ['a product of fewer rows than the slice', (f) => having(productJob(f), 'program.first', columns)],
     ['a product of fewer columns than the tensor', (f) => having(productJob(f), 'program.columns', 9)],
     ['a factor whose end wraps', (f) => having(productJob(f), 'program.sources.0.begin', 2 ** 53 - 8)],

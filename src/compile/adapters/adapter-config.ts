@@ -37,6 +37,8 @@ export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: Ad
         .map((target) => [asPattern(matched(target), names), numberOf(target)]),
     );
   const taskType = first.raw['task_type'];
+  const version = first.raw['peft_version'];
+  const hasExperts = [...merged.changes.values()].some(({ experts }) => experts !== undefined);
   return adapterConfigText({
     ...(base === undefined ? {} : { base }),
     rank,
@@ -54,6 +56,8 @@ export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: Ad
     targetParameters: targets.filter(isParameter).map(({ parameter }) => parameter),
     modulesToSave: savedModules(configs, merged, targets),
     taskType: typeof taskType === 'string' ? taskType : null,
+    // The layout of factors of square matrices is that of the version.
+    ...(hasExperts && typeof version === 'string' ? { peftVersion: version } : {}),
   });
 };
 

@@ -31,6 +31,8 @@ export interface Change {
   /** Names of A and B in an adapter's file. */
   readonly names: LowRankPair['names'];
   readonly transposed: boolean;
+  /** The number of experts whose factors each pair has, one behind the other in A and side by side in B; without, one matrix. */
+  readonly experts?: number;
   readonly terms: readonly Term[];
   /** The path of the adapter that it is from, or of the first of them, for errors. */
   readonly path: string;
@@ -44,11 +46,12 @@ const factorOf = (input: number, reference: TensorReference): Factor => ({
 
 /** Returns a pair of an adapter as the change that it makes. */
 export const changeOf = (
-  { a, b, names, rank, alpha, scale, transposed }: LowRankPair,
+  { a, b, names, rank, alpha, scale, transposed, experts }: LowRankPair,
   { input, rsLora, path }: { readonly input: number; readonly rsLora: boolean; readonly path: string },
 ): Change => ({
   names,
   transposed,
+  ...(experts === undefined ? {} : { experts: experts.count }),
   terms: [{ weight: 1, a: factorOf(input, a), b: factorOf(input, b), rank, alpha, scale, rsLora }],
   path,
 });
@@ -80,9 +83,9 @@ export const sumOfChanges = (
   return effective.length === 0 ? undefined : { ...first.change, terms: effective };
 };
 
-const shapeOf = ({ terms }: Change): string => {
+const shapeOf = ({ terms, experts }: Change): string => {
   const { a, b } = itemAt(terms, 0);
-  return `[${b.rows}, ${a.columns}]`;
+  return `[${[...(experts === undefined ? [] : [experts]), b.rows, a.columns].join(', ')}]`;
 };
 
 /** Changes are added where they are of one shape, and stored alike. */

@@ -38,6 +38,11 @@ export const checkAdapters = async (
     if (a.fanInFanOut !== b.fanInFanOut) throw differ('fan_in_fan_out');
     const parameters = [a, b].map(({ targetParameters }) => [...targetParameters].sort().join(', '));
     if (parameters[0] !== parameters[1]) throw differ(`target_parameters (${parameters.join(' against ')})`);
+    const hasExperts = [first, other].some(({ pairs }) => [...pairs.values()].some((pair) => pair.experts));
+    if (hasExperts && a.expertLayout !== b.expertLayout)
+      throw differ(
+        `the layout of factors of experts, by their peft_version (${b.expertLayout} against ${a.expertLayout})`,
+      );
     if (!isNamed && a.base !== undefined && b.base !== undefined && !(await isSameBase(a.base, b.base)))
       throw differ(
         `their base (${b.base} against ${a.base}; ${optionName('base')} says which it is if that is one model)`,

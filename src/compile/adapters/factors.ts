@@ -45,7 +45,7 @@ export interface FactorOptions {
  */
 export const factorsOf = (
   parameter: string,
-  { terms }: Change,
+  { terms, experts = 1 }: Change,
   { rsLora, dtype, rank: most }: FactorOptions,
 ): Factors => {
   const rank = terms.reduce((total, term) => total + term.rank, 0);
@@ -53,6 +53,8 @@ export const factorsOf = (
   const isOne = terms.length === 1;
   if (most !== undefined && !(isOne && first.weight === 1)) {
     const wanted = Math.min(most, first.b.rows, first.a.columns);
+    if (wanted < rank && experts > 1)
+      throw invalid(['rank'], most, `${rank} or more where factors of experts are merged (${parameter})`);
     if (wanted < rank) return truncated(parameter, terms, wanted, { rsLora, dtype });
   }
   const coefficients = terms.map(({ weight, scale }) => weight * scale);
@@ -66,16 +68,23 @@ export const factorsOf = (
   ): PlannedFactor => {
     const output = dtype ?? dtypeFor(matrices, by);
     const { rows, columns } = itemAt(matrices, 0);
-    const shape = along === 'rows' ? [rank, columns] : [rows, rank];
+    const ranks = rank * experts;
+    const shape = along === 'rows' ? [ranks, columns] : [rows, ranks];
     const [only] = matrices as [Factor];
     if (isOne && first.weight === 1) return { dtype: output, shape, expression: copyOf(only, output) };
+    // In B the experts of a rank stand side by side; in A each has its ranks for itself, and so its parts of the sum.
+    const [groups, width] = along === 'rows' && !isOne ? [experts, 1] : [1, experts];
     let at = 0;
-    const parts = matrices.map((matrix, index) => {
-      const count = itemAt(terms, index).rank;
-      const source = isOne ? matrix.source : placed(along, matrix, at, rank);
-      at += count;
-      return { source, count, factor: itemAt(by, index), weight: itemAt(weights, index) };
-    });
+    const parts = Array.from({ length: groups }, (_, group) => group).flatMap((group) =>
+      matrices.map((matrix, index) => {
+        const count = itemAt(terms, index).rank * width;
+        const source = isOne
+          ? matrix.source
+          : placed(along, matrix, { at, from: group * count, count, of: ranks });
+        at += count;
+        return { source, count, factor: itemAt(by, index), weight: itemAt(weights, index) };
+      }),
+    );
     return { dtype: output, shape, expression: { kind: 'concatenate', along, parts } };
   };
   return {
@@ -143,16 +152,15 @@ const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | unde
 const copyOf = ({ source }: Factor, dtype: Dtype): PlannedExpression =>
   source.dtype === dtype ? { kind: 'copy', source } : { kind: 'linear', terms: [{ source, weight: 1 }] };
 
-/** Returns a matrix as the rows, or the columns, from `first` on of one of so many. */
+/** Returns rows of a matrix as those from `at` on of one of so many, or all its columns as those from `at` on. */
 const placed = (
   along: 'rows' | 'columns',
-  { source, rows, columns }: Factor,
-  first: number,
-  of: number,
+  { source, columns }: Factor,
+  { at, from, count, of }: Readonly<Record<'at' | 'from' | 'count' | 'of', number>>,
 ): Operand =>
   along === 'rows'
-    ? gatheredTensor(of, [[first, 0, rows]], source)
-    : columnTensor({ columns: of, first, count: columns }, source);
+    ? gatheredTensor(of, [[at, from, count]], source)
+    : columnTensor({ columns: of, first: at, count: columns }, source);
 
 /**
  * Returns the dtype that holds matrices times factors: their own where they share it and no product is rounded in it, else

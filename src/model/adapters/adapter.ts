@@ -1,6 +1,6 @@
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import type { TensorReference } from '../../tensor/reference.js';
-import type { AdapterKind } from './kinds/kind.js';
+import type { AdapterKind, ExpertRows } from './kinds/kind.js';
 import type { AdapterChange } from './kinds/kinds.js';
 import type { NumberOf } from './module-numbers.js';
 
@@ -21,6 +21,8 @@ export interface LowRankPair {
   readonly scale: number;
   /** The parameter is stored as [in, out] (`fan_in_fan_out`, embeddings): the change is (B · A)ᵀ. */
   readonly transposed: boolean;
+  /** Where the parameter has the matrices of several experts (`target_parameters`): A is [experts · rank, in], B [out, rank · experts]. */
+  readonly experts?: ExpertRows | undefined;
 }
 
 /**
@@ -42,6 +44,9 @@ export interface Adapter {
   >;
 }
 
+/** The versions of PEFT that give the factors of square matrices of experts a meaning of their own. */
+export type ExpertLayout = 'before 0.19' | '0.19.0' | 'since 0.19.1';
+
 /** The keys of `adapter_config.json` that change what a LoRA adapter computes (PEFT 0.21); the others are kept beside it. */
 export interface AdapterConfig {
   /** `base_model_name_or_path`, where it is written. */
@@ -60,6 +65,8 @@ export interface AdapterConfig {
   readonly modulesToSave: readonly string[];
   readonly targetModules: readonly string[] | string | undefined;
   readonly targetParameters: readonly string[];
+  /** Factors of experts have the widths that PEFT gave them before 0.19, in 0.19.0, or since 0.19.1. */
+  readonly expertLayout: ExpertLayout;
   /** The whole object as read. */
   readonly raw: Readonly<Record<string, unknown>>;
 }

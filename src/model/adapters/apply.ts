@@ -10,6 +10,7 @@ import type { Shape, TensorReference } from '../../tensor/reference.js';
 import type { Adapter, LowRankPair } from './adapter.js';
 import { checkComplete } from './check-complete.js';
 import { isConv1d } from './conv1d.js';
+import { pairsByTensor } from './experts.js';
 import { asInBase } from './in-base.js';
 import { addition } from './kinds/kinds.js';
 import { embeddingOf, headOf, isTied } from './tied.js';
@@ -23,7 +24,8 @@ import { embeddingOf, headOf, isTied } from './tied.js';
  * @throws LayerloomError ADAPTER_INVALID, ADAPTER_MISMATCH, ADAPTER_UNSUPPORTED, QUANTISED_WEIGHTS
  */
 export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: string): CheckpointIndex => {
-  const adapter = asInBase(base, given);
+  const named = asInBase(base, given);
+  const adapter = { ...named, pairs: pairsByTensor(base, named) };
   const { checkpoint } = adapter;
   const ofAdapter = (reference: TensorReference): TensorReference => ({
     ...reference,
@@ -31,10 +33,12 @@ export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: stri
   });
   const tensors = new Map(base.tensors);
   const configEdits = replaceWhole(base, adapter, tensors, ofAdapter);
+  const changeable = changeableIn(base, adapter, tensors);
   for (const [name, pair] of adapter.pairs) {
-    const reference = changeable(base, adapter, tensors, name);
-    const { a, b, beside, rank, scale } = pair;
-    const transposed = isTransposed(base, adapter, name, pair, reference.shape);
+    const reference = changeable(name);
+    const { a, b, beside, rank, scale, experts } = pair;
+    const transposed =
+      experts === undefined ? isTransposed(base, adapter, name, pair, reference.shape) : pair.transposed;
     if (reference.quantised !== undefined && adapter.config.kind.noSum !== undefined)
       throw new LayerloomError('ADAPTER_UNSUPPORTED', {
         file: checkpoint.path,
@@ -49,11 +53,12 @@ export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: stri
       rank,
       scale,
       transposed,
+      experts,
     });
     tensors.set(name, { ...reference, change });
   }
   for (const [name, { tensor, scale }] of adapter.added) {
-    const reference = changeable(base, adapter, tensors, name);
+    const reference = changeable(name);
     if (reference.shape.join() !== tensor.shape.join())
       throw mismatch(
         base,
@@ -112,22 +117,34 @@ const mismatch = (
 const scales =
   /\.(weight_scale|weight_scale_inv|weight_packed|qweight|qzeros|SCB|weight\.(absmax|quant_map))/;
 
-/** Returns a tensor of the base that a change can be added to. */
-const changeable = (
+/** Returns the modules of a base, and what these are in, that have tensors of quantised weights. */
+const quantisedModules = ({ tensors }: CheckpointIndex): ReadonlySet<string> => {
+  const modules = new Set<string>();
+  for (const name of tensors.keys()) {
+    if (!scales.test(name)) continue;
+    for (let dot = name.lastIndexOf('.'); dot > 0; dot = name.lastIndexOf('.', dot - 1))
+      modules.add(name.slice(0, dot));
+  }
+  return modules;
+};
+
+/** Returns a function that returns a tensor of the base to which a change can be added. */
+const changeableIn = (
   base: CheckpointIndex,
   adapter: Adapter,
   tensors: ReadonlyMap<string, TensorReference>,
-  name: string,
-): TensorReference => {
-  const reference = tensors.get(name);
-  const module = name.slice(0, Math.max(0, name.lastIndexOf('.')));
-  const isPacked = [...base.tensors.keys()].some((one) => one.startsWith(`${module}.`) && scales.test(one));
-  if (isPacked || (base.config?.['quantization_config'] !== undefined && base.quantisation === undefined))
-    throw new LayerloomError('QUANTISED_WEIGHTS', { model: base.path, tensor: name });
-  if (reference === undefined) throw mismatch(base, adapter, name, 'is not there');
-  if (!isFloating(reference.dtype))
-    throw new LayerloomError('QUANTISED_WEIGHTS', { model: base.path, tensor: name });
-  return reference;
+): ((name: string) => TensorReference) => {
+  const packed = quantisedModules(base);
+  const isUnknown = base.config?.['quantization_config'] !== undefined && base.quantisation === undefined;
+  return (name) => {
+    const reference = tensors.get(name);
+    if (isUnknown || packed.has(name.slice(0, Math.max(0, name.lastIndexOf('.')))))
+      throw new LayerloomError('QUANTISED_WEIGHTS', { model: base.path, tensor: name });
+    if (reference === undefined) throw mismatch(base, adapter, name, 'is not there');
+    if (!isFloating(reference.dtype))
+      throw new LayerloomError('QUANTISED_WEIGHTS', { model: base.path, tensor: name });
+    return reference;
+  };
 };
 
 /** Returns true if the product of the factors is to be transposed; checks that it then has the shape of the base's tensor. */

@@ -1,7 +1,9 @@
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
+import { expertNamesOf, nameInFiles } from '../experts/family.js';
 import type { Adapter } from './adapter.js';
+import { hasParameter } from './experts.js';
 import { embeddingOf, headOf, isTied } from './tied.js';
 
 /**
@@ -40,8 +42,13 @@ export const asInBase = (base: CheckpointIndex, adapter: Adapter): Adapter => {
   const { pairs, replaced, added } = adapter;
   const head = headOf(base);
   const names = [...pairs.keys(), ...replaced.keys(), ...added.keys()];
-  const isHere = (name: string) => base.tensors.has(name) || name === head;
-  const spelling = spellings.find((spell) => names.every((name) => isHere(spell(name)))) ?? ((name) => name);
+  const isHere = (name: string) => hasParameter(base, name) || name === head;
+  const ofExperts = expertNamesOf(base);
+  const inFiles = (name: string) => nameInFiles(ofExperts, name);
+  const spelling =
+    [...spellings, ...spellings.map((spell) => (name: string) => inFiles(spell(name)))].find((spell) =>
+      names.every((name) => isHere(spell(name))),
+    ) ?? ((name) => name);
   const renamed = <V>(map: ReadonlyMap<string, V>): Map<string, V> =>
     new Map([...map].map(([name, value]) => [spelling(name), value]));
   const found = { ...adapter, pairs: renamed(pairs), replaced: renamed(replaced), added: renamed(added) };

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { LayerloomError } from '../../base/errors.js';
 import { entriesInOrder, isObject, parseJsonObject } from '../../checkpoint/json.js';
-import type { AdapterConfig } from './adapter.js';
+import type { AdapterConfig, ExpertLayout } from './adapter.js';
 import { keyedKinds, plainLora } from './kinds/kinds.js';
 import { type NumbersByPattern, numbersByModule } from './module-numbers.js';
 
@@ -136,8 +136,16 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
     modulesToSave: data.modules_to_save ?? [],
     targetModules: data.target_modules ?? undefined,
     targetParameters: data.target_parameters ?? [],
+    expertLayout: expertLayoutOf(raw['peft_version']),
     raw,
   };
+};
+
+/** PEFT writes its version since 0.18. */
+const expertLayoutOf = (version: unknown): ExpertLayout => {
+  const [, major, minor, patch] = /^(\d+)\.(\d+)\.(\d+)/.exec(String(version ?? '0.17.0')) ?? [];
+  if (major === '0' && Number(minor) < 19) return 'before 0.19';
+  return major === '0' && minor === '19' && patch === '0' ? '0.19.0' : 'since 0.19.1';
 };
 
 /** Returns s, by which B · A is multiplied. */
@@ -156,6 +164,8 @@ export interface AdapterConfigContent
   readonly targetModules: readonly string[] | string;
   readonly modulesToSave?: readonly string[];
   readonly targetParameters?: readonly string[];
+  /** The version whose layout factors of experts have. */
+  readonly peftVersion?: string;
   /** Default `CAUSAL_LM`. */
   readonly taskType?: string | null;
 }
@@ -181,6 +191,7 @@ export const adapterConfigText = (content: AdapterConfigContent): string =>
       lora_dropout: 0,
       modules_to_save: listOrNull(content.modulesToSave),
       peft_type: 'LORA',
+      ...(content.peftVersion === undefined ? {} : { peft_version: content.peftVersion }),
       r: content.rank,
       rank_pattern: content.rankPattern ?? {},
       revision: null,

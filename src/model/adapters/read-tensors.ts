@@ -62,9 +62,10 @@ export const readAdapterTensors = (
   }
   const pairs = new Map<string, LowRankPair>();
   const added = new Map<string, Named & { scale: number }>();
+  const wrappers = wrappersOf(modules.keys());
   for (const [module, factors] of modules) {
-    const { parameter, matched } = targetOf(module, config, file);
-    const pair = pairOf(matched, module, factors, config, file);
+    const { parameter, matched } = targetOf(module, wrappers, config, file);
+    const pair = pairOf({ module, matched, isParameter: matched === parameter }, factors, config, file);
     const whole = replaced.get(parameter);
     // Under `base_layer` PEFT saves what the factors are added to, as of embeddings of another size.
     if (whole !== undefined && !whole.name.includes('.base_layer.'))
@@ -133,17 +134,32 @@ const checkWhole = (
   );
 };
 
+/** A module's name without the wrappers of PEFT that stand in each other for several parameters of it. */
+const unwrapped = (module: string): string => module.replaceAll('.base_layer', '');
+
+/** Returns the number of wrappers of each module. */
+const wrappersOf = (modules: Iterable<string>): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>();
+  for (const module of modules) counts.set(unwrapped(module), (counts.get(unwrapped(module)) ?? 0) + 1);
+  return counts;
+};
+
+/** Parameters of experts as the modules of transformers have them: PEFT wraps them in this order, the first innermost. */
+const parameterOrder = ['gate_up_proj', 'gate_up_proj_bias', 'up_proj', 'down_proj', 'down_proj_bias'];
+
 /**
  * Returns the parameter that a module's factors change: its weight, or one that `target_parameters` names. PEFT compares
  * patterns with the name of the module, and of such a parameter with its own.
  */
 const targetOf = (
   module: string,
+  wrappers: ReadonlyMap<string, number>,
   { targetParameters, targetModules }: AdapterConfig,
   file: string,
 ): { readonly parameter: string; readonly matched: string } => {
-  const own = module.replaceAll('.base_layer', '');
-  const bare = targetParameters.find((target) => !target.includes('.'));
+  const own = unwrapped(module);
+  const isBare = (target: string) => !target.includes('.');
+  const bare = targetParameters.find(isBare);
   if (bare !== undefined && typeof targetModules === 'string')
     throw new LayerloomError('ADAPTER_UNSUPPORTED', {
       file,
@@ -151,25 +167,43 @@ const targetOf = (
       reason: 'names no module, beside a target_modules that is a pattern, which is not supported',
     });
   const isTarget = Array.isArray(targetModules) && targetModules.some((one) => `.${own}`.endsWith(`.${one}`));
-  const meant = targetParameters.filter((target) => {
-    const dot = target.lastIndexOf('.');
-    return dot === -1 ? !isTarget : `.${own}`.endsWith(`.${target.slice(0, dot)}`);
-  });
-  const [target] = meant;
-  if (own !== module || meant.length > 1)
+  const inModule = targetParameters.filter(
+    (target) => !isBare(target) && `.${own}`.endsWith(`.${target.slice(0, target.lastIndexOf('.'))}`),
+  );
+  const anywhere = isTarget ? [] : targetParameters.filter(isBare);
+  const count = wrappers.get(own) ?? 0;
+  const named = (targets: readonly string[]) => [
+    ...new Set(targets.map((target) => target.slice(target.lastIndexOf('.') + 1))),
+  ];
+  const meant = [named(inModule), named([...inModule, ...anywhere])].find(({ length }) => length === count);
+  if (meant === undefined) {
+    if (own === module && count === 1 && inModule.length + anywhere.length === 0)
+      return { parameter: `${module}.weight`, matched: module };
     throw new LayerloomError('ADAPTER_UNSUPPORTED', {
       file,
       what: `target_parameters ${targetParameters.join(', ')}`,
-      reason: `names several parameters of the module ${own}, which is not supported`,
+      reason: `names other parameters of the module ${own} than it has factors for (${count}), which is not supported`,
     });
-  if (target === undefined) return { parameter: `${module}.weight`, matched: module };
-  const parameter = `${module}.${target.slice(target.lastIndexOf('.') + 1)}`;
+  }
+  const unknown = meant.find((name) => !parameterOrder.includes(name));
+  if (unknown !== undefined && count > 1)
+    throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+      file,
+      what: `target_parameters ${targetParameters.join(', ')}`,
+      reason: `names several parameters of the module ${own}, of which the order of ${unknown} is not known`,
+    });
+  const inOrder = meant.toSorted((a, b) => parameterOrder.indexOf(a) - parameterOrder.indexOf(b));
+  const depth = module.split('.base_layer').length - 1;
+  const parameter = `${own}.${itemAt(inOrder, count - 1 - depth)}`;
   return { parameter, matched: parameter };
 };
 
 const pairOf = (
-  matched: string,
-  module: string,
+  {
+    module,
+    matched,
+    isParameter,
+  }: { readonly module: string; readonly matched: string; readonly isParameter: boolean },
   { a, b, beside, embedding }: Factors,
   config: AdapterConfig,
   file: string,
@@ -199,8 +233,8 @@ const pairOf = (
       throw invalid(file, name, `is ${tensor.dtype}`, 'save the adapter in bfloat16, float16 or float32');
   }
   checkBeside(beside, b, config, file);
-  const rank = itemAt(a.tensor.shape, 0);
-  if (itemAt(b.tensor.shape, 1) !== rank)
+  const rows = itemAt(a.tensor.shape, 0);
+  if (itemAt(b.tensor.shape, 1) !== rows)
     throw invalid(
       file,
       b.name,
@@ -208,12 +242,15 @@ const pairOf = (
       'download or save the adapter again',
     );
   const configured = config.rankOf(matched);
-  if (configured !== rank && config.targetParameters.length > 0 && rank % configured === 0)
+  // Of experts there are the ranks of each, one behind the other.
+  const experts = isParameter && rows % configured === 0 ? rows / configured : 1;
+  if (experts > 1 && config.kind.beside !== undefined)
     throw new LayerloomError('ADAPTER_UNSUPPORTED', {
       file,
       what: `tensor ${a.name}`,
-      reason: `has factors of ${rank / configured} experts of a mixture (target_parameters), which is not supported`,
+      reason: `has factors of ${experts} experts, beside ${config.kind.key}, which PEFT has not either`,
     });
+  const rank = rows / experts;
   if (configured !== rank)
     throw invalid(
       file,
@@ -231,5 +268,6 @@ const pairOf = (
     alpha,
     scale: scaleOf(rank, alpha, config.rsLora),
     transposed: embedding || config.fanInFanOut,
+    ...(experts === 1 ? {} : { experts: { count: experts, row: 0 } }),
   };
 };

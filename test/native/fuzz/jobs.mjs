@@ -188,33 +188,40 @@ const linear = (random, files) => {
   return { door: 'run', values: [job, control()], written: behind(4 * slice.first, written) };
 };
 
-/** A product of two factors, by docs/numbers.md, wherever slices cut it. @param {Random} random @param {Files} files @returns {Call} */
+/** Rows of the products of experts, or of one product, by docs/numbers.md, wherever slices cut them. @param {Random} random @param {Files} files @returns {Call} */
 const product = (random, files) => {
   const [rank, rows, columns] = [
     random.from(1, random.chance(0.2) ? 140 : 9),
     random.from(1, 20),
     random.from(1, 70),
   ];
+  const experts = random.chance(0.5) ? 1 : random.from(2, 5);
+  const matrixRows = experts === 1 ? rows : random.from(1, 20);
+  const row = experts === 1 ? 0 : random.below(experts * matrixRows);
+  const high = experts === 1 ? rows : experts * matrixRows - row;
   const transposed = random.chance(0.3);
-  const [outputs, inputs] = transposed ? [columns, rows] : [rows, columns];
+  const [outputs, inputs] = transposed ? [columns, matrixRows] : [matrixRows, columns];
   const dtype = random.pick(['F8_E4M3', 'F8_E5M2']);
   const factor = (/** @type {number} */ elements) => {
     const { at, bytes } = locationOf(random, files, 0, elements);
     return { source: { ...at, dtype, slicing: 'whole', elements }, bytes };
   };
-  const [a, b] = [factor(rank * inputs), factor(outputs * rank)];
-  const first = random.below(rows * columns);
-  const count = random.below(rows * columns - first + 1);
+  const ranks = rank * experts;
+  const [a, b] = [factor(ranks * inputs), factor(outputs * ranks)];
+  const first = random.below(high * columns);
+  const count = random.below(high * columns - first + 1);
   const written = Buffer.alloc(count * 4);
   for (let i = 0; i < count; i += 1) {
-    const [row, column] = [Math.floor((first + i) / columns), (first + i) % columns];
-    const [output, input] = transposed ? [column, row] : [row, column];
+    const [ofAll, column] = [row + Math.floor((first + i) / columns), (first + i) % columns];
+    const [expert, inMatrix] = [Math.floor(ofAll / matrixRows), ofAll % matrixRows];
+    const [output, input] = transposed ? [column, inMatrix] : [inMatrix, column];
     let total = 0;
     for (let from = 0; from < rank; from += 16) {
       let sum = 0;
       for (let k = from; k < Math.min(rank, from + 16); k += 1) {
         const term = Math.fround(
-          byteIn(dtype, b.bytes[output * rank + k] ?? 0) * byteIn(dtype, a.bytes[k * inputs + input] ?? 0),
+          byteIn(dtype, b.bytes[output * ranks + k * experts + expert] ?? 0) *
+            byteIn(dtype, a.bytes[(expert * rank + k) * inputs + input] ?? 0),
         );
         sum = k === from ? term : Math.fround(sum + term);
       }
@@ -223,7 +230,7 @@ const product = (random, files) => {
     if (Number.isNaN(total)) written.writeUInt32LE(0x7fc0_0000, i * 4);
     else written.writeFloatLE(total, i * 4);
   }
-  const node = { kind: 'product', rank, transposed, dtype: 'F32', inputs: [0, 1] };
+  const node = { kind: 'product', rank, transposed, experts, row, dtype: 'F32', inputs: [0, 1] };
   const program = { sources: [a.source, b.source], nodes: [node], first, count, columns, watched: [] };
   const output = { value: 2, fd: files.output, begin: 0, dtype: 'F32' };
   const job = { kind: 'compute', program, outputs: [output] };

@@ -1,5 +1,13 @@
 import type { TensorChange, TensorReference } from '../../../tensor/reference.js';
 
+/** Which rows a tensor is of the products of several experts, whose factors stand in one pair of matrices. */
+export interface ExpertRows {
+  /** The number of experts: `a` is [experts · rank, in], `b` [out, rank · experts], the experts of a rank side by side. */
+  readonly count: number;
+  /** The tensor's first row, of the rows of all products one below the other. */
+  readonly row: number;
+}
+
 /** The factors of one parameter, among the files of a base with its adapter. */
 export interface PlacedFactors {
   /** [rank, in] */
@@ -13,6 +21,8 @@ export interface PlacedFactors {
   readonly scale: number;
   /** The parameter is stored as [in, out], as embeddings and `fan_in_fan_out` layers are: the product is (B · A)ᵀ. */
   readonly transposed: boolean;
+  /** Where the factors are those of several experts; without, of one matrix. */
+  readonly experts?: ExpertRows | undefined;
 }
 
 /** What is known of one kind of adapters. What it makes of a tensor is an operand: `src/plan/adapted.ts` lists these by change. */

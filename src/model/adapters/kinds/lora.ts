@@ -1,5 +1,5 @@
 import type { TensorReference } from '../../../tensor/reference.js';
-import type { AdapterKind } from './kind.js';
+import type { AdapterKind, ExpertRows } from './kind.js';
 
 /** W + s · B · A, `a` [rank, in] and `b` [out, rank]; or of the transpose of the product. */
 export interface LowRankChange {
@@ -9,8 +9,18 @@ export interface LowRankChange {
   readonly rank: number;
   readonly scale: number;
   readonly transposed: boolean;
+  /** Where it is rows of the products of several experts. */
+  readonly experts?: ExpertRows | undefined;
 }
 
 export const lora: AdapterKind<LowRankChange> = {
-  change: ({ a, b, rank, scale, transposed }) => ({ kind: 'lowRank', a, b, rank, scale, transposed }),
+  change: ({ a, b, rank, scale, transposed, experts }) => ({
+    kind: 'lowRank',
+    a,
+    b,
+    rank,
+    scale,
+    transposed,
+    experts,
+  }),
 };

@@ -1,0 +1,122 @@
+"""Mixtures of experts by transformers, and adapters of them by PEFT, for experts.test.ts.
+
+  mixtures.py make DIR [LAYOUT]     DIR/CASE/base (each expert by itself where transformers writes it so), DIR/CASE/fused
+                                    (as transformers holds it), adapters DIR/CASE/ADAPTER and what merge_and_unload makes of
+                                    the base with each: DIR/CASE/ADAPTER-merged. With LAYOUT only adapters of the parameters
+                                    of experts, of square matrices too, named ADAPTER-LAYOUT: for other versions of PEFT
+  mixtures.py compare FIRST SECOND …   compares pairs of models, one JSON object a line: names that one lacks, the largest
+                                    difference as a share of the tensor's largest element, and the same of logits
+  mixtures.py variant FROM TO SEED [--fused]   an expert of a model: its weights with small changes
+"""
+import json, os, sys, warnings
+
+os.environ.setdefault('HF_HUB_OFFLINE', '1')
+warnings.filterwarnings('ignore')
+import torch
+import transformers
+from transformers import (AutoModelForCausalLM, DeepseekV2Config, DeepseekV3Config, GptOssConfig, GraniteMoeConfig,
+                          JetMoeConfig, Llama4TextConfig, MixtralConfig, OlmoeConfig, PhimoeConfig, Qwen2MoeConfig,
+                          Qwen3MoeConfig)
+from transformers.models.qwen3_5_moe import Qwen3_5MoeTextConfig
+
+transformers.logging.set_verbosity_error()
+small = dict(vocab_size=96, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+             max_position_embeddings=64, tie_word_embeddings=False)
+chosen = dict(num_experts_per_tok=2)
+deepseek = dict({**small, 'num_key_value_heads': 4}, intermediate_size=48, moe_intermediate_size=24, n_routed_experts=4,
+                n_shared_experts=1, kv_lora_rank=8, q_lora_rank=8, qk_nope_head_dim=8, qk_rope_head_dim=8, v_head_dim=8,
+                first_k_dense_replace=1, n_group=1, topk_group=1, **chosen)
+full = dict(layer_types=['full_attention'] * 2)
+
+
+def mixtures(width=24):
+    """Configurations, with so many columns of each expert's inner layer."""
+    qwen = dict(moe_intermediate_size=width, num_experts=4, **chosen)
+    local = dict(intermediate_size=width, num_local_experts=4, **chosen)
+    return {
+        'mixtral': MixtralConfig(**small, **local),
+        'qwen2-moe': Qwen2MoeConfig(**small, **qwen, intermediate_size=48, shared_expert_intermediate_size=40),
+        'qwen3-moe': Qwen3MoeConfig(**small, **qwen, head_dim=8, intermediate_size=48),
+        'qwen3.5-moe': Qwen3_5MoeTextConfig(**small, **qwen, **full, head_dim=8, shared_expert_intermediate_size=40),
+        'olmoe': OlmoeConfig(**small, intermediate_size=width, num_experts=4, **chosen),
+        'gpt-oss': GptOssConfig(**small, **local, **full, head_dim=8),
+        'deepseek-v2': DeepseekV2Config(**{**deepseek, 'moe_intermediate_size': width}),
+        'deepseek-v3': DeepseekV3Config(**{**deepseek, 'moe_intermediate_size': width}),
+        'granite-moe': GraniteMoeConfig(**small, **local),
+        'phi-moe': PhimoeConfig(**small, **local),
+        'llama4': Llama4TextConfig(**small, **{**local, 'num_experts_per_tok': 1}, intermediate_size_mlp=48, head_dim=8,
+                                   moe_layers=[1]),
+        'jetmoe': JetMoeConfig(**{k: v for k, v in small.items() if k != 'num_attention_heads'}, **local, kv_channels=8),
+    }
+
+
+all_linear = dict(r=4, lora_alpha=8, target_modules='all-linear')
+parameters = dict(r=3, lora_alpha=5, target_modules=['q_proj'], use_rslora=True,
+                  target_parameters=['experts.gate_up_proj', 'experts.down_proj'], alpha_pattern={'experts.down_proj': 7})
+one = dict(r=2, lora_alpha=3, target_modules=['k_proj'], target_parameters=['experts.down_proj'])
+
+
+def train(model):
+    """Random numbers in the place of training."""
+    with torch.no_grad():
+        for name, tensor in model.named_parameters():
+            if 'lora_' in name:
+                tensor.copy_(torch.randn(tensor.shape) * 0.1)
+
+
+def load(directory):
+    return AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32).eval()
+
+
+def adapt(at, name, keys):
+    from peft import LoraConfig, get_peft_model
+    peft = get_peft_model(load(f'{at}/base'), LoraConfig(task_type='CAUSAL_LM', **keys))
+    train(peft)
+    peft.save_pretrained(f'{at}/{name}')
+    peft.merge_and_unload().save_pretrained(f'{at}/{name}-merged')
+
+
+def make(directory, layout=None):
+    widths = [24] if layout is None else [24, 32, 16]
+    for width in widths:
+        for case, config in mixtures(width).items():
+            if layout is not None and case == 'jetmoe':  # all of its experts are in modules of other names
+                continue
+            torch.manual_seed(len(case) + width)
+            at = os.path.join(directory, case if width == 24 else f'{case}-{width}')
+            if not os.path.exists(f'{at}/base'):
+                model = AutoModelForCausalLM.from_config(config).to(torch.float32)
+                model.save_pretrained(f'{at}/base')
+                model.save_pretrained(f'{at}/fused', save_original_format=False)
+            if layout is None:
+                adapt(at, 'all-linear', all_linear)
+            if case != 'jetmoe':
+                adapt(at, f'parameters{layout and f"-{layout}" or ""}', parameters)
+                adapt(at, f'one{layout and f"-{layout}" or ""}', one)
+
+
+def compare(*models):
+    """Models as transformers holds them, whatever their files are like."""
+    tokens = torch.arange(24)[None]
+    for first, second in zip(models[::2], models[1::2]):
+        ours, theirs = load(first), load(second)
+        found, expected = ours.state_dict(), theirs.state_dict()
+        largest = max(((found[name] - tensor).abs().max() / tensor.abs().max().clamp(min=1e-300)).item()
+                      for name, tensor in expected.items() if name in found and tensor.is_floating_point())
+        with torch.no_grad():
+            one, other = ours(tokens).logits, theirs(tokens).logits
+        print(json.dumps({'ours': first, 'names': sorted(set(found) ^ set(expected)), 'largest': largest,
+                          'logits': ((one - other).abs().max() / other.abs().max()).item()}), flush=True)
+
+
+def variant(source, target, seed, *flags):
+    torch.manual_seed(int(seed))
+    model = load(source)
+    with torch.no_grad():
+        for tensor in model.parameters():
+            tensor.add_(torch.randn(tensor.shape) * 0.01)
+    model.save_pretrained(target, save_original_format='--fused' not in flags)
+
+
+if __name__ == '__main__':
+    {'make': make, 'compare': compare, 'variant': variant}[sys.argv[1]](*sys.argv[2:])
