@@ -36,6 +36,7 @@ export const groups = [
       'docs/methods.md',
       'docs/mergekit-recipes.md',
       'docs/quantised.md',
+      'docs/mixtures.md',
       'docs/adapters.md',
       'docs/adapter-merges.md',
       'docs/extract-lora.md',

@@ -60,6 +60,7 @@ async def swap(
     partition: StrPath | None = None,
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
+    experts: Literal["fused", "separate"] | None = None,
     save_recipe: StrPath | None = None,
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
@@ -95,6 +96,7 @@ async def swap(
         partition: partition.json of layerloom partition: each tensor from the expert whose part it is in, instead of by layers
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
+        experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
@@ -133,6 +135,7 @@ async def swap(
             option("--partition", partition),
             option("--analysis", analysis),
             option("--chat-template", chat_template),
+            option("--experts", experts),
             option("--save-recipe", save_recipe),
             option("--as", as_),
             option("--rank", rank),
@@ -165,6 +168,7 @@ async def soup(
     weights: Numbers | None = None,
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
+    experts: Literal["fused", "separate"] | None = None,
     save_recipe: StrPath | None = None,
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
@@ -191,6 +195,7 @@ async def soup(
         weights: one weight for each model, or magnitude: 1 / mean MAV of each; default: all 1
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
+        experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
@@ -219,6 +224,7 @@ async def soup(
             option("--weights", weights),
             option("--analysis", analysis),
             option("--chat-template", chat_template),
+            option("--experts", experts),
             option("--save-recipe", save_recipe),
             option("--as", as_),
             option("--rank", rank),
@@ -253,6 +259,7 @@ async def merge(
     plugin: StrPath | Sequence[StrPath] | None = None,
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
+    experts: Literal["fused", "separate"] | None = None,
     save_recipe: StrPath | None = None,
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
@@ -281,6 +288,7 @@ async def merge(
         plugin: a module that registers your own methods
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
+        experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
@@ -311,6 +319,7 @@ async def merge(
             each("--plugin", plugin),
             option("--analysis", analysis),
             option("--chat-template", chat_template),
+            option("--experts", experts),
             option("--save-recipe", save_recipe),
             option("--as", as_),
             option("--rank", rank),
@@ -353,6 +362,7 @@ async def revert(
     side: Literal["language", "task"] | None = None,
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
+    experts: Literal["fused", "separate"] | None = None,
     save_recipe: StrPath | None = None,
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
@@ -389,6 +399,7 @@ async def revert(
         side: the side of the partition that is the expert's; required with partition
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
+        experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
@@ -427,6 +438,7 @@ async def revert(
             option("--side", side),
             option("--analysis", analysis),
             option("--chat-template", chat_template),
+            option("--experts", experts),
             option("--save-recipe", save_recipe),
             option("--as", as_),
             option("--rank", rank),
@@ -456,6 +468,7 @@ async def relayout(
     checkpoint: ModelLike,
     *,
     chat_template: StrPath | None = None,
+    experts: Literal["fused", "separate"] | None = None,
     save_recipe: StrPath | None = None,
     out: StrPath | None = None,
     layout: Literal["layer", "size"] | None = None,
@@ -476,6 +489,7 @@ async def relayout(
     Args:
         checkpoint: a directory, a file of weights or org/name in the hub cache
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
+        experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
@@ -498,6 +512,7 @@ async def relayout(
         ["relayout"],
         [
             option("--chat-template", chat_template),
+            option("--experts", experts),
             option("--save-recipe", save_recipe),
             option("--out", out),
             option("--layout", layout),

@@ -91,6 +91,7 @@ __all__ = [
     "PrintedShard",
     "PrintedShardVerbatim",
     "PrintedTensor",
+    "PrintedTensorPart",
     "ProposedSwap",
     "ProposedSwapKept",
     "RunStatus",
@@ -167,7 +168,7 @@ class PrintedShard(_PrintedShard, total=False):
     """The input file whose tensors are this shard's, all of them and no others: the shard is that file, header and all, and may be a link to it."""
 
 
-class PrintedTensor(TypedDict):
+class _PrintedTensor(TypedDict):
     expression: dict[str, Any]
     name: str
     dtype: Literal["BF16", "BOOL", "C64", "F16", "F32", "F4", "F64", "F6_E2M3", "F6_E3M2", "F8_E4M3", "F8_E4M3FNUZ", "F8_E5M2", "F8_E5M2FNUZ", "F8_E8M0", "I16", "I32", "I64", "I8", "U16", "U32", "U64", "U8"]
@@ -177,6 +178,16 @@ class PrintedTensor(TypedDict):
     end: float
     layer: float | None
     """Layer number, or null outside the layers."""
+
+
+class PrintedTensor(_PrintedTensor, total=False):
+    part: PrintedTensorPart
+    """The tensor of the file that it is a part of, where it is none by itself: its parts stand one behind the other."""
+
+
+class PrintedTensorPart(TypedDict):
+    name: str
+    shape: list[float]
 
 
 class PrintedShardVerbatim(TypedDict):

@@ -81,6 +81,11 @@ export interface CheckpointIndex extends Origin {
   readonly config: Readonly<Record<string, unknown>> | undefined;
   /** Where tensors are quantised by a scheme that is known: `tensors` are then those of the model before it was quantised. */
   readonly quantisation?: Quantisation;
+  /**
+   * Where its files have the experts of mixtures fused: `tensors` are then those of each expert by itself, and `stored` those
+   * of the files, by name.
+   */
+  readonly fusedExperts?: { readonly stored: ReadonlyMap<string, TensorReference> };
   /** Where it is a base with an adapter (`BASE+ADAPTER`). */
   readonly adapted?: AdaptedFrom;
   /** Names of the small files beside the weights and of those within them (`carried`). */

@@ -5,12 +5,14 @@ import { type Compiled, type ModelReference, noStatistics } from '../methods/fra
 import { invalid } from '../methods/framework/settings.js';
 import { same } from '../methods/framework/tensor-recipe.js';
 import type { ModelInput } from '../methods/recipes.js';
+import type { ExpertForm } from '../model/experts/forms.js';
 import { completeRecipe } from '../plan/complete-recipe.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { torchName } from '../tensor/dtype.js';
 import { type AdapterRecipe, composeAdapters, isOfAdapters } from './adapters/compose-adapters.js';
 import { asModel, fromCheckpoint, storedModel } from './as-model.js';
 import type { Composed, StatisticsByRecipe } from './composed.js';
+import { inExpertForm } from './expert-form.js';
 import { frameOf } from './frame.js';
 import type { OpenedModel } from './models.js';
 import type { OpenedInputs } from './opened-inputs.js';
@@ -28,7 +30,9 @@ export const compose = async (
   recipe: Recipe,
   inputs: OpenedInputs,
   statistics: StatisticsByRecipe,
-): Promise<Composed> => inOneForm(await composeValues(recipe, inputs, statistics), inputs);
+  experts: ExpertForm | undefined = recipe.experts,
+): Promise<Composed> =>
+  inExpertForm(inOneForm(await composeValues(recipe, inputs, statistics), inputs), inputs, experts);
 
 /** `compose`, of values alone: a tensor that a model stores quantised is its floating numbers. */
 const composeValues = async (

@@ -11,6 +11,7 @@ import type { Adapter } from '../model/adapters/adapter.js';
 import { isBareAdapter, openAdapter } from '../model/adapters/open-adapter.js';
 import { openAddress } from '../model/adapters/open-model.js';
 import { describeArchitecture } from '../model/architecture/architecture.js';
+import { separated } from '../model/experts/separated.js';
 import { dequantised } from '../model/quantisation/dequantised.js';
 import type { CompleteRecipe } from '../plan/complete-recipe.js';
 import type { Operand, PlannedInput } from '../plan/plan.js';
@@ -72,9 +73,9 @@ export const openModels = async (references: readonly CheckpointReference[]): Pr
   return tellApart(opened);
 };
 
-/** Opens whole models only; those that are quantised as they were before that. */
+/** Opens whole models only: those that are quantised as they were before that, experts each by itself. */
 const openWhole = async (model: ModelAddress): Promise<OpenedFiles> => ({
-  checkpoint: dequantised(await openAddress(model)),
+  checkpoint: separated(dequantised(await openAddress(model))),
 });
 
 interface OpenedFiles {

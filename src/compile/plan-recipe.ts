@@ -12,6 +12,7 @@ import { sideFilePath } from '../checkpoint/side-file-content.js';
 import { listOtherFiles } from '../checkpoint/side-files.js';
 import { checkSideFile } from '../checkpoint/small-file.js';
 import { isBuiltIn, methods } from '../methods/index.js';
+import type { ExpertForm } from '../model/experts/forms.js';
 import {
   defaultShardSize,
   type InputFile,
@@ -43,6 +44,8 @@ export interface PlanOptions {
   layout?: Layout | undefined;
   /** Bytes, or a size such as `5GB` (the default). */
   maxShardSize?: string | number | undefined;
+  /** Whether the output has the experts of mixtures fused or each by itself; overrides the recipe's. */
+  experts?: ExpertForm | undefined;
   /** A filter that matches no tensor, and what of a recipe's file mergekit ignores, is an error, not a warning. */
   strict?: boolean | undefined;
 }
@@ -66,10 +69,15 @@ export const planRecipe = async (
     maxShardSize: options.maxShardSize ?? (recipe.maxShardSize as string | undefined),
   });
   const opened = inputs ?? (await openInputs(recipe));
-  const composed = await compose(recipe, opened, statistics);
+  const composed = await compose(recipe, opened, statistics, options.experts);
   if (options.strict) requireMatches(composed);
   const { models, settled, tensors, layers } = composed;
-  const complete = { ...composed.complete, ...layoutKeys(layout) };
+  const experts = options.experts ?? recipe.experts;
+  const complete = {
+    ...composed.complete,
+    ...(experts === undefined ? {} : { experts }),
+    ...layoutKeys(layout),
+  };
   const first = models[0] as OpenedModel;
 
   const { adapter } = composed;
@@ -169,9 +177,10 @@ const withoutConfig = ({ checkpoint }: OpenedModel): string[] => {
 export const inputFiles = (
   models: readonly OpenedCheckpoint[],
 ): ((source: StoredTensor) => InputFile | undefined) => {
-  const names = models.map(({ checkpoint: { files, tensors, quantisation } }) => {
+  const names = models.map(({ checkpoint: { files, tensors, quantisation, fusedExperts } }) => {
     const inFiles = files.map(() => new Set<string>());
-    for (const [name, { file }] of quantisation?.stored ?? tensors) inFiles[file]?.add(name);
+    for (const [name, { file }] of quantisation?.stored ?? fusedExperts?.stored ?? tensors)
+      inFiles[file]?.add(name);
     return inFiles;
   });
   return ({ input, file }) => {

@@ -9,6 +9,7 @@ import { indexTextOf } from './layout.js';
 import { parseBy, type Refuse } from './parse.js';
 import type { MergePlan, PlannedFile, PlannedInput, PlannedShard, PlannedTensor } from './plan.js';
 import { planSchema, type UnparsedShard, type UnparsedTensor } from './plan-schema.js';
+import { nameInFile, tensorsInFile } from './tensors-in-file.js';
 
 /**
  * Parses a plan, which may have come through JSON from another program: its structure, and what its parts say
@@ -29,6 +30,10 @@ export const checkPlan = (value: unknown): MergePlan => {
   requireDistinct(
     'tensor',
     shards.flatMap(({ tensors }) => tensors),
+  );
+  requireDistinct(
+    'tensor',
+    shards.flatMap(({ tensors }) => tensorsInFile(tensors)),
   );
   checkFiles(plan.files, shards);
   return { ...plan, shards };
@@ -119,10 +124,24 @@ const checkFactors = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   }
 };
 
+/** Parts of a tensor of the file follow each other, are of its dtype, and fill it. */
+const checkParts = (tensors: readonly PlannedTensor[], refuse: Refuse): void => {
+  for (const [name, parts] of groupBy(tensors, nameInFile)) {
+    const [{ dtype, part }] = parts as [PlannedTensor];
+    if (part === undefined) continue;
+    if (!name.isWellFormed() || name === '__metadata__') refuse('no tensor may have this name');
+    const isAlike = (one: PlannedTensor) =>
+      one.dtype === dtype && one.part?.shape.join() === part.shape.join();
+    const elements = elementCount(part.shape);
+    const bytes = parts.reduce((total, { begin, end }) => total + end - begin, 0);
+    if (!parts.every(isAlike) || elements === undefined || byteLength(dtype, elements) !== bytes)
+      refuse(`the parts of ${name} are not of its dtype and shape`);
+  }
+};
+
 const checkLayout = ({ tensors, bytes, verbatim }: PlannedShard, refuse: Refuse): void => {
-  const header = writer.encodeHeader(
-    tensors.map(({ name, dtype, shape, begin, end }) => ({ name, dtype, shape, bytes: end - begin })),
-  );
+  checkParts(tensors, refuse);
+  const header = writer.encodeHeader(tensorsInFile(tensors));
   if (header.length > writer.mostHeaderBytes) refuse('its header is longer than loaders read');
   let position = verbatim === undefined ? header.length : (tensors[0]?.begin ?? bytes);
   for (const { name, begin, end } of tensors) {

@@ -28,6 +28,7 @@ export const completeRecipe = (
     as: _as,
     rank,
     allowNonFinite,
+    experts: _experts,
     ...named
   } = replaceModels(given, textOf);
   const { task, language, model, models, slices, base, ...rest } = named;

@@ -1,4 +1,5 @@
 import { invalidParameter } from '../base/invalid-parameter.js';
+import { groupBy } from '../base/lookup.js';
 import { writer } from '../checkpoint/containers/containers.js';
 import type { Layout } from '../checkpoint/layouts.js';
 import { adapterWeightsName } from '../model/adapters/peft-config.js';
@@ -7,6 +8,7 @@ import type { Dtype } from '../tensor/dtype.js';
 import { elementCount, type Shape } from '../tensor/reference.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import type { MergePlan, PlannedExpression, PlannedShard, PlannedTensor } from './plan.js';
+import { nameInFile, tensorsInFile } from './tensors-in-file.js';
 
 export interface LayoutOptions {
   readonly layout: Layout;
@@ -22,6 +24,7 @@ export interface UnplacedTensor {
   readonly bytes: number;
   readonly place: Place;
   readonly expression: PlannedExpression;
+  readonly part?: PlannedTensor['part'];
 }
 
 export const defaultShardSize = '5GB';
@@ -105,7 +108,11 @@ const orderOf = ({ layer, role }: Place): number => {
 };
 
 const inModelOrder = <T extends UnplacedTensor>(tensors: readonly T[]): T[] =>
-  [...tensors].sort((a, b) => orderOf(a.place) - orderOf(b.place) || writer.compare(a, b));
+  [...tensors].sort((a, b) => orderOf(a.place) - orderOf(b.place) || compareInFile(a, b));
+
+/** Parts of one tensor of a file stay in the order in which they are given. */
+const compareInFile = (a: Named, b: Named): number =>
+  writer.compare({ ...a, name: nameInFile(a) }, { ...b, name: nameInFile(b) });
 
 const groupByLayer = <T extends UnplacedTensor>(tensors: readonly T[]): T[][] => {
   const groups: T[][] = [];
@@ -123,13 +130,14 @@ const groupByLayer = <T extends UnplacedTensor>(tensors: readonly T[]): T[][] =>
 const fill = <T extends UnplacedTensor>(tensors: readonly T[], maxShardBytes: number): T[][] => {
   const shards: T[][] = [];
   let bytes = Number.POSITIVE_INFINITY;
-  for (const tensor of tensors) {
-    if (bytes + tensor.bytes > maxShardBytes) {
+  for (const inFile of groupBy(tensors, nameInFile).values()) {
+    const own = inFile.reduce((total, tensor) => total + tensor.bytes, 0);
+    if (bytes + own > maxShardBytes) {
       shards.push([]);
       bytes = 0;
     }
-    shards.at(-1)?.push(tensor);
-    bytes += tensor.bytes;
+    shards.at(-1)?.push(...inFile);
+    bytes += own;
   }
   return shards;
 };
@@ -148,15 +156,26 @@ const asInputFile = (
   if (!sources.every((source) => source.input === first.input && source.file === first.file))
     return undefined;
   const whole = inputFileOf(first);
-  if (whole?.tensors.size !== tensors.length || !tensors.every(({ name }) => whole.tensors.has(name)))
+  const names = groupBy(tensors, nameInFile);
+  if (whole?.tensors.size !== names.size || ![...names.keys()].every((name) => whole.tensors.has(name)))
     return undefined;
-  const placed = tensors.map(({ name, dtype, shape, place, expression }, index): PlannedTensor => {
+  const placed = tensors.map(({ name, dtype, shape, place, expression, part }, index): PlannedTensor => {
     const { begin = 0, end = 0 } = sources[index] ?? {};
-    return { name, dtype, shape, begin, end, layer: place.layer ?? null, expression };
+    return { name, dtype, shape, begin, end, layer: place.layer ?? null, expression, ...partIn(part) };
   });
   const inOrder = placed.sort((a, b) => a.begin - b.begin || a.end - b.end);
+  // Parts of a tensor that stand otherwise in the file make another one.
+  const isSame = [...groupBy(inOrder, nameInFile)].every(([name, parts]) =>
+    parts.every((part, index) => part.name === names.get(name)?.[index]?.name),
+  );
+  if (!isSame || tensorsInFile(inOrder).length !== names.size) return undefined;
   return { file, bytes: whole.bytes, verbatim: { input: first.input, file: first.file }, tensors: inOrder };
 };
+
+type Named = Pick<UnplacedTensor, 'name' | 'dtype' | 'part'>;
+
+const partIn = (part: PlannedTensor['part']): Pick<PlannedTensor, 'part'> =>
+  part === undefined ? {} : { part };
 
 const placeInFile = (tensors: readonly UnplacedTensor[], file: string): PlannedShard => ({
   file,
@@ -167,12 +186,12 @@ const placeInFile = (tensors: readonly UnplacedTensor[], file: string): PlannedS
 const placeAfterHeader = (
   tensors: readonly (Omit<PlannedTensor, 'begin' | 'end'> & { readonly bytes: number })[],
 ): Pick<PlannedShard, 'bytes' | 'tensors'> => {
-  const inOrder = [...tensors].sort(writer.compare);
-  let position = writer.encodeHeader(inOrder).length;
-  const planned = inOrder.map(({ name, dtype, shape, bytes, layer, expression }) => {
+  const inOrder = [...tensors].sort(compareInFile);
+  let position = writer.encodeHeader(tensorsInFile(inOrder)).length;
+  const planned = inOrder.map(({ name, dtype, shape, bytes, layer, expression, part }) => {
     const begin = position;
     position += bytes;
-    return { name, dtype, shape, begin, end: position, layer, expression };
+    return { name, dtype, shape, begin, end: position, layer, expression, ...partIn(part) };
   });
   return { bytes: position, tensors: planned };
 };
@@ -186,10 +205,10 @@ export const indexTextOf = (shards: readonly PlannedShard[]): string => {
   const places = new Map<string, string>();
   let [parameters, bytes] = [0, 0];
   for (const { file, tensors } of shards)
-    for (const { name, shape, begin, end } of tensors) {
-      places.set(name, file);
-      parameters += elementCount(shape) ?? 0;
-      bytes += end - begin;
+    for (const tensor of tensors) {
+      places.set(nameInFile(tensor), file);
+      parameters += elementCount(tensor.shape) ?? 0;
+      bytes += tensor.end - tensor.begin;
     }
   return writer.encodeIndex(places, { total_parameters: parameters, total_size: bytes });
 };

@@ -60,6 +60,7 @@ const tensor = z
     end: z.number(),
     layer: z.number().nullable(),
     expression: z.unknown(),
+    part: z.strictObject({ name: text, shape: z.array(count) }).exactOptional(),
   })
   // One check for all numbers: a schema for each takes twice as long.
   .refine(

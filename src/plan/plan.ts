@@ -49,6 +49,8 @@ export interface PlannedTensor {
   /** Layer number, or null outside the layers. */
   readonly layer: number | null;
   readonly expression: PlannedExpression;
+  /** The tensor of the file that it is a part of, where it is none by itself: its parts stand one behind the other. */
+  readonly part?: { readonly name: string; readonly shape: Shape } | undefined;
 }
 
 /** A file of the output. */

@@ -17,11 +17,13 @@ export type Identify = (source: StoredTensor) => string;
  * @returns SHA-256 in hexadecimal
  */
 export const shardKey = (
-  tensors: readonly Pick<PlannedTensor, 'name' | 'dtype' | 'shape' | 'expression'>[],
+  tensors: readonly Pick<PlannedTensor, 'name' | 'dtype' | 'shape' | 'expression' | 'part'>[],
   identify: Identify,
 ): string => {
   const hash = createHash('sha256').update(`layerloom shard ${keyVersion}\n`);
-  for (const { name, dtype, shape, expression } of tensors)
-    hash.update(`${name}\n${dtype} ${shape.join()}\n${keyOf(expression, identify)}\n`);
+  for (const { name, dtype, shape, expression, part } of tensors) {
+    const within = part === undefined ? '' : ` in ${part.name} ${part.shape.join()}`;
+    hash.update(`${name}\n${dtype} ${shape.join()}${within}\n${keyOf(expression, identify)}\n`);
+  }
   return hash.digest('hex');
 };

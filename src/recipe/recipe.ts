@@ -14,6 +14,7 @@ import type {
 import { invalid } from '../methods/framework/settings.js';
 import { methods } from '../methods/index.js';
 import type { RecipeInput } from '../methods/recipes.js';
+import type { ExpertForm } from '../model/experts/forms.js';
 import { chatTemplateOf } from '../model/tokenizer/chat-templates/chat-template.js';
 import type { TokenizerRequest } from '../model/tokenizer/vocabulary.js';
 import { type ArithmeticDtype, parseDtype } from '../tensor/dtype.js';
@@ -39,6 +40,8 @@ export interface Recipe {
   /** How the recipe itself wants its shards; options go before it. */
   readonly layout: Layout | undefined;
   readonly maxShardSize: string | number | undefined;
+  /** Whether the output is to have the experts of mixtures fused or each by itself; options go before it. */
+  readonly experts: ExpertForm | undefined;
   readonly dtype: ArithmeticDtype | undefined;
   /** Of a merge of adapters: the rank of averaged products, at most. */
   readonly rank: number | undefined;
@@ -119,6 +122,7 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     given,
     layout: output.layout,
     maxShardSize: output.maxShardSize,
+    experts: output.experts,
     dtype: parseDtype(common.outDtype ?? common.dtype ?? ''),
     rank: output.rank,
     allowNonFinite: output.allowNonFinite ?? false,

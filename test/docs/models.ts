@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { assemble, fill, type Tensors, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { fineTune } from '../fixtures/family.js';
+import { fusedMixture, mixtureConfig, separateMixture } from '../fixtures/mixtures.js';
 
 const base = 'llama-3.1-8b';
 const experts = ['math', 'swh', 'jpn'].flatMap((stem) => [1, 2, 3].map((index) => `${stem}-${index}`));
@@ -86,6 +87,14 @@ export const writeSmallModels = (directory: string): void => {
   const tensors = fill(shapes, 'BF16', 1);
   write(base, tensors);
   for (const [index, name] of experts.entries()) write(name, fineTune(tensors, index + 2));
+  const mixture = separateMixture({ dtype: 'BF16' });
+  const mixtures = {
+    moe: mixture,
+    'moe-1': fineTune(mixture, 2),
+    'moe-2': fusedMixture({ of: fineTune(mixture, 3) }),
+  };
+  for (const [name, of] of Object.entries(mixtures))
+    writeCheckpoint(join(directory, name), { tensors: of, config: mixtureConfig() });
   for (const [index, name] of adapters.entries())
     writeAdapter(
       join(directory, name),

@@ -13,6 +13,7 @@ import { cli, finished, startCli } from '../fixtures/cli.js';
 import { standIn, standInServer } from '../fixtures/evaluation-errors.js';
 import { type ExperimentFixture, recordIn, someMerges, writeExperiment } from '../fixtures/experiment.js';
 import { hashOfModel } from '../fixtures/held.js';
+import { fusedMixture, mixtureConfig } from '../fixtures/mixtures.js';
 import { overwrite } from '../fixtures/overwrite.js';
 import { poisoned } from '../fixtures/poison.js';
 
@@ -122,6 +123,26 @@ describe('merges in place', () => {
     expect(answered.size).toBeGreaterThan(0);
     for (const [name, hash] of answered) expect(hash, name).toBe(await hashOfModel(join(written, name)));
     expect(outcome.warnings).toHaveLength(merges.includes('float32') ? 1 : 0);
+  });
+
+  it('have the weights of the written ones where experts of mixtures are fused', async () => {
+    const { file, out, root } = experimentOf(
+      '\n  - {name: soup, method: soup}\n  - {name: swap, method: layer_swap, bottom: 1, top: 0}\n',
+    );
+    for (const [index, name] of ['base', 'math-1', 'math-2', 'swh-1', 'swh-2'].entries()) {
+      rmSync(join(root, name), { recursive: true });
+      const of = { dtype: 'BF16', seed: index + 1 } as const;
+      writeCheckpoint(join(root, name), { tensors: fusedMixture(of), config: mixtureConfig(of) });
+    }
+    await runExperiment(file, { out, write: [] });
+    const outcome = await evaluateExperiment(out, { lmEval, inPlace: true });
+    expect([outcome.failed, outcome.warnings]).toEqual([[], []]);
+    const written = join(root, 'written');
+    const { experiment } = await runExperiment(file, { out: written });
+    for (const { name, weights } of experiment.merges) expect(stateOf(out, name)).toMatchObject({ weights });
+    const answered = heldIn(held);
+    expect(answered.size).toBe(8);
+    for (const [name, hash] of answered) expect(hash, name).toBe(await hashOfModel(join(written, name)));
   });
 
   it.each([1, 2, 3])('answer nothing with weights that are not theirs (seed %i)', async (seed) => {

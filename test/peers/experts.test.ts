@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { relayout } from '../../src/index.js';
+import { diff, extractLora, type MergeOptions, merge, type RecipeInput, relayout } from '../../src/index.js';
 
 // Mixtures of transformers, and adapters of their experts that PEFT has written.
 
@@ -73,4 +73,83 @@ describe.skipIf(!hasPeft)('mixtures of experts (LAYERLOOM_PYTHON with peft and t
       expect([one, holds]).toEqual([one, true]);
     }
   }, 900_000);
+
+  describe('in files with each expert by itself and in fused ones', () => {
+    // Three that transformers writes with each expert by itself, and three that it writes fused.
+    const separate = ['mixtral', 'qwen3-moe', 'deepseek-v3'];
+    const fused = ['granite-moe', 'gpt-oss', 'llama4'];
+    const at = (mixture: string, name: string) => join(work, mixture, name);
+
+    beforeAll(() => {
+      for (const mixture of [...separate, ...fused])
+        for (const [seed, name] of ['math', 'swh'].entries())
+          run([
+            'variant',
+            at(mixture, 'base'),
+            at(mixture, name),
+            at(mixture, `${name}-fused`),
+            String(seed + 1),
+          ]);
+    }, 900_000);
+
+    const recipes: Readonly<Record<string, (base: string, math: string, swh: string) => RecipeInput>> = {
+      swap: (_, task, language) => ({ method: 'layer_swap', task, language, bottom: 1, top: 0 }),
+      soup: (_, math, swh) => ({ method: 'soup', models: [math, swh] }),
+      ties: (base, math, swh) => ({
+        method: 'ties',
+        base,
+        models: [math, swh],
+        density: 0.5,
+        weights: [1, 1],
+      }),
+      revert: (base, model) => ({ method: 'revert', base, model, bottom: 1, top: 0 }),
+      relayout: (_, model) => ({ method: 'relayout', model }),
+    };
+
+    it.each([...separate, ...fused])(
+      'are one model in every command: %s',
+      async (mixture) => {
+        const models = (end: '' | '-fused') =>
+          [
+            at(mixture, end === '' ? 'base' : 'fused'),
+            at(mixture, `math${end}`),
+            at(mixture, `swh${end}`),
+          ] as const;
+        const [[base, math, swh], [fusedBase, fusedMath, fusedSwh]] = [models(''), models('-fused')];
+        const made = async (recipe: RecipeInput, name: string, options: Partial<MergeOptions> = {}) =>
+          (await merge(recipe, { out: at(mixture, `out-${name}`), ...options })).out;
+        const pairs: (readonly [string, string])[] = [];
+        for (const [name, recipe] of Object.entries(recipes)) {
+          const expected = await made(recipe(base, math, swh), `${name}-separate`);
+          pairs.push(
+            [await made(recipe(fusedBase, fusedMath, fusedSwh), `${name}-fused`), expected],
+            [await made(recipe(base, fusedMath, swh), `${name}-mixed`), expected],
+            [await made(recipe(base, math, swh), `${name}-to-fused`, { experts: 'fused' }), expected],
+          );
+        }
+        for (const [one, other] of [
+          [math, fusedMath],
+          [at(mixture, 'out-soup-fused'), at(mixture, 'out-soup-separate')],
+        ] as const)
+          expect((await diff(one, other)).equal).toBe(true);
+        const [a, b] = [at(mixture, 'lora-separate'), at(mixture, 'lora-fused')];
+        await extractLora({ base, expert: math, rank: 4 }, { out: a });
+        await extractLora({ base: fusedBase, expert: fusedMath, rank: 4 }, { out: b });
+        const adapted = async (model: string, adapter: string, name: string) =>
+          (await relayout({ model: `${model}+${adapter}` }, { out: at(mixture, name) })).out;
+        const one = await adapted(base, a, 'adapted-separate');
+        pairs.push([await adapted(fusedBase, b, 'adapted-fused'), one]);
+        // Loaded by transformers: the same bits of weights and logits.
+        for (const compared of compare(pairs))
+          expect(compared).toMatchObject({ names: [], largest: 0, logits: 0 });
+        // And the soup is the mean of the two, as torch computes it.
+        const [mean] = compare([
+          [at(mixture, 'out-soup-separate'), run(['mean', math, swh, at(mixture, 'mean')]).trim()],
+        ]);
+        expect(mean?.largest).toBeLessThan(1e-6);
+        expect(mean?.logits).toBeLessThan(1e-5);
+      },
+      900_000,
+    );
+  });
 });

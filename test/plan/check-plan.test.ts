@@ -5,11 +5,13 @@ import { type MergePlan, planMerge, type RecipeInput, relayout, runPlan } from '
 import { checkPlan } from '../../src/plan/check-plan.js';
 import type { PlannedExpression } from '../../src/plan/plan.js';
 import type { StoredTensor } from '../../src/tensor/stored-tensor.js';
+import { writeAdapter } from '../fixtures/adapters.js';
 import { temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { everyMethod } from '../fixtures/every-method.js';
 import { writeFamilyOf } from '../fixtures/family.js';
 import { planOverAdapters, writeAdapted } from '../fixtures/low-rank.js';
 import { average, readTensors } from '../fixtures/merged.js';
+import { expertAdapter, fusedMixture, mixtureConfig } from '../fixtures/mixtures.js';
 import { writePlans } from '../fixtures/plans.js';
 
 /** Makes what it is asked for once, and gives each who asks a copy of their own, as another program may have it. */
@@ -143,6 +145,77 @@ describe('a plan', () => {
     expect(() => checkPlan(plan)).toThrow(
       expect.objectContaining({ code: 'PLAN_INVALID', message: expect.stringMatching(reason) }),
     );
+  });
+
+  it.each<[string, (tensors: Record<string, unknown>[]) => unknown, RegExp]>([
+    [
+      'of another shape than its parts fill',
+      ([first]) => put(first, 'part.shape', [3, 9, 8]),
+      /are not of its dtype and shape/,
+    ],
+    [
+      'that the parts have two shapes of',
+      ([first]) => put(first, 'part.shape', [30, 8]),
+      /are not of its dtype and shape/,
+    ],
+    ['of a shape that is none', ([first]) => put(first, 'part.shape', [-1]), /part\.shape/],
+    [
+      'whose parts do not follow each other',
+      ([first]) => put(first, 'part.name', 'elsewhere'),
+      /are not of its dtype and shape/,
+    ],
+    [
+      'that another tensor has the name of',
+      ([first]) => put(first, 'part.name', 'model.norm.weight'),
+      /two tensors|not of its dtype/,
+    ],
+    [
+      'that is metadata',
+      (all) => all.map((one) => put(one, 'part.name', '__metadata__')),
+      /no tensor may have this name/,
+    ],
+    [
+      'of parts of another dtype',
+      ([first]) => put(first, 'dtype', 'BF16'),
+      /its range is not its shape|not of its dtype/,
+    ],
+    ['without a name', ([first]) => put(first, 'part', {}), /part\.name/],
+  ])('with a tensor of several parts %s is refused', async (_, change, reason) => {
+    const config = mixtureConfig();
+    const model = writeCheckpoint(join(temporaryDirectory(), 'model'), { tensors: fusedMixture(), config });
+    const made = await planMerge({ method: 'relayout', model, dtype: 'float16' });
+    const plan: MergePlan = JSON.parse(JSON.stringify(made));
+    expect(() => checkPlan(plan)).not.toThrow();
+    const parts = plan.shards.flatMap(({ tensors }) => tensors).filter(({ part }) => part !== undefined);
+    change(parts.filter(({ part }) => part?.name === parts[0]?.part?.name) as never);
+    expect(() => checkPlan(plan)).toThrow(reason);
+  });
+
+  it.each<[string, Record<string, unknown>, RegExp]>([
+    ['no expert', { experts: { count: 0, row: 0 } }, /experts\.count/],
+    ['a row before the first', { experts: { count: 3, row: -1 } }, /experts\.row/],
+    ['rows behind the last', { experts: { count: 3, row: 24 } }, /rows are none of the products/],
+    ['other experts than its factors have', { experts: { count: 4, row: 0 } }, /has another length/],
+    ['experts that are no numbers', { experts: [] }, /experts: /],
+    ['another rank', { rank: 3 }, /has another length/],
+  ])('with products of %s is refused', async (_, change, reason) => {
+    const root = temporaryDirectory();
+    const base = writeCheckpoint(join(root, 'base'), { tensors: fusedMixture(), config: mixtureConfig() });
+    const adapter = writeAdapter(join(root, 'lora'), expertAdapter());
+    const plan = await planMerge({ method: 'relayout', model: `${base}+${adapter}` });
+    const found: Record<string, unknown>[] = [];
+    const text = JSON.stringify(plan, (_key, value: unknown) => {
+      if (typeof value === 'object' && value !== null && 'experts' in value)
+        found.push(value as Record<string, unknown>);
+      return value;
+    });
+    expect(() => checkPlan(JSON.parse(text))).not.toThrow();
+    expect(found.length).toBeGreaterThan(0);
+    const [first] = found;
+    const changed = JSON.parse(JSON.stringify(first));
+    expect(() =>
+      checkPlan(JSON.parse(text.replace(JSON.stringify(first), JSON.stringify({ ...changed, ...change })))),
+    ).toThrow(reason);
   });
 
   it.each<[string, (product: Record<string, unknown>) => unknown, RegExp]>([

@@ -13,6 +13,7 @@ import { Run, type RunControls } from '../../engine/run.js';
 import { weightsOfShards } from '../../evaluation/weights.js';
 import type { PlacedTensor, WeightsInPlace } from '../../evaluation/weights-to-load.js';
 import { sourcesOfTensors } from '../../plan/operands.js';
+import { placedInFile } from '../../plan/tensors-in-file.js';
 import { Scratch } from '../../store/scratch.js';
 import { ShardStore } from '../../store/shard-store.js';
 import { assemble } from '../assemble.js';
@@ -235,9 +236,7 @@ export class MergesInPlace implements AsyncDisposable {
       for (const from of await weightFilesOf(donor)) await symlink(from, join(path, basename(from)));
     });
     const made = computed.flatMap(({ key, tensors }) =>
-      tensors.map(({ name, dtype, shape, begin, end }): PlacedTensor => {
-        return { name, dtype, shape, begin, end, file: this.#store.pathOf(key) };
-      }),
+      placedInFile(tensors).map((tensor): PlacedTensor => ({ ...tensor, file: this.#store.pathOf(key) })),
     );
     return { ...placed, weights: { tensors: [...copied, ...made], donated: tensorsOf(donor) } };
   }
@@ -250,8 +249,8 @@ export class MergesInPlace implements AsyncDisposable {
   }
 }
 
-const tensorsOf = ({ files, tensors }: CheckpointIndex): PlacedTensor[] =>
-  [...tensors].flatMap(([name, { file, begin, end, dtype, shape }]) => {
+const tensorsOf = ({ files, tensors, fusedExperts }: CheckpointIndex): PlacedTensor[] =>
+  [...(fusedExperts?.stored ?? tensors)].flatMap(([name, { file, begin, end, dtype, shape }]) => {
     const path = files[file]?.path;
     return path === undefined ? [] : [{ name, dtype, shape, begin, end, file: path }];
   });

@@ -5,6 +5,7 @@ import { exchangedDtypes, type PlacedTensor } from '../../evaluation/weights-to-
 import { partOfShard } from '../../plan/layout.js';
 import { keyOfStored } from '../../plan/operands/stored.js';
 import { type Identify, shardKey } from '../../plan/shard-key.js';
+import { placedInFile } from '../../plan/tensors-in-file.js';
 import { type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 import type { BatchMerge } from '../batch-merge.js';
 import type { BatchPlan, PlannedMerge } from '../batch-plan.js';
@@ -68,7 +69,7 @@ const placeMerge = (
   const parts = ofShards.map(({ part }) => part);
   const copied = ofShards.flatMap((shard) => shard.copied);
   const computed = ofShards.flatMap((shard) => shard.computed);
-  const donor = donorOf([...copied, ...computed.flatMap(({ tensors }) => tensors)], plan);
+  const donor = donorOf([...copied, ...computed.flatMap(({ tensors }) => placedInFile(tensors))], plan);
   if (donor !== undefined) return { copied, computed, donor, parts };
   const written = shards.filter(({ verbatim }) => verbatim === undefined);
   return { copied: [], computed: written.map(({ key }) => valueAt(plan.shards, key)), donor, parts };
@@ -85,8 +86,9 @@ const divide = (
     return { copied: found.map(({ tensor }) => tensor), computed: [], part };
   }
   const whole = valueAt(shards, key);
-  const copied = whole.tensors.flatMap(({ name, dtype, shape, expression }): StoredCopy[] => {
-    if (expression.kind !== 'copy') return [];
+  const copied = whole.tensors.flatMap(({ name, dtype, shape, expression, part }): StoredCopy[] => {
+    // A part of a tensor is none that could be loaded by itself.
+    if (expression.kind !== 'copy' || part !== undefined) return [];
     const { source } = expression;
     const file = itemAt(itemAt(inputs, source.input).files, source.file).path;
     return [{ tensor: { name, dtype, shape, begin: source.begin, end: source.end, file }, source }];
@@ -94,7 +96,7 @@ const divide = (
   if (copied.length === 0) return { copied: [], computed: [whole], part: partOf([], identify, [whole]) };
   // By layer, whatever the layout: other merges have the same layer among other copies.
   const ofLayers = groupBy(
-    whole.tensors.filter(({ expression }) => expression.kind !== 'copy'),
+    whole.tensors.filter(({ expression, part }) => expression.kind !== 'copy' || part !== undefined),
     ({ layer }) => layer,
   );
   const computed = [...ofLayers.values()].map((tensors): DistinctShard => {
@@ -117,7 +119,9 @@ const partOf = (
   identify: Identify,
   computed: readonly DistinctShard[] = [],
 ): ContentPart => {
-  const made = computed.flatMap(({ key, tensors }) => tensors.map((tensor) => ({ key, tensor })));
+  const made = computed.flatMap(({ key, tensors }) =>
+    placedInFile(tensors).map((tensor) => ({ key, tensor })),
+  );
   return {
     slots: [
       ...copied.map(({ tensor }) => slotOf(tensor.name, tensor)),
@@ -132,7 +136,7 @@ type Opened = BatchPlan<BatchMerge>['opened']['checkpoints'];
 const tensorsIn = (path: string, opened: Opened): StoredCopy[] => {
   const input = opened.findIndex(({ checkpoint }) => checkpoint.files.some((file) => file.path === path));
   const of = opened[input]?.checkpoint;
-  return [...(of?.tensors ?? [])].flatMap(([name, tensor]) => {
+  return [...(of?.fusedExperts?.stored ?? of?.tensors ?? [])].flatMap(([name, tensor]) => {
     const { file, begin, end, dtype, shape } = tensor;
     return of?.files[file]?.path === path
       ? [{ tensor: { name, file: path, begin, end, dtype, shape }, source: storedTensor(input, tensor) }]
@@ -142,20 +146,20 @@ const tensorsIn = (path: string, opened: Opened): StoredCopy[] => {
 
 /** Finds a model that transformers loads as it would the merge. */
 const donorOf = (
-  tensors: readonly Pick<PlacedTensor, 'name' | 'dtype' | 'shape'>[],
+  wanted: readonly Pick<PlacedTensor, 'name' | 'dtype' | 'shape'>[],
   { opened }: BatchPlan<BatchMerge>,
 ): CheckpointIndex | undefined => {
-  if (!tensors.every(({ dtype }) => exchangedDtypes.includes(dtype))) return undefined;
+  if (!wanted.every(({ dtype }) => exchangedDtypes.includes(dtype))) return undefined;
   return opened.checkpoints
     .map(({ checkpoint }) => checkpoint)
     .find(
-      ({ files, path, adapted, config, tensors: own }) =>
+      ({ files, path, adapted, config, tensors, fusedExperts: { stored: own } = { stored: tensors } }) =>
         adapted === undefined &&
         config !== undefined &&
         config['quantization_config'] === undefined &&
         files.every((file) => file.path.endsWith('.safetensors') && file.path !== path) &&
-        own.size === tensors.length &&
-        tensors.every(({ name, dtype, shape }) => {
+        own.size === wanted.length &&
+        wanted.every(({ name, dtype, shape }) => {
           const found = own.get(name);
           return found?.dtype === dtype && String(found.shape) === String(shape);
         }),

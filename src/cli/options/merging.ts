@@ -1,6 +1,7 @@
 import { layouts } from '../../checkpoint/layouts.js';
 import { outputForms } from '../../compile/adapters/output-forms.js';
 import { links } from '../../engine/output/link.js';
+import { expertForms } from '../../model/experts/forms.js';
 import { chatTemplateNames } from '../../model/tokenizer/chat-templates/chat-template.js';
 import { arithmeticDtypes, torchName } from '../../tensor/dtype.js';
 import { optionGroups } from '../framework/help.js';
@@ -40,6 +41,16 @@ export const saveOptions = {
     '--chat-template <template>',
     `chat template of the output: auto (the one that most models have), a format (${chatTemplateNames.slice(1).join(', ')}) or the file of a template`,
     { default: "the recipe's, or that of the tokenizer's model", group: output },
+  ),
+  experts: option(
+    '--experts <form>',
+    'experts of mixtures: those of a layer fused in one parameter, or each by itself',
+    {
+      choices: expertForms,
+      parse: toOneOf('experts', expertForms),
+      default: "the recipe's, or the first model's",
+      group: output,
+    },
   ),
   saveRecipe: option(
     '--save-recipe <file>',

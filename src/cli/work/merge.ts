@@ -11,6 +11,7 @@ import { checkThreads } from '../../engine/run.js';
 import { type MergeResult, runPlan } from '../../engine/run-plan.js';
 import type { Kept } from '../../methods/framework/method.js';
 import type { RecipeInput } from '../../methods/recipes.js';
+import type { ExpertForm } from '../../model/experts/forms.js';
 import { notesOf } from '../../plan/method-report.js';
 import type { MergePlan } from '../../plan/plan.js';
 import type { DtypeName } from '../../tensor/dtype.js';
@@ -27,6 +28,7 @@ import { reported, show } from './show.js';
 export interface MergeCommandOptions extends CommonOptions {
   readonly dtype?: string;
   readonly as?: OutputForm;
+  readonly experts?: ExpertForm;
   readonly rank?: number;
   readonly strict?: boolean;
   readonly explain?: string;
@@ -60,6 +62,7 @@ const planOptions = async (
   recipe: RecipeInput | string,
   {
     layout,
+    experts,
     analysis,
     strict,
     allowChanged,
@@ -71,6 +74,7 @@ const planOptions = async (
   }: MergeCommandOptions,
 ): Promise<MergePlanOptions> => ({
   layout,
+  experts,
   maxShardSize: options.outShardSize ?? options.maxShardSize,
   analysis,
   strict,

@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { writer } from '../../checkpoint/containers/containers.js';
 import type { PlannedShard } from '../../plan/plan.js';
+import { tensorsInFile } from '../../plan/tensors-in-file.js';
 
 type Shard = Pick<PlannedShard, 'bytes' | 'tensors' | 'verbatim'>;
 
@@ -9,11 +10,7 @@ type Shard = Pick<PlannedShard, 'bytes' | 'tensors' | 'verbatim'>;
  * copied.
  */
 const headerOf = ({ tensors, verbatim }: Shard): Uint8Array =>
-  verbatim === undefined
-    ? writer.encodeHeader(
-        tensors.map(({ name, dtype, shape, begin, end }) => ({ name, dtype, shape, bytes: end - begin })),
-      )
-    : new Uint8Array();
+  verbatim === undefined ? writer.encodeHeader(tensorsInFile(tensors)) : new Uint8Array();
 
 /** Extends a file to its shard's full size and writes the header. */
 export const beginShardFile = async (file: FileHandle, shard: Shard): Promise<void> => {

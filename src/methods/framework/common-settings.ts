@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { setting } from '../../base/setting.js';
 import { layouts } from '../../checkpoint/layouts.js';
+import { expertForms } from '../../model/experts/forms.js';
 import {
   chatTemplateNames,
   chatTemplateOf,
@@ -99,6 +100,11 @@ export const outputSettings = z.strictObject({
     meaning:
       'Compute with values that are NaN or infinite, and write what comes of them, instead of refusing them. Copies are never looked at.',
     otherwise: '`false`',
+  }),
+  experts: setting(z.enum(expertForms).optional(), {
+    meaning:
+      'The experts of mixtures in the output: `fused`, those of a layer in one parameter, or `separate`, each by itself ([Mixtures](mixtures.md)). The option `--experts` goes before it.',
+    otherwise: 'those of the first model',
   }),
   ...layoutSettings,
 });

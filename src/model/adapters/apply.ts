@@ -84,6 +84,7 @@ export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: stri
     sideFiles: [...new Set([...kept, ...sideFiles])].sort(),
     ...(base.carried === undefined ? {} : { carried: base.carried }),
     ...(base.quantisation === undefined ? {} : { quantisation: base.quantisation }),
+    ...(base.fusedExperts === undefined ? {} : { fusedExperts: base.fusedExperts }),
     adapted: {
       base: location(base),
       adapter: location(checkpoint),

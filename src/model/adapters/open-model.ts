@@ -6,6 +6,7 @@ import { LayerloomError } from '../../base/errors.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
 import { openCheckpoint } from '../../sources/open-checkpoint.js';
+import { separated } from '../experts/separated.js';
 import { dequantised } from '../quantisation/dequantised.js';
 import { applyAdapter } from './apply.js';
 import { openAdapter } from './open-adapter.js';
@@ -33,7 +34,11 @@ export const openAddress = async (model: ModelAddress): Promise<CheckpointIndex>
   }
   const [opened, added] = await Promise.all([openCheckpoint(base), openAdapter(adapter)]);
   const config = await readSideFile(join(added.checkpoint.path, adapterConfigName));
-  const applied = applyAdapter(dequantised(opened), added, createHash('sha256').update(config).digest('hex'));
+  const applied = applyAdapter(
+    separated(dequantised(opened)),
+    added,
+    createHash('sha256').update(config).digest('hex'),
+  );
   return name === undefined ? applied : { ...applied, name };
 };
 

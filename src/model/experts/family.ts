@@ -60,6 +60,28 @@ export const nameInModel = ({ renamed }: ExpertNames, name: string): string => {
 /** A parameter that has the matrices of all experts: `model.layers.0.mlp.experts.gate_up_proj`. */
 export const fusedParameter = /^(?<stem>(?:.*\.)?experts)\.(?<which>gate_up|down)_proj$/;
 
+/** The matrix of one expert, as a part of a fused parameter. */
+export interface ExpertMatrix {
+  /** As files spell it but for the fusion. */
+  readonly parameter: string;
+  /** Its place among the matrices of the parameter, of which each expert has so many. */
+  readonly index: number;
+  readonly matrices: number;
+}
+
+const oneOfExperts = /^(?<stem>(?:.*\.)?experts)\.(?<expert>\d+)\.(?<matrix>\w+)\.weight$/;
+
+/** Returns the fused parameter that the matrix of an expert is a part of; undefined for other names. */
+export const fusedNameOf = ({ matrices }: ExpertNames, name: string): ExpertMatrix | undefined => {
+  const { stem, expert, matrix } = oneOfExperts.exec(name)?.groups ?? {};
+  if (matrices === undefined || stem === undefined) return undefined;
+  const { gate, up, down } = matrices;
+  if (matrix === down) return { parameter: `${stem}.down_proj`, index: Number(expert), matrices: 1 };
+  if (matrix !== gate && matrix !== up) return undefined;
+  const index = 2 * Number(expert) + (matrix === up ? 1 : 0);
+  return { parameter: `${stem}.gate_up_proj`, index, matrices: 2 };
+};
+
 /**
  * Returns the names of the matrices of one expert that a fused parameter has, one below the other; undefined for another
  * parameter, and in a family whose files have no experts by themselves.

@@ -6,7 +6,9 @@
                                     of experts, of square matrices too, named ADAPTER-LAYOUT: for other versions of PEFT
   mixtures.py compare FIRST SECOND …   compares pairs of models, one JSON object a line: names that one lacks, the largest
                                     difference as a share of the tensor's largest element, and the same of logits
-  mixtures.py variant FROM TO SEED [--fused]   an expert of a model: its weights with small changes
+  mixtures.py variant FROM TO FUSED SEED   an expert of a model: its weights with small changes, as transformers writes it
+                                    by itself and as it holds it
+  mixtures.py mean FIRST SECOND TO  the mean of two models
 """
 import json, os, sys, warnings
 
@@ -109,14 +111,24 @@ def compare(*models):
                           'logits': ((one - other).abs().max() / other.abs().max()).item()}), flush=True)
 
 
-def variant(source, target, seed, *flags):
+def variant(source, target, fused, seed):
     torch.manual_seed(int(seed))
     model = load(source)
     with torch.no_grad():
         for tensor in model.parameters():
             tensor.add_(torch.randn(tensor.shape) * 0.01)
-    model.save_pretrained(target, save_original_format='--fused' not in flags)
+    model.save_pretrained(target)
+    model.save_pretrained(fused, save_original_format=False)
+
+
+def mean(first, second, target):
+    one, other = load(first), load(second)
+    with torch.no_grad():
+        for tensor, more in zip(one.parameters(), other.parameters()):
+            tensor.copy_((tensor + more) / 2)
+    one.save_pretrained(target)
+    print(target)
 
 
 if __name__ == '__main__':
-    {'make': make, 'compare': compare, 'variant': variant}[sys.argv[1]](*sys.argv[2:])
+    {'make': make, 'compare': compare, 'variant': variant, 'mean': mean}[sys.argv[1]](*sys.argv[2:])
