@@ -497,7 +497,7 @@ class TensorAnalysis(TypedDict):
     """Number of rows with a NaN or an infinity; means and fractions exclude them."""
 
 
-class AnalysisResultShares(TypedDict):
+class _AnalysisResultShares(TypedDict):
     bottom: float
     """The first `bottom` layers."""
     middle: float
@@ -508,6 +508,11 @@ class AnalysisResultShares(TypedDict):
     layers: list[float]
     """Share of each layer, layer 0 first."""
     name: str
+
+
+class AnalysisResultShares(_AnalysisResultShares, total=False):
+    experts: list[list[float]]
+    """Of a mixture: share of each expert of each layer, layer 0 and expert 0 first; a layer without experts has none."""
 
 
 class Overlap(TypedDict):

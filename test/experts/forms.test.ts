@@ -26,6 +26,7 @@ import {
   separateMixture,
   transposedMixture,
 } from '../fixtures/mixtures.js';
+import { decode, encode } from '../fixtures/numbers.js';
 
 // One mixture in two forms of files: whatever is done with the one gives the numbers that it gives with the other. The
 // files of both are made by a text of the tests' own (fixtures/mixtures.ts).
@@ -145,6 +146,75 @@ describe.each(families)('mixtures of %s, fused and with each expert by itself,',
     for (const [index, expert] of a.experts.entries()) {
       expect(expert.tensors).toEqual(b.experts[index]?.tensors);
       expect(Object.keys(expert.tensors).filter((name) => name.includes('.experts.2.'))).toHaveLength(6);
+    }
+  });
+
+  it('have the share of each expert in the change', async () => {
+    const { root, fused } = write(options);
+    const { block = 'mlp', matrices = ['gate_proj', 'up_proj', 'down_proj'] } = options;
+    // Expert 2 of layer 1 changes by three times what expert 0 of layer 0 does, and nothing else changes.
+    const base = separateMixture(options);
+    const changed = new Map([
+      [`model.layers.0.${block}.experts.0.${matrices[0]}.weight`, 1],
+      [`model.layers.1.${block}.experts.2.${matrices[2]}.weight`, 3],
+    ]);
+    const tensors = Object.fromEntries(
+      Object.entries(base).map(([name, tensor]) => {
+        const by = changed.get(name);
+        if (by === undefined) return [name, tensor];
+        const values = decode('F32', tensor.data).map(() => by);
+        return [name, { ...tensor, data: encode('F32', values) }];
+      }),
+    );
+    const zero = Object.fromEntries(
+      Object.entries(tensors).map(([name, tensor]) => [
+        name,
+        changed.has(name) ? { ...tensor, data: Buffer.alloc(tensor.data.length) } : tensor,
+      ]),
+    );
+    const config = mixtureConfig(options);
+    const paths = [zero, tensors].map((of, index) =>
+      writeCheckpoint(join(root, `model-${index}`), { tensors: fusedMixture({ ...options, of }), config }),
+    );
+    const { shares } = await analyze(
+      { base: paths[0] ?? '', experts: [paths[1] ?? ''] },
+      { out: join(root, 'out') },
+    );
+    expect(shares[0]?.experts).toEqual([
+      [0.25, 0, 0],
+      [0, 0, 0.75],
+    ]);
+    const saved = JSON.parse(readFileSync(join(root, 'out', 'model-1.json'), 'utf8'));
+    expect(saved.shares.experts).toEqual(shares[0]?.experts);
+    expect(
+      (await analyze({ base: fused.base, experts: [fused.math] }, { out: join(root, 'all') })).shares[0]
+        ?.experts,
+    ).toHaveLength(2);
+  });
+
+  it('are swapped and averaged by sets of experts, with filters', async () => {
+    const { root, fused, separate } = write(options);
+    const [math, swh] = [await readTensors(separate.math), await readTensors(separate.swh)];
+    const weights = (own: number) => [
+      { filter: '.experts.0.', value: own },
+      { filter: '.experts.2.', value: 0.5 },
+      { value: 1 - own },
+    ];
+    const recipe = {
+      method: 'linear',
+      models: [
+        { model: fused.math, weight: weights(0) },
+        { model: separate.swh, weight: weights(1) },
+      ],
+    };
+    const found = await written(recipe as never, join(root, 'out'), { experts: 'separate' });
+    for (const [name, tensor] of Object.entries(found)) {
+      const [a, b] = [math[name], swh[name]].map((of) => decode('F32', Buffer.from(of?.data ?? [])));
+      const own = name.includes('.experts.0.') ? b : a;
+      const mean = a?.map((value, index) => Math.fround((value + (b?.[index] ?? 0)) / 2));
+      const values = decode('F32', tensor.data);
+      if (name.includes('.experts.2.')) expect([name, values]).toEqual([name, mean]);
+      else expect([name, values]).toEqual([name, own]);
     }
   });
 

@@ -12,6 +12,9 @@ const width = 80;
 /** Number of pairs up to which overlaps are shown by thirds of the layers. */
 const mostInDetail = 3;
 
+/** Number of a mixture's experts that are shown. */
+const mostExperts = 3;
+
 /** Formats an analysis for the terminal: tables of experts and pairs, then advice. */
 export const describeAnalysis = (result: AnalysisResult, bottom: number, top: number): string => {
   const { experts, shares, overlaps, out, bytesRead, seconds } = result;
@@ -54,6 +57,7 @@ export const describeAnalysis = (result: AnalysisResult, bottom: number, top: nu
     ),
     '',
     plainTable(table, 1, width),
+    ...describeExperts(result),
     ...(overlaps.length === 0 ? [] : ['', describeOverlaps(overlaps)]),
     ...describeTopOverlaps(result),
     '',
@@ -64,6 +68,25 @@ export const describeAnalysis = (result: AnalysisResult, bottom: number, top: nu
     `${result.files.length} files${bytesRead > 0 ? `, ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}` : ''}`,
   ].join('\n');
 };
+
+/** The experts of mixtures that changed most. */
+const describeExperts = ({ shares }: AnalysisResult): string[] =>
+  shares.flatMap(({ name, experts = [] }) => {
+    const all = experts.flatMap((ofLayer, layer) =>
+      ofLayer.map((share, expert) => ({ share, words: `layer ${layer} expert ${expert}` })),
+    );
+    if (all.length === 0) return [];
+    const most = all.toSorted((a, b) => b.share - a.share).slice(0, mostExperts);
+    const total = all.reduce((sum, { share }) => sum + share, 0);
+    const shown = most.map(({ share, words }) => `${words} (${percent(share)})`).join(', ');
+    return [
+      '',
+      ...wrap(
+        `${name}: ${percent(total)} of the change is in ${all.length} experts, the most in ${shown}; an even share is ${percent(total / all.length)}`,
+        width,
+      ),
+    ];
+  });
 
 const describeTopOverlaps = ({ topOverlaps, experts }: AnalysisResult): string[] => {
   const [first] = topOverlaps;

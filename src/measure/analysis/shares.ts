@@ -15,7 +15,12 @@ export interface Shares {
   readonly outside: number;
   /** Share of each layer, layer 0 first. */
   readonly layers: readonly number[];
+  /** Of a mixture: share of each expert of each layer, layer 0 and expert 0 first; a layer without experts has none. */
+  readonly experts?: readonly (readonly number[])[];
 }
+
+/** The matrix of one expert of a mixture, by its name within the layer. */
+const ofExpert = /(^|\.)experts\.(?<expert>\d+)\./;
 
 /**
  * Computes the shares from each tensor's mean MAV, finite rows only (paper §3.2: which layers fine-tuning
@@ -23,12 +28,17 @@ export interface Shares {
  */
 export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: number): Shares => {
   const byLayer = Array.from({ length: layers }, () => 0);
+  const byExpert = Array.from({ length: layers }, () => new Map<number, number>());
   let outside = 0;
-  for (const { layer, rows, nonFiniteRows, parametersPerRow, meanMav } of Object.values(tensors)) {
+  for (const { layer, module, rows, nonFiniteRows, parametersPerRow, meanMav } of Object.values(tensors)) {
     if (rows === nonFiniteRows) continue;
     const change = meanMav * (rows - nonFiniteRows) * parametersPerRow;
     if (layer === null) outside += change;
     else byLayer[layer] = itemAt(byLayer, layer) + change;
+    const expert = ofExpert.exec(module)?.groups?.['expert'];
+    if (layer === null || expert === undefined) continue;
+    const experts = itemAt(byExpert, layer);
+    experts.set(Number(expert), (experts.get(Number(expert)) ?? 0) + change);
   }
   const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
   const total = outside + sum(byLayer);
@@ -40,5 +50,12 @@ export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: n
     top: share(sum(byLayer.slice(layers - u))),
     outside: share(outside),
     layers: byLayer.map(share),
+    ...(byExpert.every(({ size }) => size === 0)
+      ? {}
+      : {
+          experts: byExpert.map((experts) =>
+            [...experts].sort(([a], [b]) => a - b).map(([, change]) => share(change)),
+          ),
+        }),
   };
 };
