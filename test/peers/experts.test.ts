@@ -4,7 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { diff, extractLora, type MergeOptions, merge, type RecipeInput, relayout } from '../../src/index.js';
+import {
+  diff,
+  extractLora,
+  type MergeOptions,
+  merge,
+  type RecipeInput,
+  relayout,
+  soup,
+} from '../../src/index.js';
 
 // Mixtures of transformers, and adapters of their experts that PEFT has written.
 
@@ -66,10 +74,31 @@ describe.skipIf(!hasPeft)('mixtures of experts (LAYERLOOM_PYTHON with peft and t
           pairs.push([out, `${at}-merged`]);
         }
       }
-    // 12 families by all-linear, 11 by parameters in two ways; 33 mixtures of these, in two ways, for each other version.
-    expect(pairs).toHaveLength(2 * (12 + 22 + 66 * versions.length));
+    // 12 families by all-linear, 11 by parameters in three ways; 33 mixtures of these, in two ways, for each other version.
+    expect(pairs).toHaveLength(2 * (12 + 33 + 66 * versions.length));
     for (const one of compare(pairs)) {
       const holds = one.names.length === 0 && one.largest < 1e-6 && one.logits < 1e-5;
+      expect([one, holds]).toEqual([one, true]);
+    }
+  }, 900_000);
+
+  it('give PEFT adapters: merged ones of experts, and extracted ones of each expert', async () => {
+    const pairs: (readonly [string, string])[] = [];
+    for (const mixture of ['mixtral', 'qwen3-moe', 'deepseek-v3', 'gpt-oss', 'granite-moe']) {
+      const at = (name: string) => join(work, mixture, name);
+      const [base, adapters] = [at('base'), [at('parameters'), at('parameters-2')]];
+      const { out } = await soup({ models: adapters }, { out: at('merged-adapter') });
+      const models = adapters.map((adapter) => `${base}+${adapter}`);
+      const whole = await soup({ models }, { out: at('merged-whole') });
+      pairs.push([run(['apply', base, out, at('merged-by-peft')]).trim(), whole.out]);
+      // Of parameters [experts, rows, columns] nothing is extracted.
+      if (['gpt-oss', 'granite-moe'].includes(mixture)) continue;
+      const expert = at('parameters-merged');
+      const extracted = await extractLora({ base, expert, rank: 8 }, { out: at('extracted') });
+      pairs.push([run(['apply', base, extracted.out, at('extracted-by-peft')]).trim(), expert]);
+    }
+    for (const one of compare(pairs)) {
+      const holds = one.names.length === 0 && one.largest < 2e-6 && one.logits < 2e-5;
       expect([one, holds]).toEqual([one, true]);
     }
   }, 900_000);

@@ -8,6 +8,7 @@
                                     difference as a share of the tensor's largest element, and the same of logits
   mixtures.py variant FROM TO FUSED SEED   an expert of a model: its weights with small changes, as transformers writes it
                                     by itself and as it holds it
+  mixtures.py apply BASE ADAPTER TO   what PEFT makes of a base with an adapter
   mixtures.py mean FIRST SECOND TO  the mean of two models
 """
 import json, os, sys, warnings
@@ -92,6 +93,8 @@ def make(directory, layout=None):
                 model.save_pretrained(f'{at}/fused', save_original_format=False)
             if layout is None:
                 adapt(at, 'all-linear', all_linear)
+                if case != 'jetmoe':
+                    adapt(at, 'parameters-2', {**parameters, 'r': 5})
             if case != 'jetmoe':
                 adapt(at, f'parameters{layout and f"-{layout}" or ""}', parameters)
                 adapt(at, f'one{layout and f"-{layout}" or ""}', one)
@@ -121,6 +124,12 @@ def variant(source, target, fused, seed):
     model.save_pretrained(fused, save_original_format=False)
 
 
+def apply(base, adapter, target):
+    from peft import PeftModel
+    PeftModel.from_pretrained(load(base), adapter).merge_and_unload().save_pretrained(target)
+    print(target)
+
+
 def mean(first, second, target):
     one, other = load(first), load(second)
     with torch.no_grad():
@@ -131,4 +140,4 @@ def mean(first, second, target):
 
 
 if __name__ == '__main__':
-    {'make': make, 'compare': compare, 'variant': variant, 'mean': mean}[sys.argv[1]](*sys.argv[2:])
+    {'make': make, 'compare': compare, 'variant': variant, 'mean': mean, 'apply': apply}[sys.argv[1]](*sys.argv[2:])
