@@ -178,9 +178,9 @@ export const inputFiles = (
   models: readonly OpenedCheckpoint[],
 ): ((source: StoredTensor) => InputFile | undefined) => {
   const names = models.map(({ checkpoint: { files, tensors, quantisation, fusedExperts } }) => {
-    const inFiles = files.map(() => new Set<string>());
-    for (const [name, { file }] of quantisation?.stored ?? fusedExperts?.stored ?? tensors)
-      inFiles[file]?.add(name);
+    const inFiles = files.map(() => new Map<string, number>());
+    for (const [name, { file, begin }] of quantisation?.stored ?? fusedExperts?.stored ?? tensors)
+      inFiles[file]?.set(name, begin);
     return inFiles;
   });
   return ({ input, file }) => {

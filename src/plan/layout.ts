@@ -8,7 +8,7 @@ import type { Dtype } from '../tensor/dtype.js';
 import { elementCount, type Shape } from '../tensor/reference.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import type { MergePlan, PlannedExpression, PlannedShard, PlannedTensor } from './plan.js';
-import { nameInFile, tensorsInFile } from './tensors-in-file.js';
+import { nameInFile, placedInFile, tensorsInFile } from './tensors-in-file.js';
 
 export interface LayoutOptions {
   readonly layout: Layout;
@@ -51,8 +51,8 @@ export const parseShardSize = (size: string | number): number => {
 /** A file of an input, as an output shard might be it. */
 export interface InputFile {
   readonly bytes: number;
-  /** The names in it. */
-  readonly tensors: ReadonlySet<string>;
+  /** Where each of its tensors begins, by name. */
+  readonly tensors: ReadonlyMap<string, number>;
 }
 
 /** Returns the file that a source is in, or undefined where loaders would refuse it as it stands. */
@@ -157,18 +157,18 @@ const asInputFile = (
     return undefined;
   const whole = inputFileOf(first);
   const names = groupBy(tensors, nameInFile);
-  if (whole?.tensors.size !== names.size || ![...names.keys()].every((name) => whole.tensors.has(name)))
-    return undefined;
+  if (whole?.tensors.size !== names.size) return undefined;
   const placed = tensors.map(({ name, dtype, shape, place, expression, part }, index): PlannedTensor => {
     const { begin = 0, end = 0 } = sources[index] ?? {};
     return { name, dtype, shape, begin, end, layer: place.layer ?? null, expression, ...partIn(part) };
   });
   const inOrder = placed.sort((a, b) => a.begin - b.begin || a.end - b.end);
-  // Parts of a tensor that stand otherwise in the file make another one.
-  const isSame = [...groupBy(inOrder, nameInFile)].every(([name, parts]) =>
+  // Each where the file has it, and its parts in their order: layers or experts that have changed places make another file.
+  const isSame = placedInFile(inOrder).every(({ name, begin }) => whole.tensors.get(name) === begin);
+  const inPlace = [...groupBy(inOrder, nameInFile)].every(([name, parts]) =>
     parts.every((part, index) => part.name === names.get(name)?.[index]?.name),
   );
-  if (!isSame || tensorsInFile(inOrder).length !== names.size) return undefined;
+  if (!isSame || !inPlace) return undefined;
   return { file, bytes: whole.bytes, verbatim: { input: first.input, file: first.file }, tensors: inOrder };
 };
 

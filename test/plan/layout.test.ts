@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { planMerge, type RecipeInput, runPlan } from '../../src/index.js';
 import type { Place } from '../../src/model/architecture/architecture.js';
 import type { Role } from '../../src/model/architecture/roles.js';
 import {
@@ -9,6 +11,8 @@ import {
   type UnplacedTensor,
 } from '../../src/plan/layout.js';
 import { storedTensor } from '../../src/tensor/stored-tensor.js';
+import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { readTensors } from '../fixtures/merged.js';
 
 /** Over inputs whose files hold other tensors besides. */
 const layOut = (tensors: readonly UnplacedTensor[], options: LayoutOptions) =>
@@ -132,5 +136,27 @@ describe('a shard size', () => {
 
   it.each(['', '0', '-1GB', '5XB', 'GB', '5GBB', '1e400'])('%j is none', (text) => {
     expect(() => parseShardSize(text)).toThrow(expect.objectContaining({ code: 'INVALID_PARAMETER' }));
+  });
+});
+
+describe('a file of an input as a shard', () => {
+  it('is none where its layers have changed places', async () => {
+    const root = temporaryDirectory();
+    const made = llama({ layers: 2 });
+    const model = writeCheckpoint(join(root, 'model'), made);
+    const slice = (from: number) => ({ sources: [{ model, layerRange: [from, from + 1] }] });
+    const stacked = async (...from: readonly number[]) => {
+      const recipe = { method: 'passthrough', slices: from.map(slice) } as unknown as RecipeInput;
+      return planMerge(recipe, { layout: 'size' });
+    };
+    expect((await stacked(0, 1)).shards[0]?.verbatim).toEqual({ input: 0, file: 0 });
+    const plan = await stacked(1, 0);
+    expect(plan.shards[0]?.verbatim).toBeUndefined();
+    const { out } = await runPlan(plan, { out: join(root, 'out') });
+    const found = await readTensors(out);
+    for (const [name, { data }] of Object.entries(made.tensors)) {
+      const other = name.replace(/layers\.(\d)/, (_, layer) => `layers.${1 - Number(layer)}`);
+      expect([name, Buffer.from(found[other]?.data ?? [])]).toEqual([name, Buffer.from(data)]);
+    }
   });
 });
