@@ -15,7 +15,7 @@ const fusedFrames: Kept<object> = { most: 512 };
  * Decides in which form an output has the experts of its mixtures: as asked for, or as the files of its first model.
  * Fused, the matrices of a parameter stand one behind the other, each computed by itself, and the file has them as one tensor.
  *
- * @throws LayerloomError INVALID_PARAMETER where the matrices are not of one shape and dtype
+ * @throws LayerloomError INVALID_PARAMETER where the matrices are not of one shape and dtype, and for an adapter
  */
 export const inExpertForm = (
   composed: Composed,
@@ -24,6 +24,8 @@ export const inExpertForm = (
 ): Composed => {
   const first = composed.models[0]?.checkpoint;
   const form = wanted ?? (first?.fusedExperts === undefined ? 'separate' : 'fused');
+  if (composed.adapter !== undefined && wanted !== undefined)
+    throw invalidParameter('experts', wanted, 'nothing where the output is an adapter');
   if (first === undefined || composed.adapter !== undefined) return composed;
   if (form === 'separate') {
     if (wanted === 'separate') refuseWhole(composed.tensors);

@@ -16,9 +16,11 @@ import {
   runPlan,
 } from '../../src/index.js';
 import type { ExpertForm } from '../../src/model/experts/forms.js';
+import { writeAdapter } from '../fixtures/adapters.js';
 import { type Tensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
 import {
+  expertAdapter,
   fusedMixture,
   type MixtureOptions,
   mixtral,
@@ -285,12 +287,16 @@ describe.each(families)('mixtures of %s, fused and with each expert by itself,',
       merges: [
         { name: 'swap', method: 'layer_swap', bottom: 1, top: 0 },
         { name: 'soup', method: 'soup' },
+        { name: 'other', method: 'soup', experts: 'separate' },
       ],
     });
     const [a, b] = [join(root, 'a'), join(root, 'b')];
     const found = await runExperiment(experiment(fused) as never, { out: a });
     await runExperiment(experiment(separate) as never, { out: b });
-    for (const { name } of found.merges)
+    expect(bytesOf(await readTensors(join(a, 'swahili/math+swh/other')))).toEqual(
+      bytesOf(await readTensors(join(b, 'swahili/math+swh/other'))),
+    );
+    for (const { name } of found.merges.filter((one) => !one.name.endsWith('other')))
       expect(bytesOf(await readTensors(join(a, name)))).toEqual(
         bytesOf(fuseAgain(await readTensors(join(b, name)), options)),
       );
@@ -302,6 +308,16 @@ const fuseAgain = (tensors: Tensors, options: MixtureOptions): Tensors =>
   fusedMixture({ ...options, of: tensors });
 
 describe('the form of experts', () => {
+  it('is refused of an adapter', async () => {
+    const [base, lora] = ['base', 'lora'].map((name) => join(temporaryDirectory(), name));
+    const model = writeCheckpoint(base ?? '', { tensors: fusedMixture(), config: mixtureConfig() });
+    const adapter = writeAdapter(lora ?? '', expertAdapter());
+    const recipe = { method: 'soup', base: model, models: [adapter, `b=${adapter}`] } as const;
+    await expect(planMerge(recipe as never, { experts: 'fused' })).rejects.toThrow(
+      /nothing where the output is an adapter/,
+    );
+  });
+
   const planOf = (
     tensors: Tensors,
     config: Record<string, unknown>,
