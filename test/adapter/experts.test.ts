@@ -140,6 +140,26 @@ describe('an adapter of the experts of a mixture', () => {
     );
   });
 
+  it.each([
+    ['fused', fusedMixture(mixtral)],
+    ['each by itself', separateMixture(mixtral)],
+  ])('takes experts that are saved whole in the place of those of the base, %s', async (_, base) => {
+    const saved = fusedMixture({ ...mixtral, seed: 9 });
+    const fused = Object.entries(saved).filter(([name]) => name.includes('.experts.'));
+    const adapter = {
+      tensors: Object.fromEntries(fused.map(([name, tensor]) => [`base_model.model.${name}`, tensor])),
+      config: { peft_type: 'LORA', r: 1, target_modules: ['q_proj'], modules_to_save: ['experts'] },
+    };
+    const found = await written(base, mixtureConfig(mixtral), adapter);
+    const again =
+      'model.layers.0.mlp.experts.gate_up_proj' in base ? found : fusedMixture({ ...mixtral, of: found });
+    for (const [name, tensor] of Object.entries(fusedMixture(mixtral)))
+      expect([name, bytes(again[name])]).toEqual([
+        name,
+        bytes(name.includes('.experts.') ? saved[name] : tensor),
+      ]);
+  });
+
   it('merges with others to an adapter whose change is the average of theirs', async () => {
     const two = [expertAdapter({ seed: 7 }), expertAdapter({ seed: 8, rank: 3 })];
     const { root, base, adapters } = make(separateMixture(), mixtureConfig(), ...two);
@@ -191,6 +211,40 @@ describe('an adapter of the experts of a mixture', () => {
       expertAdapter({ inner: 8 }),
       'ADAPTER_UNSUPPORTED',
       /square matrices of qwen3_vl_moe/,
+    ],
+    [
+      'that saves fewer experts whole',
+      separateMixture(),
+      mixtureConfig(),
+      {
+        tensors: {
+          'base_model.model.model.layers.0.mlp.experts.down_proj': {
+            dtype: 'F32',
+            shape: [2, 8, 5],
+            data: Buffer.alloc(320),
+          },
+        },
+        config: { peft_type: 'LORA', r: 1, target_modules: ['q_proj'], modules_to_save: ['experts'] },
+      },
+      'ADAPTER_MISMATCH',
+      /down_proj has other experts there than \[2, 8, 5\] here/,
+    ],
+    [
+      'that saves experts of no extent whole',
+      separateMixture(),
+      mixtureConfig(),
+      {
+        tensors: {
+          'base_model.model.model.layers.0.mlp.experts.down_proj': {
+            dtype: 'F32',
+            shape: [2 ** 40, 0, 5],
+            data: Buffer.alloc(0),
+          },
+        },
+        config: { peft_type: 'LORA', r: 1, target_modules: ['q_proj'], modules_to_save: ['experts'] },
+      },
+      'ADAPTER_MISMATCH',
+      /has other experts there/,
     ],
     [
       'with magnitudes',

@@ -10,7 +10,7 @@ import type { Shape, TensorReference } from '../../tensor/reference.js';
 import type { Adapter, LowRankPair } from './adapter.js';
 import { checkComplete } from './check-complete.js';
 import { isConv1d } from './conv1d.js';
-import { pairsByTensor } from './experts.js';
+import { pairsByTensor, replacedByTensor } from './experts.js';
 import { asInBase } from './in-base.js';
 import { addition } from './kinds/kinds.js';
 import { embeddingOf, headOf, isTied } from './tied.js';
@@ -25,7 +25,7 @@ import { embeddingOf, headOf, isTied } from './tied.js';
  */
 export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: string): CheckpointIndex => {
   const named = asInBase(base, given);
-  const adapter = { ...named, pairs: pairsByTensor(base, named) };
+  const adapter = { ...named, pairs: pairsByTensor(base, named), replaced: replacedByTensor(base, named) };
   const { checkpoint } = adapter;
   const ofAdapter = (reference: TensorReference): TensorReference => ({
     ...reference,

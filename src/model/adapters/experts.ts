@@ -2,6 +2,7 @@ import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { expertNamesOf, familyOf, matricesOf } from '../experts/family.js';
+import { matricesIn } from '../experts/separated.js';
 import type { Adapter, ExpertLayout, LowRankPair } from './adapter.js';
 
 /** Families whose modules say of themselves that their experts are stored as [in, out] (`is_transposed` in transformers 5). */
@@ -39,10 +40,8 @@ interface Experts {
  * @param adapter its parameters named as the base's files name them
  * @throws LayerloomError ADAPTER_MISMATCH, ADAPTER_UNSUPPORTED
  */
-export const pairsByTensor = (
-  base: CheckpointIndex,
-  { checkpoint, config, pairs }: Adapter,
-): ReadonlyMap<string, LowRankPair> => {
+export const pairsByTensor = (base: CheckpointIndex, adapter: Adapter): ReadonlyMap<string, LowRankPair> => {
+  const { checkpoint, config, pairs } = adapter;
   const found = new Map<string, LowRankPair>();
   for (const [parameter, pair] of pairs) {
     const { experts } = pair;
@@ -50,14 +49,7 @@ export const pairsByTensor = (
       found.set(parameter, pair);
       continue;
     }
-    const mismatch = (reason: string): LayerloomError =>
-      new LayerloomError('ADAPTER_MISMATCH', {
-        adapter: checkpoint.path,
-        base: base.path,
-        tensor: parameter,
-        reason,
-        trainedOn: config.base,
-      });
+    const mismatch = (reason: string) => mismatchOf(base, adapter, parameter, reason);
     const { matrix, count, parts } = expertsIn(base, parameter, experts.count, mismatch);
     if (count !== experts.count)
       throw mismatch(`has ${count} experts there, and factors for ${experts.count} here`);
@@ -79,6 +71,20 @@ export const pairsByTensor = (
   return found;
 };
 
+const mismatchOf = (
+  base: CheckpointIndex,
+  { checkpoint, config }: Adapter,
+  tensor: string,
+  reason: string,
+): LayerloomError =>
+  new LayerloomError('ADAPTER_MISMATCH', {
+    adapter: checkpoint.path,
+    base: base.path,
+    tensor,
+    reason,
+    trainedOn: config.base,
+  });
+
 /** Returns whether factors are those of transposed matrices; undefined where they fit neither way. */
 const isTransposed = (
   [rows, columns]: Experts['matrix'],
@@ -99,6 +105,30 @@ const isTransposed = (
 const isTransposedWhereSquare = (layout: ExpertLayout, family: string): boolean => {
   if (layout === 'before 0.19') return true;
   return saidTransposed.has(family) === (layout === 'since 0.19.1');
+};
+
+/**
+ * Returns what an adapter has in the place of the base's parameters, by the tensors of the base: a fused parameter that is
+ * saved whole stands for each matrix of its experts, where the base has each by itself.
+ *
+ * @throws LayerloomError ADAPTER_MISMATCH
+ */
+export const replacedByTensor = (base: CheckpointIndex, adapter: Adapter): Adapter['replaced'] => {
+  const names = expertNamesOf(base);
+  return new Map(
+    [...adapter.replaced].flatMap(([parameter, { name, tensor }]) => {
+      const isOfExperts = !base.tensors.has(parameter) && firstMatrix(base, parameter) !== undefined;
+      if (!isOfExperts) return [[parameter, { name, tensor }] as const];
+      const { shape } = tensor;
+      const [experts = 0] = shape;
+      const [more] = matricesOf(names, parameter, experts) ?? [];
+      if (shape.length !== 3 || shape.includes(0) || base.tensors.has(more ?? ''))
+        throw mismatchOf(base, adapter, parameter, `has other experts there than [${shape.join(', ')}] here`);
+      return matricesIn(names, parameter, tensor).map(
+        ([matrix, part]) => [matrix, { name, tensor: part }] as const,
+      );
+    }),
+  );
 };
 
 const expertsIn = (

@@ -1,7 +1,7 @@
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { bitsOf } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
-import { expertNamesOf, fusedParameter, matricesOf, nameInFiles } from './family.js';
+import { type ExpertNames, expertNamesOf, fusedParameter, matricesOf, nameInFiles } from './family.js';
 
 type Tensors = CheckpointIndex['tensors'];
 
@@ -19,17 +19,30 @@ export const separated = (checkpoint: CheckpointIndex): CheckpointIndex => {
   const entries = [...stored].flatMap(([name, reference]): (readonly [string, TensorReference])[] => {
     const inFiles = nameInFiles(names, name);
     if (!fused.has(name) || names.matrices === undefined) return [[inFiles, reference]];
-    const [experts = 0] = reference.shape;
-    return Array.from({ length: experts }, (_, expert) => matricesOf(names, inFiles, expert) ?? []).flatMap(
-      (matrices, expert) =>
-        matrices.map(
-          (matrix, index) => [matrix, partOf(reference, expert * matrices.length + index, matrices)] as const,
-        ),
-    );
+    return [...matricesIn(names, inFiles, reference)];
   });
   const tensors = new Map(entries);
   // A checkpoint that has names of both forms is none of one model.
   return tensors.size === entries.length ? { ...checkpoint, tensors, fusedExperts: { stored } } : checkpoint;
+};
+
+/**
+ * Returns the matrices of each expert in a fused parameter, by their names.
+ *
+ * @param parameter as files spell it but for the fusion
+ */
+export const matricesIn = (
+  names: ExpertNames,
+  parameter: string,
+  reference: TensorReference,
+): readonly (readonly [name: string, matrix: TensorReference])[] => {
+  const [experts = 0] = reference.shape;
+  return Array.from({ length: experts }, (_, expert) => matricesOf(names, parameter, expert) ?? []).flatMap(
+    (matrices, expert) =>
+      matrices.map(
+        (matrix, index) => [matrix, partOf(reference, expert * matrices.length + index, matrices)] as const,
+      ),
+  );
 };
 
 /** Returns one of the matrices of a parameter: of each expert there are as many as there are names. */
