@@ -237,7 +237,7 @@ const refuseReached = async (url: string): Promise<void> => {
   const address = await reachedBy(url);
   if (address !== undefined)
     throw new Permanent(
-      `others could reach the server at ${url}, by ${address}: start it with --host 127.0.0.1`,
+      `others could reach the server at ${url}, by ${address}: let it listen at 127.0.0.1 alone`,
     );
 };
 

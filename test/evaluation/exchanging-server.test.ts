@@ -172,7 +172,7 @@ describe('a server of one kind', () => {
     const model = checkpoint(1);
     const serve = standInServer(kind);
     await using serving = server(kind, { serve, environment });
-    const refused = /others could reach the server at http:\S+, by \S+: start it with --host 127\.0\.0\.1/;
+    const refused = /others could reach the server at http:\S+, by \S+: let it listen at 127\.0\.0\.1 alone/;
     await expect(serving.hold(holding(model))).rejects.toThrow(refused);
     const log = join(temporaryDirectory(), 'log');
     await using own = await startServer({
