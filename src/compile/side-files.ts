@@ -18,6 +18,10 @@ import type { Kept, PlanningSession } from './session.js';
 const tokenizerFile =
   /^(tokenizer(_config)?\.json|tokenizer\.model(\.v\d+)?|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|spiece\.model|sentencepiece\.bpe\.model|tekken\.json|chat_template\.(jinja|json))$/;
 
+/** True for what ModelOpt says of a model beside its `config.json`, where the output's says how that is quantised, or is not. */
+const isToldInConfig = ({ quantisation }: CheckpointIndex, name: string): boolean =>
+  quantisation !== undefined && name === 'hf_quant_config.json';
+
 /**
  * The side files that an output has from its models: all of the first one's, but for the tokenizer's where
  * the recipe asks for another's.
@@ -34,7 +38,7 @@ const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[]
     ...(isOwn ? [] : tokenizer.sideFiles.filter((name) => tokenizerFile.test(name))).map(
       (name) => [tokenizer, name] as const,
     ),
-  ].filter(([, name]) => !isWritten(name));
+  ].filter(([of, name]) => !isWritten(name) && !isToldInConfig(of, name));
 };
 
 /**

@@ -46,9 +46,10 @@ interface Loaded {
   readonly unexpected: readonly string[];
 }
 
-const [transformers, compressedTensors] = [
+const [transformers, compressedTensors, modelOpt] = [
   has('transformers, torch'),
   has('transformers, compressed_tensors'),
+  has('modelopt.torch.quantization.qtensor'),
 ];
 
 describe.each([
@@ -60,6 +61,7 @@ describe.each([
   ['ct-int4', compressedTensors],
   ['ct-fp8', compressedTensors],
   ['ct-nvfp4', compressedTensors],
+  ['modelopt-nvfp4', modelOpt],
 ])('models quantised as %s (LAYERLOOM_PYTHON with its library)', (scheme, isThere) => {
   describe.skipIf(!isThere)('of random shapes, and experts (LAYERLOOM_EXPERTS)', () => {
     const work = mkdtempSync(join(tmpdir(), 'layerloom-'));

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { planMerge, soup } from '../../src/index.js';
@@ -44,6 +45,66 @@ const experts = (change: Readonly<Record<string, TensorFixture | undefined>>): C
 };
 
 const inExperts = 'model.layers.1.mlp.experts.gate_up_proj';
+
+/** Models of ModelOpt's NVFP4, with a change. */
+const nvfp4 = (change: Readonly<Record<string, TensorFixture | undefined>>): CheckpointFixture => {
+  const { tensors, config } = quantisedLlama('NVFP4 of ModelOpt');
+  const all = Object.entries({ ...tensors, ...change }).flatMap(([name, tensor]) =>
+    tensor === undefined ? [] : [[name, tensor] as const],
+  );
+  return { tensors: Object.fromEntries(all), config };
+};
+
+describe('models of ModelOpt', () => {
+  it.each<[string, CheckpointFixture, string, RegExp]>([
+    [
+      'without the factor of their scales',
+      nvfp4({ [`${module}.weight_scale_2`]: undefined }),
+      `${module}.weight`,
+      /weight_scale_2 is missing/,
+    ],
+    [
+      'with scales alone',
+      nvfp4({ [`${module}.weight`]: undefined }),
+      `${module}.weight_scale`,
+      /weight is missing/,
+    ],
+    [
+      'with scales of other blocks',
+      nvfp4({ [`${module}.weight_scale`]: floats([16, 7]) }),
+      `${module}.weight_scale`,
+      /in blocks of 8 or 16 need others/,
+    ],
+    [
+      'with a factor for each row',
+      nvfp4({ [`${module}.weight_scale_2`]: floats([16]) }),
+      `${module}.weight_scale_2`,
+      /must be one number of F32/,
+    ],
+  ])('are refused %s', async (_, fixture, tensor, reason) => {
+    await expect(planned(fixture)).rejects.toMatchObject({
+      code: 'QUANTISATION_INVALID',
+      details: { tensor, reason: expect.stringMatching(reason) },
+    });
+  });
+
+  it('are copied where a module scales its inputs, and not computed with', async () => {
+    const scaled = nvfp4({ [`${module}.pre_quant_scale`]: floats([16]) });
+    const models = ['a', 'b'].map((name) => writeCheckpoint(join(temporaryDirectory(), name), scaled));
+    await expect(planMerge({ method: 'soup', models })).rejects.toMatchObject({
+      code: 'QUANTISED_WEIGHTS',
+    });
+  });
+
+  it('are not said to be quantised beside config.json', async () => {
+    const model = writeCheckpoint(join(temporaryDirectory(), 'm'), nvfp4({}));
+    writeFileSync(join(model, 'hf_quant_config.json'), '{"quantization": {"quant_algo": "NVFP4"}}');
+    for (const dtype of [{ dtype: 'bfloat16' }, {}] as const) {
+      const { files } = await planMerge({ method: 'relayout', model, ...dtype });
+      expect(JSON.stringify(files)).not.toContain('hf_quant_config');
+    }
+  });
+});
 
 describe('experts in MXFP4 are refused', () => {
   const bytes = (shape: readonly number[]): TensorFixture => ({

@@ -4,9 +4,10 @@ import type { TensorReference } from '../../tensor/reference.js';
 import type { FoundTensor, QuantisationScheme } from './scheme.js';
 import { compressedTensors } from './schemes/compressed-tensors.js';
 import { fp8 } from './schemes/fp8.js';
+import { modelopt } from './schemes/modelopt.js';
 import { mxfp4 } from './schemes/mxfp4.js';
 
-const schemes: readonly QuantisationScheme[] = [fp8, mxfp4, compressedTensors];
+const schemes: readonly QuantisationScheme[] = [fp8, mxfp4, compressedTensors, modelopt];
 
 /** The keys of `config.json` that say how a model is quantised; the first that is there is read. */
 const configKeys = ['quantization_config', 'compression_config'];

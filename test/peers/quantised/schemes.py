@@ -184,6 +184,30 @@ class CompressedTensors:
                         'ignore': ['lm_head']}, values
 
 
+class ModelOptNvfp4:
+    """NVIDIA's ModelOpt: its own tensor, quantised and dequantised."""
+    step = 16
+
+    def quantise(self, state, settings, seed):
+        from modelopt.torch.quantization.qtensor import NVFP4QTensor
+
+        def quantise(name, tensor):
+            made, scale, factor = NVFP4QTensor.quantize(tensor.float(), 16)
+            return {'weight': made._quantized_data, 'weight_scale': scale, 'weight_scale_2': factor}
+
+        def dequantise(parts, shape):
+            made = NVFP4QTensor(torch.Size(shape), torch.float32, parts['weight'])
+            values = made.dequantize(torch.float32, scale=parts['weight_scale'], double_scale=parts['weight_scale_2'], block_sizes={-1: 16})
+            # Its table has +0 for the code of -0.
+            codes = torch.stack([parts['weight'] & 15, parts['weight'] >> 4], dim=-1).reshape(shape)
+            return torch.where((values == 0) & (codes >= 8), -torch.zeros(()), values)
+
+        stored, values = split(state, quantise, dequantise)
+        weights = {'dynamic': False, 'num_bits': 4, 'type': 'float', 'group_size': 16}
+        return stored, {'quant_method': 'modelopt', 'quant_algo': 'NVFP4', 'ignore': ['lm_head'],
+                        'config_groups': {'group_0': {'targets': ['Linear'], 'weights': weights}}}, values
+
+
 eight = dict(num_bits=8, type='int')
 four = dict(num_bits=4, type='int')
 float8 = dict(num_bits=8, type='float')
@@ -197,4 +221,5 @@ schemes = {
         dict(**float8, strategy='channel'), dict(**float8, strategy='tensor'), dict(**float8, strategy='block', block_structure=[16, 24])]),
     'ct-nvfp4': CompressedTensors('nvfp4-pack-quantized', 16, [
         dict(num_bits=4, type='float', strategy='tensor_group', group_size=16)]),
+    'modelopt-nvfp4': ModelOptNvfp4(),
 }

@@ -21,7 +21,8 @@ interface WeightSettings {
   readonly block: BlockSize | undefined;
 }
 
-const weightSettings = (settings: Settings): readonly WeightSettings[] => {
+/** What `config_groups` says of weights. */
+export const weightSettings = (settings: Settings): readonly WeightSettings[] => {
   const groups = settings['config_groups'];
   if (!isObject(groups)) return [];
   return Object.values(groups).flatMap((group) => {
