@@ -90,6 +90,25 @@ VoteRule readVoteRule(const Napi::Object& object) {
     return rule;
 }
 
+Codes readCodes(const Napi::Object& object) {
+    constexpr const char* kinds[] = {"F8_E4M3", "F8_E5M2", "I8", "U8", "E2M1", "U4", "NF4", "FP4"};
+    constexpr const char* orders[] = {"across", "swapped", "interleaved", "down"};
+    return {readName<Codes::Kind>(object, "codes", kinds), readName<Codes::Order>(object, "order", orders),
+            readInteger(object, "rows"), readInteger(object, "width"), readInteger(object, "stride")};
+}
+
+std::optional<Dequantise::ZeroPoints> readZeroPoints(const Napi::Object& object) {
+    if (object.Get("zeros").IsNull()) return std::nullopt;
+    const Napi::Object zeros = readObject(object, "zeros");
+    return Dequantise::ZeroPoints{readCodes(zeros), readBoolean(zeros, "oneMore")};
+}
+
+std::optional<Dequantise::NestedScales> readNestedScales(const Napi::Object& object) {
+    if (object.Get("nested").IsNull()) return std::nullopt;
+    const Napi::Object nested = readObject(object, "nested");
+    return Dequantise::NestedScales{readInteger(nested, "block"), readFloat(nested, "offset")};
+}
+
 constexpr Reader<NodeOperation> kOperations[] = {
     {"linear",
      [](const Napi::Object& node) -> NodeOperation { return Linear{readNumbers<double>(node, "weights")}; }},
@@ -140,18 +159,18 @@ constexpr Reader<NodeOperation> kOperations[] = {
      }},
     {"dequantise",
      [](const Napi::Object& node) -> NodeOperation {
-         constexpr const char* codes[] = {"F8_E4M3", "F8_E5M2", "I8", "U8", "E2M1", "U4"};
-         constexpr const char* scales[] = {"floats", "exponents"};
+         constexpr const char* scales[] = {"floats", "exponents", "nested"};
          constexpr const char* factors[] = {"none", "times", "divisor"};
-         return Dequantise{readName<Dequantise::Codes>(node, "codes", codes),
+         return Dequantise{readCodes(node),
                            readName<Dequantise::Scales>(node, "scales", scales),
                            readName<Dequantise::Factor>(node, "factor", factors),
-                           readInteger(node, "rows"),
-                           readInteger(node, "width"),
-                           readInteger(node, "stride"),
                            readInteger(node, "blockRows"),
                            readInteger(node, "blockColumns"),
-                           readBoolean(node, "transposed")};
+                           readBoolean(node, "transposed"),
+                           readZeroPoints(node),
+                           readBoolean(node, "groups"),
+                           readNestedScales(node),
+                           readFloat(node, "after")};
      }},
 };
 

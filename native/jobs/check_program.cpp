@@ -135,37 +135,72 @@ void check(const Product& product, const Node& node, const Program& program) {
     require(product.row <= all && rows <= all - product.row, "row");
 }
 
+std::uint64_t blocksOf(std::uint64_t elements, std::uint64_t of) {
+    return elements / of + (elements % of == 0 ? 0 : 1);
+}
+
+/// Codes of whole matrices, in so many bytes.
+void checkCodes(const Codes& codes, std::uint64_t matrices, std::uint64_t bytes) {
+    using enum Codes::Order;
+    require(codes.rows >= 1 && codes.columns >= 1 && codes.stride >= codes.columns, "rows");
+    const bool isWide = codes.bits() == 8;
+    require(!isWide || codes.order == Across || codes.order == Down, "order");
+    require(codes.order != Down || codes.kind == Codes::Kind::I8 || codes.kind == Codes::Kind::U8 || !isWide,
+            "order");
+    // Rows are of whole bytes, or words.
+    require(isWide || codes.order == Down || codes.stride % (codes.order == Interleaved ? 8 : 2) == 0,
+            "stride");
+    const std::uint64_t rows = checkedLength(
+        matrices, codes.order == Down ? blocksOf(codes.rows, codes.inWord()) : codes.rows, "rows");
+    const std::uint64_t inRow = codes.order == Down ? checkedLength(codes.stride, 4, "stride")
+                                                    : blocksOf(codes.stride, 8 / codes.bits());
+    require(bytes >= checkedLength(rows, inRow, "rows"), "elements");
+}
+
 /// Codes and scales are those of whole matrices, which reach to the end of the slice.
 void check(const Dequantise& what, const Node& node, const Program& program) {
-    using enum Dequantise::Codes;
-    const bool hasFactor = what.factor != Dequantise::Factor::None;
-    checkInputs(node, hasFactor ? 3 : 2, hasFactor ? 3 : 2);
-    require(what.rows >= 1 && what.columns >= 1 && what.stride >= what.columns, "rows");
+    using enum Dequantise::Scales;
+    checkInputs(node, what.inputs(), what.inputs());
+    require(what.codes.rows >= 1 && what.codes.columns >= 1, "rows");
     require(what.blockRows >= 1 && what.blockColumns >= 1, "block");
-    const auto sourceAt = [&](std::size_t input) -> const StoredSource& {
-        return program.sources[node.inputs[input]];
-    };
-    require(sizeOf(sourceAt(0).dtype) == 1, "dtype");
-    require(what.scales == Dequantise::Scales::Floats || sizeOf(sourceAt(1).dtype) == 1, "dtype");
     for (const ValueId id : node.inputs) require(program.dtypeOf(id) != DType::F64, "dtype");
-    const std::uint64_t each = checkedLength(what.rows, what.columns, "rows");
+    std::size_t input = 0;
+    const auto next = [&]() -> const StoredSource& { return program.sources[node.inputs[input++]]; };
+    const auto nextBytes = [&] {
+        const StoredSource& source = next();
+        require(sizeOf(source.dtype) == 1, "dtype");
+        return source.elements;
+    };
+    const std::uint64_t each = checkedLength(what.codes.rows, what.codes.columns, "rows");
     const std::uint64_t end = program.first + program.count;
     const std::uint64_t matrices = end / each + (end % each == 0 ? 0 : 1);
-    // Four bits a code, or eight.
-    const bool isHalf = what.codes == E2M1 || what.codes == U4;
-    const std::uint64_t codes =
-        checkedLength(checkedLength(matrices, what.rows, "rows"), what.stride, "rows");
-    require(!isHalf || what.stride % 2 == 0, "stride");
-    require(sourceAt(0).elements >= (isHalf ? codes / 2 : codes), "elements");
-    const auto blocks = [](std::uint64_t elements, std::uint64_t of) {
-        return elements / of + (elements % of == 0 ? 0 : 1);
-    };
-    const std::uint64_t rowsOfBlocks = checkedLength(matrices, blocks(what.rows, what.blockRows), "block");
-    require(
-        sourceAt(1).elements >= checkedLength(rowsOfBlocks, blocks(what.columns, what.blockColumns), "block"),
-        "elements");
-    require(!hasFactor || sourceAt(2).elements >= 1, "elements");
-    require(!what.transposed || program.columns == what.rows, "columns");
+    checkCodes(what.codes, matrices, nextBytes());
+    const StoredSource& scales = next();
+    require(what.scales == Floats || sizeOf(scales.dtype) == 1, "dtype");
+    const std::uint64_t down = blocksOf(what.codes.rows, what.blockRows);
+    const std::uint64_t across = blocksOf(what.codes.columns, what.blockColumns);
+    const std::uint64_t blocks = checkedLength(checkedLength(matrices, down, "block"), across, "block");
+    require(scales.elements >= blocks, "elements");
+    if (what.factor != Dequantise::Factor::None) require(next().elements >= 1, "elements");
+    if (what.zeros) {
+        const Codes& zeros = what.zeros->codes;
+        require(zeros.rows == down && zeros.columns == across, "zeros");
+        checkCodes(zeros, matrices, nextBytes());
+        // The next of a floating number, or of a table's, is none.
+        require(!what.zeros->oneMore || zeros.kind == Codes::Kind::U8 || zeros.kind == Codes::Kind::U4,
+                "oneMore");
+    }
+    if (what.hasGroups)
+        require(
+            nextBytes() >= checkedLength(what.transposed ? what.codes.rows : what.codes.columns, 4, "groups"),
+            "groups");
+    require((what.scales == Nested) == what.nested.has_value(), "nested");
+    if (what.nested) {
+        require(what.nested->block >= 1, "block");
+        require(next().elements >= 256, "elements");
+        require(next().elements >= blocksOf(blocks, what.nested->block), "elements");
+    }
+    require(!what.transposed || program.columns == what.codes.rows, "columns");
 }
 
 /// @param known how many values stand before the node

@@ -14,7 +14,7 @@ namespace layerloom {
 /// read from serves many of its elements; private memory is then one block of about kDequantisedElements.
 class Dequantiser {
   public:
-    /// @param inputs the node's, whole: codes, scales, and a factor where it has one
+    /// @param inputs the node's, whole
     /// @param columns elements of a row of the output
     Dequantiser(const Kernels& kernels, const Dequantise& what, std::span<const Source> inputs,
                 std::uint64_t columns);
@@ -25,23 +25,31 @@ class Dequantiser {
   private:
     /// Elements [column, column + count) of a stored row, of all matrices' rows counted on.
     void fillRow(std::uint64_t row, std::uint64_t column, std::size_t count, float* out);
-    /// Codes as numbers, `count` of them from element `first` of the codes on; they fill whole bytes at its
-    /// row's start.
-    void decode(std::uint64_t first, std::size_t count, float* out);
-    /// Float32 of the scales of blocks [first, first + count), with the factor.
-    const float* scalesOf(std::uint64_t first, std::size_t count);
+    /// Codes as numbers → values, where each column has a group of its own.
+    void scaleByGroups(std::uint64_t rowOfBlocks, std::uint64_t column, std::size_t count, float* out);
+    /// Codes as numbers → values, in blocks side by side.
+    void scaleByBlocks(std::uint64_t rowOfBlocks, std::uint64_t column, std::size_t count, float* out);
+    /// Makes scales and zero points of columns [first, first + count) of a row of blocks, of all matrices
+    /// counted on: `ofBlocks_` and `zerosOfBlocks_`. Those of the last call stay, since rows share them.
+    void prepare(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count);
+    void findScales(std::uint64_t first, std::size_t count);
+    void findZeros(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count);
+    std::uint32_t groupOf(std::uint64_t feature) const;
     void fillTransposed(std::uint64_t first, std::size_t count, float* out);
     void computeBlock(std::uint64_t outputRow);
-    void widen(const Source& source, std::size_t element, std::size_t count, float* out) const;
+    void widen(const Source& source, std::uint64_t element, std::size_t count, float* out) const;
 
     const Kernels& kernels_;
     const Dequantise what_;
     const Source codes_, scales_;
+    Source zeros_{}, groups_{}, ofNested_{};
     float factor_ = 1;
+    std::vector<float> numbers_;                  ///< that the bytes of nested scales stand for
     const std::uint64_t gridRows_, gridColumns_;  ///< blocks of a matrix
     const std::uint64_t outputColumns_;
-    std::vector<std::byte> expanded_;  ///< codes of four bits, and integers, as elements of a dtype
-    std::vector<float> ofBlocks_, line_;
+    std::vector<float> ofBlocks_, zerosOfBlocks_, line_;
+    std::uint64_t preparedRow_ = 0, preparedFirst_ = 0;
+    std::size_t prepared_ = 0;
     std::unique_ptr<float[]> block_;                ///< transposed: [row of the output][column]
     std::uint64_t blockFirst_ = 0, blockRows_ = 0;  ///< rows of the output in it
 };

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -99,32 +100,71 @@ struct Product {
     std::uint64_t row;
 };
 
-/// A quantised tensor in float32: the number that each code stands for, times the scale of its block. Inputs
-/// are sources that each slice needs wholly: codes, taken for bytes; scales, [matrix][row of blocks][column
-/// of blocks]; and a factor of all scales, where there is one. The codes are of matrices of `rows` rows, each
-/// of `columns` elements, `stride` of them apart; blocks begin anew with each matrix.
-struct Dequantise {
-    enum class Codes : std::uint8_t {
+/// How matrices of codes are written, one behind the other. A row is `stride` codes from the next.
+struct Codes {
+    enum class Kind : std::uint8_t {
         F8_E4M3,
         F8_E5M2,
         I8,    ///< two's complement
         U8,    ///< less 128
-        E2M1,  ///< two to a byte, the lower bits first; as are those of U4
+        E2M1,  ///< four bits, as are those below
         U4,    ///< less 8
+        NF4,   ///< bitsandbytes' tables
+        FP4,
     };
+    enum class Order : std::uint8_t {
+        Across,       ///< along rows, of four bits the lower ones of a byte first
+        Swapped,      ///< along rows, the upper four bits of a byte first
+        Interleaved,  ///< along rows, eight to a word: columns 0, 2, 4, 6, 1, 3, 5, 7 from its lowest bits on
+        Down,  ///< words of 32 bits hold codes below each other; a row of words has one for each column
+    };
+
+    Kind kind;
+    Order order;
+    std::uint64_t rows, columns, stride;
+
+    std::uint64_t bits() const { return kind < Kind::E2M1 ? 8 : 4; }
+    /// Codes to a word of 32 bits.
+    std::uint64_t inWord() const { return 32 / bits(); }
+};
+
+/// A quantised tensor in float32: the number that each code stands for, less the zero point of its block,
+/// times its scale. Inputs are sources that each slice needs wholly: codes, taken for bytes; scales,
+/// [matrix][row of blocks][column of blocks]; then, where there are such, a factor of all scales, zero
+/// points, groups, and the numbers and scales of nested scales. Blocks begin anew with each matrix.
+struct Dequantise {
     enum class Scales : std::uint8_t {
         Floats,     ///< of their dtype
         Exponents,  ///< bytes e that stand for 2^(e − 127); 255 is NaN
+        Nested,     ///< bytes that stand for one of 256 numbers, times a scale, plus an offset
     };
-    /// Scales are multiplied by input 2, or divided by it, and rounded to float32.
+    /// Scales are multiplied by the factor, or divided by it, and rounded to float32.
     enum class Factor : std::uint8_t { None, Times, Divisor };
+    /// A zero point for each block, in codes of a matrix of blocks.
+    struct ZeroPoints {
+        Codes codes;
+        bool oneMore;  ///< one more than is written; the largest stands for the smallest
+    };
+    struct NestedScales {
+        std::uint64_t block;  ///< scales that share a scale
+        float offset;
+    };
 
     Codes codes;
     Scales scales;
     Factor factor;
-    std::uint64_t rows, columns, stride;
     std::uint64_t blockRows, blockColumns;
     bool transposed;  ///< the output has each matrix transposed
+    std::optional<ZeroPoints> zeros;
+    /// Input features are in groups as little-endian numbers of 32 bits say, and not side by side: those are
+    /// the columns, or the rows of a transposed tensor. A feature of no group that there is is NaN.
+    bool hasGroups;
+    std::optional<NestedScales> nested;
+    float after;  ///< products are multiplied by it, and rounded again
+
+    std::size_t inputs() const {
+        return 2 + (factor != Factor::None) + zeros.has_value() + hasGroups + 2 * nested.has_value();
+    }
 };
 
 using NodeOperation = std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Vote, Variance, NearSwap,

@@ -131,23 +131,45 @@ export type NodeOperation =
     }
   | ({ readonly kind: 'dequantise' } & Dequantisation);
 
-/**
- * A quantised tensor: the number of each code times the scale of its block. Inputs are codes, scales ([matrix][row of
- * blocks][column of blocks]) and, unless `factor` is `none`, a factor of all scales; all are `whole`.
- */
-export interface Dequantisation {
-  readonly codes: CodeKind;
-  /** Of their dtype; or bytes e that stand for 2^(e − 127). */
-  readonly scales: 'floats' | 'exponents';
-  readonly factor: FactorKind | 'none';
-  /** Rows of a stored matrix, elements of a row, and elements from a row to the next. */
+/** How matrices of codes are written, one behind the other. */
+export interface CodesInRows {
+  readonly codes: CodeKind | 'NF4' | 'FP4';
+  /**
+   * `across`: along rows, of four bits the lower ones of a byte first. `swapped`: the upper ones first. `interleaved`: along
+   * rows, eight of four bits to a word, columns 0, 2, 4, 6, 1, 3, 5, 7 from its lowest bits on. `down`: words of 32 bits hold
+   * codes below each other, and a row of words has one for each column.
+   */
+  readonly order: 'across' | 'swapped' | 'interleaved' | 'down';
+  /** Rows of a matrix, elements of a row, and elements from a row to the next; `down`, words from a row of them to the next. */
   readonly rows: number;
   readonly width: number;
   readonly stride: number;
+}
+
+/**
+ * A quantised tensor: the number of each code, less the zero point of its block, times its scale. Inputs are codes, scales
+ * ([matrix][row of blocks][column of blocks]) and, where there are such, in this order: a factor of all scales, zero points,
+ * groups, and the 256 numbers and the scales of nested scales; all are `whole`.
+ */
+export interface Dequantisation extends CodesInRows {
+  /** Of their dtype; bytes e that stand for 2^(e − 127); or bytes that stand for numbers, times a scale, plus an offset. */
+  readonly scales: 'floats' | 'exponents' | 'nested';
+  readonly factor: FactorKind | 'none';
   readonly blockRows: number;
   readonly blockColumns: number;
   /** The output has each matrix transposed. */
   readonly transposed: boolean;
+  /** A zero point for each block, in codes of a matrix of blocks; `oneMore` than is written, the largest for the smallest. */
+  readonly zeros: (CodesInRows & { readonly oneMore: boolean }) | null;
+  /**
+   * Input features are in groups as an input of little-endian numbers of 32 bits says, and not side by side: those are the
+   * columns, or the rows of a transposed tensor. A feature of no group that there is makes NaN.
+   */
+  readonly groups: boolean;
+  /** Scales that share a scale, and the offset of all. */
+  readonly nested: { readonly block: number; readonly offset: number } | null;
+  /** Products are multiplied by it, and rounded again. */
+  readonly after: number;
 }
 
 /** A value of a program: of inputs numbered with the sources first, then the nodes before it; rounded to `dtype`. */

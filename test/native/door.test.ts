@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { itemAt } from '../../src/base/lookup.js';
 import { control, type NodeOperation } from '../../src/native/job.js';
 import { type Measure, sizeOf } from '../../src/native/measure.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
@@ -35,7 +36,14 @@ const dequantisation = {
   blockRows: 2,
   blockColumns: 4,
   transposed: false,
+  order: 'across',
+  zeros: null,
+  groups: false,
+  nested: null,
+  after: 1,
 } as const;
+
+const zeros = { codes: 'I8', order: 'across', rows: 2, width: 2, stride: 2, oneMore: false };
 
 const openFiles = () => {
   const directory = temporaryDirectory();
@@ -153,6 +161,17 @@ const dequantiseJob = (files: Files, operation: object = {}) => ({
   outputs: [{ value: 2, ...location(files.out), dtype: 'F32' }],
 });
 
+/** A quantised tensor with a third input, of 16 bytes. */
+const withInput = (job: ReturnType<typeof dequantiseJob>) => ({
+  ...job,
+  program: {
+    ...job.program,
+    sources: [...job.program.sources, { ...itemAt(job.program.sources, 0), elements: 16 }],
+    nodes: job.program.nodes.map((one) => ({ ...one, inputs: [0, 1, 2] })),
+  },
+  outputs: job.outputs.map((one) => ({ ...one, value: 3 })),
+});
+
 const measurement = (files: Files, measures: readonly Measure[] = [{ kind: 'gram', values: [0] }]) => ({
   program: programOf(files, []),
   measures,
@@ -244,6 +263,67 @@ describe('the native door takes a job that is right', () => {
     for (const numbers of out) numbers.fill(Number.NaN);
     expect(door.measure(analysis(openFiles()), out, words())).toMatchObject({ outcome: 'done' });
     expect(out).toEqual(analysed());
+  });
+});
+
+/** What codes 1 to 8 of [2, 4] make whose columns, or whose rows in a transposed tensor, are in groups. */
+const grouped = (groups: readonly number[], transposed: boolean): readonly number[] => {
+  const directory = temporaryDirectory();
+  const [path, out] = [join(directory, 'in'), join(directory, 'out')];
+  writeFileSync(
+    path,
+    Buffer.concat([
+      Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8]),
+      Buffer.from(Float32Array.of(1, 10, 100, 1000).buffer),
+      Buffer.from(Uint32Array.from(groups).buffer),
+    ]),
+  );
+  const [input, output] = [openSync(path, 'r'), openSync(out, 'w+')];
+  onTestFinished(() => [input, output].forEach(closeSync));
+  const [rows, width] = [2, 4];
+  const whole = { fd: input, slicing: 'whole' };
+  const how = {
+    ...dequantisation,
+    codes: 'I8' as const,
+    rows,
+    width,
+    stride: width,
+    groups: true,
+    transposed,
+    blockRows: 1,
+    blockColumns: 2,
+  };
+  const program = {
+    sources: [
+      { ...whole, begin: 0, dtype: 'F8_E4M3', elements: 8 },
+      { ...whole, begin: 8, dtype: 'F32', elements: 4 },
+      { ...whole, begin: 24, dtype: 'F8_E4M3', elements: 4 * groups.length },
+    ],
+    nodes: [node({ ...how, kind: 'dequantise' }, [0, 1, 2])],
+    first: 0,
+    count: 8,
+    columns: transposed ? rows : width,
+    watched: [],
+  };
+  const outputs = [{ value: 3, ...location(output), dtype: 'F32' }];
+  expect(door.run({ kind: 'compute', program, outputs }, words())).toMatchObject({ outcome: 'done' });
+  const { buffer, byteOffset } = Uint8Array.from(readFileSync(out));
+  return [...new Float32Array(buffer, byteOffset, 8)];
+};
+
+describe('a quantised tensor whose input features are in groups', () => {
+  it('has the scales of the group that each column names', () => {
+    expect(grouped([1, 0, 0, 1], false)).toEqual([10, 2, 3, 40, 5000, 600, 700, 8000]);
+  });
+
+  it('has the scales of the group that each row names, where it is stored transposed', () => {
+    expect(grouped([1, 0], true)).toEqual([100, 5, 200, 6, 3000, 70, 4000, 80]);
+  });
+
+  it('is NaN where a feature names no group that there is', () => {
+    const { NaN: nan } = Number;
+    expect(grouped([1, 2, 0, 2 ** 32 - 1], false)).toEqual([10, nan, 3, nan, 5000, nan, 700, nan]);
+    expect(grouped([2, 0], true)).toEqual([nan, 5, nan, 6, nan, 70, nan, 80]);
   });
 });
 
@@ -511,6 +591,24 @@ describe('the native door refuses, before it touches a file,', () => {
       'codes that are sliced',
       (f) => computeJob(f, [node({ ...dequantisation, kind: 'dequantise' }, [0, 1])]),
     ],
+    ['an order that is none', (f) => dequantiseJob(f, { order: 'up' })],
+    ['interleaved codes of eight bits', (f) => dequantiseJob(f, { order: 'interleaved' })],
+    ['words of floating codes', (f) => dequantiseJob(f, { order: 'down' })],
+    [
+      'words that reach beyond the codes',
+      (f) => dequantiseJob(f, { codes: 'I8', order: 'down', stride: 99 }),
+    ],
+    ['zero points that are not there', (f) => dequantiseJob(f, { zeros })],
+    ['zero points of other blocks', (f) => withInput(dequantiseJob(f, { zeros: { ...zeros, rows: 3 } }))],
+    ['fewer zero points than blocks', (f) => withInput(dequantiseJob(f, { zeros: { ...zeros, stride: 9 } }))],
+    [
+      'one more than a floating zero point',
+      (f) => withInput(dequantiseJob(f, { zeros: { ...zeros, codes: 'F8_E4M3', oneMore: true } })),
+    ],
+    ['groups that are not there', (f) => dequantiseJob(f, { groups: true })],
+    ['groups of fewer features', (f) => withInput(dequantiseJob(f, { groups: true }))],
+    ['nested scales without their numbers', (f) => dequantiseJob(f, { nested: { block: 4, offset: 0 } })],
+    ['scales that are nested in nothing', (f) => dequantiseJob(f, { scales: 'nested' })],
     ['codes as an output', (f) => having(dequantiseJob(f), 'outputs.0.value', 0)],
     ['a descriptor that is none', (f) => having(copyJob(f), 'to.fd', -1)],
     ['no sources', (f) => having(computeJob(f), 'program.sources', [])],

@@ -118,6 +118,7 @@ export const quantised: OperandKind<QuantisedTensor> = {
       { codes: of, scales, ...(factor === undefined ? {} : { factor: factor.of }) },
       {
         codes: blocks.codes,
+        order: 'across',
         scales: areExponents(scales) ? 'exponents' : 'floats',
         factor: factor?.kind ?? 'none',
         rows: blocks.rows,
@@ -126,6 +127,10 @@ export const quantised: OperandKind<QuantisedTensor> = {
         blockRows: blocks.block[0],
         blockColumns: blocks.block[1],
         transposed: blocks.transposed,
+        zeros: null,
+        groups: false,
+        nested: null,
+        after: 1,
       },
     ),
 };

@@ -237,45 +237,109 @@ const product = (random, files) => {
   return { door: 'run', values: [job, control()], written: behind(first * 4, written) };
 };
 
+/** The numbers of bitsandbytes' tables (its get_4bit_type). @type {Record<string, readonly number[]>} */
+const tables = {
+  E2M1: [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1.5, -2, -3, -4, -6],
+  NF4: [
+    ...[-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635],
+    ...[-0.18477343022823334, -0.09105003625154495, 0, 0.07958029955625534, 0.16093020141124725],
+    ...[0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941],
+    ...[0.7229568362236023, 1],
+  ],
+  FP4: [1, -1].flatMap((sign) =>
+    [0, 0.0625, 8, 12, 4, 6, 2, 3].map((number) => Math.fround((sign * number) / 12)),
+  ),
+};
+
+/** Codes of matrices, and the number that stands at a row, of all matrices', and a column. @param {Random} random @param {readonly string[]} kinds @param {{ matrices: number, rows: number, width: number }} of */
+const codesOf = (random, kinds, { matrices, rows, width }) => {
+  const codes = random.pick(kinds);
+  const bits = ['E2M1', 'U4', 'NF4', 'FP4'].includes(codes) ? 4 : 8;
+  const orders = bits === 4 ? ['across', 'swapped', 'interleaved', 'down'] : ['across'];
+  const order = random.pick(codes === 'I8' || codes === 'U8' ? ['across', 'down'] : orders);
+  const unit = order === 'interleaved' ? 8 : bits === 4 && order !== 'down' ? 2 : 1;
+  const stride = (Math.ceil(width / unit) + random.below(3)) * unit;
+  const [inWord, rowsOfWords] = [32 / bits, Math.ceil((rows * bits) / 32)];
+  const bytes =
+    order === 'down' ? matrices * rowsOfWords * stride * 4 : (matrices * rows * stride * bits) / 8;
+  /** The lowest bit of a code, counted from that of the first byte. @param {number} row @param {number} column */
+  const bitAt = (row, column) => {
+    const [matrix, inMatrix] = [Math.floor(row / rows), row % rows];
+    if (order === 'down')
+      return (
+        ((matrix * rowsOfWords + Math.floor(inMatrix / inWord)) * stride + column) * 32 +
+        (inMatrix % inWord) * bits
+      );
+    const at = row * stride + column;
+    if (order === 'interleaved') return (at - (at % 8)) * 4 + [0, 2, 4, 6, 1, 3, 5, 7].indexOf(at % 8) * 4;
+    return (order === 'swapped' ? at ^ 1 : at) * bits;
+  };
+  /** @param {Buffer} data @param {number} row @param {number} column */
+  const numberAt = (data, row, column) => {
+    const bit = bitAt(row, column);
+    const code = ((data[bit >> 3] ?? 0) >> (bit & 7)) & (2 ** bits - 1);
+    if (codes === 'I8') return code > 127 ? code - 256 : code;
+    if (codes === 'U8' || codes === 'U4') return code - 2 ** (bits - 1);
+    return tables[codes]?.[code] ?? byteIn(codes, code);
+  };
+  return { how: { codes, order, rows, width, stride }, bytes, numberAt };
+};
+
 /** A quantised tensor, wherever slices cut it. @param {Random} random @param {Files} files @returns {Call} */
 const dequantise = (random, files) => {
-  const codes = random.pick(['F8_E4M3', 'F8_E5M2', 'I8', 'U8', 'E2M1', 'U4']);
-  const isHalf = codes === 'E2M1' || codes === 'U4';
-  const [matrices, rows, width] = [
-    random.from(1, 3),
-    random.from(1, 12),
-    random.from(1, random.chance(0.2) ? 90 : 20),
-  ];
-  const stride = width + (isHalf ? width % 2 : 0) + 2 * random.below(3);
+  const of = {
+    matrices: random.from(1, 3),
+    rows: random.from(1, 12),
+    width: random.from(1, random.chance(0.2) ? 90 : 20),
+  };
+  const { matrices, rows, width } = of;
+  const codes = codesOf(random, ['F8_E4M3', 'F8_E5M2', 'I8', 'U8', 'E2M1', 'U4', 'NF4', 'FP4'], of);
   const [blockRows, blockColumns] = [random.from(1, 14), random.from(1, 25)];
   const [down, across] = [Math.ceil(rows / blockRows), Math.ceil(width / blockColumns)];
-  const scales = random.pick(['floats', 'exponents']);
+  const scales = random.pick(['floats', 'exponents', 'nested']);
   const factor = random.pick(['none', 'times', 'divisor']);
+  const zeros = random.chance(0.4)
+    ? codesOf(random, ['I8', 'U8', 'U4'], { matrices, rows: down, width: across })
+    : undefined;
+  const oneMore = zeros !== undefined && zeros.how.codes !== 'I8' && random.chance(0.5);
+  const nested = scales === 'nested' ? { block: random.from(1, 9), offset: numberOf(random) } : null;
+  const after = random.pick([1, 1, Math.fround(1 / 127)]);
   const transposed = random.chance(0.4);
+  /** @type {object[]} */
+  const sources = [];
   const whole = (/** @type {number} */ elements) => {
     const { at, bytes } = locationOf(random, files, 0, elements);
-    return { source: { ...at, dtype: 'F8_E5M2', slicing: 'whole', elements }, bytes };
+    sources.push({ ...at, dtype: 'F8_E5M2', slicing: 'whole', elements });
+    return bytes;
   };
-  const stored = whole((matrices * rows * stride) / (isHalf ? 2 : 1));
+  const stored = whole(codes.bytes);
   const ofBlocks = whole(matrices * down * across);
-  const ofAll = whole(1);
+  const ofAll = factor === 'none' ? undefined : whole(1);
+  const ofZeros = zeros && whole(zeros.bytes);
+  const numbers = nested && whole(256);
+  const ofNested = nested && whole(Math.ceil((matrices * down * across) / nested.block));
   const elements = matrices * rows * width;
   const first = random.below(elements);
   const count = random.below(elements - first + 1);
-  const number = (/** @type {number} */ at) => {
-    const byte = stored.bytes[isHalf ? at >> 1 : at] ?? 0;
-    const four = at % 2 === 0 ? byte & 15 : byte >> 4;
-    if (codes === 'I8') return byte > 127 ? byte - 256 : byte;
-    if (codes === 'U8') return byte - 128;
-    if (codes === 'U4') return four - 8;
-    if (codes === 'E2M1') return (four > 7 ? -1 : 1) * ([0, 0.5, 1, 1.5, 2, 3, 4, 6][four & 7] ?? 0);
-    return byteIn(codes, byte);
-  };
+  const floating = (/** @type {Buffer | null | undefined} */ bytes, /** @type {number} */ at) =>
+    byteIn('F8_E5M2', bytes?.[at] ?? 0);
   const scale = (/** @type {number} */ at) => {
-    const byte = ofBlocks.bytes[at] ?? 0;
-    const own = scales === 'floats' ? byteIn('F8_E5M2', byte) : byte === 255 ? Number.NaN : 2 ** (byte - 127);
-    const all = byteIn('F8_E5M2', ofAll.bytes[0] ?? 0);
+    const byte = ofBlocks[at] ?? 0;
+    let own = floating(ofBlocks, at);
+    if (scales === 'exponents') own = byte === 255 ? Number.NaN : 2 ** (byte - 127);
+    if (nested !== null)
+      own = Math.fround(
+        Math.fround(floating(numbers, byte) * floating(ofNested, Math.floor(at / nested.block))) +
+          Math.fround(nested.offset),
+      );
+    const all = floating(ofAll, 0);
     return factor === 'none' ? own : Math.fround(factor === 'times' ? own * all : own / all);
+  };
+  const zero = (/** @type {number} */ row, /** @type {number} */ column) => {
+    if (zeros === undefined || ofZeros === undefined) return 0;
+    const found = zeros.numberAt(ofZeros, row, column);
+    const most = zeros.how.codes === 'U4' ? 7 : 127;
+    return !oneMore ? found : found === most ? -most - 1 : found + 1;
   };
   const written = Buffer.alloc(count * 4);
   for (let i = 0; i < count; i += 1) {
@@ -283,15 +347,25 @@ const dequantise = (random, files) => {
     const [row, column] = transposed
       ? [place % rows, Math.floor(place / rows)]
       : [Math.floor(place / width), place % width];
-    const block = (matrix * down + Math.floor(row / blockRows)) * across + Math.floor(column / blockColumns);
-    const value = Math.fround(number((matrix * rows + row) * stride + column) * scale(block));
+    const [rowOfBlocks, block] = [
+      matrix * down + Math.floor(row / blockRows),
+      Math.floor(column / blockColumns),
+    ];
+    const code = codes.numberAt(stored, matrix * rows + row, column);
+    const number = zeros === undefined ? code : Math.fround(code - zero(rowOfBlocks, block));
+    const value = Math.fround(Math.fround(number * scale(rowOfBlocks * across + block)) * after);
     if (Number.isNaN(value)) written.writeUInt32LE(0x7fc0_0000, i * 4);
     else written.writeFloatLE(value, i * 4);
   }
-  const inputs = factor === 'none' ? [0, 1] : [0, 1, 2];
-  const how = { codes, scales, factor, rows, width, stride, blockRows, blockColumns, transposed };
-  const node = { kind: 'dequantise', ...how, dtype: 'F32', inputs };
-  const sources = [stored.source, ofBlocks.source, ...(factor === 'none' ? [] : [ofAll.source])];
+  const node = {
+    kind: 'dequantise',
+    ...codes.how,
+    ...{ scales, factor, blockRows, blockColumns, transposed, nested, after },
+    zeros: zeros === undefined ? null : { ...zeros.how, oneMore },
+    groups: false,
+    dtype: 'F32',
+    inputs: sources.map((_, index) => index),
+  };
   const columns = transposed ? rows : random.pick([width, 1, rows * width]);
   const program = { sources, nodes: [node], first, count, columns, watched: [] };
   const output = { value: sources.length, fd: files.output, begin: 0, dtype: 'F32' };
