@@ -172,6 +172,16 @@ constexpr Reader<NodeOperation> kOperations[] = {
                            readNestedScales(node),
                            readFloat(node, "after")};
      }},
+    {"quantise",
+     [](const Napi::Object& node) -> NodeOperation {
+         constexpr const char* schemes[] = {"float8", "int8", "int4", "mxfp4", "nvfp4"};
+         return Quantise{readName<Quantise::Scheme>(node, "scheme", schemes),
+                         readBoolean(node, "codes"),
+                         readInteger(node, "rows"),
+                         readInteger(node, "blockRows"),
+                         readInteger(node, "blockColumns"),
+                         readFloat(node, "largest")};
+     }},
 };
 
 Node toNode(const Napi::Value& value, const Slice& slice) {

@@ -14,13 +14,25 @@ void checkJob(const Same& same) {
     checkElements(same.to, 1, same.first, same.count, "to");
 }
 
+/// A scale for each block, from the matrix's first on: no more than there are elements.
+void checkScales(ValueId value, const Location& to, DType dtype, const Program& program) {
+    require(value >= program.sources.size(), "value");
+    const NodeOperation& operation = program.nodes[value - program.sources.size()].operation;
+    require(std::holds_alternative<Quantise>(operation) && dtype == DType::F32, "scales");
+    checkElements(to, sizeof(float), program.first, program.count, "to");
+}
+
 void checkJob(const Compute& compute) {
     const Program& program = compute.program;
     check(program);
     const std::size_t sources = program.sources.size();
     std::vector<bool> isWritten(program.nodes.size());
-    for (const auto& [value, to, dtype] : compute.outputs) {
+    for (const auto& [value, to, dtype, scales] : compute.outputs) {
         require(value < sources + program.nodes.size(), "value");
+        if (scales) {
+            checkScales(value, to, dtype, program);
+            continue;
+        }
         require(dtype == program.dtypeOf(value), "dtype");
         // A source is written as it stands, which is in other rows.
         require(value >= sources || program.sources[value].slicing == Slicing::Elements, "value");

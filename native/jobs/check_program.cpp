@@ -203,6 +203,24 @@ void check(const Dequantise& what, const Node& node, const Program& program) {
     require(!what.transposed || program.columns == what.codes.rows, "columns");
 }
 
+/// The slice is of whole rows of blocks, but at the matrix's end.
+void check(const Quantise& what, const Node& node, const Program& program) {
+    using enum Quantise::Scheme;
+    checkInputs(node, 1, 1);
+    require(what.rows >= 1, "rows");
+    require(what.blockRows >= 1 && what.blockColumns >= 1, "block");
+    const std::uint64_t together = checkedLength(what.blockRows, program.columns, "block");
+    const std::uint64_t all = checkedLength(what.rows, program.columns, "rows");
+    const std::uint64_t end = program.first + program.count;
+    require(program.first % together == 0 && end <= all && (end % together == 0 || end == all), "program");
+    require(!what.codes || ((what.scheme == Float8 || what.scheme == Int8) && sizeOf(node.dtype) == 1), "codes");
+    require(what.codes || node.dtype == DType::F32, "dtype");
+    require(what.largest >= 0, "largest");
+    for (const Node& other : program.nodes)
+        if (const auto* of = std::get_if<Quantise>(&other.operation))
+            require(of->blockRows == what.blockRows, "block");
+}
+
 /// @param known how many values stand before the node
 void checkNode(const Node& node, const Program& program, std::size_t known) {
     const bool whole = takesWhole(node.operation);

@@ -27,6 +27,13 @@ Range rangeOf(const Output& output, std::uint64_t first, std::uint64_t count) {
     return rangeOf(output.to, sizeOf(output.dtype), first, count);
 }
 
+/// The scales of blocks from that of element `first` on, with which a row of blocks begins.
+Range rangeOfScales(const Output& output, const Program& program, std::uint64_t first, std::uint64_t count) {
+    const auto& what = std::get<Quantise>(program.nodes[output.value - program.sources.size()].operation);
+    const std::uint64_t across = (program.columns + what.blockColumns - 1) / what.blockColumns;
+    return rangeOf(output.to, sizeof(float), first / (what.blockRows * program.columns) * across, count);
+}
+
 /// Writes tiles of the outputs of a program: what the evaluator has put in their buffers, or sources as they
 /// stand.
 class OutputTiles {
@@ -35,14 +42,15 @@ class OutputTiles {
         : compute_(compute), places_(compute.program.nodes.size(), nullptr) {
         std::size_t bytes = 0;
         for (const Output& output : compute.outputs)
-            bytes += isSource(output) ? 0 : count * sizeOf(output.dtype);
+            bytes += isTile(output) ? count * sizeOf(output.dtype) : 0;
         // Memory that each thread keeps, where it is enough.
         if (bytes > kTileBytes) large_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
         std::byte* next = large_ != nullptr ? large_.get() : tileBuffer().data();
         for (const Output& output : compute.outputs) {
-            tiles_.push_back(isSource(output) ? nullptr : next);
-            if (!isSource(output)) next += count * sizeOf(output.dtype);
+            tiles_.push_back(isTile(output) ? next : nullptr);
+            if (isTile(output)) next += count * sizeOf(output.dtype);
         }
+        scales_.resize(compute.outputs.size());
     }
 
     /// Returns for each node its place in a tile, for the elements from `at` on; null for one that is not
@@ -55,29 +63,48 @@ class OutputTiles {
         return places_;
     }
 
+    /// Takes the scales that go with the values that were just computed.
+    void takeScales(const Evaluator& evaluator) {
+        for (std::size_t o = 0; o < tiles_.size(); ++o) {
+            if (!compute_.outputs[o].scales) continue;
+            const std::span<const float> found =
+                evaluator.scalesOf(compute_.outputs[o].value - compute_.program.sources.size());
+            scales_[o].insert(scales_[o].end(), found.begin(), found.end());
+        }
+    }
+
     /// @param begin the tile's first element in the slice
-    Status write(const Windows& windows, std::uint64_t begin, std::size_t count, Control control) const {
+    Status write(const Windows& windows, std::uint64_t begin, std::size_t count, Control control) {
         for (std::size_t o = 0; o < tiles_.size(); ++o) {
             const Output& output = compute_.outputs[o];
-            const Range to = rangeOf(output, compute_.program.first + begin, count);
-            const std::byte* data = tiles_[o] != nullptr
-                                        ? tiles_[o]
-                                        : windows.bytes[output.value].data() + begin * sizeOf(output.dtype);
+            Range to = rangeOf(output, compute_.program.first + begin, count);
+            const std::byte* data = tiles_[o];
+            if (output.scales) {
+                to = rangeOfScales(output, compute_.program, compute_.program.first + begin, scales_[o].size());
+                data = reinterpret_cast<const std::byte*>(scales_[o].data());
+            } else if (data == nullptr) {
+                data = windows.bytes[output.value].data() + begin * sizeOf(output.dtype);
+            }
             const int error = writeAt(to.fd, to.offset, {data, static_cast<std::size_t>(to.length)});
             // A page of a source that is lost is the write's EFAULT: no signal is raised for a system call.
             if (error == EFAULT) return windows.lostPage();
             if (error != 0) return {Outcome::WriteFailed, error};
             control.count(0, to.length);
+            scales_[o].clear();
         }
         return {};
     }
 
   private:
-    bool isSource(const Output& output) const { return output.value < compute_.program.sources.size(); }
+    /// True for an output of a node's values.
+    bool isTile(const Output& output) const {
+        return output.value >= compute_.program.sources.size() && !output.scales;
+    }
 
     const Compute& compute_;
     std::unique_ptr<std::byte[]> large_;
     std::vector<std::byte*> tiles_;
+    std::vector<std::vector<float>> scales_;  ///< of each output: those of the tile
     std::vector<std::byte*> places_;
 };
 
@@ -126,8 +153,10 @@ Status run(const Kernels& kernels, const Compute& compute, Control control) {
         if (control.cancelled()) return {Outcome::Cancelled};
         const std::size_t count = std::min<std::uint64_t>(tileCount, program.count - begin);
         const bool whole = guarded(windows.bytes, [&] {
-            for (std::size_t at = 0; at < count; at += stepCount)
+            for (std::size_t at = 0; at < count; at += stepCount) {
                 evaluator.compute(begin + at, std::min(stepCount, count - at), tiles.placesAt(at));
+                tiles.takeScales(evaluator);
+            }
         });
         if (!whole) return windows.lostPage();
         const Status written = tiles.write(windows, begin, count, control);
@@ -135,6 +164,7 @@ Status run(const Kernels& kernels, const Compute& compute, Control control) {
         control.count(program.bytesRead(begin, count), 0);
     }
     for (const Output& output : outputs) {
+        if (output.scales) continue;
         const Range to = rangeOf(output, program.first, program.count);
         beginWriteBack(to.fd, to.offset, to.length);
     }

@@ -63,8 +63,10 @@ Evaluator::Evaluator(const Kernels& kernels, const Program& program, const Windo
 }
 
 std::size_t Evaluator::step(std::size_t wanted) const {
-    if (!program_.needsRows()) return wanted;
-    return std::max<std::size_t>(1, wanted / columns()) * columns();
+    const std::uint64_t rows = program_.rowsTogether();
+    if (rows == 0) return wanted;
+    const auto together = static_cast<std::size_t>(rows * columns());
+    return std::max<std::size_t>(1, wanted / together) * together;
 }
 
 std::byte* Evaluator::placeOf(std::size_t node) const {
@@ -547,6 +549,19 @@ void Evaluator::evaluate(const Dequantise& what, const Work& work) {
         dequantiser = std::make_unique<Dequantiser>(kernels_, what, inputs, program_.columns);
     }
     inFloats(work, [&](float* out) { dequantiser->fill(firstElement(), count_, out); });
+}
+
+void Evaluator::evaluate(const Quantise& what, const Work& work) {
+    std::unique_ptr<Quantiser>& quantiser = prepared_[work.index].quantiser;
+    if (quantiser == nullptr) quantiser = std::make_unique<Quantiser>(kernels_, what, columns());
+    const float* x = widened(work.node.inputs[0]);
+    const std::size_t rows = count_ / columns();
+    if (what.codes) return quantiser->fill(x, rows, work.sink.data);
+    inFloats(work, [&](float* out) { quantiser->fill(x, rows, reinterpret_cast<std::byte*>(out)); });
+}
+
+std::span<const float> Evaluator::scalesOf(std::size_t node) const {
+    return prepared_[node].quantiser->scales();
 }
 
 }  // namespace layerloom

@@ -9,6 +9,7 @@
 #include "fused_votes.hpp"
 #include "product.hpp"
 #include "program.hpp"
+#include "quantiser.hpp"
 #include "sorted.hpp"
 
 namespace layerloom {
@@ -47,6 +48,9 @@ class Evaluator {
 
     /// The first elements of watched values that are no finite numbers, of the tiles so far.
     std::vector<NonFiniteElement>& nonFinite() { return nonFinite_; }
+
+    /// The scales of a node that quantises, of the tile that was computed last.
+    std::span<const float> scalesOf(std::size_t node) const;
 
     /// Moves to elements [begin, begin + count) of the slice, of which nodes are computed when their value is
     /// taken.
@@ -93,6 +97,7 @@ class Evaluator {
         std::vector<std::byte> row;  ///< FillRows: the row, rounded
         std::unique_ptr<ProductRows> product;
         std::unique_ptr<Dequantiser> dequantiser;
+        std::unique_ptr<Quantiser> quantiser;
     };
 
     /// Computes a node, and before it those that it is made of.
@@ -120,6 +125,7 @@ class Evaluator {
     void evaluate(const FillRows& fill, const Work& work);
     void evaluate(const Product& product, const Work& work);
     void evaluate(const Dequantise& what, const Work& work);
+    void evaluate(const Quantise& what, const Work& work);
 
     /// `linear` into a node's tile, which notes whether the results are finite.
     void sumInto(std::span<const Source> sources, std::span<const double> weights, Sink sink,

@@ -26,6 +26,7 @@ struct Output {
     ValueId value;
     Location to;
     DType dtype;
+    bool scales;  ///< the tensor is of the scales of a node that quantises, in float32, and not of its values
 };
 
 /// Computes a slice of one output tensor, or of several that are made of the same inputs, which are read once

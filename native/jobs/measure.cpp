@@ -40,8 +40,8 @@ std::size_t tileAt(const Measurement& measurement, const Evaluator& evaluator, s
         case Tiling::Rows: {
             const auto columns = static_cast<std::size_t>(program.columns);
             const std::size_t most = mostOfRows(measurement);
-            if (columns <= most) return most / columns * columns;
-            return program.needsRows() ? columns : std::min(most, columns - begin % columns);
+            if (program.rowsTogether() > 0) return evaluator.step(most);
+            return columns <= most ? most / columns * columns : std::min(most, columns - begin % columns);
         }
     }
     return 0;

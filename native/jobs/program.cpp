@@ -21,9 +21,15 @@ bool Program::isWhole(ValueId value) const {
     return value < sources.size() && sources[value].slicing == Slicing::Whole;
 }
 
-bool Program::needsRows() const {
-    return std::ranges::any_of(
-        nodes, [](const Node& node) { return std::holds_alternative<DropRanked>(node.operation); });
+std::uint64_t Program::rowsTogether() const {
+    std::uint64_t rows = 0;
+    for (const Node& node : nodes) {
+        if (std::holds_alternative<DropRanked>(node.operation)) rows = std::max<std::uint64_t>(rows, 1);
+        // All of a program have one height of blocks, or 1.
+        if (const auto* quantise = std::get_if<Quantise>(&node.operation))
+            rows = std::max(rows, quantise->blockRows);
+    }
+    return rows;
 }
 
 std::uint64_t Program::bytesRead(std::uint64_t begin, std::uint64_t elements) const {

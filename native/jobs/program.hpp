@@ -167,8 +167,27 @@ struct Dequantise {
     }
 };
 
+/// A matrix quantised: blocks of rows and columns, cut at the matrix's edges, share a scale, which is made of
+/// their largest magnitude. The result is what the codes stand for in float32, or the codes, a byte each: then
+/// the node's dtype is one of a byte, whatever the codes are.
+struct Quantise {
+    enum class Scheme : std::uint8_t {
+        Float8,  ///< F8_E4M3: scale 448 · (1 / largest), which values are multiplied by; its inverse is stored
+        Int8,    ///< scale largest / 127.5, which values are divided by
+        Int4,    ///< the same of 7.5
+        Mxfp4,   ///< E2M1, scaled by powers of two
+        Nvfp4,   ///< E2M1, scaled by F8_E4M3 and by a factor that follows from `largest`
+    };
+
+    Scheme scheme;
+    bool codes;
+    std::uint64_t rows;  ///< of the matrix
+    std::uint64_t blockRows, blockColumns;
+    float largest;  ///< magnitude of the matrix; Nvfp4 alone needs it
+};
+
 using NodeOperation = std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Vote, Variance, NearSwap,
-                                   Importance, Select, Assemble, FillRows, Product, Dequantise>;
+                                   Importance, Select, Assemble, FillRows, Product, Dequantise, Quantise>;
 
 /// True for operations whose inputs are whole sources.
 bool takesWhole(const NodeOperation& operation);
@@ -196,8 +215,9 @@ struct Program {
     DType dtypeOf(ValueId value) const;
     /// True for a source that is whole in each slice, and so is no value of its elements.
     bool isWhole(ValueId value) const;
-    /// True if a node looks at whole rows: `first` and `count` are then multiples of `columns`.
-    bool needsRows() const;
+    /// Rows that a node looks at together, from the tensor's first on; 0 if none does. `first` is a multiple of
+    /// as many elements, and `count` too where it does not end with the tensor.
+    std::uint64_t rowsTogether() const;
     /// Bytes of all sources that elements [begin, begin + count) of the slice are made of.
     std::uint64_t bytesRead(std::uint64_t begin, std::uint64_t count) const;
     /// Windows of the slice, in the order of the sources.

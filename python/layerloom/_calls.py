@@ -62,6 +62,7 @@ def swap(
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
     experts: Literal["fused", "separate"] | None = None,
+    quantize: Literal["fp8-block", "int8"] | None = None,
     save_recipe: StrPath | None = None,
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
@@ -98,6 +99,7 @@ def swap(
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
+        quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
@@ -137,6 +139,7 @@ def swap(
             option("--analysis", analysis),
             option("--chat-template", chat_template),
             option("--experts", experts),
+            option("--quantize", quantize),
             option("--save-recipe", save_recipe),
             option("--as", as_),
             option("--rank", rank),
@@ -170,6 +173,7 @@ def soup(
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
     experts: Literal["fused", "separate"] | None = None,
+    quantize: Literal["fp8-block", "int8"] | None = None,
     save_recipe: StrPath | None = None,
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
@@ -197,6 +201,7 @@ def soup(
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
+        quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
@@ -226,6 +231,7 @@ def soup(
             option("--analysis", analysis),
             option("--chat-template", chat_template),
             option("--experts", experts),
+            option("--quantize", quantize),
             option("--save-recipe", save_recipe),
             option("--as", as_),
             option("--rank", rank),
@@ -261,6 +267,7 @@ def merge(
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
     experts: Literal["fused", "separate"] | None = None,
+    quantize: Literal["fp8-block", "int8"] | None = None,
     save_recipe: StrPath | None = None,
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
@@ -290,6 +297,7 @@ def merge(
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
+        quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
@@ -321,6 +329,7 @@ def merge(
             option("--analysis", analysis),
             option("--chat-template", chat_template),
             option("--experts", experts),
+            option("--quantize", quantize),
             option("--save-recipe", save_recipe),
             option("--as", as_),
             option("--rank", rank),
@@ -364,6 +373,7 @@ def revert(
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
     experts: Literal["fused", "separate"] | None = None,
+    quantize: Literal["fp8-block", "int8"] | None = None,
     save_recipe: StrPath | None = None,
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
@@ -401,6 +411,7 @@ def revert(
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
+        quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
@@ -440,6 +451,7 @@ def revert(
             option("--analysis", analysis),
             option("--chat-template", chat_template),
             option("--experts", experts),
+            option("--quantize", quantize),
             option("--save-recipe", save_recipe),
             option("--as", as_),
             option("--rank", rank),
@@ -470,6 +482,7 @@ def relayout(
     *,
     chat_template: StrPath | None = None,
     experts: Literal["fused", "separate"] | None = None,
+    quantize: Literal["fp8-block", "int8"] | None = None,
     save_recipe: StrPath | None = None,
     out: StrPath | None = None,
     layout: Literal["layer", "size"] | None = None,
@@ -491,6 +504,7 @@ def relayout(
         checkpoint: a directory, a file of weights or org/name in the hub cache
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
+        quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
@@ -514,6 +528,7 @@ def relayout(
         [
             option("--chat-template", chat_template),
             option("--experts", experts),
+            option("--quantize", quantize),
             option("--save-recipe", save_recipe),
             option("--out", out),
             option("--layout", layout),
@@ -672,6 +687,7 @@ def diff(
     all: bool = False,
     out: StrPath | None = None,
     force: bool = False,
+    quantize_report: Literal["fp8-block", "int8", "int4", "mxfp4", "nvfp4"] | None = None,
     exit_code: bool = False,
     download: bool = False,
     threads: float | None = None,
@@ -686,6 +702,7 @@ def diff(
         all: list every tensor, equal ones too
         out: write a page (.html), a picture (.svg) or a table (.csv)
         force: replace that file
+        quantize_report: measure how much of the change from the first model is left once both are quantised
         exit_code: exit with 1 if weights or side files differ, like git diff
         download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
         threads: worker threads; default: the usable cores
@@ -698,6 +715,7 @@ def diff(
             option("--all", all),
             option("--out", out),
             option("--force", force),
+            option("--quantize-report", quantize_report),
             option("--exit-code", exit_code),
             option("--download", download),
             option("--threads", threads),

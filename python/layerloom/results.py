@@ -55,6 +55,8 @@ __all__ = [
     "InspectedCheckpointLayers",
     "InspectedCheckpointShards",
     "Kept",
+    "KeptChange",
+    "KeptTensor",
     "KeyDifference",
     "LeftOutTensor",
     "MeasuredMerging",
@@ -94,6 +96,9 @@ __all__ = [
     "PrintedTensorPart",
     "ProposedSwap",
     "ProposedSwapKept",
+    "QuantisationReport",
+    "QuantisedOutput",
+    "QuantisedOutputLayers",
     "RunStatus",
     "RunStatusLoss",
     "RunningRequests",
@@ -330,6 +335,8 @@ class _MergeResult(TypedDict):
 class MergeResult(_MergeResult, total=False):
     truncated: list[TruncatedProduct]
     """Of an adapter with a rank: the averages that were truncated to it."""
+    quantised: QuantisedOutput
+    """Of an output that is quantised, where the recipe names a base: what is left of the change from it."""
     kept: MergeResultKept
     """Rows and parameters that stay the expert's, in all and of each tensor."""
 
@@ -346,6 +353,48 @@ class TruncatedProduct(TypedDict):
     """‖Δ‖_F of the exact sum."""
     error: float
     """‖Δ − B·A‖_F / ‖Δ‖_F, of the factors as they are written; 0 where Δ is 0."""
+
+
+class QuantisedOutput(TypedDict):
+    scheme: str
+    """As recipes name it."""
+    tensors: list[KeptTensor]
+    """In the order of the plan."""
+    layers: list[QuantisedOutputLayers]
+    """The same of each layer, in order."""
+    all: KeptChange
+    """The same of all together."""
+
+
+class KeptTensor(TypedDict):
+    name: str
+    layer: float | None
+    """Layer number, or null outside the layers."""
+    norm: float
+    """‖δ‖, Euclidean, of the change before."""
+    share: float | None
+    """‖δ'‖ / ‖δ‖; null where nothing changed. Below 1 changes are lost, above 1 rounding adds more than there was."""
+    cosine: float | None
+    """δ · δ' / (‖δ‖ ‖δ'‖): how much of what is left points where the change did. 0 where nothing is left; null as above."""
+
+
+class QuantisedOutputLayers(TypedDict):
+    norm: float
+    """‖δ‖, Euclidean, of the change before."""
+    share: float | None
+    """‖δ'‖ / ‖δ‖; null where nothing changed. Below 1 changes are lost, above 1 rounding adds more than there was."""
+    cosine: float | None
+    """δ · δ' / (‖δ‖ ‖δ'‖): how much of what is left points where the change did. 0 where nothing is left; null as above."""
+    layer: float
+
+
+class KeptChange(TypedDict):
+    norm: float
+    """‖δ‖, Euclidean, of the change before."""
+    share: float | None
+    """‖δ'‖ / ‖δ‖; null where nothing changed. Below 1 changes are lost, above 1 rounding adds more than there was."""
+    cosine: float | None
+    """δ · δ' / (‖δ‖ ‖δ'‖): how much of what is left points where the change did. 0 where nothing is left; null as above."""
 
 
 class _ShardRecord(TypedDict):
@@ -579,7 +628,7 @@ class ProposedSwapKept(TypedDict):
     language: float
 
 
-class Comparison(TypedDict):
+class _Comparison(TypedDict):
     a: ComparedModel
     b: ComparedModel
     equal: bool
@@ -595,6 +644,11 @@ class Comparison(TypedDict):
     threads: float
     seconds: float
     warnings: list[str]
+
+
+class Comparison(_Comparison, total=False):
+    quantised: QuantisationReport
+    """Where it was asked for: how much of the change is left once both models are quantised."""
 
 
 class ComparedModel(TypedDict):
@@ -676,6 +730,24 @@ class KeyDifference(_KeyDifference, total=False):
     a: str | None
     """The value as JSON; null where the file has no such key. Values of more than 200 characters are left out."""
     b: str | None
+
+
+class QuantisationReport(TypedDict):
+    all: KeptChange
+    """The same of all together."""
+    scheme: Literal["fp8-block", "int4", "int8", "mxfp4", "nvfp4"]
+    """As recipes name it."""
+    block: list[float] | None
+    """Rows and columns of the blocks that share a scale; null for whole rows."""
+    bytesRead: float
+    """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
+    bytesWritten: float
+    threads: float
+    seconds: float
+    tensors: list[KeptTensor]
+    """In the order of the plan."""
+    layers: list[QuantisedOutputLayers]
+    """The same of each layer, in order."""
 
 
 class AdapterSummary(TypedDict):

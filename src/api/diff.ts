@@ -2,12 +2,16 @@ import { invalidParameter } from '../base/invalid-parameter.js';
 import type { RunControls } from '../engine/run.js';
 import { compareModels } from '../measure/comparison/compare-models.js';
 import type { Comparison } from '../measure/comparison/comparison.js';
+import { reportQuantisation } from '../measure/quantisation/quantisation-report.js';
 import { matches } from '../methods/framework/match-names.js';
+import { checkQuantising, type QuantisingName } from '../model/quantisation/quantising.js';
 import { bringModels } from '../sources/bring-models.js';
 
 export interface DiffOptions extends RunControls {
   /** Compares the tensors whose names match, `*` standing for any text. Default: all. */
   only?: string | undefined;
+  /** A scheme of quantisation: measures how much of the change from `a` to `b` is left once both are quantised. */
+  quantizeReport?: QuantisingName | undefined;
   /** A file to write: a page (`.html`), a picture of layers and modules (`.svg`), or a table of tensors (`.csv`). */
   out?: string | undefined;
   /** Replace `out` if it is not a page of ours. Default false. */
@@ -30,7 +34,7 @@ export interface DiffOptions extends RunControls {
 export const diff = async (
   a: string,
   b: string,
-  { only, out, force = false, ...controls }: DiffOptions = {},
+  { only, out, force = false, quantizeReport, ...controls }: DiffOptions = {},
 ): Promise<Comparison> => {
   // Loaded on demand: comparisons that are not drawn need no pages.
   const report = out === undefined ? undefined : await import('../documents/comparison/write-comparison.js');
@@ -46,5 +50,7 @@ export const diff = async (
       `a pattern of tensor names such as "*.mlp.*", with a match in ${comparison.a.path} or ${comparison.b.path}`,
     );
   if (out !== undefined) await report?.writeComparison(comparison, out, force);
-  return comparison;
+  if (quantizeReport === undefined) return comparison;
+  const quantised = await reportQuantisation(a, b, checkQuantising(quantizeReport), wanted, controls);
+  return { ...comparison, quantised };
 };

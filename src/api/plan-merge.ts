@@ -16,6 +16,7 @@ import { patternsOf } from '../measure/partition/patterns.js';
 import { readPartition } from '../measure/partition/read-partition.js';
 import type { Statistics } from '../methods/framework/method.js';
 import type { RecipeInput } from '../methods/recipes.js';
+import type { WrittenName } from '../model/quantisation/quantising.js';
 import { missingForPlan } from '../plan/missing-weights.js';
 import type { MergePlan } from '../plan/plan.js';
 import { readRecipe, withPlace, withWarnings } from '../recipe/read-recipe.js';
@@ -34,6 +35,8 @@ export type MergePlanOptions = PlanOptions &
     as?: OutputForm | undefined;
     /** The rank of averaged products of an adapter, at most; overrides the recipe's. */
     rank?: number | undefined;
+    /** The scheme that the output is quantised in; overrides the recipe's. */
+    quantize?: WrittenName | undefined;
     /**
      * Compute with values that are NaN or infinite instead of refusing them; in statistics of whole models, rows that have
      * some are left out. Overrides the recipe's.
@@ -122,13 +125,14 @@ const withRecipe = async <T>(
 /** Returns a recipe with what options say in its place; `parseRecipe` refuses what is no recipe. */
 const overridden = (
   recipe: RecipeInput,
-  { dtype, rank, allowNonFinite, chatTemplate, tokenizer }: MergePlanOptions,
+  { dtype, rank, quantize, allowNonFinite, chatTemplate, tokenizer }: MergePlanOptions,
 ): RecipeInput => {
   if (!isObject(recipe)) return recipe;
   return {
     ...(tokenizer === undefined ? recipe : withTokenizer(recipe, tokenizer)),
     ...(dtype === undefined ? {} : { dtype, outDtype: undefined }),
     ...(rank === undefined ? {} : { rank }),
+    ...(quantize === undefined ? {} : { quantize }),
     ...(allowNonFinite === undefined ? {} : { allowNonFinite }),
     ...(chatTemplate === undefined ? {} : { chatTemplate }),
   };

@@ -1,5 +1,5 @@
 import { itemAt } from '../base/lookup.js';
-import type { Group, Slab, SlabOutput } from '../engine/compute/tasks.js';
+import { type Group, type Slab, type SlabOutput, slicingOf } from '../engine/compute/tasks.js';
 import { operationOf } from '../operations/index.js';
 import { sourcesOf } from '../plan/operands.js';
 import type { PlannedTensor } from '../plan/plan.js';
@@ -101,12 +101,13 @@ const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab
     shard.tensors.map((tensor) => ({ shard, tensor })),
   );
   const ids = outputs.map(({ tensor }) => {
-    const { expression, shape } = tensor;
+    const { expression } = tensor;
+    const slicing = slicingOf(tensor);
     const id = components.add();
     if (!isShareable(tensor)) return id;
     for (const source of sourcesOf(expression)) {
       // Tensors of different shapes cannot share slices, even if they read the same bytes.
-      const key = `${idOf(source)} ${shape.join()}`;
+      const key = `${idOf(source)} ${slicing}`;
       const other = bySource.get(key);
       if (other === undefined) bySource.set(key, id);
       else components.join(id, other);
@@ -125,7 +126,8 @@ const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab
 
 /** True for a tensor that a program with several outputs may produce. */
 const isShareable = ({ dtype, expression }: PlannedTensor): boolean =>
-  isFloating(dtype) && (expression.kind === 'copy' || operationOf(expression).takesBits !== true);
+  (isFloating(dtype) || expression.kind === 'quantise') &&
+  (expression.kind === 'copy' || operationOf(expression).takesBits !== true);
 
 const bytesOf = (outputs: readonly SlabOutput<DistinctShard>[], idOf: IdOfSource): number =>
   bytesOfSources(

@@ -46,6 +46,7 @@ const termsOf = (formula: Formula<Operand>): readonly { source: Operand; weight:
   if (formula.kind === 'factor') return formula.terms;
   // But for a few rows, that is its first part.
   if (formula.kind === 'assemble') return [{ source: itemAt(formula.parts, 0).source, weight: 1 }];
-  if (formula.kind === 'copy' || formula.kind === 'padRows') return [{ source: formula.source, weight: 1 }];
+  if (formula.kind === 'copy' || formula.kind === 'padRows' || formula.kind === 'quantise')
+    return [{ source: formula.source, weight: 1 }];
   return formula.kind === 'same' ? [{ source: itemAt(formula.sources, 0), weight: 1 }] : undefined;
 };

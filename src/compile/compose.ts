@@ -16,6 +16,7 @@ import { inExpertForm } from './expert-form.js';
 import { frameOf } from './frame.js';
 import type { OpenedModel } from './models.js';
 import type { OpenedInputs } from './opened-inputs.js';
+import { quantised } from './quantise.js';
 import { inOneForm } from './quantised-output.js';
 import { rolesOf } from './roles.js';
 import type { Kept } from './session.js';
@@ -31,8 +32,13 @@ export const compose = async (
   inputs: OpenedInputs,
   statistics: StatisticsByRecipe,
   experts: ExpertForm | undefined = recipe.experts,
-): Promise<Composed> =>
-  inExpertForm(inOneForm(await composeValues(recipe, inputs, statistics), inputs), inputs, experts);
+): Promise<Composed> => {
+  const composed = await composeValues(recipe, inputs, statistics);
+  if (recipe.quantize === undefined) return inExpertForm(inOneForm(composed, inputs), inputs, experts);
+  if (experts === 'fused') throw invalid(['experts'], experts, 'separate where the output is quantised');
+  const whole = quantised(composed, recipe.quantize);
+  return experts === undefined ? whole : inExpertForm(whole, inputs, experts);
+};
 
 /** `compose`, of values alone: a tensor that a model stores quantised is its floating numbers. */
 const composeValues = async (

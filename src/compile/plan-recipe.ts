@@ -22,7 +22,7 @@ import {
   parseShardSize,
 } from '../plan/layout.js';
 import { notesOf } from '../plan/method-report.js';
-import { keepsBits, passesOf, sourcesOf } from '../plan/operands.js';
+import { keepsBits, passesOf, sourcesOf, sourcesRead } from '../plan/operands.js';
 import type { Cost, MergePlan, PlannedFile, PlannedShard } from '../plan/plan.js';
 import { allRecipes, type Recipe } from '../recipe/recipe.js';
 import { elementCount } from '../tensor/reference.js';
@@ -210,11 +210,13 @@ const costOf = (shards: readonly PlannedShard[], idOf: IdOfSource): Cost => {
     }
     for (const { expression, begin, end, shape } of shard.tensors) {
       // A tensor that an expression names several times is read once.
-      cost.bytesToRead += bytesOfSources(distinctSources(sourcesOf(expression), idOf));
+      cost.bytesToRead += bytesOfSources(distinctSources(sourcesRead(expression), idOf));
       for (const { sources } of passesOf(expression))
         cost.bytesToMeasure += bytesOfSources(distinctSources(sources, idOf));
       cost[keepsBits(expression) ? 'bytesCopied' : 'bytesComputed'] += end - begin;
-      cost.parameters += elementCount(shape) ?? 0;
+      // Scales are none of the model's parameters.
+      if (expression.kind !== 'quantise' || expression.part === 'codes')
+        cost.parameters += elementCount(shape) ?? 0;
     }
   }
   return cost;

@@ -28,14 +28,7 @@ export const inOneForm = (composed: Composed, { checkpoints, session }: OpenedIn
   if (composed.adapter !== undefined || models.every(({ quantisation }) => quantisation === undefined))
     return composed;
   const copied = copiedIn(composed, models);
-  if (copied === undefined) {
-    const edits = Object.fromEntries(configKeysOf(composed).map((key) => [key, undefined]));
-    return {
-      ...composed,
-      configEdits: { ...composed.configEdits, ...edits },
-      ...(Object.keys(edits).length === 0 ? {} : { storedDtype: 'BF16' }),
-    };
-  }
+  if (copied === undefined) return unquantised(composed);
   const { first, contributing } = copied;
   const tensors = composed.tensors.flatMap((tensor) => asStored(tensor, models, session));
   const unconverted = unconvertedIn(composed.tensors, contributing);
@@ -49,6 +42,16 @@ export const inOneForm = (composed: Composed, { checkpoints, session }: OpenedIn
       ? {}
       : { frame: session.remember(storedFrames, [session.idOf(composed.frame)], () => ({})) }),
     configEdits: { ...composed.configEdits, [itemAt(keys, 0)]: { ...settings, ...listed } },
+  };
+};
+
+/** Returns an output of values, of which `config.json` says nothing where the first model's says how it is quantised. */
+export const unquantised = (composed: Composed): Composed => {
+  const edits = Object.fromEntries(configKeysOf(composed).map((key) => [key, undefined]));
+  return {
+    ...composed,
+    configEdits: { ...composed.configEdits, ...edits },
+    ...(Object.keys(edits).length === 0 ? {} : { storedDtype: 'BF16' }),
   };
 };
 

@@ -9,12 +9,12 @@ import { verbatimFiles } from '../plan/missing-weights.js';
 import { sourcesOfTensors } from '../plan/operands.js';
 import type { MergePlan, PlannedShard } from '../plan/plan.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
-import type { Factors } from './compute/factorise.js';
 import { isDone, makeShards } from './compute/make-shards.js';
 import { bytesOf, groupOfOne, tasksOf } from './compute/tasks.js';
 import type { InputFiles } from './input-files.js';
 import { computeChecksums } from './output/checksums.js';
 import { JournalledShards } from './output/journalled-shards.js';
+import { describeKeptChanges, type QuantisedOutput } from './output/kept-changes.js';
 import { checkLink, type Link, linkShards, verifyLinks } from './output/link.js';
 import { checkOutput, type Output } from './output/output.js';
 import { describeShards, type ShardRecord, writeSideFiles } from './output/provenance.js';
@@ -47,6 +47,8 @@ export interface MergeResult extends RunCost, MethodReport {
   readonly recipe: Readonly<Record<string, unknown>>;
   /** Of an adapter with a rank: the averages that were truncated to it. */
   readonly truncated?: readonly TruncatedProduct[];
+  /** Of an output that is quantised, where the recipe names a base: what is left of the change from it. */
+  readonly quantised?: QuantisedOutput;
   readonly shards: readonly ShardRecord[];
   /** Bytes of shards that an interrupted run had written and this run kept. */
   readonly bytesResumed: number;
@@ -74,15 +76,11 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
   try {
     const { linked, warnings: unlinked } = await linkShards(plan, staging, inputs, link);
     const written = plan.shards.filter(({ file }) => !linked.has(file));
-    const { resumed: bytesResumed, factors } = await merge(
-      run,
-      plan,
-      written,
-      staging,
-      inputs,
-      output,
-      sliceBytes,
-    );
+    const {
+      resumed: bytesResumed,
+      factors,
+      changes,
+    } = await merge(run, plan, written, staging, inputs, output, sliceBytes);
     await verifyLinks(plan, linked, inputs);
     const checksums = options.checksums
       ? await computeChecksums(plan, staging.checkpoint, inputs, run.pool, (done, total) =>
@@ -92,7 +90,8 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
     await inputs.verify();
     await verifyLinks(plan, linked, inputs);
     const truncated = describeTruncated(plan, factors);
-    await writeSideFiles(plan, staging.checkpoint, checksums, linked, { truncated });
+    const quantised = describeKeptChanges(plan, changes);
+    await writeSideFiles(plan, staging.checkpoint, checksums, linked, { truncated, quantised });
     run.pool.throwIfStopped();
     const warnings = await staging.commit();
     const { threads, seconds, ...bytes } = run.cost;
@@ -102,6 +101,7 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
       recipe: plan.recipe,
       ...reportOf(plan),
       ...(truncated.length === 0 ? {} : { truncated }),
+      ...(quantised === undefined ? {} : { quantised }),
       shards: describeShards(plan, staging.checkpoint, checksums, linked),
       ...bytes,
       bytesResumed,
@@ -120,7 +120,7 @@ const sourcesOfPlan = ({ shards }: MergePlan): StoredTensor[] =>
 /**
  * Writes the shards to the staging directory.
  *
- * @returns the bytes that an earlier run had written, and the numbers of factorised matrices
+ * @returns the bytes that an earlier run had written, the numbers of factorised matrices, and what quantised ones keep
  */
 const merge = async (
   run: Run,
@@ -130,7 +130,7 @@ const merge = async (
   inputs: InputFiles,
   output: Output,
   sliceBytes: number | undefined,
-): Promise<{ resumed: number; factors: ReadonlyMap<string, Factors> }> => {
+): Promise<{ resumed: number } & Pick<JournalledShards, 'factors' | 'changes'>> => {
   const sink = await JournalledShards.open(staging, inputs, allowNonFinite ?? false);
   // Largest first, so that no large shard is left to few threads at the end.
   const groups = shards.toSorted((a, b) => b.bytes - a.bytes).map(groupOfOne);
@@ -153,7 +153,7 @@ const merge = async (
     throw error;
   }
   await sink.close();
-  return { resumed, factors: sink.factors };
+  return { resumed, factors: sink.factors, changes: sink.changes };
 };
 
 /**

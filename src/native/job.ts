@@ -129,7 +129,12 @@ export type NodeOperation =
       readonly experts: number;
       readonly row: number;
     }
-  | ({ readonly kind: 'dequantise' } & Dequantisation);
+  | ({ readonly kind: 'dequantise' } & Dequantisation)
+  /**
+   * Input 0 quantised: what its codes stand for, in float32, or its `codes`, a byte each, which the node's dtype says nothing
+   * of. Slices are whole rows of blocks.
+   */
+  | ({ readonly kind: 'quantise'; readonly codes: boolean } & Quantisation);
 
 /** How matrices of codes are written, one behind the other. */
 export interface CodesInRows {
@@ -172,6 +177,20 @@ export interface Dequantisation extends CodesInRows {
   readonly after: number;
 }
 
+/** How a matrix is quantised: blocks of rows and columns, cut at its edges, share a scale. */
+export interface Quantisation {
+  readonly scheme: QuantisingScheme;
+  /** Rows of the matrix. */
+  readonly rows: number;
+  readonly blockRows: number;
+  readonly blockColumns: number;
+  /** The largest magnitude of the matrix, which the factor of `nvfp4` follows from; 0 elsewhere. */
+  readonly largest: number;
+}
+
+/** What `Quantise` of native/jobs/program.hpp makes scales and codes of. */
+export type QuantisingScheme = 'float8' | 'int8' | 'int4' | 'mxfp4' | 'nvfp4';
+
 /** A value of a program: of inputs numbered with the sources first, then the nodes before it; rounded to `dtype`. */
 export type ProgramNode = NodeOperation & {
   readonly dtype: ArithmeticDtype;
@@ -194,6 +213,8 @@ export interface NativeProgram {
 export interface ProgramOutput extends Location {
   readonly value: number;
   readonly dtype: ArithmeticDtype;
+  /** The tensor is of the scales of a `quantise`, in float32, one for each block: [row of blocks][column of blocks]. */
+  readonly scales?: true;
 }
 
 /** A slice of output tensors. `first` and `count` are in bytes where bytes are copied. */

@@ -90,8 +90,8 @@ export const consensus = {
       ...of('norms', ({ rescale }) => rescale === 'norm'),
     ];
   },
-  needsRows: ({ terms }) =>
-    terms.some(({ pruning }) => pruning !== null && kindOf(pruning.sparsifier).needsRows === true),
+  rowsTogether: ({ terms }) =>
+    terms.some(({ pruning }) => pruning !== null && kindOf(pruning.sparsifier).needsRows === true) ? 1 : 0,
   refusal: ({ terms }) => (terms.length > mostTaskVectors ? tooManyTaskVectors : undefined),
   describe: ({ base, terms, election, scale }) => {
     const changes = terms.map(({ source, weight, pruning }): readonly [number, string] => {

@@ -8,6 +8,7 @@ import type { GramFormula } from './gram.js';
 import type { Linear } from './linear.js';
 import type { NearSwap } from './near-swap.js';
 import type { PadRows } from './pad-rows.js';
+import type { Quantise } from './quantise.js';
 import type { Ram } from './ram.js';
 import type { RowSelect } from './row-select.js';
 import type { Same } from './same.js';
@@ -29,6 +30,7 @@ export interface Formulas<T> {
   padRows: PadRows<T>;
   concatenate: Concatenate<T>;
   factor: Factor<T>;
+  quantise: Quantise<T>;
 }
 
 export type FormulaKind = keyof Formulas<unknown>;

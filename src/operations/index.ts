@@ -2,7 +2,7 @@ import { assemble } from './assemble.js';
 import { concatenate } from './concatenate.js';
 import { consensus } from './consensus.js';
 import { type Copy, copy } from './copy.js';
-import { factor } from './factor.js';
+import { type Factor, factor } from './factor.js';
 import type { Formula, FormulaKind, Formulas } from './formula.js';
 import { fusion } from './fusion.js';
 import { gram } from './gram.js';
@@ -11,6 +11,7 @@ import { nearSwap } from './near-swap.js';
 import type { Operation, Statistic } from './operation.js';
 import { padRows } from './pad-rows.js';
 import type { Value } from './program.js';
+import { type Quantise, quantise } from './quantise.js';
 import { ram } from './ram.js';
 import { rowSelect } from './row-select.js';
 import { type Same, same } from './same.js';
@@ -46,6 +47,7 @@ const operations: { readonly [K in FormulaKind]: OperationOf<K> } = {
   padRows,
   concatenate,
   factor,
+  quantise,
 };
 
 /**
@@ -84,3 +86,7 @@ export const statisticsOf = <T>(formula: Formula<T>): readonly Statistic<T>[] =>
 /** True if the formula moves the bytes of a stored tensor unchanged. */
 export const isMove = <T>(formula: Formula<T>): formula is Copy<T> | Same<T> =>
   operationOf(formula).isMove === true;
+
+/** True for a formula of a part of a matrix, of which other tensors have the other parts: its factors, its codes and scales. */
+export const isPart = <T>(formula: Formula<T>): formula is Factor<T> | Quantise<T> =>
+  formula.kind === 'factor' || formula.kind === 'quantise';

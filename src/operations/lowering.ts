@@ -1,4 +1,5 @@
 import { LayerloomError } from '../base/errors.js';
+import type { KeptSums } from './kept-change.js';
 import type { Measurer } from './measurer.js';
 import type { Program, Value } from './program.js';
 
@@ -11,6 +12,8 @@ export interface Lowering {
   readonly tensor: string;
   readonly program: Program;
   readonly measurer: Measurer;
+  /** Takes how much of a change is left in a matrix that is quantised; where it is absent, that is not measured. */
+  readonly onKept?: ((sums: KeptSums) => void) | undefined;
 }
 
 /** Appends x − base, rounded once to float32. */

@@ -70,3 +70,11 @@ export const boundsOf = async (
   }
   return bounds;
 };
+
+/** Returns the largest magnitude of a value; 0 for one without elements, and where it is no finite number. */
+export const largestMagnitude = async (to: Lowering, value: Value): Promise<number> => {
+  if (to.program.elements === 0) return 0;
+  const bounds = await boundsOf(to, [{ value, kept: 1, early: true, threshold: true }]);
+  const [largest = 0] = new Float32Array(Uint32Array.of(itemAt(bounds, 0).bits).buffer);
+  return Number.isFinite(largest) ? largest : 0;
+};

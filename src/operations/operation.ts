@@ -55,8 +55,8 @@ export interface Operation<Unparsed, Worded, Valued> {
    * programs.
    */
   readonly isMove?: true;
-  /** True if the program needs whole rows; such tensors are sliced between rows only. */
-  needsRows?(formula: Unparsed): boolean;
+  /** Returns how many rows the program needs together, from the first on: the tensor is sliced between those only. */
+  rowsTogether?(formula: Unparsed): number;
   /**
    * Returns the reason why the formula cannot compute `target`, if there is one: a plan may come from another
    * program.

@@ -5,6 +5,7 @@ import type {
   MagnitudeBound,
   NodeOperation,
   ProgramNode,
+  Quantisation,
   RowSlicing,
   WholeSlicing,
 } from '../native/job.js';
@@ -39,6 +40,8 @@ export interface Emitted {
   readonly watchedOf: readonly (readonly number[])[];
   /** Elements of a row. */
   readonly columns: number;
+  /** Rows that slices are multiples of, but at the tensor's end. */
+  readonly rowsTogether: number;
 }
 
 /**
@@ -124,6 +127,12 @@ export class Program {
       { kind: 'dequantise', ...how },
       sources.map((source) => this.#whole(source)),
     );
+  }
+
+  /** What the codes of `value`, quantised, stand for in float32; or these, as bytes that F8_E4M3 is said of. */
+  quantise(value: Value, how: Quantisation, as: 'values' | 'codes' = 'values'): Value {
+    const codes = as === 'codes';
+    return this.#add({ kind: 'quantise', codes, ...how }, [value], codes ? 'F8_E4M3' : 'F32');
   }
 
   #whole(source: StoredTensor): Value {
@@ -389,6 +398,10 @@ export class Program {
       watched: [...new Set(watchedOf.flat())].sort((a, b) => a - b),
       watchedOf,
       columns: this.columns,
+      rowsTogether: emitted.reduce(
+        (most, node) => Math.max(most, node.kind === 'quantise' ? node.blockRows : 1),
+        1,
+      ),
     };
   }
 }

@@ -30,8 +30,12 @@ export const watchedFor = (
   const watched = new Set<number>();
   // A dequantised tensor is an input: it is looked at itself, and not the stored ones that it is made of.
   const isInput = (value: number) => value < sources || itemAt(nodes, value - sources).kind === 'dequantise';
-  const isComputed = (value: number) =>
-    !isInput(value) && !movesBits.has(itemAt(nodes, value - sources).kind);
+  // What is quantised is looked at, and not the codes that no number is made of.
+  const isComputed = (value: number) => {
+    if (isInput(value)) return false;
+    const { kind } = itemAt(nodes, value - sources);
+    return kind !== 'quantise' && !movesBits.has(kind);
+  };
   /** Values whose elements a watched value tells of. */
   const told = new Set<number>();
   const watchComputed = (value: number): void => {
@@ -43,6 +47,7 @@ export const watchedFor = (
   // A node's inputs stand before it.
   for (const [index, node] of [...nodes.entries()].reverse()) {
     const value = sources + index;
+    if (parts.has(value) && node.kind === 'quantise') taken.add(itemAt(node.inputs, 0));
     if (!parts.has(value) || !isComputed(value) || node.kind === 'product') continue;
     const tells = watched.has(value) || told.has(value);
     for (const [at, input] of node.inputs.entries())

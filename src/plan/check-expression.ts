@@ -1,4 +1,4 @@
-import { isMove, mapOperands, operandsOf, operationOf } from '../operations/index.js';
+import { isMove, isPart, mapOperands, operandsOf, operationOf } from '../operations/index.js';
 import { type Dtype, isFloating } from '../tensor/dtype.js';
 import type { ParseContext, Target } from './operands/kind.js';
 import { keepsBits, parseOperand, parseStored } from './operands.js';
@@ -41,8 +41,8 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
   const { refuse, target } = context;
   if (level > mostLevels) return refuse(`its expression is nested more than ${mostLevels} deep`);
   const unparsed = parseBy(formulaSchema, value, refuse);
-  // The operands of a factor have the shape of its matrix.
-  const shaped = unparsed.kind === 'factor' ? ofMatrix(target, unparsed.shape) : target;
+  // The operands of a factor, and those of what is quantised, have the shape of the matrix.
+  const shaped = isPart(unparsed) ? ofMatrix(target, unparsed.shape) : target;
   const at: ParseContext<PlannedExpression> = {
     target: shaped,
     inputs: context.inputs,
@@ -63,9 +63,10 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
     return refuse(`bytes of ${other.dtype} are taken for ${dtype}`);
   if (formula.kind === 'same' && level > 0)
     return refuse('a tensor that must be the same in all inputs cannot be an operand');
-  if (formula.kind === 'factor' && level > 0) return refuse('a factor of a matrix cannot be an operand');
+  if (isPart(formula) && level > 0) return refuse('a part of a matrix cannot be an operand');
   const mayMove = keepsBits(formula) && (level === 0 || formula.kind === 'copy');
-  if (!mayMove && ![dtype, ...over.map((operand) => operand.dtype)].every(isFloating))
+  const computed = [...(formula.kind === 'quantise' ? [] : [dtype]), ...over.map((operand) => operand.dtype)];
+  if (!mayMove && !computed.every(isFloating))
     return refuse('its formula computes, but not all its dtypes are floating-point');
   const reason = operation.refusal?.(formula, { name: target.name, dtype, shape: target.shape });
   // The cast holds: operands of moves were parsed as stored ones.

@@ -75,6 +75,7 @@ const parseShard = (shard: UnparsedShard, inputs: readonly PlannedInput[]): Plan
   if (shard.verbatim !== undefined) checkVerbatim(parsed, shard.verbatim, inputs, refuse);
   checkLayout(parsed, refuse);
   checkFactors(parsed, refuse);
+  checkQuantised(parsed, refuse);
   return parsed;
 };
 
@@ -121,6 +122,16 @@ const checkFactors = ({ tensors }: PlannedShard, refuse: Refuse): void => {
     const which = sides.map(({ side }) => side).sort();
     if (which.join() !== 'left,right' || alike.size !== 1)
       refuse(`${of} has no left and right factor of one matrix`);
+  }
+};
+
+/** The codes and the scales of a matrix in one shard are of the same blocks of the same values. */
+const checkQuantised = ({ tensors }: PlannedShard, refuse: Refuse): void => {
+  const parts = tensors.flatMap(({ expression }) => (expression.kind === 'quantise' ? [expression] : []));
+  for (const [of, both] of groupBy(parts, (one) => one.of)) {
+    const alike = new Set(both.map(({ part: _part, base: _base, ...matrix }) => JSON.stringify(matrix)));
+    if (alike.size !== 1 || new Set(both.map(({ part }) => part)).size !== both.length)
+      refuse(`${of} has no codes and scales of one matrix`);
   }
 };
 

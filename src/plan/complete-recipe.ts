@@ -29,6 +29,7 @@ export const completeRecipe = (
     rank,
     allowNonFinite,
     experts: _experts,
+    quantize,
     ...named
   } = replaceModels(given, textOf);
   const { task, language, model, models, slices, base, ...rest } = named;
@@ -48,6 +49,7 @@ export const completeRecipe = (
     tokenizer,
     chatTemplate,
     rank,
+    quantize,
     allowNonFinite: allowNonFinite === true ? true : undefined,
   });
 };

@@ -131,6 +131,15 @@ export const sourcesOfOperand = (operand: Operand): readonly StoredTensor[] =>
 export const sourcesOf = (formula: Formula<Operand>): readonly StoredTensor[] =>
   operandsOf(formula).flatMap(sourcesOfOperand);
 
+/**
+ * Returns the byte ranges that computing an output reads: the codes of a matrix do not read the base that they are compared
+ * with, and its scales are made with the codes.
+ */
+export const sourcesRead = (formula: Formula<Operand>): readonly StoredTensor[] => {
+  if (formula.kind !== 'quantise') return sourcesOf(formula);
+  return formula.part === 'scales' ? [] : sourcesOfOperand(formula.source);
+};
+
 /** The byte ranges that tensors read, in order; those read twice stand twice. */
 export const sourcesOfTensors = (
   tensors: readonly { readonly expression: Formula<Operand> }[],
@@ -169,13 +178,15 @@ export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] =>
 ];
 
 /**
- * True if the program of the formula, or of a nested one, needs whole rows; such tensors are sliced between
- * rows only.
+ * Returns how many rows the program of the formula, or of a nested one, needs together: such tensors are sliced between
+ * those only. 0 where slices may begin anywhere.
  */
-export const needsRows = (formula: Formula<Operand>): boolean =>
-  (operationOf(formula).needsRows?.(formula) ?? false) ||
-  operandsOf(formula).some((operand) => kindOf(operand).needsRows) ||
-  nestedOf(formula).some(needsRows);
+export const rowsTogether = (formula: Formula<Operand>): number =>
+  Math.max(
+    operationOf(formula).rowsTogether?.(formula) ?? 0,
+    operandsOf(formula).some((operand) => kindOf(operand).needsRows) ? 1 : 0,
+    ...nestedOf(formula).map(rowsTogether),
+  );
 
 /**
  * True if the output consists of unchanged bytes of stored tensors (moved, selected or put together row by row), so that

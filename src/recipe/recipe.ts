@@ -15,6 +15,7 @@ import { invalid } from '../methods/framework/settings.js';
 import { methods } from '../methods/index.js';
 import type { RecipeInput } from '../methods/recipes.js';
 import type { ExpertForm } from '../model/experts/forms.js';
+import type { WrittenName } from '../model/quantisation/quantising.js';
 import { chatTemplateOf } from '../model/tokenizer/chat-templates/chat-template.js';
 import type { TokenizerRequest } from '../model/tokenizer/vocabulary.js';
 import { type ArithmeticDtype, parseDtype } from '../tensor/dtype.js';
@@ -42,6 +43,8 @@ export interface Recipe {
   readonly maxShardSize: string | number | undefined;
   /** Whether the output is to have the experts of mixtures fused or each by itself; options go before it. */
   readonly experts: ExpertForm | undefined;
+  /** The scheme that the output is quantised in. */
+  readonly quantize: WrittenName | undefined;
   readonly dtype: ArithmeticDtype | undefined;
   /** Of a merge of adapters: the rank of averaged products, at most. */
   readonly rank: number | undefined;
@@ -123,6 +126,7 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     layout: output.layout,
     maxShardSize: output.maxShardSize,
     experts: output.experts,
+    quantize: output.quantize,
     dtype: parseDtype(common.outDtype ?? common.dtype ?? ''),
     rank: output.rank,
     allowNonFinite: output.allowNonFinite ?? false,

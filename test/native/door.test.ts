@@ -120,6 +120,8 @@ const gatherJob = (files: Files, slicing: object = {}, runs = Float64Array.of(0,
   outputs: [{ value: 1, ...location(files.out), dtype: 'F32' }],
 });
 
+const quantisation = { scheme: 'float8', rows: 4, blockRows: 2, blockColumns: 4, largest: 0 } as const;
+
 const plainProduct = { kind: 'product', rank: 2, transposed: false, experts: 1, row: 0 } as const;
 
 /** B · A of rank 2: [4, 2] by [2, 8]. */
@@ -159,6 +161,23 @@ const dequantiseJob = (files: Files, operation: object = {}) => ({
     watched: [],
   },
   outputs: [{ value: 2, ...location(files.out), dtype: 'F32' }],
+});
+
+/** A matrix [4, 8] that is quantised in blocks of 2 × 4, its codes and its scales. */
+const quantiseJob = (files: Files, operation: object = {}) => ({
+  kind: 'compute',
+  program: {
+    sources: [source(files.a)],
+    nodes: [{ ...node({ ...quantisation, kind: 'quantise', codes: true }, [0], 'F8_E4M3'), ...operation }],
+    first: 0,
+    count,
+    columns,
+    watched: [],
+  },
+  outputs: [
+    { value: 1, ...location(files.out), dtype: 'F8_E4M3' },
+    { value: 1, ...location(files.out), begin: count, dtype: 'F32', scales: true },
+  ],
 });
 
 /** A quantised tensor with a third input, of 16 bytes. */
@@ -237,6 +256,7 @@ describe('the native door takes a job that is right', () => {
     ['rows in another order', (files: Files) => door.run(gatherJob(files), words())],
     ['a product', (files: Files) => door.run(productJob(files), words())],
     ['a quantised tensor', (files: Files) => door.run(dequantiseJob(files), words())],
+    ['a matrix that is quantised', (files: Files) => door.run(quantiseJob(files), words())],
     ['a measurement', (files: Files) => door.measure(measurement(files), one(), words())],
     ['a factorisation', (files: Files) => door.factorise(factorisation(files), factored(), words())],
     ['an analysis', (files: Files) => door.measure(analysis(files), analysed(), words())],
@@ -609,6 +629,32 @@ describe('the native door refuses, before it touches a file,', () => {
     ['groups of fewer features', (f) => withInput(dequantiseJob(f, { groups: true }))],
     ['nested scales without their numbers', (f) => dequantiseJob(f, { nested: { block: 4, offset: 0 } })],
     ['scales that are nested in nothing', (f) => dequantiseJob(f, { scales: 'nested' })],
+    ['a scheme that is none', (f) => quantiseJob(f, { scheme: 'int3' })],
+    ['a matrix of no rows', (f) => quantiseJob(f, { rows: 0 })],
+    ['a matrix of fewer rows than the slice', (f) => quantiseJob(f, { rows: 3 })],
+    ['blocks of the matrix that have no rows', (f) => quantiseJob(f, { blockRows: 0 })],
+    ['blocks of the matrix that have no columns', (f) => quantiseJob(f, { blockColumns: 0 })],
+    ['blocks of the matrix that wrap', (f) => quantiseJob(f, { blockRows: 2 ** 52 })],
+    ['a slice that begins in a block', (f) => having(quantiseJob(f, { rows: 9 }), 'program.first', columns)],
+    ['a slice that ends in a block', (f) => quantiseJob(f, { rows: 9, blockRows: 3 })],
+    ['codes of four bits', (f) => quantiseJob(f, { scheme: 'mxfp4' })],
+    ['codes that are float32', (f) => quantiseJob(f, { dtype: 'F32' })],
+    ['values that are no float32', (f) => quantiseJob(f, { codes: false })],
+    ['a largest magnitude below 0', (f) => quantiseJob(f, { largest: -1 })],
+    ['a largest magnitude that is none', (f) => quantiseJob(f, { largest: Number.NaN })],
+    ['a matrix of two inputs', (f) => quantiseJob(f, { inputs: [0, 0] })],
+    ['scales of a source', (f) => having(quantiseJob(f), 'outputs.1.value', 0)],
+    ['scales of a sum', (f) => having(computeJob(f), 'outputs.0.scales', true)],
+    ['scales that are no float32', (f) => having(quantiseJob(f), 'outputs.1.dtype', 'F64')],
+    ['scales beyond any file', (f) => having(quantiseJob(f), 'outputs.1.begin', 2 ** 53 - 1)],
+    [
+      'matrices of blocks of different heights',
+      (f) =>
+        having(quantiseJob(f), 'program.nodes', [
+          node({ ...quantisation, kind: 'quantise', codes: true }, [0], 'F8_E4M3'),
+          node({ ...quantisation, kind: 'quantise', codes: true, blockRows: 4 }, [0], 'F8_E4M3'),
+        ]),
+    ],
     ['codes as an output', (f) => having(dequantiseJob(f), 'outputs.0.value', 0)],
     ['a descriptor that is none', (f) => having(copyJob(f), 'to.fd', -1)],
     ['no sources', (f) => having(computeJob(f), 'program.sources', [])],

@@ -176,7 +176,7 @@ describe('an operation', () => {
   });
 
   it('needs whole rows only where a task vector is pruned by the ranks in its rows', () => {
-    const needing = formulas.filter(({ formula }) => operationOf(formula).needsRows?.(formula) === true);
+    const needing = formulas.filter(({ formula }) => operationOf(formula).rowsTogether?.(formula) === 1);
     expect(needing.map(({ words }) => words)).toEqual(['base + [Δx (50 % by rank)]']);
   });
 

@@ -1,7 +1,7 @@
 import { expect, describe as group, it } from 'vitest';
 import type { Sparsifier } from '../../src/operations/sparsifiers.js';
 import { computedTensor } from '../../src/plan/operands/computed.js';
-import { describe, keepsBits, keyOf, needsRows, passesOf, sourcesOf } from '../../src/plan/operands.js';
+import { describe, keepsBits, keyOf, passesOf, rowsTogether, sourcesOf } from '../../src/plan/operands.js';
 import type { ComputedTensor, Operand, PlannedExpression } from '../../src/plan/plan.js';
 import type { Dtype } from '../../src/tensor/dtype.js';
 import type { StoredTensor } from '../../src/tensor/stored-tensor.js';
@@ -77,10 +77,10 @@ group('the passes of an expression', () => {
 group('an expression', () => {
   it('needs whole rows if it, or one at any depth in it, prunes by ranks', () => {
     const ranked = prunedBy(byRank, x, y);
-    expect(needsRows(ranked)).toBe(true);
-    expect(needsRows(sumOf(z, computed(sumOf(computed(ranked)))))).toBe(true);
-    expect(needsRows(prunedBy(byMagnitude, x, y))).toBe(false);
-    expect(needsRows(slerpOf(x, computed(sumOf(y))))).toBe(false);
+    expect(rowsTogether(ranked)).toBe(1);
+    expect(rowsTogether(sumOf(z, computed(sumOf(computed(ranked)))))).toBe(1);
+    expect(rowsTogether(prunedBy(byMagnitude, x, y))).toBe(0);
+    expect(rowsTogether(slerpOf(x, computed(sumOf(y))))).toBe(0);
   });
 
   it('keeps bits if it moves or selects what is stored, and not what is computed', () => {

@@ -98,6 +98,43 @@ it('every instruction set, thread count and slice size reads the same numbers of
   );
 }, 240_000);
 
+it('every instruction set, thread count and slice size quantises in the same way', async () => {
+  const root = temporaryDirectory();
+  const shape = { hidden: 192, layers: 3 };
+  const models = [1, 2].map((seed) => writeCheckpoint(join(root, `m${seed}`), llama({ ...shape, seed })));
+  const url = JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));
+  const found = await contents(
+    root,
+    (out) => `
+    import { writeFileSync, mkdirSync } from 'node:fs';
+    import { diff, soup } from ${url};
+    const [a, b] = ${JSON.stringify(models)};
+    for (const threads of [1, 2, 7]) {
+      const at = ${JSON.stringify(out)} + threads;
+      for (const quantizeReport of ['fp8-block', 'int8', 'int4', 'mxfp4', 'nvfp4']) {
+        const { tensors } = (await diff(a, b, { quantizeReport, threads })).quantised;
+        const directory = at + ',' + quantizeReport;
+        mkdirSync(directory);
+        writeFileSync(directory + '/report.json', JSON.stringify(tensors));
+      }
+      for (const sliceBytes of [4104, 8388608])
+        for (const quantize of ['fp8-block', 'int8'])
+          await soup({ models: [a, b], base: a, weights: [3, 1], quantize },
+            { threads, sliceBytes, out: at + [sliceBytes, quantize + '-soup'] });
+    }
+  `,
+  );
+  expect(found).toEqual({
+    'fp8-block': 1,
+    int8: 1,
+    int4: 1,
+    mxfp4: 1,
+    nvfp4: 1,
+    'fp8-block-soup': 1,
+    'int8-soup': 1,
+  });
+}, 240_000);
+
 /** Returns how many different contents each method's merge of a base and its experts has. */
 const ofEveryMethod = async (root: string, models: Parameters<typeof everyMethod>[0]) => {
   const recipes = everyMethod(models);

@@ -1,6 +1,8 @@
+import { quantisingNames } from '../../model/quantisation/quantising.js';
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { download, modelWords, threads } from '../options/common.js';
+import { toOneOf } from '../options/parse.js';
 
 export const diff = command({
   name: 'diff',
@@ -15,6 +17,11 @@ export const diff = command({
     all: option('--all', 'list every tensor, equal ones too'),
     out: option('-o, --out <file>', 'write a page (.html), a picture (.svg) or a table (.csv)'),
     force: option('--force', 'replace that file'),
+    quantizeReport: option(
+      '--quantize-report <scheme>',
+      'measure how much of the change from the first model is left once both are quantised',
+      { choices: quantisingNames, parse: toOneOf('quantize-report', quantisingNames) },
+    ),
     exitCode: option('--exit-code', 'exit with 1 if weights or side files differ, like git diff'),
     download: download(),
     threads,
@@ -23,6 +30,10 @@ export const diff = command({
     ['layerloom diff ./math-1 ./merged', 'which layers of ./merged are not those of ./math-1'],
     ['layerloom diff ./old ./new --exit-code -q', 'for scripts: 0 if they are equal to the bit'],
     ['layerloom diff ./llama-3.1-8b ./math-1 -o math-1.html', 'a page with every tensor'],
+    [
+      'layerloom diff ./llama-3.1-8b ./merged --quantize-report mxfp4',
+      'how much of what was learnt is left in four bits',
+    ],
   ],
   run: async (given) => {
     const { diffCommand } = await import('../work/diff.js');

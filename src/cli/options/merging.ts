@@ -2,6 +2,7 @@ import { layouts } from '../../checkpoint/layouts.js';
 import { outputForms } from '../../compile/adapters/output-forms.js';
 import { links } from '../../engine/output/link.js';
 import { expertForms } from '../../model/experts/forms.js';
+import { writtenNames } from '../../model/quantisation/quantising.js';
 import { chatTemplateNames } from '../../model/tokenizer/chat-templates/chat-template.js';
 import { arithmeticDtypes, torchName } from '../../tensor/dtype.js';
 import { optionGroups } from '../framework/help.js';
@@ -49,6 +50,16 @@ export const saveOptions = {
       choices: expertForms,
       parse: toOneOf('experts', expertForms),
       default: "the recipe's, or the first model's",
+      group: output,
+    },
+  ),
+  quantize: option(
+    '--quantize <scheme>',
+    'quantise the matrices of the output, and measure how much of the change from the base is left',
+    {
+      choices: writtenNames,
+      parse: toOneOf('quantize', writtenNames),
+      default: "the recipe's, or not",
       group: output,
     },
   ),

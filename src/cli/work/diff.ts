@@ -1,6 +1,8 @@
 import { diff } from '../../api/diff.js';
 import { describeComparison } from '../../documents/comparison/comparison-text.js';
+import { describeQuantised, warningsOfQuantised } from '../../documents/text/quantised-text.js';
 import type { Comparison } from '../../measure/comparison/comparison.js';
+import type { QuantisingName } from '../../model/quantisation/quantising.js';
 import type { OutputOptions } from '../options/output.js';
 import { warn } from '../print.js';
 import { show, watched } from './show.js';
@@ -15,19 +17,35 @@ interface DiffCommandOptions extends OutputOptions {
   readonly threads?: number;
   readonly download?: boolean;
   readonly exitCode?: boolean;
+  readonly quantizeReport?: QuantisingName;
 }
 
 /** Prints what differs between two models; with `exitCode` the process ends with 1 if anything does. */
 export const diffCommand = async (options: DiffCommandOptions): Promise<void> => {
-  const { a, b, only, out, force, all = false, threads, download, exitCode = false } = options;
+  const {
+    a,
+    b,
+    only,
+    out,
+    force,
+    all = false,
+    threads,
+    download,
+    exitCode = false,
+    quantizeReport,
+  } = options;
   const comparison = await watched(options, (watch) =>
-    diff(a, b, { only, out, force, threads, download, ...watch }),
+    diff(a, b, { only, out, force, quantizeReport, threads, download, ...watch }),
   );
   if (!options.quiet) comparison.warnings.forEach(warn);
-  show(
-    comparison,
-    options,
-    () => `${describeComparison(comparison, all)}${out === undefined ? '' : `\n${out}`}`,
+  const { quantised } = comparison;
+  if (!options.quiet && quantised !== undefined) warningsOfQuantised(quantised).forEach(warn);
+  show(comparison, options, () =>
+    [
+      describeComparison(comparison, all),
+      ...(quantised === undefined ? [] : ['', describeQuantised(quantised)]),
+      ...(out === undefined ? [] : [out]),
+    ].join('\n'),
   );
   if (exitCode && differs(comparison)) process.exitCode = 1;
 };

@@ -5,6 +5,7 @@ import { describeExplanation } from '../../documents/text/explanation-text.js';
 import { drawLayers } from '../../documents/text/layer-stack.js';
 import { describeWritten, whyNotLinked } from '../../documents/text/link-text.js';
 import { describePlan, describeRecipe } from '../../documents/text/plan-text.js';
+import { describeQuantised, warningsOfQuantised } from '../../documents/text/quantised-text.js';
 import { describeTruncated } from '../../documents/text/truncated-text.js';
 import { checkRun } from '../../engine/check-run.js';
 import { checkThreads } from '../../engine/run.js';
@@ -12,6 +13,7 @@ import { type MergeResult, runPlan } from '../../engine/run-plan.js';
 import type { Kept } from '../../methods/framework/method.js';
 import type { RecipeInput } from '../../methods/recipes.js';
 import type { ExpertForm } from '../../model/experts/forms.js';
+import type { WrittenName } from '../../model/quantisation/quantising.js';
 import { notesOf } from '../../plan/method-report.js';
 import type { MergePlan } from '../../plan/plan.js';
 import type { DtypeName } from '../../tensor/dtype.js';
@@ -29,6 +31,7 @@ export interface MergeCommandOptions extends CommonOptions {
   readonly dtype?: string;
   readonly as?: OutputForm;
   readonly experts?: ExpertForm;
+  readonly quantize?: WrittenName;
   readonly rank?: number;
   readonly strict?: boolean;
   readonly explain?: string;
@@ -63,6 +66,7 @@ const planOptions = async (
   {
     layout,
     experts,
+    quantize,
     analysis,
     strict,
     allowChanged,
@@ -75,6 +79,7 @@ const planOptions = async (
 ): Promise<MergePlanOptions> => ({
   layout,
   experts,
+  quantize,
   maxShardSize: options.outShardSize ?? options.maxShardSize,
   analysis,
   strict,
@@ -119,7 +124,10 @@ const planAndRun = async (
   const result = await reported(options, (onProgress) =>
     runPlan(plan, { out, threads, resume, force, checksums, link, download, signal, onProgress }),
   );
-  if (!options.quiet) result.warnings.slice(plan.warnings.length).forEach(warn);
+  if (!options.quiet) {
+    result.warnings.slice(plan.warnings.length).forEach(warn);
+    if (result.quantised !== undefined) warningsOfQuantised(result.quantised).forEach(warn);
+  }
   show(result, options, () => describeResult(plan, result));
 };
 
@@ -149,6 +157,7 @@ const describeResult = (plan: MergePlan, result: MergeResult): string =>
     '',
     drawLayers(plan, stdoutColours()),
     ...(result.truncated === undefined ? [] : ['', describeTruncated(result.truncated)]),
+    ...(result.quantised === undefined ? [] : ['', describeQuantised(result.quantised)]),
     ...(result.kept === undefined ? [] : ['', describeKept(result.kept.all)]),
     '',
     result.out,

@@ -19,12 +19,17 @@ export interface Block {
   readonly count: number;
 }
 
-/** @param most elements, but for a row that has more */
+/**
+ * @param most elements, but for rows that have more
+ * @param rowsTogether rows that blocks are multiples of
+ */
 export const blocksOf = (
   { elements, columns }: Pick<Program, 'elements' | 'columns'>,
   most = blockElements,
+  rowsTogether = 1,
 ): Block[] => {
-  const size = Math.max(1, Math.floor(most / columns)) * columns;
+  const together = rowsTogether * columns;
+  const size = Math.max(1, Math.floor(most / together)) * together;
   return Array.from({ length: Math.ceil(elements / size) }, (_, index) => ({
     index,
     first: index * size,

@@ -6,7 +6,7 @@ import { sourcesOf } from '../../plan/operands.js';
 import { arithmeticOf } from '../../tensor/dtype.js';
 import type { StoredTensor } from '../../tensor/stored-tensor.js';
 import { nativeProgram } from './native-program.js';
-import { isMoved, type Piece, type SlabOutput } from './tasks.js';
+import { isMoved, isScales, type Piece, type SlabOutput } from './tasks.js';
 
 /** File descriptors: of the input that holds a byte range, and of each output shard. */
 export interface OpenFiles<S> {
@@ -41,6 +41,7 @@ export const jobOf = <S>(piece: Piece<S>, files: OpenFiles<S>, program: Emitted 
     outputs: slab.outputs.map((one, index) => ({
       value: itemAt(program.values, index),
       dtype: arithmeticOf(one.tensor.dtype),
+      ...(isScales(one.tensor) ? ({ scales: true } as const) : {}),
       ...locationOf(one),
     })),
   };

@@ -14,11 +14,11 @@ import {
   NonFiniteShards,
   type NonFiniteValue,
 } from './non-finite.js';
-import { Programs } from './programs.js';
-import { extentsOf, type Group, isFactorised, type Task, tasksOf } from './tasks.js';
+import { type ProgramSink, Programs } from './programs.js';
+import { computedOf, extentsOf, type Group, isFactorised, isMeasured, type Task, tasksOf } from './tasks.js';
 
 /** A destination of shards: a merge's directory with its journal, or a store. */
-export interface ShardSink<S> {
+export interface ShardSink<S> extends ProgramSink<S> {
   /**
    * Opens the shard's file, with its full size and its header. Returns undefined if the shard need not be
    * made here.
@@ -30,8 +30,6 @@ export interface ShardSink<S> {
   factorised?(matrix: string, factors: Factors): void;
   /** Records that these bytes are written. */
   wrote?(shard: S, extents: readonly Extent[]): void;
-  /** True if the shard may have values that are no finite numbers. */
-  allowsNonFinite(shard: S): boolean;
   /**
    * Publishes the shard, once all its bytes are written.
    *
@@ -80,7 +78,7 @@ export const makeShards = async <S>(
   sliceBytes?: number,
 ): Promise<void> => {
   const nonFinite = new NonFiniteShards<S>();
-  const programs = new Programs<S>(pool, inputs, (shard) => sink.allowsNonFinite(shard), nonFinite);
+  const programs = new Programs<S>(pool, inputs, sink, nonFinite);
   const waiting = groups[Symbol.iterator]();
   const open = new Set<OpenGroup<S>>();
   const endings = new Set<Promise<void>>();
@@ -201,11 +199,11 @@ export const makeShards = async <S>(
 
 /**
  * True if an earlier run has written all bytes of the task. Factors are made again, since their errors are found with
- * them.
+ * them, and so are codes with what they keep of a change.
  */
 export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
   sink.has !== undefined &&
-  !task.pieces.some(({ slab }) => isFactorised(slab)) &&
+  !task.pieces.some(({ slab }) => isFactorised(slab) || isMeasured(slab)) &&
   [...extentsOf(task)].every(([shard, extents]) =>
     extents.every((extent) => sink.has?.(shard, extent) === true),
   );
@@ -242,7 +240,7 @@ const carryOut = async <S>(
       for (const [index, { shard, tensor }] of itemAt(pieces, job).slab.outputs.entries()) {
         const found = firstOf(elementsOfValue(index, program, elements));
         if (found !== undefined)
-          nonFinite.note(shard, tensor, found, describeNonFinite(found, tensor, files));
+          nonFinite.note(shard, tensor, found, describeNonFinite(found, computedOf(tensor), files));
       }
     }
     return result.nonFinite.length === 0;

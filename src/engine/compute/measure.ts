@@ -196,7 +196,7 @@ export class BlockMeasurer implements Measurer {
     const sums = new BlockSums(program, wanted.measures);
     const elements: NonFiniteElement[] = [];
     await Promise.all(
-      blocksOf(program).map(async (block) => {
+      blocksOf(program, undefined, wanted.emitted.rowsTogether).map(async (block) => {
         const { found, nonFinite } = await this.#measure(wanted, block);
         sums.add(block, found);
         elements.push(...nonFinite);

@@ -1,15 +1,25 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt, valueAt } from '../../base/lookup.js';
+import type { KeptSums } from '../../operations/kept-change.js';
 import { type Emitted, Program, type Value } from '../../operations/program.js';
-import { factorsIn, lowerTensor } from '../../plan/operands.js';
+import { factorsIn, keyOf, lowerTensor } from '../../plan/operands.js';
+import type { PlannedTensor } from '../../plan/plan.js';
 import { distinctSources } from '../../tensor/stored-tensor.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { BlockMeasurer, type OnNonFinite } from './measure.js';
 import type { NonFiniteShards } from './non-finite.js';
-import { isFactorised, isMoved, type Slab } from './tasks.js';
+import { computedOf, isFactorised, isMoved, isScales, type Slab, type SlabOutput } from './tasks.js';
 
 /** Capacity of the cache: enough for the slabs in progress. Not more, since tables of rows take memory. */
 const mostKept = 64;
+
+/** What programs ask and tell a destination of shards. */
+export interface ProgramSink<S> {
+  /** True if the shard may have values that are no finite numbers. */
+  allowsNonFinite(shard: S): boolean;
+  /** Takes how much of its change a matrix keeps whose codes a tensor has. */
+  kept?(codes: PlannedTensor, sums: KeptSums): void;
+}
 
 /**
  * An LRU cache of slabs' programs. A program is lowered when the engine comes to its slab: statistics are
@@ -18,23 +28,15 @@ const mostKept = 64;
 export class Programs<S> {
   readonly #pool: WorkerPool;
   readonly #inputs: InputFiles;
-  readonly #allowsNonFinite: (shard: S) => boolean;
+  readonly #sink: ProgramSink<S>;
   readonly #nonFinite: NonFiniteShards<S>;
   readonly #kept = new Map<Slab<S>, Promise<Emitted>>();
 
-  /**
-   * @param allowsNonFinite true for a shard that may have values that are no finite numbers: those that statistics
-   *   find are noted in `nonFinite`
-   */
-  constructor(
-    pool: WorkerPool,
-    inputs: InputFiles,
-    allowsNonFinite: (shard: S) => boolean,
-    nonFinite: NonFiniteShards<S>,
-  ) {
+  /** @param nonFinite takes values that are no finite numbers, which statistics find, of shards that may have such */
+  constructor(pool: WorkerPool, inputs: InputFiles, sink: ProgramSink<S>, nonFinite: NonFiniteShards<S>) {
     this.#pool = pool;
     this.#inputs = inputs;
-    this.#allowsNonFinite = allowsNonFinite;
+    this.#sink = sink;
     this.#nonFinite = nonFinite;
   }
 
@@ -53,16 +55,44 @@ export class Programs<S> {
   }
 
   async #lower({ outputs }: Slab<S>): Promise<Emitted> {
-    const program = new Program(itemAt(outputs, 0).tensor.shape, this.#inputs.idOf);
-    const values: Value[] = [];
-    for (const { shard, tensor } of outputs) {
-      const note: OnNonFinite | undefined = this.#allowsNonFinite(shard)
+    const program = new Program(computedOf(itemAt(outputs, 0).tensor).shape, this.#inputs.idOf);
+    const values = new Map<SlabOutput<S>, Value>();
+    const quantised = new Map<string, Value>();
+    // Codes go before their scales, since with them it is measured what they keep.
+    for (const output of outputs.toSorted(
+      (a, b) => Number(isScales(a.tensor)) - Number(isScales(b.tensor)),
+    )) {
+      const { shard, tensor } = output;
+      const note: OnNonFinite | undefined = this.#sink.allowsNonFinite(shard)
         ? (value, element) => this.#nonFinite.note(shard, tensor, element, value)
         : undefined;
-      const measurer = new BlockMeasurer(this.#pool, this.#inputs, tensor.name, note);
+      const measurer = new BlockMeasurer(this.#pool, this.#inputs, computedOf(tensor).name, note);
       for (const factor of distinctSources(factorsIn(tensor.expression))) await measurer.checkFactor(factor);
-      values.push(await lowerTensor(tensor, { tensor: tensor.name, program, measurer }));
+      const onKept =
+        this.#sink.kept === undefined ? undefined : (sums: KeptSums) => this.#sink.kept?.(tensor, sums);
+      const lowered = () => lowerTensor(tensor, { tensor: tensor.name, program, measurer, onKept });
+      values.set(output, await once(quantised, this.#matrixOf(tensor), lowered));
     }
-    return program.emit(values, 'results');
+    return program.emit(
+      outputs.map((output) => valueAt(values, output)),
+      'results',
+    );
+  }
+
+  /** The matrix that a tensor has the codes or the scales of, which come of one node; undefined for other tensors. */
+  #matrixOf({ expression }: PlannedTensor): string | undefined {
+    if (expression.kind !== 'quantise') return undefined;
+    return keyOf({ ...expression, part: 'codes' }, (source) => this.#inputs.idOf(source));
   }
 }
+
+/** Returns what is known by a key, or makes it; what has no key is made. */
+const once = async <T>(
+  known: Map<string, T>,
+  key: string | undefined,
+  make: () => Promise<T>,
+): Promise<T> => {
+  const value = (key === undefined ? undefined : known.get(key)) ?? (await make());
+  if (key !== undefined) known.set(key, value);
+  return value;
+};

@@ -1,8 +1,10 @@
-import { isMove } from '../../operations/index.js';
-import { needsRows } from '../../plan/operands.js';
+import { isMove, isPart } from '../../operations/index.js';
+import { gridOf } from '../../operations/quantise.js';
+import { rowsTogether } from '../../plan/operands.js';
 import type { PlannedShard, PlannedTensor } from '../../plan/plan.js';
 import { bitsOf } from '../../tensor/dtype.js';
 import type { Extent } from '../../tensor/extent.js';
+import { elementsOf, type Shape } from '../../tensor/reference.js';
 import { storedTensor } from '../../tensor/stored-tensor.js';
 
 /** Output bytes of a task: a few milliseconds of work, so that threads finish at nearly the same time. */
@@ -57,20 +59,60 @@ export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
 export const isFactorised = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first?.tensor.expression.kind === 'factor';
 
+/** True for a slab of which it is measured how much of a change its codes keep. */
+export const isMeasured = ({ outputs }: Slab<unknown>): boolean =>
+  outputs.some(
+    ({ tensor: { expression } }) => expression.kind === 'quantise' && expression.base !== undefined,
+  );
+
+/** True for a tensor of the scales of a matrix that is quantised. */
+export const isScales = ({ expression }: PlannedTensor): boolean =>
+  expression.kind === 'quantise' && expression.part === 'scales';
+
+/** Returns name and shape of what a tensor's program computes: of the matrix, for the codes and the scales of one. */
+export const computedOf = ({
+  name,
+  shape,
+  expression,
+}: PlannedTensor): { readonly name: string; readonly shape: Shape } =>
+  expression.kind === 'quantise' ? { name: expression.of, shape: expression.shape } : { name, shape };
+
+/** Returns a text that is the same for tensors which one program may compute: of one shape, in the same slices. */
+export const slicingOf = (tensor: PlannedTensor): string => {
+  const { expression } = tensor;
+  const blocks = expression.kind === 'quantise' ? ` in ${expression.block.join()}` : '';
+  return `${computedOf(tensor).shape.join()}${blocks}`;
+};
+
 /** Returns the output bytes, in a tensor of the slab, for one unit of a piece's `first` and `count`. */
-export const unitOf = (slab: Slab<unknown>, { dtype }: PlannedTensor): number =>
+const unitOf = (slab: Slab<unknown>, { dtype }: PlannedTensor): number =>
   isMoved(slab) ? 1 : bitsOf(dtype) / 8;
+
+/** Returns the bytes of a tensor that come before a unit: before a row of blocks, of scales. */
+const bytesBefore = (slab: Slab<unknown>, tensor: PlannedTensor, unit: number): number => {
+  const { expression, dtype } = tensor;
+  if (expression.kind !== 'quantise' || expression.part === 'codes') return unit * unitOf(slab, tensor);
+  const { shape, block } = expression;
+  const rows = unit / shape[1];
+  return (Math.ceil(rows / Math.min(block[0], shape[0])) * gridOf(expression)[1] * bitsOf(dtype)) / 8;
+};
 
 function* piecesOf<S>(slab: Slab<S>, sliceBytes: number): Generator<Piece<S> & { readonly bytes: number }> {
   const [first] = slab.outputs;
   if (first === undefined) return;
-  const unit = slab.outputs.reduce((bytes, { tensor }) => bytes + unitOf(slab, tensor), 0);
-  const total = (first.tensor.end - first.tensor.begin) / unitOf(slab, first.tensor);
-  const row = slab.outputs.some(({ tensor }) => needsRows(tensor.expression))
-    ? Math.max(1, first.tensor.shape.at(-1) ?? 1)
-    : 8;
+  const { tensor } = first;
+  const unit = slab.outputs.reduce(
+    (bytes, one) => bytes + (isScales(one.tensor) ? 0 : unitOf(slab, one.tensor)),
+    0,
+  );
+  const total =
+    tensor.expression.kind === 'quantise'
+      ? elementsOf(tensor.expression.shape)
+      : (tensor.end - tensor.begin) / unitOf(slab, tensor);
+  const rows = Math.max(...slab.outputs.map((one) => rowsTogether(one.tensor.expression)));
+  const row = rows > 0 ? rows * Math.max(1, computedOf(tensor).shape.at(-1) ?? 1) : 8;
   const limit = slab.outputs.length === 1 ? sliceBytes : sharedSlices * sliceBytes;
-  const most = Math.max(row, Math.floor(limit / unit / row) * row);
+  const most = Math.max(row, Math.floor(limit / Math.max(1, unit) / row) * row);
   for (let begin = 0; begin < total; begin += most) {
     const count = Math.min(most, total - begin);
     yield { slab, first: begin, count, bytes: count * unit };
@@ -108,9 +150,10 @@ export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Exten
   const extents = new Map<S, Extent[]>();
   for (const { slab, first, count } of pieces)
     for (const { shard, tensor } of slab.outputs) {
-      const unit = isFactorised(slab) ? tensor.end - tensor.begin : unitOf(slab, tensor);
-      const begin = tensor.begin + first * unit;
-      const end = begin + count * unit;
+      const placeOf = (unit: number) => tensor.begin + bytesBefore(slab, tensor, unit);
+      const { begin, end } = isFactorised(slab)
+        ? tensor
+        : { begin: placeOf(first), end: placeOf(first + count) };
       const ofShard = extents.get(shard) ?? [];
       const last = ofShard.at(-1);
       if (last?.end === begin) ofShard[ofShard.length - 1] = { begin: last.begin, end };
@@ -136,12 +179,12 @@ export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
       : [{ outputs: [{ shard, tensor: wholeFile(shard, shard.verbatim) }] }],
 });
 
-/** Returns a slab for each tensor, and one for the two factors of a matrix. */
+/** Returns a slab for each tensor, and one for the two factors of a matrix, or for its codes and scales. */
 const slabsOf = (shard: PlannedShard): Slab<PlannedShard>[] => {
   const slabs = new Map<string, SlabOutput<PlannedShard>[]>();
   for (const tensor of shard.tensors) {
     const { name, expression } = tensor;
-    const key = expression.kind === 'factor' ? `factors of ${expression.of}` : `tensor ${name}`;
+    const key = isPart(expression) ? `${expression.kind} ${expression.of}` : `tensor ${name}`;
     const slab = slabs.get(key) ?? [];
     slab.push({ shard, tensor });
     slabs.set(key, slab);

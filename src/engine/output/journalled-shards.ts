@@ -2,8 +2,9 @@ import { constants, type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { valueAt } from '../../base/lookup.js';
+import type { KeptSums } from '../../operations/kept-change.js';
 import { sourcesOfTensors } from '../../plan/operands.js';
-import type { PlannedShard } from '../../plan/plan.js';
+import type { PlannedShard, PlannedTensor } from '../../plan/plan.js';
 import type { Extent } from '../../tensor/extent.js';
 import type { Factors } from '../compute/factorise.js';
 import type { ShardSink } from '../compute/make-shards.js';
@@ -42,6 +43,8 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #open = new Map<PlannedShard, OpenShard>();
   /** The numbers of factorised matrices, by their names. */
   readonly factors = new Map<string, Factors>();
+  /** What codes keep of changes, by the names of the matrices. */
+  readonly changes = new Map<string, KeptSums>();
   /** Runs syncs one after another, while threads go on writing. */
   #queue: Promise<void> = Promise.resolve();
   #failure: LayerloomError | undefined;
@@ -93,6 +96,10 @@ export class JournalledShards implements ShardSink<PlannedShard> {
 
   factorised(matrix: string, factors: Factors): void {
     this.factors.set(matrix, factors);
+  }
+
+  kept({ expression }: PlannedTensor, sums: KeptSums): void {
+    if (expression.kind === 'quantise') this.changes.set(expression.of, sums);
   }
 
   /** True if an earlier run wrote all of an extent. */

@@ -8,6 +8,7 @@ import { reportOf } from '../../plan/method-report.js';
 import type { MergePlan, PlannedFile } from '../../plan/plan.js';
 import type { Checksums } from './checksums.js';
 import { makeDirectories, syncDirectory, writeDurably } from './durable.js';
+import type { QuantisedOutput } from './kept-changes.js';
 import type { Linked } from './link.js';
 import type { TruncatedProduct } from './truncated.js';
 
@@ -47,6 +48,8 @@ export interface ProvenanceOptions {
   readonly keys?: ReadonlyMap<string, string>;
   /** Averages that were truncated to a lower rank. */
   readonly truncated?: readonly TruncatedProduct[];
+  /** What a quantised output keeps of the change from its base. */
+  readonly quantised?: QuantisedOutput | undefined;
 }
 
 /**
@@ -58,7 +61,7 @@ const provenanceOf = (
   directory: string,
   checksums: Checksums,
   linked: Linked,
-  { keys, truncated = [] }: ProvenanceOptions,
+  { keys, truncated = [], quantised }: ProvenanceOptions,
 ): Record<string, unknown> => {
   const sha256 = (path: string) => (checksums.has(path) ? { sha256: checksums.get(path) } : {});
   return {
@@ -69,6 +72,7 @@ const provenanceOf = (
     completeRecipe: plan.completeRecipe,
     ...reportOf(plan),
     ...(truncated.length === 0 ? {} : { truncated }),
+    ...(quantised === undefined ? {} : { quantised }),
     architecture: plan.architecture,
     origins: describeOrigins(
       plan.shards.flatMap(({ tensors }) => tensors),

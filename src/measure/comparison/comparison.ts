@@ -1,5 +1,6 @@
 import type { Dtype } from '../../tensor/dtype.js';
 import type { Shape } from '../../tensor/reference.js';
+import type { QuantisationReport } from '../quantisation/quantisation-report.js';
 import type { SideFileDifference } from './side-file-differences.js';
 
 /** A model in a comparison. */
@@ -107,4 +108,6 @@ export interface Comparison {
   readonly threads: number;
   readonly seconds: number;
   readonly warnings: readonly string[];
+  /** Where it was asked for: how much of the change is left once both models are quantised. */
+  readonly quantised?: QuantisationReport;
 }

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { setting } from '../../base/setting.js';
 import { layouts } from '../../checkpoint/layouts.js';
 import { expertForms } from '../../model/experts/forms.js';
+import { writtenNames } from '../../model/quantisation/quantising.js';
 import {
   chatTemplateNames,
   chatTemplateOf,
@@ -105,6 +106,11 @@ export const outputSettings = z.strictObject({
     meaning:
       'The experts of mixtures in the output: `fused`, those of a layer in one parameter, or `separate`, each by itself ([Mixtures](mixtures.md)). The option `--experts` goes before it.',
     otherwise: 'those of the first model',
+  }),
+  quantize: setting(z.enum(writtenNames).optional(), {
+    meaning:
+      'The scheme that the matrices of layers are quantised in ([Quantised models](quantised.md#quantising-an-output)). The option `--quantize` goes before it.',
+    otherwise: 'not quantised',
   }),
   ...layoutSettings,
 });

@@ -376,6 +376,108 @@ const dequantise = (random, files) => {
   };
 };
 
+/** To the nearest whole number, ties to even. @param {number} x */
+const toEven = (x) => {
+  const below = Math.floor(x);
+  return x - below === 0.5 ? below + (below % 2 === 0 ? 0 : 1) : Math.round(x);
+};
+
+/** To the nearest of E2M1's numbers, ties to the even code. @param {number} x */
+const toE2M1 = (x) => {
+  const unit = Math.abs(x) < 2 ? 0.5 : Math.abs(x) < 4 ? 1 : 2;
+  return toEven(x / unit) * unit;
+};
+
+/** What the schemes of whole numbers and of E2M1 with powers of two make of a block. */
+const blockRules = {
+  /** @param {readonly number[]} block */
+  int8: (block) => {
+    const scale = Math.fround(largestOf(block) / 127.5) || 2 ** -23;
+    return {
+      scale,
+      codeOf: (/** @type {number} */ x) => toEven(Math.min(127, Math.max(-128, Math.fround(x / scale)))),
+    };
+  },
+  /** @param {readonly number[]} block */
+  int4: (block) => {
+    const scale = Math.fround(largestOf(block) / 7.5) || 2 ** -23;
+    return {
+      scale,
+      codeOf: (/** @type {number} */ x) => toEven(Math.min(7, Math.max(-8, Math.fround(x / scale)))),
+    };
+  },
+  /** @param {readonly number[]} block */
+  mxfp4: (block) => {
+    const bits = new Uint32Array(Float32Array.of(largestOf(block)).buffer)[0] ?? 0;
+    const scale = 2 ** Math.min(127, Math.max(-127, ((bits + 2 ** 21) >>> 23) - 129));
+    return {
+      scale,
+      codeOf: (/** @type {number} */ x) => toE2M1(Math.min(6, Math.max(-6, Math.fround(x / scale)))),
+    };
+  },
+};
+
+const largestOf = (/** @type {readonly number[]} */ block) =>
+  block.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+
+/** A matrix that is quantised, sliced between rows of blocks. @param {Random} random @param {Files} files @returns {Call} */
+const quantise = (random, files) => {
+  const scheme = /** @type {'int8' | 'int4' | 'mxfp4'} */ (random.pick(['int8', 'int4', 'mxfp4']));
+  const [rows, columns] = [random.from(1, 12), random.from(1, random.chance(0.2) ? 90 : 20)];
+  const [blockRows, blockColumns] = [random.from(1, 14), random.from(1, 25)];
+  const top = blockRows * random.below(Math.ceil(rows / blockRows));
+  const bottom = Math.min(rows, top + blockRows * random.from(1, 3));
+  const [first, count] = [top * columns, (bottom - top) * columns];
+  const codes = scheme === 'int8' && random.chance(0.5);
+  const { source, bytes } = sourceOf(random, files, { first, count }, 'F8_E5M2');
+  const numbers = [...bytes].map((byte) => byteIn('F8_E5M2', byte));
+  const across = Math.ceil(columns / blockColumns);
+  const scaleBytes = Buffer.alloc(4 * Math.ceil((bottom - top) / blockRows) * across);
+  const made = Buffer.alloc(count * (codes ? 1 : 4));
+  for (let band = 0; band * blockRows < bottom - top; band += 1)
+    for (let at = 0; at < across; at += 1) {
+      /** @type {number[]} */
+      const places = [];
+      for (let row = band * blockRows; row < Math.min(bottom - top, (band + 1) * blockRows); row += 1)
+        for (let column = at * blockColumns; column < Math.min(columns, (at + 1) * blockColumns); column += 1)
+          places.push(row * columns + column);
+      const block = places.map((place) => numbers[place] ?? 0);
+      const isWhole = block.every((x) => Number.isFinite(x));
+      const { scale, codeOf } = blockRules[scheme](isWhole ? block : [0]);
+      // Of what is not finite the scale is a number or none, whatever it is, and is not looked at here.
+      if (!isWhole) return linear(random, files);
+      scaleBytes.writeFloatLE(scale, 4 * (band * across + at));
+      for (const place of places) {
+        const code = codeOf(numbers[place] ?? 0);
+        if (codes) made.writeInt8(code, place);
+        // E2M1 has a zero of either sign.
+        else made.writeFloatLE(code === 0 && scheme !== 'mxfp4' ? 0 : Math.fround(code * scale), 4 * place);
+      }
+    }
+  const dtype = codes ? 'F8_E4M3' : 'F32';
+  const how = { kind: 'quantise', scheme, codes, rows, blockRows, blockColumns, largest: 0 };
+  const program = {
+    sources: [source],
+    nodes: [{ ...how, dtype, inputs: [0] }],
+    first,
+    count,
+    columns,
+    watched: [],
+  };
+  const [wanted, begin, behindThem] = random.chance(0.5)
+    ? [{ value: 1, dtype, fd: files.output, begin: 0 }, first * widthOf(dtype), made]
+    : [
+        { value: 1, dtype: 'F32', scales: true, fd: files.output, begin: 0 },
+        4 * (top / blockRows) * across,
+        scaleBytes,
+      ];
+  return {
+    door: 'run',
+    values: [{ kind: 'compute', program, outputs: [wanted] }, control()],
+    written: behind(begin, behindThem),
+  };
+};
+
 /** A number of one byte. @param {string} dtype @param {number} byte */
 const byteIn = (dtype, byte) => {
   const [mantissaBits, bias] = dtype === 'F8_E4M3' ? [3, 7] : [2, 15];
@@ -748,6 +850,7 @@ const all = [
   product,
   dequantise,
   dequantise,
+  quantise,
   compute,
   compute,
   compute,

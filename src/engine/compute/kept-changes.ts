@@ -1,0 +1,66 @@
+import type { QuantisingScheme } from '../../native/job.js';
+import { type KeptSums, measureKept } from '../../operations/kept-change.js';
+import { Program } from '../../operations/program.js';
+import type { PlannedComparison } from '../../plan/comparison.js';
+import { lowerOperand, sourcesOfOperand } from '../../plan/operands.js';
+import type { PlannedInput } from '../../plan/plan.js';
+import { bytesOfSources } from '../../tensor/stored-tensor.js';
+import { type Progress, Run, type RunControls, type RunCost } from '../run.js';
+import { BlockMeasurer } from './measure.js';
+
+/** Matrices of two models, the base first, that are quantised in blocks of one size. */
+export interface KeptChangesPlan {
+  readonly inputs: readonly PlannedInput[];
+  readonly scheme: QuantisingScheme;
+  readonly block: readonly [rows: number, columns: number];
+  readonly tensors: readonly Pick<PlannedComparison, 'name' | 'shape' | 'sources'>[];
+}
+
+export interface KeptChanges extends RunCost {
+  /** As in the plan. */
+  readonly tensors: readonly KeptSums[];
+}
+
+/**
+ * Measures how much of the changes between two models is left once both are quantised. Numbers do not depend on the number
+ * of threads.
+ *
+ * @throws LayerloomError NON_FINITE, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
+ */
+export const runKeptChanges = async (
+  { inputs: models, scheme, block, tensors }: KeptChangesPlan,
+  controls: RunControls,
+): Promise<KeptChanges> => {
+  await using run = new Run(controls);
+  const { pool } = run;
+  const sources = tensors.flatMap((tensor) => tensor.sources.flatMap(sourcesOfOperand));
+  const inputs = await run.open(models, sources);
+  const found: KeptSums[] = [];
+  const total = bytesOfSources(sources);
+  const progress = (): Progress => ({
+    phase: 'comparison',
+    done: Math.min(total, pool.counters.bytesRead),
+    total,
+  });
+  try {
+    await run.reporting(progress, async () => {
+      const waiting = tensors.entries();
+      await pool.inLanes(async () => {
+        for (const [index, tensor] of waiting) {
+          if (pool.stopped) return;
+          const { name, shape, sources } = tensor;
+          const [rows = 1, columns = 1] = shape;
+          const program = new Program(shape, inputs.idOf);
+          const to = { tensor: name, program, measurer: new BlockMeasurer(pool, inputs, name) };
+          const base = await lowerOperand(sources[0], to);
+          const value = await lowerOperand(sources[1], to);
+          found[index] = await measureKept(value, base, { scheme, shape: [rows, columns], block }, to);
+        }
+      });
+      await inputs.verify();
+    });
+  } catch (error) {
+    throw run.reasonOf(error, {});
+  }
+  return { tensors: found, ...run.cost };
+};
