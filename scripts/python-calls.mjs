@@ -17,6 +17,7 @@ export const commands = {
   soup: 'soup',
   merge: 'merge',
   revert: 'revert',
+  apply: 'apply',
   relayout: 'relayout',
   extract_lora: 'extract-lora',
   analyze: 'analyze',

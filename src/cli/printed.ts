@@ -147,6 +147,7 @@ export interface Printed {
   readonly soup: OfMerge;
   readonly merge: { readonly explain: PrintedExplanation } & OfMerge;
   readonly revert: OfMerge;
+  readonly apply: OfMerge;
   readonly relayout: OfMerge;
   readonly 'extract-lora': { readonly plain: ExtractionResult };
   readonly analyze: { readonly plain: AnalysisResult };

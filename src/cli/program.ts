@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import { version } from '../base/version.js';
 import { analyze } from './commands/analyze.js';
+import { apply } from './commands/apply.js';
 import { batch } from './commands/batch.js';
 import { build } from './commands/build.js';
 import { cache } from './commands/cache.js';
@@ -37,6 +38,7 @@ const commands = [
   soup,
   revert,
   merge,
+  apply,
   relayout,
   extractLora,
   recipe,

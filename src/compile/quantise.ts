@@ -74,7 +74,7 @@ export const quantised = (composed: Composed, name: WrittenName): Composed => {
     throw refuse(
       shapes.length === 0
         ? 'a model whose layers have matrices, each of its experts by itself'
-        : `a model whose matrices are of whole blocks of ${block.join(' × ')}; [${shapes[0]?.join(', ')}] is not`,
+        : `a model with matrices whose rows and columns are multiples of 32; [${shapes[0]?.join(', ')}] is none`,
     );
   const { frame: _frame, ...plain } = unquantised(composed);
   const base = [...composed.models, ...composed.companions].find(({ role }) => role === 'base');

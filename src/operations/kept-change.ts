@@ -1,15 +1,7 @@
 import { itemAt } from '../base/lookup.js';
-import { difference, type Lowering } from './lowering.js';
+import { difference, type KeptSums, type Lowering } from './lowering.js';
 import type { Value } from './program.js';
 import { type QuantisedMatrix, quantisedValue } from './quantised-value.js';
-
-/** Sums over a matrix of its change δ = value − base, and of what is left once both are quantised: δ' = Q(value) − Q(base). */
-export interface KeptSums {
-  /** Σ δ², Σ δδ' and Σ δ'². */
-  readonly squares: number;
-  readonly products: number;
-  readonly keptSquares: number;
-}
 
 /** How much of a change is left in a quantised model. */
 export interface KeptChange {

@@ -1,7 +1,14 @@
 import { LayerloomError } from '../base/errors.js';
-import type { KeptSums } from './kept-change.js';
 import type { Measurer } from './measurer.js';
 import type { Program, Value } from './program.js';
+
+/** Sums over a matrix of its change δ = value − base, and of what is left once both are quantised: δ' = Q(value) − Q(base). */
+export interface KeptSums {
+  /** Σ δ², Σ δδ' and Σ δ'². */
+  readonly squares: number;
+  readonly products: number;
+  readonly keptSquares: number;
+}
 
 /**
  * The context in which an expression is lowered: the program it is appended to, and a measurer for its

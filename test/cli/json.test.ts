@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { describeCommands } from '../../src/cli/framework/describe.js';
 import { buildProgram } from '../../src/cli/program.js';
-import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { lora, writeAdapter } from '../fixtures/adapters.js';
+import { llamaShapes, temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { standIn, stubHarness } from '../fixtures/evaluation-errors.js';
 import { writeExperiment } from '../fixtures/experiment.js';
@@ -30,6 +31,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     at('ties.yaml'),
     `method: ties\nbase: ${base}\nmodels: [${math}, ${swahili}]\nweight: 0.5\ndensity: 0.5\n`,
   );
+  writeAdapter(at('adapter'), lora({ shapes: llamaShapes({ layers: 4 }) }));
   writeTrained(at('trained'), base);
   writeFileSync(at('scores.csv'), 'name,score\nmath-1,0.5\nswh-1,0.4\n');
   const layers = ['--bottom', '1', '--top', '1'];
@@ -54,6 +56,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['swap', 'document', ['--task', math, '--lang', swahili, ...layers, '-o', at('swap')]],
     ['soup', 'document', [math, swahili, '-o', at('soup')]],
     ['revert', 'document', [math, '--base', base, ...layers, '-o', at('revert')]],
+    ['apply', 'document', [base, at('adapter'), '-o', at('applied')]],
     ['relayout', 'document', [math, '-o', at('relayout')]],
     ['merge', 'document', [at('ties.yaml'), '-o', at('merge')]],
     ['merge', 'document', [at('ties.yaml'), '--dry-run']],

@@ -272,7 +272,7 @@ describe('what is left of a change', () => {
 
 describe('a quantised output is refused', () => {
   it.each([
-    ['where no matrix is of whole blocks', { hidden: 24 }, {}, 'whole blocks of 128 × 128'],
+    ['where no matrix is of whole blocks', { hidden: 24 }, {}, 'multiples of 32'],
     ['where experts are to be fused', { hidden: 64 }, { experts: 'fused' }, 'separate'],
   ] as const)('%s', async (_, of, more, words) => {
     const root = temporaryDirectory();

@@ -9,6 +9,7 @@ export type Candidates =
 /** Placeholders whose values are paths; a model may be a directory or a file, also those of `diff`. */
 const paths: Readonly<Record<string, 'files' | 'directories'>> = {
   a: 'files',
+  adapter: 'files',
   b: 'files',
   base: 'files',
   checkpoint: 'files',

@@ -1,5 +1,6 @@
 import type { QuantisingScheme } from '../../native/job.js';
-import { type KeptSums, measureKept } from '../../operations/kept-change.js';
+import { measureKept } from '../../operations/kept-change.js';
+import type { KeptSums } from '../../operations/lowering.js';
 import { Program } from '../../operations/program.js';
 import type { PlannedComparison } from '../../plan/comparison.js';
 import { lowerOperand, sourcesOfOperand } from '../../plan/operands.js';

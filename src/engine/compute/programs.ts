@@ -1,5 +1,5 @@
 import { itemAt, valueAt } from '../../base/lookup.js';
-import type { KeptSums } from '../../operations/kept-change.js';
+import type { KeptSums } from '../../operations/lowering.js';
 import { type Emitted, Program, type Value } from '../../operations/program.js';
 import { factorsIn, keyOf, lowerTensor } from '../../plan/operands.js';
 import type { PlannedTensor } from '../../plan/plan.js';

@@ -2,7 +2,7 @@ import { constants, type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { valueAt } from '../../base/lookup.js';
-import type { KeptSums } from '../../operations/kept-change.js';
+import type { KeptSums } from '../../operations/lowering.js';
 import { sourcesOfTensors } from '../../plan/operands.js';
 import type { PlannedShard, PlannedTensor } from '../../plan/plan.js';
 import type { Extent } from '../../tensor/extent.js';

@@ -1,5 +1,6 @@
 import { groupBy } from '../../base/lookup.js';
-import { type KeptChange, type KeptSums, type KeptTensor, keptOf } from '../../operations/kept-change.js';
+import { type KeptChange, type KeptTensor, keptOf } from '../../operations/kept-change.js';
+import type { KeptSums } from '../../operations/lowering.js';
 import type { MergePlan } from '../../plan/plan.js';
 
 /** How much of the change from a base is left in an output that is quantised: in `layerloom.json` and in results. */
