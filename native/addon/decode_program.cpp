@@ -129,6 +129,13 @@ constexpr Reader<NodeOperation> kOperations[] = {
          return DropRanked{readWord64(node, "key"), readNumber(node, "lowest"), readNumber(node, "highest"),
                            readFloat(node, "scale")};
      }},
+    {"random",
+     [](const Napi::Object& node) -> NodeOperation {
+         constexpr const char* distributions[] = {"normal", "uniform"};
+         return Random{readWord64(node, "key"),
+                       readName<Random::Distribution>(node, "distribution", distributions),
+                       readFloat(node, "scale")};
+     }},
     {"vote",
      [](const Napi::Object& node) -> NodeOperation {
          return Vote{readVoteRule(node), readNumbers<float>(node, "weights")};

@@ -81,6 +81,8 @@ void check(const DropRanked& drop, const Node& node, const Program& program) {
     require(program.first % program.columns == 0 && program.count % program.columns == 0, "program");
 }
 
+void check(const Random&, const Node& node, const Program&) { checkInputs(node, 0, 0); }
+
 void check(const Vote& vote, const Node& node, const Program&) {
     checkInputs(node, 2, 1 + kMostChanges);
     require(vote.weights.size() == node.inputs.size() - 1, "weights");
@@ -232,7 +234,9 @@ void checkNode(const Node& node, const Program& program, std::size_t known) {
 
 void check(const Program& program) {
     require(program.columns > 0, "columns");
-    require(!program.sources.empty() && program.sources.size() <= kMostSources, "sources");
+    require(program.sources.size() <= kMostSources, "sources");
+    // Random numbers are made of none.
+    require(!program.sources.empty() || !program.nodes.empty(), "sources");
     require(program.first <= kMostInteger - program.count, "first");
     for (const StoredSource& source : program.sources) checkSource(source, program);
     for (std::size_t n = 0; n < program.nodes.size(); ++n)

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "normal.hpp"
+
 namespace layerloom {
 namespace {
 
@@ -412,6 +414,18 @@ void Evaluator::evaluate(const DropRanked& drop, const Work& work) {
                 bits &= words[i] < below[rank] ? 0xFFFF'FFFFu : 0;
                 std::memcpy(&out[i], &bits, sizeof bits);
             }
+        }
+    });
+}
+
+/// Numbers are rounded to float32 before they are scaled. Adding 0 makes a 0 of −0.
+void Evaluator::evaluate(const Random& random, const Work& work) {
+    const std::uint32_t* words = randoms(random.key);
+    const bool isNormal = random.distribution == Random::Distribution::Normal;
+    inFloats(work, [=, scale = random.scale, count = count_](float* out) {
+        for (std::size_t i = 0; i < count; ++i) {
+            const double number = isNormal ? normalOf(words[i]) : (words[i] + 0.5) * 0x1p-31 - 1;
+            out[i] = static_cast<float>(number) * scale + 0.0f;
         }
     });
 }

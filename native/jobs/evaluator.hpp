@@ -115,6 +115,7 @@ class Evaluator {
     void evaluate(const Keep& keep, const Work& work);
     void evaluate(const Drop& drop, const Work& work);
     void evaluate(const DropRanked& drop, const Work& work);
+    void evaluate(const Random& random, const Work& work);
     void evaluate(const Vote& vote, const Work& work);
     void evaluate(const Vote& vote, const FusedVote& fused, const Work& work);
     void evaluate(const Variance& variance, const Work& work);

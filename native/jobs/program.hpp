@@ -47,6 +47,15 @@ struct DropRanked {
     float scale;
 };
 
+/// A random number · scale for each element, without inputs: of a standard normal distribution, or of a uniform
+/// one between −1 and 1. 0 where the scale is 0.
+struct Random {
+    enum class Distribution : std::uint8_t { Normal, Uniform };
+    std::uint64_t key;
+    Distribution distribution;
+    float scale;
+};
+
 /// Input 0 + the combined others.
 struct Vote {
     VoteRule rule;
@@ -186,7 +195,7 @@ struct Quantise {
     float largest;  ///< magnitude of the matrix; Nvfp4 alone needs it
 };
 
-using NodeOperation = std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Vote, Variance, NearSwap,
+using NodeOperation = std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Random, Vote, Variance, NearSwap,
                                    Importance, Select, Assemble, FillRows, Product, Dequantise, Quantise>;
 
 /// True for operations whose inputs are whole sources.

@@ -122,7 +122,12 @@ export const editConfig = (
   if ('_name_or_path' in config) edited = set(edited, ['_name_or_path'], undefined, true);
   for (const [key, value] of Object.entries(edits))
     if (canonical(config[key]) !== canonical(value))
-      edited = set(edited, [key], value, value === undefined || Array.isArray(value) || isObject(value));
+      edited = set(
+        edited,
+        [key],
+        value,
+        value === undefined || !(key in config) || Array.isArray(value) || isObject(value),
+      );
   if (dtype === undefined || (config['dtype'] ?? config['torch_dtype']) === torchName(dtype)) return edited;
   const name = torchName(dtype);
   for (const key of dtypeKeys) edited = set(edited, [key], name, !(key in config));

@@ -16,7 +16,7 @@ export const fromCheckpoint = (reference: ModelReference, inputs: OpenedInputs):
 
 /** Returns the checkpoint of an index as a model. */
 export const storedModel = (
-  reference: Pick<ModelReference, 'role' | 'path'>,
+  reference: Pick<ModelReference, 'role' | 'path' | 'inPart'>,
   inputs: OpenedInputs,
   input: number,
 ): OpenedModel => {
@@ -24,6 +24,7 @@ export const storedModel = (
   return {
     role: reference.role,
     ...(reference.path === undefined ? {} : { path: reference.path }),
+    ...(reference.inPart === undefined ? {} : { inPart: reference.inPart }),
     checkpoint,
     architecture,
     ...(adapter === undefined ? {} : { adapter: adapterModel(adapter, input) }),
@@ -52,6 +53,7 @@ export const asModel = (reference: ModelReference, composed: Composed): OpenedMo
   return {
     role: reference.role,
     ...(reference.path === undefined ? {} : { path: reference.path }),
+    ...(reference.inPart === undefined ? {} : { inPart: reference.inPart }),
     checkpoint: {
       ...first.checkpoint,
       name: `${recipe.method}(${names.join(', ')})`,

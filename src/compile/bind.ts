@@ -17,12 +17,13 @@ export interface BoundTensor {
 }
 
 /**
- * An output tensor to bind. `like` is the model's tensor whose shape it has, and whose dtype it has unless
- * the recipe converts it.
+ * An output tensor to bind. `like` is the model's tensor whose shape it has, unless `shape` is another, and whose dtype it has
+ * unless the recipe converts it.
  */
 export interface TensorToBind {
   readonly name: string;
   readonly like: { readonly model: number; readonly tensor: string };
+  readonly shape?: Shape;
 }
 
 /**
@@ -100,7 +101,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
   return (wanted: TensorToBind, expression: Expression): BoundTensor => {
     const output = dtypeOf(wanted);
     const over = operandsOf<ModelTensor>(expression);
-    const { shape } = referenceOf(wanted.like);
+    const shape = wanted.shape ?? referenceOf(wanted.like).shape;
     for (const { model, tensor = wanted.name } of over)
       checkShape(wanted.name, shape, model, tensor, wanted.like.model);
     const bind = ({ model, tensor = wanted.name }: ModelTensor): Operand => operandOf(model, tensor);

@@ -11,9 +11,11 @@ import type { Recipe } from '../recipe/recipe.js';
 import { torchName } from '../tensor/dtype.js';
 import { type AdapterRecipe, composeAdapters, isOfAdapters } from './adapters/compose-adapters.js';
 import { asModel, fromCheckpoint, storedModel } from './as-model.js';
+import { checkGates } from './check-gates.js';
 import type { Composed, StatisticsByRecipe } from './composed.js';
 import { inExpertForm } from './expert-form.js';
 import { frameOf } from './frame.js';
+import { viewOf } from './model-view.js';
 import type { OpenedModel } from './models.js';
 import type { OpenedInputs } from './opened-inputs.js';
 import { quantised } from './quantise.js';
@@ -67,17 +69,13 @@ const composeValues = async (
   const found = statistics.get(recipe) ?? noStatistics;
   const compiled = recipe.compile({
     layers,
-    models: models.map(({ checkpoint, architecture, recipe: made }) => ({
-      name: checkpoint.name,
-      ...(made === undefined ? {} : { recipe: made }),
-      layers: architecture.layers,
-      places: architecture.places,
-    })),
+    models: models.map(viewOf),
     ...found,
   });
+  for (const model of models) if (model.role === 'gates') await checkGates(model);
   const tensors = frame.tensorsOf(compiled);
   const unmatched = compiled.unused?.() ?? [];
-  const edits = { ...first.configEdits, ...stackedEdits(compiled, models) };
+  const edits = { ...first.configEdits, ...stackedEdits(compiled, models), ...compiled.configEdits };
   const all = [...models, ...companions];
   return {
     recipe,

@@ -1,6 +1,12 @@
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { groupBy } from '../base/lookup.js';
-import { expertNamesOf, fusedNameOf, fusedParameter, nameInModel } from '../model/experts/family.js';
+import {
+  expertNamesOf,
+  expertNamesOfFamily,
+  fusedNameOf,
+  fusedParameter,
+  nameInModel,
+} from '../model/experts/family.js';
 import type { ExpertForm } from '../model/experts/forms.js';
 import type { UnplacedTensor } from '../plan/layout.js';
 import type { Composed } from './composed.js';
@@ -23,7 +29,8 @@ export const inExpertForm = (
   wanted: ExpertForm | undefined,
 ): Composed => {
   const first = composed.models[0]?.checkpoint;
-  const form = wanted ?? (first?.fusedExperts === undefined ? 'separate' : 'fused');
+  const { mixture } = composed.compiled;
+  const form = wanted ?? mixture?.form ?? (first?.fusedExperts === undefined ? 'separate' : 'fused');
   if (composed.adapter !== undefined && wanted !== undefined)
     throw invalidParameter('experts', wanted, 'nothing where the output is an adapter');
   if (first === undefined || composed.adapter !== undefined) return composed;
@@ -31,7 +38,7 @@ export const inExpertForm = (
     if (wanted === 'separate') refuseWhole(composed.tensors);
     return composed;
   }
-  const names = expertNamesOf(first);
+  const names = mixture === undefined ? expertNamesOf(first) : expertNamesOfFamily(mixture.family);
   const named = composed.tensors.map((tensor) => ({ tensor, at: fusedNameOf(names, tensor.name) }));
   const groups = groupBy(
     named.filter(({ at }) => at !== undefined),

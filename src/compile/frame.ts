@@ -54,8 +54,9 @@ export const frameOf = (
   const { session } = inputs;
   const framed = framedOf(recipe);
   // Nested recipes are told apart as objects: what they compute is not all in their text.
-  const byId = ({ role, model, path }: ModelReference) => [
+  const byId = ({ role, model, path, inPart }: ModelReference) => [
     role,
+    inPart,
     typeof model === 'string' ? model : session.idOf(model),
     path,
   ];
@@ -77,12 +78,15 @@ const makeFrame = async (
   if (first === undefined) throw new Error('a recipe merges no model');
   const { warnings: found, omitted } = await checkAll(
     recipe,
-    models,
+    models.filter(({ inPart }) => !inPart),
     companions,
     inputs.session,
     vocabulary.isDecided,
   );
-  const warnings = [...found, ...(await sameModelWarnings([...models, ...companions]))];
+  const warnings = [
+    ...found,
+    ...(await sameModelWarnings([...models.filter(({ inPart }) => !inPart), ...companions])),
+  ];
   const { places } = first.architecture;
   const likeFirst = [...first.checkpoint.tensors.keys()]
     .filter((name) => !omitted.has(name))
@@ -97,7 +101,10 @@ const makeFrame = async (
   const make = (output: OutputTensor, made: Expression): UnplacedTensor => {
     const { name, like, place } = output;
     const { dtype, expression } = bind(output, made);
-    const { shape } = valueAt(itemAt(models, like.model).checkpoint.tensors, like.tensor);
+    const { shape } =
+      output.shape === undefined
+        ? valueAt(itemAt(models, like.model).checkpoint.tensors, like.tensor)
+        : { shape: output.shape };
     return { name, dtype, shape, bytes: bytesOfTensor(dtype, shape), place, expression };
   };
   const shared = sharedBy(likeFirst, make);

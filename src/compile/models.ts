@@ -28,6 +28,8 @@ export interface OpenedModel extends Model {
   /** Returns a tensor as an operand: a byte range of an input, or the formula that computes it. */
   operandOf(name: string): Operand | undefined;
   readonly path?: RecipePath | undefined;
+  /** True for one of which the method takes some tensors alone. */
+  readonly inPart?: boolean;
   /** Number of the merged vocabulary whose rows it has, where these are not its own. */
   readonly vocabulary?: number;
   /** For a nested recipe: returns the keys of its `generation_config.json` that differ from its first model's. */

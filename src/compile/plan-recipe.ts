@@ -94,7 +94,7 @@ export const planRecipe = async (
     ...(recipe.allowNonFinite ? ({ allowNonFinite: true } as const) : {}),
     recipe: settled,
     completeRecipe: complete,
-    architecture: { family, naming, layers },
+    architecture: { family: composed.compiled.mixture?.family ?? family, naming, layers },
     inputs: planned,
     shards,
     files: [

@@ -66,6 +66,8 @@ const copiedIn = (
   composed: Composed,
   models: readonly CheckpointIndex[],
 ): { first: Quantisation; contributing: readonly CheckpointIndex[] } | undefined => {
+  // A mixture of dense models has other modules than they, by other names.
+  if (composed.compiled.mixture !== undefined) return undefined;
   // A dtype is asked for: every tensor is converted to it.
   if (allRecipes(composed.recipe).some(({ dtype }) => dtype !== undefined)) return undefined;
   if (

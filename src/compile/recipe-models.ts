@@ -25,8 +25,9 @@ export const openRecipeModels = async (
   open: (reference: ModelReference) => Promise<OpenedModel>,
   session: PlanningSession,
 ): Promise<RecipeModels> => {
-  const opened = await Promise.all([...recipe.models, ...recipe.companions].map(open));
-  const { length } = recipe.models;
+  const all = await Promise.all([...recipe.models, ...recipe.companions].map(open));
+  const opened = all.filter(({ inPart }) => !inPart);
+  const length = recipe.models.filter(({ inPart }) => !inPart).length;
   refuseTwins(opened.slice(0, length));
   if (recipe.needsLayers)
     for (const { architecture, checkpoint } of opened.slice(0, length))
@@ -40,7 +41,7 @@ export const openRecipeModels = async (
     }
   const vocabulary = await inOneVocabulary(recipe, opened, session);
   return {
-    models: vocabulary.models.slice(0, length),
+    models: [...vocabulary.models.slice(0, length), ...all.filter(({ inPart }) => inPart)],
     companions: vocabulary.models.slice(length),
     vocabulary,
   };

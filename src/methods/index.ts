@@ -11,6 +11,7 @@ import type { Method } from './framework/method.js';
 import { karcher } from './karcher.js';
 import { layerSwap } from './layer-swap.js';
 import { linear } from './linear.js';
+import { mixture } from './mixture.js';
 import { modelStock } from './model-stock.js';
 import { multislerp } from './multislerp.js';
 import { nearswap } from './nearswap.js';
@@ -77,6 +78,7 @@ const known = {
   ram,
   ramplus_tl: ramplusTl,
   arcee_fusion: arceeFusion,
+  mixture,
 } satisfies Record<keyof RecipesByMethod, { readonly name: string }>;
 
 /** True for a method that comes with layerloom, and not from a module that registered it. */

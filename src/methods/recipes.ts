@@ -9,6 +9,7 @@ import type { MethodParameters } from './framework/tensor-parameters.js';
 import type { karcher } from './karcher.js';
 import type { LayerSwapParameters } from './layer-swap.js';
 import type { linear } from './linear.js';
+import type { MixtureParameters } from './mixture.js';
 import type { modelStock } from './model-stock.js';
 import type { multislerp } from './multislerp.js';
 import type { nearswap } from './nearswap.js';
@@ -53,6 +54,7 @@ declare module './framework/recipe-input.js' {
     ram: MethodParameters<typeof ram>;
     ramplus_tl: MethodParameters<typeof ramplusTl>;
     arcee_fusion: MethodParameters<typeof arceeFusion>;
+    mixture: MixtureParameters;
   }
 }
 
@@ -68,6 +70,7 @@ export type { TensorParts } from './framework/tensor-parts.js';
 export type { KarcherParameters } from './karcher.js';
 export type { LayerSwapParameters } from './layer-swap.js';
 export type { LinearParameters } from './linear.js';
+export type { MixtureExpert, MixtureParameters } from './mixture.js';
 export type { ModelStockParameters } from './model-stock.js';
 export type { MultislerpParameters } from './multislerp.js';
 export type { NearswapParameters } from './nearswap.js';

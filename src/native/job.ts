@@ -91,6 +91,14 @@ export type NodeOperation =
       readonly highest: number;
       readonly scale: number;
     }
+  /** A random number of a distribution · scale for each element, of no inputs; 0 where the scale is 0. */
+  | {
+      readonly kind: 'random';
+      readonly key: bigint;
+      /** The standard normal one, or the uniform one between −1 and 1. */
+      readonly distribution: 'normal' | 'uniform';
+      readonly scale: number;
+    }
   /** Input 0 + scale · Σ weightᵢ · inputᵢ₊₁ / divisor, over the elements that count. */
   | {
       readonly kind: 'vote';

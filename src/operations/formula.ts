@@ -10,6 +10,7 @@ import type { NearSwap } from './near-swap.js';
 import type { PadRows } from './pad-rows.js';
 import type { Quantise } from './quantise.js';
 import type { Ram } from './ram.js';
+import type { Random } from './random.js';
 import type { RowSelect } from './row-select.js';
 import type { Same } from './same.js';
 import type { Sce } from './sce.js';
@@ -31,6 +32,7 @@ export interface Formulas<T> {
   concatenate: Concatenate<T>;
   factor: Factor<T>;
   quantise: Quantise<T>;
+  random: Random<T>;
 }
 
 export type FormulaKind = keyof Formulas<unknown>;

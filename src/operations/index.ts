@@ -13,6 +13,7 @@ import { padRows } from './pad-rows.js';
 import type { Value } from './program.js';
 import { type Quantise, quantise } from './quantise.js';
 import { ram } from './ram.js';
+import { random } from './random.js';
 import { rowSelect } from './row-select.js';
 import { type Same, same } from './same.js';
 import { sce } from './sce.js';
@@ -48,6 +49,7 @@ const operations: { readonly [K in FormulaKind]: OperationOf<K> } = {
   concatenate,
   factor,
   quantise,
+  random,
 };
 
 /**

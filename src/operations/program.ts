@@ -233,6 +233,16 @@ export class Program {
     return this.#add({ kind: 'dropRanked', key, lowest, highest, scale }, [value]);
   }
 
+  /** A random number for each element, times `scale`; 0 where the scale is 0. */
+  random({
+    dtype,
+    ...how
+  }: Omit<Extract<NodeOperation, { readonly kind: 'random' }>, 'kind'> & {
+    readonly dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'random', ...how }, [], dtype);
+  }
+
   /**
    * base + scale · (Σ weightᵢ · changeᵢ) / divisor. With an election, the sum at an element takes only the
    * changes of the elected sign. The divisor is 1, or over the changes in the sum: the sum of their weights,

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import type { MagnitudeBound } from '../native/job.js';
 import { bitsOfFloat } from '../tensor/float-bits.js';
 import { type BoundToFind, nothing } from './magnitude-bounds.js';
 import type { Program, Value } from './program.js';
+import { randomKey } from './random-key.js';
 import { decimals } from './words.js';
 
 /**
@@ -84,9 +84,6 @@ const keepAbove = (program: Program, value: Value, lower: MagnitudeBound, scale:
 export const keepReaching = (program: Program, value: Value, atLeast: number, scale: number): Value =>
   keepAbove(program, value, { bits: bitsOfFloat(atLeast), cutoff: program.elements, early: true }, scale);
 
-/** The generator's key: 64 bits of a text's SHA-256. */
-const keyOf = (text: string): bigint => createHash('sha256').update(text).digest().readBigUInt64BE();
-
 const magnitude: SparsifierKind<ByMagnitude> = {
   schema: z.strictObject({ by: z.literal('magnitude'), density: share, least: z.int().nonnegative() }),
   cuts: ({ density, least }, elements) => [
@@ -119,7 +116,7 @@ const outliers: SparsifierKind<ByOutliers> = {
 const random: SparsifierKind<ByRandom> = {
   schema: z.strictObject({ by: z.literal('random'), density: share, seed: z.string() }),
   append: (program, value, { density, seed }, _, scale) =>
-    program.drop({ value, key: keyOf(seed), probability: density, scale }),
+    program.drop({ value, key: randomKey(seed), probability: density, scale }),
   describe: describeDensity,
 };
 
@@ -138,7 +135,7 @@ const rank: SparsifierKind<ByRank> = {
   append: (program, value, { density, epsilon, seed }, _, scale) =>
     program.dropRanked({
       value,
-      key: keyOf(seed),
+      key: randomKey(seed),
       lowest: density - epsilon,
       highest: density + epsilon,
       scale,

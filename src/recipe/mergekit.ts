@@ -1,4 +1,3 @@
-import { exists } from '../base/exists.js';
 import { tensorParameters } from '../methods/framework/parameter-facts.js';
 import { snakeCase } from '../methods/framework/tensor-method.js';
 import { methods } from '../methods/index.js';
@@ -7,18 +6,9 @@ import {
   chatTemplateOf,
   chatTemplateWords,
 } from '../model/tokenizer/chat-templates/chat-template.js';
-import {
-  eachOf,
-  expectKey,
-  expectMapping,
-  type Field,
-  isRecipe,
-  layerRange,
-  notAModel,
-  present,
-  type Scope,
-} from './fields.js';
+import { eachOf, expectKey, expectMapping, type Field, layerRange, present, type Scope } from './fields.js';
 import { invalid, unknownKey } from './invalid.js';
+import { expectNamed, mergekitModel } from './mergekit-model.js';
 import { nearest } from './nearest.js';
 import { overlay, type ParameterPlace, readParameters } from './settings.js';
 import { readMergekitTokenizer } from './tokenizer-block.js';
@@ -65,6 +55,7 @@ class MergekitReader {
   readonly #scope: Scope;
   readonly #given: Mapping;
   readonly #method: MappingEntry;
+  readonly #model: Field;
   readonly #shared: ParameterPlace;
   readonly #ofModel: ParameterPlace;
   /** The method's parameters in snake case. */
@@ -72,6 +63,7 @@ class MergekitReader {
 
   constructor(recipe: Mapping, scope: Scope) {
     this.#scope = scope;
+    this.#model = mergekitModel(scope);
     this.#given = mapping(recipe.mark, filled(recipe.entries));
     this.#method = expectKey(this.#given, 'merge_method', 'the recipe');
     const { value } = this.#method;
@@ -139,14 +131,6 @@ class MergekitReader {
     return [];
   }
 
-  /** Returns a required key; where it is missing, a key of nearly its name is what is wrong. */
-  #expectKey(of: Mapping, key: string, place: string): MappingEntry {
-    if (!of.entries.has(key))
-      for (const [other, { key: mark }] of of.entries)
-        if (nearest(other, [key]) !== undefined) throw unknownKey(other, mark, place, [key]);
-    return expectKey(of, key, place);
-  }
-
   #warnOfUnknown(of: Mapping, place: string, known: readonly string[]): void {
     const names = known.includes('parameters') ? this.#names : [];
     warnOfUnknown(of, place, known, this.#scope.warn, names);
@@ -180,7 +164,7 @@ class MergekitReader {
   }
 
   async #modelOf(given: Mapping): Promise<[string, MappingEntry]> {
-    const { key, value } = this.#expectKey(given, 'model', 'the entry');
+    const { key, value } = expectNamed(given, 'model', 'the entry');
     return ['model', { key, value: await this.#model(value) }];
   }
 
@@ -203,7 +187,7 @@ class MergekitReader {
   readonly #sources: Field = eachOf('sources', 'models with their layer_range', async (value) => {
     const given = expectMapping(value, 'sources', 'model, layer_range and parameters');
     this.#warnOfUnknown(given, 'sources', ['model', 'layer_range', 'parameters']);
-    const range = this.#expectKey(given, 'layer_range', 'the source');
+    const range = expectNamed(given, 'layer_range', 'the source');
     return mapping(
       given.mark,
       new Map([
@@ -220,7 +204,7 @@ class MergekitReader {
     const entries = present(given.entries);
     // mergekit reads a residual_weight and does nothing with it.
     this.#warnOfUnknown(mapping(given.mark, entries), 'slices', known);
-    const { key, value: inputs } = this.#expectKey(given, 'sources', 'the slice');
+    const { key, value: inputs } = expectNamed(given, 'sources', 'the slice');
     return mapping(
       given.mark,
       new Map<string, MappingEntry>([
@@ -230,66 +214,6 @@ class MergekitReader {
       ]),
     );
   });
-
-  /**
-   * Reads `path[@revision][+adapter]`, `{model, lora}`, each of them a path or `{path, revision}`, or a nested
-   * recipe, in place or by its name.
-   */
-  readonly #model: Field = async (value) => {
-    if (isText(value)) return this.#named(value, value.value);
-    if (value.kind !== 'mapping') throw notAModel(value);
-    if (isRecipe(value)) return this.#scope.nested(value);
-    this.#warnOfUnknown(value, 'the model', ['model', 'lora', 'override_architecture']);
-    const entries = present(value.entries);
-    const override = entries.get('override_architecture');
-    if (override !== undefined)
-      this.#scope.warn({
-        mark: override.key,
-        key: 'override_architecture',
-        reason: 'tensors are taken by their names, whatever the architecture',
-        effect: 'ignored',
-      });
-    const { value: inner } = this.#expectKey(value, 'model', 'the model');
-    const lora = entries.get('lora')?.value;
-    if (lora !== undefined) return leaf(inner.mark, `${this.#pathOf(inner)}+${this.#pathOf(lora)}`);
-    if (inner.kind === 'mapping' && isRecipe(inner)) return this.#scope.nested(inner);
-    return this.#named(inner, this.#pathOf(inner));
-  };
-
-  async #named(tree: Tree, path: string): Promise<Tree> {
-    const recipe = await this.#scope.named(path, tree.mark, '');
-    if (recipe !== undefined) return recipe;
-    const local = await this.#withoutRevision(path, tree);
-    return isText(tree) && local === path ? tree : leaf(tree.mark, local);
-  }
-
-  /** Returns the path of a local model before `@revision`, which counts on the hub only; other paths as they are. */
-  async #withoutRevision(path: string, { mark }: Tree): Promise<string> {
-    const { folder, revision } = /^(?<folder>.+)@(?<revision>[^@+]+)$/.exec(path)?.groups ?? {};
-    if (folder === undefined || (await exists(path)) || !(await exists(folder))) return path;
-    this.#scope.warn({
-      mark,
-      key: `@${revision}`,
-      reason: `${folder} is a local model, which has no revisions`,
-    });
-    return folder;
-  }
-
-  #pathOf(tree: Tree): string {
-    if (isText(tree)) return tree.value;
-    const given = expectMapping(tree, 'model', 'a path, or path and revision');
-    this.#warnOfUnknown(given, 'the model', ['path', 'revision']);
-    const { value: path } = this.#expectKey(given, 'path', 'the model');
-    if (!isText(path)) throw notAModel(path);
-    const revision = present(given.entries).get('revision')?.value;
-    if (revision === undefined) return path.value;
-    if (isText(revision)) return `${path.value}@${revision.value}`;
-    throw invalid(revision.mark, {
-      key: 'revision',
-      reason: 'no revision',
-      expected: 'text: put it in quotes',
-    });
-  }
 }
 
 /** Reads numbers in quotes as numbers, as pydantic does: `["0", "16"]`. */

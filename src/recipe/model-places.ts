@@ -1,14 +1,14 @@
 import { isGiven, isObject } from '../checkpoint/json.js';
 
 /** Keys of a recipe under which a model stands. */
-const roles = ['task', 'language', 'model', 'base'] as const;
+const roles = ['task', 'language', 'model', 'base', 'gates'] as const;
 
 type Json = Readonly<Record<string, unknown>>;
 
 const isRecipe = (value: unknown): value is Json => isObject(value) && typeof value['method'] === 'string';
 
 /**
- * Returns a recipe with each of its models replaced: those in roles, in `models`, in slices and their sources,
+ * Returns a recipe with each of its models replaced: those in roles, in `models` and shared experts, in slices and their sources,
  * and those whose tokenizer it names.
  * Recipes in models' places are not gone into: `replace` gets them as they are.
  *
@@ -40,6 +40,8 @@ export const replaceModels = (
     ...recipe,
     ...inRoles(recipe, roles, modelOf),
     ...inList(recipe, 'models', entry),
+    ...inList(recipe, 'sharedExperts', entry),
+    ...inList(recipe, 'shared_experts', entry),
     ...inList(recipe, 'slices', slice),
     ...inTokenizer(recipe, replace),
   };

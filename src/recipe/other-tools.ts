@@ -11,12 +11,6 @@ interface OtherTool {
 }
 
 const otherTools: readonly OtherTool[] = [
-  ...['experts', 'gate_mode', 'experts_per_token', 'shared_experts'].map((key) => ({
-    program: 'mergekit-moe',
-    key,
-    remedy:
-      'run mergekit-moe itself, which makes a mixture of experts; to merge the same models into one of their own size, write a recipe with merge_method and models',
-  })),
   {
     program: 'mergekit-evolve',
     key: 'genome',

@@ -59,6 +59,8 @@ export const readOurs = (recipe: Mapping, scope: Scope): Promise<Mapping> => {
     base: model,
     model,
     models: eachOf('models', 'a list of models', entry),
+    sharedExperts: eachOf('shared_experts', 'a list of models', entry),
+    gates: model,
     slices: eachOf('slices', 'a list of slices', slice),
     tokenizerSource: ourSource(model),
     tokenizer: ourTokenizer(model),

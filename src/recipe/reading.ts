@@ -7,6 +7,7 @@ import { locate } from '../sources/locate.js';
 import type { Scope } from './fields.js';
 import { invalid, unknownKey } from './invalid.js';
 import { readMergekit } from './mergekit.js';
+import { isMergekitMoe, readMergekitMoe } from './mergekit-moe.js';
 import { nearest } from './nearest.js';
 import { refuseOtherTools } from './other-tools.js';
 import { readOurs } from './our-dialect.js';
@@ -159,7 +160,7 @@ export class Reading {
         return (await isFolder(inner)) ? undefined : this.file(inner, chain, mark);
       },
     };
-    return dialectOf(recipe) === 'ours' ? readOurs(recipe, scope) : readMergekit(recipe, scope);
+    return readers[dialectOf(recipe)](recipe, scope);
   }
 
   /**
@@ -238,7 +239,10 @@ const documentsOf = async (file: string, mark: Mark | undefined): Promise<Recipe
   }
 };
 
-const dialectOf = ({ entries, mark }: Mapping): 'ours' | 'mergekit' => {
+const readers = { ours: readOurs, mergekit: readMergekit, 'mergekit-moe': readMergekitMoe };
+
+const dialectOf = ({ entries, mark }: Mapping): keyof typeof readers => {
+  if (isMergekitMoe(entries)) return 'mergekit-moe';
   refuseOtherTools(entries);
   const [ours, theirs] = [entries.get('method'), entries.get('merge_method')];
   if (ours !== undefined && theirs !== undefined)

@@ -96,6 +96,8 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     );
   }
   if (path.length > 0) refuse(given, Object.keys(outputSettings.shape), path, 'in the place of a model');
+  if (path.length > 0 && method.standsAlone)
+    throw invalid(path, name, `a model, and no recipe of ${name}: merge that first, in a step of its own`);
   if (path.length > 4 * mostNesting)
     throw invalid(path, name, `at most ${mostNesting} recipes in one another`);
   const common = checkSettings(commonSettings, given, path);
@@ -130,7 +132,11 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     dtype: parseDtype(common.outDtype ?? common.dtype ?? ''),
     rank: output.rank,
     allowNonFinite: output.allowNonFinite ?? false,
-    tokenizer: checkTokenizer(given, [...models, ...companions], path),
+    tokenizer: checkTokenizer(
+      given,
+      [...models, ...companions].filter(({ inPart }) => !inPart),
+      path,
+    ),
     chatTemplate: chatTemplateOf(common.chatTemplate),
     models: models.map((reference) => under(path, reference)),
     companions: companions.map((reference) => under(path, reference)),

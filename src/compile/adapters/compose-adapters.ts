@@ -9,6 +9,7 @@ import type { Recipe } from '../../recipe/recipe.js';
 import { torchName } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import type { Composed } from '../composed.js';
+import { viewOf } from '../model-view.js';
 import type { OpenedModel } from '../models.js';
 import { rolesOf } from '../roles.js';
 import { mergedConfigText } from './adapter-config.js';
@@ -57,12 +58,7 @@ export const composeAdapters = async ({
   const { layers, places } = architecture;
   const compiled = recipe.compile({
     layers,
-    models: models.map(({ checkpoint, recipe: made }) => ({
-      name: checkpoint.name,
-      ...(made === undefined ? {} : { recipe: made }),
-      layers,
-      places,
-    })),
+    models: models.map((model) => ({ ...viewOf(model), layers, places })),
     ...(statistics ?? noStatistics),
   });
   if (compiled.outputs !== undefined || compiled.layersLike !== undefined)

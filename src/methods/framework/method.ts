@@ -1,7 +1,9 @@
 import type { z } from 'zod';
 import type { Place } from '../../model/architecture/architecture.js';
+import type { ExpertForm } from '../../model/experts/forms.js';
 import type { Expression } from '../../operations/expression.js';
 import type { Formula } from '../../operations/formula.js';
+import type { Dtype } from '../../tensor/dtype.js';
 import type { Shape } from '../../tensor/reference.js';
 import type { Rows } from '../../tensor/rows.js';
 import type { ModelInput } from './recipe-input.js';
@@ -13,6 +15,11 @@ export interface ModelReference {
   readonly model: ModelInput;
   /** Its path in the recipe, for errors: `['models', 1]`. Default: the role. */
   readonly path?: RecipePath;
+  /**
+   * True for a model of which the method takes some tensors alone: it need not fit the first one but in these, which the
+   * method compares, and may be named several times.
+   */
+  readonly inPart?: boolean;
 }
 
 /** Keys and indexes that lead from a recipe to one of its values. */
@@ -76,6 +83,9 @@ export interface ModelView {
   /** L. */
   readonly layers: number;
   readonly places: ReadonlyMap<string, Place>;
+  readonly tensors: ReadonlyMap<string, { readonly dtype: Dtype; readonly shape: Shape }>;
+  /** Its `config.json`. */
+  readonly config?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** The merged models and their statistics, as a method compiles against them. */
@@ -91,6 +101,8 @@ export interface OutputTensor {
   readonly name: string;
   /** The model's tensor whose shape and dtype it has. */
   readonly like: ModelTensorPlace;
+  /** Its shape, where it has that tensor's dtype alone. */
+  readonly shape?: Shape;
   readonly place: Place;
 }
 
@@ -123,6 +135,10 @@ export interface Compiled {
    * repeat.
    */
   readonly layersLike?: readonly { readonly model: number; readonly layer: number }[];
+  /** The keys of `config.json` that differ from the first model's. */
+  readonly configEdits?: Readonly<Record<string, unknown>>;
+  /** Where the output is a mixture of experts and the first model is none: its `model_type`, and the form of its experts. */
+  readonly mixture?: { readonly family: string; readonly form: ExpertForm };
   /** What the parameters make of these models that is hardly meant. */
   readonly warnings?: readonly string[];
   /** Filters that matched no tensor. To be called once all tensors have their expressions. */
@@ -215,6 +231,8 @@ export interface Method<Parameters> {
   readonly needsLayers: boolean | ((parameters: Parameters) => boolean);
   /** True where models may differ in their number of layers, as where layers are stacked. */
   stacksLayers?(parameters: Parameters): boolean;
+  /** True where a recipe of it cannot stand in a model's place: its output is no model like those in other places. */
+  readonly standsAlone?: boolean;
   /** Statistics of whole models that `compile` needs; undefined where headers are enough. */
   statistics?(parameters: Parameters): NeededStatistics | undefined;
   /** @throws LayerloomError where the parameters do not fit the models */

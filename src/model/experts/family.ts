@@ -43,7 +43,10 @@ export const familyOf = ({ config }: Pick<CheckpointIndex, 'config'>): string =>
 };
 
 export const expertNamesOf = (checkpoint: Pick<CheckpointIndex, 'config'>): ExpertNames =>
-  families[familyOf(checkpoint)] ?? usual;
+  expertNamesOfFamily(familyOf(checkpoint));
+
+/** @param family `model_type` */
+export const expertNamesOfFamily = (family: string): ExpertNames => families[family] ?? usual;
 
 /** Returns the name that files have of a parameter which the model has by this one. */
 export const nameInFiles = ({ renamed }: ExpertNames, name: string): string => {
