@@ -25,8 +25,9 @@ describe('a list of all', () => {
   it('methods is what the tests of bits, plans and aborts run through', () => {
     const recipes = Object.values(everyMethod({ base: 'base', a: 'a', b: 'b', c: 'c' }));
     const made = new Set(recipes.map(({ method }) => method));
-    // These only copy and average: test/engine/run-plan.test.ts has them.
-    expect(builtIn.filter((name) => !made.has(name as never))).toEqual(['layer_swap', 'relayout']);
+    // These only copy and average: test/engine/run-plan.test.ts has them. Mixtures are of dense models of known
+    // architectures: test/methods/mixture.test.ts.
+    expect(builtIn.filter((name) => !made.has(name as never))).toEqual(['layer_swap', 'relayout', 'mixture']);
   });
 
   it.each<[string, string[]]>([

@@ -294,6 +294,7 @@ describe('types', () => {
       ram: true,
       ramplus_tl: true,
       arcee_fusion: true,
+      mixture: true,
     };
     expect([...methods.keys()].sort()).toEqual(Object.keys(known).sort());
   });

@@ -6,10 +6,10 @@ import { warnOfUnknown } from './warning.js';
 /** Keys by which a file of mergekit-moe is told from a recipe of a merge. */
 const telling = ['experts', 'gate_mode', 'experts_per_token', 'shared_experts'];
 
-/** True for a file of mergekit-moe, which names no method. */
+/** True for a file of mergekit-moe, which has no models or slices. */
 export const isMergekitMoe = (entries: Entries): boolean =>
   telling.some((key) => entries.has(key)) &&
-  !['models', 'slices', 'modules', 'method', 'merge_method'].some((key) => entries.has(key));
+  !['models', 'slices', 'modules', 'method'].some((key) => entries.has(key));
 
 /** Keys of an expert that are the method's, by their names there. */
 const ofExpert = {

@@ -351,6 +351,7 @@ const bound = { bits: 0, cutoff: 0, early: false };
 const keep: NodeOperation = { kind: 'keep', lower: bound, upper: bound, scale: 1 };
 const drop: NodeOperation = { kind: 'drop', key: 1n, probability: 0.5, scale: 1 };
 const dropRanked: NodeOperation = { kind: 'dropRanked', key: 1n, lowest: 0, highest: 1, scale: 1 };
+const random: NodeOperation = { kind: 'random', key: 1n, distribution: 'normal', scale: 1 };
 const vote: NodeOperation = {
   kind: 'vote',
   weights: [1],
@@ -374,6 +375,7 @@ describe('the native door takes every operation', () => {
     node(keep, [0, 1]),
     node(drop, [0]),
     node(dropRanked, [0]),
+    node(random, []),
     node(vote, [0, 1]),
     node({ ...vote, election: null }, [0, 1]),
     node({ kind: 'variance' }, [0, 1]),
@@ -384,6 +386,37 @@ describe('the native door takes every operation', () => {
     node({ kind: 'fillRows', from: 1, values: new Float64Array(columns) }, [0]),
   ])('$kind', (operation) => {
     expect(door.run(computeJob(openFiles(), [operation]), words())).toMatchObject({ outcome: 'done' });
+  });
+});
+
+describe('random numbers of the native door', () => {
+  const written = (distribution: 'normal' | 'uniform', scale: number) => {
+    const files = openFiles();
+    door.run(computeJob(files, [node({ ...random, distribution, scale }, [])]), words());
+    const data = new Float32Array(count);
+    readSync(files.out, new Uint8Array(data.buffer), 0, 4 * count, 0);
+    return [...data].slice(0, 8);
+  };
+
+  // By Python's statistics.NormalDist().inv_cdf of the words of SplitMix64 with key 1, rounded to float32.
+  it('are quantiles of the normal distribution', () => {
+    expect(written('normal', 1)).toEqual([
+      0.16762684285640717, 0.6612741947174072, 1.8957395553588867, -0.1399260312318802, -0.1401652842760086,
+      0.7156439423561096, 1.161834716796875, 0.057853102684020996,
+    ]);
+  });
+
+  it('are uniform between −1 and 1, times the scale', () => {
+    expect(written('uniform', 0.5)).toEqual(
+      [
+        0.13312314450740814, 0.4915635287761688, 0.9420055150985718, -0.11128156632184982,
+        -0.11147059500217438, 0.5257887840270996, 0.7546973824501038, 0.04613436013460159,
+      ].map((x) => x / 2),
+    );
+  });
+
+  it('are 0, and never −0, where the scale is 0', () => {
+    expect(written('normal', 0).map((x) => Object.is(x, 0))).toEqual(Array(8).fill(true));
   });
 });
 
@@ -516,6 +549,11 @@ describe('the native door refuses, before it touches a file,', () => {
       (f) => computeJob(f, [node({ ...keep, upper: { ...bound, cutoff: -1 } }, [0, 1])]),
     ],
     ['a key of more than 64 bits', (f) => computeJob(f, [node({ ...drop, key: 2n ** 64n }, [0])])],
+    ['random numbers of an input', (f) => computeJob(f, [node(random, [0])])],
+    [
+      'random numbers of no distribution',
+      (f) => having(computeJob(f, [node(random, [])]), 'program.nodes.0.distribution', 'cauchy'),
+    ],
     ['a key below 0', (f) => computeJob(f, [node({ ...drop, key: -1n }, [0])])],
     [
       'a probability that is no number',

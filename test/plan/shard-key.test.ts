@@ -270,6 +270,8 @@ it('gives a shard of several tensors the key it always had, in the order of the 
     'factor',
     'a matrix with a DoRA adapter',
     'a quantised tensor',
+    'random numbers',
+    'random numbers added to a tensor',
   ];
   const tensors = golden
     .filter(([name]) => !since.includes(name))

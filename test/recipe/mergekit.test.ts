@@ -497,14 +497,6 @@ describe("mergekit's dialect", () => {
 
   it.each([
     [
-      'base_model: a\ngate_mode: hidden\nexperts: [{source_model: b, positive_prompts: [x]}]\n',
-      '3:1: experts: this is a file of mergekit-moe and no recipe of a merge; expected a recipe; run mergekit-moe itself',
-    ],
-    [
-      'merge_method: linear\nbase_model: a\nexperts: [{source_model: b}]\n',
-      '3:1: experts: this is a file of mergekit-moe',
-    ],
-    [
       'genome: {models: [a], merge_method: linear}\ntasks: [{name: x}]\n',
       '1:1: genome: this is a file of mergekit-evolve and no recipe',
     ],

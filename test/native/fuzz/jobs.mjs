@@ -529,6 +529,12 @@ const operations = {
     highest: 1.1,
     scale: numberOf(random),
   }),
+  random: (random) => ({
+    inputs: [],
+    key: keyOf(random),
+    distribution: random.pick(['normal', 'uniform']),
+    scale: numberOf(random),
+  }),
   vote: (random, _, { length }) => {
     const inputs = random.list(random.from(2, 5), () => random.below(length));
     const tie = random.pick(['positive', 'negative']);
