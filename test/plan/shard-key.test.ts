@@ -245,6 +245,16 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     { kind: 'linear', terms: [{ source: quantised, weight: 1 }] },
     '1924f8cbb16f60d1332ef07d2ada086d5b362b407c0dfb928ceeb103eab45246',
   ],
+  [
+    'random numbers',
+    { kind: 'random', distribution: 'uniform', scale: 0.25, seed: '0/gate', onto: null },
+    'bd6b07f2312088eba194ccb38c98cc193d5c70cf209288c3f75d14d87d737c92',
+  ],
+  [
+    'random numbers added to a tensor',
+    { kind: 'random', distribution: 'normal', scale: 0.01, seed: '3/w1', onto: { source: a, weight: 0.5 } },
+    '883e0c2006965f4943ede5f23c6f262eb03d8360df3d6552f405e5ceb59c840e',
+  ],
 ];
 
 const tensorOf = (name: string, expression: PlannedExpression): PlannedTensor => ({
