@@ -99,6 +99,16 @@ const dtypeKeys = ['dtype', 'torch_dtype'];
 /** Where a line comes or goes its surroundings are formatted; where a value changes nothing else does. */
 const tidy = { formattingOptions: { insertSpaces: true, tabSize: 2, eol: '\n' } };
 
+const floatMark = '\0float ';
+
+/** Returns a value for `editConfig` that is written as a number with a point: transformers 5 refuses 0 for 0.0. */
+export const floatingNumber = (value: number): string =>
+  `${floatMark}${Number.isInteger(value) ? value.toFixed(1) : value}`;
+
+/** Writes the numbers that `floatingNumber` marked. */
+const unmarked = (text: string): string =>
+  text.replaceAll(/"\\u0000float ([^"]*)"/g, (_, number: string) => number);
+
 /** The text of a JSON object without one of its keys, otherwise as it is; unchanged where it has none. */
 export const withoutKey = (text: string, key: string): string =>
   applyEdits(text, modify(text, [key], undefined, tidy));
@@ -117,7 +127,7 @@ export const editConfig = (
   edits: Readonly<Record<string, unknown>> = {},
 ): string => {
   const set = (edited: string, path: string[], value: unknown, wholeLine: boolean): string =>
-    applyEdits(edited, modify(edited, path, value, wholeLine ? tidy : {}));
+    unmarked(applyEdits(edited, modify(edited, path, value, wholeLine ? tidy : {})));
   let edited = text;
   if ('_name_or_path' in config) edited = set(edited, ['_name_or_path'], undefined, true);
   for (const [key, value] of Object.entries(edits))

@@ -71,7 +71,18 @@ const common: Properties = {
 
 const parametersOf = (method: Method<never>): Properties => {
   const shape = Object.entries(shapeOf(method)).filter(
-    ([name]) => !['task', 'language', 'model', 'models', 'slices', 'base', 'weights', 'sharedExperts', 'gates'].includes(name),
+    ([name]) =>
+      ![
+        'task',
+        'language',
+        'model',
+        'models',
+        'slices',
+        'base',
+        'weights',
+        'sharedExperts',
+        'gates',
+      ].includes(name),
   );
   const parameters = Object.fromEntries(
     shape.map(([name, schema]) => {

@@ -77,7 +77,7 @@ const gatesFile = (root: string, rows: number, changes: Tensors = {}, layers = 2
 
 describe('a mixture of dense models', () => {
   it('has attention, norms and embeddings of the base, and the MLPs of each model as an expert of each layer', async () => {
-    const { tensors, base, a, b, c, config } = await made(write(), {}, { experts: 'separate' });
+    const { out, tensors, base, a, b, c, config } = await made(write(), {}, { experts: 'separate' });
     const expected: Record<string, Buffer> = {};
     for (const name of Object.keys(base)) if (!name.includes('.mlp.')) expected[name] = bytes(base, name);
     for (const layer of [0, 1])
@@ -97,6 +97,8 @@ describe('a mixture of dense models', () => {
       expect([name, bytes(tensors, name).equals(data)]).toEqual([name, true]);
     for (const router of routers)
       expect(tensors[router]).toMatchObject({ dtype: 'BF16', shape: [3, hidden] });
+    // transformers 5 checks that it is no integer.
+    expect(readFileSync(join(out, 'config.json'), 'utf8')).toContain('"router_jitter_noise": 0.0,');
     expect(config).toEqual({
       ...denseConfig(),
       architectures: ['MixtralForCausalLM'],

@@ -1,3 +1,4 @@
+import { floatingNumber } from '../../checkpoint/config.js';
 import { isObject } from '../../checkpoint/json.js';
 import type { ExpertForm } from './forms.js';
 
@@ -65,7 +66,7 @@ const impliedBy = (dense: Config): Config => {
   const rope = dense['rope_theta'] ?? dense['rope_parameters'];
   return {
     ...Object.fromEntries(implied.filter(([key]) => (dense[key] ?? undefined) === undefined)),
-    ...(rope === undefined ? { rope_theta: 10_000 } : {}),
+    ...(rope === undefined ? { rope_theta: floatingNumber(10_000) } : {}),
   };
 };
 
@@ -102,7 +103,7 @@ export const mixtureLayouts: readonly MixtureLayout[] = [
       num_experts_per_tok: perToken,
       output_router_logits: false,
       router_aux_loss_coef: 0.001,
-      router_jitter_noise: 0,
+      router_jitter_noise: floatingNumber(0),
       sliding_window: null,
     }),
   },

@@ -1,6 +1,7 @@
 """Dense models, recipes of mergekit-moe and what that makes of them, beside what layerloom makes.
 
     make DIR          models and recipes, and mergekit-moe's mixtures in DIR/theirs
+    gates DIR         the routers of each recipe that has prompts, by layerloom_train.gates, and their file in the recipe
     compare DIR       one line of JSON for each recipe: names, bits and configuration of DIR/ours against DIR/theirs
     logits DIR        one line for each mixture that transformers has a model for: what it computes
 """
@@ -119,6 +120,17 @@ def make(root: Path) -> None:
         print(name)
 
 
+def gates(root: Path) -> None:
+    from layerloom_train.gates import main
+
+    for recipe in sorted((root / "recipes").iterdir()):
+        if yaml.safe_load(recipe.read_text())["gate_mode"] in ("random", "uniform_random"):
+            continue
+        file = root / f"{recipe.stem}.safetensors"
+        main([str(recipe), "-o", str(file), "--device", "cpu"])
+        recipe.write_text(f"{recipe.read_text()}gates: {file}\n")
+
+
 def tensors_in(directory: Path) -> dict[str, torch.Tensor]:
     found = {}
     for file in directory.glob("*.safetensors"):
@@ -169,4 +181,4 @@ def logits(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    {"make": make, "compare": compare, "logits": logits}[sys.argv[1]](Path(sys.argv[2]))
+    {"make": make, "gates": gates, "compare": compare, "logits": logits}[sys.argv[1]](Path(sys.argv[2]))
