@@ -60,7 +60,8 @@ const asExpert = (value: ModelInput | MixtureExpert): unknown =>
     ? value
     : { model: value };
 
-const expert = z.preprocess(
+/** An expert: a model alone, or with keys of its own. */
+export const expertSchema = z.preprocess(
   asExpert,
   z.strictObject({
     model: modelSchema,
@@ -75,7 +76,7 @@ const expert = z.preprocess(
 );
 
 const experts = z
-  .array(expert, { error: 'a list of models, each with its prompts' })
+  .array(expertSchema, { error: 'a list of models, each with its prompts' })
   .min(1, { error: 'at least one expert' });
 
 /** Modes whose routers are random numbers. */

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { type SettingWords, wordsOf } from '../base/setting.js';
 import { modelSchema } from '../methods/framework/parameters.js';
 import type { ParameterSpec } from '../methods/framework/settings.js';
+import { expertSchema } from '../methods/mixture.js';
 import { spelt } from '../recipe/block.js';
 
 /** A JSON Schema (draft 7, which editors know best). */
@@ -58,6 +59,11 @@ export const converted = (schema: z.ZodType): JsonSchema => {
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => {
       if (zodSchema === (modelSchema as z.core.$ZodType)) Object.assign(jsonSchema, reference('model'));
+      if (zodSchema === (expertSchema as z.core.$ZodType)) {
+        const withKeys = { ...jsonSchema };
+        for (const key of Object.keys(jsonSchema)) delete jsonSchema[key as 'type'];
+        Object.assign(jsonSchema, { anyOf: [reference('model'), withKeys] });
+      }
       const words = wordsOf(zodSchema);
       if (words !== undefined) jsonSchema.description = description(words);
       const { properties, required } = jsonSchema;

@@ -1,3 +1,4 @@
+import { gateModes } from '../methods/mixture.js';
 import { type JsonSchema, listOf, type Properties, reference, strict, text } from './json-schema.js';
 
 // mergekit's dialect, as src/recipe/mergekit.ts reads it. A key without a value means the same as no key.
@@ -125,3 +126,32 @@ export const mergekitSchema = (methods: readonly string[], names: readonly strin
   );
   return { ...recipe, anyOf: ['models', 'slices', 'modules'].map((key) => ({ required: [key] })) };
 };
+
+const prompts = orNull({ type: 'array', items: { type: 'string' } });
+
+const expert = known(
+  {
+    source_model: modelReference,
+    positive_prompts: { ...prompts, description: 'Texts that are to be routed to the expert.' },
+    negative_prompts: { ...prompts, description: 'Texts that are not.' },
+    residual_scale: orNull({ type: 'number' }),
+    noise_scale: orNull({ type: 'number', minimum: 0 }),
+  },
+  ['source_model'],
+);
+
+/** A file of mergekit-moe, with the keys of ours that it ignores. */
+export const mergekitMoeSchema: JsonSchema = known(
+  {
+    base_model: modelReference,
+    experts: listOf(expert),
+    shared_experts: orNull({ type: 'array', items: expert, maxItems: 1 }),
+    gate_mode: orNull({ enum: gateModes }),
+    experts_per_token: orNull({ type: 'integer', minimum: 1 }),
+    architecture: orNull({ ...text, description: 'The beginning of the name of a family of mixtures.' }),
+    dtype: orNull({ type: 'string', description: 'The dtype of the output.' }),
+    gates: orNull({ ...text, description: 'The file of the routers, by layerloom_train.gates.' }),
+    seed: orNull({ type: 'integer', minimum: 0 }),
+  },
+  ['base_model', 'experts'],
+);

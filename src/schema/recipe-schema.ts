@@ -16,7 +16,7 @@ import {
   strict,
   text,
 } from './json-schema.js';
-import { mergekitSchema } from './mergekit-schema.js';
+import { mergekitMoeSchema, mergekitSchema } from './mergekit-schema.js';
 
 const tokenizerSource: JsonSchema = {
   description:
@@ -178,11 +178,19 @@ export const recipeSchema = (): JsonSchema => {
         properties: {
           method: { description: 'The method of the merge.', enum: [...methods.keys()] },
         },
-        anyOf: [{ required: ['method'] }, { required: ['merge_method'] }],
+        anyOf: [{ required: ['method'] }, { required: ['merge_method'] }, { required: ['experts'] }],
         allOf: [
           ...byKey('method', recipes),
           // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
           { if: { required: ['merge_method'] }, then: reference('mergekit') },
+          {
+            if: {
+              required: ['experts'],
+              not: { anyOf: [{ required: ['method'] }, { required: ['merge_method'] }] },
+            },
+            // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+            then: reference('mergekitMoe'),
+          },
         ],
       },
       model,
@@ -190,6 +198,7 @@ export const recipeSchema = (): JsonSchema => {
         [...methods.keys()],
         [...new Set(known.flatMap((method) => Object.keys(settingsOf(method))))],
       ),
+      mergekitMoe: mergekitMoeSchema,
       ...Object.fromEntries(known.map((method) => [method.name, recipeOf(method)])),
       ...Object.fromEntries(
         known.flatMap((method) =>
