@@ -119,6 +119,9 @@ const examples = {
 /** Values of parameters that have no default. */
 const required = { t: 0.5, weights: [1, 1] };
 
+/** Values that a recipe of a method needs beside its models. */
+const settingsOf = { mixture: { gateMode: 'random' } };
+
 /** Models of the methods whose number of them the type of their recipes does not say. */
 const modelsOf = {
   slerp: { base: './math-1', models: ['./swh-1'] },
@@ -138,10 +141,11 @@ const exampleOf = (method) => {
       ...examples[method.takes.models],
     }),
     ...Object.fromEntries(needed.map((name) => [name, required[name]])),
+    ...settingsOf[method.name],
   };
   parseRecipe(recipe);
   const file = `${method.name.replaceAll('_', '-')}.yaml`;
-  return `\`\`\`yaml\n# ${file}\n${stringify(recipe)}\`\`\``;
+  return `\`\`\`yaml\n# ${file}\n${stringify(Object.fromEntries(Object.entries(recipe).map(([key, value]) => [toSnakeCase(key), value])))}\`\`\``;
 };
 
 /** The docstring of the constant that a method is. */

@@ -38,7 +38,7 @@ export interface MixtureParameters {
   sharedExperts?: readonly (ModelInput | MixtureExpert)[] | undefined;
   /**
    * Where the routers come from: `random` (normal) or `uniform_random` numbers of `seed`; or a file, `gates`, that
-   * `layerloom_train.gates` makes of hidden states of the prompts (`hidden`, `hidden_last`: of the last token;
+   * `layerloom_gates` makes of hidden states of the prompts (`hidden`, `hidden_last`: of the last token;
    * `hidden_avg`: their mean) or of their embeddings (`cheap_embed`). Default `hidden`.
    */
   gateMode?: (typeof gateModes)[number] | undefined;
@@ -123,7 +123,7 @@ const schema = schemaOf<MixtureParameters>()(
       if (gates === undefined)
         refuse(
           ['gates'],
-          `the file of the routers, which gate_mode ${gateMode} needs: \`python -m layerloom_train.gates RECIPE -o gates.safetensors\` makes it of the prompts; gate_mode random needs none`,
+          `the file of the routers, which gate_mode ${gateMode} needs: \`python -m layerloom_gates RECIPE -o gates.safetensors\` makes it of the prompts; gate_mode random needs none`,
         );
     }),
 );

@@ -150,7 +150,7 @@ export const mergekitMoeSchema: JsonSchema = known(
     experts_per_token: orNull({ type: 'integer', minimum: 1 }),
     architecture: orNull({ ...text, description: 'The beginning of the name of a family of mixtures.' }),
     dtype: orNull({ type: 'string', description: 'The dtype of the output.' }),
-    gates: orNull({ ...text, description: 'The file of the routers, by layerloom_train.gates.' }),
+    gates: orNull({ ...text, description: 'The file of the routers, by layerloom_gates.' }),
     seed: orNull({ type: 'integer', minimum: 0 }),
   },
   ['base_model', 'experts'],

@@ -49,7 +49,7 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'layerloom experiment init --preset paper --selection selection.json -o study.yaml',
   ],
   'needs Python': [
-    'python -m layerloom_train.gates prompts.yml -o gates.safetensors      # then `gates: gates.safetensors` in the recipe',
+    'python -m layerloom_gates prompts.yml -o gates.safetensors      # then `gates: gates.safetensors` in the recipe',
     'pip install "trl[peft]==1.16.0" pyyaml',
     'python prepare_data.py',
     'trl sft --config config.yaml --accelerate_config accelerate.yaml',

@@ -420,7 +420,7 @@ describe('a mixture is refused', () => {
     [
       'without the file of its routers',
       ({ a, b }) => ({ ...hiddenMode, models: prompted([a, b]) }),
-      'gates is missing: expected the file of the routers, which gate_mode hidden needs: `python -m layerloom_train.gates RECIPE -o gates.safetensors` makes it',
+      'gates is missing: expected the file of the routers, which gate_mode hidden needs: `python -m layerloom_gates RECIPE -o gates.safetensors` makes it',
     ],
     [
       'with a file that it does not need',

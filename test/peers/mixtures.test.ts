@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { merge } from '../../src/index.js';
 
-// Mixtures that mergekit-moe makes, and layerloom of the same recipes, with routers by layerloom_train.gates.
+// Mixtures that mergekit-moe makes, and layerloom of the same recipes, with routers by layerloom_gates.
 
 const { LAYERLOOM_PYTHON: python = '' } = process.env;
 const hasMergekit =

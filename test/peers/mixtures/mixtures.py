@@ -1,7 +1,7 @@
 """Dense models, recipes of mergekit-moe and what that makes of them, beside what layerloom makes.
 
     make DIR          models and recipes, and mergekit-moe's mixtures in DIR/theirs
-    gates DIR         the routers of each recipe that has prompts, by layerloom_train.gates, and their file in the recipe
+    gates DIR         the routers of each recipe that has prompts, by layerloom_gates, and their file in the recipe
     compare DIR       one line of JSON for each recipe: names, bits and configuration of DIR/ours against DIR/theirs
     logits DIR        one line for each mixture that transformers has a model for: what it computes
 """
@@ -121,7 +121,7 @@ def make(root: Path) -> None:
 
 
 def gates(root: Path) -> None:
-    from layerloom_train.gates import main
+    from layerloom_gates.__main__ import main
 
     for recipe in sorted((root / "recipes").iterdir()):
         if yaml.safe_load(recipe.read_text())["gate_mode"] in ("random", "uniform_random"):

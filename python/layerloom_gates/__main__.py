@@ -1,6 +1,6 @@
 """Makes the routers of a mixture of experts from the prompts of its recipe.
 
-    python -m layerloom_train.gates RECIPE -o gates.safetensors
+    python -m layerloom_gates RECIPE -o gates.safetensors
 
 The recipe is mergekit-moe's, or one of method `mixture`. Of each expert's positive prompts the base model gives a vector for
 each layer, less that of its negative prompts, of length 1:
@@ -35,7 +35,7 @@ class RecipeError(Exception):
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m layerloom_train.gates", description="Makes the routers of a mixture of experts from prompts."
+        prog="python -m layerloom_gates", description="Makes the routers of a mixture of experts from prompts."
     )
     parser.add_argument("recipe", type=Path, help="a recipe of mergekit-moe, or of method mixture")
     parser.add_argument("-o", "--out", type=Path, required=True, help="the file of the routers (.safetensors)")
