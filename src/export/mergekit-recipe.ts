@@ -5,6 +5,7 @@ import { movesRows } from '../plan/operands.js';
 import type { MergePlan } from '../plan/plan.js';
 import { parseDtype, torchName } from '../tensor/dtype.js';
 import { modelEntry, modelOf, textOfModel, withBase } from './mergekit-models.js';
+import { mergekitMoe } from './mergekit-moe.js';
 import { averagesIn } from './mergekit-slices.js';
 import { cannotSay } from './mergekit-unsupported.js';
 
@@ -45,6 +46,13 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
       'that vocabularies are united where ids agree',
       'give the recipe tokenizer_source: union, base or a model',
     );
+  if (name === 'mixture') {
+    const notes = [
+      'this is a file of mergekit-moe, which makes routers of prompts itself and ignores gates and seed',
+      ...(drawsNumbers(plan) ? ['mergekit-moe draws other random numbers, so that its result differs'] : []),
+    ];
+    return { recipe: mergekitMoe(rest), notes };
+  }
   const common = { ...dtypesOf(plan), ...tokenizerOf(rest) };
   if (averages.has(name)) return { recipe: { ...averagesIn(plan, rest), ...common }, notes: [] };
   const known = methods.get(name);
@@ -65,6 +73,10 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
 /** True for a plan in which rows of embeddings stand in another order than in a model. */
 const unitesVocabularies = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) => tensors.some(({ expression }) => movesRows(expression)));
+
+/** True for a mixture with random routers or noise. */
+const drawsNumbers = ({ shards }: MergePlan): boolean =>
+  shards.some(({ tensors }) => tensors.some(({ expression: { kind } }) => kind === 'random'));
 
 /** Methods for which a base is one of the models, in mergekit, or only a companion. */
 const ignoresBase: ReadonlySet<string> = new Set(['linear', 'passthrough', 'karcher']);

@@ -1,9 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import {
   analyze,
   diff,
+  exportRecipe,
   type LayerloomError,
   type MergePlan,
   type MixtureParameters,
@@ -287,6 +289,36 @@ describe('a mixture of dense models', () => {
     const first = await readTensors(out('one'));
     expect(await readTensors(out('two'))).toEqual(first);
     expect(await readTensors(out('three'))).toEqual(first);
+  });
+
+  it('is a file of mergekit-moe when it is exported, which makes the same again', async () => {
+    const models = write();
+    const { file } = gatesFile(models.root, 2);
+    const recipe = random(models, {
+      models: [
+        { model: models.a, positivePrompts: ['x'], residualScale: 0.5 },
+        { model: models.b, positivePrompts: ['y'], negativePrompts: ['x'] },
+      ],
+      gateMode: 'cheap_embed',
+      gates: file,
+      expertsPerToken: 1,
+    });
+    const { text } = await exportRecipe(recipe);
+    const exported = parse(text);
+    const path = (model: string) => relative(process.cwd(), model);
+    expect(exported).toEqual({
+      base_model: path(models.base),
+      experts: [
+        { source_model: path(models.a), positive_prompts: ['x'], residual_scale: 0.5 },
+        { source_model: path(models.b), positive_prompts: ['y'], negative_prompts: ['x'] },
+      ],
+      gate_mode: 'cheap_embed',
+      gates: path(file),
+      experts_per_token: 1,
+    });
+    writeFileSync(join(models.root, 'exported.yml'), text);
+    const again = await planMerge(join(models.root, 'exported.yml'));
+    expect(again.shards).toEqual((await planMerge(recipe)).shards);
   });
 
   it('may have the base, or one model several times, among its experts', async () => {

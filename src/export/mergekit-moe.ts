@@ -1,0 +1,22 @@
+import { modelEntry, modelOf } from './mergekit-models.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * Writes a mixture as mergekit-moe's file. Keys of ours, `gates` and `seed`, stay: that program ignores them.
+ *
+ * @param complete the plan's recipe in YAML's spelling, without its method
+ */
+export const mergekitMoe = ({ base, models, shared_experts: shared, ...rest }: Json): Json => {
+  const expert = (value: unknown): Json => {
+    const { model, ...keys } = modelEntry(value);
+    return { source_model: modelOf(model), ...keys };
+  };
+  const experts = (list: unknown): readonly Json[] => (Array.isArray(list) ? list.map(expert) : []);
+  return {
+    base_model: modelOf(base),
+    experts: experts(models),
+    ...(shared === undefined ? {} : { shared_experts: experts(shared) }),
+    ...rest,
+  };
+};
