@@ -81,7 +81,8 @@ const qwenLayers = (dense: Config): Config => ({
   router_aux_loss_coef: 0.001,
 });
 
-const deepseekCode = 'deepseek-ai/deepseek-moe-16b-base';
+/** The place of a class of DeepSeek's own code on the hub, as `auto_map` names it. */
+const deepseekCode = (name: string): string => ['deepseek-ai/deepseek-moe-16b-base', name].join('--');
 
 /** In the order in which mergekit-moe prefers them, where a recipe names none (`mergekit.moe`, 0.1.5). */
 export const mixtureLayouts: readonly MixtureLayout[] = [
@@ -132,9 +133,9 @@ export const mixtureLayouts: readonly MixtureLayout[] = [
       norm_topk_prob: true,
       moe_intermediate_size: dense['intermediate_size'],
       auto_map: {
-        AutoConfig: `${deepseekCode}--configuration_deepseek.DeepseekConfig`,
-        AutoModel: `${deepseekCode}--modeling_deepseek.DeepseekModel`,
-        AutoModelForCausalLM: `${deepseekCode}--modeling_deepseek.DeepseekForCausalLM`,
+        AutoConfig: deepseekCode('configuration_deepseek.DeepseekConfig'),
+        AutoModel: deepseekCode('modeling_deepseek.DeepseekModel'),
+        AutoModelForCausalLM: deepseekCode('modeling_deepseek.DeepseekForCausalLM'),
       },
     }),
   },
