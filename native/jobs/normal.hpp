@@ -4,7 +4,8 @@
 namespace layerloom {
 
 /// Returns the point of the standard normal distribution below which the share (word + ½) / 2³² of it lies:
-/// between −6.3 and 6.3. Of operations that IEEE 754 rounds exactly, so that every platform has the same bits.
+/// between −6.4 and 6.4. Of operations that IEEE 754 rounds exactly, so that every platform has the same
+/// bits.
 double normalOf(std::uint32_t word);
 
 }  // namespace layerloom

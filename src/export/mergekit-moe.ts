@@ -1,4 +1,5 @@
 import { modelEntry, modelOf } from './mergekit-models.js';
+import { cannotSay } from './mergekit-unsupported.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -6,8 +7,11 @@ type Json = Readonly<Record<string, unknown>>;
  * Writes a mixture as mergekit-moe's file. Keys of ours, `gates` and `seed`, stay: that program ignores them.
  *
  * @param complete the plan's recipe in YAML's spelling, without its method
+ * @throws LayerloomError EXPORT_UNSUPPORTED for the form of files, and a recipe in a model's place
  */
-export const mergekitMoe = ({ base, models, shared_experts: shared, ...rest }: Json): Json => {
+export const mergekitMoe = ({ base, models, shared_experts: shared, experts: form, ...rest }: Json): Json => {
+  if (form !== undefined)
+    cannotSay(`experts: ${String(form)}`, 'the form of files is no part of its recipes; leave it out');
   const expert = (value: unknown): Json => {
     const { model, ...keys } = modelEntry(value);
     return { source_model: modelOf(model), ...keys };

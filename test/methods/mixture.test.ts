@@ -319,6 +319,7 @@ describe('a mixture of dense models', () => {
     writeFileSync(join(models.root, 'exported.yml'), text);
     const again = await planMerge(join(models.root, 'exported.yml'));
     expect(again.shards).toEqual((await planMerge(recipe)).shards);
+    await expect(exportRecipe({ ...recipe, experts: 'separate' })).rejects.toThrow('experts: separate');
   });
 
   it('may have the base, or one model several times, among its experts', async () => {
