@@ -6,7 +6,6 @@ import {
   analyze,
   diff,
   exportRecipe,
-  type LayerloomError,
   type MergePlan,
   type MixtureParameters,
   merge,
@@ -15,31 +14,23 @@ import {
   runPlan,
 } from '../../src/index.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
+import { fill, type Tensors, writeCheckpoint } from '../fixtures/checkpoints.js';
 import {
-  fill,
-  safetensors,
-  type Tensors,
-  temporaryDirectory,
-  writeCheckpoint,
-} from '../fixtures/checkpoints.js';
-import { type DenseOptions, dense, denseConfig, denseShapes, hidden } from '../fixtures/dense.js';
+  type DenseModels,
+  dense,
+  denseConfig,
+  denseShapes,
+  gatesFile,
+  hidden,
+  prompted,
+  randomMixture,
+  writeDense,
+} from '../fixtures/dense.js';
 import { readTensors } from '../fixtures/merged.js';
 import { decode, encode, generator } from '../fixtures/numbers.js';
 import { type SchemeFixture, schemeFixtures } from '../fixtures/quantised.js';
 
 // Names and configurations are those that mergekit-moe 0.1.5 writes, which test/peers/mixtures.test.ts runs.
-
-const write = (options: DenseOptions = {}) => {
-  const root = temporaryDirectory();
-  const model = (name: string, seed: number) =>
-    writeCheckpoint(join(root, name), dense({ ...options, seed }));
-  return { root, base: model('base', 1), a: model('a', 2), b: model('b', 3), c: model('c', 4) };
-};
-
-type Models = ReturnType<typeof write>;
-
-const random = ({ base, a, b, c }: Models, more: Partial<MixtureParameters> = {}) =>
-  ({ method: 'mixture', base, models: [a, b, c], gateMode: 'random', ...more }) as const;
 
 const bytes = (tensors: Tensors, name: string): Buffer => Buffer.from(tensors[name]?.data ?? []);
 
@@ -47,9 +38,9 @@ const configOf = (out: string) =>
   JSON.parse(readFileSync(join(out, 'config.json'), 'utf8')) as Record<string, unknown>;
 
 /** Makes a mixture, and reads it with the models that it is of. */
-const made = async (models: Models, more: Partial<MixtureParameters> = {}, options: object = {}) => {
+const made = async (models: DenseModels, more: Partial<MixtureParameters> = {}, options: object = {}) => {
   const out = join(models.root, `out-${Math.random()}`);
-  const result = await merge(random(models, more), { out, ...options });
+  const result = await merge(randomMixture(models, more), { out, ...options });
   const [base, a, b, c] = await Promise.all(
     [models.base, models.a, models.b, models.c].map((model) => readTensors(model)),
   );
@@ -65,21 +56,9 @@ const made = async (models: Models, more: Partial<MixtureParameters> = {}, optio
   };
 };
 
-const prompted = (models: readonly string[]) =>
-  models.map((model, index) => ({ model, positivePrompts: [`what ${index} is for`] }));
-
-/** A file of routers for so many experts, of numbers of its own. */
-const gatesFile = (root: string, rows: number, changes: Tensors = {}, layers = 2) => {
-  const names = Array.from({ length: layers }, (_, layer) => `model.layers.${layer}.mlp.gate.weight`);
-  const tensors = fill(Object.fromEntries(names.map((name) => [name, [rows, hidden]])), 'F32', 9);
-  const file = join(root, `gates-${Math.random()}.safetensors`);
-  writeFileSync(file, safetensors({ ...tensors, ...changes }));
-  return { file, tensors };
-};
-
 describe('a mixture of dense models', () => {
   it('has attention, norms and embeddings of the base, and the MLPs of each model as an expert of each layer', async () => {
-    const { out, tensors, base, a, b, c, config } = await made(write(), {}, { experts: 'separate' });
+    const { out, tensors, base, a, b, c, config } = await made(writeDense(), {}, { experts: 'separate' });
     const expected: Record<string, Buffer> = {};
     for (const name of Object.keys(base)) if (!name.includes('.mlp.')) expected[name] = bytes(base, name);
     for (const layer of [0, 1])
@@ -115,7 +94,7 @@ describe('a mixture of dense models', () => {
   });
 
   it('has its experts fused where mergekit-moe writes them so, and goes from one form to the other and back', async () => {
-    const models = write();
+    const models = writeDense();
     const { tensors, out, a, b, c } = await made(models);
     const [up, down] = ['gate_up_proj', 'down_proj'].map((end) => `model.layers.1.mlp.experts.${end}`);
     const of = (model: Tensors, matrix: string) => bytes(model, `model.layers.1.mlp.${matrix}.weight`);
@@ -140,7 +119,7 @@ describe('a mixture of dense models', () => {
   ] as const)(
     'of %s in the layout %s is %s with a shared expert',
     async (family, architecture, type, block) => {
-      const models = write({ family });
+      const models = writeDense({ family });
       const { tensors, config, base, a, b } = await made(models, {
         models: [models.a, models.b],
         sharedExperts: [{ model: models.a, residualScale: 0.5 }],
@@ -169,14 +148,14 @@ describe('a mixture of dense models', () => {
   );
 
   it('of Qwen3 keeps the norms of its heads', async () => {
-    const { tensors, config, base } = await made(write({ family: 'qwen3' }));
+    const { tensors, config, base } = await made(writeDense({ family: 'qwen3' }));
     const name = 'model.layers.1.self_attn.q_norm.weight';
     expect(bytes(tensors, name)).toEqual(bytes(base, name));
     expect(config).toMatchObject({ model_type: 'qwen3_moe', num_experts: 3, moe_intermediate_size: 40 });
   });
 
   it('says in config.json what the dense family means by a key that is not there', async () => {
-    const models = write();
+    const models = writeDense();
     const {
       num_key_value_heads: _heads,
       rms_norm_eps: _eps,
@@ -189,7 +168,7 @@ describe('a mixture of dense models', () => {
   });
 
   it('scales what an expert adds, which is its down projections', async () => {
-    const models = write();
+    const models = writeDense();
     const { tensors, b } = await made(
       models,
       { models: [models.a, { model: models.b, residualScale: 0.3 }] },
@@ -204,7 +183,7 @@ describe('a mixture of dense models', () => {
   });
 
   it('adds noise of a standard deviation, other numbers to each tensor', async () => {
-    const models = write({ dtype: 'F32', inner: 400 });
+    const models = writeDense({ dtype: 'F32', inner: 400 });
     const { tensors, b } = await made(
       models,
       { models: [models.a, { model: models.b, noiseScale: 0.01, residualScale: 0.5 }] },
@@ -235,7 +214,7 @@ describe('a mixture of dense models', () => {
   });
 
   it('has routers of random numbers that follow from the seed, the name and the element', async () => {
-    const models = write({ dtype: 'F32' });
+    const models = writeDense({ dtype: 'F32' });
     const { tensors } = await made(models, { seed: 7 }, { experts: 'separate' });
     const router = 'model.layers.1.block_sparse_moe.gate.weight';
     // By Python's statistics.NormalDist().inv_cdf of the words of SplitMix64.
@@ -253,7 +232,7 @@ describe('a mixture of dense models', () => {
   });
 
   it('has the routers of a file, in its own dtype or converted', async () => {
-    const models = write();
+    const models = writeDense();
     const { file, tensors: gates } = gatesFile(models.root, 2);
     const given = { models: prompted([models.a, models.b]), gateMode: 'hidden', gates: file } as const;
     const { tensors, out } = await made(models, given, { experts: 'separate' });
@@ -272,9 +251,9 @@ describe('a mixture of dense models', () => {
   });
 
   it('is made again, to the byte, by its plan as JSON, and by the recipe that its record has', async () => {
-    const models = write();
+    const models = writeDense();
     const { file } = gatesFile(models.root, 3);
-    const recipe = random(models, {
+    const recipe = randomMixture(models, {
       models: [
         ...prompted([models.a, models.b]),
         { model: models.a, positivePrompts: ['x'], noiseScale: 0.1 },
@@ -292,9 +271,9 @@ describe('a mixture of dense models', () => {
   });
 
   it('is a file of mergekit-moe when it is exported, which makes the same again', async () => {
-    const models = write();
+    const models = writeDense();
     const { file } = gatesFile(models.root, 2);
-    const recipe = random(models, {
+    const recipe = randomMixture(models, {
       models: [
         { model: models.a, positivePrompts: ['x'], residualScale: 0.5 },
         { model: models.b, positivePrompts: ['y'], negativePrompts: ['x'] },
@@ -323,7 +302,7 @@ describe('a mixture of dense models', () => {
   });
 
   it('may have the base, or one model several times, among its experts', async () => {
-    const models = write();
+    const models = writeDense();
     const { tensors, base, result } = await made(
       models,
       { models: [models.base, models.base, models.base] },
@@ -339,7 +318,7 @@ describe('a mixture of dense models', () => {
   });
 
   it('takes experts of other vocabularies and tokenizers, whose embeddings it has no use for', async () => {
-    const models = write();
+    const models = writeDense();
     const other = dense({ seed: 5 });
     const shape = [31, hidden];
     writeCheckpoint(models.b, {
@@ -354,7 +333,7 @@ describe('a mixture of dense models', () => {
   });
 
   it('takes sharded models, adapters, quantised models and recipes like any merge', async () => {
-    const models = write();
+    const models = writeDense();
     const shapes = denseShapes();
     const names = Object.keys(shapes);
     const split = writeCheckpoint(join(models.root, 'split'), {
@@ -382,7 +361,7 @@ describe('a mixture of dense models', () => {
   });
 
   it('is analysed and compared like any mixture', async () => {
-    const models = write();
+    const models = writeDense();
     const one = await made(models);
     const two = await made(models, { models: [models.a, models.b, models.base] });
     const { tensors } = await diff(one.out, two.out);
@@ -404,198 +383,8 @@ const readHeader = (out: string, name: string): unknown => {
   return JSON.parse(file.subarray(8, 8 + Number(file.readBigUInt64LE())).toString())[name].shape;
 };
 
-describe('a mixture is refused', () => {
-  const refusal = async (models: Models, more: Partial<MixtureParameters>) =>
-    planMerge(random(models, more)).then(
-      () => 'not refused',
-      (error: LayerloomError) => `${error.code}: ${error.message}`,
-    );
-  const hiddenMode = { gateMode: 'hidden' } as const;
-
-  it.each<[string, (models: Models) => Partial<MixtureParameters>, string]>([
-    ['without experts', () => ({ models: [] }), 'models is missing: expected at least one expert'],
-    [
-      'with more experts a token than there are',
-      () => ({ expertsPerToken: 4 }),
-      'expertsPerToken: expected at most 3, the number of experts',
-    ],
-    ['with no expert a token', () => ({ expertsPerToken: 0 }), 'expected a whole number from 1 on'],
-    [
-      'with a mode that there is not',
-      () => ({ gateMode: 'hiden' as 'hidden' }),
-      'gateMode: expected one of hidden',
-    ],
-    [
-      'with a negative noise',
-      ({ a }) => ({ models: [{ model: a, noiseScale: -1 }] }),
-      'models.0.noiseScale: expected a finite number, 0 or more',
-    ],
-    [
-      'with a scale that is no number',
-      ({ a }) => ({ models: [{ model: a, residualScale: Number.POSITIVE_INFINITY }] }),
-      'models.0.residualScale: expected a finite number',
-    ],
-    [
-      'with a key that an expert does not have',
-      ({ a }) => ({ models: [{ model: a, positivePrompt: [] } as never] }),
-      'has no parameter positive_prompt',
-    ],
-    [
-      'without prompts where routers are made of them',
-      () => hiddenMode,
-      'models.0.positivePrompts is missing: expected texts that are to be routed to the expert, which gate_mode hidden needs; gate_mode random needs none',
-    ],
-    [
-      'with the same prompts for all',
-      ({ a, b }) => ({ ...hiddenMode, models: [a, b].map((model) => ({ model, positivePrompts: ['x'] })) }),
-      'models: expected experts with other prompts than each other',
-    ],
-    [
-      'without the file of its routers',
-      ({ a, b }) => ({ ...hiddenMode, models: prompted([a, b]) }),
-      'gates is missing: expected the file of the routers, which gate_mode hidden needs: `python -m layerloom_gates RECIPE -o gates.safetensors` makes it',
-    ],
-    [
-      'with a file that it does not need',
-      () => ({ gates: 'x.safetensors' }),
-      'gates: expected no file where gate_mode is random',
-    ],
-    [
-      'with two shared experts',
-      ({ a, b }) => ({ sharedExperts: [a, b] }),
-      'sharedExperts: expected one shared expert at most',
-    ],
-    [
-      'in a family that there is not',
-      () => ({ architecture: 'gpt' }),
-      'architecture: expected the beginning of one of Mixtral, DeepSeek MoE, Qwen MoE, Qwen3 MoE',
-    ],
-    [
-      'in a family that has no shared expert',
-      ({ a }) => ({ architecture: 'mixtral', sharedExperts: [a] }),
-      'Mixtral has no shared expert: leave it out',
-    ],
-    [
-      'in a family that needs a shared expert',
-      () => ({ architecture: 'qwen moe' }),
-      'Qwen MoE needs a shared expert: name one under shared_experts',
-    ],
-    [
-      'in a family of other models',
-      () => ({ architecture: 'qwen3' }),
-      'Qwen3 MoE is made of qwen3, and these are llama',
-    ],
-  ])('%s', async (_, of, message) => {
-    const models = write();
-    expect(await refusal(models, of(models))).toContain(message);
-  });
-
-  it.each<[string, DenseOptions, string]>([
-    [
-      'of another architecture',
-      { family: 'mistral' },
-      "models.1.model: expected a model of the base's model_type, llama, and this is mistral",
-    ],
-    ['with other widths', { inner: 48 }, 'SHAPE_MISMATCH'],
-    ['with fewer layers', { layers: 1 }, 'expected a dense model of 2 layers, and this lacks model.layers.1'],
-    [
-      'with biases',
-      { more: { 'model.layers.1.mlp.up_proj.bias': [40] } },
-      'and this has model.layers.1.mlp.up_proj.bias',
-    ],
-  ])('with an expert %s', async (_, options, message) => {
-    const models = write();
-    writeCheckpoint(models.b, dense({ ...options, seed: 3 }));
-    expect(await refusal(models, {})).toContain(message);
-  });
-
-  it('of a base with tensors that the family has no place for', async () => {
-    const models = write({ more: { 'model.layers.0.self_attn.o_proj.bias': [hidden] } });
-    expect(await refusal(models, {})).toMatch(
-      /base: expected a model without model\.layers\.0\.self_attn\.o_proj\.bias, for which Mixtral has no place; try another architecture/,
-    );
-  });
-
-  it.each<[string, (file: Tensors) => Tensors, number, string]>([
-    [
-      'for fewer experts',
-      () => ({}),
-      1,
-      'gates: expected a file with model.layers.0.mlp.gate.weight [2, 16] in a floating dtype, and this has F32 [1, 16]',
-    ],
-    [
-      'of integers',
-      () => ({
-        'model.layers.1.mlp.gate.weight': { dtype: 'I32', shape: [2, hidden], data: new Uint8Array(128) },
-      }),
-      2,
-      'in a floating dtype, and this has I32',
-    ],
-    [
-      'with a NaN',
-      () => ({
-        'model.layers.1.mlp.gate.weight': {
-          dtype: 'F32',
-          shape: [2, hidden],
-          data: encode(
-            'F32',
-            Array.from({ length: 32 }, (_, i) => (i === 21 ? Number.NaN : 1)),
-          ),
-        },
-      }),
-      2,
-      'gates: expected finite numbers, and element 21 of model.layers.1.mlp.gate.weight is none',
-    ],
-    [
-      'with an infinity in bfloat16',
-      () => ({
-        'model.layers.0.mlp.gate.weight': {
-          dtype: 'BF16',
-          shape: [2, hidden],
-          data: encode(
-            'BF16',
-            Array.from({ length: 32 }, (_, i) => (i === 3 ? -Infinity : 1)),
-          ),
-        },
-      }),
-      2,
-      'element 3 of model.layers.0.mlp.gate.weight is none',
-    ],
-  ])('with a file of routers %s', async (_, changes, rows, message) => {
-    const models = write();
-    const { file } = gatesFile(models.root, rows, changes({}));
-    const more = { ...hiddenMode, gates: file, models: prompted([models.a, models.b]) };
-    expect(await refusal(models, more)).toContain(message);
-  });
-
-  it('with a file of routers of fewer layers, or that is not there', async () => {
-    const models = write();
-    const { file } = gatesFile(models.root, 2, {}, 1);
-    const more = { ...hiddenMode, models: prompted([models.a, models.b]) };
-    expect(await refusal(models, { ...more, gates: file })).toContain(
-      'model.layers.1.mlp.gate.weight [2, 16]',
-    );
-    expect(await refusal(models, { ...more, gates: join(models.root, 'no.safetensors') })).toContain(
-      'MODEL_NOT_FOUND',
-    );
-  });
-
-  it('in the place of a model, since it is none like the others', async () => {
-    const models = write();
-    await expect(planMerge({ method: 'soup', models: [random(models), models.a] })).rejects.toThrow(
-      'expected a model, and no recipe of mixture: merge that first, in a step of its own',
-    );
-  });
-
-  it('with a bare adapter as an expert', async () => {
-    const models = write();
-    const adapter = writeAdapter(join(models.root, 'adapter'), lora({ shapes: denseShapes() }));
-    expect(await refusal(models, { models: [models.a, adapter] })).toContain('adapter');
-  });
-});
-
 it('takes the numbers of quantised models, and is not quantised itself', async () => {
-  const models = write();
+  const models = writeDense();
   const { settings, quantise }: SchemeFixture = schemeFixtures['FP8 in blocks'];
   const { tensors: plain, config } = dense({ seed: 3 });
   const next = generator(7);
@@ -613,7 +402,7 @@ it('takes the numbers of quantised models, and is not quantised itself', async (
   for (const model of [models.base, models.b])
     writeCheckpoint(model, { tensors, config: { ...config, quantization_config: settings } });
   const out = join(models.root, 'out');
-  await merge(random(models), { out, experts: 'separate' });
+  await merge(randomMixture(models), { out, experts: 'separate' });
   const mixed = await readTensors(out);
   const expected = (name: string) => Buffer.from(encode('BF16', [...(values.get(name) ?? [])]));
   for (const [ours, theirs] of [
