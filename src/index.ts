@@ -221,7 +221,7 @@ export { methods, registerMethod } from './methods/index.js';
 export type * from './methods/recipes.js';
 export { openModel as openCheckpoint } from './model/adapters/open-model.js';
 export { type Architecture, describeArchitecture, type Place } from './model/architecture/architecture.js';
-export type { Role } from './model/architecture/roles.js';
+export type { Role } from './model/architecture/role.js';
 export { instructionSets } from './native/addon.js';
 export type { Pruning } from './operations/consensus.js';
 export type { Copy } from './operations/copy.js';

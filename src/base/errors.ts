@@ -294,8 +294,8 @@ const catalogue = {
       `${d.model}: no tensor is named …layers.N.… (or h, blocks), so that there are no layers to swap; \`${layerloomCommand('soup')}\` needs none`,
   ),
   STACKS_AMBIGUOUS: input(
-    (d: { model: string; stacks: readonly string[] }) =>
-      `${d.model} has several stacks of layers (${d.stacks.join(', ')}) and layerloom cannot tell which to swap`,
+    (d: { model: string; stacks: readonly string[]; choices: readonly string[] }) =>
+      `${d.model} has several stacks of layers (${d.stacks.join(', ')}) and layerloom cannot tell which is meant; ${optionName('stack', d.choices[0])} (stack: in a recipe) chooses: ${d.choices.join(', ')}`,
   ),
   LAYER_MISSING: input(
     (d: { model: string; layer: number; layers: number }) =>

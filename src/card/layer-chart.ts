@@ -1,7 +1,9 @@
 import { groupBy } from '../base/lookup.js';
-import { type Role, roleInside } from '../model/architecture/roles.js';
+import { familyOfType } from '../model/architecture/families.js';
+import type { Role } from '../model/architecture/role.js';
+import { roleInside } from '../model/architecture/roles.js';
 import type { Figure } from '../operations/operation.js';
-import type { PlannedInput, PlannedTensor } from '../plan/plan.js';
+import type { MergePlan, PlannedInput, PlannedTensor } from '../plan/plan.js';
 import { figuresOf } from './layer-figures.js';
 
 /** A number of a merge over the layers, for a group of modules: a line of a chart. */
@@ -27,6 +29,7 @@ const mostGroups = 6;
 /** A module (`mlp.up_proj.weight`) with its numbers over the layers. */
 interface Module {
   readonly name: string;
+  readonly role: Role;
   readonly bytes: number;
   /** By figure, then by layer. */
   readonly values: ReadonlyMap<string, readonly (number | null)[]>;
@@ -36,10 +39,10 @@ interface Module {
 export const chartOf = (
   tensors: readonly PlannedTensor[],
   inputs: readonly PlannedInput[],
-  layers: number,
+  { layers, family }: Pick<MergePlan['architecture'], 'layers' | 'family'>,
 ): ChartRow[] => {
   const figures = new Map<string, Omit<Figure<string>, 'value'>>();
-  const modules = modulesOf(tensors, inputs, layers, figures);
+  const modules = withRoles(modulesOf(tensors, inputs, layers, figures), family);
   const order = [...inputs.map(({ name }) => name), null];
   return [...figures]
     .filter(([key, figure]) => isTelling(figure, modules, key))
@@ -59,7 +62,7 @@ const modulesOf = (
   inputs: readonly PlannedInput[],
   layers: number,
   figures: Map<string, Omit<Figure<string>, 'value'>>,
-): readonly Module[] => {
+): readonly Omit<Module, 'role'>[] => {
   const modules = new Map<
     string,
     { bytes: number; present: Set<number>; values: Map<string, (number | null)[]> }
@@ -95,6 +98,12 @@ const modulesOf = (
   return [...modules].map(([name, { bytes, values }]) => ({ name, bytes, values }));
 };
 
+/** @param type of the family, as a configuration calls it */
+const withRoles = (modules: readonly Omit<Module, 'role'>[], type: string): readonly Module[] => {
+  const family = familyOfType(type);
+  return modules.map((module) => ({ ...module, role: roleInside(family, module.name) }));
+};
+
 /** The part of a name after its layer's number. */
 const moduleOf = (name: string, layer: number): string => {
   const number = `.${layer}.`;
@@ -126,27 +135,27 @@ const groupsOf = (modules: readonly Module[], key: string): readonly Group[] => 
   const groups =
     exact.size <= mostGroups
       ? [...exact.values()].map((members) => ({ label: labelOf(members, modules), members }))
-      : [...groupBy(modules, ({ name }) => partOf(name))].map(([label, members]) => ({ label, members }));
+      : [...groupBy(modules, partOf)].map(([label, members]) => ({ label, members }));
   const rank = ({ label, members }: Group) =>
     label === otherModules
       ? roles.length
-      : Math.min(...members.map(({ name }) => roles.indexOf(roleInside(name)) + 1 || roles.length));
+      : Math.min(...members.map(({ role }) => roles.indexOf(role) + 1 || roles.length));
   return groups.sort((a, b) => rank(a) - rank(b));
 };
 
 const roles: readonly Role[] = ['attention', 'feedForward', 'blockNorm'];
 
 /** `self_attn`, `mlp` and the like: the first part of a module's name; `norms` for norms. */
-const partOf = (module: string): string =>
-  roleInside(module) === 'blockNorm' ? 'norms' : (module.split('.')[0] ?? module);
+const partOf = ({ name, role }: Module): string =>
+  role === 'blockNorm' ? 'norms' : (name.split('.')[0] ?? name);
 
 /** The label of a group whose modules' names would be too long. */
 const otherModules = 'others';
 const longestLabel = 16;
 
 const labelOf = (members: readonly Module[], modules: readonly Module[]): string => {
-  const labels = [...groupBy(members, ({ name }) => partOf(name))].flatMap(([part, some]) =>
-    some.length === modules.filter(({ name }) => partOf(name) === part).length
+  const labels = [...groupBy(members, partOf)].flatMap(([part, some]) =>
+    some.length === modules.filter((module) => partOf(module) === part).length
       ? [part]
       : some.map(
           ({ name }) =>

@@ -24,7 +24,7 @@ const mostFormulas = 2;
 export const pictureOf = ({
   shards,
   inputs,
-  architecture: { layers },
+  architecture,
   recipe,
 }: Pick<MergePlan, 'shards' | 'inputs' | 'architecture' | 'recipe'>): LayerPicture => {
   const tensors = shards.flatMap(({ tensors: placed }) => placed);
@@ -34,8 +34,8 @@ export const pictureOf = ({
     inside.length > mostRuns ||
     inside.some(({ from }) => from.length > mostFormulas) ||
     tensors.some(({ expression: { kind } }) => kind === 'rowSelect');
-  const chart = isMany && !tensors.every(isMoved) ? chartOf(tensors, inputs, layers) : [];
-  return { layers, origins, chart: chart.length === 0 ? null : chart };
+  const chart = isMany && !tensors.every(isMoved) ? chartOf(tensors, inputs, architecture) : [];
+  return { layers: architecture.layers, origins, chart: chart.length === 0 ? null : chart };
 };
 
 const isMoved = ({ expression: { kind } }: PlannedTensor): boolean => kind === 'copy' || kind === 'same';

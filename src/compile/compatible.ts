@@ -3,6 +3,7 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { configDifferences, ofLayers } from '../checkpoint/config.js';
 import { sideFileContent, sideFileObject } from '../checkpoint/side-file-content.js';
 import type { Architecture } from '../model/architecture/architecture.js';
+import { isTokenHead } from '../model/architecture/roles.js';
 import { readChatTemplate } from '../model/tokenizer/chat-templates/read.js';
 import { TokenizerReader } from '../model/tokenizer/read-tokenizer.js';
 import { tokenDifferences } from '../model/tokenizer/tokenizer.js';
@@ -122,7 +123,8 @@ const checkNames = (first: Model, other: Model): string[] => {
     const names = [...one.checkpoint.tensors.keys()].filter((name) => !another.checkpoint.tensors.has(name));
     return names.sort().filter((name) => {
       const role = one.architecture.places.get(name)?.role;
-      const isRedundant = role === 'buffer' || (role === 'head' && headIsRedundant);
+      const isRedundant =
+        role === 'buffer' || (isTokenHead(name, role) && headIsRedundant) || isCopy(name, first, other);
       if (isRedundant) redundant.push(name);
       return !isRedundant;
     });
@@ -135,6 +137,15 @@ const checkNames = (first: Model, other: Model): string[] => {
       unexpected,
     });
   return redundant;
+};
+
+/**
+ * True for the embeddings of an encoder or a decoder that are those of both: older files store them under each name, and
+ * loaders take the shared ones.
+ */
+const isCopy = (name: string, ...models: readonly Model[]): boolean => {
+  const shared = name.replace(/(encoder|decoder)\.embed_tokens\.weight$/, 'shared.weight');
+  return shared !== name && models.every(({ checkpoint }) => checkpoint.tensors.has(shared));
 };
 
 const checkTensors = (first: CheckpointIndex, other: CheckpointIndex): void => {

@@ -1,5 +1,6 @@
 import { itemAt, valueAt } from '../base/lookup.js';
 import { normalise } from '../methods/framework/parameters.js';
+import { familyOfType } from '../model/architecture/families.js';
 import { roleOutside } from '../model/architecture/roles.js';
 import { adaptedIn, tensorOf } from '../plan/operands.js';
 import type { MergePlan, PlannedExpression, PlannedTensor } from '../plan/plan.js';
@@ -103,6 +104,7 @@ const termsOf = (name: string, expression: PlannedExpression): { input: number; 
 
 const runsOf = (plan: MergePlan, models: readonly unknown[]): Run[] => {
   const { layers } = plan.architecture;
+  const family = familyOfType(plan.architecture.family);
   const tensors = plan.shards.flatMap((shard) => shard.tensors);
   const weighted = tensors.flatMap((tensor): [PlannedTensor, Weights][] => {
     const terms = termsOf(tensor.name, tensor.expression);
@@ -129,7 +131,7 @@ const runsOf = (plan: MergePlan, models: readonly unknown[]): Run[] => {
   const [first, last] = [runs[0], runs.at(-1)];
   if (first === undefined || last === undefined)
     return cannotSay('a model without layers', 'merge with layerloom');
-  const tower = tensors.find(({ name, layer }) => layer === null && roleOutside(name) === 'tower');
+  const tower = tensors.find(({ name, layer }) => layer === null && roleOutside(family, name) === 'tower');
   if (tower !== undefined)
     cannotSay(
       `slices of a model with other towers than the language model's (${tower.name})`,
@@ -138,7 +140,7 @@ const runsOf = (plan: MergePlan, models: readonly unknown[]): Run[] => {
   // mergekit takes parameters of embeddings from the first slice, of other tensors outside the layers from the last.
   const outside = weighted.filter(([{ layer }]) => layer === null);
   for (const [{ name }, weights] of outside) {
-    const run = roleOutside(name) === 'embedding' ? first : last;
+    const run = roleOutside(family, name) === 'embedding' ? first : last;
     if (JSON.stringify(weights) !== JSON.stringify(run.weights)) run.others.set(name, weights);
   }
   checkFilters(runs, weighted);

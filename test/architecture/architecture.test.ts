@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { CheckpointIndex } from '../../src/checkpoint/checkpoint.js';
 import { describeArchitecture, requireLayers } from '../../src/model/architecture/architecture.js';
-import families from '../fixtures/families.json' with { type: 'json' };
+import type { Role } from '../../src/model/architecture/role.js';
+import { familyFixture, familyFixtures } from '../fixtures/families.js';
 
 const checkpoint = (names: readonly string[], config?: Record<string, unknown>): CheckpointIndex => ({
   name: 'model',
@@ -14,42 +15,69 @@ const checkpoint = (names: readonly string[], config?: Record<string, unknown>):
   warnings: [],
 });
 
-const describeNames = (names: readonly string[], config?: Record<string, unknown>) =>
-  describeArchitecture(checkpoint(names, config));
+const describeNames = (names: readonly string[], config?: Record<string, unknown>, stack?: string) =>
+  describeArchitecture(checkpoint(names, config), stack);
 
-// Golden: names that transformers gave its own models; see `madeBy` in the file.
-describe.each(Object.entries(families.families))('%s', (_, { model_type, tie_word_embeddings, tensors }) => {
-  const names = Object.keys(tensors);
-  const architecture = describeNames(names, { model_type, tie_word_embeddings });
+/** The last part of a stack's name that both the library and files have: `decoder.layers`, `layers`. */
+const ending = (stack: string): string => stack.split('.').slice(-1).join();
 
-  it('is known, with its two layers', () => {
-    expect(architecture).toMatchObject({
-      family: model_type,
+/** Roles by the classes of modules in transformers and diffusers, in place of names: the first that matches. */
+const byClass: readonly (readonly [RegExp, Role])[] = [
+  [/AdaLayerNorm|^SiLU\/|^Sequential\/|AltUp|Laurel/, 'residual'],
+  [/(^|\/)(\w*SelfOutput|MPNetAttention|T5Layer\w+|MT5Layer\w+|UMT5Layer\w+)\/\w*LayerNorm$/, 'blockNorm'],
+  [/(^|\/)BertOutput\/LayerNorm|(^|\/)\w+Output\/LayerNorm$/, 'blockNorm'],
+  [
+    /^\w*(Attention|Attn|MambaMixer|Mamba2?Mixer|Mixer|ShortConv|RecurrentBlock|\w*MambaLayer|GatedDeltaNet|MLA)\b/,
+    'attention',
+  ],
+  [
+    /^T5LayerFF|^\w*(MLP|Mlp|FeedForward|FFN|Intermediate|Output|MoE|Moe|MoeBlock|SparseMoe\w*|LayerFF)\b/,
+    'feedForward',
+  ],
+  [/^\w*(Norm|NormFP32|LayerNorm\w*)$/, 'blockNorm'],
+];
+
+const inAnyLayer = /(^|\.)(layers?|h|\w*blocks?)\.\d+\./;
+
+// Golden: what transformers and diffusers stored of their own models; see `madeBy` in the files.
+describe.each(Object.entries(familyFixtures))('%s', (_, { config, stacks, shapes, classes }) => {
+  const names = Object.keys(shapes);
+  const layered = Object.entries(stacks).filter(([stack]) => !/vision|visual/.test(stack));
+  const whole = describeNames(names, config);
+
+  it('is known: no name of it is unexplained', () => {
+    expect(whole).toMatchObject({
+      family: config['model_type'] ?? config['_class_name'],
       naming: 'huggingface',
-      layers: 2,
       unrecognised: [],
-      tied: tie_word_embeddings,
     });
-    expect(() => requireLayers(architecture, '/model')).not.toThrow();
+    if (config['tie_word_embeddings'] !== undefined) expect(whole.tied).toBe(config['tie_word_embeddings']);
   });
 
-  it('has embeddings, a final norm, attention, feed-forward and block norms where names say so', () => {
-    const roles = [...architecture.places.values()];
-    const inLayer = (layer: number) =>
-      new Set(roles.filter((place) => place.layer === layer).map(({ role }) => role));
-    expect(inLayer(0)).toEqual(new Set(['attention', 'feedForward', 'blockNorm']));
-    expect(inLayer(1)).toEqual(inLayer(0));
-    expect(roles.filter(({ role }) => role === 'embedding')).toHaveLength(1);
-    expect(roles.some(({ role, layer }) => role === 'finalNorm' && layer === undefined)).toBe(true);
+  it('has the stacks of layers that the library holds', () => {
+    expect(whole.stacks.map(ending).sort()).toEqual(layered.map(([stack]) => ending(stack)).sort());
   });
 
-  it('counts the norms of q and k as attention', () => {
-    for (const [name, { role }] of architecture.places)
-      if (/[qk]_norm/.test(name)) expect(role).toBe('attention');
+  it.each(layered)('has all layers of %s, once it is chosen', (stack, layers) => {
+    const chosen = describeNames(names, config, layered.length > 1 ? stack : undefined);
+    expect(chosen).toMatchObject({ layers, unrecognised: [] });
+    expect(() => requireLayers(chosen, '/model')).not.toThrow();
   });
 
-  it('tells tied from untied without a configuration too', () => {
-    expect(describeNames(names).tied).toBe(!names.some((name) => /lm_head|embed_out/.test(name)));
+  it('gives tensors the roles that their modules have', () => {
+    for (const [stack] of layered) {
+      const { places } = describeNames(names, config, layered.length > 1 ? stack : undefined);
+      for (const [name, { role, layer }] of places) {
+        const of = classes[name] ?? '';
+        if (role === 'tower' || role === 'buffer') continue;
+        const expected = byClass.find(([pattern]) => pattern.test(of))?.[1];
+        if (layer !== undefined && of !== '' && of !== 'Linear')
+          expect([name, of, role]).toEqual([name, of, expected]);
+        if (!inAnyLayer.test(name) && /(^|\/)\w*Embedding$/.test(of))
+          expect([name, role]).toEqual([name, 'embedding']);
+        if (!inAnyLayer.test(name) && /Head\b|Pooler/.test(of)) expect([name, role]).toEqual([name, 'head']);
+      }
+    }
   });
 });
 
@@ -99,21 +127,81 @@ describe('InternLM’s names', () => {
   });
 });
 
+describe('a model of several stacks', () => {
+  const names = Object.keys(familyFixture('m2m-100').shapes);
+  const config = { model_type: 'm2m_100' };
+
+  it('has no layers until one is chosen, which leaves those of the other outside', () => {
+    expect(describeNames(names, config)).toMatchObject({
+      layers: 0,
+      stacks: ['model.decoder.layers', 'model.encoder.layers'],
+    });
+    const { layers, stacks, places } = describeNames(names, config, 'decoder');
+    expect({ layers, stacks }).toEqual({ layers: 3, stacks: ['model.decoder.layers'] });
+    expect(places.get('model.decoder.layers.2.encoder_attn.k_proj.weight')).toEqual({
+      layer: 2,
+      role: 'attention',
+      module: 'encoder_attn.k_proj.weight',
+    });
+    expect(places.get('model.encoder.layers.2.fc1.weight')).toMatchObject({
+      layer: undefined,
+      role: 'feedForward',
+    });
+  });
+
+  it.each([
+    ['one that it does not have', names, 'vision', /encoder, decoder|decoder, encoder/],
+    ['a part of several names', names, 'layers', /decoder/],
+    ['one of a model without layers', ['a.weight'], 'decoder', /no layers/],
+  ])('refuses %s', (_, of, stack, expected) => {
+    expect(() => describeNames(of, config, stack)).toThrow(expected);
+  });
+});
+
+describe('T5’s position biases', () => {
+  const placesOf = (family: string) => {
+    const { shapes, config } = familyFixture(family);
+    return describeNames(Object.keys(shapes), config, 'encoder').places;
+  };
+  const first = 'encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight';
+
+  it('of the first block serve all, and so are outside the layers', () => {
+    for (const family of ['t5', 't5-gated', 'mt5'])
+      expect(placesOf(family).get(first)).toEqual({ layer: undefined, role: 'embedding', module: first });
+  });
+
+  it('of each block, as UMT5 has them, are in their layers', () => {
+    expect(placesOf('umt5').get(first)).toMatchObject({ layer: 0, role: 'attention' });
+  });
+});
+
+describe('a family that no configuration names', () => {
+  it.each(['bert-embedding', 'm2m-100', 't5', 'mamba', 'flux', 'lfm2', 'distilbert'])(
+    'is read by the names of those that are known: %s',
+    (family) => {
+      const { shapes, stacks } = familyFixture(family);
+      const found = describeNames(Object.keys(shapes));
+      expect(found.unrecognised).toEqual([]);
+      expect(found.stacks.map(ending).sort()).toEqual(Object.keys(stacks).map(ending).sort());
+    },
+  );
+});
+
 describe('an unknown family', () => {
   it('works by the pattern, and says which tensors it cannot explain', () => {
     const architecture = describeNames(
       [
-        'backbone.layers.0.mixer.in_proj.weight',
-        'backbone.layers.1.mixer.in_proj.weight',
-        'backbone.embeddings.weight',
+        'backbone.layers.0.oracle.in_proj.weight',
+        'backbone.layers.1.oracle.in_proj.weight',
+        'backbone.tokens.weight',
       ],
-      { model_type: 'mamba' },
+      { model_type: 'oracular' },
     );
-    expect(architecture).toMatchObject({ family: 'mamba', layers: 2, stacks: ['backbone.layers'] });
+    expect(architecture).toMatchObject({ family: 'oracular', layers: 2, stacks: ['backbone.layers'] });
     expect(architecture.unrecognised).toEqual([
-      'backbone.layers.0.mixer.in_proj.weight',
-      'backbone.layers.1.mixer.in_proj.weight',
-      'backbone.embeddings.weight',
+      'backbone.layers.0.oracle.in_proj.weight',
+      'backbone.layers.1.oracle.in_proj.weight',
+      'backbone.tokens.weight',
     ]);
   });
 

@@ -1,7 +1,7 @@
 import type { CheckpointIndex } from '../../src/checkpoint/checkpoint.js';
 import { type Partition, type PartitionBase, partNames } from '../../src/measure/partition/partition.js';
 import { describeArchitecture } from '../../src/model/architecture/architecture.js';
-import families from '../fixtures/families.json' with { type: 'json' };
+import { familyFixture } from '../fixtures/families.js';
 
 /** Headers of a model of given names and shapes. */
 export const baseOf = (
@@ -39,12 +39,30 @@ const deepened = (shapes: Readonly<Record<string, readonly number[]>>, layers: n
 
 export const layers = 12;
 
-/** Bases of every family that transformers saved for the fixtures, with twelve layers each; and GPT-2's names. */
+/** Decoders whose layers are alike. */
+const of = [
+  ...[
+    'llama-tied',
+    'llama',
+    'mistral',
+    'qwen2',
+    'qwen3',
+    'gemma2',
+    'gemma3',
+    'phi3',
+    'gpt-neox',
+    'falcon',
+    'mixtral',
+  ],
+  ...['olmo2', 'gemma3-multimodal', 'qwen2.5-vl'],
+];
+
+/** Bases of families that transformers saved for the fixtures, with twelve layers each; and GPT-2's names. */
 export const bases: readonly (readonly [family: string, base: PartitionBase])[] = [
-  ...Object.entries(families.families).map(
-    ([family, { model_type, tie_word_embeddings, tensors }]) =>
-      [family, baseOf(deepened(tensors, layers), { model_type, tie_word_embeddings })] as const,
-  ),
+  ...of.map((family) => {
+    const { shapes, config } = familyFixture(family);
+    return [family, baseOf(deepened(shapes, layers), config)] as const;
+  }),
   [
     'gpt2',
     baseOf({

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { planMerge, type RecipeInput, runPlan } from '../../src/index.js';
 import type { Place } from '../../src/model/architecture/architecture.js';
-import type { Role } from '../../src/model/architecture/roles.js';
+import type { Role } from '../../src/model/architecture/role.js';
 import {
   type LayoutOptions,
   layOut as layOutOver,

@@ -4,6 +4,7 @@ import { optionName } from '../../base/option-name.js';
 import { noStatistics, type Statistics } from '../../methods/framework/method.js';
 import type { Architecture } from '../../model/architecture/architecture.js';
 import { describeArchitecture, type Place } from '../../model/architecture/architecture.js';
+import { ambiguous } from '../../model/architecture/stacks.js';
 import type { CompleteRecipe } from '../../plan/complete-recipe.js';
 import type { Recipe } from '../../recipe/recipe.js';
 import { torchName } from '../../tensor/dtype.js';
@@ -168,8 +169,7 @@ const architectureOf = (
   if (!needsLayers) return { architecture, warnings: [] };
   const [stack, ...others] = found.stacks;
   if (stack === undefined) throw new LayerloomError('NO_LAYERS', { model: checkpoint.path });
-  if (others.length > 0)
-    throw new LayerloomError('STACKS_AMBIGUOUS', { model: checkpoint.path, stacks: found.stacks });
+  if (others.length > 0) throw ambiguous(checkpoint.path, found.stacks);
   if (base !== undefined) return { architecture, warnings: [] };
   return {
     architecture,

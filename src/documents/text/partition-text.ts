@@ -7,6 +7,8 @@ import type { Origin } from '../../card/origins.js';
 import type { Partition, PartName } from '../../measure/partition/partition.js';
 import { partNames } from '../../measure/partition/partition.js';
 import { splitterOf } from '../../measure/partition/regexes.js';
+import { familyOfType } from '../../model/architecture/families.js';
+import type { Role } from '../../model/architecture/role.js';
 import { roleInside } from '../../model/architecture/roles.js';
 import { formatCount, formatPercent } from './format.js';
 import { drawPicture } from './layer-stack.js';
@@ -56,12 +58,13 @@ const foundBy = ({ found }: Partition): string =>
 
 const pictureOf = (partition: Partition): LayerPicture => {
   const split = splitterOf(partition);
+  const family = familyOfType(partition.family);
   const assigned = partNames.flatMap((part) =>
     partition.parts[part].map((name): Assigned => {
       const at = split(name);
       return at === undefined
         ? { part, layer: null, kind: null }
-        : { part, layer: at.layer, kind: kindOf(at.rest) };
+        : { part, layer: at.layer, kind: kindOf(roleInside(family, at.rest)) };
     }),
   );
   const byLayer = groupBy(assigned, ({ layer }) => layer);
@@ -104,7 +107,5 @@ const chartOf = ({ layers }: Partition, assigned: readonly Assigned[]): ChartRow
 
 const kinds = ['attention', 'feed-forward', 'norms, others'] as const;
 
-const kindOf = (module: string): (typeof kinds)[number] => {
-  const role = roleInside(module);
-  return role === 'attention' ? 'attention' : role === 'feedForward' ? 'feed-forward' : 'norms, others';
-};
+const kindOf = (role: Role): (typeof kinds)[number] =>
+  role === 'attention' ? 'attention' : role === 'feedForward' ? 'feed-forward' : 'norms, others';

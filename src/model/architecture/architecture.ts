@@ -1,7 +1,10 @@
 import { LayerloomError } from '../../base/errors.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { isObject } from '../../checkpoint/json.js';
-import { otherTower, type Role, roleInside, roleOutside } from './roles.js';
+import { type Family, familyOfType, typesIn } from './families.js';
+import type { Role } from './role.js';
+import { isTokenHead, roleInside, roleOutside } from './roles.js';
+import { ambiguous, findStacks, type LayerName, type NameInStack, stackNamed } from './stacks.js';
 
 /** The position of a tensor in its model. */
 export interface Place {
@@ -34,28 +37,31 @@ export interface Architecture {
    * class.
    */
   readonly tied: boolean | undefined;
-  /** Tensors with role `other`. None if roles.ts knows the family. */
+  /** Tensors with role `other`. None if all names are those of a known family. */
   readonly unrecognised: readonly string[];
   readonly places: ReadonlyMap<string, Place>;
 }
 
-const layerNumber = /^(?<stack>(?:.*?\.)?(?:layers|h|blocks))\.(?<layer>\d+)\.(?<module>.+)$/;
-
 /**
  * Derives the architecture from the names of a checkpoint's tensors and its `config.json`. Families that
- * roles.ts does not know work too, by the pattern `…layers.N.…` (or `h`, `blocks`); the tensors whose role is
- * unknown are listed in `unrecognised`.
+ * families.ts does not know work too, by the pattern `…layers.N.…` (or `h`, `blocks`) and the names of those that it
+ * knows; the tensors whose role is unknown are listed in `unrecognised`.
+ *
+ * @param stack which stack of layers is meant, where there are several: `encoder`, `decoder`, or its whole prefix
+ * @throws LayerloomError INVALID_PARAMETER for a stack that the model does not have
  */
-export const describeArchitecture = (checkpoint: CheckpointIndex): Architecture => {
+export const describeArchitecture = (checkpoint: CheckpointIndex, stack?: string): Architecture => {
   const names = [...checkpoint.tensors.keys()];
-  const stacks = findStacks(names);
-  const stack = stacks.length === 1 ? stacks[0] : undefined;
+  const family = knownFamily(checkpoint);
+  const { stacks: found, layerOf } = findStacks(names, family);
+  const stacks = stack === undefined ? found : [stackNamed(found, stack, checkpoint.path)];
   const limit = draftLayersFrom(checkpoint);
-  const places = new Map(names.map((name) => [name, placeOf(name, stack, limit)]));
+  const describe = placer(family, found, stacks, layerOf, limit);
+  const places = new Map(names.map((name) => [name, describe(name)]));
   const isMeta = names.some((name) => /^(layers\.\d+\.attention\.wq|tok_embeddings)\.weight$/.test(name));
-  const hasHead = [...places.values()].some(({ role }) => role === 'head');
+  const hasHead = [...places].some(([name, { role }]) => isTokenHead(name, role));
   return {
-    family: familyOf(checkpoint, isMeta),
+    family: familyName(checkpoint, isMeta),
     naming: isMeta ? 'meta' : 'huggingface',
     layers: 1 + [...places.values()].reduce((last, { layer = -1 }) => Math.max(last, layer), -1),
     stacks,
@@ -72,30 +78,33 @@ export const describeArchitecture = (checkpoint: CheckpointIndex): Architecture 
  */
 export const requireLayers = ({ stacks, layers, places }: Architecture, model: string): void => {
   if (stacks.length === 0) throw new LayerloomError('NO_LAYERS', { model });
-  if (stacks.length > 1) throw new LayerloomError('STACKS_AMBIGUOUS', { model, stacks });
+  if (stacks.length > 1) throw ambiguous(model, stacks);
   const present = new Set([...places.values()].map(({ layer }) => layer));
   // Stops at the first missing layer, since a layer number in a name may be huge.
   for (let layer = 0; layer < layers; layer += 1)
     if (!present.has(layer)) throw new LayerloomError('LAYER_MISSING', { model, layer, layers });
 };
 
-const findStacks = (names: readonly string[]): string[] => {
-  const stacks = new Set<string>();
-  for (const name of names) {
-    const stack = layerNumber.exec(name)?.groups?.['stack'];
-    if (stack !== undefined) stacks.add(stack);
-  }
-  const ofLanguage = [...stacks].filter((stack) => !otherTower.test(stack)).sort();
-  return ofLanguage.length > 0 ? ofLanguage : [...stacks].sort();
-};
-
-const placeOf = (name: string, stack: string | undefined, limit: number): Place => {
-  const groups = layerNumber.exec(name)?.groups;
-  if (groups === undefined || groups['stack'] !== stack)
-    return { layer: undefined, role: roleOutside(name), module: name };
-  const [layer, module = ''] = [Number(groups['layer']), groups['module']];
-  if (layer >= limit) return { layer: undefined, role: 'tower', module: name };
-  return { layer, role: roleInside(module), module };
+/** Returns a function from names to places. Layers of a stack that is not the one are outside the layers. */
+const placer = (
+  family: Family | undefined,
+  found: readonly string[],
+  stacks: readonly string[],
+  layerOf: LayerName,
+  limit: number,
+): ((name: string) => Place) => {
+  const all = new Set(found);
+  const stack = stacks.length === 1 ? stacks[0] : undefined;
+  const outside = (name: string, role: Role): Place => ({ layer: undefined, role, module: name });
+  return (name) => {
+    const inStack: NameInStack | undefined = layerOf(name);
+    if (inStack === undefined || !all.has(inStack.stack)) return outside(name, roleOutside(family, name));
+    if (family?.ofAllLayers?.test(name)) return outside(name, 'embedding');
+    const { layer, module } = inStack;
+    if (inStack.stack !== stack) return outside(name, roleInside(family, module));
+    if (layer >= limit) return outside(name, 'tower');
+    return { layer, role: roleInside(family, module), module };
+  };
 };
 
 /**
@@ -110,9 +119,14 @@ const draftLayersFrom = ({ config }: CheckpointIndex): number => {
     : Number.POSITIVE_INFINITY;
 };
 
-const familyOf = ({ config }: CheckpointIndex, isMeta: boolean): string => {
-  const modelType = config?.['model_type'];
-  if (typeof modelType === 'string') return modelType;
+const knownFamily = ({ config }: CheckpointIndex): Family | undefined =>
+  typesIn(config)
+    .map(familyOfType)
+    .find((family) => family !== undefined);
+
+const familyName = ({ config }: CheckpointIndex, isMeta: boolean): string => {
+  const [type] = typesIn(config);
+  if (type !== undefined) return type;
   return isMeta ? 'llama (Meta names)' : 'unknown (no config.json)';
 };
 

@@ -1,28 +1,15 @@
-/**
- * The function of a tensor in the model. `blockNorm` is a norm directly in a layer, whereas a norm inside
- * attention (`q_norm`, `k_norm`) is `attention`. `tower` is a vision or audio model beside the language
- * model, the projector that joins them, or a draft head.
- */
-export type Role =
-  | 'attention'
-  | 'feedForward'
-  | 'blockNorm'
-  | 'embedding'
-  | 'finalNorm'
-  | 'head'
-  | 'buffer'
-  | 'tower'
-  | 'other';
+import { type Family, families, type Rules } from './families.js';
+import type { Role } from './role.js';
 
-/** Patterns for the part of a name after `layers.N.`; the first that matches gives the role. */
-const insideLayer: readonly (readonly [RegExp, Role])[] = [
+/** Usual names, for the part of a name after `layers.N.`. */
+const usualInside: Rules = [
   [/^(\w*norm\w*|ln_\w+)\.(weight|bias)$/, 'blockNorm'],
   [/^(self_attn|self_attention|attention|attn|cross_attn|linear_attn)\./, 'attention'],
   [/^(mlp|feed_forward|block_sparse_moe|ffn|fc1|fc2)\./, 'feedForward'],
 ];
 
-/** Patterns for names outside the layers; the first that matches gives the role. */
-const outsideLayers: readonly (readonly [RegExp, Role])[] = [
+/** Usual names outside the layers. */
+const usualOutside: Rules = [
   [
     /(^|\.)(embed_tokens|embed_positions|tok_embeddings|embed_in|word_embeddings|word_embeddings_layernorm|wte|wpe)\.(weight|bias)$/,
     'embedding',
@@ -33,7 +20,7 @@ const outsideLayers: readonly (readonly [RegExp, Role])[] = [
 
 /** Matches constant tables that older exports store, which are computed and not learnt. */
 const buffer =
-  /(^|\.)(rotary_emb\.inv_freq|rope\.freqs|(attention|attn)\.(bias|masked_bias|rotary_emb\.inv_freq))$/;
+  /(^|\.)(rotary_emb\.inv_freq|rope\.freqs|(attention|attn)\.(bias|masked_bias|rotary_emb\.inv_freq)|position_ids)$/;
 
 /**
  * Matches names outside the language model: another tower, its projector, or a draft head for multi-token
@@ -42,9 +29,38 @@ const buffer =
 export const otherTower =
   /(^|\.)((vision|visual|image|vit|audio|speech|sound|mtp|multi_modal|mm_|projector|connector|resampler|perceiver)\w*|vpm|apm)(\.|$)/;
 
-const first = (rules: readonly (readonly [RegExp, Role])[], name: string): Role =>
-  buffer.test(name) ? 'buffer' : (rules.find(([pattern]) => pattern.test(name))?.[1] ?? 'other');
+/** Matches the matrix by which a head gives tokens, which is the embeddings' where these are tied. */
+const tokenHead = /(^|\.)(lm_head|embed_out|output|proj_out|head|decoder|vocab_projector)\.weight$/;
 
-export const roleInside = (module: string): Role => first(insideLayer, module);
-export const roleOutside = (name: string): Role =>
-  otherTower.test(name) ? 'tower' : first(outsideLayers, name);
+/** Returns the role by a family's own names, then usual ones; where the family is not known, then by those of all others. */
+const roleBy = (
+  rules: 'inside' | 'outside',
+  usual: Rules,
+  family: Family | undefined,
+  name: string,
+): Role => {
+  if (buffer.test(name)) return 'buffer';
+  const lists = [family?.[rules] ?? [], usual, ...(family === undefined ? own[rules] : [])];
+  for (const list of lists) {
+    const found = list.find(([pattern]) => pattern.test(name));
+    if (found !== undefined) return found[1];
+  }
+  return 'other';
+};
+
+const listed = (rules: 'inside' | 'outside'): Rules[] => [
+  ...new Set(families.flatMap((family) => (family[rules] === undefined ? [] : [family[rules]]))),
+];
+const own = { inside: listed('inside'), outside: listed('outside') };
+
+/** @param family undefined for one that is not known */
+export const roleInside = (family: Family | undefined, module: string): Role =>
+  roleBy('inside', usualInside, family, module);
+
+/** @param family undefined for one that is not known */
+export const roleOutside = (family: Family | undefined, name: string): Role =>
+  otherTower.test(name) ? 'tower' : roleBy('outside', usualOutside, family, name);
+
+/** True for the matrix of a head that gives tokens. */
+export const isTokenHead = (name: string, role: Role | undefined): boolean =>
+  role === 'head' && tokenHead.test(name);

@@ -10,7 +10,8 @@ export interface VocabularyTensors {
 }
 
 /** Embeddings of tokens; those of positions, and norms behind embeddings, have the same role. */
-const embeddings = /(^|\.)(embed_tokens|tok_embeddings|embed_in|word_embeddings|wte)\.weight$/;
+const embeddings =
+  /(^|\.)(embed_tokens|embed_tokens_per_layer|tok_embeddings|embed_in|word_embeddings|wte|shared|embeddings)\.weight$/;
 /** Draft layers for multi-token prediction have embeddings and a head of their own. */
 const ofDrafts = /\.layers\.\d+\.(embed_tokens|shared_head\.head)\.weight$/;
 
