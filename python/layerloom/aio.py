@@ -59,6 +59,7 @@ async def swap(
     norms: Literal["layer", "average"] | None = None,
     scaled: bool = False,
     partition: StrPath | None = None,
+    stack: StrPath | None = None,
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
     experts: Literal["fused", "separate"] | None = None,
@@ -96,6 +97,7 @@ async def swap(
         norms: norms inside the layers: as their layer, or averaged; default: layer
         scaled: scale the numbers of layers from the paper's 32 to the models' number, and print them
         partition: partition.json of layerloom partition: each tensor from the expert whose part it is in, instead of by layers
+        stack: stack of layers that is meant in models that have several: encoder, decoder, or what stands before the numbers; default: the only one
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
@@ -136,6 +138,7 @@ async def swap(
             option("--norms", norms),
             option("--scaled", scaled),
             option("--partition", partition),
+            option("--stack", stack),
             option("--analysis", analysis),
             option("--chat-template", chat_template),
             option("--experts", experts),
@@ -370,6 +373,7 @@ async def revert(
     modules: StrPath | None = None,
     partition: StrPath | None = None,
     side: Literal["language", "task"] | None = None,
+    stack: StrPath | None = None,
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
     experts: Literal["fused", "separate"] | None = None,
@@ -408,6 +412,7 @@ async def revert(
         modules: revert tensors of these names only: q_proj,k_proj or "*.mlp.*"; all others stay the expert's; default: all tensors
         partition: partition.json of layerloom partition: keep the part of side and nothing else, instead of by layers
         side: the side of the partition that is the expert's; required with partition
+        stack: stack of layers that is meant in models that have several: encoder, decoder, or what stands before the numbers; default: the only one
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
@@ -448,6 +453,7 @@ async def revert(
             option("--modules", modules),
             option("--partition", partition),
             option("--side", side),
+            option("--stack", stack),
             option("--analysis", analysis),
             option("--chat-template", chat_template),
             option("--experts", experts),
@@ -706,6 +712,7 @@ async def analyze(
     lang: StrPath | Sequence[StrPath] | None = None,
     top_share: float | None = None,
     compare: StrPath | Sequence[StrPath] | None = None,
+    stack: StrPath | None = None,
     allow_non_finite: bool = False,
     download: bool = False,
     threads: float | None = None,
@@ -725,6 +732,7 @@ async def analyze(
         lang: the same of a language expert
         top_share: overlap of the largest changes of each pair: the share of the rows of each matrix, such as 0.1, that changed most
         compare: published tables to draw beside the experts
+        stack: stack of layers that is meant in models that have several: encoder, decoder, or what stands before the numbers; default: the only one
         allow_non_finite: leave out rows with a NaN or an infinity, instead of refusing them
         out: directory for the files
         download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
@@ -744,6 +752,7 @@ async def analyze(
             each("--lang", lang),
             option("--top-share", top_share),
             each("--compare", compare),
+            option("--stack", stack),
             option("--allow-non-finite", allow_non_finite),
             option("--out", out),
             option("--download", download),
@@ -838,6 +847,7 @@ async def partition(
     granularity: Literal["tensor", "module", "layer"] | None = None,
     others: Literal["language", "task", "both", "neither"] | None = None,
     norms: Literal["layer", "others"] | None = None,
+    stack: StrPath | None = None,
     out: StrPath | None = None,
     format: Literal["json", "python", "peft", "llama-factory", "axolotl", "names", "regex"] | Sequence[Literal["json", "python", "peft", "llama-factory", "axolotl", "names", "regex"]] | None = None,
     force: bool = False,
@@ -857,6 +867,7 @@ async def partition(
         granularity: what an analysis gives to one part together; default: module
         others: the part of embeddings, final norm and head; default: language; with from_ as the analysis says
         norms: norms inside the layers: as their layer, or as others; default: layer
+        stack: stack of layers that is meant in models that have several: encoder, decoder, or what stands before the numbers; default: the only one
         out: a .json file, or a directory for it and the files of trainers; default: print only
         format: files to write to the directory; default: all that can say the partition
         force: replace files that are there
@@ -875,6 +886,7 @@ async def partition(
             option("--granularity", granularity),
             option("--others", others),
             option("--norms", norms),
+            option("--stack", stack),
             option("--out", out),
             each("--format", format),
             option("--force", force),

@@ -51,6 +51,11 @@ export interface AnalyzeParameters {
   topShare?: number | undefined;
   /** Published tables (CSV) to draw beside the experts. */
   compare?: readonly string[] | undefined;
+  /**
+   * Which stack of layers is meant in models that have several: `encoder`, `decoder`, or what stands before the numbers.
+   * Not with `from`. Default: the only one.
+   */
+  stack?: string | undefined;
   /** Exclude rows with a NaN or an infinity instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
 }
@@ -84,12 +89,11 @@ export const analyze = async (
     throw invalidParameter('from', from, 'either saved vectors or experts, not both');
   checkTopShare(parameters.topShare, from.length + experts.length);
   if (from.length + experts.length === 0) throw invalidParameter('experts', [], 'at least one expert');
-  if (from.length > 0 && (base !== undefined || parameters.rows !== undefined))
-    throw invalidParameter(
-      base === undefined ? 'rows' : 'base',
-      base ?? rows,
-      'not to be given with saved vectors, which record it',
-    );
+  const recorded = Object.entries({ base, rows: parameters.rows, stack: parameters.stack }).find(
+    ([, value]) => value !== undefined,
+  );
+  if (from.length > 0 && recorded !== undefined)
+    throw invalidParameter(...recorded, 'not to be given with saved vectors, which record it');
   const reference = from.length > 0 ? '' : requireBase(base);
   requireOut(options);
   const published = await Promise.all((parameters.compare ?? []).map(readPublishedTable));
@@ -108,6 +112,8 @@ export const analyze = async (
       : await computeTaskVectors(reference, experts, rows, {
           ...options,
           allowNonFinite: parameters.allowNonFinite,
+          stack: parameters.stack,
+          inLayers: true,
           beforeReading,
           thresholdsOfPairs: (vectors) => thresholdsOf(thresholds, vectors),
         });

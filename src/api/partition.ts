@@ -19,6 +19,11 @@ export interface PartitionParameters extends PartitionByLocation {
   task?: string | undefined;
   /** Parameters that an analysis gives to one part together. Default `module`. */
   granularity?: Granularity | undefined;
+  /**
+   * Which stack of layers is meant in a model that has several: `encoder`, `decoder`, or what stands before the numbers.
+   * Those of the others count as outside the layers. Default: the only one.
+   */
+  stack?: string | undefined;
 }
 
 /** Options of `partition` that do not change what it finds. */
@@ -61,8 +66,8 @@ export const partition = async (
   checkFormats(formats, out);
   const fetched = await bringModels([base], { download: download ? 'headers' : false });
   const checkpoint = await openCheckpoint(await parseAddress(base));
-  const opened = { checkpoint, architecture: describeArchitecture(checkpoint) };
-  const { from, language, task, granularity, ...location } = parameters;
+  const { from, language, task, granularity, stack, ...location } = parameters;
+  const opened = { checkpoint, architecture: describeArchitecture(checkpoint, stack) };
   const { others, norms } = location;
   const found =
     from === undefined

@@ -34,7 +34,8 @@ const framedOf = ({
   stacksLayers,
   dtype,
   chatTemplate,
-}: Recipe) => ({ models, companions, tokenizer, needsLayers, stacksLayers, dtype, chatTemplate });
+  stack,
+}: Recipe) => ({ models, companions, tokenizer, needsLayers, stacksLayers, dtype, chatTemplate, stack });
 
 type Framed = ReturnType<typeof framedOf>;
 

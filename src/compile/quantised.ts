@@ -1,10 +1,10 @@
 /**
  * Matches the names of tensors that only quantised modules have: scales, zero points and packed weights
  * beside or instead of `weight`, in checkpoints by compressed-tensors, ModelOpt, FP8, GPTQ, AWQ, EETQ, MXFP4
- * and bitsandbytes.
+ * and bitsandbytes. Gemma 3n has a learnt scale of such a name.
  */
 const marks =
-  /^(?<module>.+?)[._]((weight|input|output|activation|k|v|q)(_global)?_scales?(_inv|_2)?|weight_(packed|shape|zero_point|g_idx)|g_idx|qweight|qzeros|scales|blocks|SCB|weight\.(absmax|quant_map|nested_absmax|quant_state\..+))$/;
+  /^(?!.*\.altup\.correct_output_scale$)(?<module>.+?)[._]((weight|input|output|activation|k|v|q)(_global)?_scales?(_inv|_2)?|weight_(packed|shape|zero_point|g_idx)|g_idx|qweight|qzeros|scales|blocks|SCB|weight\.(absmax|quant_map|nested_absmax|quant_state\..+))$/;
 
 /**
  * Returns the tensors of quantised modules, biases excepted. Their numbers are meaningless without their

@@ -1,5 +1,5 @@
 import type { ModelReference } from '../methods/framework/method.js';
-import { requireLayers } from '../model/architecture/architecture.js';
+import { describeArchitecture, requireLayers } from '../model/architecture/architecture.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { refuseTwins } from './check-models.js';
 import { checkStructure } from './compatible.js';
@@ -21,11 +21,15 @@ export interface RecipeModels {
  * @throws LayerloomError NAME_CLASH, and the codes of `inOneVocabulary`
  */
 export const openRecipeModels = async (
-  recipe: Pick<Recipe, 'models' | 'companions' | 'needsLayers' | 'stacksLayers' | 'tokenizer'>,
+  recipe: Pick<Recipe, 'models' | 'companions' | 'needsLayers' | 'stacksLayers' | 'tokenizer' | 'stack'>,
   open: (reference: ModelReference) => Promise<OpenedModel>,
   session: PlanningSession,
 ): Promise<RecipeModels> => {
-  const all = await Promise.all([...recipe.models, ...recipe.companions].map(open));
+  const all = await Promise.all(
+    [...recipe.models, ...recipe.companions].map(async (reference) =>
+      inStack(await open(reference), recipe.stack),
+    ),
+  );
   const opened = all.filter(({ inPart }) => !inPart);
   const length = recipe.models.filter(({ inPart }) => !inPart).length;
   refuseTwins(opened.slice(0, length));
@@ -45,4 +49,18 @@ export const openRecipeModels = async (
     companions: vocabulary.models.slice(length),
     vocabulary,
   };
+};
+
+/**
+ * Returns a model with the layers of one of its stacks.
+ *
+ * @throws LayerloomError INVALID_PARAMETER for a stack that it does not have
+ */
+const inStack = (model: OpenedModel, stack: string | undefined): OpenedModel => {
+  if (stack === undefined) return model;
+  try {
+    return { ...model, architecture: describeArchitecture(model.checkpoint, stack) };
+  } catch (error) {
+    throw at(error, ['stack']);
+  }
 };

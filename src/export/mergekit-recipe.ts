@@ -41,6 +41,8 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
       layout === undefined ? 'max_shard_size' : 'layout',
       'shards are no part of its recipes; leave it out, and give mergekit --out-shard-size',
     );
+  if (rest['stack'] !== undefined)
+    cannotSay('one stack of several', 'its slices are of models with one; merge with layerloom');
   if (unitesVocabularies(plan) && (rest['tokenizer_source'] ?? rest['tokenizer']) === undefined)
     cannotSay(
       'that vocabularies are united where ids agree',

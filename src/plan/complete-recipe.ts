@@ -33,7 +33,7 @@ export const completeRecipe = (
     ...named
   } = replaceModels(given, textOf);
   const { task, language, model, models, slices, base, ...rest } = named;
-  const { tokenizerSource, tokenizer, chatTemplate, ...parameters } = rest;
+  const { tokenizerSource, tokenizer, chatTemplate, stack, ...parameters } = rest;
   return inYamlSpelling({
     method,
     dialect,
@@ -48,6 +48,7 @@ export const completeRecipe = (
     tokenizerSource,
     tokenizer,
     chatTemplate,
+    stack,
     rank,
     quantize,
     allowNonFinite: allowNonFinite === true ? true : undefined,

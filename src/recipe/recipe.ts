@@ -54,6 +54,8 @@ export interface Recipe {
   readonly tokenizer: TokenizerRequest;
   /** `auto`, or the template's text. */
   readonly chatTemplate: string | undefined;
+  /** Which of a model's stacks of layers is meant; undefined for the only one. */
+  readonly stack: string | undefined;
   readonly models: readonly ModelReference[];
   readonly companions: readonly ModelReference[];
   /** The recipes that stand in models' places, checked too. */
@@ -138,6 +140,7 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
       path,
     ),
     chatTemplate: chatTemplateOf(common.chatTemplate),
+    stack: common.stack,
     models: models.map((reference) => under(path, reference)),
     companions: companions.map((reference) => under(path, reference)),
     nested,

@@ -50,6 +50,7 @@ const reserved = new Set([
   'tokenizerSource',
   'tokenizer',
   'chatTemplate',
+  'stack',
 ]);
 
 /** The parameters that a place of a recipe may have, and what is done about others. */

@@ -1,7 +1,7 @@
 import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
-import { download, threads } from '../options/common.js';
+import { download, stack, threads } from '../options/common.js';
 import { toNumber } from '../options/parse.js';
 
 export const analyze = command({
@@ -44,6 +44,7 @@ export const analyze = command({
       { parse: toNumber },
     ),
     compare: option('--compare <csv...>', 'published tables to draw beside the experts'),
+    stack,
     allowNonFinite: option(
       '--allow-non-finite',
       'leave out rows with a NaN or an infinity, instead of refusing them',

@@ -3,7 +3,7 @@ import { granularities, partNames } from '../../measure/partition/partition.js';
 import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
-import { download, modelWords } from '../options/common.js';
+import { download, modelWords, stack } from '../options/common.js';
 import { toNumber } from '../options/parse.js';
 
 export const partition = command({
@@ -33,6 +33,7 @@ export const partition = command({
       choices: ['layer', 'others'],
       default: 'layer',
     }),
+    stack,
     out: option('-o, --out <path>', 'a .json file, or a directory for it and the files of trainers', {
       default: 'print only',
       group: optionGroups.output,

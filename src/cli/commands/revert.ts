@@ -1,7 +1,7 @@
 import { sides } from '../../methods/framework/part-names.js';
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
-import { analysis, modelWords } from '../options/common.js';
+import { analysis, modelWords, stack } from '../options/common.js';
 import { formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
 import { toNumber } from '../options/parse.js';
 
@@ -55,6 +55,7 @@ export const revert = command({
       choices: sides,
       required: 'with --partition',
     }),
+    stack,
     analysis,
     ...saveOptions,
     ...formOptions,

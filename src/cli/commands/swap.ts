@@ -1,6 +1,6 @@
 import { command } from '../framework/command.js';
 import { option } from '../framework/option.js';
-import { analysis, modelWords } from '../options/common.js';
+import { analysis, modelWords, stack } from '../options/common.js';
 import { formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
 import { toNumber, toWeights } from '../options/parse.js';
 
@@ -53,6 +53,7 @@ export const swap = command({
       '--partition <file>',
       'partition.json of layerloom partition: each tensor from the expert whose part it is in, instead of by layers',
     ),
+    stack,
     analysis,
     ...saveOptions,
     ...formOptions,

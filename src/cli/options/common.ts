@@ -34,6 +34,13 @@ export const expect = option(
   { group: running },
 );
 
+/** Of commands that tell layers apart. */
+export const stack = option(
+  '--stack <which>',
+  'stack of layers that is meant in models that have several: encoder, decoder, or what stands before the numbers',
+  { default: 'the only one' },
+);
+
 /** Of commands whose methods may need task vectors. */
 export const analysis = option(
   '--analysis <dir>',

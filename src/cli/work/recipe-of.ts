@@ -2,14 +2,14 @@ import { methods } from '../../methods/index.js';
 import type { RecipeInput, RecipesByMethod } from '../../methods/recipes.js';
 
 /**
- * Makes a recipe of a command's options that have the name of a parameter of the method, and of `--dtype` and
- * `--tokenizer`.
+ * Makes a recipe of a command's options that have the name of a parameter of the method, and of `--dtype`,
+ * `--stack` and `--tokenizer`.
  */
 export const recipeOf = (
   method: keyof RecipesByMethod,
   options: { readonly tokenizer?: string },
 ): RecipeInput => {
-  const parameters = [...Object.keys(methods.get(method)?.schema.shape ?? {}), 'dtype'];
+  const parameters = [...Object.keys(methods.get(method)?.schema.shape ?? {}), 'dtype', 'stack'];
   const given = Object.entries(options).filter(([name]) => parameters.includes(name));
   const { tokenizer } = options;
   return {

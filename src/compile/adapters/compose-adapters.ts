@@ -150,25 +150,28 @@ const architectureOf = (
   merged: readonly AdapterModel[],
   models: readonly OpenedModel[],
   base: OpenedModel | undefined,
-  { needsLayers }: Recipe,
+  { needsLayers, stack }: Recipe,
 ): { architecture: Architecture; warnings: readonly string[] } => {
   const { checkpoint } = itemAt(models, 0);
   const none: TensorReference = { file: 0, begin: 0, end: 0, dtype: 'F32', shape: [] };
-  const found = describeArchitecture({
-    ...checkpoint,
-    tensors: new Map(parametersOf(merged).map((parameter) => [parameter, none])),
-    config: base?.checkpoint.config,
-  });
+  const found = describeArchitecture(
+    {
+      ...checkpoint,
+      tensors: new Map(parametersOf(merged).map((parameter) => [parameter, none])),
+      config: base?.checkpoint.config,
+    },
+    stack,
+  );
   const places = new Map<string, Place>(found.places);
   const architecture = {
     ...found,
     places,
-    layers: base?.architecture.layers ?? found.layers,
+    layers: base === undefined ? found.layers : describeArchitecture(base.checkpoint, stack).layers,
     unrecognised: [],
   };
   if (!needsLayers) return { architecture, warnings: [] };
-  const [stack, ...others] = found.stacks;
-  if (stack === undefined) throw new LayerloomError('NO_LAYERS', { model: checkpoint.path });
+  const [only, ...others] = found.stacks;
+  if (only === undefined) throw new LayerloomError('NO_LAYERS', { model: checkpoint.path });
   if (others.length > 0) throw ambiguous(checkpoint.path, found.stacks);
   if (base !== undefined) return { architecture, warnings: [] };
   return {

@@ -6,7 +6,7 @@ import { type OpenedCheckpoint, openModels, plannedInput } from '../../compile/m
 import { quantisedTensors } from '../../compile/quantised.js';
 import { withSharedRows } from '../../compile/shared-rows.js';
 import { changeIn } from '../../model/adapters/kinds/kinds.js';
-import { requireLayers } from '../../model/architecture/architecture.js';
+import { describeArchitecture, requireLayers } from '../../model/architecture/architecture.js';
 import { TokenizerReader } from '../../model/tokenizer/read-tokenizer.js';
 import { additionOf, operandOf } from '../../plan/adapted.js';
 import type { PlannedDifference, PlannedReduction, ReductionPlan } from '../../plan/reduction.js';
@@ -37,6 +37,14 @@ export const openBaseAndExperts = async (
   ]);
 };
 
+/** What an analysis tells layers apart by. */
+export interface InLayers {
+  /** Which of the models' stacks of layers is meant: `encoder`, `decoder`, or its whole prefix. Default: the only one. */
+  stack?: string | undefined;
+  /** True where figures are by layers, so that one of several stacks must be chosen. Default false. */
+  inLayers?: boolean | undefined;
+}
+
 /**
  * Plans an analysis of every 1-D and 2-D floating tensor that base and experts all have; where vocabularies
  * differ, of the rows that they share. Reads headers, not weights.
@@ -47,13 +55,17 @@ export const planAnalysis = async (
   base: string,
   experts: readonly string[],
   rows: Rows,
+  { stack, inLayers = false }: InLayers = {},
 ): Promise<AnalysisPlan> => {
   const tokenizers = new TokenizerReader();
   const {
-    models: [first, ...others],
+    models,
     isDecided: tokensAreDecided,
     warnings: ofVocabulary,
   } = await withSharedRows(await openBaseAndExperts(base, experts), tokenizers);
+  const [first, ...others] = models.map((model) =>
+    stack === undefined ? model : { ...model, architecture: describeArchitecture(model.checkpoint, stack) },
+  );
   if (first === undefined) throw new RangeError('openModels gave no base');
   const warnings = [first, ...others].flatMap(({ checkpoint }) => checkpoint.warnings);
   warnings.push(...ofVocabulary);
@@ -61,7 +73,9 @@ export const planAnalysis = async (
     const { differences } = await checkCompatible(first, expert, { tokensAreDecided }, tokenizers);
     warnings.push(...differences.map(({ words }) => words));
   }
-  if (first.architecture.stacks.length > 0) requireLayers(first.architecture, first.checkpoint.path);
+  const { stacks } = first.architecture;
+  if (stacks.length === 1 || (inLayers && stacks.length > 1))
+    requireLayers(first.architecture, first.checkpoint.path);
   refuseQuantised([first, ...others]);
 
   const tensors: PlannedReduction[] = [];

@@ -6,9 +6,9 @@ import { rowsOf } from '../../plan/reduction.js';
 import type { Rows } from '../../tensor/rows.js';
 import type { AnalysedModel, MavVectors, TensorRows } from './analysis.js';
 import { type Overlap, overlapsOf } from './overlap.js';
-import { type AnalysisPlan, planAnalysis } from './plan-analysis.js';
+import { type AnalysisPlan, type InLayers, planAnalysis } from './plan-analysis.js';
 
-export interface TaskVectorOptions extends ReduceOptions {
+export interface TaskVectorOptions extends ReduceOptions, InLayers {
   /** Exclude and count rows with a NaN or an infinity instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
   /** Compare the experts with each other too: returns the threshold of each, in their order. Default: do not. */
@@ -39,7 +39,7 @@ export const computeTaskVectors = async (
   rows: Rows,
   { thresholdsOfPairs, ...options }: TaskVectorOptions,
 ): Promise<TaskVectors> => {
-  const plan = await planAnalysis(base, models, rows);
+  const plan = await planAnalysis(base, models, rows, options);
   await options.beforeReading?.(plan.experts.map(({ checkpoint }) => checkpoint.name));
   const reductions = { ...plan.reductions, pairs: plan.reductions.pairs && thresholdsOfPairs !== undefined };
   const { tensors: reduced, ...run } = await runReductions(reductions, options);

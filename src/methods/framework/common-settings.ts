@@ -83,6 +83,12 @@ export const commonSettings = z.strictObject({
       otherwise: "that of the tokenizer's model",
     },
   ),
+  stack: setting(z.string().min(1).optional(), {
+    meaning:
+      'Which stack of layers is meant in models that have several ([families](families.md)): `encoder`, `decoder`, or what stands before the numbers, such as `transformer_blocks`. The layers of the others count as tensors outside the layers.',
+    expected: 'the name of a stack, such as encoder or decoder',
+    otherwise: 'the only one',
+  }),
 });
 
 /** Settings of a recipe that is merged itself, and not of one that stands in a model's place. */
