@@ -50,7 +50,9 @@ export const assemble = async (
     const linked = new Map<string, Exclude<Link, 'copy'>>();
     const linkAll = async (): Promise<void> => {
       for (const shard of shards) {
-        const how = await linkOne(shard, join(staging, shard.file), store, inputs, link, warnings);
+        const to = join(staging, shard.file);
+        await makeDirectories(dirname(to));
+        const how = await linkOne(shard, to, store, inputs, link, warnings);
         if (how !== 'copy') linked.set(shard.file, how);
       }
     };

@@ -2,6 +2,7 @@ import { constants, open, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type FoundModel, originOf } from '../address/found-model.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
 import type { ContainerReader, FileHeader } from './containers/container-reader.js';
@@ -9,6 +10,7 @@ import { findWeights, isWeightsName, readerOf, readers, whyNoWeights } from './c
 import { readHeaderOf } from './containers/read-header.js';
 import { withFewFiles } from './few-at-once.js';
 import { adapterConfigName } from './file-names.js';
+import { listModuleWeights, modulesName } from './module-folders.js';
 import { sideFileObject } from './side-file-content.js';
 import { listSideFiles } from './side-files.js';
 import { readSideFile } from './small-file.js';
@@ -30,18 +32,23 @@ export const openFound = async (
   const { name, path } = found;
   const isDirectory = (await stat(path)).isDirectory();
   const weights = isDirectory ? await weightsOf(path) : bareFile(path);
-  const files = await Promise.all(
-    weights.files.map((file) =>
-      withFewFiles(() => openFile(weights.reader, file, weights.index?.path ?? path, statedContent)),
-    ),
-  );
+  const openEach = (these: readonly string[]) =>
+    Promise.all(
+      these.map((file) =>
+        withFewFiles(() => openFile(weights.reader, file, weights.index?.path ?? path, statedContent)),
+      ),
+    );
+  const own = await openEach(weights.files);
+  const inModules = isDirectory ? await listModuleWeights(path) : [];
+  const modules = await openEach(inModules.map((file) => join(path, file)));
+  const files = [...own, ...modules.map((file, index) => inFolder(dirname(itemAt(inModules, index)), file))];
   const tensors = collect(files);
   if (tensors.size === 0)
     throw new LayerloomError('NOT_A_CHECKPOINT', {
       path,
       reason: 'holds no tensors; download or write it again',
     });
-  const warnings = weights.index === undefined ? [] : checkAgainstIndex(tensors, files, weights.index);
+  const warnings = weights.index === undefined ? [] : checkAgainstIndex(collect(own), own, weights.index);
   const beside = isDirectory ? await listSideFiles(path) : [];
   const carried = new Map(
     files.flatMap(({ header }) => [...(header.sideFiles ?? [])]).filter(([file]) => !beside.includes(file)),
@@ -98,6 +105,11 @@ const weightsOf = async (directory: string): Promise<WeightFiles> => {
 };
 
 const whyNot = (names: readonly string[]): string => {
+  if (names.includes(modulesName) && names.includes('0_Transformer'))
+    return whyNoWeights(
+      names,
+      'its weights are in 0_Transformer; load and save it by a newer sentence-transformers',
+    );
   const loose = names.filter((name) => isWeightsName(name));
   if (loose.length === 0) return whyNoWeights(names);
   if (loose.length === 1) return whyNoWeights(names, `give ${loose[0]} itself if that is the checkpoint`);
@@ -156,6 +168,15 @@ const openFile = async (
     await handle.close();
   }
 };
+
+/** The file of a module: its tensors are named by the folder too. */
+const inFolder = (folder: string, { identity, header }: OpenedFile): OpenedFile => ({
+  identity,
+  header: {
+    ...header,
+    tensors: new Map([...header.tensors].map(([name, tensor]) => [`${folder}/${name}`, tensor])),
+  },
+});
 
 const collect = (files: readonly OpenedFile[]): Map<string, TensorReference> => {
   const tensors = new Map<string, TensorReference>();

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isAnyWeightsName, isWeightsName } from './containers/containers.js';
 import { cardName, provenanceName, staysInside } from './file-names.js';
+import { moduleFolder } from './module-folders.js';
 
 /**
  * Files beside the weights that belong to the model: read by transformers, vLLM and llama.cpp, or its
@@ -29,8 +30,8 @@ const patterns: readonly RegExp[] = [
 const folders: readonly { readonly folder: RegExp; readonly file: RegExp }[] = [
   // Of transformers.
   { folder: /^additional_chat_templates$/, file: /\.jinja$/ },
-  // A module of sentence-transformers: `1_Pooling/config.json`. Weights of modules are none.
-  { folder: /^\d+_[A-Za-z]\w*$/, file: /^\w+\.json$/ },
+  // A module of sentence-transformers: `1_Pooling/config.json`. Weights of modules are tensors of the model.
+  { folder: moduleFolder, file: /^\w+\.json$/ },
 ];
 
 /** Weights and graphs of other frameworks. */

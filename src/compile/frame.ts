@@ -1,4 +1,5 @@
 import { itemAt, valueAt } from '../base/lookup.js';
+import { moduleOf } from '../checkpoint/module-folders.js';
 import type { Compiled, ModelReference, OutputTensor } from '../methods/framework/method.js';
 import type { Expression } from '../operations/expression.js';
 import type { UnplacedTensor } from '../plan/layout.js';
@@ -106,7 +107,11 @@ const makeFrame = async (
       output.shape === undefined
         ? valueAt(itemAt(models, like.model).checkpoint.tensors, like.tensor)
         : { shape: output.shape };
-    return { name, dtype, shape, bytes: bytesOfTensor(dtype, shape), place, expression };
+    const inModule = moduleOf(name);
+    return {
+      ...{ name, dtype, shape, bytes: bytesOfTensor(dtype, shape), place, expression },
+      ...(inModule === undefined ? {} : { part: { name: inModule.name, shape } }),
+    };
   };
   const shared = sharedBy(likeFirst, make);
   return {

@@ -1,3 +1,4 @@
+import { relative } from 'node:path';
 import { exists } from '../base/exists.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt } from '../base/lookup.js';
@@ -83,6 +84,7 @@ export const planRecipe = async (
   const { adapter } = composed;
   const form = adapter === undefined ? {} : ({ form: 'adapter' } as const);
   const shards = layOut(tensors, layout, inputFiles(opened.checkpoints), form.form);
+  const index = indexTextOf(shards);
   const planned = opened.checkpoints.map(plannedInput);
   const { family, naming } = first.architecture;
   const sideFiles = await planSideFiles(composed, opened.session);
@@ -100,7 +102,7 @@ export const planRecipe = async (
     files: [
       ...sideFiles,
       ...(adapter === undefined ? [] : [{ name: adapterConfigName, text: adapter.configText }]),
-      ...(shards.length > 1 ? [{ name: writer.indexName, text: indexTextOf(shards) }] : []),
+      ...(index === undefined ? [] : [{ name: writer.indexName, text: index }]),
     ],
     cost: costOf(shards, idByPath(planned)),
     warnings: [
@@ -234,7 +236,8 @@ const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   const { adapted, name, path, sideFiles } = checkpoint;
   // A bare file says nothing of what lies beside it, and an adapter's directory is that of a training.
   if (adapted !== undefined || sideFiles.length === 0 || isBareFile(checkpoint)) return [];
-  const own = new Set([...sideFiles, ...indexNames]);
+  const weights = checkpoint.files.map((file) => relative(path, file.path));
+  const own = new Set([...sideFiles, ...indexNames, ...weights]);
   const others = (await listOtherFiles(path, own)).filter(
     (file) => file.includes('/') || !isWeightsName(file),
   );

@@ -1,6 +1,7 @@
 import { LayerloomError } from '../base/errors.js';
 import { groupBy } from '../base/lookup.js';
 import { writer } from '../checkpoint/containers/containers.js';
+import { isModuleWeights, moduleOf } from '../checkpoint/module-folders.js';
 import { isSideFileName } from '../checkpoint/side-files.js';
 import { adapterWeightsName } from '../model/adapters/peft-config.js';
 import { byteLength, elementCount } from '../tensor/reference.js';
@@ -23,24 +24,43 @@ export const checkPlan = (value: unknown): MergePlan => {
   const plan = parseBy(planSchema, value, invalid);
   const shards = plan.shards.map((shard) => parseShard(shard, plan.inputs));
   if (plan.form === 'adapter' && shards.length > 1) invalid('an adapter is one file');
-  for (const [index, { file }] of shards.entries()) {
-    const expected = plan.form === 'adapter' ? adapterWeightsName : writer.shardName(index, shards.length);
-    if (file !== expected) invalid(`a shard is named ${JSON.stringify(file)} and not ${expected}`);
+  const own = shards.filter(({ file }) => !isModuleWeights(file));
+  const modules = shards.slice(own.length);
+  for (const [index, { file }] of [...own, ...modules].entries()) {
+    const expected = plan.form === 'adapter' ? adapterWeightsName : writer.shardName(index, own.length);
+    if (shards[index]?.file !== file || (index < own.length && file !== expected))
+      invalid(`a shard is named ${JSON.stringify(shards[index]?.file)} and not ${expected}`);
   }
+  requireDistinct(
+    'shard',
+    modules.map(({ file }) => ({ name: file })),
+  );
+  for (const shard of shards) checkFolder(shard);
   requireDistinct(
     'tensor',
     shards.flatMap(({ tensors }) => tensors),
   );
   requireDistinct(
     'tensor',
-    shards.flatMap(({ tensors }) => tensorsInFile(tensors)),
+    own.flatMap(({ tensors }) => tensorsInFile(tensors)),
   );
+  for (const { tensors } of modules) requireDistinct('tensor', tensorsInFile(tensors));
   checkFiles(plan.files, shards);
   return { ...plan, shards };
 };
 
 const invalid = (reason: string): never => {
   throw new LayerloomError('PLAN_INVALID', { reason });
+};
+
+/** A module's tensors, and no others, are in its folder, where they are called without it. */
+const checkFolder = ({ file, tensors }: PlannedShard): void => {
+  const folder = isModuleWeights(file) ? moduleOf(file)?.folder : undefined;
+  for (const { name, part } of tensors) {
+    const found = moduleOf(name);
+    if (found?.folder !== folder || (found !== undefined && part?.name !== found.name))
+      invalid(`${file}, tensor ${name}: it is not in the folder of its module`);
+  }
 };
 
 const requireDistinct = (what: string, named: readonly { readonly name: string }[]): void => {
@@ -60,7 +80,7 @@ const checkFiles = (files: readonly PlannedFile[], shards: readonly PlannedShard
     if (!isSideFileName(name)) invalid(`no side file may be named ${JSON.stringify(name)}`);
   requireDistinct('side file', files);
   const index = files.find(({ name }) => name === writer.indexName);
-  const expected = shards.length > 1 ? indexTextOf(shards) : undefined;
+  const expected = indexTextOf(shards);
   if (index === undefined ? expected !== undefined : !('text' in index) || index.text !== expected)
     invalid(`its ${writer.indexName} is not that of its shards`);
 };

@@ -2,6 +2,7 @@ import { invalidParameter } from '../base/invalid-parameter.js';
 import { groupBy } from '../base/lookup.js';
 import { writer } from '../checkpoint/containers/containers.js';
 import type { Layout } from '../checkpoint/layouts.js';
+import { isModuleWeights, moduleOf, moduleWeightsName } from '../checkpoint/module-folders.js';
 import { adapterWeightsName } from '../model/adapters/peft-config.js';
 import type { Place } from '../model/architecture/architecture.js';
 import type { Dtype } from '../tensor/dtype.js';
@@ -84,13 +85,21 @@ export const divide = <T extends UnplacedTensor>(
   form: MergePlan['form'],
 ): UnplacedShard<T>[] => {
   if (form === 'adapter') return [{ file: adapterWeightsName, tensors }];
-  const groups = layout === 'layer' ? groupByLayer(tensors) : [inModelOrder(tensors)];
+  const { '': own = [], ...modules } = Object.fromEntries(groupBy(tensors, folderOf));
+  const groups = layout === 'layer' ? groupByLayer(own) : [inModelOrder(own)];
   const shards = groups.flatMap((group) => fill(group, maxShardBytes));
-  return shards.map((shard, index) => ({
-    file: writer.shardName(index, shards.length),
-    tensors: shard,
-  }));
+  return [
+    ...shards.map((shard, index) => ({ file: writer.shardName(index, shards.length), tensors: shard })),
+    // A module has one file, whatever the layout: its loader looks for no others.
+    ...Object.entries(modules).map(([folder, inFolder]) => ({
+      file: `${folder}/${moduleWeightsName}`,
+      tensors: inFolder,
+    })),
+  ];
 };
+
+/** The folder of a module's tensor; '' for a tensor of the model itself. */
+const folderOf = ({ name }: Named): string => moduleOf(name)?.folder ?? '';
 
 /** Fixes where tensors stand in their file. */
 export const placeIn = (
@@ -200,8 +209,10 @@ const placeAfterHeader = (
 export const partOfShard = (tensors: readonly PlannedTensor[]): Pick<PlannedShard, 'bytes' | 'tensors'> =>
   placeAfterHeader(tensors.map((tensor) => ({ ...tensor, bytes: tensor.end - tensor.begin })));
 
-/** The index of shards, as it stands beside them where there are several. */
-export const indexTextOf = (shards: readonly PlannedShard[]): string => {
+/** The index of shards, as it stands beside them; undefined where the model itself is one file. */
+export const indexTextOf = (planned: readonly PlannedShard[]): string | undefined => {
+  const shards = planned.filter(({ file }) => !isModuleWeights(file));
+  if (shards.length < 2) return undefined;
   const places = new Map<string, string>();
   let [parameters, bytes] = [0, 0];
   for (const { file, tensors } of shards)

@@ -1,5 +1,5 @@
 import { constants, type FileHandle, open, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { valueAt } from '../../base/lookup.js';
 import type { KeptSums } from '../../operations/lowering.js';
@@ -10,6 +10,7 @@ import type { Factors } from '../compute/factorise.js';
 import type { ShardSink } from '../compute/make-shards.js';
 import { type NonFiniteValue, refusedNonFinite } from '../compute/non-finite.js';
 import type { InputFiles } from '../input-files.js';
+import { makeDirectories } from './durable.js';
 import { covers, type Extents, Journal } from './journal.js';
 import { beginShardFile } from './shard-file.js';
 import type { Staging } from './staging.js';
@@ -159,6 +160,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     const path = join(this.#directory, name);
     if (this.#done.has(name)) return await open(path, constants.O_RDWR | constants.O_NOFOLLOW);
     await rm(path, { force: true });
+    await makeDirectories(dirname(path));
     return await open(path, 'wx+');
   }
 

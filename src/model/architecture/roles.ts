@@ -10,6 +10,8 @@ const usualInside: Rules = [
 
 /** Usual names outside the layers. */
 const usualOutside: Rules = [
+  // A module of sentence-transformers, behind the model.
+  [/^\d+_[A-Za-z]\w*\//, 'head'],
   [
     /(^|\.)(embed_tokens|embed_positions|tok_embeddings|embed_in|word_embeddings|word_embeddings_layernorm|wte|wpe)\.(weight|bias)$/,
     'embedding',

@@ -4,6 +4,7 @@ import { visible } from '../../base/visible.js';
 import type { ContainerReader } from '../../checkpoint/containers/container-reader.js';
 import { findWeights, whyNoWeights } from '../../checkpoint/containers/containers.js';
 import { adapterConfigName, adapterWeightsName } from '../../checkpoint/file-names.js';
+import { moduleWeightsAmong } from '../../checkpoint/module-folders.js';
 import { isFetchedSideFile } from '../../checkpoint/side-files.js';
 
 /** The files of a listed model that make a checkpoint. */
@@ -32,7 +33,10 @@ export const chooseFiles = async <File extends { readonly name: string }>(
   // An adapter's configuration is read like a side file; its weights are one file.
   const main = found === undefined ? adapterConfigName : found.index?.name;
   const sideFiles = [...files.values()].filter(({ name }) => isFetchedSideFile(name) || name === main);
-  const names = new Set(found?.files ?? [adapterWeightsName]);
+  const names = new Set([
+    ...(found?.files ?? [adapterWeightsName]),
+    ...moduleWeightsAmong([...files.keys()]),
+  ]);
   if (found?.index !== undefined) {
     const { reader, index } = found;
     const neededBy = `${id}/${index.name}`;
