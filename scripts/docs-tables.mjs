@@ -10,6 +10,7 @@ import { evaluationSchema } from '../dist/evaluation/evaluation-block.js';
 import { experimentSchema, furtherReference } from '../dist/experiment/file/experiment-block.js';
 import { searchSchema } from '../dist/experiment/file/search-block.js';
 import { commonSettings, outputSettings } from '../dist/methods/framework/common-settings.js';
+import { families, usualStacks } from '../dist/model/architecture/families.js';
 import { spelt } from '../dist/recipe/block.js';
 import { hubVariables } from '../dist/sources/hub/variables.js';
 import { choices } from '../dist/training/choices.js';
@@ -93,6 +94,19 @@ const training = table(
   ],
 );
 
+/** @param {readonly string[]} names */
+const code = (names) => names.map((name) => `\`${name}\``).join(', ');
+
+const knownFamilies = table(
+  ['family', '`model_type`', 'form', 'layers'],
+  families.map(({ title, types, form, stacks = usualStacks }) => [
+    title,
+    code(types),
+    form,
+    stacks === usualStacks ? 'usual' : code(stacks.map((stack) => `${stack}.N`)),
+  ]),
+);
+
 /** The tables by their names. */
 export const tables = new Map([
   ['experiment', settings('key', experimentSchema)],
@@ -127,13 +141,14 @@ export const tables = new Map([
       ]),
     ),
   ],
+  ['families', knownFamilies],
   ['train-init', settings('option', trainingSettings, (key) => `\`--${key}\``)],
   ['training', training],
   ['recipe', settings('key', commonSettings.extend(outputSettings.shape))],
 ]);
 
 /** The pages that have such tables. */
-export const pages = ['evaluation', 'experiments', 'hub', 'methods', 'search', 'training'];
+export const pages = ['evaluation', 'experiments', 'families', 'hub', 'methods', 'search', 'training'];
 
 /** Returns a page with its tables as the definitions have them. @param {string} text */
 export const withTables = (text) =>

@@ -35,6 +35,7 @@ export const groups = [
       'docs/method.md',
       'docs/methods.md',
       'docs/mergekit-recipes.md',
+      'docs/families.md',
       'docs/quantised.md',
       'docs/mixtures.md',
       'docs/adapters.md',

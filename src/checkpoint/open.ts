@@ -123,7 +123,7 @@ const bareFile = (path: string): WeightFiles => {
   if (!isWeightsName(path))
     throw new LayerloomError('NOT_A_CHECKPOINT', {
       path,
-      reason: `is neither a directory nor a ${readers.map(({ extension }) => extension).join(' or ')} file; give the directory of a checkpoint`,
+      reason: `is neither a directory nor a ${[...new Set(readers.map(({ extension }) => extension))].join(' or ')} file; give the directory of a checkpoint`,
     });
   return { reader: readerOf(path), files: [path] };
 };

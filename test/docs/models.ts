@@ -2,6 +2,7 @@ import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync, writeSync
 import { join } from 'node:path';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { assemble, fill, type Tensors, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { familyFixture } from '../fixtures/families.js';
 import { fineTune } from '../fixtures/family.js';
 import { fusedMixture, mixtureConfig, separateMixture } from '../fixtures/mixtures.js';
 
@@ -72,6 +73,9 @@ const sideFiles = {
   'generation_config.json': JSON.stringify({ do_sample: true }),
 };
 
+/** Models of other families: two of each, `NAME-1` and `NAME-2`. */
+const others = { nllb: 'm2m-100', t5: 't5', bert: 'bert-embedding', mamba: 'mamba' };
+
 /** Writes a base, experts of it, small, in two files each, and adapters, under the names that the pages use. */
 export const writeSmallModels = (directory: string): void => {
   const shapes = shapesOf(sizes.small);
@@ -95,6 +99,15 @@ export const writeSmallModels = (directory: string): void => {
   };
   for (const [name, of] of Object.entries(mixtures))
     writeCheckpoint(join(directory, name), { tensors: of, config: mixtureConfig() });
+  for (const [name, family] of Object.entries(others)) {
+    const { shapes: ofFamily, config } = familyFixture(family);
+    const first = fill(ofFamily, 'F32', 4);
+    for (const expert of [1, 2])
+      writeCheckpoint(join(directory, `${name}-${expert}`), {
+        tensors: fineTune(first, expert),
+        config: { ...config },
+      });
+  }
   for (const [index, name] of adapters.entries())
     writeAdapter(
       join(directory, name),

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { analyze, layerSwap, revert, soup } from '../../src/index.js';
 
-const { LAYERLOOM_PYTHON: python, LAYERLOOM_FAMILIES: only } = process.env;
+const { LAYERLOOM_PYTHON: python, LAYERLOOM_FAMILIES: only, LAYERLOOM_SENTENCES: sentences } = process.env;
 
 const script = fileURLToPath(new URL('families/check.py', import.meta.url));
 const run = async (...args: string[]): Promise<string> =>
@@ -63,3 +63,33 @@ describe.skipIf(!python)('families by transformers (LAYERLOOM_PYTHON)', () => {
     expect(lines).toHaveLength(pairs.length);
   });
 });
+
+describe.skipIf(!python || !sentences)(
+  'sentence-transformers (LAYERLOOM_PYTHON, LAYERLOOM_SENTENCES)',
+  () => {
+    const script = fileURLToPath(new URL('families/sentences.py', import.meta.url));
+    const call = async (...args: string[]) =>
+      (await promisify(execFile)(python ?? '', [script, ...args], { maxBuffer: 2 ** 26 })).stdout;
+
+    it('loads merges, whose embeddings are those of models that PyTorch merged', async () => {
+      const root = mkdtempSync(join(tmpdir(), 'layerloom-sentences-'));
+      try {
+        await call('make', sentences ?? '', root);
+        for (const kind of ['plain', 'dense']) {
+          const at = (what: string) => join(root, kind, what);
+          const [a, b] = [at('a'), at('b')];
+          const made = await soup({ models: [a, b] }, { out: at('soup') });
+          expect(made.warnings).toEqual([]);
+          await layerSwap(
+            { task: a, language: b, bottom: 1, top: 1, bottomTransition: 1 },
+            { out: at('swap') },
+          );
+          for (const what of ['soup', 'swap'])
+            expect(await call('compare', root, kind, what)).toMatch(/^ok: /m);
+        }
+      } finally {
+        rmSync(root, { recursive: true, force: true });
+      }
+    });
+  },
+);

@@ -1,11 +1,11 @@
 import { adapterConfigName, adapterWeightsName } from '../file-names.js';
 import type { ContainerReader, WeightsIndex } from './container-reader.js';
 import type { ContainerWriter } from './container-writer.js';
-import { safetensorsReader } from './safetensors/reader.js';
+import { diffusersReader, safetensorsReader } from './safetensors/reader.js';
 import { safetensorsWriter } from './safetensors/writer.js';
 
 /** The containers that checkpoints are read in, in the order in which a directory is searched for them. */
-export const readers: readonly [ContainerReader, ...ContainerReader[]] = [safetensorsReader];
+export const readers: readonly [ContainerReader, ...ContainerReader[]] = [safetensorsReader, diffusersReader];
 
 /** The container of outputs and of shards in stores. */
 export const writer: ContainerWriter = safetensorsWriter;
@@ -68,6 +68,6 @@ export const whyNoWeights = (names: readonly string[], remedy?: string): string 
   const known = names.includes(adapterWeightsName)
     ? `it is an adapter without its ${adapterConfigName}; download or copy that too`
     : (remedy ?? unreadWeights.find(({ ending }) => names.some((name) => ending.test(name)))?.remedy);
-  const otherwise = `give a model with weights in ${readers.map(({ name }) => name).join(' or ')}`;
+  const otherwise = `give a model with weights in ${[...new Set(readers.map(({ name }) => name))].join(' or ')}`;
   return `has neither ${wanted.join(' nor ')}: ${known ?? otherwise}`;
 };

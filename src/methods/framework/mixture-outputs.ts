@@ -54,7 +54,7 @@ export const compileMixture = (request: MixtureRequest, { models }: CompileConte
   const outputs = new Map<string, { readonly output: OutputTensor; readonly expression: Expression }>();
   const add = (layer: number, module: string, made: Made): void => {
     const name = `model.layers.${layer}.${module}`;
-    const place: Place = { layer, role: roleInside(module), module };
+    const place: Place = { layer, role: roleInside(undefined, module), module };
     const { like, shape, expression } = made;
     outputs.set(name, {
       output: { name, like: { model: 0, tensor: like }, place, ...(shape === undefined ? {} : { shape }) },

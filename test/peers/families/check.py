@@ -4,7 +4,7 @@
   check.py compare DIR NAME=STACK...    DIR/NAME/swap-STACK, /revert-STACK and /soup: every tensor by a text of its own, then loaded
                                   without a missing or an unexpected key, with the weights of PyTorch's own merge
 """
-import json, os, re, shutil, sys
+import importlib.util, json, os, re, sys
 import numpy as np
 import torch
 import transformers
@@ -29,7 +29,8 @@ def stacks_of(model):
 
 
 def make(root, *names):
-    for name in names or families:
+    has_diffusers = importlib.util.find_spec('diffusers') is not None
+    for name in names or [one for one in families if has_diffusers or families[one][1] != 'Diffusion']:
         for seed, expert in enumerate(['base', 'a', 'b']):
             model = model_of(name, seed)
             if seed == 0:
@@ -62,6 +63,9 @@ def load(name, directory):
     model_type, kind, _ = families[name]
     if kind == 'Diffusion':
         import diffusers
+        found, named = (f'{directory}/{stem}.safetensors' for stem in ('model', 'diffusion_pytorch_model'))
+        if os.path.exists(found):
+            os.rename(found, named)
         model, info = getattr(diffusers, model_type).from_pretrained(directory, output_loading_info=True)
     else:
         auto = getattr(transformers, 'AutoModel' if kind == 'Model' else f'AutoModelFor{kind}')

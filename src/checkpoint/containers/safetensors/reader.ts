@@ -1,6 +1,12 @@
 import type { ContainerReader } from '../container-reader.js';
 import { parseHeader, parsePrefix, prefixBytes } from './header.js';
-import { indexFileName, parseShardIndex, singleFileName } from './shard-index.js';
+import {
+  diffusersFileName,
+  diffusersIndexName,
+  indexFileName,
+  parseShardIndex,
+  singleFileName,
+} from './shard-index.js';
 
 /**
  * Safetensors (huggingface/safetensors): a length, a header in JSON, and the data; shards and their index as
@@ -25,4 +31,12 @@ export const safetensorsReader: ContainerReader = {
     );
     return { metadata, tensors: new Map(inFile) };
   },
+};
+
+/** The same in files that are called as diffusers calls them. */
+export const diffusersReader: ContainerReader = {
+  ...safetensorsReader,
+  index: { name: diffusersIndexName, parse: parseShardIndex },
+  looksFor: diffusersFileName,
+  weightsIn: (names) => names.filter((name) => name === diffusersFileName),
 };

@@ -5,6 +5,10 @@ import { isObject } from '../../json.js';
 export const singleFileName = 'model.safetensors';
 export const indexFileName = 'model.safetensors.index.json';
 
+/** The same as diffusers calls them. */
+export const diffusersFileName = 'diffusion_pytorch_model.safetensors';
+export const diffusersIndexName = 'diffusion_pytorch_model.safetensors.index.json';
+
 /** `model-00002-of-00005.safetensors`, or `model.safetensors` where there is one shard. */
 export const shardFileName = (index: number, count: number): string => {
   const digits = (n: number) => String(n).padStart(5, '0');
