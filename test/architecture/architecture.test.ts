@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CheckpointIndex } from '../../src/checkpoint/checkpoint.js';
 import { describeArchitecture, requireLayers } from '../../src/model/architecture/architecture.js';
+import { families, familyOfType, typesIn } from '../../src/model/architecture/families.js';
 import type { Role } from '../../src/model/architecture/role.js';
 import { familyFixture, familyFixtures } from '../fixtures/families.js';
 
@@ -78,6 +79,21 @@ describe.each(Object.entries(familyFixtures))('%s', (_, { config, stacks, shapes
         if (!inAnyLayer.test(name) && /Head\b|Pooler/.test(of)) expect([name, role]).toEqual([name, 'head']);
       }
     }
+  });
+});
+
+describe('the table of families', () => {
+  const described = Object.values(familyFixtures).map(({ config }) => typesIn(config));
+
+  it.each(families)('has a model for $title', ({ types }) => {
+    expect(described.flat().some((type) => types.includes(type))).toBe(true);
+  });
+
+  it('names the family of every model, and each once', () => {
+    for (const types of described) expect(types.some((type) => familyOfType(type) !== undefined)).toBe(true);
+    const all = families.flatMap(({ types }) => types);
+    expect(new Set(all).size).toBe(all.length);
+    expect(new Set(families.map(({ title }) => title)).size).toBe(families.length);
   });
 });
 

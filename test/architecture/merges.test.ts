@@ -1,6 +1,18 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { analyze, layerSwap, merge, planMerge, recipeOf, revert, soup } from '../../src/index.js';
+import {
+  analyze,
+  exportRecipe,
+  layerSwap,
+  merge,
+  partition,
+  planMerge,
+  recipeOf,
+  revert,
+  runExperiment,
+  soup,
+} from '../../src/index.js';
 import type { TensorFixture } from '../fixtures/checkpoints.js';
 import { familyFixture, familyFixtures } from '../fixtures/families.js';
 import { type Family, writeFamilyOf } from '../fixtures/family.js';
@@ -146,6 +158,42 @@ describe('a model with an encoder and a decoder', () => {
     const layered = Object.entries(experts[0]?.tensors ?? {}).filter(([, { layer }]) => layer !== null);
     expect(layered.length).toBeGreaterThan(0);
     expect(layered.every(([name]) => name.startsWith('model.decoder.layers.'))).toBe(true);
+  });
+
+  it('is divided for training by the layers of the one that is chosen', async () => {
+    const { base } = writeFixture('t5');
+    await expect(partition(base, { bottom: 1, top: 1 })).rejects.toMatchObject({ code: 'STACKS_AMBIGUOUS' });
+    const { partition: found } = await partition(base, { bottom: 1, top: 1, stack: 'decoder' });
+    expect(found).toMatchObject({ layers: 3, stack: 'decoder.block' });
+    const middle = found.parts.task.filter((name) => name.startsWith('decoder.block.'));
+    expect(middle.length).toBeGreaterThan(0);
+    expect(middle.every((name) => name.startsWith('decoder.block.1.'))).toBe(true);
+    expect(found.parts.task.filter((name) => name.startsWith('encoder.'))).toEqual([]);
+  });
+
+  it('is merged in experiments, where a list of stacks is a grid', async () => {
+    const { root, tensors } = writeFixture('bart');
+    writeFileSync(
+      join(root, 'study.yaml'),
+      'tasks: {a: ./a}\nlanguages: {x: {b: ./b}}\nmerges: [{name: swap, method: layer_swap, stack: [encoder, decoder], bottom: 3, top: 0}]\n',
+    );
+    const { merges } = await runExperiment(join(root, 'study.yaml'), { out: join(root, 'study') });
+    expect(merges.map(({ state }) => state)).toEqual(['done', 'done']);
+    for (const { name } of merges) {
+      const stack = /encoder|decoder/.exec(name)?.[0] ?? '';
+      const weight = `model.${stack}.layers.1.fc1.weight`;
+      const merged = await readTensors(join(root, 'study', name));
+      expect(merged[weight]?.data).toEqual(Buffer.from(tensorAt(tensors.b, weight).data));
+    }
+  });
+
+  it('is no merge that mergekit’s dialect says', async () => {
+    const { a, b } = writeFixture('t5');
+    const recipe = { method: 'layer_swap' as const, task: a, language: b, stack: 'encoder', ...counts };
+    await expect(exportRecipe(recipe)).rejects.toMatchObject({
+      code: 'EXPORT_UNSUPPORTED',
+      message: expect.stringContaining('one stack of several') as string,
+    });
   });
 
   it('whose older files store shared embeddings again is merged with newer ones', async () => {

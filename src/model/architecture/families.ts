@@ -49,7 +49,7 @@ const lastNorm: Rules = [
 
 /** BERT's, and of models that were made from its code. */
 const bert = {
-  stacks: ['encoder.layer', 'transformer.layer'],
+  stacks: ['encoder.layer'],
   inside: [
     [/(^|\.)(LayerNorm|\w+_layer_norm)\.(weight|bias)$/, 'blockNorm'],
     [/^(attention|crossattention)\./, 'attention'],
@@ -91,7 +91,7 @@ const bart = {
 
 /** As diffusers calls them. */
 const diffusion = {
-  stacks: ['single_transformer_blocks', 'transformer_blocks', 'blocks'],
+  stacks: ['transformer_blocks'],
   inside: [
     [/^(norm\w*\.linear|\w+_mod)\.|^scale_shift_table$/, 'residual'],
     [/^attn\w*\./, 'attention'],
@@ -218,7 +218,7 @@ export const families: readonly Family[] = [
   { title: 'BERT, and MiniLM of BERT’s code', types: ['bert'], form: 'encoder', ...bert },
   { title: 'RoBERTa', types: ['roberta', 'xlm-roberta', 'camembert'], form: 'encoder', ...bert },
   { title: 'ELECTRA', types: ['electra'], form: 'encoder', ...bert },
-  { title: 'DistilBERT', types: ['distilbert'], form: 'encoder', ...bert },
+  { title: 'DistilBERT', types: ['distilbert'], form: 'encoder', ...bert, stacks: ['transformer.layer'] },
   { title: 'MPNet', types: ['mpnet'], form: 'encoder', ...bert },
   { title: 'DeBERTa V2 and V3', types: ['deberta-v2'], form: 'encoder', ...bert },
   {
@@ -240,7 +240,13 @@ export const families: readonly Family[] = [
   { title: 'Marian', types: ['marian'], form: 'encoder–decoder', ...bart },
   { title: 'Pegasus', types: ['pegasus'], form: 'encoder–decoder', ...bart },
   { title: 'Whisper', types: ['whisper'], form: 'encoder–decoder', ...bart },
-  { title: 'FLUX.1', types: ['FluxTransformer2DModel'], form: 'diffusion transformer', ...diffusion },
+  {
+    title: 'FLUX.1',
+    types: ['FluxTransformer2DModel'],
+    form: 'diffusion transformer',
+    ...diffusion,
+    stacks: ['transformer_blocks', 'single_transformer_blocks'],
+  },
   {
     title: 'Stable Diffusion 3',
     types: ['SD3Transformer2DModel'],
@@ -254,7 +260,13 @@ export const families: readonly Family[] = [
     form: 'diffusion transformer',
     ...diffusion,
   },
-  { title: 'Wan', types: ['WanTransformer3DModel'], form: 'diffusion transformer', ...diffusion },
+  {
+    title: 'Wan',
+    types: ['WanTransformer3DModel'],
+    form: 'diffusion transformer',
+    ...diffusion,
+    stacks: usualStacks,
+  },
 ];
 
 const byType = new Map(families.flatMap((family) => family.types.map((type) => [type, family])));
