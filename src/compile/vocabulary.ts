@@ -193,6 +193,13 @@ const withVocabulary = (
   if (vocabulary === undefined) throw new Error(`${checkpoint.path} has no embeddings`);
   if (isUnmoved(rows, merged, vocabulary.rows)) return model;
   if (recipe !== undefined) throw ofRecipe(model);
+  const [unmovable] = vocabulary.unmovable;
+  if (unmovable !== undefined)
+    throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
+      model: checkpoint.path,
+      tensor: unmovable,
+      reason: `has its tokens in another form than ${vocabulary.rows} rows, which cannot be moved; merge models of one vocabulary`,
+    });
   const { config } = checkpoint;
   const made = new Map<string, Operand>();
   const operandOf = (name: string): Operand | undefined => {

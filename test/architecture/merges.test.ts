@@ -17,6 +17,7 @@ import type { TensorFixture } from '../fixtures/checkpoints.js';
 import { familyFixture, familyFixtures } from '../fixtures/families.js';
 import { type Family, writeFamilyOf } from '../fixtures/family.js';
 import { average, readTensors, zoneOf } from '../fixtures/merged.js';
+import { tokenizerFiles } from '../fixtures/vocabulary.js';
 
 /** The number of a layer in a name, by what the library calls the stack that it is of; undefined outside the layers. */
 const layerIn = (stack: string) => {
@@ -33,6 +34,8 @@ const layerIn = (stack: string) => {
 };
 
 const counts = { bottom: 1, top: 0, bottomTransition: 1, topTransition: 0 };
+
+const words = (count: number): string[] => Array.from({ length: count }, (_, id) => `t${id}`);
 
 const tensorAt = (tensors: Readonly<Record<string, TensorFixture>>, name: string): TensorFixture => {
   const found = tensors[name];
@@ -194,6 +197,24 @@ describe('a model with an encoder and a decoder', () => {
       code: 'EXPORT_UNSUPPORTED',
       message: expect.stringContaining('one stack of several') as string,
     });
+  });
+
+  it('whose bias has a column for each token is refused where tokens would move', async () => {
+    const { root, a, b } = writeFixture('bart');
+    const added = [
+      ['<a>', '<b>'],
+      ['<c>', '<d>'],
+    ];
+    for (const [index, directory] of [a, b].entries())
+      for (const [name, text] of Object.entries(tokenizerFiles(words(94), added[index])))
+        writeFileSync(join(directory, name), text);
+    await expect(soup({ models: [a, b] }, { out: join(root, 'out') })).rejects.toMatchObject({
+      code: 'VOCABULARY_UNMERGEABLE',
+      details: { tensor: 'final_logits_bias' },
+    });
+    for (const [name, text] of Object.entries(tokenizerFiles(words(94), added[0])))
+      writeFileSync(join(b, name), text);
+    await soup({ models: [a, b] }, { out: join(root, 'out') });
   });
 
   it('whose older files store shared embeddings again is merged with newer ones', async () => {

@@ -37,18 +37,18 @@ it('what a merge leaves behind is listed once: no model card, no hidden file, an
     'training_args.bin': '',
     'eval/results.txt': '',
     'notes.txt': '',
-    '2_Dense/model.safetensors': '',
+    '2_Dense/pytorch_model.bin': '',
   };
   const unsaid = { 'README.md': '# a', '.gitattributes': '', 'layerloom.json': '{}' };
   write(family, { ...modules, ...left, ...unsaid, '2_Dense/config.json': '{}' });
   const plan = await planMerge({ method: 'soup', models: [family.a, family.b] });
   expect(plan.warnings).toEqual([
-    'files of a that the output does not get: 2_Dense/model.safetensors, eval/, notes.txt, training_args.bin; copy what it needs',
+    'files of a that the output does not get: 2_Dense/pytorch_model.bin, eval/, notes.txt, training_args.bin; copy what it needs',
   ]);
   const out = join(temporaryDirectory(), 'out');
   await soup({ models: [family.a, family.b] }, { out });
   expect(existsSync(join(out, '2_Dense/config.json'))).toBe(true);
-  expect(existsSync(join(out, '2_Dense/model.safetensors'))).toBe(false);
+  expect(existsSync(join(out, '2_Dense/pytorch_model.bin'))).toBe(false);
 });
 
 it('names the first eight of many', async () => {

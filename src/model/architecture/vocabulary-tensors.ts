@@ -1,5 +1,6 @@
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import type { Architecture } from './architecture.js';
+import { isTokenHead } from './roles.js';
 
 /** Tensors with a row for each token. */
 export interface VocabularyTensors {
@@ -7,6 +8,11 @@ export interface VocabularyTensors {
   readonly rows: number;
   /** Names of the embeddings, of the head and its bias, and of those of draft layers. */
   readonly names: ReadonlySet<string>;
+  /**
+   * Names of tensors that give a number to each token and not one row: BART's bias `[1, rows]`, and a head of fewer rows than
+   * there are embeddings. Their tokens cannot be moved.
+   */
+  readonly unmovable: readonly string[];
 }
 
 /** Embeddings of tokens; those of positions, and norms behind embeddings, have the same role. */
@@ -32,5 +38,10 @@ export const vocabularyTensors = (
     const isOne = isEmbedding(name) || role === 'head' || (role === 'tower' && ofDrafts.test(name));
     return isOne && shape[0] === rows ? [name] : [];
   });
-  return { rows, names: new Set(names) };
+  const unmovable = [...tensors.keys()].filter(
+    (name) =>
+      !names.includes(name) &&
+      (/(^|\.)final_logits_bias$/.test(name) || isTokenHead(name, places.get(name)?.role)),
+  );
+  return { rows, names: new Set(names), unmovable };
 };
