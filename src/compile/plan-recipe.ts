@@ -1,7 +1,8 @@
-import { relative } from 'node:path';
+import { basename, relative } from 'node:path';
 import { exists } from '../base/exists.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt } from '../base/lookup.js';
+import { optionName } from '../base/option-name.js';
 import { version } from '../base/version.js';
 import { pictureOf } from '../card/layer-picture.js';
 import { writeModelCard } from '../card/model-card.js';
@@ -110,6 +111,7 @@ export const planRecipe = async (
       ...(adapter === undefined ? withoutConfig(first) : []),
       ...unfamiliar(first, recipe),
       ...(await leftBehind(first)),
+      ...ofDiffusers(first),
     ],
   };
   const card = recipe.keepsCard ? await keptCard(first.checkpoint) : [await planCard(plan, composed, opened)];
@@ -250,6 +252,14 @@ const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
 
 /** Limit on the files that a message names. */
 const mostShown = 8;
+
+/** The output is not called as diffusers looks for it. */
+const ofDiffusers = ({ checkpoint }: OpenedModel): string[] =>
+  checkpoint.files.some(({ path }) => basename(path).startsWith('diffusion_pytorch_model'))
+    ? [
+        `diffusers looks for diffusion_pytorch_model.safetensors, and the output has ${writer.shardName(0, 1)}: write one file (${optionName('layout', 'size')}), and rename it`,
+      ]
+    : [];
 
 /** Families by pattern alone work, and say so. */
 const unfamiliar = ({ architecture, checkpoint }: OpenedModel, { needsLayers }: Recipe): string[] => {

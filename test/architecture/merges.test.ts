@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -95,6 +95,27 @@ describe.each(cases)('$family: $stack', ({ family, stack, layers, asked, ofUmt5 
     const { warnings } = await soup({ models: [a, b] }, { out: out('soup') });
     expect(warnings.filter((warning) => /family|stack/.test(warning))).toEqual([]);
     await expectEach(out('soup'), mean);
+  });
+});
+
+describe('a diffusion transformer', () => {
+  it('is read as diffusers wrote it, also in shards, and says how the output must be called', async () => {
+    const { root, a, b, tensors } = writeFixture('flux');
+    renameSync(join(a, 'model.safetensors'), join(a, 'diffusion_pytorch_model.safetensors'));
+    const shard = 'diffusion_pytorch_model-00001-of-00001.safetensors';
+    renameSync(join(b, 'model.safetensors'), join(b, shard));
+    const weightMap = Object.fromEntries(Object.keys(tensors.b).map((name) => [name, shard]));
+    writeFileSync(
+      join(b, 'diffusion_pytorch_model.safetensors.index.json'),
+      JSON.stringify({ weight_map: weightMap }),
+    );
+    const out = join(root, 'out');
+    const { warnings } = await soup({ models: [a, b] }, { out, layout: 'size' });
+    expect(warnings).toEqual([expect.stringMatching(/diffusion_pytorch_model\.safetensors.*rename it/)]);
+    for (const [name, { data }] of Object.entries(await readTensors(out)))
+      expect(data).toEqual(
+        Buffer.from(average('F32', [tensorAt(tensors.a, name), tensorAt(tensors.b, name)], [1, 1])),
+      );
   });
 });
 
