@@ -255,6 +255,20 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     { kind: 'random', distribution: 'normal', scale: 0.01, seed: '3/w1', onto: { source: a, weight: 0.5 } },
     '883e0c2006965f4943ede5f23c6f262eb03d8360df3d6552f405e5ceb59c840e',
   ],
+  [
+    'codes',
+    {
+      kind: 'quantise',
+      of: 'w',
+      part: 'codes',
+      scheme: 'int8',
+      shape: [4, 8],
+      block: [1, 8],
+      source: a,
+      base: b,
+    },
+    'ba3df36f071fb1b626949e70e37a9a75568e00cdd7c3675d940c4d34a5f73b34',
+  ],
 ];
 
 const tensorOf = (name: string, expression: PlannedExpression): PlannedTensor => ({
@@ -282,6 +296,7 @@ it('gives a shard of several tensors the key it always had, in the order of the 
     'a quantised tensor',
     'random numbers',
     'random numbers added to a tensor',
+    'codes',
   ];
   const tensors = golden
     .filter(([name]) => !since.includes(name))
