@@ -1,5 +1,5 @@
 import type { ArithmeticDtype } from '../tensor/dtype.js';
-import type { CodeKind, FactorKind } from '../tensor/quantised-form.js';
+import type { CodeKind, CodeOrder, FactorKind } from '../tensor/quantised-form.js';
 import type { Rows } from '../tensor/rows.js';
 
 // Jobs as the addon takes them; native/addon/decode.cpp and decode_program.cpp read them. An ill-typed job, or one that
@@ -144,16 +144,10 @@ export type NodeOperation =
    */
   | ({ readonly kind: 'quantise'; readonly codes: boolean } & Quantisation);
 
-/** How matrices of codes are written, one behind the other. */
+/** How matrices of codes are written, one behind the other (`src/tensor/quantised-form.ts`). */
 export interface CodesInRows {
-  readonly codes: CodeKind | 'NF4' | 'FP4';
-  /**
-   * `across`: along rows, of four bits the lower ones of a byte first. `swapped`: the upper ones first. `interleaved`: along
-   * rows, eight of four bits to a word, columns 0, 2, 4, 6, 1, 3, 5, 7 from its lowest bits on. `down`: words of 32 bits hold
-   * codes below each other, and a row of words has one for each column.
-   */
-  readonly order: 'across' | 'swapped' | 'interleaved' | 'down';
-  /** Rows of a matrix, elements of a row, and elements from a row to the next; `down`, words from a row of them to the next. */
+  readonly codes: CodeKind;
+  readonly order: CodeOrder;
   readonly rows: number;
   readonly width: number;
   readonly stride: number;

@@ -113,16 +113,8 @@ export class Program {
     return this.#add({ kind: 'product', ...how }, [this.#whole(a), this.#whole(b)]);
   }
 
-  /** A quantised tensor in float32. */
-  dequantise(
-    {
-      codes,
-      scales,
-      factor,
-    }: Readonly<Record<'codes' | 'scales', StoredTensor>> & { readonly factor?: StoredTensor },
-    how: Dequantisation,
-  ): Value {
-    const sources = [codes, scales, ...(factor === undefined ? [] : [factor])];
+  /** A quantised tensor in float32. @param sources in the order of the node's inputs (`src/native/job.ts`) */
+  dequantise(sources: readonly StoredTensor[], how: Dequantisation): Value {
     return this.#add(
       { kind: 'dequantise', ...how },
       sources.map((source) => this.#whole(source)),

@@ -1,13 +1,16 @@
 import * as z from 'zod';
-import { bitsOf } from '../../tensor/dtype.js';
+import { bitsOf, type Dtype } from '../../tensor/dtype.js';
 import {
   bitsOfCode,
+  bytesOfCodes,
   codeKinds,
-  type FactorKind,
+  codeOrders,
   factorKinds,
   gridOf,
+  inputFeatures,
   type QuantisedBlocks,
   type QuantisedForm,
+  type QuantisedParts,
 } from '../../tensor/quantised-form.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { operandKind, type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
@@ -16,121 +19,207 @@ import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
 /** A quantised tensor as float32: the number of each code times the scale of its block (docs/quantised.md). */
-export interface QuantisedTensor extends QuantisedBlocks {
+export interface QuantisedTensor extends QuantisedBlocks, QuantisedParts<StoredTensor> {
   readonly [operandKind]: 'quantised';
   readonly dtype: 'F32';
   /** What `codes` are read from: bytes. */
   readonly of: StoredTensor;
-  readonly scales: StoredTensor;
-  readonly factor?: { readonly kind: FactorKind; readonly of: StoredTensor };
 }
 
-type Parts = Pick<QuantisedTensor, 'of' | 'scales' | 'factor'>;
-
-const make = (
-  { codes, rows, width, stride, block, transposed }: QuantisedBlocks,
-  { of, scales, factor }: Parts,
-): QuantisedTensor => ({
-  [operandKind]: 'quantised',
-  dtype: 'F32',
-  codes,
-  rows,
-  width,
-  stride,
-  block,
-  transposed,
-  of,
-  scales,
-  ...(factor === undefined ? {} : { factor }),
-});
+/** Its keys are in the order of the JSON, which leaves out those that are undefined. */
+const make = (tensor: Omit<QuantisedTensor, typeof operandKind | 'dtype'>): QuantisedTensor => {
+  const { codes, order, rows, width, stride, block, transposed } = tensor;
+  const { of, scales, factor, zeros, groups, nested, after } = tensor;
+  return {
+    [operandKind]: 'quantised',
+    dtype: 'F32',
+    ...{
+      codes,
+      order,
+      rows,
+      width,
+      stride,
+      block,
+      transposed,
+      of,
+      scales,
+      factor,
+      zeros,
+      groups,
+      nested,
+      after,
+    },
+  };
+};
 
 /** Returns a quantised tensor of an input as an operand. */
 export const quantisedTensor = (
   input: number,
   { file, begin, end }: TensorReference,
-  form: QuantisedForm<TensorReference>,
+  { factor, zeros, groups, nested, ...form }: QuantisedForm<TensorReference>,
 ): QuantisedTensor => {
-  const { factor } = form;
-  return make(form, {
-    of: storedTensor(input, { file, begin, end, dtype: 'U8' }),
-    scales: storedTensor(input, form.scales),
-    ...(factor === undefined ? {} : { factor: { kind: factor.kind, of: storedTensor(input, factor.of) } }),
+  const stored = (reference: TensorReference) => storedTensor(input, reference);
+  const bytes = (reference: Pick<TensorReference, 'file' | 'begin' | 'end'>) =>
+    storedTensor(input, { ...reference, dtype: 'U8' });
+  return make({
+    ...form,
+    of: bytes({ file, begin, end }),
+    scales: stored(form.scales),
+    factor: factor && { kind: factor.kind, of: stored(factor.of) },
+    zeros: zeros && { ...zeros, of: bytes(zeros.of) },
+    groups: groups && bytes(groups),
+    nested: nested && { ...nested, numbers: stored(nested.numbers), scales: stored(nested.scales) },
   });
 };
 
 const size = z.int().positive();
+const inRows = { codes: z.enum(codeKinds), order: z.enum(codeOrders).optional(), stride: size };
+const number = z.number().refine((one) => Number.isFinite(one) && Math.fround(one) === one);
 
 const schema = z.strictObject({
   dtype: z.literal('F32'),
-  codes: z.enum(codeKinds),
+  ...inRows,
   rows: size,
   width: size,
-  stride: size,
   block: z.tuple([size, size]),
   transposed: z.boolean(),
   of: z.unknown(),
   scales: z.unknown(),
   factor: z.strictObject({ kind: z.enum(factorKinds), of: z.unknown() }).optional(),
+  zeros: z.strictObject({ ...inRows, oneMore: z.boolean(), of: z.unknown() }).optional(),
+  groups: z.unknown().optional(),
+  nested: z
+    .strictObject({ block: size, offset: number, numbers: z.unknown(), scales: z.unknown() })
+    .optional(),
+  after: number.optional(),
 });
 
-const scaleDtypes: readonly string[] = ['F32', 'BF16', 'F16', 'F8_E4M3', 'F8_E8M0', 'U8'];
+const scaleDtypes: readonly Dtype[] = ['F32', 'BF16', 'F16', 'F8_E4M3', 'F8_E8M0', 'U8'];
 
 /** Bytes that stand for powers of two. */
 const areExponents = ({ dtype }: StoredTensor): boolean => dtype === 'F8_E8M0' || dtype === 'U8';
+
+/** Returns why native code has no such codes; undefined if it has. */
+const whyNoCodes = ({
+  codes,
+  order = 'across',
+  rows,
+  width,
+  stride,
+}: QuantisedBlocks): string | undefined => {
+  const isHalf = bitsOfCode(codes) === 4;
+  if (stride < width || rows < 1) return 'its rows are shorter than their elements';
+  if (!isHalf && order !== 'across' && order !== 'down')
+    return `codes of eight bits stand in no order ${order}`;
+  if (order === 'down') return codes.startsWith('F8') ? 'words hold no codes of FP8' : undefined;
+  if (isHalf && stride % (order === 'interleaved' ? 8 : 2) !== 0)
+    return 'a row of four-bit elements fills no whole bytes';
+  return undefined;
+};
 
 export const quantised: OperandKind<QuantisedTensor> = {
   key: 'codes',
   parse: (value, context) => {
     const { target, refuse } = context;
-    const { of: codesGiven, scales: scalesGiven, factor, ...blocks } = parseBy(schema, value, refuse);
-    const { rows, width, stride, codes, transposed } = blocks;
+    const { of, scales, factor, zeros, groups, nested, dtype: _, ...blocks } = parseBy(schema, value, refuse);
+    const { rows, width, transposed } = blocks;
     const matrices = target.elements / (rows * width);
-    if (!Number.isInteger(matrices) || stride < width)
+    if (!Number.isInteger(matrices))
       return refuse(`its matrices of ${rows} × ${width} do not make ${target.elements} elements`);
-    const isHalf = bitsOfCode(codes) === 4;
-    if (isHalf && stride % 2 !== 0) return refuse('a row of four-bit elements fills no whole bytes');
     if (transposed && target.shape.at(-1) !== rows)
       return refuse('its transposed matrices have other rows than the tensor');
-    const sourceOf = (given: unknown, bits: number, what: string): StoredTensor => {
+    const sourceOf = (given: unknown, what: string, dtypes: readonly Dtype[], elements: number) => {
       const source = parseSource(given, context);
-      if ((source.end - source.begin) * 8 !== bits) return refuse(`its ${what} have another length`);
+      if (!dtypes.includes(source.dtype)) return refuse(`its ${what} are of ${source.dtype}`);
+      if ((source.end - source.begin) * 8 !== elements * bitsOf(source.dtype))
+        return refuse(`its ${what} have another length`);
       return source;
     };
-    const of = sourceOf(codesGiven, matrices * rows * stride * bitsOfCode(codes), 'codes');
-    if (of.dtype !== 'U8') return refuse(`codes of ${of.dtype} are taken for bytes`);
+    const codesOf = (given: unknown, what: string, like: QuantisedBlocks) => {
+      const why = whyNoCodes(like);
+      return why === undefined
+        ? sourceOf(given, what, ['U8'], bytesOfCodes(like, matrices))
+        : refuse(`of its ${what}, ${why}`);
+    };
     const [gridRows, gridColumns] = gridOf(blocks);
-    const scales = parseSource(scalesGiven, context);
-    if (!scaleDtypes.includes(scales.dtype)) return refuse(`scales are of ${scales.dtype}`);
-    sourceOf(scalesGiven, matrices * gridRows * gridColumns * bitsOf(scales.dtype), 'scales');
-    if (factor === undefined) return make(blocks, { of, scales });
-    const factorOf = sourceOf(factor.of, 32, 'factor');
-    if (factorOf.dtype !== 'F32') return refuse(`a factor is of ${factorOf.dtype}`);
-    return make(blocks, { of, scales, factor: { kind: factor.kind, of: factorOf } });
+    const scaleCount = matrices * gridRows * gridColumns;
+    if (zeros?.oneMore && zeros.codes !== 'U8' && zeros.codes !== 'U4')
+      return refuse(`its zero points of ${zeros.codes} have no next number`);
+    return make({
+      ...blocks,
+      of: codesOf(of, 'codes', blocks),
+      scales: sourceOf(scales, 'scales', nested === undefined ? scaleDtypes : ['U8'], scaleCount),
+      factor: factor && { kind: factor.kind, of: sourceOf(factor.of, 'factor', ['F32'], 1) },
+      zeros: zeros && {
+        ...zeros,
+        of: codesOf(zeros.of, 'zero points', {
+          ...blocks,
+          ...zeros,
+          order: zeros.order,
+          rows: gridRows,
+          width: gridColumns,
+        }),
+      },
+      groups:
+        groups === undefined ? undefined : sourceOf(groups, 'groups', ['U8'], 4 * inputFeatures(blocks)),
+      nested: nested && {
+        ...nested,
+        numbers: sourceOf(nested.numbers, 'numbers', ['F32'], 256),
+        scales: sourceOf(nested.scales, 'nested scales', ['F32'], Math.ceil(scaleCount / nested.block)),
+      },
+    });
   },
-  sources: ({ of, scales, factor }) => [of, scales, ...(factor === undefined ? [] : [factor.of])],
+  sources: ({ of, scales, factor, zeros, groups, nested }) => [
+    of,
+    scales,
+    ...(factor === undefined ? [] : [factor.of]),
+    ...(zeros === undefined ? [] : [zeros.of]),
+    ...(groups === undefined ? [] : [groups]),
+    ...(nested === undefined ? [] : [nested.numbers, nested.scales]),
+  ],
   describe: ({ of }, nameOf) => nameOf(of),
-  keyText: ({ of, scales, factor, codes, rows, width, stride, block, transposed }, identify) =>
-    `{${codes} ${rows} ${width} ${stride} by ${block.join(' ')}${transposed ? ' transposed' : ''} of ${keyOfStored(of, identify)} times ${keyOfStored(scales, identify)}${factor === undefined ? '' : ` ${factor.kind} ${keyOfStored(factor.of, identify)}`}}`,
+  keyText: (tensor, identify) => {
+    const { of, scales, factor, zeros, groups, nested, after } = tensor;
+    const { codes, order, rows, width, stride, block, transposed } = tensor;
+    const key = (stored: StoredTensor) => keyOfStored(stored, identify);
+    const orderText = (one: QuantisedBlocks['order']) => (one === undefined ? '' : ` ${one}`);
+    return [
+      `{${codes}${orderText(order)} ${rows} ${width} ${stride} by ${block.join(' ')}${transposed ? ' transposed' : ''}`,
+      ` of ${key(of)} times ${key(scales)}`,
+      factor === undefined ? '' : ` ${factor.kind} ${key(factor.of)}`,
+      zeros === undefined
+        ? ''
+        : ` less ${zeros.codes}${orderText(zeros.order)} ${zeros.stride}${zeros.oneMore ? ' plus 1' : ''} ${key(zeros.of)}`,
+      groups === undefined ? '' : ` grouped ${key(groups)}`,
+      nested === undefined
+        ? ''
+        : ` nested ${nested.block} ${key(nested.numbers)} ${key(nested.scales)} plus ${nested.offset}`,
+      after === undefined ? '' : ` by ${after}`,
+      '}',
+    ].join('');
+  },
   weights: ({ of }) => new Map([[of.input, 1]]),
   tensor: ({ of }) => of,
-  lower: async ({ of, scales, factor, ...blocks }, { program }) =>
-    program.dequantise(
-      { codes: of, scales, ...(factor === undefined ? {} : { factor: factor.of }) },
-      {
-        codes: blocks.codes,
-        order: 'across',
-        scales: areExponents(scales) ? 'exponents' : 'floats',
-        factor: factor?.kind ?? 'none',
-        rows: blocks.rows,
-        width: blocks.width,
-        stride: blocks.stride,
-        blockRows: blocks.block[0],
-        blockColumns: blocks.block[1],
-        transposed: blocks.transposed,
-        zeros: null,
-        groups: false,
-        nested: null,
-        after: 1,
-      },
-    ),
+  lower: async (tensor, { program }) => {
+    const { codes, order, rows, width, stride, block, transposed } = tensor;
+    const { scales, factor, zeros, groups, nested, after } = tensor;
+    const [gridRows, gridColumns] = gridOf(tensor);
+    return program.dequantise(quantised.sources(tensor), {
+      ...{ codes, order: order ?? 'across', rows, width, stride, transposed },
+      scales: nested !== undefined ? 'nested' : areExponents(scales) ? 'exponents' : 'floats',
+      factor: factor?.kind ?? 'none',
+      blockRows: block[0],
+      blockColumns: block[1],
+      zeros:
+        zeros === undefined
+          ? null
+          : {
+              ...{ codes: zeros.codes, order: zeros.order ?? 'across', oneMore: zeros.oneMore },
+              ...{ rows: gridRows, width: gridColumns, stride: zeros.stride },
+            },
+      groups: groups !== undefined,
+      nested: nested === undefined ? null : { block: nested.block, offset: nested.offset },
+      after: after ?? 1,
+    });
+  },
 };
